@@ -1,0 +1,81 @@
+//! The block interface: requests and replies every block target shares, zoned ones included.
+//!
+//! A block is the target's unit of address. Deliberately not here: partial blocks; who serves smaller units splits them.
+
+use crate::buffers::BufId;
+use crate::command::Tag;
+use crate::rule::Violation;
+use crate::status::Status;
+use crate::target::Target;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockOp {
+    /// Fills the buffer.
+    Read,
+    /// Stores the buffer. On a zoned target it must start at the zone's write pointer.
+    Write {
+        /// Reply only when durable.
+        fua: bool,
+    },
+    /// Replies when everything replied to before is durable.
+    Flush,
+    /// The range's content is no longer needed.
+    Discard,
+    /// Makes the zone that starts at the address empty. Zoned targets only.
+    ResetZone,
+}
+
+/// A request to a block target.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockRequest {
+    /// The host's name for it.
+    pub tag: Tag,
+    /// What to do.
+    pub op: BlockOp,
+    /// First block.
+    pub block: u64,
+    /// How many blocks; 0 for flush.
+    pub count: u32,
+    /// The host's buffer, from its first sector on. Reads and writes need one of at least `count` sectors.
+    pub buffer: Option<BufId>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockReply {
+    /// The request's tag.
+    pub tag: Tag,
+    /// Success, or the first failure.
+    pub status: Status,
+    /// Which rule was broken, if one was.
+    pub violation: Option<Violation>,
+}
+
+/// Zones of a zoned target: all of one size, written in order, reset as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zones {
+    /// Blocks of a zone.
+    pub blocks: u64,
+    /// How many zones.
+    pub count: u64,
+}
+
+/// A target that is a block device.
+pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
+    /// Bytes of a block.
+    fn block_bytes(&self) -> u32;
+
+    /// Blocks of the device.
+    fn block_count(&self) -> u64;
+
+    /// Its zones, if it must be written zone by zone.
+    fn zones(&self) -> Option<Zones>;
+
+    /// What writes must be multiples of, and best start at, in blocks.
+    fn write_unit(&self) -> u32;
+
+    /// How many of the newest blocks of a zone cannot be read until more are written (MW_CUNITS seen through the
+    /// target); 0 if any written block can be read.
+    fn unreadable_tail(&self) -> u64;
+}

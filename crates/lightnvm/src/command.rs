@@ -1,0 +1,110 @@
+//! Commands down, completions up: the typed form of the vector and scalar commands (OCSSD 2.0 sections 3.3 and 3.4).
+//!
+//! Deliberately not here: payload. A command names a buffer; data, metadata and address lists lie in
+//! [`Buffers`](crate::Buffers).
+
+use crate::address::Ppa;
+use crate::buffers::BufId;
+use crate::rule::Violation;
+use crate::status::Status;
+
+/// Most sectors of one vector command: the completion's bitmap has 64 bits (OCSSD 2.0 section 3.4).
+pub const VECTOR_MAX: u32 = 64;
+
+/// The issuer's name for a command or request; comes back in its completion or reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u32);
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Fills the buffer's data and metadata from the addressed sectors.
+    Read,
+    /// Programs the buffer's data and metadata at the addressed sectors.
+    Write {
+        /// Complete only when the data is on media (NVMe force unit access).
+        fua: bool,
+    },
+    /// Resets the chunks whose first sectors are addressed.
+    Reset,
+    /// Moves sectors and metadata inside the drive: the list holds the sources, then as many destinations.
+    Copy,
+    /// Completes when everything acknowledged before is on media (NVMe flush).
+    Flush,
+}
+
+/// Where a command acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// `count` sectors from `first` on, in one chunk.
+    Run {
+        /// The first sector.
+        first: Ppa,
+        /// How many.
+        count: u32,
+    },
+    /// `count` addresses of the buffer's list, from entry `offset` on. For a copy, `count` sources, then `count`
+    /// destinations.
+    List {
+        /// The first entry.
+        offset: u32,
+        /// How many.
+        count: u32,
+    },
+    /// Nowhere: flush.
+    None,
+}
+
+impl Addresses {
+    /// How many sectors (or chunks, for a reset).
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        match *self {
+            Self::Run { count, .. } | Self::List { count, .. } => count,
+            Self::None => 0,
+        }
+    }
+}
+
+/// One command to a device. Small and plain, so that queues of them are cheap.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// The issuer's name for it.
+    pub tag: Tag,
+    /// What to do.
+    pub op: Op,
+    /// Where.
+    pub addresses: Addresses,
+    /// Whose data; `None` for resets, flushes and reads whose data nobody wants.
+    pub buffer: Option<BufId>,
+    /// The buffer's first sector that belongs to this command.
+    pub buffer_first: u32,
+}
+
+/// The end of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The command's tag.
+    pub tag: Tag,
+    /// Success, or the first failure.
+    pub status: Status,
+    /// Bit `i`: address `i` has that status.
+    pub failed: u64,
+    /// Which rule was broken, if one was.
+    pub violation: Option<Violation>,
+}
+
+impl Completion {
+    /// A command that did what was asked.
+    #[must_use]
+    pub const fn success(tag: Tag) -> Self {
+        Self { tag, status: Status::SUCCESS, failed: 0, violation: None }
+    }
+}
+
+/// Why a device took no command. Nothing was changed; try again after a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// As many commands are in flight as the device takes.
+    QueueFull,
+}

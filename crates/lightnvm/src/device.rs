@@ -1,0 +1,44 @@
+//! A thing that holds media: the virtual drive, or a wrapper around one.
+
+use crate::buffers::Buffers;
+use crate::command::{Command, Completion, Rejected};
+use crate::geometry::Geometry;
+use ocssd_base::Nanos;
+
+/// A device never blocks and reads no clock: `now` never falls from one call to the next, and everything else follows.
+///
+/// A buffer named by a command belongs to the device until the completion. Reads may fill it at any time in between.
+pub trait Device {
+    /// The drive's shape and rules.
+    fn geometry(&self) -> &Geometry;
+
+    /// Takes a command. A broken rule is a completion with that status, not an error here.
+    ///
+    /// # Errors
+    /// [`Rejected`] if the device takes no more commands now; nothing was changed.
+    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected>;
+
+    /// When the device next has something to do, or a completion to give. `None` while it is idle.
+    fn deadline(&self) -> Option<Nanos>;
+
+    /// Takes the next completion due at `now`, in the order of their times.
+    fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion>;
+}
+
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn geometry(&self) -> &Geometry {
+        (**self).geometry()
+    }
+
+    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        (**self).submit(now, command, buffers)
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        (**self).deadline()
+    }
+
+    fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
+        (**self).poll_completion(now, buffers)
+    }
+}

@@ -1,0 +1,29 @@
+//! The PPA interface and its subsystem: what an open-channel drive is to the code above it.
+//!
+//! Geometry and addresses, chunks, commands and statuses; the [`Device`] and [`Target`] traits with the [`Buffers`] both
+//! sides see; the media manager that leases parallel units to targets; and wrappers that are devices themselves.
+//!
+//! Deliberately not here: the drive (`flash`), the wire (`nvme`), any loop, clock, thread or file.
+
+pub mod address;
+pub mod block;
+mod buffers;
+pub mod chunk;
+pub mod command;
+mod device;
+pub mod geometry;
+pub mod media_manager;
+mod rule;
+pub mod status;
+mod target;
+pub mod wrap;
+
+pub use address::{ChunkId, GenericAddress, GroupId, Lba, LbaFormat, Ppa, PuId};
+pub use buffers::{BufId, Buffers, Payload, PayloadFormat};
+pub use chunk::{ChunkDescriptor, ChunkState};
+pub use command::{Addresses, Command, Completion, Op, Rejected, Tag, VECTOR_MAX};
+pub use device::Device;
+pub use geometry::{Capabilities, Geometry, MediaTimes};
+pub use rule::{Rule, Violation};
+pub use status::Status;
+pub use target::Target;

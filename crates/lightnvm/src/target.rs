@@ -1,0 +1,40 @@
+//! Host-side logic above a device: what LightNVM calls a target.
+
+use crate::buffers::Buffers;
+use crate::command::{Command, Completion};
+use ocssd_base::Nanos;
+
+/// A target turns requests of a host interface into commands, and completions into replies. Same rules as a device:
+/// it never blocks, reads no clock, and every queue in it is bounded.
+///
+/// Order of calls in one turn of the loop: `on_completion`, `submit`, `on_deadline`, `poll_command`, `poll_reply`.
+pub trait Target {
+    /// What the host asks.
+    type Request;
+    /// What the host is told.
+    type Reply;
+
+    /// Takes a request.
+    ///
+    /// # Errors
+    /// The request itself, if a bound is reached; try again after a reply.
+    fn submit(&mut self, now: Nanos, request: Self::Request) -> Result<(), Self::Request>;
+
+    /// Hears of a command's end.
+    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers);
+
+    /// Hears that its deadline has passed.
+    fn on_deadline(&mut self, now: Nanos);
+
+    /// When it wants to be woken for reasons of its own.
+    fn deadline(&self) -> Option<Nanos>;
+
+    /// Gives its next command for the device.
+    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command>;
+
+    /// Gives its next reply to the host.
+    fn poll_reply(&mut self) -> Option<Self::Reply>;
+
+    /// Asserts every invariant of the whole state. Slow; for simulators and tests.
+    fn check(&self);
+}

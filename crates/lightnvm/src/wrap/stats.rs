@@ -1,0 +1,146 @@
+//! Counts commands, sectors and errors per parallel unit: what LightNVM's sysfs and a test both want to know.
+
+use crate::address::PuId;
+use crate::buffers::Buffers;
+use crate::command::{Addresses, Command, Completion, Op, Rejected};
+use crate::device::Device;
+use crate::geometry::Geometry;
+use ocssd_base::Nanos;
+
+/// How often, and how many sectors (chunks, for resets).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpCounts {
+    /// Commands that touched the unit.
+    pub commands: u64,
+    /// Sectors, or chunks for resets.
+    pub sectors: u64,
+}
+
+/// What one parallel unit was asked to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitCounts {
+    /// Reads, the source side of copies included.
+    pub read: OpCounts,
+    /// Writes, the destination side of copies included.
+    pub write: OpCounts,
+    /// Resets.
+    pub reset: OpCounts,
+}
+
+/// A device whose traffic is counted.
+#[derive(Clone, Debug)]
+pub struct Stats<D> {
+    inner: D,
+    units: Vec<UnitCounts>,
+    failed: u64,
+    flushes: u64,
+}
+
+impl<D: Device> Stats<D> {
+    /// Counts the traffic of `inner`.
+    #[must_use]
+    pub fn new(inner: D) -> Self {
+        let units = vec![UnitCounts::default(); PuId(inner.geometry().pu_count()).index()];
+        Self { inner, units, failed: 0, flushes: 0 }
+    }
+
+    fn count(&mut self, command: &Command, buffers: &Buffers) {
+        match command.addresses {
+            Addresses::Run { first, count } => self.add(command.op, first.chunk, u64::from(count), true),
+            Addresses::List { offset, count } => self.count_list(command, offset, count, buffers),
+            Addresses::None => self.flushes += 1,
+        }
+    }
+
+    fn count_list(&mut self, command: &Command, offset: u32, count: u32, buffers: &Buffers) {
+        let Some(id) = command.buffer else { return };
+        let count = usize::try_from(count).expect("32 bits fit an index");
+        let from = usize::try_from(offset).expect("32 bits fit an index");
+        let copy = command.op == Op::Copy;
+        let list = &buffers.addresses(id)[from..];
+        for (index, ppa) in list.iter().take(if copy { 2 * count } else { count }).enumerate() {
+            let first = index == 0 || index == count || list[index - 1].chunk != ppa.chunk;
+            let op = match command.op {
+                Op::Copy if index < count => Op::Read,
+                Op::Copy => Op::Write { fua: false },
+                op => op,
+            };
+            self.add(op, ppa.chunk, 1, first);
+        }
+    }
+
+    fn add(&mut self, op: Op, chunk: crate::ChunkId, sectors: u64, first: bool) {
+        let geometry = self.inner.geometry();
+        if chunk.0 >= geometry.chunk_count() {
+            return;
+        }
+        let unit = geometry.pu_of(chunk).index();
+        let counts = &mut self.units[unit];
+        let counts = match op {
+            Op::Read => &mut counts.read,
+            Op::Write { .. } => &mut counts.write,
+            Op::Reset => &mut counts.reset,
+            Op::Copy | Op::Flush => return,
+        };
+        counts.commands += u64::from(first);
+        counts.sectors += sectors;
+    }
+}
+
+impl<D> Stats<D> {
+    /// The counts, by [`PuId`].
+    #[must_use]
+    pub fn units(&self) -> &[UnitCounts] {
+        &self.units
+    }
+
+    /// Commands that ended with another status than success.
+    #[must_use]
+    pub const fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Flushes.
+    #[must_use]
+    pub const fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    /// Everything from now on is counted from zero.
+    pub fn clear(&mut self) {
+        self.units.fill(UnitCounts::default());
+        (self.failed, self.flushes) = (0, 0);
+    }
+
+    /// The device inside.
+    pub fn inner(&self) -> &D {
+        &self.inner
+    }
+
+    /// The device inside, to change.
+    pub fn inner_mut(&mut self) -> &mut D {
+        &mut self.inner
+    }
+}
+
+impl<D: Device> Device for Stats<D> {
+    fn geometry(&self) -> &Geometry {
+        self.inner.geometry()
+    }
+
+    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        self.inner.submit(now, command, buffers)?;
+        self.count(&command, buffers);
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.inner.deadline()
+    }
+
+    fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
+        let completion = self.inner.poll_completion(now, buffers)?;
+        self.failed += u64::from(!completion.status.is_success());
+        Some(completion)
+    }
+}
