@@ -66,6 +66,11 @@ impl<T> EventQueue<T> {
         self.heap.pop().map(|Reverse(entry)| (time_of(entry.key), entry.event))
     }
 
+    /// Forgets every event.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+    }
+
     /// How many events wait.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,0 +1,258 @@
+//! Everything that makes one virtual drive differ from another, checked as a whole before anything is built.
+//!
+//! Deliberately not here: reading it from a file (`drive`), and the numbers of known drives (`presets`).
+
+use ocssd_lightnvm::{Geometry, Payload};
+use ocssd_base::{Nanos, Problems};
+
+/// Bits in a cell: how often a page type repeats, and the usual number of times in the lists below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellType {
+    /// One bit.
+    Slc,
+    /// Two bits: lower and upper pages.
+    Mlc,
+    /// Three bits.
+    Tlc,
+    /// Four bits.
+    Qlc,
+}
+
+/// Which revision of the specification the controller speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revision {
+    /// OCSSD 1.2: planes, blocks and pages, bad block table.
+    V12,
+    /// OCSSD 2.0: chunks.
+    V20,
+}
+
+/// The NAND of one parallel unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MediaConfig {
+    /// Cell type.
+    pub cell: CellType,
+    /// Planes sensed or programmed together, 1..=4.
+    pub planes: u32,
+    /// Sectors of a flash page of one plane: what one array operation moves per plane, and what tears in a power cut.
+    pub sectors_per_page: u32,
+    /// Time to sense a page, by page type; page row `r` uses entry `r % len`.
+    pub read: Vec<Nanos>,
+    /// Time to program a write unit (WS_OPT), by unit; unit `u` of a chunk uses entry `u % len`.
+    pub program: Vec<Nanos>,
+    /// Time to reset a chunk.
+    pub erase: Nanos,
+    /// Page registers: with 2, one page moves over the channel while the array works on another (cache read and
+    /// cache program); with 1, nothing overlaps.
+    pub registers: u32,
+}
+
+/// The bus a group's parallel units share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelConfig {
+    /// Data rate.
+    pub bytes_per_second: u64,
+    /// Command and address cycles of one transfer.
+    pub command: Nanos,
+}
+
+/// The host interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Ceiling from the drive to the host.
+    pub read_bytes_per_second: u64,
+    /// Ceiling from the host to the drive.
+    pub write_bytes_per_second: u64,
+    /// Controller and host interface time of every command, once.
+    pub command: Nanos,
+}
+
+/// The controller's write-back cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// Sectors it holds; 0 for none: writes complete when programmed.
+    pub sectors: u32,
+    /// Its content survives a power cut.
+    pub power_loss_protection: bool,
+}
+
+/// Which of the waiting operations a parallel unit does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// In the order they came.
+    Fifo,
+    /// Reads first, and a reset in progress is suspended for them.
+    ReadPriority {
+        /// Time from the decision until the array is free.
+        suspend: Nanos,
+        /// Time a resumed reset loses.
+        resume: Nanos,
+        /// How often one reset may be suspended.
+        suspends_max: u32,
+        /// Reads that may pass a waiting write or reset before it goes first.
+        bypasses_max: u32,
+    },
+}
+
+/// How the media age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WearConfig {
+    /// Resets a chunk survives; the next one takes it offline. The wear index is `cycles * 255 / endurance`.
+    pub endurance: u32,
+    /// Resets behind every chunk of a freshly formatted drive.
+    pub initial_cycles: u32,
+}
+
+/// Seeded faults: how often, in parts per billion. A range is new media to worn-out media, growing with the square of
+/// the wear index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultConfig {
+    /// Chunks offline from the factory.
+    pub factory_bad: u32,
+    /// Sectors written that cannot be read back, new media.
+    pub unrecovered_read: u32,
+    /// The same, worn-out media.
+    pub unrecovered_read_worn: u32,
+    /// Sectors written that read with High ECC, new media.
+    pub high_ecc: u32,
+    /// The same, worn-out media.
+    pub high_ecc_worn: u32,
+    /// Write units that fail and are skipped (2F0h).
+    pub write_next_unit: u32,
+    /// Write units at which the chunk closes early (2F1h).
+    pub early_close: u32,
+    /// Resets that fail and take the chunk offline (2C0h).
+    pub reset_failure: u32,
+    /// Page senses that take `spike` longer.
+    pub latency_spike: u32,
+    /// How much longer.
+    pub spike: Nanos,
+}
+
+/// One drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Name of the preset or of the model, for people.
+    pub model: String,
+    /// Shape and rules.
+    pub geometry: Geometry,
+    /// What the controller speaks.
+    pub revision: Revision,
+    /// NAND.
+    pub media: MediaConfig,
+    /// Channels.
+    pub channel: ChannelConfig,
+    /// Host interface.
+    pub link: LinkConfig,
+    /// Write-back cache.
+    pub cache: CacheConfig,
+    /// Scheduler of a parallel unit.
+    pub scheduler: Scheduler,
+    /// Ageing.
+    pub wear: WearConfig,
+    /// Seeded faults.
+    pub faults: FaultConfig,
+    /// Commands in flight before the drive refuses more.
+    pub queue_depth: u32,
+    /// What stands for a sector's content.
+    pub payload: Payload,
+    /// Where factory-bad chunks and all faults come from.
+    pub seed: u64,
+}
+
+/// Most commands in flight: NVMe queues hold up to 65535 entries.
+const QUEUE_DEPTH_MAX: u32 = 65_535;
+/// One whole, in parts per billion.
+const BILLION: u32 = 1_000_000_000;
+
+impl Config {
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// Each problem with its field, its value and what would be valid.
+    pub fn check(&self) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        self.geometry.check(&mut problems);
+        self.check_media(&mut problems);
+        self.check_transfer(&mut problems);
+        self.check_faults(&mut problems);
+        let depth = self.queue_depth;
+        problems.require((1..=QUEUE_DEPTH_MAX).contains(&depth), "queue_depth", depth, "must be 1 to 65535");
+        problems.into_result()
+    }
+
+    fn check_media(&self, problems: &mut Problems) {
+        let media = &self.media;
+        problems.require((1..=4).contains(&media.planes), "media.planes", media.planes, "must be 1 to 4");
+        let page = media.sectors_per_page;
+        problems.require(page >= 1, "media.sectors_per_page", page, "must be at least 1");
+        let row = media.planes.saturating_mul(page);
+        if row > 0 {
+            let expected = format!("must be a multiple of planes * sectors_per_page ({row}), a page of every plane");
+            let unit = self.geometry.ws_opt;
+            problems.require(unit.is_multiple_of(row), "ws_opt", unit, &expected);
+            let minimum = self.geometry.ws_min;
+            let expected = format!("must be a multiple of sectors_per_page ({page}), what one array operation writes");
+            problems.require(page > 0 && minimum.is_multiple_of(page), "ws_min", minimum, &expected);
+        }
+        for (field, times) in [("media.read", &media.read), ("media.program", &media.program)] {
+            let expected = "must be 1 to 64 times, one per page type";
+            problems.require((1..=64).contains(&times.len()), field, format!("{} times", times.len()), expected);
+            let longest = times.iter().copied().max().unwrap_or_default();
+            problems.require(longest <= TIME_MAX, field, longest, "must be at most 60 s");
+        }
+        problems.require(media.erase <= TIME_MAX, "media.erase", media.erase, "must be at most 60 s");
+        problems.require((1..=4).contains(&media.registers), "media.registers", media.registers, "must be 1 to 4");
+    }
+
+    fn check_transfer(&self, problems: &mut Problems) {
+        let rates = [
+            ("channel.bytes_per_second", self.channel.bytes_per_second),
+            ("link.read_bytes_per_second", self.link.read_bytes_per_second),
+            ("link.write_bytes_per_second", self.link.write_bytes_per_second),
+        ];
+        for (field, rate) in rates {
+            let expected = "must be 1000000 (1 MB/s) to 1000000000000 (1 TB/s)";
+            problems.require((1_000_000..=1_000_000_000_000).contains(&rate), field, rate, expected);
+        }
+        let cache = self.cache.sectors;
+        let expected = "must be 0 (no cache) or hold one vector command, 64 sectors, and at most 16777216";
+        problems.require(cache == 0 || (64..=16_777_216).contains(&cache), "cache.sectors", cache, expected);
+        for (field, time) in [("channel.command", self.channel.command), ("link.command", self.link.command)] {
+            problems.require(time <= TIME_MAX, field, time, "must be at most 60 s");
+        }
+    }
+
+    fn check_faults(&self, problems: &mut Problems) {
+        let faults = &self.faults;
+        let rates = [
+            ("faults.factory_bad", faults.factory_bad),
+            ("faults.unrecovered_read", faults.unrecovered_read),
+            ("faults.unrecovered_read_worn", faults.unrecovered_read_worn),
+            ("faults.high_ecc", faults.high_ecc),
+            ("faults.high_ecc_worn", faults.high_ecc_worn),
+            ("faults.write_next_unit", faults.write_next_unit),
+            ("faults.early_close", faults.early_close),
+            ("faults.reset_failure", faults.reset_failure),
+            ("faults.latency_spike", faults.latency_spike),
+        ];
+        for (field, rate) in rates {
+            problems.require(rate <= BILLION, field, rate, "must be 0 to 1000000000 parts per billion");
+        }
+        let endurance = self.wear.endurance;
+        problems.require(endurance >= 1, "wear.endurance", endurance, "must be at least 1 reset");
+        let cycles = self.wear.initial_cycles;
+        let expected = format!("must be at most wear.endurance ({endurance})");
+        problems.require(cycles <= endurance, "wear.initial_cycles", cycles, &expected);
+        problems.require(faults.spike <= TIME_MAX, "faults.spike", faults.spike, "must be at most 60 s");
+    }
+
+    /// Sectors of one page row: a page of every plane, sensed together.
+    #[must_use]
+    pub const fn row_sectors(&self) -> u32 {
+        self.media.planes * self.media.sectors_per_page
+    }
+}
+
+/// Chosen: no operation of any known medium takes as long; it keeps sums of times far from overflow.
+const TIME_MAX: Nanos = Nanos::from_secs(60);

@@ -1,0 +1,371 @@
+//! The drive: owner of every piece of state, and the typed path targets use.
+//!
+//! Deliberately not here: what each command does (`exec`), how it travels (`flow`), how long it takes (`media`).
+
+use crate::addresses::AddressList;
+use crate::chunks::{ChunkRecord, Chunks};
+use crate::config::Config;
+use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk};
+use crate::faults::{Faults, ScheduledFault, is_factory_bad};
+use crate::flow::Flow;
+use crate::media::{Media, MediaCounters, PartKind};
+use crate::notices::{Notice, Notices};
+use crate::store::{Memory, Store, StoreError};
+use ocssd_base::{Nanos, Prng, Problems};
+use ocssd_lightnvm::{
+    Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op,
+    PayloadFormat, Rejected,
+};
+use std::fmt;
+
+/// What a drive did since it was made or opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlashCounters {
+    /// Sectors read by the host.
+    pub sectors_read: u64,
+    /// Sectors served from the write-back cache.
+    pub sectors_read_cached: u64,
+    /// Sectors written by the host.
+    pub sectors_written: u64,
+    /// Sectors moved by copies.
+    pub sectors_copied: u64,
+    /// Chunks reset.
+    pub resets: u64,
+    /// Commands refused for a broken rule.
+    pub refused: u64,
+    /// Media operations.
+    pub media: MediaCounters,
+    /// Time each parallel unit's array has been busy.
+    pub unit_busy: Vec<Nanos>,
+    /// Time each channel has been busy.
+    pub channel_busy: Vec<Nanos>,
+}
+
+/// Why a drive cannot be made or opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Settings that cannot be used.
+    Problems(Problems),
+    /// The backing failed.
+    Store(StoreError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problems(problems) => problems.fmt(f),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// A virtual open-channel SSD.
+pub struct Flash {
+    pub(crate) config: Config,
+    pub(crate) chunks: Chunks,
+    pub(crate) store: Store,
+    pub(crate) media: Media,
+    pub(crate) flow: Flow,
+    pub(crate) faults: Faults,
+    pub(crate) notices: Notices,
+    pub(crate) saved: Vec<SavedChunk>,
+    /// Content on its way through a copy: 64 sectors.
+    pub(crate) scratch: (Box<[u8]>, Box<[u8]>),
+    pub(crate) counters: FlashCounters,
+    pub(crate) store_error: Option<StoreError>,
+    pub(crate) format: PayloadFormat,
+}
+
+impl Flash {
+    /// A freshly formatted drive that keeps its content in memory.
+    ///
+    /// # Errors
+    /// Every setting that cannot be used.
+    pub fn format(config: Config) -> Result<Self, Problems> {
+        config.check()?;
+        let geometry = &config.geometry;
+        let format = PayloadFormat::new(config.payload, geometry);
+        let memory = Memory::new(format, geometry.chunk_count(), geometry.sectors_per_chunk);
+        let mut flash = Self::assemble(config, Store::Memory(memory));
+        flash.mark_factory_bad();
+        Ok(flash)
+    }
+
+    /// A freshly formatted drive on a backing that knows nothing yet.
+    ///
+    /// # Errors
+    /// Settings that cannot be used, or a failing backing.
+    pub fn format_on(config: Config, backing: Box<dyn crate::store::Backing>) -> Result<Self, OpenError> {
+        config.check().map_err(OpenError::Problems)?;
+        let mut flash = Self::assemble(config, Store::Backed(backing));
+        flash.mark_factory_bad();
+        for chunk in (0..flash.config.geometry.chunk_count()).map(ChunkId) {
+            let record = flash.chunks.record(chunk);
+            flash.store.keep(chunk, &record).map_err(OpenError::Store)?;
+        }
+        Ok(flash)
+    }
+
+    /// A drive as its backing remembers it: a record per chunk in flat order, and the unreadable sectors of some.
+    ///
+    /// # Errors
+    /// Settings that cannot be used, or records that are impossible.
+    pub fn open_on(
+        config: Config,
+        backing: Box<dyn crate::store::Backing>,
+        records: &[ChunkRecord],
+        unreadable: Vec<(ChunkId, Vec<u64>)>,
+    ) -> Result<Self, OpenError> {
+        config.check().map_err(OpenError::Problems)?;
+        let expected = ChunkId(config.geometry.chunk_count()).index();
+        assert_eq!(records.len(), expected, "the image gives one record per chunk");
+        let mut flash = Self::assemble(config, Store::Backed(backing));
+        for (chunk, record) in (0..).map(ChunkId).zip(records) {
+            flash.check_record(chunk, record).map_err(OpenError::Store)?;
+            flash.chunks.put(chunk, *record);
+        }
+        for (chunk, bits) in unreadable {
+            flash.chunks.put_unreadable(chunk, bits);
+        }
+        Ok(flash)
+    }
+
+    fn check_record(&self, chunk: ChunkId, record: &ChunkRecord) -> Result<(), StoreError> {
+        let (pointer, end) = (record.write_pointer, self.config.geometry.sectors_per_chunk);
+        let possible = match record.state {
+            ChunkState::Free | ChunkState::Offline => pointer == 0,
+            ChunkState::Open => pointer > 0 && pointer < end,
+            ChunkState::Closed => pointer <= end,
+        };
+        if possible {
+            return Ok(());
+        }
+        let state = record.state;
+        Err(StoreError(format!(
+            "the image says chunk {} is {state} with write pointer {pointer} of {end}, which is impossible; \
+             the image is damaged, restore it from a copy or format it anew",
+            chunk.0
+        )))
+    }
+
+    fn assemble(config: Config, store: Store) -> Self {
+        let format = PayloadFormat::new(config.payload, &config.geometry);
+        let scratch = 64;
+        Self {
+            chunks: Chunks::new(&config.geometry, &config.wear),
+            media: Media::new(&config),
+            flow: Flow::new(&config),
+            faults: Faults::new(&config),
+            notices: Notices::default(),
+            saved: Vec::with_capacity(usize::try_from(config.queue_depth).expect("32 bits fit an index")),
+            scratch: (
+                vec![0; scratch * format.data_bytes].into_boxed_slice(),
+                vec![0; scratch * format.oob_bytes].into_boxed_slice(),
+            ),
+            counters: FlashCounters::default(),
+            store_error: None,
+            format,
+            store,
+            config,
+        }
+    }
+
+    fn mark_factory_bad(&mut self) {
+        let mut prng = Prng::new(self.config.seed).split("factory bad");
+        for chunk in (0..self.config.geometry.chunk_count()).map(ChunkId) {
+            if is_factory_bad(&self.config, &mut prng) {
+                self.chunks.take_offline(chunk);
+            }
+        }
+    }
+
+    /// The drive's settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How sectors lie in buffers for this drive.
+    #[must_use]
+    pub const fn payload_format(&self) -> PayloadFormat {
+        self.format
+    }
+
+    /// What the chunk information log page says of a chunk.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    #[must_use]
+    pub fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        self.chunks.descriptor(&self.config.geometry, chunk)
+    }
+
+    /// Resets a chunk has behind it.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    #[must_use]
+    pub fn cycles(&self, chunk: ChunkId) -> u32 {
+        self.chunks.get(chunk).cycles
+    }
+
+    /// Which sectors of a chunk cannot be read (torn or failed writes), one bit each; empty if all can.
+    #[must_use]
+    pub fn unreadable(&self, chunk: ChunkId) -> &[u64] {
+        self.chunks.unreadable(chunk)
+    }
+
+    /// What the drive did so far.
+    #[must_use]
+    pub fn counters(&self) -> FlashCounters {
+        let (unit_busy, channel_busy) = self.media.busy();
+        FlashCounters { media: self.media.counters, unit_busy, channel_busy, ..self.counters.clone() }
+    }
+
+    /// Chunk notifications not read yet, oldest first.
+    pub fn notices(&self) -> impl Iterator<Item = &Notice> {
+        self.notices.iter()
+    }
+
+    /// Forgets the notifications up to and including number `count`.
+    pub fn notices_read(&mut self, count: u64) {
+        self.notices.read_up_to(count);
+    }
+
+    /// Makes a fault happen at a place of its own.
+    ///
+    /// # Panics
+    /// If the chunk does not exist, or the fault is to happen zero times.
+    pub fn schedule_fault(&mut self, fault: ScheduledFault) {
+        self.chunks.flags_mut(fault.chunk).has_scheduled = true;
+        self.faults.schedule(fault);
+    }
+
+    /// The first failure of the backing; every command since ended with an internal error.
+    #[must_use]
+    pub const fn store_error(&self) -> Option<&StoreError> {
+        self.store_error.as_ref()
+    }
+
+    /// Makes everything the drive holds survive a crash of the host, as far as its backing can.
+    ///
+    /// # Errors
+    /// If the backing fails.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+
+    /// Bytes of memory that hold content; `None` if a backing holds it.
+    #[must_use]
+    pub fn content_bytes(&self) -> Option<u64> {
+        match &self.store {
+            Store::Memory(memory) => Some(memory.content_bytes()),
+            Store::Backed(_) => None,
+        }
+    }
+
+    /// A second drive in exactly this state, to try what happens to it; `None` if a backing holds the content.
+    #[must_use]
+    pub fn fork(&self) -> Option<Self> {
+        let Store::Memory(memory) = &self.store else { return None };
+        Some(Self {
+            config: self.config.clone(),
+            chunks: self.chunks.clone(),
+            store: Store::Memory(memory.clone()),
+            media: self.media.clone(),
+            flow: self.flow.clone(),
+            faults: self.faults.clone(),
+            notices: self.notices.clone(),
+            saved: self.saved.clone(),
+            scratch: self.scratch.clone(),
+            counters: self.counters.clone(),
+            store_error: self.store_error.clone(),
+            format: self.format,
+        })
+    }
+
+    /// Asserts every invariant of the whole state. Slow; for simulators and tests.
+    pub fn check(&self) {
+        self.chunks.check();
+    }
+
+    /// Lets everything happen that is due by `now`.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        loop {
+            let arrival = self.flow.arrival().filter(|&at| at <= now);
+            let media = self.media.deadline().filter(|&at| at <= now);
+            match (arrival, media) {
+                (None, None) => return,
+                (Some(at), media) if media.is_none_or(|media| at <= media) => self.flow.arrive(&mut self.media),
+                (arrival, _) => {
+                    // Parts are finished one by one, so that an arrival between two of them comes between them.
+                    let until = arrival.map_or(now, |at| Nanos(at.0.saturating_sub(1))).min(now);
+                    self.finish_part(until);
+                }
+            }
+        }
+    }
+
+    fn finish_part(&mut self, until: Nanos) {
+        let Some(done) = self.media.step(until) else { return };
+        let part = self.media.remove(done.id);
+        match part.kind {
+            PartKind::Read => {}
+            PartKind::Program => self.chunks.programmed_to(part.chunk, part.first + part.count, part.cycles),
+            PartKind::Erase => self.forget_saved(part.chunk, part.cycles),
+        }
+        self.flow.on_part_done(done.at, &part, &mut self.media);
+    }
+}
+
+impl Device for Flash {
+    fn geometry(&self) -> &Geometry {
+        &self.config.geometry
+    }
+
+    /// Takes a typed command. Reads fill the buffer now; the host sees it when the completion comes. A read of what is
+    /// not written fails with 287h, as with DULBE set, and High ECC is reported.
+    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        let (mut data, mut oob, mut list): (&mut [u8], &mut [u8], &[_]) = (&mut [], &mut [], &[]);
+        let format = self.format;
+        if let Some(id) = command.buffer {
+            let first = usize::try_from(command.buffer_first).expect("32 bits fit an index");
+            let whole = buffers.parts_mut(id);
+            data = whole.0.get_mut(first * format.data_bytes..).unwrap_or_default();
+            oob = whole.1.get_mut(first * format.oob_bytes..).unwrap_or_default();
+            list = whole.2;
+        }
+        let entries = |offset: u32, count: u32| {
+            let offset = usize::try_from(offset).expect("32 bits fit an index");
+            let count = usize::try_from(count).expect("32 bits fit an index");
+            list.get(offset..offset + count).unwrap_or_default()
+        };
+        let (addresses, destinations) = match command.addresses {
+            Addresses::Run { first, count } => (AddressList::Run { first, count }, AddressList::List(&[])),
+            Addresses::List { offset, count } => (
+                AddressList::List(entries(offset, count)),
+                AddressList::List(if command.op == Op::Copy { entries(offset + count, count) } else { &[] }),
+            ),
+            Addresses::None => (AddressList::List(&[]), AddressList::List(&[])),
+        };
+        let kind = match command.op {
+            Op::Read => OperationKind::Read(ReadPolicy::STRICT),
+            Op::Write { fua } => OperationKind::Write { fua },
+            Op::Reset => OperationKind::Reset,
+            Op::Copy => OperationKind::Copy(destinations),
+            Op::Flush => OperationKind::Flush,
+        };
+        self.execute(now, Operation { tag: command.tag, kind, addresses, data, oob })
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flow.deadline().into_iter().chain(self.media.deadline()).min()
+    }
+
+    fn poll_completion(&mut self, now: Nanos, _buffers: &mut Buffers) -> Option<Completion> {
+        self.advance(now);
+        self.flow.poll(now).map(|(_, completion)| completion)
+    }
+}

@@ -1,0 +1,100 @@
+//! Copy: moves sectors with their metadata inside the drive (OCSSD 2.0 section 3.4.4).
+//!
+//! Sources are judged by the rules of reads, destinations by those of writes. A source that cannot be read leaves the
+//! drive unchanged: a copy that stored something else than its source would be worse than none.
+
+use super::PartList;
+use crate::addresses::AddressList;
+use crate::drive::Flash;
+use crate::faults::ReadOutcome;
+use crate::media::PartKind;
+use crate::rules::{self, Refusal};
+use ocssd_lightnvm::{Rule, Status, Violation};
+
+fn bytes(sectors: u32, unit: usize) -> usize {
+    usize::try_from(sectors).expect("32 bits fit an index") * unit
+}
+
+impl Flash {
+    pub(super) fn copy(&mut self, from: &AddressList<'_>, to: &AddressList<'_>, parts: &mut PartList) {
+        if let Err(refusal) = self.check_copy(from, to) {
+            self.refuse(parts.command, &refusal, from.count());
+            return;
+        }
+        if !self.load_scratch(from, parts) {
+            return;
+        }
+        for run in from.runs() {
+            let programmed = self.chunks.get(run.first.chunk).programmed;
+            let on_media = programmed.saturating_sub(run.first.sector).min(run.count);
+            if on_media > 0 {
+                self.add_windows(parts, PartKind::Read, run.first, on_media, self.config.row_sectors());
+            }
+        }
+        let reads = parts.count;
+        let mut sectors = 0;
+        for run in to.runs() {
+            self.commit_reset(run.first.chunk);
+            let data = &self.scratch.0[bytes(run.entry, self.format.data_bytes)..];
+            let oob = &self.scratch.1[bytes(run.entry, self.format.oob_bytes)..];
+            let data = &data[..bytes(run.count, self.format.data_bytes)];
+            let oob = &oob[..bytes(run.count, self.format.oob_bytes)];
+            if let Err(error) = self.store.write(run.first.chunk, run.first.sector, data, oob) {
+                self.backing_failed(parts.command, error);
+                continue;
+            }
+            sectors += self.accept_run(parts, run);
+            self.keep_chunk(parts, run.first.chunk);
+        }
+        self.counters.sectors_copied += u64::from(sectors);
+        let command = self.flow.command_mut(parts.command);
+        (command.reads_left, command.sectors) = (reads, sectors);
+    }
+
+    fn check_copy(&self, from: &AddressList<'_>, to: &AddressList<'_>) -> Result<(), Refusal> {
+        let refuse = |status, rule| {
+            let at = from.runs().next().map_or(ocssd_lightnvm::Ppa::NOWHERE, |run| run.first);
+            let violation = Violation { rule, at, chunk: None };
+            Err(Refusal { status, entry: 0, entries: from.count(), violation })
+        };
+        if !self.config.geometry.capabilities.vector_copy {
+            return refuse(Status::INVALID_OPCODE, Rule::Supported);
+        }
+        if from.count() != to.count() {
+            return refuse(Status::INVALID_FIELD, Rule::CopyLength);
+        }
+        for run in from.runs() {
+            let limit = rules::readable_sectors(&self.config.geometry, &self.chunks, run.first.chunk);
+            if run.first.sector.saturating_add(run.count) > limit {
+                return Err(rules::unreadable(&self.chunks, run));
+            }
+        }
+        rules::check_write(&self.config.geometry, &self.chunks, to)
+    }
+
+    /// Reads all sources; false if one is lost.
+    fn load_scratch(&mut self, from: &AddressList<'_>, parts: &PartList) -> bool {
+        for run in from.runs() {
+            let chunk = *self.chunks.get(run.first.chunk);
+            let wear_index = self.chunks.wear_index(run.first.chunk);
+            for (entry, sector) in (run.entry..).zip(run.first.sector..run.first.sector + run.count) {
+                let at = ocssd_lightnvm::Ppa::new(run.first.chunk, sector);
+                let lost = chunk.has_unreadable && self.chunks.is_unreadable(at);
+                let outcome = self.faults.read_outcome(at, chunk.cycles, wear_index);
+                if lost || outcome == ReadOutcome::Unrecovered {
+                    self.flow.command_mut(parts.command).fail(Status::UNRECOVERED_READ, entry, 1, None);
+                    return false;
+                }
+            }
+            let data = &mut self.scratch.0[bytes(run.entry, self.format.data_bytes)..];
+            let data = &mut data[..bytes(run.count, self.format.data_bytes)];
+            let oob = &mut self.scratch.1[bytes(run.entry, self.format.oob_bytes)..];
+            let oob = &mut oob[..bytes(run.count, self.format.oob_bytes)];
+            if let Err(error) = self.store.read(run.first.chunk, run.first.sector, data, oob) {
+                self.backing_failed(parts.command, error);
+                return false;
+            }
+        }
+        true
+    }
+}

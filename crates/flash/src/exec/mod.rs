@@ -1,0 +1,205 @@
+//! What commands do to the drive's state, one file per command. Rules are judged first, then everything is changed at
+//! once; parts are made for the media to take their time with.
+
+mod copy;
+mod read;
+mod reset;
+mod write;
+
+pub(crate) use reset::SavedChunk;
+
+use crate::addresses::AddressList;
+use crate::drive::Flash;
+use crate::flow::{InFlight, Kind};
+use crate::media::{Part, PartId, PartKind, Phase};
+use crate::rules::Refusal;
+use ocssd_base::{Nanos, SlabKey};
+use ocssd_lightnvm::{ChunkId, Ppa, Rejected, Rule, Status, Tag, VECTOR_MAX, Violation};
+
+/// How a read is told of sectors it cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadPolicy {
+    /// Unwritten sectors are an error (DULBE, feature 05h) and not predefined data.
+    pub unwritten_is_error: bool,
+    /// High ECC is reported (media feedback, feature CAh).
+    pub report_high_ecc: bool,
+    /// What fills predefined data (DLFEAT): 00h or FFh.
+    pub predefined: u8,
+}
+
+impl ReadPolicy {
+    /// Tells everything: what targets get.
+    pub const STRICT: Self = Self { unwritten_is_error: true, report_high_ecc: true, predefined: 0 };
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug)]
+pub enum OperationKind<'a> {
+    /// Fills data and metadata.
+    Read(ReadPolicy),
+    /// Stores data and metadata.
+    Write {
+        /// Ends only when programmed.
+        fua: bool,
+    },
+    /// Empties chunks.
+    Reset,
+    /// Moves sectors to these destinations.
+    Copy(AddressList<'a>),
+    /// Ends when everything before it is programmed.
+    Flush,
+}
+
+/// A command with its payload, typed or raw: the one way into the drive.
+#[derive(Debug)]
+pub struct Operation<'a> {
+    /// The issuer's name for it.
+    pub tag: Tag,
+    /// What to do.
+    pub kind: OperationKind<'a>,
+    /// Where; more than 64 sectors only as a run (scalar commands).
+    pub addresses: AddressList<'a>,
+    /// Payload: at least `data_bytes` per sector, or empty for a read whose data nobody wants.
+    pub data: &'a mut [u8],
+    /// Metadata: at least `oob_bytes` per sector, or empty for none.
+    pub oob: &'a mut [u8],
+}
+
+/// Parts of a command while it is being taken: linked in order, and counted.
+pub(crate) struct PartList {
+    command: SlabKey,
+    head: Option<PartId>,
+    tail: Option<PartId>,
+    count: u32,
+}
+
+impl PartList {
+    pub(crate) const fn new(command: SlabKey) -> Self {
+        Self { command, head: None, tail: None, count: 0 }
+    }
+}
+
+impl Flash {
+    /// Takes an operation at `now`: settles what it does, and starts it on its way.
+    ///
+    /// # Errors
+    /// [`Rejected`] if as many commands are in flight as the drive takes; nothing was changed.
+    pub fn execute(&mut self, now: Nanos, mut operation: Operation<'_>) -> Result<(), Rejected> {
+        self.advance(now);
+        if self.flow.is_full() {
+            return Err(Rejected::QueueFull);
+        }
+        let kind = match operation.kind {
+            OperationKind::Read(_) => Kind::Read,
+            OperationKind::Write { fua } => Kind::Write { fua },
+            OperationKind::Reset => Kind::Reset,
+            OperationKind::Copy(_) => Kind::Copy,
+            OperationKind::Flush => Kind::Flush,
+        };
+        let key = self.flow.insert(InFlight::new(operation.tag, kind));
+        let mut parts = PartList::new(key);
+        if let Some(refusal) = self.check_shape(&operation) {
+            self.refuse(key, &refusal, operation.addresses.count());
+        } else {
+            match operation.kind {
+                OperationKind::Read(policy) => self.read(policy, &mut operation, &mut parts),
+                OperationKind::Write { .. } => self.write(&mut operation, &mut parts),
+                OperationKind::Reset => self.reset(&operation.addresses, &mut parts),
+                OperationKind::Copy(to) => self.copy(&operation.addresses, &to, &mut parts),
+                OperationKind::Flush => self.flush(key),
+            }
+        }
+        let command = self.flow.command_mut(key);
+        (command.waiting, command.remaining) = (parts.head, parts.count);
+        self.flow.start(now, key, &mut self.media);
+        Ok(())
+    }
+
+    fn flush(&mut self, key: SlabKey) {
+        if let Err(error) = self.store.sync() {
+            self.backing_failed(key, error);
+        }
+    }
+
+    /// Length and buffers, which every command shares.
+    fn check_shape(&self, operation: &Operation<'_>) -> Option<Refusal> {
+        let count = operation.addresses.count();
+        let vector = matches!(operation.addresses, AddressList::List(_));
+        let (limit, needs_data, flush) = match operation.kind {
+            OperationKind::Flush => (0, false, true),
+            OperationKind::Reset | OperationKind::Copy(_) => (VECTOR_MAX, false, false),
+            OperationKind::Read(_) => (u32::MAX, !operation.data.is_empty(), false),
+            OperationKind::Write { .. } => (u32::MAX, true, false),
+        };
+        let limit = if vector { limit.min(VECTOR_MAX) } else { limit };
+        let at = operation.addresses.runs().next().map_or(Ppa::NOWHERE, |run| run.first);
+        let refusal = |rule| {
+            let violation = Violation { rule, at, chunk: None };
+            Some(Refusal { status: Status::INVALID_FIELD, entry: 0, entries: count, violation })
+        };
+        if !flush && (count == 0 || count > limit) {
+            return refusal(Rule::VectorLength);
+        }
+        let sectors = usize::try_from(count).expect("32 bits fit an index");
+        let short = needs_data && operation.data.len() < sectors * self.format.data_bytes;
+        let short_oob = !operation.oob.is_empty() && operation.oob.len() < sectors * self.format.oob_bytes;
+        if short || (needs_data && short_oob) {
+            return refusal(Rule::BufferLength);
+        }
+        None
+    }
+
+    /// A command that broke a rule: nothing was changed, no entry was done.
+    fn refuse(&mut self, key: SlabKey, refusal: &Refusal, entries: u32) {
+        self.counters.refused += 1;
+        let command = self.flow.command_mut(key);
+        command.fail(refusal.status, 0, entries, Some(refusal.violation));
+    }
+
+    /// The backing failed: the command says so, and the first error is kept in words.
+    fn backing_failed(&mut self, key: SlabKey, error: crate::store::StoreError) {
+        self.flow.command_mut(key).fail(Status::INTERNAL_ERROR, 0, VECTOR_MAX, None);
+        self.store_error.get_or_insert(error);
+    }
+
+    /// Adds a part for the media.
+    fn add_part(&mut self, parts: &mut PartList, kind: PartKind, chunk: ChunkId, first: u32, count: u32) {
+        let entry = self.chunks.get(chunk);
+        let (cycles, scheduled) = (entry.cycles, entry.has_scheduled);
+        let part = Part {
+            command: parts.command,
+            kind,
+            phase: Phase::Waiting,
+            pu: self.config.geometry.pu_of(chunk),
+            chunk,
+            first,
+            count,
+            cycles,
+            delay: self.faults.delay(chunk, first, count, scheduled),
+            epoch: self.flow.epoch(),
+            sequence: 0,
+            next: None,
+        };
+        let id = self.media.add(part);
+        match parts.tail {
+            Some(tail) => self.media.part_mut(tail).next = Some(id),
+            None => parts.head = Some(id),
+        }
+        parts.tail = Some(id);
+        parts.count += 1;
+        if kind == PartKind::Program {
+            self.flow.count_program();
+        }
+    }
+
+    /// Adds a part per window of `window` sectors that `first .. first + count` touches.
+    fn add_windows(&mut self, parts: &mut PartList, kind: PartKind, first: Ppa, count: u32, window: u32) {
+        let end = first.sector + count;
+        let mut at = first.sector;
+        while at < end {
+            let until = end.min((at / window + 1) * window);
+            self.add_part(parts, kind, first.chunk, at, until - at);
+            at = until;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Read: any sectors, any mix of chunks, any order (OCSSD 2.0 sections 2.2.1 and 3.4.3).
+
+use super::{Operation, PartList, ReadPolicy};
+use crate::addresses::Run;
+use crate::drive::Flash;
+use crate::faults::ReadOutcome;
+use crate::media::PartKind;
+use crate::notices::NoticeKind;
+use crate::rules;
+use ocssd_lightnvm::{Ppa, Status};
+
+/// The bytes of `count` sectors of `unit` bytes from entry `entry` on; empty stays empty.
+fn piece(bytes: &mut [u8], unit: usize, entry: u32, count: u32) -> &mut [u8] {
+    if bytes.is_empty() {
+        return &mut [];
+    }
+    let at = |sectors: u32| usize::try_from(sectors).expect("32 bits fit an index") * unit;
+    &mut bytes[at(entry)..][..at(count)]
+}
+
+impl Flash {
+    pub(super) fn read(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &mut PartList) {
+        for run in operation.addresses.runs() {
+            let limit = rules::readable_sectors(&self.config.geometry, &self.chunks, run.first.chunk);
+            let good = limit.saturating_sub(run.first.sector).min(run.count);
+            if good > 0 {
+                self.read_run(policy, operation, parts, Run { count: good, ..run });
+            }
+            if good < run.count {
+                let sector = run.first.sector.saturating_add(good);
+                let first = Ppa::new(run.first.chunk, sector);
+                self.read_nothing(policy, operation, parts, Run { entry: run.entry + good, first, count: run.count - good });
+            }
+        }
+        let count = operation.addresses.count();
+        self.counters.sectors_read += u64::from(count);
+        self.flow.command_mut(parts.command).sectors = count;
+    }
+
+    /// Sectors that hold nothing: predefined data, and an error for who wants to know.
+    fn read_nothing(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &PartList, run: Run) {
+        piece(operation.data, self.format.data_bytes, run.entry, run.count).fill(policy.predefined);
+        piece(operation.oob, self.format.oob_bytes, run.entry, run.count).fill(0);
+        if policy.unwritten_is_error {
+            let refusal = rules::unreadable(&self.chunks, run);
+            let command = self.flow.command_mut(parts.command);
+            command.fail(refusal.status, run.entry, run.count, Some(refusal.violation));
+        }
+    }
+
+    /// Sectors below the readable limit.
+    fn read_run(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &mut PartList, run: Run) {
+        let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
+        let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
+        if let Err(error) = self.store.read(run.first.chunk, run.first.sector, data, oob) {
+            self.backing_failed(parts.command, error);
+        }
+        let chunk = self.chunks.get(run.first.chunk);
+        let on_media = chunk.programmed.saturating_sub(run.first.sector).min(run.count);
+        if chunk.has_unreadable || chunk.has_scheduled || self.faults.reads_can_fail() {
+            self.read_faults(policy, operation, parts, run);
+        }
+        self.counters.sectors_read_cached += u64::from(run.count - on_media);
+        if on_media > 0 {
+            let row = self.config.row_sectors();
+            self.add_windows(parts, PartKind::Read, run.first, on_media, row);
+        }
+    }
+
+    fn read_faults(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &PartList, run: Run) {
+        let chunk = *self.chunks.get(run.first.chunk);
+        let wear_index = self.chunks.wear_index(run.first.chunk);
+        for offset in 0..run.count {
+            let at = Ppa::new(run.first.chunk, run.first.sector + offset);
+            let lost = chunk.has_unreadable && self.chunks.is_unreadable(at);
+            let outcome =
+                if lost { ReadOutcome::Unrecovered } else { self.faults.read_outcome(at, chunk.cycles, wear_index) };
+            let status = match outcome {
+                ReadOutcome::Fine => continue,
+                ReadOutcome::HighEcc => {
+                    self.notices.push(NoticeKind::LowErrorRate, at, Some(1));
+                    if !policy.report_high_ecc {
+                        continue;
+                    }
+                    Status::HIGH_ECC
+                }
+                ReadOutcome::Unrecovered => {
+                    // What could not be corrected is not handed out: a pattern no writer is likely to have stored.
+                    piece(operation.data, self.format.data_bytes, run.entry + offset, 1).fill(0xEC);
+                    piece(operation.oob, self.format.oob_bytes, run.entry + offset, 1).fill(0xEC);
+                    self.notices.push(NoticeKind::Unrecoverable, at, Some(1));
+                    Status::UNRECOVERED_READ
+                }
+            };
+            self.flow.command_mut(parts.command).fail(status, run.entry + offset, 1, None);
+        }
+        self.chunks.flags_mut(run.first.chunk).has_scheduled =
+            chunk.has_scheduled && self.faults.is_scheduled(run.first.chunk);
+    }
+}

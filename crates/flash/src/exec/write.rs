@@ -1,0 +1,98 @@
+//! Write: in order, at the write pointer, in multiples of WS_MIN (OCSSD 2.0 sections 2.2.2 and 3.4.2).
+
+use super::{Operation, PartList};
+use crate::addresses::Run;
+use crate::drive::Flash;
+use crate::faults::WriteOutcome;
+use crate::media::PartKind;
+use crate::rules;
+use ocssd_lightnvm::{ChunkId, Ppa, Status};
+
+fn piece(bytes: &[u8], unit: usize, entry: u32, count: u32) -> &[u8] {
+    if bytes.is_empty() {
+        return &[];
+    }
+    let at = |sectors: u32| usize::try_from(sectors).expect("32 bits fit an index") * unit;
+    &bytes[at(entry)..][..at(count)]
+}
+
+impl Flash {
+    pub(super) fn write(&mut self, operation: &mut Operation<'_>, parts: &mut PartList) {
+        let count = operation.addresses.count();
+        if let Err(refusal) = rules::check_write(&self.config.geometry, &self.chunks, &operation.addresses) {
+            self.refuse(parts.command, &refusal, count);
+            return;
+        }
+        let mut sectors = 0;
+        for run in operation.addresses.runs() {
+            sectors += self.write_run(operation, parts, run);
+        }
+        self.counters.sectors_written += u64::from(sectors);
+        self.flow.command_mut(parts.command).sectors = sectors;
+    }
+
+    /// Stores one run; returns the sectors that go to media.
+    fn write_run(&mut self, operation: &Operation<'_>, parts: &mut PartList, run: Run) -> u32 {
+        let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
+        let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
+        self.commit_reset(run.first.chunk);
+        if let Err(error) = self.store.write(run.first.chunk, run.first.sector, data, oob) {
+            self.backing_failed(parts.command, error);
+            return 0;
+        }
+        let sectors = self.accept_run(parts, run);
+        self.keep_chunk(parts, run.first.chunk);
+        sectors
+    }
+
+    /// Moves the write pointer over a sound run whose content is stored, meets the faults that wait there, and makes the
+    /// parts. Returns the sectors that go to media.
+    pub(super) fn accept_run(&mut self, parts: &mut PartList, run: Run) -> u32 {
+        let unit = self.config.geometry.ws_opt;
+        let has_scheduled = self.chunks.get(run.first.chunk).has_scheduled;
+        if !has_scheduled && !self.faults.writes_can_fail() {
+            self.chunks.advance(run.first.chunk, run.count);
+            self.add_windows(parts, PartKind::Program, run.first, run.count, unit);
+            return run.count;
+        }
+        let end = run.first.sector + run.count;
+        let mut at = run.first.sector;
+        while at < end {
+            let count = end.min((at / unit + 1) * unit) - at;
+            let first = Ppa::new(run.first.chunk, at);
+            let entry = run.entry + at - run.first.sector;
+            match self.faults.write_outcome(first, count) {
+                WriteOutcome::Fine => self.chunks.advance(first.chunk, count),
+                WriteOutcome::NextUnit => {
+                    self.chunks.advance(first.chunk, count);
+                    self.chunks.mark_unreadable(first, count);
+                    self.keep_marks(parts, first.chunk);
+                    self.flow.command_mut(parts.command).fail(Status::WRITE_NEXT_UNIT, entry, count, None);
+                }
+                WriteOutcome::EarlyClose => {
+                    self.chunks.close(first.chunk);
+                    self.flow.command_mut(parts.command).fail(Status::EARLY_CLOSE, entry, end - at, None);
+                    break;
+                }
+            }
+            self.add_part(parts, PartKind::Program, first.chunk, at, count);
+            at += count;
+        }
+        self.chunks.flags_mut(run.first.chunk).has_scheduled =
+            has_scheduled && self.faults.is_scheduled(run.first.chunk);
+        at - run.first.sector
+    }
+
+    pub(super) fn keep_chunk(&mut self, parts: &PartList, chunk: ChunkId) {
+        let record = self.chunks.record(chunk);
+        if let Err(error) = self.store.keep(chunk, &record) {
+            self.backing_failed(parts.command, error);
+        }
+    }
+
+    pub(super) fn keep_marks(&mut self, parts: &PartList, chunk: ChunkId) {
+        if let Err(error) = self.store.keep_unreadable(chunk, self.chunks.unreadable(chunk)) {
+            self.backing_failed(parts.command, error);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The queues commands stand in outside the media. All are first in, first out, and their times never fall, because each
+//! adds a constant or a serial transfer to times that come in order; so no heap is needed.
+
+use super::command::{InFlight, Kind};
+use crate::config::{CacheConfig, Config, LinkConfig};
+use crate::media::{Media, Part, PartKind};
+use ocssd_base::{Nanos, Slab, SlabKey};
+use ocssd_lightnvm::Completion;
+use std::collections::VecDeque;
+
+/// A flush that waits for the programs counted when it came.
+#[derive(Clone, Copy, Debug)]
+struct PendingFlush {
+    key: SlabKey,
+    epoch: u32,
+    remaining: u32,
+}
+
+/// Commands in flight outside the media.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    link: LinkConfig,
+    cache: CacheConfig,
+    sector_bytes: u64,
+    queue_depth: u32,
+    commands: Slab<InFlight>,
+    /// Commands the host has not been told the end of.
+    untold: u32,
+    link_in: VecDeque<(Nanos, SlabKey)>,
+    link_in_free: Nanos,
+    link_out: VecDeque<(Nanos, SlabKey)>,
+    link_out_free: Nanos,
+    /// Ends without data, due a constant time after their cause.
+    acks: VecDeque<(Nanos, SlabKey)>,
+    cache_used: u32,
+    cache_waiting: VecDeque<SlabKey>,
+    flushes: VecDeque<PendingFlush>,
+    /// Programs of commands taken and not done, and how many flushes came so far.
+    programs: u32,
+    epoch: u32,
+}
+
+impl Flow {
+    pub(crate) fn new(config: &Config) -> Self {
+        let geometry = &config.geometry;
+        let cached = config.cache.sectors / geometry.ws_min;
+        let depth = usize::try_from(config.queue_depth).expect("32 bits fit an index");
+        Self {
+            link: config.link,
+            cache: config.cache,
+            sector_bytes: u64::from(geometry.sector_bytes) + u64::from(geometry.oob_bytes),
+            queue_depth: config.queue_depth,
+            commands: Slab::new(config.queue_depth + cached),
+            untold: 0,
+            link_in: VecDeque::with_capacity(depth),
+            link_in_free: Nanos::ZERO,
+            link_out: VecDeque::with_capacity(depth),
+            link_out_free: Nanos::ZERO,
+            acks: VecDeque::with_capacity(depth),
+            cache_used: 0,
+            cache_waiting: VecDeque::with_capacity(depth),
+            flushes: VecDeque::with_capacity(depth),
+            programs: 0,
+            epoch: 0,
+        }
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.untold >= self.queue_depth
+    }
+
+    pub(crate) const fn in_flight(&self) -> u32 {
+        self.untold
+    }
+
+    pub(crate) const fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// A place for a command that is being taken.
+    pub(crate) fn insert(&mut self, command: InFlight) -> SlabKey {
+        assert!(!self.is_full(), "the queue depth was checked before");
+        self.untold += 1;
+        let key = self.commands.insert(command);
+        key.expect("queue depth and cache bound the commands")
+    }
+
+    pub(crate) fn command_mut(&mut self, key: SlabKey) -> &mut InFlight {
+        self.commands.get_mut(key)
+    }
+
+    /// A program was counted for a command being taken.
+    pub(crate) const fn count_program(&mut self) {
+        self.programs += 1;
+    }
+
+    /// Sends a taken command on its way.
+    pub(crate) fn start(&mut self, now: Nanos, key: SlabKey, media: &mut Media) {
+        let command = *self.commands.get(key);
+        match command.kind {
+            Kind::Write { .. } if command.remaining > 0 => self.admit(now, key),
+            Kind::Read | Kind::Reset | Kind::Copy if command.remaining > 0 => self.give_to_media(now, key, media),
+            Kind::Flush if self.programs > 0 => {
+                self.flushes.push_back(PendingFlush { key, epoch: self.epoch, remaining: self.programs });
+                self.epoch = self.epoch.wrapping_add(1);
+            }
+            Kind::Read if command.sectors > 0 => self.finish(now, key),
+            Kind::Read | Kind::Write { .. } | Kind::Reset | Kind::Copy | Kind::Flush => {
+                self.commands.get_mut(key).done = true;
+                self.tell(now, key);
+            }
+        }
+    }
+
+    /// A write goes over the link, if need be after room is made in the cache.
+    fn admit(&mut self, now: Nanos, key: SlabKey) {
+        let sectors = self.commands.get(key).sectors;
+        if self.cache.sectors > 0 {
+            if !self.cache_waiting.is_empty() || !self.cache_has_room(sectors) {
+                self.cache_waiting.push_back(key);
+                return;
+            }
+            self.reserve_cache(key);
+        }
+        self.send_over_link(now, key);
+    }
+
+    /// An empty cache takes any write, also one larger than itself, or such a write would wait for ever.
+    const fn cache_has_room(&self, sectors: u32) -> bool {
+        self.cache_used == 0 || self.cache_used + sectors <= self.cache.sectors
+    }
+
+    fn reserve_cache(&mut self, key: SlabKey) {
+        let command = self.commands.get_mut(key);
+        command.cached = true;
+        self.cache_used += command.sectors;
+    }
+
+    fn send_over_link(&mut self, at: Nanos, key: SlabKey) {
+        let bytes = u64::from(self.commands.get(key).sectors) * self.sector_bytes;
+        let time = Nanos::for_bytes(bytes, self.link.write_bytes_per_second);
+        self.link_in_free = at.max(self.link_in_free) + time;
+        self.link_in.push_back((self.link_in_free, key));
+    }
+
+    /// Gives the command's waiting parts to their units; a copy's programs stay until its reads are done.
+    fn give_to_media(&mut self, at: Nanos, key: SlabKey, media: &mut Media) {
+        let command = self.commands.get_mut(key);
+        let mut next = command.waiting.take();
+        while let Some(id) = next {
+            let part = media.part(id);
+            if part.kind == PartKind::Program && command.reads_left > 0 {
+                command.waiting = Some(id);
+                return;
+            }
+            next = part.next;
+            media.enqueue(at, id);
+        }
+    }
+
+    /// When something next happens outside the media.
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        let fronts = [self.link_in.front(), self.link_out.front(), self.acks.front()];
+        fronts.into_iter().flatten().map(|&(at, _)| at).min()
+    }
+
+    /// When a command next arrives over the link.
+    pub(crate) fn arrival(&self) -> Option<Nanos> {
+        self.link_in.front().map(|&(at, _)| at)
+    }
+
+    /// Lets the next command arrive.
+    pub(crate) fn arrive(&mut self, media: &mut Media) {
+        let (at, key) = self.link_in.pop_front().expect("an arrival was due");
+        let command = self.commands.get(key);
+        if command.cached && command.kind == (Kind::Write { fua: false }) {
+            self.tell(at, key);
+        }
+        self.give_to_media(at, key, media);
+    }
+
+    /// A part of a command is done; its place in `media` is free already.
+    pub(crate) fn on_part_done(&mut self, at: Nanos, part: &Part, media: &mut Media) {
+        if part.kind == PartKind::Program {
+            self.on_program_done(at, part);
+        }
+        let command = self.commands.get_mut(part.command);
+        assert!(command.remaining > 0, "a command has more parts done than it had");
+        command.remaining -= 1;
+        if part.kind == PartKind::Read && command.kind == Kind::Copy {
+            assert!(command.reads_left > 0, "a copy has more reads done than it had");
+            command.reads_left -= 1;
+        }
+        if command.remaining == 0 {
+            self.finish(at, part.command);
+        } else if command.kind == Kind::Copy && command.reads_left == 0 && command.waiting.is_some() {
+            self.give_to_media(at, part.command, media);
+        }
+    }
+
+    fn on_program_done(&mut self, at: Nanos, part: &Part) {
+        assert!(self.programs > 0, "more programs are done than were taken");
+        self.programs -= 1;
+        for flush in &mut self.flushes {
+            // Epochs wrap; a part is never half the range away from a pending flush.
+            if flush.epoch.wrapping_sub(part.epoch) < u32::MAX / 2 {
+                assert!(flush.remaining > 0, "a flush waited for fewer programs than are done");
+                flush.remaining -= 1;
+            }
+        }
+        while let Some(flush) = self.flushes.pop_front_if(|flush| flush.remaining == 0) {
+            self.commands.get_mut(flush.key).done = true;
+            self.tell(at, flush.key);
+        }
+        if self.commands.get(part.command).cached {
+            self.release_cache(at, part.count);
+        }
+    }
+
+    fn release_cache(&mut self, at: Nanos, sectors: u32) {
+        assert!(self.cache_used >= sectors, "the cache gave up more than it held");
+        self.cache_used -= sectors;
+        while let Some(&key) = self.cache_waiting.front() {
+            if !self.cache_has_room(self.commands.get(key).sectors) {
+                return;
+            }
+            self.cache_waiting.pop_front();
+            self.reserve_cache(key);
+            self.send_over_link(at, key);
+        }
+    }
+
+    /// All parts of a command are done, or it never had any.
+    fn finish(&mut self, at: Nanos, key: SlabKey) {
+        let command = self.commands.get_mut(key);
+        command.done = true;
+        match command.kind {
+            Kind::Read => {
+                let bytes = u64::from(command.sectors) * self.sector_bytes;
+                let time = Nanos::for_bytes(bytes, self.link.read_bytes_per_second);
+                self.link_out_free = at.max(self.link_out_free) + time;
+                self.link_out.push_back((self.link_out_free + self.link.command, key));
+            }
+            Kind::Write { fua } if command.cached && !fua => {
+                if command.told {
+                    self.commands.remove(key);
+                }
+            }
+            Kind::Write { .. } | Kind::Reset | Kind::Copy | Kind::Flush => self.tell(at, key),
+        }
+    }
+
+    fn tell(&mut self, at: Nanos, key: SlabKey) {
+        self.acks.push_back((at + self.link.command, key));
+    }
+
+    /// The next completion due at `now`; of two at the same time, the one without data first.
+    pub(crate) fn poll(&mut self, now: Nanos) -> Option<(Nanos, Completion)> {
+        let ack = self.acks.front().map(|&(at, _)| at);
+        let data = self.link_out.front().map(|&(at, _)| at);
+        let from_acks = match (ack, data) {
+            (Some(ack), Some(data)) => ack <= data,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        let queue = if from_acks { &mut self.acks } else { &mut self.link_out };
+        let &(at, key) = queue.front()?;
+        if at > now {
+            return None;
+        }
+        queue.pop_front();
+        assert!(self.untold > 0, "more ends are told than commands were taken");
+        self.untold -= 1;
+        let command = self.commands.get_mut(key);
+        assert!(!command.told, "a command's end is told once");
+        command.told = true;
+        let completion = command.completion();
+        if command.done {
+            self.commands.remove(key);
+        }
+        Some((at, completion))
+    }
+
+    /// True if the command's data had reached a cache that keeps it through a power cut.
+    pub(crate) fn is_protected(&self, part: &Part, arrived: bool) -> bool {
+        self.cache.power_loss_protection && arrived && self.commands.get(part.command).cached
+    }
+
+    /// Everything in flight is gone.
+    pub(crate) fn power_off(&mut self, config: &Config) {
+        *self = Self::new(config);
+    }
+}

@@ -1,0 +1,32 @@
+//! The virtual open-channel SSD: every rule of the specification, NAND timing, wear, bad media, faults, a volatile
+//! write-back cache, power cuts, and content that is really there.
+//!
+//! A [`Flash`] is a [`Device`](ocssd_lightnvm::Device): plain data, no clock, no thread. Content and chunk states are
+//! settled when a command is taken, in the order commands come; the media then decide when it ends. A power cut undoes
+//! what had not reached the media by then.
+//!
+//! Deliberately not here: FTLs (`targets`), files of settings (`drive`), any file but the image store's.
+
+mod addresses;
+mod chunks;
+pub mod config;
+mod drive;
+mod exec;
+mod faults;
+mod flow;
+mod media;
+mod notices;
+mod power_cut;
+pub mod presets;
+mod rules;
+pub mod store;
+
+pub use addresses::AddressList;
+pub use chunks::ChunkRecord;
+pub use config::Config;
+pub use drive::{Flash, FlashCounters, OpenError};
+pub use exec::{Operation, OperationKind, ReadPolicy};
+pub use faults::{FaultKind, ScheduledFault};
+pub use media::MediaCounters;
+pub use notices::{Notice, NoticeKind};
+pub use power_cut::PowerCutReport;

@@ -1,0 +1,247 @@
+//! NAND time: parallel units that do one array operation at a time, and channels they share.
+//!
+//! Work comes as [`Part`]s: one page row sensed, one write unit programmed, one chunk erased. Each unit has a queue;
+//! each channel moves one part's data at a time, first come first served when the data is ready, so that a busy unit
+//! never keeps an idle channel waiting. Content was settled when the command was taken; only time passes here.
+//!
+//! ```text
+//!   read     queue ─► sense (array) ─► out (channel) ─► done
+//!   program  queue ─► in (channel) ─► program (array) ─► done
+//!   erase    queue ─► erase (array, may be suspended) ─► done
+//! ```
+//!
+//! Deliberately not here: the host link, the write-back cache, anything about content or rules.
+
+mod part;
+mod pick;
+mod unit;
+
+pub(crate) use part::{Part, PartId, PartKind, Phase};
+
+use crate::config::{ChannelConfig, Config, MediaConfig, Scheduler};
+use ocssd_base::{EventQueue, Nanos};
+use ocssd_lightnvm::PuId;
+use part::Parts;
+use std::collections::VecDeque;
+use unit::Unit;
+
+/// What happens next on the media. The generation tells a suspended operation's old event from its new one.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Array { pu: PuId, generation: u32 },
+    Channel { group: u32 },
+}
+
+#[derive(Clone, Debug)]
+struct Channel {
+    waiting: VecDeque<PartId>,
+    active: Option<PartId>,
+    busy: Nanos,
+}
+
+/// A part that is done, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) at: Nanos,
+    pub(crate) id: PartId,
+}
+
+/// All units and channels of a drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Media {
+    config: MediaConfig,
+    channel_config: ChannelConfig,
+    scheduler: Scheduler,
+    sector_bytes: u64,
+    pus_per_group: u32,
+    row_sectors: u32,
+    unit_sectors: u32,
+    parts: Parts,
+    units: Vec<Unit>,
+    channels: Vec<Channel>,
+    events: EventQueue<Event>,
+    done: VecDeque<Done>,
+    /// Array operations, transfers and suspensions so far.
+    pub(crate) counters: MediaCounters,
+}
+
+/// What the media did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaCounters {
+    /// Page rows sensed.
+    pub senses: u64,
+    /// Reads served from a page register that still held the row.
+    pub register_hits: u64,
+    /// Write units programmed.
+    pub programs: u64,
+    /// Chunks erased.
+    pub erases: u64,
+    /// Erases suspended for a read.
+    pub suspends: u64,
+}
+
+impl Media {
+    pub(crate) fn new(config: &Config) -> Self {
+        let geometry = &config.geometry;
+        let units = PuId(geometry.pu_count()).index();
+        let groups = PuId(geometry.groups).index();
+        let waiting = PuId(geometry.pus_per_group * config.media.registers).index();
+        let channel = Channel { waiting: VecDeque::with_capacity(waiting), active: None, busy: Nanos::ZERO };
+        Self {
+            config: config.media.clone(),
+            channel_config: config.channel,
+            scheduler: config.scheduler,
+            sector_bytes: u64::from(geometry.sector_bytes) + u64::from(geometry.oob_bytes),
+            pus_per_group: geometry.pus_per_group,
+            row_sectors: config.row_sectors(),
+            unit_sectors: geometry.ws_opt,
+            parts: Parts::new(),
+            units: vec![Unit::default(); units],
+            channels: vec![channel; groups],
+            events: EventQueue::with_capacity(units + groups),
+            done: VecDeque::with_capacity(units + groups),
+            counters: MediaCounters::default(),
+        }
+    }
+
+    /// A new part, not queued yet.
+    pub(crate) fn add(&mut self, part: Part) -> PartId {
+        self.parts.insert(part)
+    }
+
+    /// A finished part's place is free again.
+    pub(crate) fn remove(&mut self, id: PartId) -> Part {
+        self.parts.remove(id)
+    }
+
+    pub(crate) fn part(&self, id: PartId) -> &Part {
+        self.parts.get(id)
+    }
+
+    pub(crate) fn part_mut(&mut self, id: PartId) -> &mut Part {
+        self.parts.get_mut(id)
+    }
+
+    /// Every part that is not done.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter()
+    }
+
+    /// Gives a part to its unit.
+    pub(crate) fn enqueue(&mut self, at: Nanos, id: PartId) {
+        let pu = self.parts.get(id).pu;
+        self.parts.get_mut(id).phase = Phase::Queued;
+        let is_read = self.parts.get(id).kind == PartKind::Read;
+        self.units[pu.index()].push(&mut self.parts, id, is_read);
+        if is_read {
+            self.suspend_for_read(at, pu);
+        }
+        self.start_next(at, pu);
+    }
+
+    /// When something next happens.
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        match self.done.front() {
+            Some(done) => Some(done.at),
+            None => self.events.deadline(),
+        }
+    }
+
+    /// Lets time pass up to `now`, or to the first part that is done by then.
+    pub(crate) fn step(&mut self, now: Nanos) -> Option<Done> {
+        loop {
+            if let Some(done) = self.done.pop_front() {
+                return Some(done);
+            }
+            let (at, event) = self.events.pop_due(now)?;
+            match event {
+                Event::Array { pu, generation } => self.on_array(at, pu, generation),
+                Event::Channel { group } => self.on_channel(at, group),
+            }
+        }
+    }
+
+    fn on_array(&mut self, at: Nanos, pu: PuId, generation: u32) {
+        let unit = &mut self.units[pu.index()];
+        if unit.generation != generation {
+            return;
+        }
+        let id = unit.array.take().expect("an array event belongs to an operation");
+        unit.busy += at - unit.array_since;
+        match self.parts.get(id).kind {
+            PartKind::Read => self.request_channel(at, id),
+            PartKind::Program => {
+                assert!(self.units[pu.index()].registers_used > 0, "a program holds a register");
+                self.units[pu.index()].registers_used -= 1;
+                self.done.push_back(Done { at, id });
+            }
+            PartKind::Erase => self.done.push_back(Done { at, id }),
+        }
+        self.start_next(at, pu);
+    }
+
+    fn request_channel(&mut self, at: Nanos, id: PartId) {
+        let group = self.parts.get(id).pu.0 / self.pus_per_group;
+        self.parts.get_mut(id).phase = Phase::Transfer;
+        let channel = &mut self.channels[PuId(group).index()];
+        if channel.active.is_some() {
+            channel.waiting.push_back(id);
+        } else {
+            self.start_transfer(at, group, id);
+        }
+    }
+
+    fn start_transfer(&mut self, at: Nanos, group: u32, id: PartId) {
+        let bytes = u64::from(self.parts.get(id).count) * self.sector_bytes;
+        let time = self.channel_config.command + Nanos::for_bytes(bytes, self.channel_config.bytes_per_second);
+        let channel = &mut self.channels[PuId(group).index()];
+        assert!(channel.active.is_none(), "a channel moves one part at a time");
+        channel.active = Some(id);
+        channel.busy += time;
+        self.events.push(at + time, Event::Channel { group });
+    }
+
+    fn on_channel(&mut self, at: Nanos, group: u32) {
+        let channel = &mut self.channels[PuId(group).index()];
+        let id = channel.active.take().expect("a channel event belongs to a transfer");
+        let next = channel.waiting.pop_front();
+        if let Some(next) = next {
+            self.start_transfer(at, group, next);
+        }
+        let Part { pu, kind, .. } = *self.parts.get(id);
+        let unit = &mut self.units[pu.index()];
+        match kind {
+            PartKind::Read => {
+                assert!(unit.registers_used > 0, "a read's data leaves a register");
+                unit.registers_used -= 1;
+                self.done.push_back(Done { at, id });
+            }
+            PartKind::Program => {
+                unit.loading = false;
+                self.parts.get_mut(id).phase = Phase::Loaded;
+            }
+            PartKind::Erase => unreachable!("an erase moves no data"),
+        }
+        self.start_next(at, pu);
+    }
+
+    /// Time each unit's array, and each channel, has been busy.
+    pub(crate) fn busy(&self) -> (Vec<Nanos>, Vec<Nanos>) {
+        let units = self.units.iter().map(|unit| unit.busy).collect();
+        (units, self.channels.iter().map(|channel| channel.busy).collect())
+    }
+
+    /// Everything in progress is gone; the counters stay.
+    pub(crate) fn power_off(&mut self) {
+        self.parts = Parts::new();
+        for unit in &mut self.units {
+            unit.power_off();
+        }
+        for channel in &mut self.channels {
+            channel.waiting.clear();
+            channel.active = None;
+        }
+        self.events.clear();
+        self.done.clear();
+    }
+}

@@ -1,0 +1,104 @@
+//! Parts: the pieces of commands that parallel units work on, in numbered places linked into queues.
+
+use ocssd_base::{Nanos, SlabKey};
+use ocssd_lightnvm::{ChunkId, PuId};
+
+/// The number of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartId(u32);
+
+impl PartId {
+    fn index(self) -> usize {
+        usize::try_from(self.0).expect("32 bits fit an index")
+    }
+}
+
+/// What the array does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    Read,
+    Program,
+    Erase,
+}
+
+/// How far a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not given to its unit yet.
+    Waiting,
+    /// In its unit's queue.
+    Queued,
+    /// Waiting for, or on, the channel.
+    Transfer,
+    /// A program's data is in a register.
+    Loaded,
+    /// In the array, or suspended there.
+    Array,
+}
+
+/// One page row to sense, one write unit to program, or one chunk to erase.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) command: SlabKey,
+    pub(crate) kind: PartKind,
+    pub(crate) phase: Phase,
+    pub(crate) pu: PuId,
+    pub(crate) chunk: ChunkId,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// The chunk's cycles when the command was taken: a part of an earlier life must not touch a later one.
+    pub(crate) cycles: u32,
+    /// Extra array time: a latency spike.
+    pub(crate) delay: Nanos,
+    /// Flushes submitted before it.
+    pub(crate) epoch: u32,
+    /// Order of arrival at the unit.
+    pub(crate) sequence: u64,
+    /// The next part of the same command, then of the same queue.
+    pub(crate) next: Option<PartId>,
+}
+
+/// Places for parts. Grows to the most that are ever in flight (bounded by queue depth, cache and 64 sectors a command)
+/// and allocates no more after that.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    places: Vec<Option<Part>>,
+    free: Vec<PartId>,
+}
+
+impl Parts {
+    pub(crate) fn new() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+
+    pub(crate) fn insert(&mut self, part: Part) -> PartId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            // A place freed later needs room in the free list without allocation then.
+            self.free.reserve(self.places.len());
+            PartId(u32::try_from(self.places.len() - 1).expect("fewer than 2^32 parts"))
+        });
+        let place = &mut self.places[id.index()];
+        assert!(place.is_none(), "a free place holds a part");
+        *place = Some(part);
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: PartId) -> Part {
+        let part = self.places[id.index()].take().expect("a part ends once");
+        self.free.push(id);
+        part
+    }
+
+    pub(crate) fn get(&self, id: PartId) -> &Part {
+        self.places[id.index()].as_ref().expect("the part is in flight")
+    }
+
+    pub(crate) fn get_mut(&mut self, id: PartId) -> &mut Part {
+        self.places[id.index()].as_mut().expect("the part is in flight")
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Part> {
+        self.places.iter().flatten()
+    }
+}

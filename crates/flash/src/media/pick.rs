@@ -1,0 +1,172 @@
+//! What a parallel unit does next: in arrival order, or reads first with a reset suspended for them.
+
+use super::part::{PartId, PartKind, Phase};
+use super::unit::Suspended;
+use super::{Event, Media};
+use crate::config::Scheduler;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::PuId;
+
+/// The choice for one unit.
+enum Choice {
+    Read(PartId),
+    Change(PartId),
+    Resume,
+    Nothing,
+}
+
+impl Media {
+    /// Starts whatever the unit can start at `at`. Called after every change of the unit.
+    pub(super) fn start_next(&mut self, at: Nanos, pu: PuId) {
+        loop {
+            let choice = self.choose(pu);
+            let started = match choice {
+                Choice::Read(id) => self.start_read(at, pu, id),
+                Choice::Change(id) => self.start_change(at, pu, id),
+                Choice::Resume => self.resume(at, pu),
+                Choice::Nothing => false,
+            };
+            if !started {
+                return;
+            }
+        }
+    }
+
+    fn choose(&self, pu: PuId) -> Choice {
+        let unit = &self.units[pu.index()];
+        let (read, change) = (unit.reads.head(), unit.changes.head());
+        match self.scheduler {
+            Scheduler::Fifo => match (read, change) {
+                (Some(read), Some(change)) if self.sequence(read) > self.sequence(change) => Choice::Change(change),
+                (Some(read), _) => Choice::Read(read),
+                (None, Some(change)) => Choice::Change(change),
+                (None, None) => Choice::Nothing,
+            },
+            Scheduler::ReadPriority { bypasses_max, .. } => match (read, change) {
+                (Some(_), Some(change)) if unit.suspended.is_none() && unit.bypasses >= bypasses_max => {
+                    Choice::Change(change)
+                }
+                (Some(read), _) => Choice::Read(read),
+                (None, _) if unit.suspended.is_some() => Choice::Resume,
+                (None, Some(change)) => Choice::Change(change),
+                (None, None) => Choice::Nothing,
+            },
+        }
+    }
+
+    fn sequence(&self, id: PartId) -> u64 {
+        self.parts.get(id).sequence
+    }
+
+    fn start_read(&mut self, at: Nanos, pu: PuId, id: PartId) -> bool {
+        let registers = self.config.registers;
+        let part = *self.parts.get(id);
+        let unit = &mut self.units[pu.index()];
+        if unit.array.is_some() || unit.registers_used >= registers {
+            return false;
+        }
+        let popped = unit.reads.pop(&mut self.parts);
+        assert_eq!(popped, Some(id), "the unit starts the read at its queue's head");
+        unit.registers_used += 1;
+        unit.bypasses += u32::from(unit.changes.head().is_some());
+        let row = part.first / self.row_sectors;
+        if unit.held == Some((part.chunk, part.cycles, row)) && part.delay == Nanos::ZERO {
+            self.counters.register_hits += 1;
+            self.request_channel(at, id);
+            return true;
+        }
+        self.counters.senses += 1;
+        let times = &self.config.read;
+        let index = usize::try_from(row).expect("32 bits fit an index") % times.len();
+        let time = times[index] + part.delay;
+        self.units[pu.index()].held = Some((part.chunk, part.cycles, row));
+        self.run_array(at, pu, id, time);
+        true
+    }
+
+    fn start_change(&mut self, at: Nanos, pu: PuId, id: PartId) -> bool {
+        let part = *self.parts.get(id);
+        let registers = self.config.registers;
+        let unit = &mut self.units[pu.index()];
+        match (part.kind, part.phase) {
+            (PartKind::Program, Phase::Queued) => {
+                if unit.loading || unit.registers_used >= registers {
+                    return false;
+                }
+                unit.loading = true;
+                unit.registers_used += 1;
+                unit.held = None;
+                self.request_channel(at, id);
+                false
+            }
+            (PartKind::Program, Phase::Loaded) | (PartKind::Erase, Phase::Queued) => {
+                if unit.array.is_some() {
+                    return false;
+                }
+                let popped = unit.changes.pop(&mut self.parts);
+                assert_eq!(popped, Some(id), "the unit starts the change at its queue's head");
+                unit.bypasses = 0;
+                unit.suspends = 0;
+                let time = if part.kind == PartKind::Erase {
+                    self.counters.erases += 1;
+                    self.config.erase
+                } else {
+                    self.counters.programs += 1;
+                    self.program_time(part.first)
+                };
+                self.run_array(at, pu, id, time + part.delay);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn program_time(&self, first: u32) -> Nanos {
+        let times = &self.config.program;
+        let unit = usize::try_from(first / self.unit_sectors).expect("32 bits fit an index");
+        times[unit % times.len()]
+    }
+
+    fn run_array(&mut self, at: Nanos, pu: PuId, id: PartId, time: Nanos) {
+        self.parts.get_mut(id).phase = Phase::Array;
+        let unit = &mut self.units[pu.index()];
+        assert!(unit.array.is_none(), "an array does one operation at a time");
+        let start = at.max(unit.ready_at);
+        unit.array = Some(id);
+        unit.array_since = at;
+        unit.array_until = start + time;
+        unit.generation = unit.generation.wrapping_add(1);
+        self.events.push(unit.array_until, Event::Array { pu, generation: unit.generation });
+    }
+
+    /// A read came: an erase in the array makes way, unless it has done so often enough.
+    pub(super) fn suspend_for_read(&mut self, at: Nanos, pu: PuId) {
+        let Scheduler::ReadPriority { suspend, suspends_max, .. } = self.scheduler else { return };
+        let unit = &mut self.units[pu.index()];
+        let Some(id) = unit.array else { return };
+        let erasing = self.parts.get(id).kind == PartKind::Erase;
+        let worthwhile = unit.array_until > at + suspend;
+        if !erasing || !worthwhile || unit.suspends >= suspends_max {
+            return;
+        }
+        assert!(unit.suspended.is_none(), "one erase is suspended at a time");
+        unit.suspended = Some(Suspended { id, remaining: unit.array_until - at });
+        unit.suspends += 1;
+        unit.busy += at - unit.array_since;
+        unit.array = None;
+        unit.generation = unit.generation.wrapping_add(1);
+        unit.ready_at = at + suspend;
+        self.counters.suspends += 1;
+    }
+
+    fn resume(&mut self, at: Nanos, pu: PuId) -> bool {
+        let Scheduler::ReadPriority { resume, .. } = self.scheduler else { return false };
+        let unit = &mut self.units[pu.index()];
+        if unit.array.is_some() {
+            return false;
+        }
+        let Some(Suspended { id, remaining }) = unit.suspended.take() else { return false };
+        self.run_array(at, pu, id, remaining + resume);
+        true
+    }
+}

@@ -1,0 +1,81 @@
+//! One parallel unit: two queues (reads; programs and erases), an array, and page registers.
+
+use super::part::{PartId, Parts};
+use ocssd_base::Nanos;
+use ocssd_lightnvm::ChunkId;
+
+/// A first-in first-out list of parts, linked through the parts themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queue {
+    head: Option<PartId>,
+    tail: Option<PartId>,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, parts: &mut Parts, id: PartId) {
+        parts.get_mut(id).next = None;
+        match self.tail {
+            Some(tail) => parts.get_mut(tail).next = Some(id),
+            None => self.head = Some(id),
+        }
+        self.tail = Some(id);
+    }
+
+    pub(super) const fn head(self) -> Option<PartId> {
+        self.head
+    }
+
+    pub(super) fn pop(&mut self, parts: &mut Parts) -> Option<PartId> {
+        let id = self.head?;
+        self.head = parts.get(id).next;
+        if self.head.is_none() {
+            self.tail = None;
+        }
+        Some(id)
+    }
+}
+
+/// An erase that was interrupted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspended {
+    pub(super) id: PartId,
+    pub(super) remaining: Nanos,
+}
+
+/// The state of a unit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unit {
+    pub(super) reads: Queue,
+    pub(super) changes: Queue,
+    sequence: u64,
+    /// The part the array works on, since when, and until when.
+    pub(super) array: Option<PartId>,
+    pub(super) array_since: Nanos,
+    pub(super) array_until: Nanos,
+    pub(super) generation: u32,
+    /// The array is not free before this: an erase is being suspended.
+    pub(super) ready_at: Nanos,
+    pub(super) suspended: Option<Suspended>,
+    pub(super) suspends: u32,
+    pub(super) bypasses: u32,
+    /// A program's data is on its way into a register.
+    pub(super) loading: bool,
+    pub(super) registers_used: u32,
+    /// The row a page register still holds.
+    pub(super) held: Option<(ChunkId, u32, u32)>,
+    pub(super) busy: Nanos,
+}
+
+impl Unit {
+    pub(super) fn push(&mut self, parts: &mut Parts, id: PartId, is_read: bool) {
+        parts.get_mut(id).sequence = self.sequence;
+        self.sequence += 1;
+        let queue = if is_read { &mut self.reads } else { &mut self.changes };
+        queue.push(parts, id);
+    }
+
+    /// Nothing is in progress any more; what was counted stays.
+    pub(super) fn power_off(&mut self) {
+        *self = Self { busy: self.busy, generation: self.generation.wrapping_add(1), ..Self::default() };
+    }
+}

@@ -1,0 +1,129 @@
+//! Power cut: everything that had not reached the media is undone.
+//!
+//! Programmed units stay. A unit in the array is torn at flash-page borders: its sectors count as written, but only a
+//! chosen part of its pages can be read; real NAND cannot be programmed there again, so the write pointer moves past it.
+//! Units still queued, loading or in an unprotected cache never happened. An erase in the array completes (the drive
+//! does it again at power-up); one still queued never happened. Never below a sector, and never a third content.
+//!
+//! Deliberately not here: the loss of a lower page whose upper page was being programmed (paired-page corruption).
+
+use crate::chunks::ChunkRecord;
+use crate::drive::Flash;
+use crate::exec::SavedChunk;
+use crate::media::{Part, PartKind, Phase};
+use crate::store::StoreError;
+use ocssd_base::{Nanos, Prng};
+use ocssd_lightnvm::{ChunkId, ChunkState, Ppa};
+
+/// What a power cut cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PowerCutReport {
+    /// Commands the host will never hear of again.
+    pub commands: u32,
+    /// Sectors that never reached the media.
+    pub sectors_lost: u64,
+    /// Units torn in the array.
+    pub units_torn: u32,
+    /// Resets that never happened.
+    pub resets_undone: u32,
+}
+
+impl Flash {
+    /// Cuts the power at `now`. `prng` decides which pages of torn units survive. Afterwards the drive is on again and
+    /// idle; commands in flight get no completion, their buffers belong to the host again.
+    ///
+    /// # Errors
+    /// If the backing cannot keep what is left.
+    pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, StoreError> {
+        self.advance(now);
+        let mut report = PowerCutReport { commands: self.flow.in_flight(), ..PowerCutReport::default() };
+        let mut parts: Vec<Part> = self.media.parts().copied().filter(|part| part.kind != PartKind::Read).collect();
+        // Later units of a chunk first, so that each cut only shortens.
+        parts.sort_by_key(|part| (part.chunk, std::cmp::Reverse((part.cycles, part.first))));
+        self.undo_resets(&parts, &mut report)?;
+        for part in parts.iter().filter(|part| part.kind == PartKind::Program) {
+            self.undo_program(part, prng, &mut report)?;
+        }
+        self.media.power_off();
+        let config = self.config.clone();
+        self.flow.power_off(&config);
+        assert!(self.saved.is_empty(), "every reset in progress was settled");
+        Ok(report)
+    }
+
+    fn undo_resets(&mut self, parts: &[Part], report: &mut PowerCutReport) -> Result<(), StoreError> {
+        for SavedChunk { chunk, cycles, record, unreadable, block } in std::mem::take(&mut self.saved) {
+            let erase = parts.iter().find(|part| {
+                part.kind == PartKind::Erase && part.chunk == chunk && part.cycles == cycles
+            });
+            let begun = erase.is_none_or(|part| part.phase == Phase::Array);
+            self.chunks.flags_mut(chunk).resetting = false;
+            if begun {
+                self.store.recycle(block);
+                continue;
+            }
+            report.resets_undone += 1;
+            self.store.restore(chunk, block);
+            self.put_chunk(chunk, record)?;
+            if !unreadable.is_empty() {
+                self.store.keep_unreadable(chunk, &unreadable)?;
+                self.chunks.put_unreadable(chunk, unreadable);
+            }
+        }
+        Ok(())
+    }
+
+    fn undo_program(&mut self, part: &Part, prng: &mut Prng, report: &mut PowerCutReport) -> Result<(), StoreError> {
+        let entry = *self.chunks.get(part.chunk);
+        let arrived = part.phase != Phase::Waiting;
+        let end = part.first + part.count;
+        if entry.cycles != part.cycles || entry.state == ChunkState::Offline {
+            return Ok(());
+        }
+        if self.flow.is_protected(part, arrived) {
+            // The capacitors finish it: it is on media when the power comes back.
+            self.chunks.programmed_to(part.chunk, end, part.cycles);
+            return Ok(());
+        }
+        assert!(entry.write_pointer >= end, "a later unit was cut shorter than an earlier one");
+        if part.phase == Phase::Array {
+            report.units_torn += 1;
+            self.tear(part, prng)?;
+            return self.cut_chunk(part.chunk, end);
+        }
+        report.sectors_lost += u64::from(part.count);
+        self.cut_chunk(part.chunk, part.first)
+    }
+
+    /// A prefix of the unit's pages can be read, the rest cannot: pages fail from the first unfinished one on.
+    fn tear(&mut self, part: &Part, prng: &mut Prng) -> Result<(), StoreError> {
+        let page = self.config.media.sectors_per_page;
+        let pages = part.count.div_ceil(page);
+        let survive = u32::try_from(prng.below(u64::from(pages) + 1)).expect("fewer pages than 2^32");
+        let lost = part.count.saturating_sub(survive * page);
+        if lost == 0 {
+            return Ok(());
+        }
+        self.chunks.mark_unreadable(Ppa::new(part.chunk, part.first + part.count - lost), lost);
+        self.store.keep_unreadable(part.chunk, self.chunks.unreadable(part.chunk))
+    }
+
+    /// The chunk ends at `write_pointer`.
+    fn cut_chunk(&mut self, chunk: ChunkId, write_pointer: u32) -> Result<(), StoreError> {
+        let full = self.config.geometry.sectors_per_chunk;
+        let entry = self.chunks.get(chunk);
+        let state = match write_pointer {
+            0 => ChunkState::Free,
+            pointer if pointer == full => ChunkState::Closed,
+            pointer if pointer == entry.write_pointer => entry.state,
+            _ => ChunkState::Open,
+        };
+        let record = ChunkRecord { state, write_pointer, cycles: entry.cycles };
+        self.put_chunk(chunk, record)
+    }
+
+    fn put_chunk(&mut self, chunk: ChunkId, record: ChunkRecord) -> Result<(), StoreError> {
+        self.chunks.put(chunk, record);
+        self.store.keep(chunk, &record)
+    }
+}

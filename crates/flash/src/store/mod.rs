@@ -1,0 +1,141 @@
+//! Where sector content and metadata are kept: in memory (real bytes or stamps), or in one sparse image file.
+//!
+//! A store keeps what it is given and knows no rule; chunk states and write pointers are the drive's. Content is
+//! opaque: `data_bytes` per sector, be it 4096 or the 16 of a stamp. Deliberately not here: caching, timing, errors of
+//! the media.
+
+mod memory;
+
+pub use memory::Memory;
+
+use crate::chunks::ChunkRecord;
+use ocssd_lightnvm::ChunkId;
+use std::fmt;
+
+/// The backing failed: not a rule of the drive, but the file below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError(pub String);
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// A chunk's content set aside by a reset, until the media are really erased.
+#[derive(Clone, Debug, Default)]
+pub struct SavedBlock(pub(crate) memory::Block);
+
+/// The place of content.
+pub enum Store {
+    /// In memory.
+    Memory(Memory),
+    /// Elsewhere: an image file.
+    Backed(Box<dyn Backing>),
+}
+
+/// A store outside the drive's memory. Slices are whole sectors: `data_bytes` and `oob_bytes` per sector.
+pub trait Backing {
+    /// Stores sectors from `first` on. `oob` is empty if the command carried none: metadata is then zero.
+    ///
+    /// # Errors
+    /// If the backing failed; the sectors are then undefined.
+    fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) -> Result<(), StoreError>;
+
+    /// Fills `data` and `oob` (either may be empty) with sectors from `first` on. Never written sectors are zero.
+    ///
+    /// # Errors
+    /// If the backing failed.
+    fn read(&mut self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8]) -> Result<(), StoreError>;
+
+    /// Keeps a chunk's record: it must be as durable as the content written before, and never torn.
+    ///
+    /// # Errors
+    /// If the backing failed.
+    fn keep(&mut self, chunk: ChunkId, record: &ChunkRecord) -> Result<(), StoreError>;
+
+    /// Keeps which sectors of a chunk cannot be read, one bit each; all zero after a reset.
+    ///
+    /// # Errors
+    /// If the backing failed.
+    fn keep_unreadable(&mut self, chunk: ChunkId, bits: &[u64]) -> Result<(), StoreError>;
+
+    /// Makes everything so far survive a crash of the host.
+    ///
+    /// # Errors
+    /// If the backing failed.
+    fn sync(&mut self) -> Result<(), StoreError>;
+}
+
+impl Store {
+    pub(crate) fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(memory) => {
+                memory.write(chunk, first, data, oob);
+                Ok(())
+            }
+            Self::Backed(backing) => backing.write(chunk, first, data, oob),
+        }
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        chunk: ChunkId,
+        first: u32,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(memory) => {
+                memory.read(chunk, first, data, oob);
+                Ok(())
+            }
+            Self::Backed(backing) => backing.read(chunk, first, data, oob),
+        }
+    }
+
+    pub(crate) fn keep(&mut self, chunk: ChunkId, record: &ChunkRecord) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Backed(backing) => backing.keep(chunk, record),
+        }
+    }
+
+    pub(crate) fn keep_unreadable(&mut self, chunk: ChunkId, bits: &[u64]) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Backed(backing) => backing.keep_unreadable(chunk, bits),
+        }
+    }
+
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Backed(backing) => backing.sync(),
+        }
+    }
+
+    /// Sets a chunk's content aside. A backing file keeps it in place: only the chunk's record makes it unreachable.
+    pub(crate) fn set_aside(&mut self, chunk: ChunkId) -> SavedBlock {
+        match self {
+            Self::Memory(memory) => SavedBlock(memory.take(chunk)),
+            Self::Backed(_) => SavedBlock::default(),
+        }
+    }
+
+    /// Puts set-aside content back: the reset never happened.
+    pub(crate) fn restore(&mut self, chunk: ChunkId, saved: SavedBlock) {
+        if let Self::Memory(memory) = self {
+            memory.restore(chunk, saved.0);
+        }
+    }
+
+    /// Lets go of set-aside content: the media are erased.
+    pub(crate) fn recycle(&mut self, saved: SavedBlock) {
+        if let Self::Memory(memory) = self {
+            memory.recycle(saved.0);
+        }
+    }
+}
