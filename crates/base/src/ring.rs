@@ -43,6 +43,11 @@ impl<T> Ring<T> {
         self.queue.front()
     }
 
+    /// The oldest value, to change.
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        self.queue.front_mut()
+    }
+
     /// From oldest to newest.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.queue.iter()

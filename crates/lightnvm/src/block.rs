@@ -78,4 +78,10 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     /// How many of the newest blocks of a zone cannot be read until more are written (MW_CUNITS seen through the
     /// target); 0 if any written block can be read.
     fn unreadable_tail(&self) -> u64;
+
+    /// Blocks written in order from a zone's start, those of taken requests included.
+    ///
+    /// # Panics
+    /// If there is no such zone, or the target has none.
+    fn zone_written(&self, zone: u64) -> u64;
 }

@@ -1,0 +1,67 @@
+//! The blocking facade: a batch of commands, back when all are done. For code in which nothing runs concurrently.
+//!
+//! It runs the same device under the same clock as the loop, keeps all units busy within a batch, and can be told to cut
+//! the power at a time, so that crashes during recovery are tested like any other.
+
+use crate::clock::Clock;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::{Buffers, Command, Completion, Device, Tag};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The power went before the batch was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerCut {
+    /// When.
+    pub at: Nanos,
+}
+
+impl fmt::Display for PowerCut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the power was cut at {}", self.at)
+    }
+}
+
+impl std::error::Error for PowerCut {}
+
+/// A device and a clock, used one batch at a time.
+pub struct Caller<'a, D, C> {
+    /// The device.
+    pub device: &'a mut D,
+    /// The clock.
+    pub clock: &'a mut C,
+    /// The buffers the commands name.
+    pub buffers: &'a mut Buffers,
+    /// The power goes at this time.
+    pub cut_at: Option<Nanos>,
+}
+
+impl<D: Device, C: Clock> Caller<'_, D, C> {
+    /// Runs a batch. The completions come in the order of the commands, whose tags must differ.
+    ///
+    /// # Errors
+    /// [`PowerCut`] if the power goes first. The device is then as it was at that moment: cut its power too.
+    ///
+    /// # Panics
+    /// If two commands have the same tag.
+    pub fn call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, PowerCut> {
+        let mut done: BTreeMap<Tag, Completion> = BTreeMap::new();
+        let mut waiting = commands.iter().copied().peekable();
+        while done.len() < commands.len() {
+            let now = self.clock.now();
+            if let Some(at) = self.cut_at.filter(|&at| at <= now) {
+                return Err(PowerCut { at });
+            }
+            while let Some(completion) = self.device.poll_completion(now, self.buffers) {
+                let previous = done.insert(completion.tag, completion);
+                assert!(previous.is_none(), "two commands of a batch have tag {}", completion.tag.0);
+            }
+            while waiting.next_if(|&command| self.device.submit(now, command, self.buffers).is_ok()).is_some() {}
+            match (self.device.deadline(), self.cut_at) {
+                (Some(next), cut) => self.clock.wait_until(cut.map_or(next, |at| at.min(next))),
+                (None, _) => assert!(done.len() == commands.len(), "an idle device owes completions"),
+            }
+        }
+        Ok(commands.iter().map(|command| done[&command.tag]).collect())
+    }
+}

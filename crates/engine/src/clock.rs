@@ -1,0 +1,124 @@
+//! Clocks: virtual time jumps, wall time sleeps and then spins.
+//!
+//! The only place in the project that reads time or waits for it. Deliberately not here: timers; whoever has a deadline
+//! says so and is asked.
+
+use hdrhistogram::Histogram;
+use ocssd_base::Nanos;
+use std::time::{Duration, Instant};
+
+/// Something that knows the time since the start of a run.
+pub trait Clock {
+    /// The time. Never falls.
+    fn now(&self) -> Nanos;
+
+    /// Returns at `at`, or at once if it has passed.
+    fn wait_until(&mut self, at: Nanos);
+
+    /// How late waits ended; `None` for a clock that is never late.
+    fn lateness(&self) -> Option<Lateness>;
+}
+
+/// How late a clock's waits ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Waits.
+    pub count: u64,
+    /// Median.
+    pub p50: Nanos,
+    /// 99th percentile.
+    pub p99: Nanos,
+    /// The latest.
+    pub max: Nanos,
+}
+
+/// Time that passes only by waiting for it.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock {
+    now: Nanos,
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn wait_until(&mut self, at: Nanos) {
+        self.now = self.now.max(at);
+    }
+
+    fn lateness(&self) -> Option<Lateness> {
+        None
+    }
+}
+
+/// The last stretch of a wait is spun: longer than a sleeping thread usually needs to wake (chosen; the scheduler of a
+/// quiet Linux machine takes 50 to 60 us for a default timer slack).
+const SPIN: Duration = Duration::from_micros(80);
+
+/// The machine's monotonic time.
+#[derive(Clone, Debug)]
+pub struct WallClock {
+    start: Instant,
+    late: Histogram<u64>,
+}
+
+impl Default for WallClock {
+    fn default() -> Self {
+        let late = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds and digits hdrhistogram allows");
+        Self { start: Instant::now(), late }
+    }
+}
+
+impl Clock for WallClock {
+    fn now(&self) -> Nanos {
+        let elapsed = self.start.elapsed().as_nanos();
+        Nanos(u64::try_from(elapsed).expect("a run shorter than 584 years"))
+    }
+
+    fn wait_until(&mut self, at: Nanos) {
+        let now = self.now();
+        if at <= now {
+            return;
+        }
+        let ahead = Duration::from_nanos((at - now).0);
+        if ahead > SPIN {
+            std::thread::sleep(ahead - SPIN);
+        }
+        let mut now = self.now();
+        while now < at {
+            std::hint::spin_loop();
+            now = self.now();
+        }
+        self.late.saturating_record((now - at).0.max(1));
+    }
+
+    fn lateness(&self) -> Option<Lateness> {
+        let at = |quantile| Nanos(self.late.value_at_quantile(quantile));
+        Some(Lateness { count: self.late.len(), p50: at(0.5), p99: at(0.99), max: Nanos(self.late.max()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_time_jumps_and_never_falls() {
+        let mut clock = VirtualClock::default();
+        clock.wait_until(Nanos(500));
+        clock.wait_until(Nanos(200));
+        assert_eq!(clock.now(), Nanos(500));
+    }
+
+    #[test]
+    fn a_wall_clock_wait_ends_no_earlier_than_asked_and_its_lateness_is_counted() {
+        let mut clock = WallClock::default();
+        let at = clock.now() + Nanos::from_micros(200);
+        clock.wait_until(at);
+        assert!(clock.now() >= at);
+        let late = clock.lateness().expect("a wall clock can be late");
+        assert_eq!(late.count, 1);
+        assert!(late.p50 <= late.p99 && late.p99 <= late.max);
+    }
+}

@@ -1,0 +1,251 @@
+//! The loop: one device, the targets on it, one clock, one source of requests.
+//!
+//! A turn is: completions, arrivals, target timers, commands, replies; then wait for the nearest deadline. Equal times:
+//! completions before arrivals, targets in the order they were added, everything else first in, first out. A turn that
+//! did something is followed by another at the same time, so that a reply's next request is not a deadline late.
+//!
+//! Deliberately not here: threads. Several hosts on several threads share nothing.
+
+use crate::clock::Clock;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
+use ocssd_lightnvm::{Buffers, Command, Completion, Device, Tag};
+
+/// A target of a host, in the order they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TargetId(pub u32);
+
+impl TargetId {
+    fn index(self) -> usize {
+        usize::try_from(self.0).expect("32 bits fit an index")
+    }
+}
+
+/// Where requests come from and replies go to.
+pub trait Source {
+    /// When the next request arrives; `None` if that depends on replies, or none will come.
+    fn next_arrival(&self) -> Option<Nanos>;
+
+    /// Takes the next request that has arrived by `now`.
+    fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)>;
+
+    /// The target could not take the request yet; it is offered again before any other of that target.
+    fn on_refused(&mut self, now: Nanos, target: TargetId, request: BlockRequest);
+
+    /// A request ended.
+    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: BlockReply, buffers: &mut Buffers);
+
+    /// True once no more requests will come and every reply is in.
+    fn is_finished(&self) -> bool;
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The source is finished.
+    Finished,
+    /// The time given was reached.
+    Stopped,
+    /// Nobody has a deadline and the source is not finished: requests were lost, a bug.
+    Stuck,
+}
+
+/// Commands of one target keep their tags below this; above it is the target's number.
+const TAG_BITS: u32 = 24;
+/// Most targets of a host: what is left of a tag.
+const TARGETS_MAX: usize = 1 << (32 - TAG_BITS);
+/// Most pieces of one kind of work in a turn, so that no kind starves the others.
+const TURN_MAX: u32 = 4096;
+
+struct Lane {
+    target: Box<dyn BlockTarget>,
+    /// A command the device had no room for.
+    stalled: Option<Command>,
+    /// The source waits for room in the target.
+    full: bool,
+}
+
+/// A device with its targets, and the loop that drives them.
+pub struct Host<D, C> {
+    device: D,
+    clock: C,
+    buffers: Buffers,
+    lanes: Vec<Lane>,
+    turns: u64,
+}
+
+impl<D: Device, C: Clock> Host<D, C> {
+    /// A host without targets.
+    #[must_use]
+    pub const fn new(device: D, clock: C, buffers: Buffers) -> Self {
+        Self { device, clock, buffers, lanes: Vec::new(), turns: 0 }
+    }
+
+    /// Adds a target.
+    ///
+    /// # Panics
+    /// If there are 256 already.
+    pub fn add(&mut self, target: Box<dyn BlockTarget>) -> TargetId {
+        assert!(self.lanes.len() < TARGETS_MAX, "a host has at most {TARGETS_MAX} targets");
+        self.lanes.push(Lane { target, stalled: None, full: false });
+        TargetId(u32::try_from(self.lanes.len() - 1).expect("fewer than 256 targets"))
+    }
+
+    /// A target.
+    ///
+    /// # Panics
+    /// If it is not of this host.
+    #[must_use]
+    pub fn target(&self, id: TargetId) -> &dyn BlockTarget {
+        self.lanes[id.index()].target.as_ref()
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The device, to change between runs.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// The buffers, for sources that take theirs before a run.
+    pub fn buffers_mut(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+
+    /// Turns of the loop so far.
+    pub const fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Runs `source` until it is finished, or until `stop_at`.
+    ///
+    /// Generic over the source: in the hot loop of a simulation its calls are inlined.
+    pub fn run<S: Source>(&mut self, source: &mut S, stop_at: Nanos) -> RunEnd {
+        loop {
+            let now = self.clock.now();
+            if now >= stop_at {
+                return RunEnd::Stopped;
+            }
+            self.turns += 1;
+            let busy = self.turn(now, source);
+            if busy {
+                continue;
+            }
+            if source.is_finished() {
+                return RunEnd::Finished;
+            }
+            if !self.wait(source, stop_at) {
+                return RunEnd::Stuck;
+            }
+        }
+    }
+
+    /// One turn at `now`; true if anything happened that may cause more at the same time.
+    fn turn<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
+        let mut busy = false;
+        for _ in 0..TURN_MAX {
+            let Some(completion) = self.device.poll_completion(now, &mut self.buffers) else { break };
+            self.complete(now, completion);
+            busy = true;
+        }
+        busy |= self.arrivals(now, source);
+        for lane in &mut self.lanes {
+            if lane.target.deadline().is_some_and(|at| at <= now) {
+                lane.target.on_deadline(now);
+                busy = true;
+            }
+        }
+        self.commands(now);
+        busy | self.replies(now, source)
+    }
+
+    fn complete(&mut self, now: Nanos, mut completion: Completion) {
+        let lane = TargetId(completion.tag.0 >> TAG_BITS).index();
+        completion.tag = Tag(completion.tag.0 & ((1 << TAG_BITS) - 1));
+        self.lanes[lane].target.on_completion(now, completion, &mut self.buffers);
+    }
+
+    fn arrivals<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
+        let mut busy = false;
+        for _ in 0..TURN_MAX {
+            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else { break };
+            let lane = &mut self.lanes[id.index()];
+            if let Err(request) = lane.target.submit(now, request) {
+                lane.full = true;
+                source.on_refused(now, id, request);
+                break;
+            }
+            busy = true;
+        }
+        busy
+    }
+
+    fn commands(&mut self, now: Nanos) {
+        for (index, lane) in (0u32..).zip(&mut self.lanes) {
+            for _ in 0..TURN_MAX {
+                let next = lane.stalled.take().or_else(|| {
+                    let mut command = lane.target.poll_command(now, &mut self.buffers)?;
+                    assert!(command.tag.0 >> TAG_BITS == 0, "a target's tags have 24 bits");
+                    command.tag = Tag(command.tag.0 | (index << TAG_BITS));
+                    Some(command)
+                });
+                let Some(command) = next else { break };
+                if self.device.submit(now, command, &mut self.buffers).is_err() {
+                    lane.stalled = Some(command);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn replies<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
+        let mut busy = false;
+        for (index, lane) in (0u32..).zip(&mut self.lanes) {
+            while let Some(reply) = lane.target.poll_reply() {
+                lane.full = false;
+                source.on_reply(now, TargetId(index), reply, &mut self.buffers);
+                busy = true;
+            }
+        }
+        busy
+    }
+
+    /// Waits for the nearest deadline; false if there is none. While only the device has work that ends no command, it
+    /// goes on from step to step without a turn.
+    fn wait<S: Source>(&mut self, source: &S, stop_at: Nanos) -> bool {
+        let full = self.lanes.iter().any(|lane| lane.full);
+        let arrival = if full { None } else { source.next_arrival() };
+        let timers = self.lanes.iter().filter_map(|lane| lane.target.deadline());
+        let others = arrival.into_iter().chain(timers).min();
+        let limit = others.unwrap_or(Nanos::MAX).min(stop_at);
+        while let Some(at) = self.device.deadline() {
+            if at >= limit {
+                break;
+            }
+            self.clock.wait_until(at);
+            let now = self.clock.now();
+            if let Some(completion) = self.device.poll_completion(now, &mut self.buffers) {
+                self.complete(now, completion);
+                return true;
+            }
+        }
+        let found = others.is_some() || self.device.deadline().is_some();
+        if found {
+            self.clock.wait_until(limit);
+        }
+        found
+    }
+
+    /// Gives the device back, with what it holds.
+    pub fn into_device(self) -> D {
+        self.device
+    }
+}

@@ -1,0 +1,101 @@
+//! Completion status: what a drive answers, with a name and a meaning for every code.
+//!
+//! A status is a type (SCT, 3 bits) and a code (SC, 8 bits). People and drivers write both as one number,
+//! `SCT << 8 | SC`: out-of-order write is 2F2h. The completion adds flags above it; see [`StatusField`].
+//! Sources: NVMe base 1.4 section 4.6.1; OCSSD 2.0 section 4 status tables; OCSSD 1.2 and the values Linux knew.
+
+mod field;
+mod table;
+
+pub use field::StatusField;
+
+use std::fmt;
+
+/// A status: `SCT << 8 | SC`, 11 bits. Never holds the flags above bit 10.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Status(u16);
+
+impl Status {
+    /// The status in the low 11 bits of `value`; the flags above are dropped.
+    pub const fn from_bits(value: u16) -> Self {
+        Self(value & 0x7FF)
+    }
+
+    /// `SCT << 8 | SC`.
+    pub const fn to_bits(self) -> u16 {
+        self.0
+    }
+
+    /// Status code type: 0 generic, 1 command specific, 2 media and data integrity, 3 path, 7 vendor.
+    pub fn sct(self) -> u8 {
+        self.0.to_le_bytes()[1]
+    }
+
+    /// Status code within its type.
+    pub fn sc(self) -> u8 {
+        self.0.to_le_bytes()[0]
+    }
+
+    /// Whether the command did what was asked. [`Status::HIGH_ECC`] and its 1.2 form count: the data was returned.
+    pub fn has_data(self) -> bool {
+        matches!(self, Self::SUCCESS | Self::HIGH_ECC | Self::HIGH_ECC_12)
+    }
+
+    /// The name in the specification, or the kind of code when it is not known.
+    pub fn name(self) -> &'static str {
+        table::find(self).map_or_else(|| table::kind_name(self.sct()), |entry| entry.name)
+    }
+
+    /// One sentence: what happened and what the host may do about it.
+    pub fn meaning(self) -> &'static str {
+        table::find(self)
+            .map_or("No specification this project knows defines this code.", |entry| entry.meaning)
+    }
+
+    /// Every status with a name, ascending.
+    pub fn all() -> impl Iterator<Item = Self> {
+        table::TABLE.iter().map(|entry| entry.status)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:03X}h {}", self.0, self.name())
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Status({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_and_code_come_apart() {
+        let status = Status::OUT_OF_ORDER_WRITE;
+        assert_eq!((status.sct(), status.sc(), status.to_bits()), (2, 0xF2, 0x2F2));
+        assert_eq!(status.to_string(), "2F2h Out of Order Write");
+    }
+
+    #[test]
+    fn flags_above_the_code_are_dropped() {
+        assert_eq!(Status::from_bits(0x42F2), Status::OUT_OF_ORDER_WRITE);
+    }
+
+    #[test]
+    fn an_unknown_code_still_has_a_name_and_a_meaning() {
+        let unknown = Status::from_bits(0x2C7);
+        assert_eq!(unknown.name(), "unknown media and data integrity error");
+        assert!(unknown.meaning().contains("defines"));
+    }
+
+    #[test]
+    fn high_ecc_returns_data() {
+        assert!(Status::HIGH_ECC.has_data() && Status::HIGH_ECC_12.has_data() && Status::SUCCESS.has_data());
+        assert!(!Status::DEALLOCATED_OR_UNWRITTEN.has_data());
+    }
+}

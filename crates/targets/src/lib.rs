@@ -1,0 +1,8 @@
+//! Targets: host-side logic above an open-channel device, and the registry that makes them by name.
+//!
+//! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
+
+pub mod linear;
+pub mod registry;
+
+pub use linear::{Layout, Linear};

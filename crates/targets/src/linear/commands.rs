@@ -1,0 +1,80 @@
+//! A request on its way to the device, one vector command at a time.
+
+use super::zones::ZoneMap;
+use ocssd_base::SlabKey;
+use ocssd_lightnvm::block::{BlockOp, BlockRequest};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Op, Ppa, Tag, VECTOR_MAX};
+
+/// How far a request has been turned into commands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor {
+    key: SlabKey,
+    request: BlockRequest,
+    /// Blocks (chunks, for a reset) given out.
+    done: u32,
+}
+
+impl Cursor {
+    pub(super) const fn new(key: SlabKey, request: BlockRequest) -> Self {
+        Self { key, request, done: 0 }
+    }
+
+    pub(super) const fn request_key(&self) -> SlabKey {
+        self.key
+    }
+
+    /// The next command and whether it is the last; `None` if the request needs none.
+    pub(super) fn next(&mut self, map: &ZoneMap, buffers: &mut Buffers) -> Option<(Command, bool)> {
+        match self.request.op {
+            BlockOp::Read => Some(self.transfer(Op::Read, map, buffers)),
+            BlockOp::Write { fua } => Some(self.transfer(Op::Write { fua }, map, buffers)),
+            BlockOp::ResetZone => self.reset(map, buffers),
+            BlockOp::Flush => Some((self.command(Op::Flush, Addresses::None, None), true)),
+            BlockOp::Discard => None,
+        }
+    }
+
+    const fn command(&self, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
+        Command { tag: Tag(0), op, addresses, buffer, buffer_first: self.done }
+    }
+
+    /// Up to 64 sectors: one run if they lie together, else a list.
+    fn transfer(&mut self, op: Op, map: &ZoneMap, buffers: &mut Buffers) -> (Command, bool) {
+        let left = self.request.count - self.done;
+        let block = self.request.block + u64::from(self.done);
+        let (first, run) = map.locate(block);
+        let count = left.min(VECTOR_MAX);
+        let whole = run >= count;
+        // Without a buffer there is no place for a list: each run is a command of its own.
+        let Some(buffer) = self.request.buffer.filter(|_| !whole) else {
+            let count = count.min(run);
+            let command = self.command(op, Addresses::Run { first, count }, self.request.buffer);
+            self.done += count;
+            return (command, count == left);
+        };
+        let list = buffers.addresses_mut(buffer);
+        let offset = self.done;
+        let mut filled = 0;
+        while filled < count {
+            let (first, run) = map.locate(block + u64::from(filled));
+            for step in 0..run.min(count - filled) {
+                let place = usize::try_from(offset + filled + step).expect("32 bits fit an index");
+                list[place] = Ppa::new(first.chunk, first.sector + step);
+            }
+            filled += run.min(count - filled);
+        }
+        let command = self.command(op, Addresses::List { offset, count }, Some(buffer));
+        self.done += count;
+        (command, count == left)
+    }
+
+    /// One chunk a command: a reset takes milliseconds, so a list would save nothing, and needs a buffer for it.
+    fn reset(&mut self, map: &ZoneMap, _buffers: &mut Buffers) -> Option<(Command, bool)> {
+        let mut chunks = map.chunks_to_reset(self.request.block, u64::MAX, u64::from(self.done));
+        let chunk = chunks.next()?;
+        let last = chunks.next().is_none();
+        let command = self.command(Op::Reset, Addresses::Run { first: Ppa::new(chunk, 0), count: 1 }, None);
+        self.done += 1;
+        Some((command, last))
+    }
+}

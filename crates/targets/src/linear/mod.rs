@@ -1,0 +1,196 @@
+//! `linear`: a raw window on parallel units, and the smallest example of a target.
+//!
+//! Blocks are sectors. They lie in zones that are written in order and reset as a whole: with [`Layout::Striped`] a zone
+//! is one chunk of every unit, WS_OPT sectors to a unit in turn, next group first (pblk's line order); with
+//! [`Layout::Chunk`] a zone is one chunk. A request becomes vector commands of up to 64 sectors. Chunks that are offline,
+//! or were not written in this layout's order, take their zone out of the window.
+//!
+//! Deliberately not here: mapping, buffering, garbage collection, error handling beyond reporting. The drive's rules are
+//! the window's rules.
+
+mod commands;
+mod zones;
+
+pub use zones::Layout;
+
+use crate::registry::Parts;
+use commands::Cursor;
+use ocssd_base::{Nanos, Ring, Slab, SlabKey};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::{Buffers, Command, Completion, Status, Tag, Target, Violation};
+use zones::ZoneMap;
+
+/// Requests at once: what a queue depth of 1024 in a few jobs needs (chosen).
+const REQUESTS_MAX: u32 = 4096;
+/// Commands at once: a request of 1 MiB is four.
+const COMMANDS_MAX: u32 = 4 * REQUESTS_MAX;
+
+/// A request that was taken and not replied to.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    tag: Tag,
+    commands: u32,
+    /// All its commands have been given out.
+    issued: bool,
+    status: Status,
+    violation: Option<Violation>,
+}
+
+/// The target.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    map: ZoneMap,
+    requests: Slab<Pending>,
+    /// Which request each command in flight belongs to.
+    commands: Slab<SlabKey>,
+    waiting: Ring<Cursor>,
+    replies: Ring<BlockReply>,
+    block_bytes: u32,
+}
+
+impl Linear {
+    /// A window on the units.
+    ///
+    /// # Errors
+    /// A sentence, if no zone is left to use.
+    pub fn new(parts: &Parts<'_>) -> Result<Self, String> {
+        let capacity = usize::try_from(REQUESTS_MAX).expect("32 bits fit an index");
+        Ok(Self {
+            map: ZoneMap::new(parts)?,
+            requests: Slab::new(REQUESTS_MAX),
+            commands: Slab::new(COMMANDS_MAX),
+            waiting: Ring::new(capacity),
+            replies: Ring::new(capacity),
+            block_bytes: parts.geometry.sector_bytes,
+        })
+    }
+
+    /// What is wrong with a request before any of it is tried.
+    fn refusal(&self, request: &BlockRequest) -> Option<Status> {
+        let end = request.block.checked_add(u64::from(request.count));
+        let inside = end.is_some_and(|end| end <= self.block_count());
+        match request.op {
+            BlockOp::Flush => None,
+            BlockOp::Discard => Some(Status::INVALID_OPCODE),
+            BlockOp::ResetZone if !self.map.is_zone_start(request.block) => Some(Status::INVALID_FIELD),
+            BlockOp::ResetZone => None,
+            BlockOp::Read | BlockOp::Write { .. } if request.count == 0 => Some(Status::INVALID_FIELD),
+            BlockOp::Read | BlockOp::Write { .. } if !inside => Some(Status::LBA_OUT_OF_RANGE),
+            BlockOp::Write { .. } if !self.map.fits_zone(request.block, request.count) => Some(Status::WRITE_FAULT),
+            BlockOp::Read | BlockOp::Write { .. } => None,
+        }
+    }
+
+    fn reply(&mut self, reply: BlockReply) {
+        let queued = self.replies.push(reply);
+        assert!(queued.is_ok(), "there are as many places for replies as for requests");
+    }
+
+    fn finish_if_done(&mut self, key: SlabKey) {
+        let pending = self.requests.get(key);
+        if pending.issued && pending.commands == 0 {
+            let Pending { tag, status, violation, .. } = self.requests.remove(key);
+            self.reply(BlockReply { tag, status, violation });
+        }
+    }
+}
+
+impl Target for Linear {
+    type Request = BlockRequest;
+    type Reply = BlockReply;
+
+    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+        if self.requests.is_full() || self.replies.len() + self.requests.len() >= self.replies.capacity() {
+            return Err(request);
+        }
+        if let Some(status) = self.refusal(&request) {
+            self.reply(BlockReply { tag: request.tag, status, violation: None });
+            return Ok(());
+        }
+        let fresh = Pending { tag: request.tag, commands: 0, issued: false, status: Status::SUCCESS, violation: None };
+        let Ok(key) = self.requests.insert(fresh) else { return Err(request) };
+        self.map.on_accepted(&request);
+        let queued = self.waiting.push(Cursor::new(key, request));
+        assert!(queued.is_ok(), "there are as many places to wait as requests");
+        Ok(())
+    }
+
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
+        let key = self.commands.remove(SlabKey(completion.tag.0));
+        let pending = self.requests.get_mut(key);
+        assert!(pending.commands > 0, "a command of request {} completed twice", pending.tag.0);
+        pending.commands -= 1;
+        if pending.status.is_success() {
+            pending.status = completion.status;
+            pending.violation = completion.violation;
+        }
+        self.finish_if_done(key);
+    }
+
+    fn on_deadline(&mut self, _now: Nanos) {}
+
+    fn deadline(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+        loop {
+            if self.commands.is_full() {
+                return None;
+            }
+            let cursor = self.waiting.front_mut()?;
+            let request = cursor.request_key();
+            let next = cursor.next(&self.map, buffers);
+            if next.is_none_or(|(_, last)| last) {
+                self.waiting.pop();
+                self.requests.get_mut(request).issued = true;
+            }
+            let Some((mut command, _)) = next else {
+                self.finish_if_done(request);
+                continue;
+            };
+            let key = self.commands.insert(request).expect("room was checked above");
+            command.tag = Tag(key.0);
+            self.requests.get_mut(request).commands += 1;
+            return Some(command);
+        }
+    }
+
+    fn poll_reply(&mut self) -> Option<BlockReply> {
+        self.replies.pop()
+    }
+
+    fn check(&self) {
+        let in_flight: u32 = self.requests.iter().map(|(_, pending)| pending.commands).sum();
+        assert_eq!(usize::try_from(in_flight), Ok(self.commands.len()), "commands and requests disagree");
+        let unissued = self.requests.iter().filter(|(_, pending)| !pending.issued).count();
+        assert_eq!(unissued, self.waiting.len(), "a request was lost on its way to the device");
+        self.map.check();
+    }
+}
+
+impl BlockTarget for Linear {
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn block_count(&self) -> u64 {
+        self.map.block_count()
+    }
+
+    fn zones(&self) -> Option<Zones> {
+        Some(self.map.zones())
+    }
+
+    fn write_unit(&self) -> u32 {
+        self.map.write_unit()
+    }
+
+    fn unreadable_tail(&self) -> u64 {
+        self.map.unreadable_tail()
+    }
+
+    fn zone_written(&self, zone: u64) -> u64 {
+        self.map.written(zone)
+    }
+}

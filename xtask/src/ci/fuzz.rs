@@ -1,0 +1,66 @@
+//! Every fuzz target of `fuzz/Cargo.toml`, for a minute each.
+
+use crate::{process, workspace::Workspace};
+use anyhow::{Context, Result, ensure};
+use std::{fs, process::Command};
+
+/// How long each target runs. Chosen: four targets stay under five minutes.
+const SECONDS_PER_TARGET: u32 = 60;
+
+/// Runs all targets one after the other.
+///
+/// Errors: cargo-fuzz or the nightly compiler is missing, or a target finds a crash.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    // `cargo +nightly` is rustup's; the cargo that started this program may be a plain one.
+    let nightly = || {
+        let mut command = Command::new("cargo");
+        command
+            .current_dir(&workspace.root)
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("CARGO")
+            .arg("+nightly");
+        command
+    };
+    let has_nightly = process::succeeds(nightly().arg("--version"));
+    ensure!(has_nightly, "fuzzing needs the nightly compiler: `rustup toolchain install nightly`");
+    let has_cargo_fuzz = process::succeeds(nightly().args(["fuzz", "--version"]));
+    ensure!(has_cargo_fuzz, "fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`");
+    let manifest = fs::read_to_string(workspace.root.join("fuzz/Cargo.toml"))
+        .context("fuzz/Cargo.toml could not be read")?;
+    for target in targets(&manifest)? {
+        let limit = format!("-max_total_time={SECONDS_PER_TARGET}");
+        process::run(nightly().args(["fuzz", "run", &target, "--", &limit])).with_context(|| {
+            format!("fuzz target `{target}`: the input that failed is in fuzz/artifacts/{target}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Names of the `[[bin]]` sections.
+fn targets(manifest: &str) -> Result<Vec<String>> {
+    let parsed: toml::Table = manifest.parse().context("fuzz/Cargo.toml is not TOML")?;
+    let bins = parsed.get("bin").and_then(toml::Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let name = |bin: &toml::Value| bin.get("name").and_then(toml::Value::as_str).map(str::to_string);
+    let names: Vec<String> = bins.iter().filter_map(name).collect();
+    ensure!(!names.is_empty(), "expected [[bin]] sections with names in fuzz/Cargo.toml, found none");
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_the_bins_of_the_manifest() {
+        let manifest = "[[bin]]\nname = \"a\"\n[[bin]]\nname = \"b\"\n";
+        assert_eq!(targets(manifest).unwrap(), ["a", "b"]);
+        assert!(targets("[package]\nname = \"a\"\n").is_err());
+        assert!(targets("[[bin").is_err());
+    }
+
+    #[test]
+    fn the_project_has_a_target_per_decoder() {
+        let names = targets(include_str!("../../../fuzz/Cargo.toml")).unwrap();
+        assert_eq!(names, ["nvme_decode", "job_parse", "drive_toml", "image_open"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! `cargo xtask test`: everything CI runs, the same on every machine.
+//!
+//! A table of named steps, run in order, each timed. The first failure stops the run with a sentence; the summary shows
+//! what passed, what failed and what was not reached. Deliberately not here: what a step checks; each has its file or
+//! is one cargo command.
+
+mod fio_plot;
+mod fuzz;
+mod packages;
+mod smoke;
+mod summary;
+
+use crate::{process, tidy, workspace::Workspace};
+use anyhow::{Result, bail};
+use clap::Args;
+use std::time::Instant;
+use summary::{Line, Outcome};
+
+/// What was typed after `cargo xtask test`.
+#[derive(Args)]
+pub struct Options {
+    /// Also run what takes minutes: every fuzz target for 60 s
+    #[arg(long)]
+    long: bool,
+    /// Run only this step; may be given several times
+    #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().map(|s| s.name)))]
+    only: Vec<String>,
+}
+
+/// One thing CI does.
+struct Step {
+    /// What `--only` and the summary call it.
+    name: &'static str,
+    /// What it shows when it passes.
+    shows: &'static str,
+    run: fn(&Workspace, &Options) -> Result<Outcome>,
+}
+
+/// All steps, cheapest question first among those that need a compiler.
+const STEPS: &[Step] = &[
+    Step { name: "packages", shows: "the programs the tests drive are installed", run: packages },
+    Step { name: "fmt", shows: "the code is formatted", run: fmt },
+    Step { name: "tidy", shows: "the project's own rules hold", run: tidy },
+    Step { name: "clippy", shows: "the compiler and clippy have nothing to say", run: clippy },
+    Step { name: "tests", shows: "every test of the workspace passes", run: tests },
+    Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
+    Step { name: "docs", shows: "the documentation builds without a broken link", run: docs },
+    Step { name: "fuzz-smoke", shows: "every decoder survives 60 s of fuzzing (--long)", run: fuzz_smoke },
+];
+
+/// Runs the steps asked for, prints the summary.
+///
+/// Errors: the first step that fails, in one sentence with its cause.
+pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let wanted = |step: &&Step| options.only.is_empty() || options.only.iter().any(|name| name == step.name);
+    let mut lines = Vec::new();
+    let mut failure = None;
+    for step in STEPS.iter().filter(wanted) {
+        if failure.is_some() {
+            lines.push(Line { name: step.name, outcome: Outcome::NotReached, seconds: 0.0 });
+            continue;
+        }
+        println!("==> {}: {}", step.name, step.shows);
+        let start = Instant::now();
+        let outcome = (step.run)(workspace, options).unwrap_or_else(|error| {
+            failure = Some((step.name, error));
+            Outcome::Failed
+        });
+        let seconds = start.elapsed().as_secs_f64();
+        println!("<== {}: {outcome} in {seconds:.1} s\n", step.name);
+        lines.push(Line { name: step.name, outcome, seconds });
+    }
+    print!("{}", summary::table(&lines));
+    if let Some((name, error)) = failure {
+        bail!(
+            "step `{name}` failed: {error:#}\nOnce repaired, run it alone with `cargo xtask test --only {name}`."
+        );
+    }
+    Ok(())
+}
+
+fn packages(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    packages::ensure_installed()?;
+    fio_plot::ensure_installed(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn fmt(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    process::run(workspace.cargo().args(["fmt", "--all", "--check"]))?;
+    // The fuzz targets are a workspace of their own and are not reached by `--all`.
+    process::run(workspace.cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
+    Ok(Outcome::Passed)
+}
+
+fn clippy(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    process::run(workspace.cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    Ok(Outcome::Passed)
+}
+
+fn tidy(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    tidy::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn tests(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    let mut command = workspace.cargo();
+    // All failures at once: on a slow machine a second run costs more than the rest of this one.
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    match fio_plot::installed(workspace) {
+        Some(program) => drop(command.env(fio_plot::VARIABLE, program)),
+        None => println!("{} is not set: `cargo xtask test --only packages` prepares it", fio_plot::VARIABLE),
+    }
+    process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn smoke(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    smoke::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn docs(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    let mut command = workspace.cargo();
+    command.env("RUSTDOCFLAGS", "-Dwarnings").args(["doc", "--workspace", "--no-deps"]);
+    process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn fuzz_smoke(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    if !options.long {
+        return Ok(Outcome::NotAsked("needs --long; the decoders' seeded tests are part of `tests`"));
+    }
+    fuzz::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn only_takes_names_of_steps_and_refuses_others() {
+        let line = Line::try_parse_from(["test", "--only", "fmt", "--only", "docs"]).unwrap();
+        assert_eq!(line.options.only, ["fmt", "docs"]);
+        let error = Line::try_parse_from(["test", "--only", "fnt"]).err().unwrap().to_string();
+        assert!(error.contains("fnt") && error.contains("fuzz-smoke"), "{error}");
+    }
+
+    #[test]
+    fn step_names_are_unique() {
+        for (index, step) in STEPS.iter().enumerate() {
+            assert!(STEPS[..index].iter().all(|earlier| earlier.name != step.name), "{}", step.name);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The programs of other projects that the tests drive, and how to get them on Debian.
+
+use crate::process;
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+
+/// A Debian package the tests need.
+struct Package {
+    /// Name for `apt-get install`.
+    name: &'static str,
+    /// Any of these commands succeeding shows that what the package brings is there, whoever installed it.
+    proofs: &'static [&'static [&'static str]],
+    /// What the tests do with it.
+    why: &'static str,
+}
+
+/// Every package the tests need. A test that drives a new program adds its row.
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "fio",
+        proofs: &[&["fio", "--version"]],
+        why: "job files and JSON results are compared with fio's own",
+    },
+    Package {
+        name: "python3-venv",
+        // The first python3 may be a user's own build; the second is always Debian's.
+        proofs: &[&["python3", "-c", PYTHON_HAS_VENV], &["/usr/bin/python3", "-c", PYTHON_HAS_VENV]],
+        why: "fio-plot, which draws our results in a test, gets an environment of its own",
+    },
+];
+
+/// `ensurepip` is the part Debian ships in python3-venv only.
+const PYTHON_HAS_VENV: &str = "import venv, ensurepip";
+
+/// Makes sure that every package of [`PACKAGES`] is there; installs missing ones when this user may.
+///
+/// Errors: something is missing and this user is not root, there is no `apt-get`, or installing did not help.
+pub fn ensure_installed() -> Result<()> {
+    let missing = missing();
+    if missing.is_empty() {
+        println!("found: {}", names(PACKAGES.iter()));
+        return Ok(());
+    }
+    for package in &missing {
+        println!("missing: {} ({})", package.name, package.why);
+    }
+    if !is_root() || !process::succeeds(Command::new("apt-get").arg("--version")) {
+        let names = names(missing.into_iter());
+        bail!("the tests need {names}, which this user cannot install: `sudo apt-get install {names}`");
+    }
+    install(&missing)?;
+    let still: Vec<&Package> = self::missing();
+    if still.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "{} installed and still not usable: start by hand `{}`",
+        names(still.iter().copied()),
+        still[0].proofs[0].join(" ")
+    )
+}
+
+fn missing() -> Vec<&'static Package> {
+    let is_there = |proof: &&[&str]| process::succeeds(Command::new(proof[0]).args(&proof[1..]));
+    PACKAGES.iter().filter(|package| !package.proofs.iter().any(is_there)).collect()
+}
+
+/// Tries with the package lists at hand first, since fetching them is slow and often not needed.
+fn install(missing: &[&Package]) -> Result<()> {
+    let apt_get = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    let install = || {
+        let mut command = apt_get();
+        command
+            .args(["install", "-y", "--no-install-recommends"])
+            .args(missing.iter().map(|package| package.name));
+        command
+    };
+    if process::run(&mut install()).is_ok() {
+        return Ok(());
+    }
+    println!("fetching the package lists and trying once more");
+    process::run(apt_get().arg("update")).context("the package lists could not be fetched")?;
+    process::run(&mut install()).context("the packages could not be installed")
+}
+
+fn is_root() -> bool {
+    process::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
+    packages.map(|package| package.name).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_package_can_be_proven_and_says_why() {
+        for package in PACKAGES {
+            assert!(
+                !package.proofs.is_empty() && package.proofs.iter().all(|proof| !proof.is_empty()),
+                "{}",
+                package.name
+            );
+            assert!(!package.why.is_empty(), "{}", package.name);
+        }
+    }
+
+    #[test]
+    fn names_are_listed_as_apt_takes_them() {
+        assert!(names(PACKAGES.iter()).starts_with("fio python3-venv"));
+    }
+}

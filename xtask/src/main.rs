@@ -1,0 +1,54 @@
+//! `cargo xtask`: the project's own commands.
+//!
+//! `test` runs everything CI runs, `tidy` is the project's linter, `bench` measures and records.
+//! Nothing here ships to users, and no crate depends on it.
+//! Deliberately not here: what the tested programs do. This crate only starts them and judges their output.
+
+mod bench;
+mod ci;
+mod process;
+mod tidy;
+mod workspace;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use workspace::Workspace;
+
+/// What was typed after `cargo xtask`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own commands", disable_version_flag = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run everything CI runs, step by step, and stop at the first failure
+    Test(ci::Options),
+    /// Check the rules of STYLE.md that a program can check
+    Tidy,
+    /// Run the benchmarks several times and print median, minimum and maximum
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    // Printed by hand: a person reads the sentence, not the backtrace anyhow adds when the environment asks for one.
+    match run(Arguments::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> Result<()> {
+    let workspace = Workspace::find()?;
+    match verb {
+        Verb::Test(options) => ci::run(&workspace, &options),
+        Verb::Tidy => tidy::run(&workspace),
+        Verb::Bench(options) => bench::run(&workspace, &options),
+    }
+}
