@@ -8,36 +8,8 @@
 
 use crate::clock::Clock;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
-use ocssd_lightnvm::{Buffers, Command, Completion, Device, Tag};
-
-/// A target of a host, in the order they were added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TargetId(pub u32);
-
-impl TargetId {
-    fn index(self) -> usize {
-        usize::try_from(self.0).expect("32 bits fit an index")
-    }
-}
-
-/// Where requests come from and replies go to.
-pub trait Source {
-    /// When the next request arrives; `None` if that depends on replies, or none will come.
-    fn next_arrival(&self) -> Option<Nanos>;
-
-    /// Takes the next request that has arrived by `now`.
-    fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)>;
-
-    /// The target could not take the request yet; it is offered again before any other of that target.
-    fn on_refused(&mut self, now: Nanos, target: TargetId, request: BlockRequest);
-
-    /// A request ended.
-    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: BlockReply, buffers: &mut Buffers);
-
-    /// True once no more requests will come and every reply is in.
-    fn is_finished(&self) -> bool;
-}
+use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::{Buffers, Command, Completion, Device, Source, Tag, TargetId};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

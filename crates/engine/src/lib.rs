@@ -1,6 +1,6 @@
 //! The one loop and its two clocks.
 //!
-//! [`Host`] owns a device, the targets on it and the buffers, and runs a [`Source`] of requests against them, in virtual
+//! [`Host`] owns a device, the targets on it and the buffers, and runs a [`Source`](ocssd_lightnvm::Source) of requests against them, in virtual
 //! time (deterministic, as fast as the machine can) or in wall time (serving the real world). [`Caller`] is the same
 //! device and clock for code that does one thing after another: format, mount, inspection.
 //!
@@ -12,4 +12,4 @@ mod host;
 
 pub use caller::{Caller, PowerCut};
 pub use clock::{Clock, Lateness, VirtualClock, WallClock};
-pub use host::{Host, RunEnd, Source, TargetId};
+pub use host::{Host, RunEnd};

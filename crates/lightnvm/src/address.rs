@@ -100,11 +100,17 @@ impl std::str::FromStr for GenericAddress {
 }
 
 /// An address as the device packs it: group, pu, chunk, sector from the most significant bit down (OCSSD 2.0 section 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lba(pub u64);
 
-/// How many bits each part of an [`Lba`] has (OCSSD 2.0 figure 8, LBAF).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl fmt::Display for Lba {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LBA {:#x}", self.0)
+    }
+}
+
+/// How many bits each part of an [`Lba`] has (OCSSD 2.0 figure 8, LBAF). The parts touch, the sector starts at bit 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LbaFormat {
     /// Bits for the group.
     pub group_bits: u8,
@@ -115,6 +121,32 @@ pub struct LbaFormat {
     /// Bits for the sector in the chunk.
     pub sector_bits: u8,
 }
+
+/// Four lengths that no address can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LbaFormatError {
+    /// The lengths found.
+    pub format: LbaFormat,
+}
+
+impl fmt::Display for LbaFormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LbaFormat { group_bits, pu_bits, chunk_bits, sector_bits } = self.format;
+        write!(
+            f,
+            "the LBA format's parts must have at most {PART_BITS_MAX} bits each and {ADDRESS_BITS_MAX} together, but group \
+             {group_bits}, parallel unit {pu_bits}, chunk {chunk_bits} and sector {sector_bits} sum to {}; shorten one",
+            self.format.total_bits()
+        )
+    }
+}
+
+impl std::error::Error for LbaFormatError {}
+
+/// Most bits of one part: parts are 32-bit numbers everywhere.
+const PART_BITS_MAX: u8 = 32;
+/// Most bits of an address: NSZE is 2 to their number and must fit 64 bits.
+pub(crate) const ADDRESS_BITS_MAX: u32 = 63;
 
 /// The fewest bits that count `count` values.
 fn bits_for(count: u32) -> u8 {
@@ -132,6 +164,22 @@ impl LbaFormat {
             chunk_bits: bits_for(chunks),
             sector_bits: bits_for(sectors),
         }
+    }
+
+    /// The format itself, if an address can have these parts: for formats that come from outside.
+    ///
+    /// # Errors
+    /// [`LbaFormatError`] if a part has more than 32 bits, or all together more than 63.
+    pub fn checked(self) -> Result<Self, LbaFormatError> {
+        let parts = [self.group_bits, self.pu_bits, self.chunk_bits, self.sector_bits];
+        let fits = parts.iter().all(|&bits| bits <= PART_BITS_MAX) && self.total_bits() <= ADDRESS_BITS_MAX;
+        if fits { Ok(self) } else { Err(LbaFormatError { format: self }) }
+    }
+
+    /// Where the group starts: the bits of the parts below it.
+    #[must_use]
+    pub fn group_offset(&self) -> u32 {
+        self.total_bits() - u32::from(self.group_bits)
     }
 
     /// Bits of a whole address.
@@ -263,6 +311,18 @@ mod tests {
         let lba = format.pack(GenericAddress { group: 15, pu: 3, chunk: 1003, sector: 4095 });
         assert_eq!(lba.0, (15 << 24) | (3 << 22) | (1003 << 12) | 4095);
         assert_eq!(format.span(), 1 << 28);
+    }
+
+    #[test]
+    fn a_format_from_outside_is_judged() {
+        let format = LbaFormat { group_bits: 31, pu_bits: 0, chunk_bits: 0, sector_bits: 32 };
+        assert_eq!((format.checked(), format.group_offset()), (Ok(format), 32));
+        let wide = LbaFormat { group_bits: 33, ..LbaFormat::default() };
+        let long = LbaFormat { group_bits: 255, pu_bits: 255, chunk_bits: 255, sector_bits: 255 };
+        for (wrong, says) in [(wide, "group 33"), (LbaFormat { pu_bits: 1, ..format }, "sum to 64"), (long, "sum to 1020")] {
+            let error = wrong.checked().expect_err(says).to_string();
+            assert!(error.contains(says), "{error}");
+        }
     }
 
     #[test]

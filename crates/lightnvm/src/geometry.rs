@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: the 4096-byte wire form (`nvme`) and the media model behind the numbers (`flash`).
 
-use crate::address::LbaFormat;
+use crate::address::{ADDRESS_BITS_MAX, LbaFormat};
 use ocssd_base::{Nanos, Problems};
 
 /// Optional behaviour a drive announces (MCCAP).
@@ -67,9 +67,6 @@ pub struct Geometry {
     /// What to expect of the media.
     pub times: MediaTimes,
 }
-
-/// Most bits of an address: the flat chunk index and the sector are 32 bits each, and NSZE must fit 64.
-const ADDRESS_BITS_MAX: u32 = 63;
 
 impl Geometry {
     /// A plain geometry for tests and examples: 4 KiB sectors with 16 bytes of metadata, smallest address format,

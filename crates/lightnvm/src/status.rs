@@ -1,38 +1,41 @@
-//! Statuses as a completion carries them: status code type and code, `SCT << 8 | SC`.
+//! Completion status: what a drive answers, with a name and a meaning for every code.
+//!
+//! A status is a type (SCT, 3 bits) and a code (SC, 8 bits). People and drivers write both as one number,
+//! `SCT << 8 | SC`: an out-of-order write is 2F2h. Deliberately not here: the flags a completion adds above it (`nvme`).
+//! Sources: NVMe base 1.4 section 4.6.1; OCSSD 2.0 section 4 status tables; OCSSD 1.2 and the values Linux knew.
 
-/// A completion status. Zero is success.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+mod table;
+
+use std::fmt;
+
+/// A completion status, `SCT << 8 | SC`, 11 bits; never holds the flags above bit 10. Zero is success.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(pub u16);
 
 impl Status {
-    /// The command did what was asked.
-    pub const SUCCESS: Self = Self(0x000);
-    /// The opcode is not known.
-    pub const INVALID_OPCODE: Self = Self(0x001);
-    /// A field has an illegal value.
-    pub const INVALID_FIELD: Self = Self(0x002);
-    /// The drive itself failed, for instance its backing file.
-    pub const INTERNAL_ERROR: Self = Self(0x006);
-    /// An address is beyond what the namespace has.
-    pub const LBA_OUT_OF_RANGE: Self = Self(0x080);
-    /// OCSSD 2.0: the chunk cannot be written.
-    pub const WRITE_FAULT: Self = Self(0x280);
-    /// OCSSD 2.0: the data could not be recovered.
-    pub const UNRECOVERED_READ: Self = Self(0x281);
-    /// OCSSD 2.0: nothing readable is stored there (with DULBE).
-    pub const UNWRITTEN: Self = Self(0x287);
-    /// OCSSD 2.0: the chunk is, or has gone, offline.
-    pub const OFFLINE_CHUNK: Self = Self(0x2C0);
-    /// OCSSD 2.0: a chunk in this state cannot be reset.
-    pub const INVALID_RESET: Self = Self(0x2C1);
-    /// OCSSD 2.0: the data came back, but error correction was near its limit. Data is valid.
-    pub const HIGH_ECC: Self = Self(0x2D0);
-    /// OCSSD 2.0: the write unit failed; go on at the next one.
-    pub const WRITE_NEXT_UNIT: Self = Self(0x2F0);
-    /// OCSSD 2.0: the chunk was closed before its end.
-    pub const EARLY_CLOSE: Self = Self(0x2F1);
-    /// OCSSD 2.0: the write does not start at the write pointer.
-    pub const OUT_OF_ORDER: Self = Self(0x2F2);
+    /// The status in the low 11 bits of `value`; the flags above are dropped.
+    #[must_use]
+    pub const fn from_bits(value: u16) -> Self {
+        Self(value & 0x7FF)
+    }
+
+    /// `SCT << 8 | SC`.
+    #[must_use]
+    pub const fn to_bits(self) -> u16 {
+        self.0
+    }
+
+    /// Status code type: 0 generic, 1 command specific, 2 media and data integrity, 3 path, 7 vendor.
+    #[must_use]
+    pub const fn sct(self) -> u8 {
+        self.0.to_le_bytes()[1]
+    }
+
+    /// Status code within its type.
+    #[must_use]
+    pub const fn sc(self) -> u8 {
+        self.0.to_le_bytes()[0]
+    }
 
     /// True for success only; High ECC is not, though its data is valid.
     #[must_use]
@@ -40,9 +43,68 @@ impl Status {
         self == Self::SUCCESS
     }
 
-    /// True if a read's data is valid.
+    /// True if a read's data is valid: success, and High ECC in its 2.0 and 1.2 form.
     #[must_use]
     pub fn has_data(self) -> bool {
-        self == Self::SUCCESS || self == Self::HIGH_ECC
+        matches!(self, Self::SUCCESS | Self::HIGH_ECC | Self::HIGH_ECC_12)
+    }
+
+    /// The name in the specification, or the kind of code when it is not known.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        table::find(self).map_or_else(|| table::kind_name(self.sct()), |entry| entry.name)
+    }
+
+    /// One sentence: what happened and what the host may do about it.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        table::find(self).map_or("No specification this project knows defines this code.", |entry| entry.meaning)
+    }
+
+    /// Every status with a name, ascending.
+    pub fn all() -> impl Iterator<Item = Self> {
+        table::TABLE.iter().map(|entry| entry.status)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:03X}h {}", self.0, self.name())
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Status({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_and_code_come_apart() {
+        let status = Status::OUT_OF_ORDER;
+        assert_eq!((status.sct(), status.sc(), status.to_bits()), (2, 0xF2, 0x2F2));
+        assert_eq!(status.to_string(), "2F2h Out of Order Write");
+    }
+
+    #[test]
+    fn flags_above_the_code_are_dropped() {
+        assert_eq!(Status::from_bits(0x42F2), Status::OUT_OF_ORDER);
+    }
+
+    #[test]
+    fn an_unknown_code_still_has_a_name_and_a_meaning() {
+        let unknown = Status::from_bits(0x2C7);
+        assert_eq!(unknown.name(), "unknown media and data integrity error");
+        assert!(unknown.meaning().contains("defines"));
+    }
+
+    #[test]
+    fn high_ecc_returns_data() {
+        assert!(Status::HIGH_ECC.has_data() && Status::HIGH_ECC_12.has_data() && Status::SUCCESS.has_data());
+        assert!(!Status::UNWRITTEN.has_data() && !Status::HIGH_ECC.is_success());
     }
 }

@@ -1,0 +1,6 @@
+//! The code behind each implemented option: reads the value and sets the field. One function per row of the table.
+
+pub(super) mod data;
+pub(super) mod pace;
+pub(super) mod place;
+pub(super) mod report;

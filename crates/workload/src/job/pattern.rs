@@ -1,0 +1,218 @@
+//! What a job does and where: directions, block sizes, amounts, and how offsets are chosen.
+//!
+//! Plain data with fio's words; owned by [`JobOptions`](super::JobOptions) and read by whoever runs the job.
+//! Deliberately not here: reading text, and drawing an offset.
+
+/// One value per data direction, as fio's `read,write,trim` triples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByDirection<T> {
+    /// For reads.
+    pub read: T,
+    /// For writes.
+    pub write: T,
+    /// For trims.
+    pub trim: T,
+}
+
+impl<T> ByDirection<T> {
+    /// The same value for all three directions.
+    pub fn all(value: T) -> Self
+    where
+        T: Clone,
+    {
+        Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+
+    /// The three values in fio's order: read, write, trim.
+    pub fn as_array(&self) -> [&T; 3] {
+        [&self.read, &self.write, &self.trim]
+    }
+}
+
+/// Which operations a job issues (fio `rw`, without its order).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operations {
+    /// Only reads.
+    Read,
+    /// Only writes.
+    Write,
+    /// Only trims.
+    Trim,
+    /// Reads and writes, mixed by `rwmixread`.
+    ReadWrite,
+    /// Each block is trimmed, then written.
+    TrimWrite,
+}
+
+impl Operations {
+    /// Whether the job issues reads.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadWrite)
+    }
+
+    /// Whether the job issues writes.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::ReadWrite | Self::TrimWrite)
+    }
+
+    /// Whether the job issues trims.
+    #[must_use]
+    pub const fn trims(self) -> bool {
+        matches!(self, Self::Trim | Self::TrimWrite)
+    }
+
+    /// Whether the job changes the media.
+    #[must_use]
+    pub const fn changes_media(self) -> bool {
+        self.writes() || self.trims()
+    }
+}
+
+/// The order of offsets (the rest of fio `rw`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after another; `skip_bytes` are left out after each I/O (`rw=read:4k`).
+    Sequential {
+        /// Bytes left out between the end of one I/O and the start of the next.
+        skip_bytes: u64,
+    },
+    /// Drawn; a new offset is drawn after every `ios_per_offset` I/Os (`rw=randread:8`), sequential between.
+    Random {
+        /// At least 1.
+        ios_per_offset: u32,
+    },
+}
+
+/// fio `rw`: what is done and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Which operations.
+    pub operations: Operations,
+    /// In which order.
+    pub order: Order,
+}
+
+impl Pattern {
+    /// Whether offsets are drawn.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self.order, Order::Random { .. })
+    }
+
+    /// fio's word for it, without the number after the colon; what fio's JSON shows.
+    #[must_use]
+    pub const fn fio_word(self) -> &'static str {
+        match (self.operations, self.is_random()) {
+            (Operations::Read, false) => "read",
+            (Operations::Read, true) => "randread",
+            (Operations::Write, false) => "write",
+            (Operations::Write, true) => "randwrite",
+            (Operations::Trim, false) => "trim",
+            (Operations::Trim, true) => "randtrim",
+            (Operations::ReadWrite, false) => "rw",
+            (Operations::ReadWrite, true) => "randrw",
+            (Operations::TrimWrite, false) => "trimwrite",
+            (Operations::TrimWrite, true) => "randtrimwrite",
+        }
+    }
+}
+
+/// One row of `bssplit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitEntry {
+    /// The block size in bytes, at least 1.
+    pub bytes: u64,
+    /// Its share of the I/Os in hundredths of a percent; all entries of a split add up to 10 000.
+    pub share_basis_points: u32,
+}
+
+/// The block sizes of one direction (fio `bs`, `bsrange`, `bssplit`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockSizes {
+    /// Every I/O has this many bytes (at least 1).
+    Fixed(u64),
+    /// Uniform between the two, in steps of the smaller one as fio does; `1 <= min_bytes <= max_bytes`.
+    Range {
+        /// The smallest, in bytes.
+        min_bytes: u64,
+        /// The largest, in bytes.
+        max_bytes: u64,
+    },
+    /// Drawn by share; 1 to 64 entries.
+    Split(Vec<SplitEntry>),
+}
+
+impl BlockSizes {
+    /// The smallest block in bytes.
+    #[must_use]
+    pub fn min_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Range { min_bytes, .. } => *min_bytes,
+            Self::Split(entries) => entries.iter().map(|entry| entry.bytes).min().unwrap_or(1),
+        }
+    }
+
+    /// The largest block in bytes.
+    #[must_use]
+    pub fn max_bytes(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Range { max_bytes, .. } => *max_bytes,
+            Self::Split(entries) => entries.iter().map(|entry| entry.bytes).max().unwrap_or(1),
+        }
+    }
+}
+
+/// A length or position on the target, as the user gave it; the engine knows the target's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the target, 0 to 100.
+    Percent(u8),
+    /// Zones (`2z`) of `zonesize`, or of the target's own zone size.
+    Zones(u64),
+}
+
+/// fio `random_distribution`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Uniform (`random`).
+    Uniform,
+    /// Zipf with this theta: above 0, not 1.
+    Zipf(f64),
+    /// Pareto with this power: between 0 and 1, both excluded.
+    Pareto(f64),
+    /// Normal around the middle, with this deviation in percent of the range: at least 0, below 100.
+    Normal(f64),
+}
+
+/// fio `rate_process`: how the start times of rated I/O are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateProcess {
+    /// Equal gaps.
+    Linear,
+    /// Exponential gaps (a Poisson process), independent of completions.
+    Poisson,
+}
+
+/// fio `thinktime` and `thinktime_blocks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThinkTime {
+    /// The pause; zero is no pause.
+    pub pause: ocssd_base::Nanos,
+    /// After how many I/Os it is taken, at least 1.
+    pub blocks: u32,
+}
+
+/// fio `zonemode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneMode {
+    /// The target has no zones for this job.
+    None,
+    /// Writes are sequential within zones; random I/O chooses the zone.
+    Zbd,
+}

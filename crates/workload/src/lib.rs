@@ -1,0 +1,8 @@
+//! Workloads: fio job files as input, requests to targets, fio results as output.
+//!
+//! `job` reads what is asked, `run` turns it into requests and checks what comes back, `results` shows what was
+//! measured. Deliberately not here: clocks, devices, files.
+
+pub mod job;
+pub mod results;
+pub mod run;

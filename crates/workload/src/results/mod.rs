@@ -1,0 +1,32 @@
+//! What a run measured, and how it is shown: fio's JSON, a table for people, and fio's log files.
+//!
+//! The engine fills a [`RunResult`]; everything here turns that plain data into text. fio 3.33 is the reference:
+//! same histogram, same percentiles, same keys, so tools that read fio's output read ours.
+//!
+//! Deliberately not here: clocks, files, and the decision whether a result is good (the linter in `measure`).
+
+mod calendar;
+mod depth;
+mod direction;
+mod group;
+mod histogram;
+mod interval;
+pub mod json;
+mod json_job;
+mod latency;
+mod model;
+mod percentile;
+pub mod series;
+pub mod table;
+
+pub use depth::{BatchCounts, DepthCounts};
+pub use direction::{DirectionStats, IoTimes};
+pub use group::{ReportedDirection, ReportedJob, reported_jobs};
+pub use histogram::{BUCKET_COUNT, Histogram, bucket_index, bucket_value};
+pub use interval::{Interval, IntervalSeries, IntervalSummary, SERIES_ENTRIES_MAX, SeriesOptions};
+pub use latency::LatencyStats;
+pub use model::{
+    ClockKind, CpuUse, Direction, JobResult, LatencyTarget, Lateness, PercentileOptions, Row, RunResult,
+    SyncStats, Verdict, VerifyStats,
+};
+pub use percentile::{PERCENTILES_MAX, PercentileError, PercentileList};

@@ -1,0 +1,137 @@
+//! What is in a block: a stamp of where it belongs and which write it came from, so that any mix-up is seen.
+//!
+//! With stamp payload the stamp is all there is. With real bytes it is the first 16 bytes of every block, and what
+//! follows is zeroes, a pattern, or bytes that follow from the stamp, so that a verifying read compares all of them.
+
+use ocssd_base::Prng;
+use ocssd_lightnvm::{BufId, Buffers, Payload};
+
+/// What fills blocks of real bytes behind the stamp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Filler {
+    /// Whatever the buffer held: random bytes from the start (fio's default reuses buffers too).
+    Kept,
+    /// Zeroes.
+    Zeroes,
+    /// These bytes over and over.
+    Pattern(Vec<u8>),
+    /// New bytes for every write, reproducible from the stamp.
+    Derived,
+}
+
+/// Bytes of a stamp.
+const STAMP: usize = 16;
+
+/// The content of a job's blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    pub(super) filler: Filler,
+    /// The pattern stands alone, without a stamp (fio `verify=pattern`).
+    pub(super) bare_pattern: bool,
+}
+
+fn stamp(block: u64, sequence: u64) -> [u8; STAMP] {
+    let mut bytes = [0; STAMP];
+    bytes[..8].copy_from_slice(&block.to_le_bytes());
+    bytes[8..].copy_from_slice(&sequence.to_le_bytes());
+    bytes
+}
+
+fn repeat(pattern: &[u8], place: &mut [u8]) {
+    for chunk in place.chunks_mut(pattern.len()) {
+        chunk.copy_from_slice(&pattern[..chunk.len()]);
+    }
+}
+
+fn derive(block: u64, sequence: u64, place: &mut [u8]) {
+    let mut prng = Prng::new(block.rotate_left(32) ^ sequence);
+    for chunk in place.chunks_mut(8) {
+        let word = prng.next_u64().to_le_bytes();
+        chunk.copy_from_slice(&word[..chunk.len()]);
+    }
+}
+
+impl Content {
+    /// Fills `count` blocks of a buffer, the first of which is `block`.
+    pub(super) fn fill(&self, buffers: &mut Buffers, buffer: BufId, block: u64, count: u32, sequence: u64) {
+        let format = buffers.format();
+        let data = buffers.data_mut(buffer, 0, count);
+        for (block, place) in (block..).zip(data.chunks_exact_mut(format.data_bytes)) {
+            let stamped = format.payload == Payload::Stamp || !self.bare_pattern;
+            let (head, rest) = place.split_at_mut(if stamped { STAMP } else { 0 });
+            match &self.filler {
+                Filler::Zeroes => rest.fill(0),
+                Filler::Pattern(pattern) => repeat(pattern, rest),
+                Filler::Derived => derive(block, sequence, rest),
+                Filler::Kept => {}
+            }
+            if stamped {
+                head.copy_from_slice(&stamp(block, sequence));
+            }
+        }
+    }
+
+    /// True if a block holds what write `sequence` put there; 0 if any write to that block will do.
+    pub(super) fn matches(&self, payload: Payload, place: &[u8], block: u64, sequence: u64) -> bool {
+        if payload == Payload::Bytes && self.bare_pattern {
+            let Filler::Pattern(pattern) = &self.filler else { return true };
+            return place.chunks(pattern.len()).all(|chunk| chunk == &pattern[..chunk.len()]);
+        }
+        let (head, rest) = place.split_at(STAMP);
+        if sequence == 0 {
+            return head[..8] == block.to_le_bytes();
+        }
+        if head != stamp(block, sequence) {
+            return false;
+        }
+        match &self.filler {
+            Filler::Kept => true,
+            Filler::Zeroes => rest.iter().all(|&byte| byte == 0),
+            Filler::Pattern(pattern) => rest.chunks(pattern.len()).all(|chunk| chunk == &pattern[..chunk.len()]),
+            Filler::Derived => {
+                let mut expected = vec![0; rest.len()];
+                derive(block, sequence, &mut expected);
+                rest == expected
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{Geometry, PayloadFormat};
+
+    #[test]
+    fn a_block_matches_only_its_own_write_whatever_fills_it() {
+        let pattern = Filler::Pattern(vec![1, 2, 3]);
+        for payload in [Payload::Stamp, Payload::Bytes] {
+            for filler in [Filler::Kept, Filler::Zeroes, pattern.clone(), Filler::Derived] {
+                let content = Content { filler, bare_pattern: false };
+                let mut buffers = Buffers::new(PayloadFormat::new(payload, &Geometry::example(1, 1, 1, 8, 8)));
+                let buffer = buffers.take(2);
+                content.fill(&mut buffers, buffer, 70, 2, 5);
+                let unit = buffers.format().data_bytes;
+                let second = buffers.data(buffer, 1, 1).to_vec();
+                assert!(content.matches(payload, &second, 71, 5));
+                assert!(content.matches(payload, &second, 71, 0));
+                assert!(!content.matches(payload, &second, 70, 5));
+                assert!(!content.matches(payload, &second, 71, 4));
+                let mut broken = second;
+                broken[unit - 1] ^= 1;
+                let noticed = !content.matches(payload, &broken, 71, 5);
+                assert!(noticed || content.filler == Filler::Kept, "{payload:?} {:?}", content.filler);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bare_pattern_has_no_stamp() {
+        let content = Content { filler: Filler::Pattern(b"ab".to_vec()), bare_pattern: true };
+        let mut buffers = Buffers::new(PayloadFormat::new(Payload::Bytes, &Geometry::example(1, 1, 1, 8, 8)));
+        let buffer = buffers.take(1);
+        content.fill(&mut buffers, buffer, 3, 1, 9);
+        assert!(buffers.data(buffer, 0, 1).chunks(2).all(|pair| pair == b"ab"));
+        assert!(content.matches(Payload::Bytes, buffers.data(buffer, 0, 1), 3, 9));
+    }
+}

@@ -1,0 +1,147 @@
+//! Writing what will be read, before anything is measured: fio lays out its files, and a read of nothing measures
+//! nothing.
+//!
+//! Only for zoned targets, whose zones are written in order with large writes; a zone that holds something already is
+//! continued from where it is. Deliberately not here: measuring.
+
+use super::content::{Content, Filler};
+use super::plan::{Plan, TargetShape, reads_before_writing};
+use ocssd_base::Nanos;
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::{BufId, Buffers, Source, Tag, TargetId};
+
+/// Blocks of one write: 64 sectors, one vector command.
+const WRITE_BLOCKS: u32 = 64;
+/// Writes in flight per target: enough for 128 units with two in the queue of each (chosen).
+const DEPTH: u32 = 256;
+
+struct Zone {
+    target: TargetId,
+    next: u64,
+    end: u64,
+}
+
+/// The source that lays out.
+pub struct LayOut {
+    zones: Vec<Zone>,
+    /// The zone being written.
+    at: usize,
+    buffers: Vec<BufId>,
+    free: Vec<u32>,
+    refused: Option<(TargetId, BlockRequest)>,
+    written: u64,
+    total: u64,
+    failed: Option<BlockReply>,
+    sequence: u64,
+}
+
+impl LayOut {
+    /// Everything the plan's readers need that is not written yet.
+    #[must_use]
+    pub fn new(plan: &Plan, targets: &[TargetShape<'_>], buffers: &mut Buffers) -> Self {
+        let mut needed: Vec<(TargetId, u64)> = Vec::new();
+        for worker in &plan.workers {
+            let operations = plan.jobs[worker.job].job.options.rw.operations;
+            let Some(zones) = targets[worker.target.index()].0.zones() else { continue };
+            if reads_before_writing(operations) {
+                needed.extend(worker.region.zones(zones.blocks).map(|zone| (worker.target, zone)));
+            }
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        let zone_of = |&(target, zone): &(TargetId, u64)| {
+            let shape = targets[target.index()].0;
+            let blocks = shape.zones()?.blocks;
+            let written = shape.zone_written(zone);
+            let zone = Zone { target, next: zone * blocks + written, end: (zone + 1) * blocks };
+            (written < blocks).then_some(zone)
+        };
+        let zones: Vec<Zone> = needed.iter().filter_map(zone_of).collect();
+        let total = zones.iter().map(|zone| zone.end - zone.next).sum();
+        let depth = if total == 0 { 0 } else { DEPTH };
+        Self {
+            zones,
+            at: 0,
+            buffers: (0..depth).map(|_| buffers.take(WRITE_BLOCKS)).collect(),
+            free: (0..depth).rev().collect(),
+            refused: None,
+            written: 0,
+            total,
+            failed: None,
+            sequence: 0,
+        }
+    }
+
+    /// Blocks written, and blocks to write.
+    #[must_use]
+    pub const fn progress(&self) -> (u64, u64) {
+        (self.written, self.total)
+    }
+
+    /// The first write that failed; nothing more is written then.
+    #[must_use]
+    pub const fn failed(&self) -> Option<&BlockReply> {
+        self.failed.as_ref()
+    }
+
+    /// Returns the buffers.
+    pub fn release(self, buffers: &mut Buffers) {
+        for buffer in self.buffers {
+            buffers.give_back(buffer);
+        }
+    }
+}
+
+/// Layout's content: a stamp, and bytes that follow from it.
+const CONTENT: Content = Content { filler: Filler::Kept, bare_pattern: false };
+
+impl Source for LayOut {
+    fn next_arrival(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn poll_request(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
+        if let Some(refused) = self.refused.take() {
+            return Some(refused);
+        }
+        if self.failed.is_some() {
+            return None;
+        }
+        let zone = self.zones.get_mut(self.at)?;
+        let slot = self.free.pop()?;
+        let buffer = self.buffers[usize::try_from(slot).expect("32 bits fit an index")];
+        let count = u32::try_from((zone.end - zone.next).min(u64::from(WRITE_BLOCKS))).expect("at most 64");
+        self.sequence += 1;
+        CONTENT.fill(buffers, buffer, zone.next, count, self.sequence);
+        let request = BlockRequest {
+            tag: Tag(slot),
+            op: BlockOp::Write { fua: false },
+            block: zone.next,
+            count,
+            buffer: Some(buffer),
+        };
+        let target = zone.target;
+        zone.next += u64::from(count);
+        self.written += u64::from(count);
+        if zone.next == zone.end {
+            self.at += 1;
+        }
+        Some((target, request))
+    }
+
+    fn on_refused(&mut self, _now: Nanos, target: TargetId, request: BlockRequest) {
+        self.refused = Some((target, request));
+    }
+
+    fn on_reply(&mut self, _now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
+        self.free.push(reply.tag.0);
+        if !reply.status.is_success() {
+            self.failed.get_or_insert(reply);
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        let idle = self.free.len() == self.buffers.len() && self.refused.is_none();
+        idle && (self.at == self.zones.len() || self.failed.is_some())
+    }
+}

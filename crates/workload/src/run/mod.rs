@@ -1,0 +1,26 @@
+//! Jobs as a source of requests: what to ask next, when, and whether the right content came back.
+//!
+//! A [`Plan`] resolves jobs against the targets they run on; a [`Runner`] is the source that carries it out, after a
+//! [`LayOut`] has written what the jobs will read. Every clone of a job is a worker with its own randomness.
+//!
+//! Deliberately not here: the loop (`engine`), reading job files (`job`), showing results (`results`).
+
+mod blocks;
+mod content;
+mod lay_out;
+mod offsets;
+mod oracle;
+mod permutation;
+mod plan;
+mod rate;
+mod region;
+mod report;
+mod runner;
+mod sizes;
+mod slots;
+mod worker;
+mod zones;
+
+pub use lay_out::LayOut;
+pub use plan::{Plan, PlanError, PlannedJob, TargetShape};
+pub use runner::{Progress, Runner};

@@ -1,0 +1,206 @@
+//! Where the next I/O goes: blocks of a region, one after another or drawn.
+//!
+//! Deliberately not here: zones, which decide for themselves where a write lands.
+
+use super::permutation::Permutation;
+use crate::job::Distribution;
+use ocssd_base::Prng;
+use rand_distr::{Distribution as _, StandardNormal, Zipf};
+
+/// What draws from a distribution of the Rust ecosystem, fed by our generator.
+struct Feed<'a>(&'a mut Prng);
+
+impl rand_core::TryRng for Feed<'_> {
+    type Error = std::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, std::convert::Infallible> {
+        Ok(u32::try_from(self.0.next_u64() >> 32).expect("the high half"))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, std::convert::Infallible> {
+        Ok(self.0.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), std::convert::Infallible> {
+        for chunk in bytes.chunks_mut(8) {
+            let word = self.0.next_u64().to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// How a place is drawn.
+#[derive(Clone, Debug)]
+enum Draw {
+    /// Each place once before any again (fio's random map).
+    Once { order: Permutation, next: u64 },
+    /// Any place any time.
+    Uniform,
+    /// Few places often; which ones is scattered over the region, as fio does by hashing.
+    Zipf { zipf: Zipf<f64>, scatter: Permutation },
+    /// The self-similar law fio calls pareto: a fraction `h` of the draws goes to a fraction `1 - h` of the places.
+    Pareto { power: f64, scatter: Permutation },
+    /// Around the middle.
+    Normal { deviation: f64 },
+}
+
+/// The places of one direction of one worker. A place is the unit offsets are aligned to.
+#[derive(Clone, Debug)]
+pub(super) struct Offsets {
+    places: u64,
+    draw: Option<Draw>,
+    /// The next place of a sequential walk.
+    cursor: u64,
+    /// I/Os until a new place is drawn.
+    burst: u32,
+    burst_left: u32,
+    /// Percent of I/Os that are drawn at all.
+    percent_random: u8,
+}
+
+/// What decides how places are drawn.
+pub(super) struct DrawOptions {
+    pub(super) distribution: Distribution,
+    /// Places may repeat before all were used.
+    pub(super) no_map: bool,
+    pub(super) ios_per_offset: u32,
+    pub(super) percent_random: u8,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "regions are far below 2^53 places")]
+const fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the region's places")]
+fn place_of(value: f64, places: u64) -> u64 {
+    (value.max(0.0) as u64).min(places - 1)
+}
+
+impl Offsets {
+    /// One after another from the first.
+    pub(super) const fn sequential(places: u64) -> Self {
+        Self { places, draw: None, cursor: 0, burst: 1, burst_left: 0, percent_random: 100 }
+    }
+
+    /// Drawn.
+    pub(super) fn random(places: u64, options: &DrawOptions, prng: &mut Prng) -> Self {
+        let scatter = Permutation::new(places, prng.next_u64());
+        let draw = match options.distribution {
+            Distribution::Uniform if options.no_map => Draw::Uniform,
+            Distribution::Uniform => Draw::Once { order: scatter, next: 0 },
+            Distribution::Zipf(theta) => {
+                let zipf = Zipf::new(as_f64(places), theta).expect("theta was checked when the job was read");
+                Draw::Zipf { zipf, scatter }
+            }
+            Distribution::Pareto(h) => Draw::Pareto { power: h.ln() / (1.0 - h).ln(), scatter },
+            Distribution::Normal(percent) => Draw::Normal { deviation: percent / 100.0 * as_f64(places) },
+        };
+        let (burst, percent_random) = (options.ios_per_offset, options.percent_random);
+        Self { places, draw: Some(draw), cursor: 0, burst, burst_left: 0, percent_random }
+    }
+
+    /// The next place; `step` places are then behind it. `None` once a sequential walk is at its end, or every place
+    /// of a random map was used: call [`Self::rewind`] to go on.
+    pub(super) fn next(&mut self, step: u64, prng: &mut Prng) -> Option<u64> {
+        let follow = self.draw.is_none() || self.burst_left > 0 || !self.draws(prng);
+        if follow {
+            self.burst_left = self.burst_left.saturating_sub(1);
+            if self.cursor >= self.places {
+                self.draw.as_ref()?;
+                self.cursor = 0;
+            }
+            let place = self.cursor;
+            self.cursor += step;
+            return Some(place);
+        }
+        let place = self.drawn(prng)?;
+        self.burst_left = self.burst - 1;
+        self.cursor = place + step;
+        Some(place)
+    }
+
+    fn draws(&self, prng: &mut Prng) -> bool {
+        self.percent_random >= 100 || prng.below(100) < u64::from(self.percent_random)
+    }
+
+    fn drawn(&mut self, prng: &mut Prng) -> Option<u64> {
+        let places = self.places;
+        Some(match self.draw.as_mut()? {
+            Draw::Once { next, .. } if *next == places => return None,
+            Draw::Once { order, next } => {
+                *next += 1;
+                order.at(*next - 1)
+            }
+            Draw::Uniform => prng.below(places),
+            Draw::Zipf { zipf, scatter } => scatter.at(place_of(zipf.sample(&mut Feed(prng)) - 1.0, places)),
+            Draw::Pareto { power, scatter } => {
+                let value = as_f64(places - 1) * prng.unit_f64().powf(*power);
+                scatter.at(place_of(value, places))
+            }
+            Draw::Normal { deviation } => {
+                let value: f64 = StandardNormal.sample(&mut Feed(prng));
+                place_of(as_f64(places) / 2.0 + value * *deviation, places)
+            }
+        })
+    }
+
+    /// Starts over: the walk from its first place, the map with another order.
+    pub(super) fn rewind(&mut self, prng: &mut Prng) {
+        self.cursor = 0;
+        if let Some(Draw::Once { order, next }) = &mut self.draw {
+            *order = Permutation::new(self.places, prng.next_u64());
+            *next = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(distribution: Distribution, no_map: bool, draws: u64) -> Vec<u64> {
+        let mut prng = Prng::new(21);
+        let options = DrawOptions { distribution, no_map, ios_per_offset: 1, percent_random: 100 };
+        let mut offsets = Offsets::random(100, &options, &mut prng);
+        let mut counts = vec![0; 100];
+        for _ in 0..draws {
+            let place = offsets.next(1, &mut prng).expect("a place");
+            counts[usize::try_from(place).expect("below 100")] += 1;
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts
+    }
+
+    #[test]
+    fn the_map_uses_every_place_once_and_then_ends_until_rewound() {
+        assert!(counts(Distribution::Uniform, false, 100).iter().all(|&count| count == 1));
+        let mut prng = Prng::new(1);
+        let options =
+            DrawOptions { distribution: Distribution::Uniform, no_map: false, ios_per_offset: 1, percent_random: 100 };
+        let mut offsets = Offsets::random(3, &options, &mut prng);
+        let taken = (0..5).filter(|_| offsets.next(1, &mut prng).is_some()).count();
+        assert_eq!(taken, 3);
+        offsets.rewind(&mut prng);
+        assert!(offsets.next(1, &mut prng).is_some());
+    }
+
+    #[test]
+    fn skewed_draws_are_skewed_and_uniform_ones_are_not() {
+        let top = |distribution| counts(distribution, true, 10_000)[..20].iter().sum::<u64>();
+        assert!((2_000..2_900).contains(&top(Distribution::Uniform)));
+        // Zipf 1.2 over 100 places: the first twenty hold 0.80 of the mass.
+        assert!((7_600..8_400).contains(&top(Distribution::Zipf(1.2))));
+        // Pareto 0.2 is 80/20.
+        assert!((7_500..8_500).contains(&top(Distribution::Pareto(0.2))));
+    }
+
+    #[test]
+    fn a_sequential_walk_steps_and_ends() {
+        let mut prng = Prng::new(1);
+        let mut offsets = Offsets::sequential(5);
+        let walk: Vec<_> = std::iter::from_fn(|| offsets.next(2, &mut prng)).collect();
+        assert_eq!(walk, [0, 2, 4]);
+    }
+}

@@ -1,0 +1,52 @@
+//! From a worker to a job's result: what is known before the run, and what is closed after it.
+
+use super::plan::WorkerPlan;
+use super::sizes::Sizes;
+use super::worker::Worker;
+use crate::job::{Job, Response, equivalent_command};
+use crate::results::{
+    Direction, JobResult, LatencyStats, LatencyTarget, PercentileList, PercentileOptions, SeriesOptions, VerifyStats,
+};
+use ocssd_base::Nanos;
+
+/// `errno` of a failed I/O, as fio reports it (Linux).
+pub(super) const EIO: u32 = 5;
+/// `errno` of content that did not verify, as fio reports it (Linux).
+pub(super) const EILSEQ: u32 = 84;
+
+/// Blocks of the longest I/O a worker makes.
+pub(super) fn largest_io(plan: &WorkerPlan) -> u32 {
+    plan.sizes.as_array().into_iter().flatten().map(Sizes::max).max().unwrap_or(1)
+}
+
+/// A result with all its memory, measured from `start` of the run on.
+pub(super) fn job_result(job: &Job, plan: &WorkerPlan, start: Nanos) -> JobResult {
+    let options = &job.options;
+    let logs = [&options.write_bw_log, &options.write_iops_log, &options.write_lat_log];
+    let every = if logs.into_iter().any(Option::is_some) && options.log_avg_msec > 0 { options.log_avg_msec } else { 1_000 };
+    let mut result = JobResult::new(&job.name, SeriesOptions { start, interval: Nanos::from_millis(every) });
+    result.group = plan.group;
+    result.group_reporting = options.group_reporting;
+    result.options.clone_from(&job.own);
+    result.description = options.description.clone().unwrap_or_default();
+    result.fio_command = equivalent_command(job);
+    result.response = (job.response() == Response::Intended).then(LatencyStats::default);
+    result.verify = options.verify.is_some().then(VerifyStats::default);
+    result.latency_target = LatencyTarget { depth: options.iodepth, ..LatencyTarget::default() };
+    result.percentiles = PercentileOptions {
+        slat: options.slat_percentiles,
+        clat: options.clat_percentiles,
+        lat: options.lat_percentiles,
+        list: PercentileList::new(options.percentile_list.clone()).unwrap_or_default(),
+    };
+    result
+}
+
+/// Closes a result when its worker is done.
+pub(super) fn finish(result: &mut JobResult, worker: &Worker, origin: Nanos, ended: Nanos) {
+    for direction in Direction::ALL {
+        result.direction_mut(direction).finish(ended - origin);
+    }
+    result.run_time = ended.saturating_since(worker.measured_from);
+    result.elapsed = ended - origin;
+}

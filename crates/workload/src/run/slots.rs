@@ -1,0 +1,33 @@
+//! Requests in flight: a place each, whose number is the request's tag.
+
+use ocssd_base::Nanos;
+use ocssd_lightnvm::BufId;
+
+/// What a request in flight is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A measured read.
+    Read,
+    /// A measured write.
+    Write,
+    /// A zone made empty before it is written again.
+    Reset,
+    /// A flush the job asked for.
+    Flush,
+    /// A read that compares what was written.
+    Verify,
+}
+
+/// One place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) worker: u32,
+    pub(super) purpose: Purpose,
+    pub(super) block: u64,
+    pub(super) count: u32,
+    /// When it was issued, and when it was meant to be.
+    pub(super) issued: Nanos,
+    pub(super) intended: Nanos,
+    pub(super) sequence: u64,
+    pub(super) buffer: BufId,
+}

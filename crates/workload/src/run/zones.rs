@@ -1,0 +1,176 @@
+//! The zones of one target as its workers see them: how far each is written, who writes it, what can be read.
+//!
+//! Writes land at a zone's write pointer; a full zone is reset before it is written again, as with fio's
+//! `zonemode=zbd`. A worker writes at most as many zones at a time as it may keep open, and no two write the same.
+//! Deliberately not here: asking the target; the runner does, and reports back.
+
+use super::region::Region;
+use ocssd_base::Prng;
+use ocssd_lightnvm::block::BlockTarget;
+
+#[derive(Clone, Copy, Debug)]
+struct Zone {
+    /// Blocks written or on their way.
+    written: u64,
+    owner: Option<u32>,
+    resetting: bool,
+}
+
+/// What a worker that wants to write has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteStep {
+    /// Write `count` blocks at `block`: they are reserved.
+    Write { block: u64, count: u32 },
+    /// Reset the zone that starts at `block` first: it is marked.
+    Reset { block: u64 },
+    /// Every zone is being reset, or belongs to somebody else.
+    Blocked,
+}
+
+/// The zones a worker writes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenZones {
+    zones: Vec<u64>,
+    max: usize,
+    /// Where a sequential worker looks for its next zone.
+    cursor: u64,
+}
+
+impl OpenZones {
+    /// At most `max` at a time; 0 is one.
+    pub(super) fn new(max: u32, region: Region, zone_blocks: u64) -> Self {
+        let max = usize::try_from(max.max(1)).expect("32 bits fit an index");
+        Self { zones: Vec::with_capacity(max), max, cursor: region.first / zone_blocks }
+    }
+}
+
+/// All zones of a target.
+#[derive(Clone, Debug)]
+pub(super) struct ZoneTable {
+    zone_blocks: u64,
+    tail: u64,
+    zones: Vec<Zone>,
+}
+
+fn index(zone: u64) -> usize {
+    usize::try_from(zone).expect("a zone is an index")
+}
+
+impl ZoneTable {
+    pub(super) fn new(target: &dyn BlockTarget) -> Option<Self> {
+        let shape = target.zones()?;
+        let zone = |zone| Zone { written: target.zone_written(zone), owner: None, resetting: false };
+        Some(Self {
+            zone_blocks: shape.blocks,
+            tail: target.unreadable_tail(),
+            zones: (0..shape.count).map(zone).collect(),
+        })
+    }
+
+    pub(super) const fn zone_blocks(&self) -> u64 {
+        self.zone_blocks
+    }
+
+    /// Blocks from the zone's start that can be read now.
+    pub(super) fn readable(&self, zone: u64) -> u64 {
+        let zone = &self.zones[index(zone)];
+        if zone.written == self.zone_blocks { zone.written } else { zone.written.saturating_sub(self.tail) }
+    }
+
+    /// Where `count` blocks can be read: at `block` if they lie within what is written, else elsewhere in the same
+    /// zone, else in the next zone of the region that holds enough. `None` if none does.
+    pub(super) fn place_read(&self, block: u64, count: u32, region: Region, prng: &mut Prng) -> Option<u64> {
+        let (zone, within) = (block / self.zone_blocks, block % self.zone_blocks);
+        let count = u64::from(count);
+        if within + count <= self.readable(zone) {
+            return Some(block);
+        }
+        let zones = region.zones(self.zone_blocks);
+        let (first, total) = (zones.start, zones.end - zones.start);
+        let found = (0..total).map(|step| first + (zone - first + step) % total);
+        let (zone, limit) = found.map(|zone| (zone, self.readable(zone))).find(|&(_, limit)| limit >= count)?;
+        Some(zone * self.zone_blocks + prng.below(limit / count) * count)
+    }
+
+    /// The next write of `worker`: `count` blocks at most, fewer at the end of a zone.
+    pub(super) fn place_write(
+        &mut self,
+        worker: u32,
+        open: &mut OpenZones,
+        count: u32,
+        region: Region,
+        draw: Option<&mut Prng>,
+    ) -> WriteStep {
+        let mut draw = draw;
+        while open.zones.len() < open.max {
+            let Some(zone) = self.find_free(open, region, draw.as_deref_mut()) else { break };
+            self.zones[index(zone)].owner = Some(worker);
+            open.zones.push(zone);
+        }
+        let ready = |zone: &u64| !self.zones[index(*zone)].resetting;
+        let choices = open.zones.iter().filter(|zone| ready(zone)).count();
+        if choices == 0 {
+            return WriteStep::Blocked;
+        }
+        let nth = draw.map_or(0, |prng| index(prng.below(choices as u64)));
+        let zone = *open.zones.iter().filter(|zone| ready(zone)).nth(nth).expect("as many as were counted");
+        self.write_in(zone, open, count)
+    }
+
+    fn write_in(&mut self, zone: u64, open: &mut OpenZones, count: u32) -> WriteStep {
+        let block = zone * self.zone_blocks;
+        let entry = &mut self.zones[index(zone)];
+        if entry.written == self.zone_blocks {
+            (entry.written, entry.resetting) = (0, true);
+            return WriteStep::Reset { block };
+        }
+        let left = self.zone_blocks - entry.written;
+        let count = u32::try_from(left.min(u64::from(count))).expect("no more than was asked for");
+        let block = block + entry.written;
+        entry.written += u64::from(count);
+        if entry.written == self.zone_blocks {
+            entry.owner = None;
+            open.zones.retain(|&other| other != zone);
+        }
+        WriteStep::Write { block, count }
+    }
+
+    /// A zone of the region nobody writes: drawn, or the next one.
+    fn find_free(&self, open: &mut OpenZones, region: Region, draw: Option<&mut Prng>) -> Option<u64> {
+        let zones = region.zones(self.zone_blocks);
+        let total = zones.end - zones.start;
+        let from = match draw {
+            Some(prng) => zones.start + prng.below(total),
+            None => open.cursor,
+        };
+        let found = (0..total)
+            .map(|step| zones.start + (from - zones.start + step) % total)
+            .find(|&zone| self.zones[index(zone)].owner.is_none())?;
+        open.cursor = if found + 1 == zones.end { zones.start } else { found + 1 };
+        Some(found)
+    }
+
+    /// The reset of the zone at `block` ended; a failed one leaves a zone nobody writes any more.
+    pub(super) fn on_reset(&mut self, block: u64, success: bool) {
+        let entry = &mut self.zones[index(block / self.zone_blocks)];
+        assert!(entry.resetting, "a zone's reset ended that was not begun");
+        entry.resetting = false;
+        if !success {
+            entry.written = self.zone_blocks;
+        }
+    }
+
+    /// A write of the zone at `block` failed: its end is unknown, so nothing more is written there.
+    pub(super) fn on_write_failed(&mut self, block: u64, open: &mut OpenZones) {
+        let zone = block / self.zone_blocks;
+        self.zones[index(zone)].written = self.zone_blocks;
+        open.zones.retain(|&other| other != zone);
+    }
+
+    /// The worker writes no more.
+    pub(super) fn release(&mut self, open: &mut OpenZones) {
+        for zone in open.zones.drain(..) {
+            self.zones[index(zone)].owner = None;
+        }
+    }
+}
