@@ -17,6 +17,9 @@ pub trait Clock {
 
     /// How late waits ended; `None` for a clock that is never late.
     fn lateness(&self) -> Option<Lateness>;
+
+    /// Every lateness that occurred, to a hundredth, with how often; empty for a clock that is never late.
+    fn late_samples(&self) -> Vec<(Nanos, u64)>;
 }
 
 /// How late a clock's waits ended.
@@ -50,6 +53,10 @@ impl Clock for VirtualClock {
     fn lateness(&self) -> Option<Lateness> {
         None
     }
+
+    fn late_samples(&self) -> Vec<(Nanos, u64)> {
+        Vec::new()
+    }
 }
 
 /// The last stretch of a wait is spun: longer than a sleeping thread usually needs to wake (chosen; the scheduler of a
@@ -60,20 +67,30 @@ const SPIN: Duration = Duration::from_micros(80);
 #[derive(Clone, Debug)]
 pub struct WallClock {
     start: Instant,
+    /// What the clock showed at the start.
+    offset: Nanos,
     late: Histogram<u64>,
 }
 
 impl Default for WallClock {
     fn default() -> Self {
         let late = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds and digits hdrhistogram allows");
-        Self { start: Instant::now(), late }
+        Self { start: Instant::now(), offset: Nanos::ZERO, late }
+    }
+}
+
+impl WallClock {
+    /// A clock that shows `now` now: it goes on where another one stopped.
+    #[must_use]
+    pub fn starting_at(now: Nanos) -> Self {
+        Self { offset: now, ..Self::default() }
     }
 }
 
 impl Clock for WallClock {
     fn now(&self) -> Nanos {
         let elapsed = self.start.elapsed().as_nanos();
-        Nanos(u64::try_from(elapsed).expect("a run shorter than 584 years"))
+        self.offset + Nanos(u64::try_from(elapsed).expect("a run shorter than 584 years"))
     }
 
     fn wait_until(&mut self, at: Nanos) {
@@ -96,6 +113,11 @@ impl Clock for WallClock {
     fn lateness(&self) -> Option<Lateness> {
         let at = |quantile| Nanos(self.late.value_at_quantile(quantile));
         Some(Lateness { count: self.late.len(), p50: at(0.5), p99: at(0.99), max: Nanos(self.late.max()) })
+    }
+
+    fn late_samples(&self) -> Vec<(Nanos, u64)> {
+        let recorded = self.late.iter_recorded();
+        recorded.map(|value| (Nanos(value.value_iterated_to()), value.count_since_last_iteration())).collect()
     }
 }
 

@@ -92,6 +92,35 @@ impl<D: Device, C: Clock> Host<D, C> {
         &mut self.buffers
     }
 
+    /// The buffers, while something else of the host is looked at. Give them back before the next run.
+    #[must_use]
+    pub fn take_buffers(&mut self) -> Buffers {
+        let empty = Buffers::new(self.buffers.format());
+        std::mem::replace(&mut self.buffers, empty)
+    }
+
+    /// Gives the buffers back.
+    pub fn return_buffers(&mut self, buffers: Buffers) {
+        self.buffers = buffers;
+    }
+
+    /// The same host under another clock, which must not be earlier.
+    #[must_use]
+    pub fn with_clock<C2: Clock>(self, clock: C2) -> Host<D, C2> {
+        assert!(clock.now() >= self.clock.now(), "time would fall");
+        let Self { device, buffers, lanes, turns, .. } = self;
+        Host { device, clock, buffers, lanes, turns }
+    }
+
+    /// Lets the device finish what goes on behind its completions (a cache that drains).
+    pub fn settle(&mut self) {
+        while let Some(at) = self.device.deadline() {
+            self.clock.wait_until(at);
+            let owed = self.device.poll_completion(self.clock.now(), &mut self.buffers);
+            assert!(owed.is_none(), "a settled host owes no completion");
+        }
+    }
+
     /// Turns of the loop so far.
     pub const fn turns(&self) -> u64 {
         self.turns

@@ -3,6 +3,8 @@
 //! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
 
 pub mod linear;
+mod null;
 pub mod registry;
 
 pub use linear::{Layout, Linear};
+pub use null::Null;

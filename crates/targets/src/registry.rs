@@ -1,6 +1,7 @@
 //! Targets by name, as the media manager's leases call them.
 
 use crate::linear::{Layout, Linear};
+use crate::null::Null;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, Geometry, PuId};
 
@@ -36,11 +37,18 @@ impl Kind {
 }
 
 /// Every kind.
-pub const ALL: &[Kind] = &[Kind {
-    name: "linear",
-    about: "a raw window on parallel units: zones written in order, no mapping, vector I/O",
-    make: |parts| Linear::new(parts).map(|target| -> Box<dyn BlockTarget> { Box::new(target) }),
-}];
+pub const ALL: &[Kind] = &[
+    Kind {
+        name: "linear",
+        about: "a raw window on parallel units: zones written in order, no mapping, vector I/O",
+        make: |parts| Linear::new(parts).map(|target| -> Box<dyn BlockTarget> { Box::new(target) }),
+    },
+    Kind {
+        name: "null",
+        about: "answers at once and keeps nothing: the ceiling of a generator",
+        make: |_| Ok(Box::new(Null::default())),
+    },
+];
 
 /// The kind of this name.
 ///

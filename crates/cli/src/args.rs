@@ -1,0 +1,198 @@
+//! The command line: one definition for parsing, help, completions and the manual page.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ocssd_lightnvm::GenericAddress;
+use std::path::PathBuf;
+
+/// Open-Channel SSDs in user space.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ocssd",
+    version,
+    about = "Open-Channel SSDs in user space: virtual drives, fio workloads, honest measurement",
+    after_help = "Exit status: 0 success; 1 the run failed, or its result must not be used; 2 the input cannot be used.\n\n\
+                  Example:\n  ocssd run --drive westlake examples/mixed.fio",
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Verb,
+    /// Print JSON for programs instead of text for people
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run fio jobs on a drive: job files, fio options, or the quickstart job if nothing is named
+    #[command(after_help = RUN_HELP)]
+    Run(RunArgs),
+    /// Make an image: a drive that keeps its data in a file
+    Format(FormatArgs),
+    /// Show a drive: geometry, chunks, wear, targets
+    Inspect(InspectArgs),
+    /// Lease parallel units of an image to named targets
+    #[command(subcommand)]
+    Target(TargetVerb),
+    /// List the drives that can be asked for by name
+    Presets,
+    /// Say what a status means: 2F2h, 0x2f2, or 754 in decimal with --decimal
+    Explain {
+        /// The status, in hexadecimal with or without 0x or h
+        status: String,
+        /// The number is decimal
+        #[arg(long)]
+        decimal: bool,
+    },
+    /// List every fio option: carried out, noted, or refused
+    Options,
+    /// Print shell completions
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+const RUN_HELP: &str = "\
+Everything that is not an option above is fio's: job files, or options such as --name=a --rw=randread --bs=4k.
+`ocssd options` lists them. --output FILE and --output-format normal|json|json+ are fio's too.
+
+Examples:
+  ocssd run
+  ocssd run examples/randread.fio --drive westlake --seed 7
+  ocssd run --drive drive.img --name=r --rw=randread --bs=4k --iodepth=32 --size=1g --runtime=2 --time_based";
+
+/// Which clock a run uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClockArg {
+    /// Simulated time, the same on every machine
+    Virtual,
+    /// Real time
+    Wall,
+}
+
+/// What a run prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrintArg {
+    /// The table of results
+    Table,
+    /// The trace hash alone
+    Hash,
+    /// The table of results, then a table of the parallel units
+    Units,
+}
+
+/// `ocssd run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// The drive: a preset, a .toml file or an image [default: the job file's, else westlake]
+    #[arg(long)]
+    pub drive: Option<String>,
+    /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The clock [default: the job file's, else virtual]
+    #[arg(long, value_enum)]
+    pub clock: Option<ClockArg>,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// What to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub print: PrintArg,
+    /// Directory for the result file and logs
+    #[arg(long, default_value = "ocssd-results", value_name = "DIR")]
+    pub results: PathBuf,
+    /// No progress
+    #[arg(long)]
+    pub quiet: bool,
+    /// fio job files and fio options
+    #[arg(value_name = "JOB FILE or FIO OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub fio: Vec<String>,
+}
+
+/// `ocssd format`.
+#[derive(Args, Debug)]
+pub struct FormatArgs {
+    /// The image to make
+    pub image: PathBuf,
+    /// The drive: a preset or a .toml file
+    #[arg(long, default_value = ocssd_flash::presets::DEFAULT)]
+    pub drive: String,
+    /// Change a setting of the drive; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Replace an existing file
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// `ocssd inspect`.
+#[derive(Args, Debug)]
+pub struct InspectArgs {
+    /// A preset, a .toml file or an image
+    pub drive: String,
+    /// What to show
+    #[command(subcommand)]
+    pub what: Option<InspectVerb>,
+}
+
+/// What to inspect.
+#[derive(Clone, Debug, Subcommand)]
+pub enum InspectVerb {
+    /// Model, shape, media and settings (this if nothing is said)
+    Drive,
+    /// Every field of the geometry
+    Geometry,
+    /// The chunk table; by default only chunks that are not FREE
+    Chunks {
+        /// Also FREE chunks
+        #[arg(long)]
+        all: bool,
+    },
+    /// One chunk: g0/p1/c2
+    Chunk {
+        /// The chunk
+        at: GenericAddress,
+    },
+    /// How resets are spread over the drive
+    Wear,
+    /// The targets and their parallel units
+    Targets,
+    /// The settings as a drive file
+    Toml,
+}
+
+/// `ocssd target`.
+#[derive(Debug, Subcommand)]
+pub enum TargetVerb {
+    /// Lease units to a new target
+    Create {
+        /// The image
+        image: PathBuf,
+        /// The target's name
+        name: String,
+        /// The kind of target
+        #[arg(long, default_value = "linear")]
+        kind: String,
+        /// all, pu:0-3,8 or group:1
+        #[arg(long, default_value = "all")]
+        units: String,
+    },
+    /// End a lease
+    Remove {
+        /// The image
+        image: PathBuf,
+        /// The target's name
+        name: String,
+    },
+    /// List the leases
+    List {
+        /// The image
+        image: PathBuf,
+    },
+}

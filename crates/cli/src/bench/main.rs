@@ -1,0 +1,86 @@
+//! Benchmarks of the simulator itself: work per second of processor time, in virtual time, on one core.
+//!
+//! Each prints JSON lines `{"bench", "metric", "value", "unit"}` and a hash of what was done, so that runs of different
+//! commits can be compared. `cargo xtask bench` repeats them and keeps the raw lines. The drive, target, job engine,
+//! statistics, stamps and assertions are those of `ocssd run`.
+
+mod cpu;
+mod world;
+
+use ocssd_base::Nanos;
+use world::World;
+
+/// A job, and what is measured of it.
+struct Bench {
+    name: &'static str,
+    job: &'static str,
+    /// I/Os, or sectors per I/O times I/Os.
+    sectors_per_io: u64,
+    unit: &'static str,
+}
+
+/// The issue's figures: random reads at depth 64, and 64 KiB sequential vector writes, on the 128-unit Westlake.
+const BENCHES: [Bench; 4] = [
+    Bench {
+        name: "rand_read_4k_qd64",
+        job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
+              number_ios=3000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+    },
+    Bench {
+        name: "seq_write_64k_qd64",
+        job: "[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=64g\n",
+        sectors_per_io: 16,
+        unit: "sectors/cpu-s",
+    },
+    Bench {
+        name: "mixed_70_30_qd64",
+        job: "[m]\nioengine=libaio\nrw=randrw\nrwmixread=70\nbs=4k,64k\niodepth=64\nsize=16g\nnorandommap\ntime_based\n\
+              runtime=3600\nnumber_ios=1000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+    },
+    Bench {
+        name: "generator_null_4k_qd64",
+        job: "[n]\nioengine=null\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\nnumber_ios=3000000\ntime_based\n\
+              runtime=3600\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+    },
+];
+
+fn report(bench: &str, metric: &str, value: f64, unit: &str) {
+    println!("{}", serde_json::json!({ "bench": bench, "metric": metric, "value": value, "unit": unit }));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
+fn main() {
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    for bench in BENCHES.iter().filter(|bench| chosen.is_empty() || chosen.iter().any(|name| name == bench.name)) {
+        let mut world = World::new("westlake", bench.job);
+        let before = cpu::thread_time();
+        let ios = world.measure();
+        let spent = cpu::thread_time() - before;
+        let work = (ios * bench.sectors_per_io) as f64;
+        report(bench.name, "rate", work / spent.as_secs_f64(), bench.unit);
+        report(bench.name, "per_io", spent.0 as f64 / ios as f64, "ns");
+        report(bench.name, "hash", (world.hash() >> 11) as f64, "of the trace, upper 53 bits");
+    }
+    if chosen.is_empty() || chosen.iter().any(|name| name == "memory") {
+        memory();
+    }
+}
+
+/// What an empty 2 TB drive takes, and what a written TiB adds.
+#[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
+fn memory() {
+    let before = cpu::resident_bytes();
+    let mut world = World::new("westlake", "[w]\nioengine=libaio\nrw=write\nbs=256k\niodepth=64\nsize=64g\n");
+    let empty = cpu::resident_bytes() - before;
+    report("memory", "empty_2tb_drive", empty as f64 / f64::from(1 << 20), "MiB");
+    world.measure();
+    let written = cpu::resident_bytes() - before - empty;
+    report("memory", "per_written_tib", written as f64 * 16.0 / f64::from(1 << 30), "GiB");
+    assert!(world.now() > Nanos::ZERO, "time passed");
+}

@@ -1,0 +1,44 @@
+//! `ocssd inspect`: what LightNVM's sysfs showed, and more.
+
+mod chunks;
+mod geometry;
+
+use crate::args::{InspectArgs, InspectVerb};
+use crate::{table, target};
+use ocssd_drive::image::Access;
+use ocssd_drive::{OpenDrive, OpenOptions, Source};
+
+/// Shows what was asked for.
+pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
+    let source = Source::named(&args.drive)?;
+    let options = OpenOptions { access: Access::Inspect, ..OpenOptions::default() };
+    let drive = ocssd_drive::open_with(&source, &options)?;
+    match args.what.clone().unwrap_or(InspectVerb::Drive) {
+        InspectVerb::Drive => show_rows(&geometry::summary(&drive), as_json),
+        InspectVerb::Geometry => show_rows(&geometry::fields(&drive), as_json),
+        InspectVerb::Chunks { all } => chunks::list(&drive, all, as_json),
+        InspectVerb::Chunk { at } => chunks::one(&drive, at, as_json)?,
+        InspectVerb::Wear => chunks::wear(&drive, as_json),
+        InspectVerb::Targets => target::print_leases(&drive.media_manager, as_json),
+        InspectVerb::Toml => print!("{}", drive.spec.to_toml()),
+    }
+    warn_of_damage(&drive);
+    Ok(())
+}
+
+fn show_rows(rows: &[(String, String)], as_json: bool) {
+    if as_json {
+        let map: serde_json::Map<String, serde_json::Value> =
+            rows.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        table::print_json(&map.into());
+    } else {
+        let lines: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
+        table::print(&["", ""], &lines);
+    }
+}
+
+fn warn_of_damage(drive: &OpenDrive) {
+    for sentence in drive.image.iter().flat_map(|image| image.damage()) {
+        eprintln!("ocssd: {sentence}");
+    }
+}

@@ -1,0 +1,147 @@
+//! A drive, its targets, and the plan of the jobs on them.
+
+use super::Choice;
+use crate::args::RunArgs;
+use anyhow::{Context, anyhow};
+use ocssd_drive::{OpenDrive, OpenOptions, Source};
+use ocssd_engine::{Host, VirtualClock};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
+use ocssd_lightnvm::wrap::{Stats, Trace};
+use ocssd_lightnvm::{Buffers, PuId, TargetId};
+use ocssd_targets::linear::Layout;
+use ocssd_targets::registry;
+use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
+use ocssd_workload::run::{Plan, PlannedJob, TargetShape};
+
+/// The device of a run: the drive, counted and traced.
+pub type RunDevice = Trace<Stats<Flash>>;
+
+/// Everything ready to run.
+pub struct Assembled {
+    /// The loop with drive and targets, in virtual time.
+    pub host: Host<RunDevice, VirtualClock>,
+    /// The jobs on them.
+    pub plan: Plan,
+    /// The targets, in order.
+    pub targets: Vec<TargetId>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// What the drive is, for the result.
+    pub drive: DriveFacts,
+}
+
+/// What a result says of its drive.
+pub struct DriveFacts {
+    /// Name and value.
+    pub rows: Vec<(String, String)>,
+    /// The image; kept open, and locked, as long as the run lasts.
+    pub image: Option<ocssd_drive::Image>,
+}
+
+/// Which target a job wants; jobs that want the same share it.
+#[derive(Clone, PartialEq)]
+struct Wanted {
+    kind: String,
+    lease: Option<String>,
+    units: Vec<PuId>,
+    layout: Layout,
+}
+
+/// Opens the drive and puts the targets on it.
+pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Result<Assembled> {
+    let source = Source::named(&choice.drive)?;
+    let options = OpenOptions { settings: args.set.clone(), ..OpenOptions::default() };
+    let OpenDrive { flash, mut media_manager, image, spec } = ocssd_drive::open_with(&source, &options)?;
+    let geometry = spec.config.geometry.clone();
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut jobs = Vec::new();
+    for job in &parsed.jobs {
+        let want = want_of(job, &geometry, &media_manager)
+            .map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
+        let place = wanted.iter().position(|other| *other == want).unwrap_or_else(|| {
+            wanted.push(want);
+            wanted.len() - 1
+        });
+        let target = TargetId(u32::try_from(place).context("more targets than a host can have")?);
+        jobs.push(PlannedJob { job: job.clone(), target });
+    }
+    let mut made: Vec<Box<dyn BlockTarget>> = Vec::new();
+    for (number, want) in wanted.iter().enumerate() {
+        lease(&mut media_manager, want, number)?;
+        let report = |chunk| flash.chunk(chunk);
+        let parts = registry::Parts { geometry: &geometry, units: &want.units, report: &report, layout: want.layout };
+        let kind = registry::find(&want.kind).map_err(anyhow::Error::msg)?;
+        made.push(kind.make(&parts).map_err(anyhow::Error::msg)?);
+    }
+    let shapes: Vec<TargetShape<'_>> = made.iter().map(|target| TargetShape(target.as_ref())).collect();
+    let plan = Plan::new(jobs, &shapes).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!(lines.join("\n"))
+    })?;
+    drop(shapes);
+    let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
+    notes.extend(plan.notes().iter().cloned());
+    let rows = rows_of(&choice.drive, args, &wanted, &spec.config);
+    let buffers = Buffers::new(flash.payload_format());
+    let mut host = Host::new(Trace::new(Stats::new(flash), 0), VirtualClock::default(), buffers);
+    let targets = made.into_iter().map(|target| host.add(target)).collect();
+    Ok(Assembled { host, plan, targets, notes, drive: DriveFacts { rows, image } })
+}
+
+fn want_of(job: &Job, geometry: &ocssd_lightnvm::Geometry, manager: &MediaManager) -> Result<Wanted, String> {
+    let layout = match job.extension.layout {
+        job::Layout::Striped => Layout::Striped,
+        job::Layout::Chunk => Layout::Chunk,
+    };
+    if job.options.ioengine == IoEngine::Null {
+        return Ok(Wanted { kind: "null".to_owned(), lease: None, units: Vec::new(), layout });
+    }
+    let asked = job.extension.target.as_deref().unwrap_or("linear");
+    if let Some(lease) = manager.find(asked) {
+        let (kind, units) = (lease.kind.clone(), lease.units.clone());
+        return Ok(Wanted { kind, lease: Some(lease.name.clone()), units, layout });
+    }
+    registry::find(asked)?;
+    let ranges = |ranges: &[job::IndexRange]| ranges.iter().map(|range| (range.first, range.last)).collect();
+    let selection = match &job.extension.place {
+        Placement::All => UnitSelection::All,
+        Placement::ParallelUnits(list) => UnitSelection::Units(ranges(list)),
+        Placement::Groups(list) => UnitSelection::Groups(ranges(list)),
+    };
+    let units = selection.resolve(geometry).map_err(|error| error.to_string())?;
+    Ok(Wanted { kind: asked.to_owned(), lease: None, units, layout })
+}
+
+/// Leases the units for the time of the run; a lease of the image stands already.
+fn lease(manager: &mut MediaManager, want: &Wanted, number: usize) -> anyhow::Result<()> {
+    if want.lease.is_none() && !want.units.is_empty() {
+        manager.create(&format!("run{number}"), &want.kind, &want.units).with_context(|| {
+            "two jobs want the same parallel units in different ways; give both the same place and layout, or disjoint \
+             places"
+        })?;
+    }
+    Ok(())
+}
+
+fn rows_of(
+    name: &str,
+    args: &RunArgs,
+    wanted: &[Wanted],
+    config: &ocssd_flash::Config,
+) -> Vec<(String, String)> {
+    let geometry = &config.geometry;
+    let mut rows = vec![
+        ("drive".to_owned(), name.to_owned()),
+        ("shape".to_owned(), format!("{} groups x {} units", geometry.groups, geometry.pus_per_group)),
+        ("capacity_bytes".to_owned(), geometry.capacity_bytes().to_string()),
+        ("payload".to_owned(), format!("{:?}", config.payload).to_lowercase()),
+    ];
+    rows.extend(args.set.iter().map(|set| ("set".to_owned(), set.clone())));
+    for want in wanted {
+        let units = if want.units.is_empty() { "no units".to_owned() } else { UnitSelection::of(&want.units).to_string() };
+        rows.push(("target".to_owned(), format!("{} on {units}, {:?}", want.kind, want.layout).to_lowercase()));
+    }
+    rows
+}

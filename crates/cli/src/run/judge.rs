@@ -1,0 +1,151 @@
+//! The result of a run, with its verdict: may these numbers be used?
+
+use super::Choice;
+use super::execute::Finished;
+use super::jobs::Request;
+use crate::args::RunArgs;
+use ocssd_base::Nanos;
+use ocssd_workload::results::{
+    ClockKind, Direction, JobResult, LatencyStats, Lateness, Row, RunResult, Verdict,
+};
+use serde_json::json;
+
+/// Fewest I/Os a job's latencies should rest on: ten above the 99th percentile (rule L11: 10 / (1 - p)).
+const SAMPLES_MIN: u64 = 1_000;
+
+/// Everything measured and known, ready to be shown.
+pub fn result(args: &RunArgs, choice: &Choice, request: &Request, finished: &Finished) -> RunResult {
+    let wall = choice.clock == ClockKind::Wall;
+    RunResult {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_secs: wall.then(unix_seconds).flatten(),
+        clock: choice.clock,
+        seed: args.seed,
+        rerun_command: rerun(args, choice),
+        environment: environment(wall),
+        drive: finished.drive.iter().map(|(name, value)| Row::new(name, value)).collect(),
+        notes: finished.notes.clone(),
+        global_options: request.parsed.global.clone(),
+        jobs: finished.jobs.clone(),
+        trace_hash: (!wall).then_some(finished.hash),
+        lateness: lateness(finished),
+        counters: Some(counters(finished)),
+        verdict: verdict(finished),
+    }
+}
+
+fn unix_seconds() -> Option<u64> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.ok().map(|duration| duration.as_secs())
+}
+
+/// The machine, in wall time; virtual time is the same on all of them.
+fn environment(wall: bool) -> Vec<Row> {
+    if !wall {
+        return Vec::new();
+    }
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo").lines().find_map(|line| Some(line.strip_prefix("model name")?.trim_matches([' ', '\t', ':']).to_owned()));
+    let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
+    let cores = std::thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
+    vec![
+        Row::new("processor", cpu.unwrap_or_else(|| "unknown".to_owned())),
+        Row::new("cores", cores),
+        Row::new("kernel", kernel),
+        Row::new("load average", read("/proc/loadavg").trim()),
+    ]
+}
+
+fn rerun(args: &RunArgs, choice: &Choice) -> String {
+    let quoted = |text: &str| {
+        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,%+@".contains(&b));
+        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let mut words = vec!["ocssd run".to_owned(), format!("--drive {}", quoted(&choice.drive))];
+    words.extend(args.set.iter().map(|set| format!("--set {}", quoted(set))));
+    words.push(format!("--clock {} --seed {}", choice.clock.name(), args.seed));
+    words.extend(args.fio.iter().map(|argument| quoted(argument)));
+    words.join(" ")
+}
+
+fn lateness(finished: &Finished) -> Option<Lateness> {
+    finished.lateness?;
+    let threshold = threshold(finished);
+    let mut delay = LatencyStats::default();
+    let mut late = 0;
+    for &(at, count) in &finished.late_samples {
+        (0..count).for_each(|_| delay.record(at));
+        late += if at > threshold { count } else { 0 };
+    }
+    Some(Lateness { threshold, late, delay })
+}
+
+/// A tenth of the read time: later than that, latencies are the machine's and not the drive's.
+fn threshold(finished: &Finished) -> Nanos {
+    Nanos(finished.read_time.0 / 10)
+}
+
+fn verdict(finished: &Finished) -> Verdict {
+    let mut fails = Vec::new();
+    for (job, direction, sentence) in &finished.failures {
+        fails.push(format!("job \"{job}\": a {} failed: {sentence}", direction.name()));
+    }
+    for job in &finished.jobs {
+        if let Some(verify) = job.verify.filter(|verify| verify.failed > 0) {
+            fails.push(format!("job \"{}\": {} of {} blocks held other data than was written", job.name, verify.failed, verify.checked));
+        }
+        if measured(job) == 0 && job.error == 0 {
+            fails.push(format!("job \"{}\" did no I/O: give it more to do, or something that can be read", job.name));
+        }
+    }
+    if let Some(late) = finished.lateness.filter(|late| late.p99 > threshold(finished)) {
+        fails.push(format!(
+            "the clock was late: 99 % of its waits ended within {}, more than a tenth of the read time ({}); use an idle \
+             machine or --clock virtual",
+            late.p99, finished.read_time
+        ));
+    }
+    if !fails.is_empty() {
+        return Verdict::Fail(fails);
+    }
+    let few = |job: &&JobResult| measured(job) < SAMPLES_MIN;
+    let warnings: Vec<String> = finished
+        .jobs
+        .iter()
+        .filter(few)
+        .map(|job| format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job)))
+        .collect();
+    if warnings.is_empty() { Verdict::Pass } else { Verdict::Warn(warnings) }
+}
+
+fn measured(job: &JobResult) -> u64 {
+    Direction::ALL.iter().map(|&direction| job.direction(direction).total_ios).sum()
+}
+
+fn counters(finished: &Finished) -> serde_json::Value {
+    let counters = &finished.counters;
+    let units: Vec<_> = finished
+        .units
+        .iter()
+        .zip(&counters.unit_busy)
+        .map(|(unit, busy)| {
+            json!({ "reads": unit.read.commands, "sectors_read": unit.read.sectors, "writes": unit.write.commands,
+                "sectors_written": unit.write.sectors, "resets": unit.reset.commands, "busy_ns": busy.0 })
+        })
+        .collect();
+    json!({
+        "sectors_read": counters.sectors_read,
+        "sectors_read_from_cache": counters.sectors_read_cached,
+        "sectors_written": counters.sectors_written,
+        "sectors_copied": counters.sectors_copied,
+        "resets": counters.resets,
+        "refused": counters.refused,
+        "senses": counters.media.senses,
+        "register_hits": counters.media.register_hits,
+        "programs": counters.media.programs,
+        "erases": counters.media.erases,
+        "erases_suspended": counters.media.suspends,
+        "channel_busy_ns": counters.channel_busy.iter().map(|busy| busy.0).collect::<Vec<_>>(),
+        "units": units,
+    })
+}

@@ -1,0 +1,105 @@
+//! Showing a result: the table, fio's JSON, the logs, and where they are kept.
+
+use super::execute::Finished;
+use super::jobs::Request;
+use crate::args::{PrintArg, RunArgs};
+use crate::{Outcome, table};
+use anyhow::Context;
+use ocssd_lightnvm::PuId;
+use ocssd_workload::job::{JobOptions, OutputFormat};
+use ocssd_workload::results::json::{Format, to_text};
+use ocssd_workload::results::{RunResult, Verdict, series};
+use std::path::{Path, PathBuf};
+
+/// Shows and keeps a result.
+pub fn present(
+    args: &RunArgs,
+    request: &Request,
+    result: &RunResult,
+    finished: &Finished,
+    formats: &[OutputFormat],
+) -> anyhow::Result<Outcome> {
+    let outcome = if matches!(result.verdict, Verdict::Fail(_)) { Outcome::Failed } else { Outcome::Good };
+    if args.print == PrintArg::Hash {
+        println!("trace hash {:016x}", finished.hash);
+        return Ok(outcome);
+    }
+    let kept = keep(args, request, result)?;
+    let chosen = if formats.is_empty() { &[OutputFormat::Normal] } else { formats };
+    let mut text = String::new();
+    for format in chosen {
+        text.push_str(&match format {
+            OutputFormat::Normal => ocssd_workload::results::table::render(result),
+            OutputFormat::Json => to_text(result, Format::Json),
+            OutputFormat::JsonPlus => to_text(result, Format::JsonPlus),
+        });
+    }
+    match &request.parsed.program.output {
+        Some(path) => std::fs::write(path, &text).with_context(|| format!("{path} cannot be written; name another file"))?,
+        None => print!("{text}"),
+    }
+    if chosen.contains(&OutputFormat::Normal) && request.parsed.program.output.is_none() {
+        if args.print == PrintArg::Units {
+            print_units(finished);
+        }
+        println!("took {:.1} s; result kept in {}", finished.took.as_secs_f64(), kept.display());
+    }
+    Ok(outcome)
+}
+
+/// Writes the result file and the logs the jobs asked for.
+fn keep(args: &RunArgs, request: &Request, result: &RunResult) -> anyhow::Result<PathBuf> {
+    let directory = &args.results;
+    let advice = || format!("{} cannot be written; choose a directory with --results", directory.display());
+    std::fs::create_dir_all(directory).with_context(advice)?;
+    let path = directory.join(format!("{}.json", request.name));
+    std::fs::write(&path, to_text(result, Format::JsonPlus)).with_context(advice)?;
+    for (number, job) in (1..).zip(&result.jobs) {
+        let asked = request.parsed.jobs.iter().find(|other| other.name == job.name);
+        if let Some(options) = asked.map(|job| &job.options) {
+            keep_logs(directory, job, number, options).with_context(advice)?;
+        }
+    }
+    Ok(path)
+}
+
+fn keep_logs(
+    directory: &Path,
+    job: &ocssd_workload::results::JobResult,
+    number: u32,
+    options: &JobOptions,
+) -> std::io::Result<()> {
+    let asked = [
+        (&options.write_bw_log, &["_bw."][..]),
+        (&options.write_iops_log, &["_iops."]),
+        (&options.write_lat_log, &["_lat.", "_clat.", "_slat."]),
+    ];
+    for (prefix, kinds) in asked {
+        let Some(prefix) = prefix else { continue };
+        let prefix = if prefix.is_empty() { &job.name } else { prefix };
+        for log in series::log_files(job, prefix, number) {
+            if kinds.iter().any(|kind| log.name.contains(kind)) {
+                std::fs::write(directory.join(&log.name), &log.content)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_units(finished: &Finished) {
+    let rows: Vec<Vec<String>> = (0..)
+        .map(PuId)
+        .zip(finished.units.iter().zip(&finished.counters.unit_busy))
+        .map(|(unit, (counts, busy))| {
+            vec![
+                unit.0.to_string(),
+                finished.geometry.group_of(unit).0.to_string(),
+                counts.read.sectors.to_string(),
+                counts.write.sectors.to_string(),
+                counts.reset.sectors.to_string(),
+                format!("{:.3}", busy.as_secs_f64()),
+            ]
+        })
+        .collect();
+    table::print(&["unit", "group", "sectors read", "sectors written", "resets", "busy s"], &rows);
+}

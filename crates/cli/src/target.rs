@@ -1,0 +1,53 @@
+//! `ocssd target`: leases of an image.
+
+use crate::args::TargetVerb;
+use crate::table;
+use ocssd_drive::{OpenDrive, Source};
+use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+fn open(image: &Path) -> anyhow::Result<OpenDrive> {
+    Ok(ocssd_drive::open(&Source::Image(PathBuf::from(image)))?)
+}
+
+/// Prints who has which units.
+pub fn print_leases(manager: &MediaManager, as_json: bool) {
+    let lines: Vec<Vec<String>> = manager
+        .list()
+        .iter()
+        .map(|lease| vec![lease.name.clone(), lease.kind.clone(), UnitSelection::of(&lease.units).to_string()])
+        .collect();
+    if as_json {
+        let list: Vec<_> =
+            lines.iter().map(|line| json!({ "name": line[0], "kind": line[1], "units": line[2] })).collect();
+        table::print_json(&json!(list));
+    } else if lines.is_empty() {
+        println!("No targets: every parallel unit is free.");
+    } else {
+        table::print(&["target", "kind", "units"], &lines);
+    }
+}
+
+/// Carries out the verb.
+pub fn target(verb: TargetVerb, as_json: bool) -> anyhow::Result<()> {
+    match verb {
+        TargetVerb::Create { image, name, kind, units } => {
+            let selection: UnitSelection = units.parse().map_err(anyhow::Error::msg)?;
+            ocssd_targets::registry::find(&kind).map_err(anyhow::Error::msg)?;
+            let mut drive = open(&image)?;
+            let units = selection.resolve(&drive.spec.config.geometry)?;
+            drive.media_manager.create(&name, &kind, &units)?;
+            drive.save_leases()?;
+            print_leases(&drive.media_manager, as_json);
+        }
+        TargetVerb::Remove { image, name } => {
+            let mut drive = open(&image)?;
+            drive.media_manager.remove(&name)?;
+            drive.save_leases()?;
+            print_leases(&drive.media_manager, as_json);
+        }
+        TargetVerb::List { image } => print_leases(&open(&image)?.media_manager, as_json),
+    }
+    Ok(())
+}
