@@ -16,5 +16,5 @@ pub use prng::Prng;
 pub use problem::{Problem, Problems};
 pub use ring::Ring;
 pub use slab::{Slab, SlabKey};
-pub use time::Nanos;
+pub use time::{Nanos, TransferTimes};
 pub use trace_hash::TraceHash;

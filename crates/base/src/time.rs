@@ -60,6 +60,42 @@ impl Nanos {
     }
 }
 
+/// How long transfers of whole units take at one rate: a table for the short ones, so that no division is on the I/O
+/// path.
+#[derive(Clone, Debug)]
+pub struct TransferTimes {
+    unit_bytes: u64,
+    bytes_per_second: u64,
+    extra: Nanos,
+    table: Box<[Nanos; Self::TABLED]>,
+}
+
+impl TransferTimes {
+    /// Longest transfer in the table: a vector command is at most 64 sectors.
+    const TABLED: usize = 65;
+
+    /// Units of `unit_bytes` at `bytes_per_second`, each transfer with `extra` on top.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[must_use]
+    pub fn new(unit_bytes: u64, bytes_per_second: u64, extra: Nanos) -> Self {
+        let mut table = Box::new([extra; Self::TABLED]);
+        for (place, units) in table.iter_mut().zip(0..) {
+            *place += Nanos::for_bytes(unit_bytes * units, bytes_per_second);
+        }
+        Self { unit_bytes, bytes_per_second, extra, table }
+    }
+
+    /// How long `units` take.
+    #[must_use]
+    pub fn of(&self, units: u32) -> Nanos {
+        let index = usize::try_from(units).expect("32 bits fit an index");
+        let computed = || self.extra + Nanos::for_bytes(self.unit_bytes * u64::from(units), self.bytes_per_second);
+        self.table.get(index).copied().unwrap_or_else(computed)
+    }
+}
+
 impl Add for Nanos {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -110,6 +146,15 @@ mod tests {
         assert_eq!(Nanos::for_bytes(4096, 280_000_000), Nanos(14_629));
         assert_eq!(Nanos::for_bytes(0, 1), Nanos::ZERO);
         assert_eq!(Nanos::for_bytes(1, 1_000_000_000), Nanos(1));
+    }
+
+    #[test]
+    fn tabled_and_computed_transfers_agree() {
+        let times = TransferTimes::new(4112, 281_100_000, Nanos(3_000));
+        for units in [0, 1, 16, 64, 65, 4096] {
+            let expected = Nanos(3_000) + Nanos::for_bytes(4112 * u64::from(units), 281_100_000);
+            assert_eq!(times.of(units), expected, "{units} units");
+        }
     }
 
     #[test]

@@ -53,8 +53,11 @@ pub enum Verb {
         /// For which shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, of the program or of one verb
+    Man {
+        /// The verb
+        verb: Option<String>,
+    },
 }
 
 const RUN_HELP: &str = "\

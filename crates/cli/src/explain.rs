@@ -19,11 +19,11 @@ pub fn explain(text: &str, decimal: bool, as_json: bool) -> anyhow::Result<()> {
             "name": name, "meaning": meaning, "do_not_retry": bits & 0x4000 != 0 }));
         return Ok(());
     }
-    println!("{:03X}h  {name}", status.0);
-    println!("      type {}, code {:02X}h", status.0 >> 8, status.0 & 0xFF);
-    println!("      {meaning}");
+    table::line(&format!("{:03X}h  {name}", status.0));
+    table::line(&format!("      type {}, code {:02X}h", status.0 >> 8, status.0 & 0xFF));
+    table::line(&format!("      {meaning}"));
     if bits & 0x4000 != 0 {
-        println!("      with the Do Not Retry bit (4000h), as Linux compares OCSSD 1.2 statuses");
+        table::line("      with the Do Not Retry bit (4000h), as Linux compares OCSSD 1.2 statuses");
     }
     Ok(())
 }

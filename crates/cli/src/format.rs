@@ -2,7 +2,8 @@
 
 use crate::args::FormatArgs;
 use crate::table;
-use ocssd_drive::{DriveSpec, Existing, Image, Source};
+use anyhow::anyhow;
+use ocssd_drive::{DriveError, DriveSpec, Existing, Image, Source};
 use serde_json::json;
 
 /// The settings of a preset or a drive file, with changes.
@@ -31,21 +32,24 @@ pub fn format(args: &FormatArgs, as_json: bool) -> anyhow::Result<()> {
         spec.config.payload = ocssd_lightnvm::Payload::Bytes;
     }
     let existing = if args.replace { Existing::Replace } else { Existing::Refuse };
-    let drive = Image::create(&args.image, &spec, existing)?;
+    let drive = Image::create(&args.image, &spec, existing).map_err(|error| match error {
+        DriveError::Exists { path } => anyhow!("{} exists; choose another name, or add --replace", path.display()),
+        error => error.into(),
+    })?;
     let geometry = &drive.spec.config.geometry;
     let path = args.image.display().to_string();
     if as_json {
         table::print_json(&json!({ "image": path, "model": drive.spec.config.model, "bytes": geometry.capacity_bytes() }));
     } else {
-        println!(
+        table::line(&format!(
             "{path}: {}, {} x {} units, {}, {} chunks free",
             drive.spec.config.model,
             geometry.groups,
             geometry.pus_per_group,
             table::bytes(geometry.capacity_bytes()),
             geometry.chunk_count()
-        );
-        println!("The file grows as the drive is written. Next: ocssd inspect {path}");
+        ));
+        table::line(&format!("The file grows as the drive is written. Next: ocssd inspect {path}"));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::args::{InspectArgs, InspectVerb};
 use crate::{table, target};
 use ocssd_drive::image::Access;
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
+use serde_json::{Value, json};
 
 /// Shows what was asked for.
 pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
@@ -20,7 +21,8 @@ pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
         InspectVerb::Chunk { at } => chunks::one(&drive, at, as_json)?,
         InspectVerb::Wear => chunks::wear(&drive, as_json),
         InspectVerb::Targets => target::print_leases(&drive.media_manager, as_json),
-        InspectVerb::Toml => print!("{}", drive.spec.to_toml()),
+        InspectVerb::Toml if as_json => table::print_json(&json!({ "toml": drive.spec.to_toml() })),
+        InspectVerb::Toml => table::show(&drive.spec.to_toml()),
     }
     warn_of_damage(&drive);
     Ok(())
@@ -28,13 +30,21 @@ pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
 
 fn show_rows(rows: &[(String, String)], as_json: bool) {
     if as_json {
-        let map: serde_json::Map<String, serde_json::Value> =
-            rows.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        let map: serde_json::Map<String, Value> =
+            rows.iter().map(|(name, value)| (name.clone(), to_json(value))).collect();
         table::print_json(&map.into());
     } else {
         let lines: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
         table::print(&["", ""], &lines);
     }
+}
+
+/// Counts and yes-or-no as what they are, everything else as text.
+fn to_json(value: &str) -> Value {
+    if let Ok(number) = value.parse::<u64>() {
+        return json!(number);
+    }
+    value.parse::<bool>().map_or_else(|_| json!(value), |flag| json!(flag))
 }
 
 fn warn_of_damage(drive: &OpenDrive) {

@@ -14,6 +14,7 @@ mod split;
 mod table;
 mod target;
 
+use anyhow::Context;
 use args::{Cli, Verb};
 use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
@@ -34,10 +35,21 @@ fn main() -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("ocssd: {error:#}");
+            eprintln!("ocssd: {}", sentence(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// The error and its causes, each told once: some already say what their cause says.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.contains(&cause) {
+            told = if told.is_empty() { cause } else { format!("{told}: {cause}") };
+        }
+    }
+    told
 }
 
 fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
@@ -51,9 +63,27 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Explain { status, decimal } => explain::explain(&status, decimal, json)?,
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "ocssd", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "ocssd", &mut script);
+            table::show(&String::from_utf8_lossy(&script));
         }
-        Verb::Man => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
+        Verb::Man { verb } => table::show(&manual(verb.as_deref())?),
     }
     Ok(Outcome::Good)
+}
+
+/// The manual page of the program, or of one verb.
+fn manual(verb: Option<&str>) -> anyhow::Result<String> {
+    let mut command = Cli::command();
+    command.build();
+    let page = match verb {
+        None => command,
+        Some(name) => command.find_subcommand(name).cloned().with_context(|| {
+            let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            format!("there is no verb \"{name}\"; the verbs are: {}", verbs.join(", "))
+        })?,
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

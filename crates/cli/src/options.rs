@@ -25,5 +25,5 @@ pub fn options(as_json: bool) {
         .map(|row| vec![row.name.to_owned(), class(&row.class).0.to_owned(), row.doc.to_owned()])
         .collect();
     table::print(&["option", "class", "meaning"], &rows);
-    println!("\nNoted and refused options say why when they are used; docs/fio.md lists the reasons.");
+    table::line("\nNoted and refused options say why when they are used; docs/fio.md lists the reasons.");
 }

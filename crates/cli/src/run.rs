@@ -10,10 +10,11 @@ mod judge;
 mod present;
 mod progress;
 
-use crate::Outcome;
 use crate::args::{ClockArg, RunArgs};
-use ocssd_workload::job::{OutputFormat, Parsed, RunClock};
+use crate::{Outcome, table};
+use ocssd_workload::job::{Parsed, RunClock};
 use ocssd_workload::results::ClockKind;
+use serde_json::json;
 
 /// The drive and the clock of a run: the command line's choice, else the job file's, else the default.
 pub struct Choice {
@@ -35,12 +36,19 @@ pub fn run(args: &RunArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let request = jobs::read(&args.fio)?;
     let parsed = &request.parsed;
     if parsed.program.parse_only {
-        println!("{} jobs, nothing wrong with them.", parsed.jobs.len());
+        if as_json {
+            table::print_json(&json!({ "jobs": parsed.jobs.len() }));
+        } else {
+            table::line(&format!("jobs: {}, nothing wrong with them", parsed.jobs.len()));
+        }
         return Ok(Outcome::Good);
     }
     if parsed.program.showcmd {
-        for job in &parsed.jobs {
-            println!("{}", ocssd_workload::job::equivalent_command(job));
+        let commands: Vec<String> = parsed.jobs.iter().map(ocssd_workload::job::equivalent_command).collect();
+        if as_json {
+            table::print_json(&json!(commands));
+        } else {
+            table::line(&commands.join("\n"));
         }
         return Ok(Outcome::Good);
     }
@@ -48,6 +56,5 @@ pub fn run(args: &RunArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let assembled = assemble::assemble(args, &choice, parsed)?;
     let finished = execute::execute(args, &choice, assembled)?;
     let result = judge::result(args, &choice, &request, &finished);
-    let formats = if as_json { vec![OutputFormat::JsonPlus] } else { parsed.program.output_formats.clone() };
-    present::present(args, &request, &result, &finished, &formats)
+    present::present(args, &request, &result, &finished, as_json)
 }

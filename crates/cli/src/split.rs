@@ -21,7 +21,9 @@ pub fn own_first(command: &Command, arguments: Vec<String>) -> Vec<String> {
             Some(arg) => {
                 let separate = takes_value(arg) && !argument.contains('=');
                 ours.push(argument);
-                ours.extend(rest.next().filter(|_| separate));
+                if separate {
+                    ours.extend(rest.next());
+                }
             }
             None if argument == "--help" || argument == "-h" => ours.push(argument),
             None => fio.push(argument),
@@ -54,6 +56,7 @@ mod tests {
             split("ocssd run a.fio --seed 7 --bs=4k --drive=tiny --name x --json"),
             "ocssd run --seed 7 --drive=tiny --json a.fio --bs=4k --name x"
         );
+        assert_eq!(split("ocssd run --quiet --bs=4k --json a.fio"), "ocssd run --quiet --json --bs=4k a.fio");
         assert_eq!(split("ocssd inspect tiny --json"), "ocssd inspect tiny --json");
         assert_eq!(split("ocssd run --help"), "ocssd run --help");
     }

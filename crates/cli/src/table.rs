@@ -2,11 +2,33 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
+use std::io::{ErrorKind, Write, stdout};
 
-/// A table without frames; numbers (cells that start with a digit) are aligned right.
+/// Writes text to standard output. A reader that has seen enough, as `head`, ends the program without a word.
+pub fn show(text: &str) {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("ocssd: the output cannot be written: {error}; free some room or choose another place for it");
+            std::process::exit(2);
+        }
+    }
+}
+
+/// Writes a line to standard output.
+pub fn line(text: &str) {
+    show(&format!("{text}\n"));
+}
+
+/// A table without frames; numbers (cells that start with a digit) are aligned right. An empty header is left out.
 pub fn print(header: &[&str], rows: &[Vec<String>]) {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if header.iter().any(|name| !name.is_empty()) {
+        table.set_header(header);
+    }
     for row in rows {
         table.add_row(row);
     }
@@ -16,12 +38,12 @@ pub fn print(header: &[&str], rows: &[Vec<String>]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{}", table.trim_fmt());
+    line(&table.trim_fmt());
 }
 
 /// JSON, indented.
 pub fn print_json(value: &Value) {
-    println!("{value:#}");
+    line(&format!("{value:#}"));
 }
 
 /// Bytes in the largest decimal unit that keeps the number above one.

@@ -2,7 +2,8 @@
 
 use crate::args::TargetVerb;
 use crate::table;
-use ocssd_drive::{OpenDrive, Source};
+use ocssd_drive::image::Access;
+use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub fn print_leases(manager: &MediaManager, as_json: bool) {
             lines.iter().map(|line| json!({ "name": line[0], "kind": line[1], "units": line[2] })).collect();
         table::print_json(&json!(list));
     } else if lines.is_empty() {
-        println!("No targets: every parallel unit is free.");
+        table::line("No targets: every parallel unit is free.");
     } else {
         table::print(&["target", "kind", "units"], &lines);
     }
@@ -47,7 +48,12 @@ pub fn target(verb: TargetVerb, as_json: bool) -> anyhow::Result<()> {
             drive.save_leases()?;
             print_leases(&drive.media_manager, as_json);
         }
-        TargetVerb::List { image } => print_leases(&open(&image)?.media_manager, as_json),
+        TargetVerb::List { image } => {
+            // Looking needs no right to write.
+            let options = OpenOptions { access: Access::Inspect, ..OpenOptions::default() };
+            let drive = ocssd_drive::open_with(&Source::Image(image), &options)?;
+            print_leases(&drive.media_manager, as_json);
+        }
     }
     Ok(())
 }

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// Something that knows the time since the start of a run.
 pub trait Clock {
+    /// Time passes only by waiting: nothing can happen before the next known deadline.
+    const IS_VIRTUAL: bool;
+
     /// The time. Never falls.
     fn now(&self) -> Nanos;
 
@@ -42,6 +45,8 @@ pub struct VirtualClock {
 }
 
 impl Clock for VirtualClock {
+    const IS_VIRTUAL: bool = true;
+
     fn now(&self) -> Nanos {
         self.now
     }
@@ -88,6 +93,8 @@ impl WallClock {
 }
 
 impl Clock for WallClock {
+    const IS_VIRTUAL: bool = false;
+
     fn now(&self) -> Nanos {
         let elapsed = self.start.elapsed().as_nanos();
         self.offset + Nanos(u64::try_from(elapsed).expect("a run shorter than 584 years"))

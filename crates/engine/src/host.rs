@@ -1,8 +1,8 @@
 //! The loop: one device, the targets on it, one clock, one source of requests.
 //!
-//! A turn is: completions, arrivals, target timers, commands, replies; then wait for the nearest deadline. Equal times:
-//! completions before arrivals, targets in the order they were added, everything else first in, first out. A turn that
-//! did something is followed by another at the same time, so that a reply's next request is not a deadline late.
+//! A turn is: completions and the replies they bring, arrivals, target timers, commands, replies that needed no device;
+//! then wait for the nearest deadline. Equal times: completions before arrivals, targets in the order they were added,
+//! everything else first in, first out. A turn that left something to do is followed by another at the same time.
 //!
 //! Deliberately not here: threads. Several hosts on several threads share nothing.
 
@@ -149,23 +149,29 @@ impl<D: Device, C: Clock> Host<D, C> {
         }
     }
 
-    /// One turn at `now`; true if anything happened that may cause more at the same time.
+    /// One turn at `now`; true if another is needed at the same time.
     fn turn<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
-        let mut busy = false;
         for _ in 0..TURN_MAX {
             let Some(completion) = self.device.poll_completion(now, &mut self.buffers) else { break };
             self.complete(now, completion);
-            busy = true;
         }
-        busy |= self.arrivals(now, source);
+        self.replies(now, source);
+        let more = self.arrivals(now, source);
+        let timed = self.timers(now);
+        self.commands(now);
+        // Answered without the device: the next request may come at once.
+        self.replies(now, source) | more | timed
+    }
+
+    fn timers(&mut self, now: Nanos) -> bool {
+        let mut any = false;
         for lane in &mut self.lanes {
             if lane.target.deadline().is_some_and(|at| at <= now) {
                 lane.target.on_deadline(now);
-                busy = true;
+                any = true;
             }
         }
-        self.commands(now);
-        busy | self.replies(now, source)
+        any
     }
 
     fn complete(&mut self, now: Nanos, mut completion: Completion) {
@@ -174,19 +180,18 @@ impl<D: Device, C: Clock> Host<D, C> {
         self.lanes[lane].target.on_completion(now, completion, &mut self.buffers);
     }
 
+    /// True if more requests wait than a turn takes.
     fn arrivals<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
-        let mut busy = false;
         for _ in 0..TURN_MAX {
-            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else { break };
+            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else { return false };
             let lane = &mut self.lanes[id.index()];
             if let Err(request) = lane.target.submit(now, request) {
                 lane.full = true;
                 source.on_refused(now, id, request);
-                break;
+                return false;
             }
-            busy = true;
         }
-        busy
+        true
     }
 
     fn commands(&mut self, now: Nanos) {
@@ -227,10 +232,7 @@ impl<D: Device, C: Clock> Host<D, C> {
         let timers = self.lanes.iter().filter_map(|lane| lane.target.deadline());
         let others = arrival.into_iter().chain(timers).min();
         let limit = others.unwrap_or(Nanos::MAX).min(stop_at);
-        while let Some(at) = self.device.deadline() {
-            if at >= limit {
-                break;
-            }
+        while let Some(at) = self.next_step(limit) {
             self.clock.wait_until(at);
             let now = self.clock.now();
             if let Some(completion) = self.device.poll_completion(now, &mut self.buffers) {
@@ -243,6 +245,11 @@ impl<D: Device, C: Clock> Host<D, C> {
             self.clock.wait_until(limit);
         }
         found
+    }
+
+    /// When the device next has something to do before `limit`.
+    fn next_step(&mut self, limit: Nanos) -> Option<Nanos> {
+        if C::IS_VIRTUAL { self.device.work_ahead(limit) } else { self.device.deadline().filter(|&at| at < limit) }
     }
 
     /// Gives the device back, with what it holds.

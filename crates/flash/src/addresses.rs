@@ -14,8 +14,11 @@ pub enum AddressList<'a> {
         /// How many.
         count: u32,
     },
-    /// One entry per sector.
+    /// One entry per sector of a vector command, at most 64.
     List(&'a [Ppa]),
+    /// One entry per sector of a scalar read whose addresses lie in several chunks, or one per chunk of a Dataset
+    /// Management: may be longer than a vector command.
+    Scattered(&'a [Ppa]),
 }
 
 /// Sectors that follow each other, and which entry of the command the first one is.
@@ -36,20 +39,24 @@ impl<'a> AddressList<'a> {
     pub fn count(&self) -> u32 {
         match self {
             Self::Run { count, .. } => *count,
-            Self::List(list) => count_of(list.len()),
+            Self::List(list) | Self::Scattered(list) => count_of(list.len()),
         }
     }
 
     pub(crate) fn runs(&self) -> Runs<'a> {
         match *self {
-            Self::Run { first, count } => Runs { whole: Some(Run { entry: 0, first, count }), rest: &[], entry: 0 },
-            Self::List(list) => Runs { whole: None, rest: list, entry: 0 },
+            Self::Run { first, count } => {
+                Runs { whole: Some(Run { entry: 0, first, count }), rest: &[], entry: 0 }
+            }
+            Self::List(list) | Self::Scattered(list) => Runs { whole: None, rest: list, entry: 0 },
         }
     }
 
     /// Each entry by itself.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Ppa> + 'a {
-        self.runs().flat_map(|run| (0..run.count).map(move |at| Ppa::new(run.first.chunk, run.first.sector + at)))
+        self.runs().flat_map(|run| {
+            (0..run.count).map(move |at| Ppa::new(run.first.chunk, run.first.sector.saturating_add(at)))
+        })
     }
 }
 
@@ -88,7 +95,8 @@ mod tests {
     fn neighbours_of_one_chunk_are_one_run() {
         let at = |chunk, sector| Ppa::new(ChunkId(chunk), sector);
         let list = [at(1, 4), at(1, 5), at(2, 6), at(2, 5), at(1, 6)];
-        let runs: Vec<_> = AddressList::List(&list).runs().map(|run| (run.entry, run.first, run.count)).collect();
+        let runs: Vec<_> =
+            AddressList::List(&list).runs().map(|run| (run.entry, run.first, run.count)).collect();
         assert_eq!(runs, [(0, at(1, 4), 2), (2, at(2, 6), 1), (3, at(2, 5), 1), (4, at(1, 6), 1)]);
         let run = AddressList::Run { first: at(3, 0), count: 3 };
         assert_eq!(run.runs().count(), 1);

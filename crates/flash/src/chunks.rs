@@ -93,6 +93,16 @@ impl Chunks {
         &mut self.chunks[chunk.index()]
     }
 
+    /// Chunks that are not offline.
+    pub(crate) const fn usable_count(&self) -> u32 {
+        self.usable
+    }
+
+    /// Resets of all chunks that are not offline, together.
+    pub(crate) const fn cycles_total(&self) -> u64 {
+        self.cycles_total
+    }
+
     pub(crate) const fn open_count(&self) -> u32 {
         self.open
     }
@@ -128,8 +138,15 @@ impl Chunks {
     /// `count` sectors were accepted at the write pointer.
     pub(crate) fn advance(&mut self, chunk: ChunkId, count: u32) {
         let entry = &mut self.chunks[chunk.index()];
-        assert!(matches!(entry.state, ChunkState::Free | ChunkState::Open), "a {} chunk was written", entry.state);
-        assert!(count > 0 && count <= self.sectors_per_chunk - entry.write_pointer, "a write beyond the chunk");
+        assert!(
+            matches!(entry.state, ChunkState::Free | ChunkState::Open),
+            "a {} chunk was written",
+            entry.state
+        );
+        assert!(
+            count > 0 && count <= self.sectors_per_chunk - entry.write_pointer,
+            "a write beyond the chunk"
+        );
         entry.write_pointer += count;
         let full = entry.write_pointer == self.sectors_per_chunk;
         self.set_state(chunk, if full { ChunkState::Closed } else { ChunkState::Open });
@@ -222,6 +239,19 @@ impl Chunks {
         self.chunks[first.chunk.index()].has_unreadable = true;
     }
 
+    /// What lies from `sector` on was never written after all: it has no marks.
+    pub(crate) fn unmark_from(&mut self, chunk: ChunkId, sector: u32) {
+        let Some(bits) = self.unreadable.get_mut(&chunk) else { return };
+        for (word, first) in bits.iter_mut().zip((0..).step_by(64)) {
+            let kept = u64::MAX.checked_shl(sector.saturating_sub(first)).unwrap_or(0);
+            *word &= !kept;
+        }
+        if bits.iter().all(|&word| word == 0) {
+            self.unreadable.remove(&chunk);
+            self.chunks[chunk.index()].has_unreadable = false;
+        }
+    }
+
     /// Takes the marks an image has kept.
     pub(crate) fn put_unreadable(&mut self, chunk: ChunkId, bits: Vec<u64>) {
         self.chunks[chunk.index()].has_unreadable = bits.iter().any(|&word| word != 0);
@@ -244,13 +274,19 @@ impl Chunks {
         let open = self.chunks.iter().filter(|chunk| chunk.state == ChunkState::Open).count();
         assert_eq!(Ok(open), usize::try_from(self.open), "open chunks are miscounted");
         let usable = self.chunks.iter().filter(|chunk| chunk.state != ChunkState::Offline);
-        assert_eq!(usable.map(|chunk| u64::from(chunk.cycles)).sum::<u64>(), self.cycles_total, "cycles miscounted");
+        assert_eq!(
+            usable.map(|chunk| u64::from(chunk.cycles)).sum::<u64>(),
+            self.cycles_total,
+            "cycles miscounted"
+        );
         for chunk in &self.chunks {
             assert!(chunk.programmed <= chunk.write_pointer, "more is on media than was written");
             let pointer = chunk.write_pointer;
             match chunk.state {
                 ChunkState::Free => assert_eq!(pointer, 0, "a FREE chunk has a write pointer"),
-                ChunkState::Open => assert!(pointer > 0 && pointer < self.sectors_per_chunk, "OPEN at {pointer}"),
+                ChunkState::Open => {
+                    assert!(pointer > 0 && pointer < self.sectors_per_chunk, "OPEN at {pointer}")
+                }
                 ChunkState::Closed => assert!(pointer <= self.sectors_per_chunk, "CLOSED at {pointer}"),
                 ChunkState::Offline => assert_eq!(pointer, 0, "an OFFLINE chunk has a write pointer"),
             }

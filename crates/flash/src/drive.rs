@@ -334,7 +334,9 @@ impl Device for Flash {
             let first = usize::try_from(command.buffer_first).expect("32 bits fit an index");
             let whole = buffers.parts_mut(id);
             data = whole.0.get_mut(first * format.data_bytes..).unwrap_or_default();
-            oob = whole.1.get_mut(first * format.oob_bytes..).unwrap_or_default();
+            if command.oob {
+                oob = whole.1.get_mut(first * format.oob_bytes..).unwrap_or_default();
+            }
             list = whole.2;
         }
         let entries = |offset: u32, count: u32| {
@@ -362,6 +364,18 @@ impl Device for Flash {
 
     fn deadline(&self) -> Option<Nanos> {
         self.flow.deadline().into_iter().chain(self.media.deadline()).min()
+    }
+
+    fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
+        loop {
+            let end = self.flow.next_end();
+            let step = self.flow.arrival().into_iter().chain(self.media.deadline()).min();
+            match (end, step) {
+                (Some(end), step) if step.is_none_or(|step| end < step) => return Some(end).filter(|&at| at < limit),
+                (_, Some(step)) if step < limit => self.advance(step),
+                _ => return None,
+            }
+        }
     }
 
     fn poll_completion(&mut self, now: Nanos, _buffers: &mut Buffers) -> Option<Completion> {

@@ -81,7 +81,8 @@ impl Faults {
     pub(crate) fn new(config: &Config) -> Self {
         let prng = Prng::new(config.seed).split("faults");
         let faults = config.faults;
-        let reads = [faults.unrecovered_read, faults.unrecovered_read_worn, faults.high_ecc, faults.high_ecc_worn];
+        let reads =
+            [faults.unrecovered_read, faults.unrecovered_read_worn, faults.high_ecc, faults.high_ecc_worn];
         Self {
             config: faults,
             seed: prng.clone().next_u64(),
@@ -135,7 +136,9 @@ impl Faults {
             return ReadOutcome::Fine;
         }
         let place = (u64::from(at.chunk.0) << 32) | u64::from(at.sector);
-        let draw = Prng::new(self.seed ^ place.rotate_left(17) ^ (u64::from(cycles) << 20)).next_u64();
+        // Mixed before the life comes in: else a chunk's sectors would draw the same numbers in every life, moved around.
+        let mixed = Prng::new(self.seed ^ place).next_u64();
+        let draw = Prng::new(mixed ^ u64::from(cycles)).next_u64();
         let config = &self.config;
         let lost = chance(rate_at(config.unrecovered_read, config.unrecovered_read_worn, wear_index));
         let weak = chance(rate_at(config.high_ecc, config.high_ecc_worn, wear_index));
@@ -176,7 +179,11 @@ impl Faults {
     pub(crate) fn delay(&mut self, chunk: ChunkId, first: u32, count: u32, scheduled: bool) -> Nanos {
         let asked = scheduled && self.take(FaultKind::LatencySpike, Ppa::new(chunk, first), count.max(1));
         let rate = self.config.latency_spike;
-        if asked || (rate > 0 && self.prng.chance(chance(rate.into()))) { self.config.spike } else { Nanos::ZERO }
+        if asked || (rate > 0 && self.prng.chance(chance(rate.into()))) {
+            self.config.spike
+        } else {
+            Nanos::ZERO
+        }
     }
 }
 

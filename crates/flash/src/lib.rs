@@ -10,6 +10,7 @@
 mod addresses;
 mod chunks;
 pub mod config;
+pub mod controller;
 mod drive;
 mod exec;
 mod faults;

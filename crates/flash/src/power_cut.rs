@@ -37,7 +37,8 @@ impl Flash {
     pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, StoreError> {
         self.advance(now);
         let mut report = PowerCutReport { commands: self.flow.in_flight(), ..PowerCutReport::default() };
-        let mut parts: Vec<Part> = self.media.parts().copied().filter(|part| part.kind != PartKind::Read).collect();
+        let mut parts: Vec<Part> =
+            self.media.parts().copied().filter(|part| part.kind != PartKind::Read).collect();
         // Later units of a chunk first, so that each cut only shortens.
         parts.sort_by_key(|part| (part.chunk, std::cmp::Reverse((part.cycles, part.first))));
         self.undo_resets(&parts, &mut report)?;
@@ -53,9 +54,9 @@ impl Flash {
 
     fn undo_resets(&mut self, parts: &[Part], report: &mut PowerCutReport) -> Result<(), StoreError> {
         for SavedChunk { chunk, cycles, record, unreadable, block } in std::mem::take(&mut self.saved) {
-            let erase = parts.iter().find(|part| {
-                part.kind == PartKind::Erase && part.chunk == chunk && part.cycles == cycles
-            });
+            let erase = parts
+                .iter()
+                .find(|part| part.kind == PartKind::Erase && part.chunk == chunk && part.cycles == cycles);
             let begun = erase.is_none_or(|part| part.phase == Phase::Array);
             self.chunks.flags_mut(chunk).resetting = false;
             if begun {
@@ -73,7 +74,12 @@ impl Flash {
         Ok(())
     }
 
-    fn undo_program(&mut self, part: &Part, prng: &mut Prng, report: &mut PowerCutReport) -> Result<(), StoreError> {
+    fn undo_program(
+        &mut self,
+        part: &Part,
+        prng: &mut Prng,
+        report: &mut PowerCutReport,
+    ) -> Result<(), StoreError> {
         let entry = *self.chunks.get(part.chunk);
         let arrived = part.phase != Phase::Waiting;
         let end = part.first + part.count;
@@ -111,7 +117,7 @@ impl Flash {
     /// The chunk ends at `write_pointer`.
     fn cut_chunk(&mut self, chunk: ChunkId, write_pointer: u32) -> Result<(), StoreError> {
         let full = self.config.geometry.sectors_per_chunk;
-        let entry = self.chunks.get(chunk);
+        let entry = *self.chunks.get(chunk);
         let state = match write_pointer {
             0 => ChunkState::Free,
             pointer if pointer == full => ChunkState::Closed,
@@ -119,6 +125,10 @@ impl Flash {
             _ => ChunkState::Open,
         };
         let record = ChunkRecord { state, write_pointer, cycles: entry.cycles };
+        if entry.has_unreadable {
+            self.chunks.unmark_from(chunk, write_pointer);
+            self.store.keep_unreadable(chunk, self.chunks.unreadable(chunk))?;
+        }
         self.put_chunk(chunk, record)
     }
 

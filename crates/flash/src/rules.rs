@@ -18,7 +18,12 @@ pub(crate) struct Refusal {
 
 fn refusal(chunks: &Chunks, status: Status, rule: Rule, run: Run) -> Refusal {
     let chunk = chunks.find(run.first.chunk).map(|chunk| (chunk.state, chunk.write_pointer));
-    Refusal { status, entry: run.entry, entries: run.count, violation: Violation { rule, at: run.first, chunk } }
+    Refusal {
+        status,
+        entry: run.entry,
+        entries: run.count,
+        violation: Violation { rule, at: run.first, chunk },
+    }
 }
 
 /// Most runs of one write: each is at least one sector.
@@ -26,51 +31,65 @@ const RUNS_MAX: usize = 64;
 const _: () = assert!(RUNS_MAX == 64 && VECTOR_MAX == 64, "a vector write has at most one run per sector");
 
 /// The runs of a write that were found sound, so that a later run of the same chunk is judged by where the earlier one
-/// ends, and so that chunks it opens are counted once.
+/// ends, and so that chunks they open or close are counted.
 struct Planned {
     runs: [(ChunkId, u32); RUNS_MAX],
     len: usize,
-    opened: u32,
 }
 
 impl Planned {
-    /// Where the chunk's write pointer will be after the runs so far.
-    fn pointer(&self, chunks: &Chunks, chunk: ChunkId) -> (ChunkState, u32) {
+    /// What the chunk's state and write pointer will be after the runs so far.
+    fn pointer(&self, chunks: &Chunks, size: u32, chunk: ChunkId) -> (ChunkState, u32) {
         let entry = chunks.get(chunk);
         let planned = self.runs[..self.len].iter().rev().find(|(of, _)| *of == chunk);
         match planned {
+            Some(&(_, end)) if end == size => (ChunkState::Closed, end),
             Some(&(_, end)) => (ChunkState::Open, end),
             None => (entry.state, entry.write_pointer),
         }
     }
 
-    fn opened_beside(&self, chunks: &Chunks, geometry: &Geometry, chunk: ChunkId) -> u32 {
-        let pu = geometry.pu_of(chunk);
-        let fresh = |(index, (of, end)): (usize, &(ChunkId, u32))| {
-            let first = !self.runs[..index].iter().any(|(earlier, _)| earlier == of);
-            let stays = *end < geometry.sectors_per_chunk;
-            u32::from(first && stays && geometry.pu_of(*of) == pu && chunks.get(*of).state == ChunkState::Free)
-        };
-        self.runs[..self.len].iter().enumerate().map(fresh).sum()
+    /// How many of the `open` chunks among those `counted` there are after the runs so far: some were opened, some closed.
+    fn open_after(&self, chunks: &Chunks, size: u32, open: u32, counted: impl Fn(ChunkId) -> bool) -> u32 {
+        let runs = &self.runs[..self.len];
+        let last_of_its_chunk = |index: usize| !runs[index + 1..].iter().any(|(of, _)| *of == runs[index].0);
+        let (mut opened, mut closed) = (0, 0);
+        for (index, &(of, end)) in runs.iter().enumerate() {
+            if counted(of) && last_of_its_chunk(index) {
+                let was_open = chunks.get(of).state == ChunkState::Open;
+                opened += u32::from(!was_open && end < size);
+                closed += u32::from(was_open && end == size);
+            }
+        }
+        open + opened - closed
     }
 }
 
 /// Judges a write as a whole; the first broken rule refuses it.
-pub(crate) fn check_write(geometry: &Geometry, chunks: &Chunks, addresses: &AddressList<'_>) -> Result<(), Refusal> {
-    let mut planned = Planned { runs: [(ChunkId(0), 0); RUNS_MAX], len: 0, opened: 0 };
+pub(crate) fn check_write(
+    geometry: &Geometry,
+    chunks: &Chunks,
+    addresses: &AddressList<'_>,
+) -> Result<(), Refusal> {
+    let mut planned = Planned { runs: [(ChunkId(0), 0); RUNS_MAX], len: 0 };
     for run in addresses.runs() {
         check_write_run(geometry, chunks, &mut planned, run)?;
     }
     Ok(())
 }
 
-fn check_write_run(geometry: &Geometry, chunks: &Chunks, planned: &mut Planned, run: Run) -> Result<(), Refusal> {
+fn check_write_run(
+    geometry: &Geometry,
+    chunks: &Chunks,
+    planned: &mut Planned,
+    run: Run,
+) -> Result<(), Refusal> {
     let Run { first, count, .. } = run;
     let refuse = |status, rule| Err(refusal(chunks, status, rule, run));
     if !chunks.exists(first) {
         return refuse(Status::WRITE_FAULT, Rule::AddressExists);
     }
-    let (state, pointer) = planned.pointer(chunks, first.chunk);
+    let (state, pointer) = planned.pointer(chunks, geometry.sectors_per_chunk, first.chunk);
     if !matches!(state, ChunkState::Free | ChunkState::Open) {
         return refuse(Status::WRITE_FAULT, Rule::Writable);
     }
@@ -86,7 +105,6 @@ fn check_write_run(geometry: &Geometry, chunks: &Chunks, planned: &mut Planned, 
     let end = first.sector + count;
     if state == ChunkState::Free && end < geometry.sectors_per_chunk {
         check_open_limits(geometry, chunks, planned, run)?;
-        planned.opened += 1;
     }
     assert!(planned.len < RUNS_MAX, "a write has at most 64 runs");
     planned.runs[planned.len] = (first.chunk, end);
@@ -94,18 +112,22 @@ fn check_write_run(geometry: &Geometry, chunks: &Chunks, planned: &mut Planned, 
     Ok(())
 }
 
-fn check_open_limits(geometry: &Geometry, chunks: &Chunks, planned: &Planned, run: Run) -> Result<(), Refusal> {
+fn check_open_limits(
+    geometry: &Geometry,
+    chunks: &Chunks,
+    planned: &Planned,
+    run: Run,
+) -> Result<(), Refusal> {
     let refuse = |rule| Err(refusal(chunks, Status::WRITE_FAULT, rule, run));
+    let size = geometry.sectors_per_chunk;
     let limit = geometry.max_open_chunks;
-    if limit > 0 && chunks.open_count() + planned.opened >= limit {
+    if limit > 0 && planned.open_after(chunks, size, chunks.open_count(), |_| true) >= limit {
         return refuse(Rule::MaxOpenChunks);
     }
-    let limit = geometry.max_open_chunks_per_pu;
-    if limit > 0 {
-        let beside = planned.opened_beside(chunks, geometry, run.first.chunk);
-        if chunks.open_count_of(run.first.chunk) + beside >= limit {
-            return refuse(Rule::MaxOpenChunksPerPu);
-        }
+    let (limit, pu) = (geometry.max_open_chunks_per_pu, geometry.pu_of(run.first.chunk));
+    let open = chunks.open_count_of(run.first.chunk);
+    if limit > 0 && planned.open_after(chunks, size, open, |of| geometry.pu_of(of) == pu) >= limit {
+        return refuse(Rule::MaxOpenChunksPerPu);
     }
     Ok(())
 }

@@ -35,8 +35,8 @@ impl ChunkId {
     }
 }
 
-/// A physical sector: a chunk and a sector in it. Cheap to copy; may name a place that does not exist, because commands
-/// from outside may.
+/// A physical sector: a chunk and a sector in it. Cheap to copy; may name a place that does not exist, because
+/// commands from outside may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ppa {
     /// The chunk.
@@ -99,7 +99,8 @@ impl std::str::FromStr for GenericAddress {
     }
 }
 
-/// An address as the device packs it: group, pu, chunk, sector from the most significant bit down (OCSSD 2.0 section 3.1).
+/// An address as the device packs it: group, pu, chunk, sector from the most significant bit down (OCSSD 2.0 section
+/// 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lba(pub u64);
 

@@ -79,6 +79,8 @@ pub struct Command {
     pub buffer: Option<BufId>,
     /// The buffer's first sector that belongs to this command.
     pub buffer_first: u32,
+    /// The buffer's metadata goes along; else it is stored as zeroes, and not read.
+    pub oob: bool,
 }
 
 /// The end of a command.

@@ -1,8 +1,9 @@
 //! Completion status: what a drive answers, with a name and a meaning for every code.
 //!
 //! A status is a type (SCT, 3 bits) and a code (SC, 8 bits). People and drivers write both as one number,
-//! `SCT << 8 | SC`: an out-of-order write is 2F2h. Deliberately not here: the flags a completion adds above it (`nvme`).
-//! Sources: NVMe base 1.4 section 4.6.1; OCSSD 2.0 section 4 status tables; OCSSD 1.2 and the values Linux knew.
+//! `SCT << 8 | SC`: an out-of-order write is 2F2h. Deliberately not here: the flags a completion adds above it
+//! (`nvme`). Sources: NVMe base 1.4 section 4.6.1; OCSSD 2.0 section 4 status tables; OCSSD 1.2 and the values Linux
+//! knew.
 
 mod table;
 

@@ -1,20 +1,11 @@
 //! Addresses that must not mix: logical block addresses, host memory, and lists of either.
 //!
-//! Deliberately not here: what the bits of an address mean. That is [`crate::ocssd20::LbaFormat`] (2.0) and
+//! Deliberately not here: what the bits of an address mean. That is [`ocssd_lightnvm::LbaFormat`] (2.0) and
 //! [`crate::ocssd12::PpaFormat`] (1.2).
 
+pub use ocssd_lightnvm::Lba;
+
 use std::fmt;
-
-/// A logical block address. On an open-channel 2.0 drive its bits are group, PU, chunk and block in the drive's format
-/// (OCSSD 2.0, figure "LBA format").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lba(pub u64);
-
-impl fmt::Display for Lba {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LBA {:#x}", self.0)
-    }
-}
 
 /// An address in the host's memory, as PRP entries, MPTR and list pointers hold it. 0 usually means "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,8 +40,8 @@ pub const ADDRESSES_MAX: u8 = 64;
 
 /// The addresses of a vector command: the address itself when there is one, else where the list is.
 ///
-/// The wire form is 64 bits plus a 0-based count, and the count decides what the 64 bits are. Here that decision is made
-/// once, at decode, so that an address can never be used as a pointer.
+/// The wire form is 64 bits plus a 0-based count, and the count decides what the 64 bits are. Here that decision is
+/// made once, at decode, so that an address can never be used as a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressList<A> {
     /// One address, held in the command.

@@ -90,7 +90,7 @@ mod tests {
             sqid: 2,
             cid: 0xABCD,
             phase: true,
-            status: StatusField::rule(Status::OUT_OF_ORDER_WRITE),
+            status: StatusField::rule(Status::OUT_OF_ORDER),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Command opcodes of the admin and the I/O queues.
 //!
-//! The two spaces overlap (02h is Get Log Page on one queue and Read on the other), so each has its own type. A match over
-//! the constants reads as one over an enum, and an opcode nobody knows stays representable.
-//! Sources: NVMe base 1.4 figures "Opcodes for Admin Commands" and "Opcodes for NVM Commands"; OCSSD 2.0 section 4; OCSSD
+//! The two spaces overlap (02h is Get Log Page on one queue and Read on the other), so each has its own type. A match
+//! over the constants reads as one over an enum, and an opcode nobody knows stays representable. Sources: NVMe base
+//! 1.4 figures "Opcodes for Admin Commands" and "Opcodes for NVM Commands"; OCSSD 2.0 section 4; OCSSD
 //! 1.2 sections 3 and 4.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Little-endian fields at fixed offsets, and the error for input that ends too early.
 //!
-//! Owned by: every `encode` and `decode` of this crate. Offsets are byte offsets from the start of the structure, as in the
-//! specifications' tables. Deliberately not here: any knowledge of a structure.
+//! Owned by: every `encode` and `decode` of this crate. Offsets are byte offsets from the start of the structure, as
+//! in the specifications' tables. Deliberately not here: any knowledge of a structure.
 
 use std::fmt;
 

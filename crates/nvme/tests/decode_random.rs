@@ -10,9 +10,7 @@ use ocssd_nvme::ocssd12::{
     self, BadBlockTable, BitField, BlockFlags, FlashKind, GroupDescriptor, MediaTable, PagePair, PpaFields,
     PpaFormat,
 };
-use ocssd_nvme::ocssd20::{
-    ChunkDescriptor, ChunkKind, ChunkState, ChunkType, Geometry, LbaFormat, LbaFormatLengths, Mccap,
-};
+use ocssd_nvme::ocssd20::{ChunkDescriptor, ChunkKind, ChunkState, ChunkType, Geometry, LbaFormat, Mccap};
 use ocssd_nvme::{Lba, Sqe};
 
 /// Rounds per seed. Chosen: the whole test takes about a second.
@@ -129,11 +127,11 @@ fn examples() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn geometry() -> Geometry {
-    let lengths = LbaFormatLengths { grp_len: 4, pu_len: 3, chk_len: 11, lbk_len: 13 };
+    let lbaf = LbaFormat { group_bits: 4, pu_bits: 3, chunk_bits: 11, sector_bits: 13 };
     Geometry {
         mjr: 2,
         mnr: 0,
-        lbaf: LbaFormat::new(lengths).expect("31 bits"),
+        lbaf,
         mccap: Mccap { vector_copy: true, ..Mccap::default() },
         wit: 10,
         num_grp: 8,

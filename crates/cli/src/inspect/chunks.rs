@@ -44,7 +44,7 @@ pub fn list(drive: &OpenDrive, all: bool, as_json: bool) {
     if as_json {
         table::print_json(&shown.iter().map(|cells| to_json(cells)).collect());
     } else if shown.is_empty() {
-        println!("Every chunk is FREE (--all lists them).");
+        table::line("Every chunk is FREE (--all lists them).");
     } else {
         table::print(&HEADER, &shown);
     }
@@ -55,10 +55,13 @@ pub fn one(drive: &OpenDrive, at: GenericAddress, as_json: bool) -> anyhow::Resu
     let geometry = &drive.spec.config.geometry;
     let chunk = geometry.chunk_at(at).with_context(|| {
         format!(
-            "the drive has groups 0 to {}, units 0 to {} and chunks 0 to {}, but {at} was asked for",
+            "the drive has groups 0 to {}, units 0 to {} and chunks 0 to {}, but g{}/p{}/c{} was asked for",
             geometry.groups - 1,
             geometry.pus_per_group - 1,
-            geometry.chunks_per_pu - 1
+            geometry.chunks_per_pu - 1,
+            at.group,
+            at.pu,
+            at.chunk
         )
     })?;
     let cells = row(drive, chunk);
@@ -96,7 +99,7 @@ pub fn wear(drive: &OpenDrive, as_json: bool) {
             "cycles_average": average, "cycles_most": most, "offline": offline, "chunks_by_tenth": tenths }));
         return;
     }
-    println!("resets a chunk: least {least}, average {average}, most {most}, endurance {endurance}; offline chunks {offline}");
+    table::line(&format!("resets a chunk: least {least}, average {average}, most {most}, endurance {endurance}; offline chunks {offline}"));
     let rows: Vec<Vec<String>> = tenths
         .iter()
         .enumerate()

@@ -23,6 +23,7 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
         Scheduler::Fifo => "in order".to_owned(),
         Scheduler::ReadPriority { suspend, .. } => format!("reads first, erases suspended in {suspend}"),
     };
+    let cell = format!("{:?}", config.media.cell).to_uppercase();
     let times = |list: &[ocssd_base::Nanos]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut rows = vec![
         ("model", config.model.clone()),
@@ -49,7 +50,7 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
                 sectors(geometry.mw_cunits)
             ),
         ),
-        ("media", format!("{:?}, {} planes, {} registers", config.media.cell, config.media.planes, config.media.registers)),
+        ("media", format!("{}, {} planes, {} registers", cell, config.media.planes, config.media.registers)),
         ("sense", times(&config.media.read)),
         ("program", times(&config.media.program)),
         ("erase", config.media.erase.to_string()),

@@ -2,7 +2,7 @@
 
 use super::Choice;
 use crate::args::RunArgs;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Host, VirtualClock};
 use ocssd_flash::Flash;
@@ -37,6 +37,7 @@ pub struct DriveFacts {
     /// Name and value.
     pub rows: Vec<(String, String)>,
     /// The image; kept open, and locked, as long as the run lasts.
+    #[expect(dead_code, reason = "held for its lock, until the run has ended")]
     pub image: Option<ocssd_drive::Image>,
 }
 
@@ -67,9 +68,10 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         let target = TargetId(u32::try_from(place).context("more targets than a host can have")?);
         jobs.push(PlannedJob { job: job.clone(), target });
     }
+    let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut made: Vec<Box<dyn BlockTarget>> = Vec::new();
     for (number, want) in wanted.iter().enumerate() {
-        lease(&mut media_manager, want, number)?;
+        lease(&mut media_manager, want, number, &kept)?;
         let report = |chunk| flash.chunk(chunk);
         let parts = registry::Parts { geometry: &geometry, units: &want.units, report: &report, layout: want.layout };
         let kind = registry::find(&want.kind).map_err(anyhow::Error::msg)?;
@@ -115,13 +117,23 @@ fn want_of(job: &Job, geometry: &ocssd_lightnvm::Geometry, manager: &MediaManage
 }
 
 /// Leases the units for the time of the run; a lease of the image stands already.
-fn lease(manager: &mut MediaManager, want: &Wanted, number: usize) -> anyhow::Result<()> {
-    if want.lease.is_none() && !want.units.is_empty() {
-        manager.create(&format!("run{number}"), &want.kind, &want.units).with_context(|| {
-            "two jobs want the same parallel units in different ways; give both the same place and layout, or disjoint \
-             places"
-        })?;
+fn lease(manager: &mut MediaManager, want: &Wanted, number: usize, kept: &[String]) -> anyhow::Result<()> {
+    if want.lease.is_some() || want.units.is_empty() {
+        return Ok(());
     }
+    let taken = manager.list().iter().find(|lease| lease.units.iter().any(|unit| want.units.contains(unit)));
+    if let Some(taken) = taken.filter(|taken| kept.contains(&taken.name)) {
+        let units = UnitSelection::of(&taken.units);
+        bail!(
+            "the image leases {units} to its target \"{name}\"; run on it with ;ocssd: target={name}, choose other units \
+             with place=..., or end the lease with `ocssd target remove`",
+            name = taken.name
+        );
+    }
+    manager.create(&format!("run{number}"), &want.kind, &want.units).with_context(|| {
+        "two jobs want the same parallel units in different ways; give both the same place and layout, or disjoint \
+         places"
+    })?;
     Ok(())
 }
 

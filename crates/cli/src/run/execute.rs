@@ -31,8 +31,6 @@ pub struct Finished {
     pub units: Vec<UnitCounts>,
     /// First failures: job, direction, sentence.
     pub failures: Vec<(String, Direction, String)>,
-    /// Blocks that could not be verified yet.
-    pub unread: u64,
     /// Sentences for the reader.
     pub notes: Vec<String>,
     /// What the drive is.
@@ -190,7 +188,6 @@ fn measure<C: Clock>(
         counters: since(&before, flash.counters()),
         units,
         failures,
-        unread,
         notes,
         drive: drive.rows,
         geometry: config.geometry.clone(),

@@ -9,6 +9,7 @@ use ocssd_lightnvm::PuId;
 use ocssd_workload::job::{JobOptions, OutputFormat};
 use ocssd_workload::results::json::{Format, to_text};
 use ocssd_workload::results::{RunResult, Verdict, series};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Shows and keeps a result.
@@ -17,15 +18,24 @@ pub fn present(
     request: &Request,
     result: &RunResult,
     finished: &Finished,
-    formats: &[OutputFormat],
+    as_json: bool,
 ) -> anyhow::Result<Outcome> {
     let outcome = if matches!(result.verdict, Verdict::Fail(_)) { Outcome::Failed } else { Outcome::Good };
     if args.print == PrintArg::Hash {
-        println!("trace hash {:016x}", finished.hash);
+        let hash = format!("{:016x}", finished.hash);
+        if as_json {
+            table::print_json(&json!({ "trace_hash": hash }));
+        } else {
+            table::line(&format!("trace hash {hash}"));
+        }
         return Ok(outcome);
     }
     let kept = keep(args, request, result)?;
-    let chosen = if formats.is_empty() { &[OutputFormat::Normal] } else { formats };
+    let chosen = match &request.parsed.program.output_formats[..] {
+        _ if as_json => &[OutputFormat::JsonPlus],
+        [] => &[OutputFormat::Normal],
+        named => named,
+    };
     let mut text = String::new();
     for format in chosen {
         text.push_str(&match format {
@@ -36,13 +46,13 @@ pub fn present(
     }
     match &request.parsed.program.output {
         Some(path) => std::fs::write(path, &text).with_context(|| format!("{path} cannot be written; name another file"))?,
-        None => print!("{text}"),
+        None => table::show(&text),
     }
     if chosen.contains(&OutputFormat::Normal) && request.parsed.program.output.is_none() {
         if args.print == PrintArg::Units {
             print_units(finished);
         }
-        println!("took {:.1} s; result kept in {}", finished.took.as_secs_f64(), kept.display());
+        table::line(&format!("took {:.1} s; result kept in {}", finished.took.as_secs_f64(), kept.display()));
     }
     Ok(outcome)
 }

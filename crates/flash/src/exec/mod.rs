@@ -16,6 +16,9 @@ use crate::rules::Refusal;
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::{ChunkId, Ppa, Rejected, Rule, Status, Tag, VECTOR_MAX, Violation};
 
+/// Most chunks of one Dataset Management: its count has 8 bits, 0-based (NVMe base 1.4 section 6.7).
+const RANGES_MAX: u32 = 256;
+
 /// How a read is told of sectors it cannot have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadPolicy {
@@ -127,7 +130,8 @@ impl Flash {
         let vector = matches!(operation.addresses, AddressList::List(_));
         let (limit, needs_data, flush) = match operation.kind {
             OperationKind::Flush => (0, false, true),
-            OperationKind::Reset | OperationKind::Copy(_) => (VECTOR_MAX, false, false),
+            OperationKind::Reset => (RANGES_MAX, false, false),
+            OperationKind::Copy(_) => (VECTOR_MAX, false, false),
             OperationKind::Read(_) => (u32::MAX, !operation.data.is_empty(), false),
             OperationKind::Write { .. } => (u32::MAX, true, false),
         };

@@ -26,16 +26,18 @@ pub(crate) struct SavedChunk {
 
 impl Flash {
     pub(super) fn reset(&mut self, addresses: &AddressList<'_>, parts: &mut PartList) {
+        let mut refused = false;
         for (entry, ppa) in (0..).zip(addresses.entries()) {
             match rules::check_reset(&self.config.geometry, &self.chunks, ppa, entry) {
                 Err(refusal) => {
-                    self.counters.refused += 1;
+                    refused = true;
                     let command = self.flow.command_mut(parts.command);
                     command.fail(refusal.status, entry, 1, Some(refusal.violation));
                 }
                 Ok(()) => self.reset_chunk(ppa.chunk, entry, parts),
             }
         }
+        self.counters.refused += u64::from(refused);
     }
 
     fn reset_chunk(&mut self, chunk: ChunkId, entry: u32, parts: &mut PartList) {

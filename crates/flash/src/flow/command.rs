@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 }
 
 /// The state of one command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     pub(crate) tag: Tag,
     pub(crate) kind: Kind,
@@ -42,7 +42,8 @@ pub(crate) struct InFlight {
     pub(crate) done: bool,
     pub(crate) status: Status,
     pub(crate) failed: u64,
-    pub(crate) violation: Option<Violation>,
+    /// In a box: most commands break no rule, and a command is copied often.
+    pub(crate) violation: Option<Box<Violation>>,
 }
 
 impl InFlight {
@@ -68,7 +69,7 @@ impl InFlight {
     pub(crate) fn fail(&mut self, status: Status, entry: u32, count: u32, violation: Option<Violation>) {
         if self.status.has_data() && (self.status.is_success() || !status.has_data()) {
             self.status = status;
-            self.violation = violation;
+            self.violation = violation.map(Box::new);
             self.failed = 0;
         }
         if self.status == status {
@@ -76,8 +77,9 @@ impl InFlight {
         }
     }
 
-    pub(crate) const fn completion(&self) -> Completion {
-        Completion { tag: self.tag, status: self.status, failed: self.failed, violation: self.violation }
+    pub(crate) fn completion(&self) -> Completion {
+        let violation = self.violation.as_deref().copied();
+        Completion { tag: self.tag, status: self.status, failed: self.failed, violation }
     }
 }
 

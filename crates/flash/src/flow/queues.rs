@@ -2,9 +2,9 @@
 //! adds a constant or a serial transfer to times that come in order; so no heap is needed.
 
 use super::command::{InFlight, Kind};
-use crate::config::{CacheConfig, Config, LinkConfig};
-use crate::media::{Media, Part, PartKind};
-use ocssd_base::{Nanos, Slab, SlabKey};
+use crate::config::{CacheConfig, Config};
+use crate::media::{Media, Part, PartId, PartKind, Phase};
+use ocssd_base::{Nanos, Slab, SlabKey, TransferTimes};
 use ocssd_lightnvm::Completion;
 use std::collections::VecDeque;
 
@@ -19,9 +19,11 @@ struct PendingFlush {
 /// Commands in flight outside the media.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    link: LinkConfig,
+    /// Controller and host interface time of a command.
+    command_time: Nanos,
+    in_times: TransferTimes,
+    out_times: TransferTimes,
     cache: CacheConfig,
-    sector_bytes: u64,
     queue_depth: u32,
     commands: Slab<InFlight>,
     /// Commands the host has not been told the end of.
@@ -35,6 +37,11 @@ pub(crate) struct Flow {
     cache_used: u32,
     cache_waiting: VecDeque<SlabKey>,
     flushes: VecDeque<PendingFlush>,
+    /// Copies with parts in flight. Only they let changes of a chunk overtake each other: their programs wait for reads,
+    /// while those of writes wait for the link.
+    copies: u32,
+    /// Changes that wait for an earlier one of their chunk.
+    held: Vec<PartId>,
     /// Programs of commands taken and not done, and how many flushes came so far.
     programs: u32,
     epoch: u32,
@@ -44,11 +51,13 @@ impl Flow {
     pub(crate) fn new(config: &Config) -> Self {
         let geometry = &config.geometry;
         let cached = config.cache.sectors / geometry.ws_min;
+        let sector_bytes = u64::from(geometry.sector_bytes) + u64::from(geometry.oob_bytes);
         let depth = usize::try_from(config.queue_depth).expect("32 bits fit an index");
         Self {
-            link: config.link,
+            command_time: config.link.command,
+            in_times: TransferTimes::new(sector_bytes, config.link.write_bytes_per_second, Nanos::ZERO),
+            out_times: TransferTimes::new(sector_bytes, config.link.read_bytes_per_second, Nanos::ZERO),
             cache: config.cache,
-            sector_bytes: u64::from(geometry.sector_bytes) + u64::from(geometry.oob_bytes),
             queue_depth: config.queue_depth,
             commands: Slab::new(config.queue_depth + cached),
             untold: 0,
@@ -60,6 +69,8 @@ impl Flow {
             cache_used: 0,
             cache_waiting: VecDeque::with_capacity(depth),
             flushes: VecDeque::with_capacity(depth),
+            copies: 0,
+            held: Vec::new(),
             programs: 0,
             epoch: 0,
         }
@@ -96,15 +107,19 @@ impl Flow {
 
     /// Sends a taken command on its way.
     pub(crate) fn start(&mut self, now: Nanos, key: SlabKey, media: &mut Media) {
-        let command = *self.commands.get(key);
+        let command = self.commands.get(key);
+        let (remaining, sectors) = (command.remaining, command.sectors);
         match command.kind {
-            Kind::Write { .. } if command.remaining > 0 => self.admit(now, key),
-            Kind::Read | Kind::Reset | Kind::Copy if command.remaining > 0 => self.give_to_media(now, key, media),
+            Kind::Write { .. } if remaining > 0 => self.admit(now, key),
+            Kind::Read | Kind::Reset | Kind::Copy if remaining > 0 => {
+                self.copies += u32::from(command.kind == Kind::Copy);
+                self.give_to_media(now, key, media);
+            }
             Kind::Flush if self.programs > 0 => {
                 self.flushes.push_back(PendingFlush { key, epoch: self.epoch, remaining: self.programs });
                 self.epoch = self.epoch.wrapping_add(1);
             }
-            Kind::Read if command.sectors > 0 => self.finish(now, key),
+            Kind::Read if sectors > 0 => self.finish(now, key),
             Kind::Read | Kind::Write { .. } | Kind::Reset | Kind::Copy | Kind::Flush => {
                 self.commands.get_mut(key).done = true;
                 self.tell(now, key);
@@ -137,8 +152,7 @@ impl Flow {
     }
 
     fn send_over_link(&mut self, at: Nanos, key: SlabKey) {
-        let bytes = u64::from(self.commands.get(key).sectors) * self.sector_bytes;
-        let time = Nanos::for_bytes(bytes, self.link.write_bytes_per_second);
+        let time = self.in_times.of(self.commands.get(key).sectors);
         self.link_in_free = at.max(self.link_in_free) + time;
         self.link_in.push_back((self.link_in_free, key));
     }
@@ -154,6 +168,20 @@ impl Flow {
                 return;
             }
             next = part.next;
+            if self.copies > 0 && is_early(media, id) {
+                media.part_mut(id).phase = Phase::Held;
+                self.held.push(id);
+            } else {
+                media.enqueue(at, id);
+            }
+        }
+        self.release_held(at, media);
+    }
+
+    /// Gives held changes to their units whose earlier ones are there now.
+    fn release_held(&mut self, at: Nanos, media: &mut Media) {
+        while let Some(index) = self.held.iter().position(|&id| !is_early(media, id)) {
+            let id = self.held.remove(index);
             media.enqueue(at, id);
         }
     }
@@ -162,6 +190,12 @@ impl Flow {
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         let fronts = [self.link_in.front(), self.link_out.front(), self.acks.front()];
         fronts.into_iter().flatten().map(|&(at, _)| at).min()
+    }
+
+    /// When the host is next told of an end, as far as is known.
+    pub(crate) fn next_end(&self) -> Option<Nanos> {
+        let (ack, data) = (self.acks.front(), self.link_out.front());
+        ack.into_iter().chain(data).map(|&(at, _)| at).min()
     }
 
     /// When a command next arrives over the link.
@@ -234,12 +268,15 @@ impl Flow {
     fn finish(&mut self, at: Nanos, key: SlabKey) {
         let command = self.commands.get_mut(key);
         command.done = true;
+        if command.kind == Kind::Copy {
+            assert!(self.copies > 0, "more copies ended than were taken");
+            self.copies -= 1;
+        }
         match command.kind {
             Kind::Read => {
-                let bytes = u64::from(command.sectors) * self.sector_bytes;
-                let time = Nanos::for_bytes(bytes, self.link.read_bytes_per_second);
+                let time = self.out_times.of(command.sectors);
                 self.link_out_free = at.max(self.link_out_free) + time;
-                self.link_out.push_back((self.link_out_free + self.link.command, key));
+                self.link_out.push_back((self.link_out_free + self.command_time, key));
             }
             Kind::Write { fua } if command.cached && !fua => {
                 if command.told {
@@ -251,7 +288,7 @@ impl Flow {
     }
 
     fn tell(&mut self, at: Nanos, key: SlabKey) {
-        self.acks.push_back((at + self.link.command, key));
+        self.acks.push_back((at + self.command_time, key));
     }
 
     /// The next completion due at `now`; of two at the same time, the one without data first.
@@ -281,13 +318,26 @@ impl Flow {
         Some((at, completion))
     }
 
-    /// True if the command's data had reached a cache that keeps it through a power cut.
+    /// True if the part survives a power cut on the power that is left: its data had reached the cache, or is on media
+    /// already because it is a copy's. A copy that could be lost would take later, protected writes of its chunk along.
     pub(crate) fn is_protected(&self, part: &Part, arrived: bool) -> bool {
-        self.cache.power_loss_protection && arrived && self.commands.get(part.command).cached
+        let command = self.commands.get(part.command);
+        self.cache.power_loss_protection && ((arrived && command.cached) || command.kind == Kind::Copy)
     }
 
     /// Everything in flight is gone.
     pub(crate) fn power_off(&mut self, config: &Config) {
         *self = Self::new(config);
     }
+}
+
+/// True if an earlier change of the same chunk is not in its unit's queue yet. Cost: the parts in flight.
+fn is_early(media: &Media, id: PartId) -> bool {
+    let part = media.part(id);
+    let waits =
+        |other: &Part| matches!(other.phase, Phase::Waiting | Phase::Held) && other.kind != PartKind::Read;
+    part.kind != PartKind::Read
+        && media
+            .parts()
+            .any(|other| other.chunk == part.chunk && waits(other) && other.order() < part.order())
 }

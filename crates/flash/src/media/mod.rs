@@ -18,8 +18,8 @@ mod unit;
 
 pub(crate) use part::{Part, PartId, PartKind, Phase};
 
-use crate::config::{ChannelConfig, Config, MediaConfig, Scheduler};
-use ocssd_base::{EventQueue, Nanos};
+use crate::config::{Config, MediaConfig, Scheduler};
+use ocssd_base::{EventQueue, Nanos, TransferTimes};
 use ocssd_lightnvm::PuId;
 use part::Parts;
 use std::collections::VecDeque;
@@ -50,9 +50,8 @@ pub(crate) struct Done {
 #[derive(Clone, Debug)]
 pub(crate) struct Media {
     config: MediaConfig,
-    channel_config: ChannelConfig,
     scheduler: Scheduler,
-    sector_bytes: u64,
+    transfers: TransferTimes,
     pus_per_group: u32,
     row_sectors: u32,
     unit_sectors: u32,
@@ -89,9 +88,12 @@ impl Media {
         let channel = Channel { waiting: VecDeque::with_capacity(waiting), active: None, busy: Nanos::ZERO };
         Self {
             config: config.media.clone(),
-            channel_config: config.channel,
             scheduler: config.scheduler,
-            sector_bytes: u64::from(geometry.sector_bytes) + u64::from(geometry.oob_bytes),
+            transfers: TransferTimes::new(
+                u64::from(geometry.sector_bytes) + u64::from(geometry.oob_bytes),
+                config.channel.bytes_per_second,
+                config.channel.command,
+            ),
             pus_per_group: geometry.pus_per_group,
             row_sectors: config.row_sectors(),
             unit_sectors: geometry.ws_opt,
@@ -192,8 +194,7 @@ impl Media {
     }
 
     fn start_transfer(&mut self, at: Nanos, group: u32, id: PartId) {
-        let bytes = u64::from(self.parts.get(id).count) * self.sector_bytes;
-        let time = self.channel_config.command + Nanos::for_bytes(bytes, self.channel_config.bytes_per_second);
+        let time = self.transfers.of(self.parts.get(id).count);
         let channel = &mut self.channels[PuId(group).index()];
         assert!(channel.active.is_none(), "a channel moves one part at a time");
         channel.active = Some(id);

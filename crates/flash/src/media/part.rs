@@ -26,6 +26,8 @@ pub(crate) enum PartKind {
 pub(crate) enum Phase {
     /// Not given to its unit yet.
     Waiting,
+    /// Could be given to its unit, but an earlier change of its chunk could not yet.
+    Held,
     /// In its unit's queue.
     Queued,
     /// Waiting for, or on, the channel.
@@ -56,6 +58,13 @@ pub(crate) struct Part {
     pub(crate) sequence: u64,
     /// The next part of the same command, then of the same queue.
     pub(crate) next: Option<PartId>,
+}
+
+impl Part {
+    /// Where it stands among the changes of its chunk: lives in turn, the erase that begins one before its programs.
+    pub(crate) const fn order(&self) -> (u32, bool, u32) {
+        (self.cycles, matches!(self.kind, PartKind::Program), self.first)
+    }
 }
 
 /// Places for parts. Grows to the most that are ever in flight (bounded by queue depth, cache and 64 sectors a command)

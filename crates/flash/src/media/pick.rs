@@ -18,7 +18,8 @@ enum Choice {
 impl Media {
     /// Starts whatever the unit can start at `at`. Called after every change of the unit.
     pub(super) fn start_next(&mut self, at: Nanos, pu: PuId) {
-        loop {
+        // Most units have nothing waiting most of the time.
+        while self.units[pu.index()].has_work() {
             let choice = self.choose(pu);
             let started = match choice {
                 Choice::Read(id) => self.start_read(at, pu, id),
@@ -37,15 +38,17 @@ impl Media {
         let (read, change) = (unit.reads.head(), unit.changes.head());
         match self.scheduler {
             Scheduler::Fifo => match (read, change) {
-                (Some(read), Some(change)) if self.sequence(read) > self.sequence(change) => Choice::Change(change),
+                (Some(read), Some(change)) if self.sequence(read) > self.sequence(change) => {
+                    Choice::Change(change)
+                }
                 (Some(read), _) => Choice::Read(read),
                 (None, Some(change)) => Choice::Change(change),
                 (None, None) => Choice::Nothing,
             },
             Scheduler::ReadPriority { bypasses_max, .. } => match (read, change) {
-                (Some(_), Some(change)) if unit.suspended.is_none() && unit.bypasses >= bypasses_max => {
-                    Choice::Change(change)
-                }
+                // A suspended reset waits like any other: without this, reads that never end would starve it.
+                (Some(_), _) if unit.suspended.is_some() && unit.bypasses >= bypasses_max => Choice::Resume,
+                (Some(_), Some(change)) if unit.bypasses >= bypasses_max => Choice::Change(change),
                 (Some(read), _) => Choice::Read(read),
                 (None, _) if unit.suspended.is_some() => Choice::Resume,
                 (None, Some(change)) => Choice::Change(change),
@@ -68,11 +71,16 @@ impl Media {
         let popped = unit.reads.pop(&mut self.parts);
         assert_eq!(popped, Some(id), "the unit starts the read at its queue's head");
         unit.registers_used += 1;
-        unit.bypasses += u32::from(unit.changes.head().is_some());
+        unit.bypasses += u32::from(unit.changes.head().is_some() || unit.suspended.is_some());
         let row = part.first / self.row_sectors;
         if unit.held == Some((part.chunk, part.cycles, row)) && part.delay == Nanos::ZERO {
             self.counters.register_hits += 1;
-            self.request_channel(at, id);
+            if at < self.units[pu.index()].ready_at {
+                // The unit is still busy suspending an erase: nothing leaves it before that is done.
+                self.run_array(at, pu, id, Nanos::ZERO);
+            } else {
+                self.request_channel(at, id);
+            }
             return true;
         }
         self.counters.senses += 1;
@@ -141,12 +149,14 @@ impl Media {
 
     /// A read came: an erase in the array makes way, unless it has done so often enough.
     pub(super) fn suspend_for_read(&mut self, at: Nanos, pu: PuId) {
-        let Scheduler::ReadPriority { suspend, suspends_max, .. } = self.scheduler else { return };
+        let Scheduler::ReadPriority { suspend, suspends_max, bypasses_max, .. } = self.scheduler else {
+            return;
+        };
         let unit = &mut self.units[pu.index()];
         let Some(id) = unit.array else { return };
         let erasing = self.parts.get(id).kind == PartKind::Erase;
         let worthwhile = unit.array_until > at + suspend;
-        if !erasing || !worthwhile || unit.suspends >= suspends_max {
+        if !erasing || !worthwhile || unit.suspends >= suspends_max || unit.bypasses >= bypasses_max {
             return;
         }
         assert!(unit.suspended.is_none(), "one erase is suspended at a time");
@@ -166,6 +176,7 @@ impl Media {
             return false;
         }
         let Some(Suspended { id, remaining }) = unit.suspended.take() else { return false };
+        unit.bypasses = 0;
         self.run_array(at, pu, id, remaining + resume);
         true
     }

@@ -74,6 +74,11 @@ impl Unit {
         queue.push(parts, id);
     }
 
+    /// Something waits for the array or a register.
+    pub(super) const fn has_work(&self) -> bool {
+        self.reads.head.is_some() || self.changes.head.is_some() || self.suspended.is_some()
+    }
+
     /// Nothing is in progress any more; what was counted stays.
     pub(super) fn power_off(&mut self) {
         *self = Self { busy: self.busy, generation: self.generation.wrapping_add(1), ..Self::default() };

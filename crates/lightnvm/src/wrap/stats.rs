@@ -59,7 +59,11 @@ impl<D: Device> Stats<D> {
         let copy = command.op == Op::Copy;
         let list = &buffers.addresses(id)[from..];
         for (index, ppa) in list.iter().take(if copy { 2 * count } else { count }).enumerate() {
-            let first = index == 0 || index == count || list[index - 1].chunk != ppa.chunk;
+            // A command counts once per unit, however often its list comes back to it.
+            let from = if copy && index >= count { count } else { 0 };
+            let per_pu = self.inner.geometry().chunks_per_pu;
+            let unit = ppa.chunk.0 / per_pu;
+            let first = !list[from..index].iter().rev().any(|earlier| earlier.chunk.0 / per_pu == unit);
             let op = match command.op {
                 Op::Copy if index < count => Op::Read,
                 Op::Copy => Op::Write { fua: false },
@@ -136,6 +140,10 @@ impl<D: Device> Device for Stats<D> {
 
     fn deadline(&self) -> Option<Nanos> {
         self.inner.deadline()
+    }
+
+    fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
+        self.inner.work_ahead(limit)
     }
 
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {

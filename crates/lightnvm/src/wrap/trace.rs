@@ -91,7 +91,9 @@ impl<D> Trace<D> {
             Addresses::List { offset, count } => {
                 let Some(id) = command.buffer else { return };
                 let from = usize::try_from(offset).expect("32 bits fit an index");
-                let count = usize::try_from(count).expect("32 bits fit an index");
+                // A copy's list holds its destinations as well.
+                let lists = if command.op == Op::Copy { 2 } else { 1 };
+                let count = lists * usize::try_from(count).expect("32 bits fit an index");
                 for &ppa in buffers.addresses(id).iter().skip(from).take(count) {
                     self.hash.word(word_of(ppa));
                 }
@@ -117,6 +119,10 @@ impl<D: Device> Device for Trace<D> {
 
     fn deadline(&self) -> Option<Nanos> {
         self.inner.deadline()
+    }
+
+    fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
+        self.inner.work_ahead(limit)
     }
 
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {

@@ -1,7 +1,8 @@
 //! Identify Namespace (CNS 00h), 4096 bytes.
 //!
-//! On an open-channel drive NSZE is the whole address space, holes included, and NCAP the blocks that exist. Byte 384, the
-//! first vendor byte, is 1 for drives that Linux's LightNVM should take. Source: NVMe base 1.4 figure 245; OCSSD 2.0.
+//! On an open-channel drive NSZE is the whole address space, holes included, and NCAP the blocks that exist. Byte
+//! 384, the first vendor byte, is 1 for drives that Linux's LightNVM should take. Source: NVMe base 1.4 figure 245;
+//! OCSSD 2.0.
 
 use crate::wire::{ShortInput, array_at, bit, fixed, flag, put, u16_at, u64_at, u128_at};
 use std::fmt;

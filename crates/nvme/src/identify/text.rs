@@ -1,6 +1,7 @@
 //! Fixed-length text fields: serial number, model number, firmware revision.
 //!
-//! ASCII, left aligned, padded with spaces (NVMe base 1.4 section 1.5). Any bytes decode, as some drives pad with zeros.
+//! ASCII, left aligned, padded with spaces (NVMe base 1.4 section 1.5). Any bytes decode, as some drives pad with
+//! zeros.
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! Log pages that every NVMe controller has, and the completion that announces news.
 //!
-//! The open-channel pages are in [`crate::ocssd20`]. Source: NVMe base 1.4 section 5.14; OCSSD 2.0 sections 3.2 and 3.3.
+//! The open-channel pages are in [`crate::ocssd20`]. Source: NVMe base 1.4 section 5.14; OCSSD 2.0 sections 3.2 and
+//! 3.3.
 
 mod async_event;
 mod error_information;

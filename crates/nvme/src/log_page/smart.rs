@@ -7,7 +7,8 @@ use crate::wire::{ShortInput, fixed, put, u16_at, u32_at, u128_at};
 /// The drive's health. What a drive does not measure is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmartLog {
-    /// Critical warning bits: 0 spare low, 1 temperature, 2 reliability degraded, 3 read only, 4 volatile backup failed.
+    /// Critical warning bits: 0 spare low, 1 temperature, 2 reliability degraded, 3 read only, 4 volatile backup
+    /// failed.
     pub critical_warning: u8,
     /// Composite temperature, kelvin.
     pub temperature_kelvin: u16,

@@ -1,10 +1,11 @@
 //! The bad block table of one lun: a 64-byte header, then one byte per block and plane.
 //!
 //! ```text
-//! byte 0 "BBLT"   4 version   6 revision   12 total   16 factory bad   20 grown bad   24 device   28 host   64.. blocks
+//! byte 0 "BBLT"   4 version   6 revision   12 total   16 factory bad   20 grown bad   24 device   28 host   64..
+//! blocks
 //! ```
-//! Entry index is `block * planes + plane`. The text of the specification says the header has 32 bytes, its table 64; every
-//! host uses 64. Source: OCSSD 1.2 section 3.3; Linux checks the magic, version 1 and the total.
+//! Entry index is `block * planes + plane`. The text of the specification says the header has 32 bytes, its table 64;
+//! every host uses 64. Source: OCSSD 1.2 section 3.3; Linux checks the magic, version 1 and the total.
 
 use crate::wire::{ShortInput, array_at, fixed, put, u16_at, u32_at};
 use std::fmt;

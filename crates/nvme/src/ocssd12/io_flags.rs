@@ -4,8 +4,8 @@
 //! bit  31  30   25                24        23       17:16
 //!      LR  FUA  scramble disable  SLC mode  suspend  plane mode
 //! ```
-//! Linux set bit 25 to ask for scrambling, the opposite of the text. Here it means what the text says. Source: OCSSD 1.2
-//! section 4.
+//! Linux set bit 25 to ask for scrambling, the opposite of the text. Here it means what the text says. Source: OCSSD
+//! 1.2 section 4.
 
 use crate::wire::{bit, byte, flag};
 use std::fmt;

@@ -21,8 +21,8 @@ pub struct ChunkDescriptor {
     pub slba: Lba,
     /// CNLB: blocks in the chunk.
     pub cnlb: u64,
-    /// WP: next block to write, relative to `slba`. Free is 0; closed is `cnlb`, or less after an early close; offline has
-    /// no meaning.
+    /// WP: next block to write, relative to `slba`. Free is 0; closed is `cnlb`, or less after an early close;
+    /// offline has no meaning.
     pub wp: u64,
 }
 
@@ -191,7 +191,7 @@ pub fn descriptor_offset(geometry: &Geometry, grp: u64, pu: u64, chk: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ocssd20::{LbaFormat, LbaFormatLengths, Mccap};
+    use crate::ocssd20::{LbaFormat, Mccap};
 
     const BYTES: [u8; 32] = [
         0x04, 0x11, 7, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00, 0x18, 0, 0, 0, 0,
@@ -240,11 +240,11 @@ mod tests {
 
     #[test]
     fn the_log_page_has_no_holes() {
-        let lengths = LbaFormatLengths { grp_len: 3, pu_len: 3, chk_len: 8, lbk_len: 13 };
+        let lbaf = LbaFormat { group_bits: 3, pu_bits: 3, chunk_bits: 8, sector_bits: 13 };
         let geometry = Geometry {
             mjr: 2,
             mnr: 0,
-            lbaf: LbaFormat::new(lengths).expect("27 bits"),
+            lbaf,
             mccap: Mccap::default(),
             wit: 0,
             num_grp: 2,

@@ -1,10 +1,11 @@
 //! The geometry: the drive's shape, limits and typical times, 4096 bytes.
 //!
-//! Sector size and metadata size are not in it; they come from Identify Namespace. Source: OCSSD 2.0 section 3.1, table
-//! "Geometry data structure". The specification prints the reserved area after CLBA as bytes 127:73; it starts at 76.
+//! Sector size and metadata size are not in it; they come from Identify Namespace. Source: OCSSD 2.0 section 3.1,
+//! table "Geometry data structure". The specification prints the reserved area after CLBA as bytes 127:73; it starts
+//! at 76.
 
-use super::lba_format::{AddressField, LbaFormat, LbaFormatError, LbaFormatLengths};
 use crate::wire::{ShortInput, bit, fixed, flag, put, u16_at, u32_at};
+use ocssd_lightnvm::{LbaFormat, LbaFormatError};
 use std::fmt;
 
 /// The drive's shape. Fields are named as in the specification.
@@ -59,8 +60,8 @@ pub struct Mccap {
     pub vector_copy: bool,
     /// Bit 1: a free chunk may be reset again.
     pub multiple_resets: bool,
-    /// Bit 2: an open chunk may be reset. Reserved in the specification; QEMU uses it so, and hosts that do not know it
-    /// ignore it.
+    /// Bit 2: an open chunk may be reset. Reserved in the specification; QEMU uses it so, and hosts that do not know
+    /// it ignore it.
     pub early_reset: bool,
 }
 
@@ -83,8 +84,8 @@ pub enum GeometryError {
     },
     /// A count needs more bits than the LBA format gives it.
     Narrow {
-        /// Which field of the address.
-        field: AddressField,
+        /// The count's name.
+        field: &'static str,
         /// The count.
         count: u32,
         /// The bits it has.
@@ -108,8 +109,8 @@ impl fmt::Display for GeometryError {
             }
             Self::Narrow { field, count, bits } => write!(
                 f,
-                "the geometry has {count} of field {field}, but its LBA format gives that field only {bits} bits; \
-                 lengthen the field"
+                "{field} of the geometry is {count}, but its LBA format gives that part of an address only {bits} bits; \
+                 lengthen the part"
             ),
         }
     }
@@ -141,19 +142,24 @@ impl Geometry {
     /// From bytes.
     ///
     /// # Errors
-    /// [`GeometryError`] for short input, another version, a count of zero, or counts that the LBA format cannot address.
+    /// [`GeometryError`] for short input, another version, a count of zero, or counts that the LBA format cannot
+    /// address.
     pub fn decode(bytes: &[u8]) -> Result<Self, GeometryError> {
         let bytes =
             fixed::<{ Self::BYTES }>("the OCSSD 2.0 geometry", bytes).map_err(GeometryError::Short)?;
         if !matches!(bytes[0], 2 | 3) {
             return Err(GeometryError::Version { mjr: bytes[0] });
         }
-        let lengths =
-            LbaFormatLengths { grp_len: bytes[8], pu_len: bytes[9], chk_len: bytes[10], lbk_len: bytes[11] };
+        let lbaf = LbaFormat {
+            group_bits: bytes[8],
+            pu_bits: bytes[9],
+            chunk_bits: bytes[10],
+            sector_bits: bytes[11],
+        };
         let geometry = Self {
             mjr: bytes[0],
             mnr: bytes[1],
-            lbaf: LbaFormat::new(lengths).map_err(GeometryError::LbaFormat)?,
+            lbaf: lbaf.checked().map_err(GeometryError::LbaFormat)?,
             mccap: Mccap::from_bits(u32_at(bytes, 16)),
             wit: bytes[32],
             num_grp: u16_at(bytes, 64),
@@ -177,16 +183,15 @@ impl Geometry {
 
     /// The geometry, if every count is at least 1 and can be addressed.
     fn judge(self) -> Result<Self, GeometryError> {
-        let lengths = self.lbaf.lengths();
         let counts = [
-            ("NUM_GRP", AddressField::Group, u32::from(self.num_grp), lengths.grp_len),
-            ("NUM_PU", AddressField::ParallelUnit, u32::from(self.num_pu), lengths.pu_len),
-            ("NUM_CHK", AddressField::Chunk, self.num_chk, lengths.chk_len),
-            ("CLBA", AddressField::LogicalBlock, self.clba, lengths.lbk_len),
+            ("NUM_GRP", u32::from(self.num_grp), self.lbaf.group_bits),
+            ("NUM_PU", u32::from(self.num_pu), self.lbaf.pu_bits),
+            ("NUM_CHK", self.num_chk, self.lbaf.chunk_bits),
+            ("CLBA", self.clba, self.lbaf.sector_bits),
         ];
-        for (name, field, count, bits) in counts {
+        for (field, count, bits) in counts {
             if count == 0 {
-                return Err(GeometryError::Zero { field: name });
+                return Err(GeometryError::Zero { field });
             }
             if u64::from(count - 1) >> bits != 0 {
                 return Err(GeometryError::Narrow { field, count, bits });
@@ -203,10 +208,10 @@ impl Geometry {
     /// The 4096 bytes.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
-        let lengths = self.lbaf.lengths();
+        let LbaFormat { group_bits, pu_bits, chunk_bits, sector_bits } = self.lbaf;
         bytes[0] = self.mjr;
         bytes[1] = self.mnr;
-        put(&mut bytes, 8, &[lengths.grp_len, lengths.pu_len, lengths.chk_len, lengths.lbk_len]);
+        put(&mut bytes, 8, &[group_bits, pu_bits, chunk_bits, sector_bits]);
         put(&mut bytes, 16, &self.mccap.to_bits().to_le_bytes());
         bytes[32] = self.wit;
         put(&mut bytes, 64, &self.num_grp.to_le_bytes());
@@ -288,7 +293,7 @@ mod tests {
             (66, &[0], "NUM_PU"),
             (68, &[0, 0], "NUM_CHK"),
             (72, &[0, 0], "CLBA"),
-            (64, &[9], "field group"),
+            (64, &[9], "NUM_GRP of the geometry is 9"),
             (128, &[0], "WS_MIN"),
             (132, &[0], "WS_OPT"),
         ];

@@ -1,13 +1,12 @@
 //! Structures of the Open-Channel SSD specification 2.0 (2018-01-29).
 //!
-//! Deliberately not here: the rules for reading, writing and resetting. They belong to the virtual drive; `docs/ppa.md`
-//! tells them.
+//! Deliberately not here: the rules for reading, writing and resetting. They belong to the virtual drive;
+//! `docs/ppa.md` tells them.
 
 mod chunk_descriptor;
 mod dsm_range;
 mod error_recovery;
 mod geometry;
-mod lba_format;
 mod media_feedback;
 mod notification;
 
@@ -17,8 +16,6 @@ pub use chunk_descriptor::{
 pub use dsm_range::DsmRange;
 pub use error_recovery::ErrorRecovery;
 pub use geometry::{Geometry, GeometryError, Mccap};
-pub use lba_format::{
-    AddressField, BlockAddress, FieldOverflow, LbaFormat, LbaFormatError, LbaFormatLengths,
-};
 pub use media_feedback::MediaFeedback;
 pub use notification::{ChunkNotification, NotificationMask, NotificationState};
+pub use ocssd_lightnvm::{LbaFormat, LbaFormatError};

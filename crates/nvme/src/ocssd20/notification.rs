@@ -18,7 +18,8 @@ pub struct ChunkNotification {
     pub state: NotificationState,
     /// How far around `lba` it reaches.
     pub mask: NotificationMask,
-    /// NLB + 1: blocks from `lba` on, 1 to 65,536. Counts only if the mask says logical blocks; stays inside the chunk.
+    /// NLB + 1: blocks from `lba` on, 1 to 65,536. Counts only if the mask says logical blocks; stays inside the
+    /// chunk.
     pub block_count: u32,
 }
 

@@ -6,9 +6,9 @@
 //! byte 2   CID               byte 16  MPTR          byte 60  CDW15
 //! byte 4   NSID              byte 24  DPTR (PRP1, PRP2 or one SGL descriptor)
 //! ```
-//! [`Sqe`] holds the raw dwords. Each command has a struct that is read out of an entry with `of` and becomes one with the
-//! builder of the same name, e.g. [`ReadWrite::of`] and [`Sqe::write`]. `of` looks at its own dwords only, so the caller
-//! first matches the opcode. Source: NVMe base 1.4 section 4.2; the views name theirs.
+//! [`Sqe`] holds the raw dwords. Each command has a struct that is read out of an entry with `of` and becomes one
+//! with the builder of the same name, e.g. [`ReadWrite::of`] and [`Sqe::write`]. `of` looks at its own dwords only,
+//! so the caller first matches the opcode. Source: NVMe base 1.4 section 4.2; the views name theirs.
 
 mod admin;
 mod scalar;

@@ -5,8 +5,8 @@
 //! CDW12     NLB 5:0 (0-based), reserved 30:6, LR 31 (not for reset)
 //! CDW14-15  DLBAL, copy only
 //! ```
-//! Decision: a copy of one block holds the destination LBA itself in DLBAL, although the specification's text asks for a
-//! list there; every host does so. Source: OCSSD 2.0 section 4.
+//! Decision: a copy of one block holds the destination LBA itself in DLBAL, although the specification's text asks
+//! for a list there; every host does so. Source: OCSSD 2.0 section 4.
 
 use super::Sqe;
 use crate::address::{AddressList, HostAddress, Lba};
@@ -63,8 +63,8 @@ impl VectorCopy {
 }
 
 impl Sqe {
-    /// Vector Chunk Reset (90h). With `descriptors_at`, the drive writes one fresh chunk descriptor (32 bytes) per entry
-    /// there; address 0 cannot be used, as it means none.
+    /// Vector Chunk Reset (90h). With `descriptors_at`, the drive writes one fresh chunk descriptor (32 bytes) per
+    /// entry there; address 0 cannot be used, as it means none.
     ///
     /// # Panics
     /// If the list's count is not 2 to 64.

@@ -53,8 +53,8 @@ impl GetBbt {
 /// Set Bad Block Table: mark blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetBbt {
-    /// CDW10-11: the address itself for one block, else where the list is. The table in the specification allows 65,536
-    /// entries (NPPA is 16 bits here), so this is not an [`AddressList`].
+    /// CDW10-11: the address itself for one block, else where the list is. The table in the specification allows
+    /// 65,536 entries (NPPA is 16 bits here), so this is not an [`AddressList`].
     pub spba: u64,
     /// NPPA + 1, CDW12 bits 15:0: how many blocks, 1 to 65,536.
     pub block_count: u32,

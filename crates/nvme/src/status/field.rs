@@ -64,11 +64,12 @@ impl StatusField {
     }
 }
 
-/// The 1.2 codes that a host recognises only with DNR set (Linux `lightnvm.h`, values 42FFh, 40FFh, 4281h, 4004h, 4700h).
+/// The 1.2 codes that a host recognises only with DNR set (Linux `lightnvm.h`, values 42FFh, 40FFh, 4281h, 4004h,
+/// 4700h).
 pub const OCSSD12_WITH_DNR: [Status; 5] = [
     Status::EMPTY_PAGE_12,
     Status::WRITE_FAIL_12,
-    Status::UNRECOVERED_READ_ERROR,
+    Status::UNRECOVERED_READ,
     Status::DATA_TRANSFER_ERROR,
     Status::HIGH_ECC_12,
 ];

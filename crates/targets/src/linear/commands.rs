@@ -12,11 +12,13 @@ pub(super) struct Cursor {
     request: BlockRequest,
     /// Blocks (chunks, for a reset) given out.
     done: u32,
+    /// For a reset: how far its zone was written when the request was taken.
+    written: u64,
 }
 
 impl Cursor {
-    pub(super) const fn new(key: SlabKey, request: BlockRequest) -> Self {
-        Self { key, request, done: 0 }
+    pub(super) const fn new(key: SlabKey, request: BlockRequest, written: u64) -> Self {
+        Self { key, request, done: 0, written }
     }
 
     pub(super) const fn request_key(&self) -> SlabKey {
@@ -35,7 +37,7 @@ impl Cursor {
     }
 
     const fn command(&self, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
-        Command { tag: Tag(0), op, addresses, buffer, buffer_first: self.done }
+        Command { tag: Tag(0), op, addresses, buffer, buffer_first: self.done, oob: false }
     }
 
     /// Up to 64 sectors: one run if they lie together, else a list.
@@ -43,7 +45,9 @@ impl Cursor {
         let left = self.request.count - self.done;
         let block = self.request.block + u64::from(self.done);
         let (first, run) = map.locate(block);
-        let count = left.min(VECTOR_MAX);
+        // A write of 64 sectors would end inside a unit where WS_OPT does not divide 64 (24: TLC), and be refused.
+        let most = if op == Op::Read { VECTOR_MAX } else { VECTOR_MAX - VECTOR_MAX % map.unit() };
+        let count = left.min(most);
         let whole = run >= count;
         // Without a buffer there is no place for a list: each run is a command of its own.
         let Some(buffer) = self.request.buffer.filter(|_| !whole) else {
@@ -70,7 +74,7 @@ impl Cursor {
 
     /// One chunk a command: a reset takes milliseconds, so a list would save nothing, and needs a buffer for it.
     fn reset(&mut self, map: &ZoneMap, _buffers: &mut Buffers) -> Option<(Command, bool)> {
-        let mut chunks = map.chunks_to_reset(self.request.block, u64::MAX, u64::from(self.done));
+        let mut chunks = map.chunks_to_reset(self.request.block, self.written, u64::from(self.done));
         let chunk = chunks.next()?;
         let last = chunks.next().is_none();
         let command = self.command(Op::Reset, Addresses::Run { first: Ppa::new(chunk, 0), count: 1 }, None);

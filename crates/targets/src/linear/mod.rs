@@ -73,6 +73,7 @@ impl Linear {
             BlockOp::Flush => None,
             BlockOp::Discard => Some(Status::INVALID_OPCODE),
             BlockOp::ResetZone if !self.map.is_zone_start(request.block) => Some(Status::INVALID_FIELD),
+            BlockOp::ResetZone if !self.map.can_reset(request.block) => Some(Status::INVALID_RESET),
             BlockOp::ResetZone => None,
             BlockOp::Read | BlockOp::Write { .. } if request.count == 0 => Some(Status::INVALID_FIELD),
             BlockOp::Read | BlockOp::Write { .. } if !inside => Some(Status::LBA_OUT_OF_RANGE),
@@ -109,8 +110,8 @@ impl Target for Linear {
         }
         let fresh = Pending { tag: request.tag, commands: 0, issued: false, status: Status::SUCCESS, violation: None };
         let Ok(key) = self.requests.insert(fresh) else { return Err(request) };
-        self.map.on_accepted(&request);
-        let queued = self.waiting.push(Cursor::new(key, request));
+        let written = self.map.on_accepted(&request);
+        let queued = self.waiting.push(Cursor::new(key, request, written));
         assert!(queued.is_ok(), "there are as many places to wait as requests");
         Ok(())
     }

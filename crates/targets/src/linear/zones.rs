@@ -32,6 +32,7 @@ pub(super) struct ZoneMap {
     ws_opt: u64,
     ws_min: u32,
     mw_cunits: u64,
+    early_reset: bool,
     zone_blocks: u64,
     zones: Vec<Zone>,
 }
@@ -54,6 +55,7 @@ impl ZoneMap {
             ws_opt: u64::from(geometry.ws_opt),
             ws_min: geometry.ws_min,
             mw_cunits: u64::from(geometry.mw_cunits),
+            early_reset: geometry.capabilities.early_reset,
             zone_blocks: u64::from(geometry.sectors_per_chunk) * width,
             zones: Vec::new(),
         };
@@ -88,7 +90,8 @@ impl ZoneMap {
             chunk.state == ChunkState::Closed && pointer(chunk) < u64::from(geometry.sectors_per_chunk)
         });
         // Written in stripe order: the pointers are exactly what `written` blocks in order make.
-        let in_order = chunks.iter().zip(0..).all(|(chunk, place)| pointer(chunk) == self.share(written, place));
+        let in_order =
+            chunks.iter().zip(0..).all(|(chunk, place)| pointer(chunk) == self.share(written, place));
         (in_order && !early).then_some(written)
     }
 
@@ -102,7 +105,9 @@ impl ZoneMap {
     fn chunks_of(&self, zone: Zone) -> impl Iterator<Item = ChunkId> + '_ {
         let first = usize::try_from(zone.unit).expect("32 bits fit an index");
         let width = usize::try_from(self.width).expect("as many units as an index counts");
-        self.units[first..first + width].iter().map(move |unit| ChunkId(unit.0 * self.chunks_per_pu + zone.chunk))
+        self.units[first..first + width]
+            .iter()
+            .map(move |unit| ChunkId(unit.0 * self.chunks_per_pu + zone.chunk))
     }
 
     /// Where a block lies, and how many blocks follow it there in one run.
@@ -120,25 +125,49 @@ impl ZoneMap {
     }
 
     /// The chunks of the zone at `block` that hold something, from place `from` on: those a reset must name.
-    pub(super) fn chunks_to_reset(&self, block: u64, written: u64, from: u64) -> impl Iterator<Item = ChunkId> + '_ {
+    pub(super) fn chunks_to_reset(
+        &self,
+        block: u64,
+        written: u64,
+        from: u64,
+    ) -> impl Iterator<Item = ChunkId> + '_ {
         let zone = self.zones[usize::try_from(block / self.zone_blocks).expect("a zone is an index")];
         let skip = usize::try_from(from).expect("a unit is an index");
-        let touched = usize::try_from(written.div_ceil(self.ws_opt).min(self.width)).expect("a unit is an index");
+        let touched =
+            usize::try_from(written.div_ceil(self.ws_opt).min(self.width)).expect("a unit is an index");
         self.chunks_of(zone).take(touched).skip(skip)
     }
 
-    /// Notes what a taken request does to its zone's write pointer.
-    pub(super) fn on_accepted(&mut self, request: &BlockRequest) {
+    /// Notes what a taken request does to its zone's write pointer, and tells where it was.
+    pub(super) fn on_accepted(&mut self, request: &BlockRequest) -> u64 {
+        if request.op == BlockOp::Flush {
+            return 0;
+        }
         let zone = usize::try_from(request.block / self.zone_blocks).expect("a zone is an index");
         let within = request.block % self.zone_blocks;
+        let before = self.zones[zone].written;
         match request.op {
-            BlockOp::Write { .. } if within == self.zones[zone].written => {
+            // The drive refuses any other write: it must not move what the target believes.
+            BlockOp::Write { .. } if within == before && request.count.is_multiple_of(self.ws_min) => {
                 self.zones[zone].written += u64::from(request.count);
                 assert!(self.zones[zone].written <= self.zone_blocks, "a write beyond its zone was taken");
             }
             BlockOp::ResetZone => self.zones[zone].written = 0,
             BlockOp::Write { .. } | BlockOp::Read | BlockOp::Flush | BlockOp::Discard => {}
         }
+        before
+    }
+
+    /// True if the drive resets every chunk of the zone at `block` that holds something: all are CLOSED, or it takes OPEN
+    /// ones. Otherwise a reset would empty some chunks and fail at the others.
+    pub(super) fn can_reset(&self, block: u64) -> bool {
+        let zone = self.zones[usize::try_from(block / self.zone_blocks).expect("a zone is an index")];
+        self.early_reset || zone.written == 0 || zone.written == self.zone_blocks
+    }
+
+    /// Sectors of a write unit.
+    pub(super) fn unit(&self) -> u32 {
+        u32::try_from(self.ws_opt).expect("WS_OPT is at most 64")
     }
 
     pub(super) const fn is_zone_start(&self, block: u64) -> bool {

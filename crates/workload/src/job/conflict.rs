@@ -121,11 +121,10 @@ fn note_without_effect(draft: &mut Draft) {
     let logged = logs.iter().any(|log| log.is_some());
     let mixed = operations == Operations::ReadWrite;
     let pause = options.thinktime.pause.0 > 0;
-    let any_log = logged || options.write_hist_log.is_some();
     let zoned = options.zonemode == ZoneMode::Zbd;
     let writes = operations.writes();
     let both_shares = draft.given("rwmixread").is_some() && draft.given("rwmixwrite").is_some();
-    let rules: [(&'static str, bool, &str); 19] = [
+    let rules: [(&'static str, bool, &str); 16] = [
         ("rwmixread", mixed, "has no effect: rw is not a mix of reads and writes"),
         ("rwmixwrite", mixed, "has no effect: rw is not a mix of reads and writes"),
         ("rwmixwrite", !both_shares, "and rwmixread are both given; the one given last holds"),
@@ -137,11 +136,8 @@ fn note_without_effect(draft: &mut Draft) {
         ("norandommap", random, "has no effect: rw is not random"),
         ("ba", random, "has no effect: rw is not random"),
         ("thinktime_blocks", pause, "has no effect without thinktime"),
-        ("log_avg_msec", any_log, "has no effect without a log, as write_lat_log"),
-        ("log_hist_msec", options.write_hist_log.is_some(), "has no effect without write_hist_log"),
-        ("write_hist_log", options.log_hist_msec > 0, "writes nothing without log_hist_msec"),
+        ("log_avg_msec", logged, "has no effect without a log, as write_lat_log"),
         ("max_open_zones", zoned, "has no effect without zonemode=zbd"),
-        ("read_beyond_wp", zoned, "has no effect without zonemode=zbd"),
         ("zero_buffers", options.buffer_pattern.is_empty(), "has no effect beside buffer_pattern, as in fio"),
         ("bsrange", draft.given("bssplit").is_none(), "and bssplit are both given; the one given last holds"),
         (

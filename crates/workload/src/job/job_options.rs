@@ -65,13 +65,7 @@ pub struct JobOptions {
     pub wait_for: Option<String>,
     /// When this job ends, so do all others of its group.
     pub exitall: bool,
-    /// Threads instead of processes; no difference here, kept for the report.
-    pub thread: bool,
-    /// The same draws in every run.
-    pub randrepeat: bool,
-    /// The same draws in every run for buffers and think times too.
-    pub allrandrepeat: bool,
-    /// The seed, if given.
+    /// The seed of the job's draws; `None`: the run's.
     pub randseed: Option<u64>,
     /// Random offsets may repeat before all blocks were used.
     pub norandommap: bool,
@@ -119,14 +113,8 @@ pub struct JobOptions {
     pub write_iops_log: Option<String>,
     /// File name prefix of the latency logs; an empty one stands for the job's name.
     pub write_lat_log: Option<String>,
-    /// File name prefix of the histogram log; an empty one stands for the job's name.
-    pub write_hist_log: Option<String>,
     /// Milliseconds averaged into one log line; 0 logs every I/O.
     pub log_avg_msec: u64,
-    /// Milliseconds per histogram; 0 is no histogram.
-    pub log_hist_msec: u64,
-    /// Log file names carry the clone's number.
-    pub per_job_logs: bool,
     /// 1 to 20 numbers above 0, at most 100, ascending.
     pub percentile_list: Vec<f64>,
     /// Report percentiles of completion latency.
@@ -139,10 +127,8 @@ pub struct JobOptions {
     pub zonemode: ZoneMode,
     /// Bytes per zone; `None`: the target's own.
     pub zonesize: Option<u64>,
-    /// Zones written at the same time; 0 is the target's limit.
+    /// Zones written at the same time; 0 is one.
     pub max_open_zones: u32,
-    /// Reads may go above a zone's write pointer.
-    pub read_beyond_wp: bool,
     /// After which errors the job goes on.
     pub continue_on_error: ContinueOnError,
 }
@@ -173,9 +159,6 @@ impl Default for JobOptions {
             stonewall: false,
             wait_for: None,
             exitall: false,
-            thread: false,
-            randrepeat: true,
-            allrandrepeat: false,
             randseed: None,
             norandommap: false,
             random_distribution: Distribution::Uniform,
@@ -200,10 +183,7 @@ impl Default for JobOptions {
             write_bw_log: None,
             write_iops_log: None,
             write_lat_log: None,
-            write_hist_log: None,
             log_avg_msec: 0,
-            log_hist_msec: 0,
-            per_job_logs: true,
             percentile_list: DEFAULT_PERCENTILES.to_vec(),
             clat_percentiles: true,
             lat_percentiles: false,
@@ -211,7 +191,6 @@ impl Default for JobOptions {
             zonemode: ZoneMode::None,
             zonesize: None,
             max_open_zones: 0,
-            read_beyond_wp: false,
             continue_on_error: ContinueOnError::default(),
         }
     }

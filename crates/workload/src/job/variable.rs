@@ -71,8 +71,7 @@ fn fail<T>(option: &str, value: &str, place: &Place, sink: &mut Sink<'_>, messag
 /// # Errors
 /// A sentence for keywords that fio replaces in `filename_format` only.
 pub fn with_job_name(option: &str, text: &str, job: &str) -> Result<String, String> {
-    let names =
-        ["filename", "description", "write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"];
+    let names = ["filename", "description", "write_bw_log", "write_iops_log", "write_lat_log"];
     if !names.contains(&option) {
         return Ok(text.to_owned());
     }

@@ -23,7 +23,7 @@ pub(super) enum Filler {
 const STAMP: usize = 16;
 
 /// The content of a job's blocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) filler: Filler,
     /// The pattern stands alone, without a stamp (fio `verify=pattern`).

@@ -6,7 +6,7 @@ use super::blocks::Extent;
 use super::content::{Content, Filler};
 use super::region::Region;
 use super::sizes::Sizes;
-use crate::job::{ByDirection, Job, JobOptions, Operations, Order, Verify, VerifyContent, ZoneMode};
+use crate::job::{ByDirection, Distribution, Job, JobOptions, Operations, Order, Verify, VerifyContent, ZoneMode};
 use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::BlockTarget;
 use std::fmt;
@@ -146,6 +146,7 @@ impl Plan {
         let options = &planned.job.options;
         let zone_blocks = target.zones().map(|zones| zones.blocks);
         let extent = Extent { block_bytes: target.block_bytes(), blocks: target.block_count(), zone_blocks };
+        check_rates(options)?;
         let region = region_of(options, clone, extent)?;
         let sizes = sizes_of(options, extent.block_bytes)?;
         self.check_zones(&planned.job, target, &sizes)?;
@@ -161,10 +162,13 @@ impl Plan {
         };
         let budget = if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
         let content = content_of(options);
-        let skip_bytes = match options.rw.order {
-            Order::Sequential { skip_bytes } => skip_bytes,
-            Order::Random { .. } => 0,
-        };
+        let skip_bytes = skip_of(options, extent.block_bytes)?;
+        if options.rw.operations == Operations::TrimWrite && sizes.write != sizes.trim {
+            self.note(format!(
+                "job \"{}\": each write has the size of its trim; the block size of writes is not used",
+                planned.job.name
+            ));
+        }
         Ok(WorkerPlan {
             job: index,
             clone,
@@ -190,10 +194,10 @@ impl Plan {
         let options = &job.options;
         let bytes = u64::from(target.block_bytes());
         let Some(zones) = target.zones() else {
-            return if options.zonemode == ZoneMode::Zbd {
-                Err("has zonemode=zbd, but its target has no zones; leave zonemode out".to_owned())
-            } else {
-                Ok(())
+            let given = [(options.zonemode == ZoneMode::Zbd, "zonemode=zbd"), (options.zonesize.is_some(), "a zonesize")];
+            return match given.iter().find(|(given, _)| *given) {
+                Some((_, what)) => Err(format!("has {what}, but its target has no zones; leave it out")),
+                None => Ok(()),
             };
         };
         if let Some(size) = options.zonesize.filter(|&size| size != zones.blocks * bytes) {
@@ -214,6 +218,9 @@ impl Plan {
                  use bs={unit}k or a multiple, or bs=4k,{unit}k to keep small reads"
             ));
         }
+        if options.rw.operations.writes() {
+            self.check_zone_writes(job)?;
+        }
         if options.rw.operations.writes() && options.zonemode == ZoneMode::None {
             self.note(format!(
                 "job \"{}\": the target is a raw window of {} zones; writes go to the write pointer of a zone and full \
@@ -223,6 +230,49 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+impl Plan {
+    /// Where in a zone a write lands is not the job's choice.
+    fn check_zone_writes(&mut self, job: &Job) -> Result<(), String> {
+        let options = &job.options;
+        if matches!(options.rw.order, Order::Sequential { skip_bytes: 1.. }) {
+            return Err("leaves bytes out between I/Os, but a raw window is written without gaps; give rw without :SKIP, \
+                        or read only"
+                .to_owned());
+        }
+        let scattered = options.random_distribution != Distribution::Uniform
+            || options.percentage_random.write < 100
+            || options.blockalign.write.is_some()
+            || matches!(options.rw.order, Order::Random { ios_per_offset: 2.. });
+        if options.rw.is_random() && scattered {
+            self.note(format!(
+                "job \"{}\": a random write to a raw window draws one of its open zones, each as likely; \
+                 random_distribution, percentage_random, blockalign and rw=:N are for its reads only",
+                job.name
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes left out after each sequential I/O.
+fn skip_of(options: &JobOptions, block_bytes: u32) -> Result<u64, String> {
+    match options.rw.order {
+        Order::Sequential { skip_bytes } if !skip_bytes.is_multiple_of(u64::from(block_bytes)) => Err(format!(
+            "leaves out {skip_bytes} bytes after each I/O, but its target's blocks have {block_bytes}: use a multiple"
+        )),
+        Order::Sequential { skip_bytes } => Ok(skip_bytes),
+        Order::Random { .. } => Ok(0),
+    }
+}
+
+fn check_rates(options: &JobOptions) -> Result<(), String> {
+    let both = options.rate.as_array().into_iter().zip(options.rate_iops.as_array());
+    if both.into_iter().any(|(bytes, ios)| bytes.is_some() && ios.is_some()) {
+        return Err("has both rate and rate_iops for one direction, which fio refuses too; keep one".to_owned());
+    }
+    Ok(())
 }
 
 fn region_of(options: &JobOptions, clone: u32, extent: Extent) -> Result<Region, String> {
@@ -270,6 +320,10 @@ fn align_of(
     block_bytes: u32,
 ) -> Result<ByDirection<u32>, String> {
     let mut aligns = [1, 1, 1];
+    if !options.rw.is_random() {
+        // One I/O starts where the one before ended.
+        return Ok(ByDirection::all(1));
+    }
     let given = options.blockalign.as_array().into_iter().zip(sizes.as_array());
     for (place, (align, sizes)) in aligns.iter_mut().zip(given) {
         *place = match align {

@@ -4,6 +4,7 @@
 //! A worker that can ask for more stands in the ready queue, first come first served; one that waits for a time has a
 //! timer; one that waits for a reply is in neither. Deliberately not here: the decisions of one worker (`worker`).
 
+use super::content::{Content, Filler};
 use super::oracle::Oracle;
 use super::plan::{Plan, TargetShape};
 use super::region::Region;
@@ -11,6 +12,7 @@ use super::report;
 use super::slots::{Purpose, Slot};
 use super::worker::{Phase, Want, Worker};
 use super::zones::ZoneTable;
+use crate::job::VerifyContent;
 use crate::results::{Direction, IoTimes, JobResult};
 use ocssd_base::{EventQueue, Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
@@ -34,6 +36,8 @@ pub struct Progress {
 struct Shared {
     zones: Option<ZoneTable>,
     oracle: Option<Oracle>,
+    /// What all writers of the target write; the plainest of contents if they do not agree.
+    content: Content,
     /// Every written block carries a stamp of ours.
     stamped: bool,
     /// Workers that wait for a zone's reset.
@@ -204,6 +208,7 @@ impl Runner {
         match want {
             Want::Request { purpose, block, count, intended } => {
                 self.free[index(id)].pop();
+                self.wake_blocked(target, purpose, block);
                 Some((target, self.issue(now, slot, Issue { purpose, block, count, intended }, buffers)))
             }
             Want::Later(at) => {
@@ -211,7 +216,10 @@ impl Runner {
                 None
             }
             Want::Zone => {
-                self.targets[target.index()].blocked.push(id);
+                let blocked = &mut self.targets[target.index()].blocked;
+                if !blocked.contains(&id) {
+                    blocked.push(id);
+                }
                 None
             }
             Want::Reply => {
@@ -221,11 +229,37 @@ impl Runner {
         }
     }
 
+    /// A zone whose last block is being written is anybody's again.
+    fn wake_blocked(&mut self, target: TargetId, purpose: Purpose, block: u64) {
+        let shared = &mut self.targets[target.index()];
+        if purpose != Purpose::Write || shared.blocked.is_empty() {
+            return;
+        }
+        if shared.zones.as_ref().is_some_and(|zones| zones.is_released(block)) {
+            for id in std::mem::take(&mut shared.blocked) {
+                self.make_ready(id);
+            }
+        }
+    }
+
+    /// True if a write in flight touches these blocks of a target without zones: a read may then return either content.
+    fn is_racing(&self, target: TargetId, block: u64, count: u32) -> bool {
+        let shared = &self.targets[target.index()];
+        let touches = |slot: &Slot| {
+            let overlaps = slot.block < block + u64::from(count) && block < slot.block + u64::from(slot.count);
+            slot.purpose == Purpose::Write && overlaps && self.workers[index(slot.worker)].plan.target == target
+        };
+        shared.zones.is_none() && shared.oracle.is_some() && self.slots.iter().any(touches)
+    }
+
     fn issue(&mut self, now: Nanos, number: u32, issue: Issue, buffers: &mut Buffers) -> BlockRequest {
         let Issue { purpose, block, count, intended } = issue;
+        let id = self.slots[index(number)].worker;
+        let reads = matches!(purpose, Purpose::Read | Purpose::Verify);
+        let racing = reads && self.is_racing(self.workers[index(id)].plan.target, block, count);
+        let sequence = if racing { 0 } else { self.sequence };
         let slot = &mut self.slots[index(number)];
-        let id = slot.worker;
-        *slot = Slot { purpose, block, count, issued: now, intended, ..*slot };
+        *slot = Slot { purpose, block, count, issued: now, intended, sequence, ..*slot };
         let worker = &mut self.workers[index(id)];
         worker.outstanding += 1;
         self.in_flight += 1;
@@ -238,9 +272,15 @@ impl Runner {
                 slot.sequence = self.sequence;
                 worker.plan.content.fill(buffers, slot.buffer, block, count, self.sequence);
                 if let Some(oracle) = &mut shared.oracle {
-                    oracle.wrote(block, count, self.sequence);
+                    oracle.wrote(block, count, self.sequence, id);
                 }
                 (BlockOp::Write { fua: options.sync != crate::job::SyncMode::None }, Some(slot.buffer))
+            }
+            Purpose::Trim => {
+                if let Some(oracle) = &mut shared.oracle {
+                    oracle.forget(block..block + u64::from(count));
+                }
+                (BlockOp::Discard, None)
             }
             Purpose::Reset => {
                 if let (Some(oracle), Some(zones)) = (&mut shared.oracle, &shared.zones) {
@@ -250,7 +290,7 @@ impl Runner {
             }
             Purpose::Flush => (BlockOp::Flush, None),
         };
-        if now >= worker.measured_from && matches!(purpose, Purpose::Read | Purpose::Write) {
+        if now >= worker.measured_from && matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim) {
             let result = &mut self.results[index(id)];
             result.iodepth_level.record(worker.outstanding);
             result.iodepth_submit.record(1);
@@ -260,13 +300,14 @@ impl Runner {
 
     fn finish(&mut self, now: Nanos, number: u32, reply: &BlockReply, buffers: &Buffers) {
         let slot = self.slots[index(number)];
+        self.slots[index(number)].count = 0;
         let id = slot.worker;
         let measured = now >= self.workers[index(id)].measured_from;
         let failed = !reply.status.has_data();
         let result = &mut self.results[index(id)];
         match slot.purpose {
-            Purpose::Read | Purpose::Write if !failed && measured => {
-                let direction = if slot.purpose == Purpose::Read { Direction::Read } else { Direction::Write };
+            Purpose::Read | Purpose::Write | Purpose::Trim if !failed && measured => {
+                let direction = direction_of(slot.purpose);
                 let bytes = u64::from(slot.count) * u64::from(self.workers[index(id)].plan.block_bytes);
                 let latency = now - slot.issued;
                 let times = IoTimes { slat: Nanos::ZERO, clat: latency, lat: latency };
@@ -287,6 +328,9 @@ impl Runner {
             Purpose::Write if !failed && self.workers[index(id)].keeps_history => {
                 self.workers[index(id)].history.push_back((slot.block, slot.count));
             }
+            Purpose::Trim if !failed && self.workers[index(id)].writes_what_it_trims() => {
+                self.workers[index(id)].to_write.push_back((slot.block, slot.count));
+            }
             Purpose::Reset => self.on_reset(&slot, !failed),
             Purpose::Flush => self.workers[index(id)].on_end_flush(now),
             _ => {}
@@ -297,9 +341,10 @@ impl Runner {
     }
 
     fn on_reset(&mut self, slot: &Slot, success: bool) {
-        let shared = &mut self.targets[self.workers[index(slot.worker)].plan.target.index()];
+        let worker = &mut self.workers[index(slot.worker)];
+        let shared = &mut self.targets[worker.plan.target.index()];
         if let Some(zones) = &mut shared.zones {
-            zones.on_reset(slot.block, success);
+            zones.on_reset(slot.block, success, &mut worker.open);
         }
         for id in std::mem::take(&mut shared.blocked) {
             self.make_ready(id);
@@ -315,14 +360,23 @@ impl Runner {
         }
         let unit = buffers.format().data_bytes;
         let data = buffers.data(slot.buffer, 0, slot.count);
+        let options = &self.plan.jobs[worker.plan.job].job.options;
+        let fatal = options.verify.is_some() && options.verify_fatal;
         let (mut checked, mut wrong) = (0, 0);
         for (block, place) in (slot.block..).zip(data.chunks_exact(unit)) {
             let newest = shared.oracle.as_ref().map_or(0, |oracle| oracle.newest(block, self.sequence));
+            // Written again since the read was asked for: it may return this or that.
+            let newest = if newest > slot.sequence { 0 } else { newest };
             if newest == 0 && !shared.stamped {
                 continue;
             }
+            let writer = shared.oracle.as_ref().and_then(|oracle| oracle.writer(block));
+            let content = writer.map_or(&shared.content, |writer| &self.workers[index(writer)].plan.content);
             checked += 1;
-            wrong += u64::from(!worker.plan.content.matches(self.payload, place, block, newest));
+            wrong += u64::from(!content.matches(self.payload, place, block, newest));
+            if wrong > 0 && fatal {
+                break;
+            }
         }
         let result = &mut self.results[index(slot.worker)];
         let verify = result.verify.get_or_insert_default();
@@ -330,30 +384,32 @@ impl Runner {
         verify.failed += wrong;
         if wrong > 0 {
             result.error_count += 1;
-            let options = &self.plan.jobs[worker.plan.job].job.options;
-            if options.verify_fatal || !options.continue_on_error.verify {
+            if fatal || !options.continue_on_error.verify {
                 result.error = report::EILSEQ;
                 self.workers[index(slot.worker)].stopping = true;
+            } else {
+                result.first_error.get_or_insert(report::EILSEQ);
             }
         }
+    }
+
+    fn is_zoned(&self, worker: u32) -> bool {
+        self.targets[self.workers[index(worker)].plan.target.index()].zones.is_some()
     }
 
     fn on_failed(&mut self, slot: &Slot, reply: BlockReply) {
         let id = index(slot.worker);
         // The newest blocks of an open zone cannot be read back yet (MW_CUNITS): said in the report, no failure.
-        if slot.purpose == Purpose::Verify && reply.status == Status::UNWRITTEN {
+        if slot.purpose == Purpose::Verify && reply.status == Status::UNWRITTEN && self.is_zoned(slot.worker) {
             self.unread += u64::from(slot.count);
             return;
         }
-        let direction = match slot.purpose {
-            Purpose::Read | Purpose::Verify => Direction::Read,
-            Purpose::Write | Purpose::Reset | Purpose::Flush => Direction::Write,
-        };
+        let direction = direction_of(slot.purpose);
         let worker = &mut self.workers[id];
         let shared = &mut self.targets[worker.plan.target.index()];
         if slot.purpose == Purpose::Write {
             if let Some(zones) = &mut shared.zones {
-                zones.on_write_failed(slot.block, &mut worker.open);
+                zones.on_write_failed(slot.block, slot.worker, &mut worker.open);
             }
             if let Some(oracle) = &mut shared.oracle {
                 oracle.forget(slot.block..slot.block + u64::from(slot.count));
@@ -394,15 +450,21 @@ impl Runner {
         let ended = worker.ended_at;
         report::finish(&mut self.results[index(id)], worker, self.origin, ended);
         if self.plan.jobs[worker.plan.job].job.options.exitall {
-            for other in &mut self.workers {
-                other.stopping = true;
-            }
-            (0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers")).for_each(|id| self.make_ready(id));
+            self.stop_group(self.workers[index(id)].plan.group);
         }
         for blocked in std::mem::take(&mut self.targets[self.workers[index(id)].plan.target.index()].blocked) {
             self.make_ready(blocked);
         }
         self.start_eligible(now);
+    }
+
+    fn stop_group(&mut self, group: u32) {
+        for id in 0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers") {
+            if self.workers[index(id)].plan.group == group {
+                self.workers[index(id)].stopping = true;
+                self.make_ready(id);
+            }
+        }
     }
 
     /// How far the run is at `now`.
@@ -465,10 +527,25 @@ struct Issue {
     intended: Nanos,
 }
 
+const fn direction_of(purpose: Purpose) -> Direction {
+    match purpose {
+        Purpose::Read | Purpose::Verify => Direction::Read,
+        Purpose::Trim => Direction::Trim,
+        Purpose::Write | Purpose::Reset | Purpose::Flush => Direction::Write,
+    }
+}
+
 fn shared(plan: &Plan, targets: &[TargetShape<'_>], target: usize) -> Shared {
     let shape = targets[target].0;
     let on_it = || plan.workers.iter().filter(|worker| worker.target.index() == target);
-    let verifies = |job: usize| plan.jobs[job].job.options.verify.is_some();
+    let verifies = |job: usize| {
+        let word = plan.jobs[job].job.options.verify;
+        word.is_some_and(|word| word.content() != VerifyContent::Nothing)
+    };
+    let mut written = on_it().filter(|worker| plan.jobs[worker.job].job.options.rw.operations.writes());
+    let first = written.next().map(|worker| worker.content.clone());
+    let agree = written.all(|worker| Some(&worker.content) == first.as_ref());
+    let content = first.filter(|_| agree).unwrap_or(Content { filler: Filler::Kept, bare_pattern: false });
     let bare = on_it().any(|worker| worker.content.bare_pattern);
     let regions = on_it().filter(|worker| verifies(worker.job)).map(|worker| worker.region);
     let zone = shape.zones().map_or(1, |zones| zones.blocks);
@@ -478,7 +555,8 @@ fn shared(plan: &Plan, targets: &[TargetShape<'_>], target: usize) -> Shared {
     };
     let union = regions.map(whole).reduce(|a, b| Region { first: a.first.min(b.first), end: a.end.max(b.end) });
     let stamped = !bare && shape.zones().is_some() && on_it().next().is_some();
-    Shared { zones: ZoneTable::new(shape), oracle: union.map(Oracle::new), stamped, blocked: Vec::new() }
+    let oracle = union.map(|region| Oracle::new(region, !agree));
+    Shared { zones: ZoneTable::new(shape), oracle, content, stamped, blocked: Vec::new() }
 }
 
 /// What real buffers hold at first: bytes that do not compress.

@@ -4,7 +4,7 @@ use crate::job::BlockSizes;
 use ocssd_base::Prng;
 
 /// Block sizes of one direction, in target blocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sizes {
     Fixed(u32),
     /// Uniform in steps of the smallest.

@@ -10,6 +10,8 @@ pub(super) enum Purpose {
     Read,
     /// A measured write.
     Write,
+    /// A measured trim.
+    Trim,
     /// A zone made empty before it is written again.
     Reset,
     /// A flush the job asked for.
@@ -24,10 +26,12 @@ pub(super) struct Slot {
     pub(super) worker: u32,
     pub(super) purpose: Purpose,
     pub(super) block: u64,
+    /// 0 while the place is free, and for a flush or a reset.
     pub(super) count: u32,
     /// When it was issued, and when it was meant to be.
     pub(super) issued: Nanos,
     pub(super) intended: Nanos,
+    /// The write's own number; for a read, the newest number it may return, 0 if a write may overtake it.
     pub(super) sequence: u64,
     pub(super) buffer: BufId,
 }

@@ -49,6 +49,8 @@ pub(super) enum Want {
 struct Drawn {
     direction: Direction,
     count: u32,
+    /// Where, if that is decided: what was trimmed is written.
+    block: Option<u64>,
 }
 
 /// A worker's state.
@@ -69,6 +71,8 @@ pub(super) struct Worker {
     /// Written and not read back yet, for verifying jobs.
     pub(super) history: VecDeque<(u64, u32)>,
     pub(super) keeps_history: bool,
+    /// Trimmed and not written yet, for jobs that write what they trimmed.
+    pub(super) to_write: VecDeque<(u64, u32)>,
     verify_backlog: Option<u64>,
     reading_backlog: bool,
     prng: Prng,
@@ -125,6 +129,7 @@ impl Worker {
             open,
             history: VecDeque::new(),
             keeps_history: options.verify.is_some() && options.do_verify && options.rw.operations.writes(),
+            to_write: VecDeque::new(),
             verify_backlog: options.verify_backlog.filter(|&backlog| backlog > 0),
             reading_backlog: false,
             reads: offsets_for(&plan, options, plan.align.read, &mut prng, percent.read),
@@ -167,7 +172,7 @@ impl Worker {
             Phase::Flushing if self.outstanding == 0 => {
                 Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: now }
             }
-            Phase::Verifying => self.want_verify(now),
+            Phase::Verifying => self.want_verify(now, None).unwrap_or(Want::Reply),
             Phase::Waiting | Phase::Flushing | Phase::Done => Want::Reply,
         }
     }
@@ -179,8 +184,11 @@ impl Worker {
         if let Some(backlog) = self.verify_backlog {
             let due = u64::try_from(self.history.len()).expect("a length fits 64 bits") >= backlog;
             self.reading_backlog = (self.reading_backlog || due) && !self.history.is_empty();
-            if self.reading_backlog {
-                return self.want_verify(now);
+            let next = if self.reading_backlog { self.want_verify(now, zones.as_deref()) } else { None };
+            match next {
+                Some(want) => return want,
+                // What cannot be read yet waits for more writes.
+                None => self.reading_backlog = false,
             }
         }
         if self.flush_every > 0 && self.writes_since_flush >= self.flush_every {
@@ -190,13 +198,17 @@ impl Worker {
         if now < self.not_before {
             return Want::Later(self.not_before);
         }
-        let Drawn { direction, count } = self.draw();
+        let Drawn { direction, count, block } = self.draw();
         let rate = self.rates[usize::from(direction.number())].as_ref();
         let intended = rate.map_or(now, Schedule::next);
         if intended > now {
             return Want::Later(intended);
         }
-        match self.place(id, direction, count, zones) {
+        let placed = match block {
+            Some(block) => Some(Want::Request { purpose: Purpose::Write, block, count, intended }),
+            None => self.place(id, direction, count, zones),
+        };
+        match placed {
             Some(Want::Request { purpose, block, count, .. }) => {
                 if purpose != Purpose::Reset {
                     self.on_issued(direction, count, options);
@@ -205,7 +217,7 @@ impl Worker {
             }
             Some(want) => want,
             None => {
-                // Nothing can be read, now or later: the job has nothing to do.
+                // Nothing can be read, or no zone written, now or later: the job has nothing to do.
                 self.stopping = true;
                 Want::Reply
             }
@@ -214,7 +226,13 @@ impl Worker {
 
     /// True once no more I/O is to be started.
     pub(super) fn is_spent(&self, now: Nanos) -> bool {
-        self.stopping || self.budget == 0 || self.ios_left == 0 || now >= self.ends_at
+        let used_up = (self.budget == 0 || self.ios_left == 0) && self.to_write.is_empty();
+        self.stopping || used_up || now >= self.ends_at
+    }
+
+    /// True if every block it trims is then written.
+    pub(super) fn writes_what_it_trims(&self) -> bool {
+        self.operations == Operations::TrimWrite
     }
 
     /// When time ends it.
@@ -225,6 +243,9 @@ impl Worker {
     fn draw(&mut self) -> Drawn {
         if let Some(drawn) = self.drawn {
             return drawn;
+        }
+        if let Some(&(block, count)) = self.to_write.front() {
+            return Drawn { direction: Direction::Write, count, block: Some(block) };
         }
         let direction = match self.operations {
             Operations::Read => Direction::Read,
@@ -239,7 +260,7 @@ impl Worker {
             Direction::Trim => &self.plan.sizes.trim,
         };
         let count = sizes.as_ref().map_or(1, |sizes: &Sizes| sizes.draw(&mut self.prng));
-        let drawn = Drawn { direction, count };
+        let drawn = Drawn { direction, count, block: None };
         self.drawn = Some(drawn);
         drawn
     }
@@ -254,6 +275,7 @@ impl Worker {
                     WriteStep::Write { block, count } => request(Purpose::Write, block, count),
                     WriteStep::Reset { block } => request(Purpose::Reset, block, 0),
                     WriteStep::Blocked => Some(Want::Zone),
+                    WriteStep::Gone => None,
                 }
             }
             (Direction::Read, Some(zones)) => {
@@ -263,7 +285,7 @@ impl Worker {
                     None if self.operations == Operations::ReadWrite => {
                         // Nothing is readable yet: write instead, so that something will be.
                         let count = self.plan.sizes.write.as_ref().map_or(count, |sizes| sizes.draw(&mut self.prng));
-                        self.drawn = Some(Drawn { direction: Direction::Write, count });
+                        self.drawn = Some(Drawn { direction: Direction::Write, count, block: None });
                         self.place(id, Direction::Write, count, Some(zones))
                     }
                     None => None,
@@ -271,7 +293,8 @@ impl Worker {
             }
             (Direction::Read, None) => request(Purpose::Read, self.next_block(direction, count), count),
             (Direction::Write, None) => request(Purpose::Write, self.next_block(direction, count), count),
-            (Direction::Trim, _) => None,
+            (Direction::Trim, None) => request(Purpose::Trim, self.next_block(direction, count), count),
+            (Direction::Trim, Some(_)) => unreachable!("the plan refuses trims of zones"),
         }
     }
 
@@ -296,8 +319,13 @@ impl Worker {
     fn on_issued(&mut self, direction: Direction, count: u32, options: &JobOptions) {
         // A mixed job that read nothing wrote instead.
         let direction = self.drawn.take().map_or(direction, |drawn| drawn.direction);
-        self.budget = if self.budget == u64::MAX { u64::MAX } else { self.budget.saturating_sub(u64::from(count)) };
-        self.ios_left = if self.ios_left == u64::MAX { u64::MAX } else { self.ios_left - 1 };
+        if self.operations == Operations::TrimWrite && direction == Direction::Write {
+            // Counted when it was trimmed, as fio does.
+            self.to_write.pop_front();
+        } else {
+            self.budget = if self.budget == u64::MAX { u64::MAX } else { self.budget.saturating_sub(u64::from(count)) };
+            self.ios_left = if self.ios_left == u64::MAX { u64::MAX } else { self.ios_left - 1 };
+        }
         self.writes_since_flush += u32::from(direction == Direction::Write);
         if let Some(schedule) = &mut self.rates[usize::from(direction.number())] {
             schedule.on_started(u64::from(count) * u64::from(self.plan.block_bytes), &mut self.prng);
@@ -321,11 +349,14 @@ impl Worker {
         }
     }
 
-    fn want_verify(&mut self, now: Nanos) -> Want {
-        match self.history.pop_front() {
-            Some((block, count)) => Want::Request { purpose: Purpose::Verify, block, count, intended: now },
-            None => Want::Reply,
+    /// The oldest write not read back yet; `None` if there is none, or it cannot be read from its zone yet.
+    fn want_verify(&mut self, now: Nanos, zones: Option<&ZoneTable>) -> Option<Want> {
+        let &(block, count) = self.history.front()?;
+        if zones.is_some_and(|zones| !zones.holds(block, count)) || self.stopping {
+            return None;
         }
+        self.history.pop_front();
+        Some(Want::Request { purpose: Purpose::Verify, block, count, intended: now })
     }
 
     /// Moves on when a phase has nothing in flight and nothing left; true if the worker is done.
@@ -338,7 +369,7 @@ impl Worker {
             self.end_measuring(now);
             return self.move_on(now);
         }
-        if self.phase == Phase::Verifying && (self.history.is_empty() || !self.keeps_history) {
+        if self.phase == Phase::Verifying && (self.history.is_empty() || !self.keeps_history || self.stopping) {
             self.phase = Phase::Done;
         }
         self.phase == Phase::Done

@@ -14,6 +14,8 @@ struct Zone {
     written: u64,
     owner: Option<u32>,
     resetting: bool,
+    /// Its reset failed: it is written no more.
+    dead: bool,
 }
 
 /// What a worker that wants to write has to do.
@@ -25,6 +27,8 @@ pub(super) enum WriteStep {
     Reset { block: u64 },
     /// Every zone is being reset, or belongs to somebody else.
     Blocked,
+    /// No zone of the region can ever be written again.
+    Gone,
 }
 
 /// The zones a worker writes.
@@ -59,7 +63,7 @@ fn index(zone: u64) -> usize {
 impl ZoneTable {
     pub(super) fn new(target: &dyn BlockTarget) -> Option<Self> {
         let shape = target.zones()?;
-        let zone = |zone| Zone { written: target.zone_written(zone), owner: None, resetting: false };
+        let zone = |zone| Zone { written: target.zone_written(zone), owner: None, resetting: false, dead: false };
         Some(Self {
             zone_blocks: shape.blocks,
             tail: target.unreadable_tail(),
@@ -77,8 +81,13 @@ impl ZoneTable {
         if zone.written == self.zone_blocks { zone.written } else { zone.written.saturating_sub(self.tail) }
     }
 
+    /// True if these blocks of one zone can be read now.
+    pub(super) fn holds(&self, block: u64, count: u32) -> bool {
+        block % self.zone_blocks + u64::from(count) <= self.readable(block / self.zone_blocks)
+    }
+
     /// Where `count` blocks can be read: at `block` if they lie within what is written, else elsewhere in the same
-    /// zone, else in the next zone of the region that holds enough. `None` if none does.
+    /// zone, else in the next zone that holds enough, never outside of the region. `None` if none does.
     pub(super) fn place_read(&self, block: u64, count: u32, region: Region, prng: &mut Prng) -> Option<u64> {
         let (zone, within) = (block / self.zone_blocks, block % self.zone_blocks);
         let count = u64::from(count);
@@ -87,9 +96,13 @@ impl ZoneTable {
         }
         let zones = region.zones(self.zone_blocks);
         let (first, total) = (zones.start, zones.end - zones.start);
-        let found = (0..total).map(|step| first + (zone - first + step) % total);
-        let (zone, limit) = found.map(|zone| (zone, self.readable(zone))).find(|&(_, limit)| limit >= count)?;
-        Some(zone * self.zone_blocks + prng.below(limit / count) * count)
+        let inside = |zone: u64| {
+            let start = zone * self.zone_blocks;
+            (start.max(region.first), (start + self.readable(zone)).min(region.end))
+        };
+        let found = (0..total).map(|step| inside(first + (zone - first + step) % total));
+        let (from, to) = found.into_iter().find(|&(from, to)| to >= from + count)?;
+        Some(from + prng.below((to - from) / count) * count)
     }
 
     /// The next write of `worker`: `count` blocks at most, fewer at the end of a zone.
@@ -110,7 +123,10 @@ impl ZoneTable {
         let ready = |zone: &u64| !self.zones[index(*zone)].resetting;
         let choices = open.zones.iter().filter(|zone| ready(zone)).count();
         if choices == 0 {
-            return WriteStep::Blocked;
+            let zones = &self.zones[index(region.first / self.zone_blocks)..];
+            let touched = region.zones(self.zone_blocks);
+            let alive = zones.iter().take(index(touched.end - touched.start)).any(|zone| !zone.dead);
+            return if alive { WriteStep::Blocked } else { WriteStep::Gone };
         }
         let nth = draw.map_or(0, |prng| index(prng.below(choices as u64)));
         let zone = *open.zones.iter().filter(|zone| ready(zone)).nth(nth).expect("as many as were counted");
@@ -145,26 +161,43 @@ impl ZoneTable {
         };
         let found = (0..total)
             .map(|step| zones.start + (from - zones.start + step) % total)
-            .find(|&zone| self.zones[index(zone)].owner.is_none())?;
+            .find(|&zone| self.is_free(zone))?;
         open.cursor = if found + 1 == zones.end { zones.start } else { found + 1 };
         Some(found)
     }
 
-    /// The reset of the zone at `block` ended; a failed one leaves a zone nobody writes any more.
-    pub(super) fn on_reset(&mut self, block: u64, success: bool) {
-        let entry = &mut self.zones[index(block / self.zone_blocks)];
+    fn is_free(&self, zone: u64) -> bool {
+        let zone = &self.zones[index(zone)];
+        zone.owner.is_none() && !zone.dead
+    }
+
+    /// True if anybody may write the zone of `block` next.
+    pub(super) fn is_released(&self, block: u64) -> bool {
+        self.is_free(block / self.zone_blocks)
+    }
+
+    /// The reset of the zone at `block` by a worker that keeps it open ended; a failed one leaves a zone nobody writes
+    /// any more.
+    pub(super) fn on_reset(&mut self, block: u64, success: bool, open: &mut OpenZones) {
+        let zone = block / self.zone_blocks;
+        let entry = &mut self.zones[index(zone)];
         assert!(entry.resetting, "a zone's reset ended that was not begun");
         entry.resetting = false;
         if !success {
-            entry.written = self.zone_blocks;
+            (entry.written, entry.dead, entry.owner) = (0, true, None);
+            open.zones.retain(|&other| other != zone);
         }
     }
 
-    /// A write of the zone at `block` failed: its end is unknown, so nothing more is written there.
-    pub(super) fn on_write_failed(&mut self, block: u64, open: &mut OpenZones) {
+    /// A write of the zone at `block` failed: its end is unknown, so nothing more is written or read there.
+    pub(super) fn on_write_failed(&mut self, block: u64, worker: u32, open: &mut OpenZones) {
         let zone = block / self.zone_blocks;
-        self.zones[index(zone)].written = self.zone_blocks;
-        open.zones.retain(|&other| other != zone);
+        let entry = &mut self.zones[index(zone)];
+        // Somebody else who took the full zone since then resets it, which makes it whole again.
+        if entry.owner.is_none_or(|owner| owner == worker) && !entry.resetting {
+            (entry.written, entry.dead, entry.owner) = (0, true, None);
+            open.zones.retain(|&other| other != zone);
+        }
     }
 
     /// The worker writes no more.

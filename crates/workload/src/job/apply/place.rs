@@ -146,23 +146,9 @@ pub fn norandommap(draft: &mut Draft, value: Value<'_>) -> Done {
     Ok(())
 }
 
-pub fn random_generator(draft: &mut Draft, value: Value<'_>) -> Done {
-    choose(value.text, &[("tausworthe", ()), ("lfsr", ()), ("tausworthe64", ())])?;
-    draft.note(
-        "random_generator",
-        "the draws come from xoshiro256**; offsets differ from fio's, their distribution does not",
-    );
-    Ok(())
-}
-
-pub fn randrepeat(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.randrepeat = parse_bool(value.text)?;
-    Ok(())
-}
-
-pub fn allrandrepeat(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.allrandrepeat = parse_bool(value.text)?;
-    Ok(())
+/// Only noted; a word fio does not know is an error all the same.
+pub fn random_generator(_: &mut Draft, value: Value<'_>) -> Done {
+    choose(value.text, &[("tausworthe", ()), ("lfsr", ()), ("tausworthe64", ())])
 }
 
 pub fn randseed(draft: &mut Draft, value: Value<'_>) -> Done {
@@ -196,10 +182,5 @@ pub fn zonesize(draft: &mut Draft, value: Value<'_>) -> Done {
 
 pub fn max_open_zones(draft: &mut Draft, value: Value<'_>) -> Done {
     draft.options.max_open_zones = bounded_u32(value, 0, OPEN_ZONES_MAX)?;
-    Ok(())
-}
-
-pub fn read_beyond_wp(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.read_beyond_wp = parse_bool(value.text)?;
     Ok(())
 }

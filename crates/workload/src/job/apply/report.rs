@@ -22,23 +22,8 @@ pub fn write_lat_log(draft: &mut Draft, value: Value<'_>) -> Done {
     Ok(())
 }
 
-pub fn write_hist_log(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.write_hist_log = Some(value.text.to_owned());
-    Ok(())
-}
-
 pub fn log_avg_msec(draft: &mut Draft, value: Value<'_>) -> Done {
     draft.options.log_avg_msec = parse_integer(value.text, value.kb_base)?;
-    Ok(())
-}
-
-pub fn log_hist_msec(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.log_hist_msec = parse_integer(value.text, value.kb_base)?;
-    Ok(())
-}
-
-pub fn per_job_logs(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.per_job_logs = parse_bool(value.text)?;
     Ok(())
 }
 

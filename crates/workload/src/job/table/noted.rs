@@ -2,6 +2,7 @@
 
 use super::Shape::{Bool, Flag, Number, Only, Text};
 use super::{AS_IT_IS, OptionRow, also, noted as row};
+use crate::job::apply::place;
 
 const NO_CACHE: &str = "a virtual drive has no page cache: every I/O is direct";
 const NO_FILES: &str = "the drive stands for the files, so there is none to create or open";
@@ -10,6 +11,7 @@ const ALWAYS_MEASURED: &str =
     "everything is measured always; reading the run's clock costs nothing in virtual time";
 const NO_PROCESSES: &str = "jobs are no processes here, so there is nothing to place or to rank";
 const NOT_SHOWN: &str = "it changes fio's own printing only";
+const RUN_SEED: &str = "the seed of the run, or randseed, decides every draw: the same seed is the same run";
 const NO_MEMORY: &str = "buffers are the engine's own";
 
 pub(super) const ROWS: &[OptionRow] = &[
@@ -24,6 +26,18 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("numa_cpu_nodes", Text, "NUMA nodes of the processors", NO_PROCESSES),
     row("numa_mem_policy", Text, "NUMA policy of the memory", NO_PROCESSES),
     row("nice", Text, "Processor priority", NO_PROCESSES),
+    also(&["threads"], row("thread", Flag, "Threads instead of processes", NO_PROCESSES)),
+    row("randrepeat", Bool, "The same draws in every run", RUN_SEED),
+    row("allrandrepeat", Bool, "The same draws in every run, for buffers too", RUN_SEED),
+    OptionRow {
+        apply: place::random_generator,
+        ..row(
+            "random_generator",
+            Text,
+            "Which generator draws",
+            "the draws come from xoshiro256**; offsets differ from fio's, their distribution does not",
+        )
+    },
     row("lockmem", Number, "Lock memory", NO_MEMORY),
     also(&["iomem"], row("mem", Text, "Where buffers come from", NO_MEMORY)),
     also(&["mem_align"], row("iomem_align", Number, "Alignment of buffers", NO_MEMORY)),
@@ -155,6 +169,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("atomic", Only(&["0"]), "Atomic writes", AS_IT_IS),
     row("thinktime_blocks_type", Only(&["complete"]), "When thinktime counts", AS_IT_IS),
     row("exit_what", Only(&["group"]), "What exitall ends", AS_IT_IS),
+    row("per_job_logs", Only(&["1"]), "Log file names carry the job's number", AS_IT_IS),
     row("zone_append", Only(&["0"]), "Zone append instead of write", AS_IT_IS),
     row(
         "fdp",
@@ -210,6 +225,6 @@ pub(super) const ROWS: &[OptionRow] = &[
         "trim_verify_zero",
         Bool,
         "Trimmed blocks must read as zeroes",
-        "a trimmed block that returns old data is an error always",
+        "what a trimmed block returns is up to the target and is not compared",
     ),
 ];

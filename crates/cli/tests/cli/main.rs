@@ -1,0 +1,6 @@
+//! The program from outside: its arguments, exit codes, output and files.
+
+mod bad_input;
+mod examples;
+mod program;
+mod verbs;

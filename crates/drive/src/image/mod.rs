@@ -1,0 +1,25 @@
+//! The image file: a drive that lasts. One sparse file with the settings, the targets' leases, the state of every
+//! chunk, and the content. `docs/image.md` gives every byte.
+//!
+//! Content is written first, then the chunk's record, each record with one aligned write that a killed process cannot
+//! tear; so an image survives `kill -9` at any moment. A crash of the host loses what was not synced.
+//!
+//! Deliberately not here: caching (the operating system does it) and anything a drive decides (`flash`).
+
+mod create;
+#[cfg(test)]
+mod cut;
+mod file;
+pub(crate) mod fuzz;
+mod handle;
+mod header;
+mod layout;
+mod leases;
+mod marks;
+mod opening;
+mod record;
+mod store;
+
+pub use create::Existing;
+pub use handle::Image;
+pub use opening::{Access, Damage};

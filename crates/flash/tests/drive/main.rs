@@ -1,0 +1,15 @@
+//! The virtual drive from outside: typed commands in, completions and times out.
+
+mod cache;
+mod calibration;
+mod copy;
+mod faults;
+mod power_cut;
+mod power_cut_history;
+mod reads;
+mod rig;
+mod rules;
+mod rules_model;
+mod scheduler;
+mod timing;
+mod wear;
