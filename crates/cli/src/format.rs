@@ -28,7 +28,8 @@ pub fn spec_of(name: &str, changes: &[String]) -> anyhow::Result<DriveSpec> {
 pub fn format(args: &FormatArgs, as_json: bool) -> anyhow::Result<()> {
     let mut spec = spec_of(&args.drive, &args.set)?;
     // An image is there to keep data; a stamp is asked for by name.
-    if !args.set.iter().any(|change| change.starts_with("payload")) && Source::named(&args.drive).is_ok_and(|source| matches!(source, Source::Preset(_))) {
+    let payload_named = args.set.iter().any(|change| change.starts_with("payload"));
+    if !payload_named && matches!(Source::named(&args.drive), Ok(Source::Preset(_))) {
         spec.config.payload = ocssd_lightnvm::Payload::Bytes;
     }
     let existing = if args.replace { Existing::Replace } else { Existing::Refuse };

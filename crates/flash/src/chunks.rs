@@ -161,6 +161,7 @@ impl Chunks {
     pub(crate) fn reset(&mut self, chunk: ChunkId) {
         self.set_state(chunk, ChunkState::Free);
         let entry = &mut self.chunks[chunk.index()];
+        assert!(entry.cycles < self.endurance, "a worn-out chunk was reset once more");
         entry.write_pointer = 0;
         entry.programmed = 0;
         entry.cycles += 1;
@@ -201,8 +202,10 @@ impl Chunks {
 
     /// A program of the chunk's current life is done up to `end`.
     pub(crate) fn programmed_to(&mut self, chunk: ChunkId, end: u32, cycles: u32) {
+        assert!(end <= self.sectors_per_chunk, "a program ends beyond its chunk");
         let entry = &mut self.chunks[chunk.index()];
         if entry.cycles == cycles && entry.state != ChunkState::Offline {
+            assert!(end <= entry.write_pointer, "more was programmed than was written");
             entry.programmed = entry.programmed.max(end);
         }
     }

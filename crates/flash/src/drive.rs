@@ -289,6 +289,14 @@ impl Flash {
     /// Asserts every invariant of the whole state. Slow; for simulators and tests.
     pub fn check(&self) {
         self.chunks.check();
+        self.media.check();
+        self.flow.check(&self.media);
+        for saved in &self.saved {
+            let entry = self.chunks.get(saved.chunk);
+            assert!(entry.resetting, "old content is kept of a chunk that is not being reset");
+            assert_eq!(entry.cycles, saved.cycles, "old content is kept of another life");
+            assert!(saved.record.cycles < saved.cycles, "a reset makes a chunk older");
+        }
     }
 
     /// Lets everything happen that is due by `now`.

@@ -49,6 +49,8 @@ impl Flash {
         let config = self.config.clone();
         self.flow.power_off(&config);
         assert!(self.saved.is_empty(), "every reset in progress was settled");
+        assert!(self.media.parts().next().is_none(), "something is in progress after a power cut");
+        assert_eq!(self.flow.in_flight(), 0, "a command is in flight after a power cut");
         Ok(report)
     }
 
@@ -107,6 +109,7 @@ impl Flash {
         let pages = part.count.div_ceil(page);
         let survive = u32::try_from(prng.below(u64::from(pages) + 1)).expect("fewer pages than 2^32");
         let lost = part.count.saturating_sub(survive * page);
+        assert!(lost <= part.count && survive <= pages, "more pages were torn than the unit has");
         if lost == 0 {
             return Ok(());
         }
@@ -118,6 +121,7 @@ impl Flash {
     fn cut_chunk(&mut self, chunk: ChunkId, write_pointer: u32) -> Result<(), StoreError> {
         let full = self.config.geometry.sectors_per_chunk;
         let entry = *self.chunks.get(chunk);
+        assert!(write_pointer <= entry.write_pointer, "a power cut never writes");
         let state = match write_pointer {
             0 => ChunkState::Free,
             pointer if pointer == full => ChunkState::Closed,

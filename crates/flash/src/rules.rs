@@ -103,6 +103,7 @@ fn check_write_run(
         return refuse(Status::OUT_OF_ORDER, Rule::WritePointer);
     }
     let end = first.sector + count;
+    assert!(end <= geometry.sectors_per_chunk, "a sound write ends inside its chunk");
     if state == ChunkState::Free && end < geometry.sectors_per_chunk {
         check_open_limits(geometry, chunks, planned, run)?;
     }

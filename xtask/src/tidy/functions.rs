@@ -12,9 +12,9 @@ use super::{
 /// Longest function allowed, in lines. STYLE.md: aim for 25, refuse more than 70.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Finds functions longer than [`FUNCTION_LINES_MAX`], tests included.
+/// Finds functions longer than [`FUNCTION_LINES_MAX`]. Files of tests are left out: a table of cases is data.
 pub fn check(tree: &Tree, findings: &mut Vec<Finding>) {
-    for (file, rust) in tree.rust_files() {
+    for (file, rust) in tree.rust_files().filter(|(file, _)| !file.path.contains("/tests/")) {
         for function in functions(rust).into_iter().filter(|f| f.lines > FUNCTION_LINES_MAX) {
             let Function { name, line, lines } = function;
             findings.push(Finding::new(

@@ -11,8 +11,9 @@ use super::{
 /// Which crates of the workspace a crate may depend on, by folder name. ARCHITECTURE.md draws the same.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("base", &[]),
-    ("nvme", &["base"]),
     ("lightnvm", &["base"]),
+    // The wire shares statuses and the address format with the typed interface.
+    ("nvme", &["base", "lightnvm"]),
     // The virtual drive speaks the wire structures itself; nothing else below `engine` needs them.
     ("flash", &["base", "lightnvm", "nvme"]),
     ("ftl", &["base", "lightnvm"]),

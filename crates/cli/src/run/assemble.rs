@@ -37,7 +37,6 @@ pub struct DriveFacts {
     /// Name and value.
     pub rows: Vec<(String, String)>,
     /// The image; kept open, and locked, as long as the run lasts.
-    #[expect(dead_code, reason = "held for its lock, until the run has ended")]
     pub image: Option<ocssd_drive::Image>,
 }
 

@@ -179,6 +179,8 @@ fn measure<C: Clock>(
     let units = device.inner().units().to_vec();
     let flash = device.inner_mut().inner_mut();
     flash.sync().map_err(|error| anyhow!("the image could not be kept: {error}"))?;
+    // Whoever waits for the image may have it now.
+    drop(drive.image);
     let config = flash.config();
     Ok(Finished {
         jobs,

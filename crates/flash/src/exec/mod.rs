@@ -168,6 +168,7 @@ impl Flash {
 
     /// Adds a part for the media.
     fn add_part(&mut self, parts: &mut PartList, kind: PartKind, chunk: ChunkId, first: u32, count: u32) {
+        assert!(first + count <= self.config.geometry.sectors_per_chunk, "a part reaches beyond its chunk");
         let entry = self.chunks.get(chunk);
         let (cycles, scheduled) = (entry.cycles, entry.has_scheduled);
         let part = Part {
@@ -198,6 +199,7 @@ impl Flash {
 
     /// Adds a part per window of `window` sectors that `first .. first + count` touches.
     fn add_windows(&mut self, parts: &mut PartList, kind: PartKind, first: Ppa, count: u32, window: u32) {
+        assert!(count > 0 && window > 0, "nothing to do was given to the media");
         let end = first.sector + count;
         let mut at = first.sector;
         while at < end {

@@ -56,6 +56,8 @@ impl Flash {
             self.backing_failed(parts.command, error);
         }
         let chunk = self.chunks.get(run.first.chunk);
+        assert!(run.first.sector + run.count <= chunk.write_pointer, "what was never written is read as data");
+        assert!(chunk.programmed <= chunk.write_pointer, "more is on media than was written");
         let on_media = chunk.programmed.saturating_sub(run.first.sector).min(run.count);
         if chunk.has_unreadable || chunk.has_scheduled || self.faults.reads_can_fail() {
             self.read_faults(policy, operation, parts, run);

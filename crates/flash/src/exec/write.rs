@@ -49,6 +49,11 @@ impl Flash {
     /// parts. Returns the sectors that go to media.
     pub(super) fn accept_run(&mut self, parts: &mut PartList, run: Run) -> u32 {
         let unit = self.config.geometry.ws_opt;
+        assert_eq!(
+            run.first.sector,
+            self.chunks.get(run.first.chunk).write_pointer,
+            "a write was let through that does not start at the write pointer"
+        );
         let has_scheduled = self.chunks.get(run.first.chunk).has_scheduled;
         if !has_scheduled && !self.faults.writes_can_fail() {
             self.chunks.advance(run.first.chunk, run.count);

@@ -67,6 +67,7 @@ impl InFlight {
     /// Notes that `count` entries from `entry` on ended with `status`. The first failure names the command's status;
     /// High ECC gives way to any real failure.
     pub(crate) fn fail(&mut self, status: Status, entry: u32, count: u32, violation: Option<Violation>) {
+        assert!(!status.is_success(), "a failure has a status that says so");
         if self.status.has_data() && (self.status.is_success() || !status.has_data()) {
             self.status = status;
             self.violation = violation.map(Box::new);

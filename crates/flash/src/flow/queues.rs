@@ -147,6 +147,7 @@ impl Flow {
 
     fn reserve_cache(&mut self, key: SlabKey) {
         let command = self.commands.get_mut(key);
+        assert!(!command.cached, "a command enters the cache once");
         command.cached = true;
         self.cache_used += command.sectors;
     }
@@ -154,6 +155,7 @@ impl Flow {
     fn send_over_link(&mut self, at: Nanos, key: SlabKey) {
         let time = self.in_times.of(self.commands.get(key).sectors);
         self.link_in_free = at.max(self.link_in_free) + time;
+        assert!(self.link_in_free > at, "data crosses the link in no time");
         self.link_in.push_back((self.link_in_free, key));
     }
 
@@ -267,6 +269,7 @@ impl Flow {
     /// All parts of a command are done, or it never had any.
     fn finish(&mut self, at: Nanos, key: SlabKey) {
         let command = self.commands.get_mut(key);
+        assert!(!command.done && command.remaining == 0, "a command ends once, with all its parts");
         command.done = true;
         if command.kind == Kind::Copy {
             assert!(self.copies > 0, "more copies ended than were taken");
@@ -288,6 +291,7 @@ impl Flow {
     }
 
     fn tell(&mut self, at: Nanos, key: SlabKey) {
+        assert!(!self.commands.get(key).told, "a command's end is told once");
         self.acks.push_back((at + self.command_time, key));
     }
 
@@ -323,6 +327,30 @@ impl Flow {
     pub(crate) fn is_protected(&self, part: &Part, arrived: bool) -> bool {
         let command = self.commands.get(part.command);
         self.cache.power_loss_protection && ((arrived && command.cached) || command.kind == Kind::Copy)
+    }
+
+    /// Asserts that commands, cache, flushes and the media's parts agree.
+    pub(crate) fn check(&self, media: &Media) {
+        let untold = self.commands.iter().filter(|(_, command)| !command.told).count();
+        assert_eq!(usize::try_from(self.untold), Ok(untold), "commands the host waits for are miscounted");
+        assert!(self.untold <= self.queue_depth, "more commands are in flight than the drive takes");
+        let programs = media.parts().filter(|part| part.kind == PartKind::Program).count();
+        assert_eq!(usize::try_from(self.programs), Ok(programs), "programs are miscounted");
+        let cached = |part: &&Part| part.kind == PartKind::Program && self.commands.get(part.command).cached;
+        let held: u32 = media.parts().filter(cached).map(|part| part.count).sum();
+        assert_eq!(self.cache_used, held, "the cache holds other sectors than are on their way to media");
+        assert!(self.cache.sectors > 0 || self.cache_used == 0, "a drive without a cache caches");
+        for queue in [&self.link_in, &self.link_out, &self.acks] {
+            let times = queue.iter().map(|&(at, _)| at);
+            assert!(times.is_sorted(), "times in a queue fall");
+        }
+        for flush in &self.flushes {
+            assert!(flush.remaining > 0 && flush.remaining <= self.programs, "a flush waits for too many programs");
+        }
+        for (_, command) in self.commands.iter() {
+            assert!(!command.done || command.remaining == 0, "a command is done with parts in flight");
+            assert!(!(command.told && command.done), "a command that is over was kept");
+        }
     }
 
     /// Everything in flight is gone.

@@ -168,6 +168,7 @@ impl Media {
         if unit.generation != generation {
             return;
         }
+        assert!(at == unit.array_until, "an operation ends at {at}, not when it should");
         let id = unit.array.take().expect("an array event belongs to an operation");
         unit.busy += at - unit.array_since;
         match self.parts.get(id).kind {
@@ -195,6 +196,7 @@ impl Media {
 
     fn start_transfer(&mut self, at: Nanos, group: u32, id: PartId) {
         let time = self.transfers.of(self.parts.get(id).count);
+        assert!(time > Nanos::ZERO, "data crosses a channel in no time");
         let channel = &mut self.channels[PuId(group).index()];
         assert!(channel.active.is_none(), "a channel moves one part at a time");
         channel.active = Some(id);
@@ -218,6 +220,7 @@ impl Media {
                 self.done.push_back(Done { at, id });
             }
             PartKind::Program => {
+                assert!(unit.loading, "a register was loaded that nobody asked for");
                 unit.loading = false;
                 self.parts.get_mut(id).phase = Phase::Loaded;
             }
@@ -230,6 +233,33 @@ impl Media {
     pub(crate) fn busy(&self) -> (Vec<Nanos>, Vec<Nanos>) {
         let units = self.units.iter().map(|unit| unit.busy).collect();
         (units, self.channels.iter().map(|channel| channel.busy).collect())
+    }
+
+    /// Asserts that parts, units, channels and events agree.
+    pub(crate) fn check(&self) {
+        for unit in &self.units {
+            unit.check(self.config.registers);
+            if let Some(id) = unit.array {
+                assert_eq!(self.parts.get(id).phase, Phase::Array, "the array works on a part that is elsewhere");
+            }
+            if let Some(suspended) = unit.suspended {
+                assert_eq!(self.parts.get(suspended.id).kind, PartKind::Erase, "only erases are suspended");
+            }
+        }
+        let working = self.units.iter().filter(|unit| unit.array.is_some()).count();
+        let moving = self.channels.iter().filter(|channel| channel.active.is_some()).count();
+        assert!(self.events.len() >= working + moving, "work in progress has no event");
+        for channel in &self.channels {
+            assert!(channel.active.is_some() || channel.waiting.is_empty(), "an idle channel keeps parts waiting");
+            for &id in channel.active.iter().chain(&channel.waiting) {
+                assert_eq!(self.parts.get(id).phase, Phase::Transfer, "a channel has a part that is elsewhere");
+                assert!(self.parts.get(id).kind != PartKind::Erase, "an erase moves no data");
+            }
+        }
+        for part in self.parts.iter() {
+            assert!(part.pu.index() < self.units.len(), "a part belongs to no unit");
+            assert!(part.kind == PartKind::Erase || part.count > 0, "a part moves nothing");
+        }
     }
 
     /// Everything in progress is gone; the counters stay.

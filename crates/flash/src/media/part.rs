@@ -95,6 +95,7 @@ impl Parts {
 
     pub(crate) fn remove(&mut self, id: PartId) -> Part {
         let part = self.places[id.index()].take().expect("a part ends once");
+        assert!(self.free.len() < self.places.len(), "more places are free than there are");
         self.free.push(id);
         part
     }

@@ -102,6 +102,7 @@ impl Media {
                     return false;
                 }
                 unit.loading = true;
+                assert!(unit.registers_used < registers, "a program takes a register that is not there");
                 unit.registers_used += 1;
                 unit.held = None;
                 self.request_channel(at, id);
@@ -139,6 +140,7 @@ impl Media {
         self.parts.get_mut(id).phase = Phase::Array;
         let unit = &mut self.units[pu.index()];
         assert!(unit.array.is_none(), "an array does one operation at a time");
+        assert!(time <= Nanos::from_secs(180), "an array operation takes {time}, longer than any setting allows");
         let start = at.max(unit.ready_at);
         unit.array = Some(id);
         unit.array_since = at;

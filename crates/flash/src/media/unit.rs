@@ -13,6 +13,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn push(&mut self, parts: &mut Parts, id: PartId) {
+        assert!(self.head.is_some() == self.tail.is_some(), "a queue has two ends or none");
         parts.get_mut(id).next = None;
         match self.tail {
             Some(tail) => parts.get_mut(tail).next = Some(id),
@@ -77,6 +78,16 @@ impl Unit {
     /// Something waits for the array or a register.
     pub(super) const fn has_work(&self) -> bool {
         self.reads.head.is_some() || self.changes.head.is_some() || self.suspended.is_some()
+    }
+
+    /// Asserts that what the unit says of itself can be true.
+    pub(super) fn check(&self, registers: u32) {
+        assert!(self.registers_used <= registers, "more registers are used than there are");
+        assert!(!self.loading || self.registers_used > 0, "a program is loading without a register");
+        assert!(self.array.is_none() || self.array_until >= self.array_since, "an operation ends before it began");
+        assert_eq!(self.reads.head.is_some(), self.reads.tail.is_some(), "the queue of reads has one end");
+        assert_eq!(self.changes.head.is_some(), self.changes.tail.is_some(), "the queue of changes has one end");
+        assert!(self.suspended.is_none() || self.suspends > 0, "an erase is suspended that never was");
     }
 
     /// Nothing is in progress any more; what was counted stays.

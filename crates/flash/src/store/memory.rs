@@ -47,6 +47,11 @@ impl Memory {
 
     pub(super) fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) {
         let Self { format, sectors_per_chunk, blocks, spare_data, spare_oob } = self;
+        assert!(data.len().is_multiple_of(format.data_bytes), "half a sector is no content");
+        assert!(
+            oob.is_empty() || oob.len() / format.oob_bytes == data.len() / format.data_bytes,
+            "content and metadata are of different sectors"
+        );
         let block = &mut blocks[chunk.index()];
         let place = block.data.get_or_insert_with(|| {
             // Old content stays in a spare block: a sector is read only after it was written again.
@@ -68,6 +73,7 @@ impl Memory {
     }
 
     pub(super) fn read(&self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8]) {
+        assert!(data.len().is_multiple_of(self.format.data_bytes), "half a sector is no content");
         let block = &self.blocks[chunk.index()];
         match &block.data {
             Some(from) => data.copy_from_slice(span(from, first, self.format.data_bytes, data.len())),
@@ -89,6 +95,8 @@ impl Memory {
     }
 
     pub(super) fn recycle(&mut self, block: Block) {
+        let whole = self.sectors_per_chunk * self.format.data_bytes;
+        assert!(block.data.as_ref().is_none_or(|data| data.len() == whole), "a block of another size came back");
         self.spare_data.extend(block.data);
         self.spare_oob.extend(block.oob);
     }

@@ -42,6 +42,7 @@ impl Cursor {
 
     /// Up to 64 sectors: one run if they lie together, else a list.
     fn transfer(&mut self, op: Op, map: &ZoneMap, buffers: &mut Buffers) -> (Command, bool) {
+        assert!(self.done < self.request.count, "a request that is all given out is asked for more");
         let left = self.request.count - self.done;
         let block = self.request.block + u64::from(self.done);
         let (first, run) = map.locate(block);
@@ -67,6 +68,8 @@ impl Cursor {
             }
             filled += run.min(count - filled);
         }
+        assert_eq!(filled, count, "the list has as many entries as the command");
+        assert!(count > 0 && count <= VECTOR_MAX, "a vector command has 1 to 64 sectors");
         let command = self.command(op, Addresses::List { offset, count }, Some(buffer));
         self.done += count;
         (command, count == left)

@@ -112,6 +112,7 @@ impl ZoneMap {
 
     /// Where a block lies, and how many blocks follow it there in one run.
     pub(super) fn locate(&self, block: u64) -> (Ppa, u32) {
+        assert!(block < self.block_count(), "block {block} is beyond the window");
         let (zone, within) = (block / self.zone_blocks, block % self.zone_blocks);
         let zone = self.zones[usize::try_from(zone).expect("a zone is an index")];
         let (stripe, offset) = (within / self.ws_opt, within % self.ws_opt);
@@ -201,8 +202,11 @@ impl ZoneMap {
     }
 
     pub(super) fn check(&self) {
+        assert!(!self.zones.is_empty(), "a window has at least one zone");
+        assert!(self.zone_blocks.is_multiple_of(self.width), "every unit has the same share of a zone");
         for zone in &self.zones {
             assert!(zone.written <= self.zone_blocks, "a zone is written beyond its end");
+            assert!(zone.chunk < self.chunks_per_pu, "a zone lies beyond its units");
         }
     }
 }

@@ -10,7 +10,7 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{BufId, Buffers, Source, Tag, TargetId};
 
-/// Blocks of one write: 64 sectors, one vector command.
+/// Most blocks of one write: 64 sectors, one vector command; fewer where the write unit does not divide them.
 const WRITE_BLOCKS: u32 = 64;
 /// Writes in flight per target: enough for 128 units with two in the queue of each (chosen).
 const DEPTH: u32 = 256;
@@ -19,6 +19,8 @@ struct Zone {
     target: TargetId,
     next: u64,
     end: u64,
+    /// Blocks of one write: whole write units.
+    step: u64,
 }
 
 /// The source that lays out.
@@ -53,7 +55,10 @@ impl LayOut {
             let shape = targets[target.index()].0;
             let blocks = shape.zones()?.blocks;
             let written = shape.zone_written(zone);
-            let zone = Zone { target, next: zone * blocks + written, end: (zone + 1) * blocks };
+            let unit = shape.write_unit();
+            assert!((1..=WRITE_BLOCKS).contains(&unit), "a write unit fits a vector command");
+            let step = u64::from(WRITE_BLOCKS - WRITE_BLOCKS % unit);
+            let zone = Zone { target, next: zone * blocks + written, end: (zone + 1) * blocks, step };
             (written < blocks).then_some(zone)
         };
         let zones: Vec<Zone> = needed.iter().filter_map(zone_of).collect();
@@ -110,7 +115,7 @@ impl Source for LayOut {
         let zone = self.zones.get_mut(self.at)?;
         let slot = self.free.pop()?;
         let buffer = self.buffers[usize::try_from(slot).expect("32 bits fit an index")];
-        let count = u32::try_from((zone.end - zone.next).min(u64::from(WRITE_BLOCKS))).expect("at most 64");
+        let count = u32::try_from((zone.end - zone.next).min(zone.step)).expect("at most 64");
         self.sequence += 1;
         CONTENT.fill(buffers, buffer, zone.next, count, self.sequence);
         let request = BlockRequest {

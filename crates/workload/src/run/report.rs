@@ -11,6 +11,10 @@ use ocssd_base::Nanos;
 
 /// `errno` of a failed I/O, as fio reports it (Linux).
 pub(super) const EIO: u32 = 5;
+/// `errno` of a job that has nothing left to read (Linux).
+pub(super) const ENODATA: u32 = 61;
+/// `errno` of a job that has no zone left to write (Linux).
+pub(super) const ENOSPC: u32 = 28;
 /// `errno` of content that did not verify, as fio reports it (Linux).
 pub(super) const EILSEQ: u32 = 84;
 

@@ -222,11 +222,36 @@ impl Runner {
                 }
                 None
             }
+            Want::Nothing(direction) => {
+                self.on_nothing(now, id, direction);
+                None
+            }
             Want::Reply => {
                 self.move_on(now, id);
                 None
             }
         }
+    }
+
+    /// A worker can go on only after somebody else wrote; it ends with an error if nobody will.
+    fn on_nothing(&mut self, now: Nanos, id: u32, direction: Direction) {
+        let target = self.workers[index(id)].plan.target;
+        let writes = |worker: &Worker| worker.phase == Phase::Running && worker.operations().writes();
+        let helped = (0..).zip(&self.workers).any(|(other, worker)| {
+            other != id && worker.plan.target == target && writes(worker)
+        });
+        if direction == Direction::Read && helped {
+            let blocked = &mut self.targets[target.index()].blocked;
+            if !blocked.contains(&id) {
+                blocked.push(id);
+            }
+            return;
+        }
+        let result = &mut self.results[index(id)];
+        result.error = if direction == Direction::Read { report::ENODATA } else { report::ENOSPC };
+        result.error_count += 1;
+        self.workers[index(id)].stopping = true;
+        self.move_on(now, id);
     }
 
     /// A zone whose last block is being written is anybody's again.
@@ -236,9 +261,13 @@ impl Runner {
             return;
         }
         if shared.zones.as_ref().is_some_and(|zones| zones.is_released(block)) {
-            for id in std::mem::take(&mut shared.blocked) {
-                self.make_ready(id);
-            }
+            self.wake_all_blocked(target);
+        }
+    }
+
+    fn wake_all_blocked(&mut self, target: TargetId) {
+        for id in std::mem::take(&mut self.targets[target.index()].blocked) {
+            self.make_ready(id);
         }
     }
 
@@ -325,8 +354,11 @@ impl Runner {
         }
         match slot.purpose {
             Purpose::Read | Purpose::Verify if !failed => self.compare(&slot, buffers),
-            Purpose::Write if !failed && self.workers[index(id)].keeps_history => {
-                self.workers[index(id)].history.push_back((slot.block, slot.count));
+            Purpose::Write if !failed => {
+                if self.workers[index(id)].keeps_history {
+                    self.workers[index(id)].history.push_back((slot.block, slot.count));
+                }
+                self.wake_all_blocked(self.workers[index(id)].plan.target);
             }
             Purpose::Trim if !failed && self.workers[index(id)].writes_what_it_trims() => {
                 self.workers[index(id)].to_write.push_back((slot.block, slot.count));

@@ -40,8 +40,10 @@ pub(super) enum Want {
     Later(Nanos),
     /// To be asked again when one of its requests ended.
     Reply,
-    /// To be asked again when any zone of its target was reset.
+    /// To be asked again when any zone of its target was reset or given up.
     Zone,
+    /// There is nothing it can read, or no zone it can write, unless somebody else changes that.
+    Nothing(Direction),
 }
 
 /// An I/O whose kind and length are drawn, but which may not start yet.
@@ -216,11 +218,7 @@ impl Worker {
                 Want::Request { purpose, block, count, intended }
             }
             Some(want) => want,
-            None => {
-                // Nothing can be read, or no zone written, now or later: the job has nothing to do.
-                self.stopping = true;
-                Want::Reply
-            }
+            None => Want::Nothing(direction),
         }
     }
 
@@ -228,6 +226,10 @@ impl Worker {
     pub(super) fn is_spent(&self, now: Nanos) -> bool {
         let used_up = (self.budget == 0 || self.ios_left == 0) && self.to_write.is_empty();
         self.stopping || used_up || now >= self.ends_at
+    }
+
+    pub(super) const fn operations(&self) -> Operations {
+        self.operations
     }
 
     /// True if every block it trims is then written.
