@@ -3,6 +3,7 @@
 //!
 //! Deliberately not here: any clock, thread, file or socket; anything that knows what a chunk is.
 
+mod divisor;
 mod event_queue;
 mod prng;
 mod problem;
@@ -11,6 +12,7 @@ mod slab;
 mod time;
 mod trace_hash;
 
+pub use divisor::Divisor;
 pub use event_queue::EventQueue;
 pub use prng::Prng;
 pub use problem::{Problem, Problems};

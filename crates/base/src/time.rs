@@ -91,7 +91,8 @@ impl TransferTimes {
     #[must_use]
     pub fn of(&self, units: u32) -> Nanos {
         let index = usize::try_from(units).expect("32 bits fit an index");
-        let computed = || self.extra + Nanos::for_bytes(self.unit_bytes * u64::from(units), self.bytes_per_second);
+        let computed =
+            || self.extra + Nanos::for_bytes(self.unit_bytes * u64::from(units), self.bytes_per_second);
         self.table.get(index).copied().unwrap_or_else(computed)
     }
 }
@@ -159,8 +160,9 @@ mod tests {
 
     #[test]
     fn a_time_is_shown_in_its_own_unit() {
-        let shown: Vec<String> =
-            [Nanos(7), Nanos(73_100), Nanos::from_millis(5), Nanos::from_secs(2)].map(|n| n.to_string()).into();
+        let shown: Vec<String> = [Nanos(7), Nanos(73_100), Nanos::from_millis(5), Nanos::from_secs(2)]
+            .map(|n| n.to_string())
+            .into();
         assert_eq!(shown, ["7 ns", "73.1 us", "5.00 ms", "2.000 s"]);
     }
 }

@@ -34,13 +34,17 @@ pub fn format(args: &FormatArgs, as_json: bool) -> anyhow::Result<()> {
     }
     let existing = if args.replace { Existing::Replace } else { Existing::Refuse };
     let drive = Image::create(&args.image, &spec, existing).map_err(|error| match error {
-        DriveError::Exists { path } => anyhow!("{} exists; choose another name, or add --replace", path.display()),
+        DriveError::Exists { path } => {
+            anyhow!("{} exists; choose another name, or add --replace", path.display())
+        }
         error => error.into(),
     })?;
     let geometry = &drive.spec.config.geometry;
     let path = args.image.display().to_string();
     if as_json {
-        table::print_json(&json!({ "image": path, "model": drive.spec.config.model, "bytes": geometry.capacity_bytes() }));
+        table::print_json(
+            &json!({ "image": path, "model": drive.spec.config.model, "bytes": geometry.capacity_bytes() }),
+        );
     } else {
         table::line(&format!(
             "{path}: {}, {} x {} units, {}, {} chunks free",

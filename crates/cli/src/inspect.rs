@@ -34,7 +34,8 @@ fn show_rows(rows: &[(String, String)], as_json: bool) {
             rows.iter().map(|(name, value)| (name.clone(), to_json(value))).collect();
         table::print_json(&map.into());
     } else {
-        let lines: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
+        let lines: Vec<Vec<String>> =
+            rows.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
         table::print(&["", ""], &lines);
     }
 }

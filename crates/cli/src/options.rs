@@ -14,8 +14,10 @@ pub fn options(as_json: bool) {
     if as_json {
         let list: Vec<_> = option_table()
             .iter()
-            .map(|row| json!({ "name": row.name, "aliases": row.aliases, "class": class(&row.class).0,
-                "reason": class(&row.class).1, "about": row.doc }))
+            .map(|row| {
+                json!({ "name": row.name, "aliases": row.aliases, "class": class(&row.class).0,
+                "reason": class(&row.class).1, "about": row.doc })
+            })
             .collect();
         table::print_json(&json!(list));
         return;

@@ -28,5 +28,7 @@ pub fn presets(as_json: bool) {
         })
         .collect();
     table::print(&["preset", "groups x units", "capacity", "about"], &rows);
-    table::line("\n* used when no drive is named. `ocssd inspect PRESET toml` prints one as a file to change.");
+    table::line(
+        "\n* used when no drive is named. `ocssd inspect PRESET toml` prints one as a file to change.",
+    );
 }

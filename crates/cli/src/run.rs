@@ -54,6 +54,7 @@ pub fn run(args: &RunArgs, as_json: bool) -> anyhow::Result<Outcome> {
     }
     let choice = choose(args, parsed);
     let assembled = assemble::assemble(args, &choice, parsed)?;
+    present::prepare(args, &request)?;
     let finished = execute::execute(args, &choice, assembled)?;
     let result = judge::result(args, &choice, &request, &finished);
     present::present(args, &request, &result, &finished, as_json)

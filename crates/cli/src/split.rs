@@ -4,14 +4,17 @@ use clap::{Arg, ArgAction, Command};
 
 /// The arguments with the options of `run` itself before everything that is fio's. Other verbs are left alone.
 pub fn own_first(command: &Command, arguments: Vec<String>) -> Vec<String> {
-    let Some(verb) = arguments.iter().skip(1).position(|argument| !argument.starts_with('-')).map(|at| at + 1) else {
+    let Some(verb) =
+        arguments.iter().skip(1).position(|argument| !argument.starts_with('-')).map(|at| at + 1)
+    else {
         return arguments;
     };
     if arguments[verb] != "run" {
         return arguments;
     }
     let run = command.find_subcommand("run").expect("there is a verb run");
-    let own: Vec<&Arg> = run.get_arguments().chain(command.get_arguments()).filter(|arg| !arg.is_positional()).collect();
+    let own: Vec<&Arg> =
+        run.get_arguments().chain(command.get_arguments()).filter(|arg| !arg.is_positional()).collect();
     let (mut ours, mut fio) = (Vec::new(), Vec::new());
     let mut rest = arguments[verb + 1..].iter().cloned();
     while let Some(argument) = rest.next() {

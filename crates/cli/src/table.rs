@@ -11,7 +11,9 @@ pub fn show(text: &str) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
-            eprintln!("ocssd: the output cannot be written: {error}; free some room or choose another place for it");
+            eprintln!(
+                "ocssd: the output cannot be written: {error}; free some room or choose another place for it"
+            );
             std::process::exit(2);
         }
     }
@@ -33,7 +35,9 @@ pub fn print(header: &[&str], rows: &[Vec<String>]) {
         table.add_row(row);
     }
     for (index, column) in table.column_iter_mut().enumerate() {
-        let numeric = |row: &Vec<String>| row.get(index).is_some_and(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
+        let numeric = |row: &Vec<String>| {
+            row.get(index).is_some_and(|cell| cell.starts_with(|c: char| c.is_ascii_digit()))
+        };
         if !rows.is_empty() && rows.iter().all(numeric) {
             column.set_cell_alignment(CellAlignment::Right);
         }

@@ -17,7 +17,9 @@ pub fn print_leases(manager: &MediaManager, as_json: bool) {
     let lines: Vec<Vec<String>> = manager
         .list()
         .iter()
-        .map(|lease| vec![lease.name.clone(), lease.kind.clone(), UnitSelection::of(&lease.units).to_string()])
+        .map(|lease| {
+            vec![lease.name.clone(), lease.kind.clone(), UnitSelection::of(&lease.units).to_string()]
+        })
         .collect();
     if as_json {
         let list: Vec<_> =

@@ -79,7 +79,8 @@ pub struct WallClock {
 
 impl Default for WallClock {
     fn default() -> Self {
-        let late = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds and digits hdrhistogram allows");
+        let late =
+            Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("bounds and digits hdrhistogram allows");
         Self { start: Instant::now(), offset: Nanos::ZERO, late }
     }
 }

@@ -249,7 +249,11 @@ impl<D: Device, C: Clock> Host<D, C> {
 
     /// When the device next has something to do before `limit`.
     fn next_step(&mut self, limit: Nanos) -> Option<Nanos> {
-        if C::IS_VIRTUAL { self.device.work_ahead(limit) } else { self.device.deadline().filter(|&at| at < limit) }
+        if C::IS_VIRTUAL {
+            self.device.work_ahead(limit)
+        } else {
+            self.device.deadline().filter(|&at| at < limit)
+        }
     }
 
     /// Gives the device back, with what it holds.

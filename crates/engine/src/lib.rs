@@ -1,9 +1,8 @@
 //! The one loop and its two clocks.
 //!
 //! [`Host`] owns a device, the targets on it and the buffers, and runs a [`Source`](ocssd_lightnvm::Source) of requests
-//! against them, in virtual
-//! time (deterministic, as fast as the machine can) or in wall time (serving the real world). [`Caller`] is the same
-//! device and clock for code that does one thing after another: format, mount, inspection.
+//! against them, in virtual time (deterministic, as fast as the machine can) or in wall time (serving the real world).
+//! [`Caller`] is the same device and clock for code that does one thing after another: format, mount, inspection.
 //!
 //! Deliberately not here: what is asked (`workload`, `export`), and everything below the traits.
 

@@ -4,6 +4,7 @@
 //! Deliberately not here: deciding whether a change is allowed (`rules`).
 
 use crate::config::WearConfig;
+use ocssd_base::Divisor;
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, Ppa, PuId};
 use std::collections::BTreeMap;
 
@@ -40,7 +41,7 @@ const _: () = assert!(std::mem::size_of::<Chunk>() == 16, "the table's size is s
 #[derive(Clone, Debug)]
 pub(crate) struct Chunks {
     chunks: Vec<Chunk>,
-    chunks_per_pu: u32,
+    by_pu: Divisor,
     sectors_per_chunk: u32,
     endurance: u32,
     open: u32,
@@ -65,7 +66,7 @@ impl Chunks {
         };
         Self {
             chunks: vec![fresh; ChunkId(geometry.chunk_count()).index()],
-            chunks_per_pu: geometry.chunks_per_pu,
+            by_pu: Divisor::new(u64::from(geometry.chunks_per_pu)),
             sectors_per_chunk: geometry.sectors_per_chunk,
             endurance: wear.endurance,
             open: 0,
@@ -108,15 +109,16 @@ impl Chunks {
     }
 
     pub(crate) fn open_count_of(&self, chunk: ChunkId) -> u32 {
-        self.open_per_pu[self.pu(chunk)]
+        self.open_per_pu[self.pu_of(chunk).index()]
     }
 
-    fn pu(&self, chunk: ChunkId) -> usize {
-        chunk.index() / usize::try_from(self.chunks_per_pu).expect("32 bits fit an index")
+    /// The parallel unit of an existing chunk.
+    pub(crate) fn pu_of(&self, chunk: ChunkId) -> PuId {
+        PuId(self.by_pu.div_rem_u32(chunk.0).0)
     }
 
     fn set_state(&mut self, chunk: ChunkId, state: ChunkState) {
-        let pu = self.pu(chunk);
+        let pu = self.pu_of(chunk).index();
         let entry = &mut self.chunks[chunk.index()];
         assert!(entry.state != ChunkState::Offline || state == ChunkState::Offline, "OFFLINE is final");
         let (was, is) = (entry.state == ChunkState::Open, state == ChunkState::Open);

@@ -2,8 +2,8 @@
 //!
 //! Deliberately not here: reading it from a file (`drive`), and the numbers of known drives (`presets`).
 
-use ocssd_lightnvm::{Geometry, Payload};
 use ocssd_base::{Nanos, Problems};
+use ocssd_lightnvm::{Geometry, Payload};
 
 /// Bits in a cell: how often a page type repeats, and the usual number of times in the lists below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,21 +188,33 @@ impl Config {
         problems.require(page >= 1, "media.sectors_per_page", page, "must be at least 1");
         let row = media.planes.saturating_mul(page);
         if row > 0 {
-            let expected = format!("must be a multiple of planes * sectors_per_page ({row}), a page of every plane");
+            let expected =
+                format!("must be a multiple of planes * sectors_per_page ({row}), a page of every plane");
             let unit = self.geometry.ws_opt;
             problems.require(unit.is_multiple_of(row), "ws_opt", unit, &expected);
             let minimum = self.geometry.ws_min;
-            let expected = format!("must be a multiple of sectors_per_page ({page}), what one array operation writes");
+            let expected =
+                format!("must be a multiple of sectors_per_page ({page}), what one array operation writes");
             problems.require(page > 0 && minimum.is_multiple_of(page), "ws_min", minimum, &expected);
         }
         for (field, times) in [("media.read", &media.read), ("media.program", &media.program)] {
             let expected = "must be 1 to 64 times, one per page type";
-            problems.require((1..=64).contains(&times.len()), field, format!("{} times", times.len()), expected);
+            problems.require(
+                (1..=64).contains(&times.len()),
+                field,
+                format!("{} times", times.len()),
+                expected,
+            );
             let longest = times.iter().copied().max().unwrap_or_default();
             problems.require(longest <= TIME_MAX, field, longest, "must be at most 60 s");
         }
         problems.require(media.erase <= TIME_MAX, "media.erase", media.erase, "must be at most 60 s");
-        problems.require((1..=4).contains(&media.registers), "media.registers", media.registers, "must be 1 to 4");
+        problems.require(
+            (1..=4).contains(&media.registers),
+            "media.registers",
+            media.registers,
+            "must be 1 to 4",
+        );
     }
 
     fn check_transfer(&self, problems: &mut Problems) {
@@ -218,7 +230,8 @@ impl Config {
         let cache = self.cache.sectors;
         let expected = "must be 0 (no cache) or hold one vector command, 64 sectors, and at most 16777216";
         problems.require(cache == 0 || (64..=16_777_216).contains(&cache), "cache.sectors", cache, expected);
-        for (field, time) in [("channel.command", self.channel.command), ("link.command", self.link.command)] {
+        for (field, time) in [("channel.command", self.channel.command), ("link.command", self.link.command)]
+        {
             problems.require(time <= TIME_MAX, field, time, "must be at most 60 s");
         }
     }

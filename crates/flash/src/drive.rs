@@ -306,7 +306,9 @@ impl Flash {
             let media = self.media.deadline().filter(|&at| at <= now);
             match (arrival, media) {
                 (None, None) => return,
-                (Some(at), media) if media.is_none_or(|media| at <= media) => self.flow.arrive(&mut self.media),
+                (Some(at), media) if media.is_none_or(|media| at <= media) => {
+                    self.flow.arrive(&mut self.media)
+                }
                 (arrival, _) => {
                     // Parts are finished one by one, so that an arrival between two of them comes between them.
                     let until = arrival.map_or(now, |at| Nanos(at.0.saturating_sub(1))).min(now);
@@ -379,7 +381,9 @@ impl Device for Flash {
             let end = self.flow.next_end();
             let step = self.flow.arrival().into_iter().chain(self.media.deadline()).min();
             match (end, step) {
-                (Some(end), step) if step.is_none_or(|step| end < step) => return Some(end).filter(|&at| at < limit),
+                (Some(end), step) if step.is_none_or(|step| end < step) => {
+                    return Some(end).filter(|&at| at < limit);
+                }
                 (_, Some(step)) if step < limit => self.advance(step),
                 _ => return None,
             }

@@ -63,9 +63,17 @@ pub const ALL: &[Preset] = &[
         make: drives::pro970,
     },
     Preset { name: "z-nand", about: "a Z-NAND-class SLC drive, 8 x 4 units", make: drives::z_nand },
-    Preset { name: "qlc", about: "a QLC drive with 64 KiB pages over four planes, 8 x 4 units", make: drives::qlc },
+    Preset {
+        name: "qlc",
+        about: "a QLC drive with 64 KiB pages over four planes, 8 x 4 units",
+        make: drives::qlc,
+    },
     Preset { name: "tiny", about: "2 x 2 units of 8 small chunks, for tests", make: small::tiny },
-    Preset { name: "odd", about: "3 x 5 units, ws_opt 24, no power of two anywhere, for tests", make: small::odd },
+    Preset {
+        name: "odd",
+        about: "3 x 5 units, ws_opt 24, no power of two anywhere, for tests",
+        make: small::odd,
+    },
 ];
 
 /// The preset of this name.

@@ -237,8 +237,9 @@ impl Geometry {
     /// The chunk of an address, or `None` if its group, unit or chunk does not exist. The sector is not looked at.
     #[must_use]
     pub fn chunk_at(&self, address: GenericAddress) -> Option<ChunkId> {
-        let exists =
-            address.group < self.groups && address.pu < self.pus_per_group && address.chunk < self.chunks_per_pu;
+        let exists = address.group < self.groups
+            && address.pu < self.pus_per_group
+            && address.chunk < self.chunks_per_pu;
         exists.then(|| {
             ChunkId((address.group * self.pus_per_group + address.pu) * self.chunks_per_pu + address.chunk)
         })
@@ -291,7 +292,11 @@ impl Geometry {
     /// If the unit has no such chunk.
     #[must_use]
     pub fn chunk_of(&self, pu: PuId, index: u32) -> ChunkId {
-        assert!(pu.0 < self.pu_count() && index < self.chunks_per_pu, "chunk {index} of unit {} does not exist", pu.0);
+        assert!(
+            pu.0 < self.pu_count() && index < self.chunks_per_pu,
+            "chunk {index} of unit {} does not exist",
+            pu.0
+        );
         ChunkId(pu.0 * self.chunks_per_pu + index)
     }
 }
@@ -308,7 +313,10 @@ mod tests {
     #[test]
     fn the_specifications_example_packs_into_its_bits() {
         let format = LbaFormat::smallest(16, 4, 1004, 4096);
-        assert_eq!((format.group_bits, format.pu_bits, format.chunk_bits, format.sector_bits), (4, 2, 10, 12));
+        assert_eq!(
+            (format.group_bits, format.pu_bits, format.chunk_bits, format.sector_bits),
+            (4, 2, 10, 12)
+        );
         let lba = format.pack(GenericAddress { group: 15, pu: 3, chunk: 1003, sector: 4095 });
         assert_eq!(lba.0, (15 << 24) | (3 << 22) | (1003 << 12) | 4095);
         assert_eq!(format.span(), 1 << 28);
@@ -320,7 +328,9 @@ mod tests {
         assert_eq!((format.checked(), format.group_offset()), (Ok(format), 32));
         let wide = LbaFormat { group_bits: 33, ..LbaFormat::default() };
         let long = LbaFormat { group_bits: 255, pu_bits: 255, chunk_bits: 255, sector_bits: 255 };
-        for (wrong, says) in [(wide, "group 33"), (LbaFormat { pu_bits: 1, ..format }, "sum to 64"), (long, "sum to 1020")] {
+        for (wrong, says) in
+            [(wide, "group 33"), (LbaFormat { pu_bits: 1, ..format }, "sum to 64"), (long, "sum to 1020")]
+        {
             let error = wrong.checked().expect_err(says).to_string();
             assert!(error.contains(says), "{error}");
         }

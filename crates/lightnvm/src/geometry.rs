@@ -72,7 +72,13 @@ impl Geometry {
     /// A plain geometry for tests and examples: 4 KiB sectors with 16 bytes of metadata, smallest address format,
     /// `ws_min = ws_opt`, nothing optional.
     #[must_use]
-    pub fn example(groups: u32, pus_per_group: u32, chunks_per_pu: u32, sectors_per_chunk: u32, ws_opt: u32) -> Self {
+    pub fn example(
+        groups: u32,
+        pus_per_group: u32,
+        chunks_per_pu: u32,
+        sectors_per_chunk: u32,
+        ws_opt: u32,
+    ) -> Self {
         Self {
             groups,
             pus_per_group,
@@ -120,13 +126,24 @@ impl Geometry {
     pub fn check(&self, problems: &mut Problems) {
         let counted = "must be 1 to 65535 (16-bit field of the geometry page)";
         problems.require((1..=0xFFFF).contains(&self.groups), "groups", self.groups, counted);
-        problems.require((1..=0xFFFF).contains(&self.pus_per_group), "pus_per_group", self.pus_per_group, counted);
+        problems.require(
+            (1..=0xFFFF).contains(&self.pus_per_group),
+            "pus_per_group",
+            self.pus_per_group,
+            counted,
+        );
         problems.require(self.chunks_per_pu >= 1, "chunks_per_pu", self.chunks_per_pu, "must be at least 1");
         let chunks = u64::from(self.groups)
             .saturating_mul(u64::from(self.pus_per_group))
             .saturating_mul(u64::from(self.chunks_per_pu));
-        let fits = chunks < u64::from(u32::MAX) && chunks.checked_mul(u64::from(self.sectors_per_chunk)).is_some();
-        problems.require(fits, "groups * pus_per_group * chunks_per_pu", chunks, "must be below 4294967295 chunks");
+        let fits =
+            chunks < u64::from(u32::MAX) && chunks.checked_mul(u64::from(self.sectors_per_chunk)).is_some();
+        problems.require(
+            fits,
+            "groups * pus_per_group * chunks_per_pu",
+            chunks,
+            "must be below 4294967295 chunks",
+        );
         self.check_sectors(problems);
         self.check_writes(problems);
         self.check_format(problems);
@@ -137,7 +154,12 @@ impl Geometry {
         let valid = size.is_power_of_two() && (512..=65536).contains(&size);
         problems.require(valid, "sector_bytes", size, "must be a power of two from 512 to 65536");
         problems.require(self.oob_bytes <= 64, "oob_bytes", self.oob_bytes, "must be 0 to 64");
-        problems.require(self.sectors_per_chunk >= 1, "sectors_per_chunk", self.sectors_per_chunk, "must be at least 1");
+        problems.require(
+            self.sectors_per_chunk >= 1,
+            "sectors_per_chunk",
+            self.sectors_per_chunk,
+            "must be at least 1",
+        );
     }
 
     fn check_writes(&self, problems: &mut Problems) {
@@ -154,7 +176,8 @@ impl Geometry {
         let multiple = format!("must be a multiple of ws_opt ({})", self.ws_opt);
         let chunk = self.sectors_per_chunk;
         problems.require(chunk.is_multiple_of(self.ws_opt), "sectors_per_chunk", chunk, &multiple);
-        let within = format!("must be below sectors_per_chunk ({chunk}), or nothing could be read from an open chunk");
+        let within =
+            format!("must be below sectors_per_chunk ({chunk}), or nothing could be read from an open chunk");
         problems.require(self.mw_cunits < chunk.max(1), "mw_cunits", self.mw_cunits, &within);
     }
 

@@ -64,16 +64,30 @@ impl fmt::Display for LeaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => {
-                write!(f, "a name has 1 to {NAME_BYTES_MAX} letters, digits, '-' or '_', but \"{name}\" was given")
+                write!(
+                    f,
+                    "a name has 1 to {NAME_BYTES_MAX} letters, digits, '-' or '_', but \"{name}\" was given"
+                )
             }
-            Self::Exists(name) => write!(f, "a target named \"{name}\" exists; choose another name or remove it first"),
-            Self::Unknown(name) => write!(f, "no target is named \"{name}\"; list the targets to see which there are"),
+            Self::Exists(name) => {
+                write!(f, "a target named \"{name}\" exists; choose another name or remove it first")
+            }
+            Self::Unknown(name) => {
+                write!(f, "no target is named \"{name}\"; list the targets to see which there are")
+            }
             Self::Empty => f.write_str("a target needs at least one parallel unit, but none was named"),
             Self::NoSuchUnit { unit, count } => {
-                write!(f, "the drive has parallel units 0 to {}, but unit {unit} was named", count.saturating_sub(1))
+                write!(
+                    f,
+                    "the drive has parallel units 0 to {}, but unit {unit} was named",
+                    count.saturating_sub(1)
+                )
             }
             Self::Taken { unit, holder } => {
-                write!(f, "parallel unit {unit} belongs to target \"{holder}\"; choose free units or remove that target")
+                write!(
+                    f,
+                    "parallel unit {unit} belongs to target \"{holder}\"; choose free units or remove that target"
+                )
             }
             Self::Table { line, text } => write!(
                 f,
@@ -94,7 +108,11 @@ pub struct MediaManager {
 
 fn check_name(name: &str) -> Result<(), LeaseError> {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if plain && (1..=NAME_BYTES_MAX).contains(&name.len()) { Ok(()) } else { Err(LeaseError::Name(name.to_owned())) }
+    if plain && (1..=NAME_BYTES_MAX).contains(&name.len()) {
+        Ok(())
+    } else {
+        Err(LeaseError::Name(name.to_owned()))
+    }
 }
 
 impl MediaManager {
@@ -238,7 +256,10 @@ mod tests {
         assert_eq!(text, "db linear pu:0-2,6\nlog linear pu:3\n");
         assert_eq!(MediaManager::from_text(&text, &geometry), Ok(manager));
         for bad in ["db linear\n", "db linear pu:x\n", "a b c d\n"] {
-            assert!(matches!(MediaManager::from_text(bad, &geometry), Err(LeaseError::Table { line: 1, .. })), "{bad}");
+            assert!(
+                matches!(MediaManager::from_text(bad, &geometry), Err(LeaseError::Table { line: 1, .. })),
+                "{bad}"
+            );
         }
     }
 }

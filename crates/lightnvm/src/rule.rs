@@ -6,7 +6,6 @@ use crate::address::Ppa;
 use crate::chunk::ChunkState;
 use crate::geometry::Geometry;
 use crate::status::Status;
-use std::fmt;
 
 /// A rule a command can break (OCSSD 2.0 sections 2.2 to 2.4; decisions in `docs/ppa.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,15 +77,15 @@ pub struct Violation {
 impl Violation {
     /// The sentence a person reads: status, address, rule, state.
     #[must_use]
-    pub fn explain(&self, geometry: &Geometry, status: Status) -> impl fmt::Display {
+    pub fn explain(&self, geometry: &Geometry, status: Status) -> String {
         let place = if self.at.chunk.0 < geometry.chunk_count() {
             geometry.generic(self.at).to_string()
         } else {
             "an address outside the geometry".to_owned()
         };
-        let state = self
-            .chunk
-            .map_or_else(String::new, |(state, pointer)| format!(" (chunk is {state}, write pointer {pointer})"));
+        let state = self.chunk.map_or_else(String::new, |(state, pointer)| {
+            format!(" (chunk is {state}, write pointer {pointer})")
+        });
         format!("status {:03X}h at {place}: {}{state}", status.0, self.rule.sentence())
     }
 }

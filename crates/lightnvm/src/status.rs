@@ -59,7 +59,8 @@ impl Status {
     /// One sentence: what happened and what the host may do about it.
     #[must_use]
     pub fn meaning(self) -> &'static str {
-        table::find(self).map_or("No specification this project knows defines this code.", |entry| entry.meaning)
+        table::find(self)
+            .map_or("No specification this project knows defines this code.", |entry| entry.meaning)
     }
 
     /// Every status with a name, ascending.

@@ -70,7 +70,9 @@ fn what_is_trimmed_is_then_written_and_counted_once() {
                     BlockOp::Discard => open.push(seen.block),
                     WRITE => {
                         let place = open.iter().position(|&block| block == seen.block);
-                        open.remove(place.unwrap_or_else(|| panic!("{word}: wrote {} untrimmed", seen.block)));
+                        open.remove(
+                            place.unwrap_or_else(|| panic!("{word}: wrote {} untrimmed", seen.block)),
+                        );
                     }
                     op => panic!("{word}: {op:?}"),
                 }
@@ -122,7 +124,10 @@ fn a_sequential_walk_goes_on_where_it_ended_and_skips_what_it_is_told() {
     assert_eq!(blocks("rw=write:8k bs=4k size=36k io_size=12k"), [0, 3, 6]);
     let walk = seen("rw=read bsrange=4k-16k");
     let follows = walk.windows(2).all(|pair| pair[1].block == pair[0].block + u64::from(pair[0].count));
-    assert!(follows || walk.last().is_some_and(|last| last.block + u64::from(last.count) == 1000), "{walk:?}");
+    assert!(
+        follows || walk.last().is_some_and(|last| last.block + u64::from(last.count) == 1000),
+        "{walk:?}"
+    );
 }
 
 #[test]
@@ -208,7 +213,8 @@ fn distributions_and_percentages_shape_the_draws() {
     let near = normal.iter().filter(|block| (400..600).contains(*block)).count();
     assert!(near > 900, "two deviations, seed 1: {near}");
     let follow = |settings: &str| blocks(settings).windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
-    let (half, none) = (follow("rw=randread percentage_random=50 norandommap"), follow("rw=randread percentage_random=0"));
+    let (half, none) =
+        (follow("rw=randread percentage_random=50 norandommap"), follow("rw=randread percentage_random=0"));
     assert!((400..600).contains(&half) && none == 999, "seed 1: {half} {none}");
 }
 

@@ -31,12 +31,33 @@ fn options(prng: &mut Prng, text: &mut String, job: u64) {
     maybe(prng, text, &["iodepth=2", "iodepth=7", "iodepth=33"]);
     maybe(prng, text, &["numjobs=2", "numjobs=3"]);
     maybe(prng, text, &["loops=2", "io_size=30%", "io_size=80%\nloops=2", "number_ios=57"]);
-    maybe(prng, text, &["runtime=5ms", "runtime=50ms\ntime_based", "runtime=80ms\ntime_based\nramp_time=10ms"]);
+    maybe(
+        prng,
+        text,
+        &["runtime=5ms", "runtime=50ms\ntime_based", "runtime=80ms\ntime_based\nramp_time=10ms"],
+    );
     maybe(prng, text, &["startdelay=3ms", "thinktime=200us", "thinktime=1ms\nthinktime_blocks=5"]);
-    maybe(prng, text, &["offset=25%\nsize=50%", "size=50%", "offset=10%\nsize=40%", "size=25%\noffset_increment=25%"]);
-    maybe(prng, text, &["norandommap", "random_distribution=zipf:0.9", "random_distribution=pareto:0.3", "percentage_random=40"]);
+    maybe(
+        prng,
+        text,
+        &["offset=25%\nsize=50%", "size=50%", "offset=10%\nsize=40%", "size=25%\noffset_increment=25%"],
+    );
+    maybe(
+        prng,
+        text,
+        &[
+            "norandommap",
+            "random_distribution=zipf:0.9",
+            "random_distribution=pareto:0.3",
+            "percentage_random=40",
+        ],
+    );
     maybe(prng, text, &["fsync=3", "fdatasync=7", "end_fsync=1", "sync=1"]);
-    maybe(prng, text, &["verify=crc32c", "verify=md5\nverify_backlog=4", "verify=sha1\ndo_verify=0", "verify=null"]);
+    maybe(
+        prng,
+        text,
+        &["verify=crc32c", "verify=md5\nverify_backlog=4", "verify=sha1\ndo_verify=0", "verify=null"],
+    );
     maybe(prng, text, &["zero_buffers", "refill_buffers", "buffer_pattern=\"abc\""]);
     if !text.ends_with("thinktime=200us\n") && !text.contains("thinktime") {
         maybe(prng, text, &["rate_iops=20k", "rate_iops=3k\nrate_process=poisson", "rate=20m"]);
@@ -81,8 +102,10 @@ fn check(seed: u64, text: &str, capacity: u64, outcome: &Outcome) {
         assert_eq!(result.verify.map_or(0, |verify| verify.failed), 0, "{what}{}", result.name);
         let done = bytes(job, result);
         let options = &job.options;
-        let share = |name: &str| job.given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        let percent = |value: Option<&str>| value.and_then(|value| value.strip_suffix('%')?.parse::<u64>().ok());
+        let share =
+            |name: &str| job.given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let percent =
+            |value: Option<&str>| value.and_then(|value| value.strip_suffix('%')?.parse::<u64>().ok());
         let blocks = capacity / SECTOR;
         let offset = blocks * percent(share("offset")).unwrap_or(0) / 100;
         let region = percent(share("size")).map_or(blocks - offset, |size| blocks * size / 100);
@@ -90,7 +113,11 @@ fn check(seed: u64, text: &str, capacity: u64, outcome: &Outcome) {
         let expected = amount * SECTOR * u64::from(options.loops);
         let largest = options.block_sizes.as_array().iter().map(|sizes| sizes.max_bytes()).max().unwrap_or(0);
         if ends_by_amount(&jobs, job) {
-            assert!((expected..expected + largest).contains(&done), "{what}{}: {done} of {expected}", result.name);
+            assert!(
+                (expected..expected + largest).contains(&done),
+                "{what}{}: {done} of {expected}",
+                result.name
+            );
         }
         if let Some(ios) = options.number_ios {
             let all = result.read.total_ios + result.write.total_ios + result.trim.total_ios;
@@ -124,7 +151,8 @@ fn random_jobs_on_raw_windows_end_and_read_what_was_written() {
         let outcome = world.run_on(&text, &[], seed);
         check(seed, &text, capacity, &outcome);
         let counts = world.counts();
-        let verified = outcome.results.iter().any(|result| result.verify.is_some()) && text.contains("verify");
+        let verified =
+            outcome.results.iter().any(|result| result.verify.is_some()) && text.contains("verify");
         if !text.contains("ramp_time") {
             let written = total(&outcome, |result| result.write.io_bytes);
             assert_eq!(counts.write.sectors * SECTOR, written, "seed {seed}\n{text}");
@@ -138,11 +166,22 @@ fn random_jobs_on_raw_windows_end_and_read_what_was_written() {
 
 #[test]
 fn random_jobs_on_a_plain_device_end_and_read_what_was_written() {
-    let words =
-        ["read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randtrim", "trimwrite", "randtrimwrite"];
+    let words = [
+        "read",
+        "write",
+        "randread",
+        "randwrite",
+        "rw",
+        "randrw",
+        "trim",
+        "randtrim",
+        "trimwrite",
+        "randtrimwrite",
+    ];
     let sizes = ["4k", "8k", "4k,16k,12k", "20k"];
     for seed in 0..RUNS {
-        let text = job_file(seed, &words, &sizes, &["bssplit=4k/50:12k/50", "bsrange=4k-12k", "blockalign=8k"]);
+        let text =
+            job_file(seed, &words, &sizes, &["bssplit=4k/50:12k/50", "bsrange=4k-12k", "blockalign=8k"]);
         let shape = Shape { blocks: 700, service: ocssd_base::Nanos::from_micros(30), servers: 3 };
         let mut world = World::memory_of(shape);
         let outcome = world.run_on(&text, &[], seed);
@@ -160,6 +199,9 @@ fn random_jobs_on_a_plain_device_end_and_read_what_was_written() {
         assert_eq!(asked(|op| op == BlockOp::Discard), trimmed, "seed {seed}\n{text}");
         let read = total(&outcome, |result| result.read.io_bytes);
         let all = asked(|op| op == BlockOp::Read);
-        assert!(if text.contains("verify") { all >= read } else { all == read }, "seed {seed}: {all} {read}\n{text}");
+        assert!(
+            if text.contains("verify") { all >= read } else { all == read },
+            "seed {seed}: {all} {read}\n{text}"
+        );
     }
 }

@@ -18,7 +18,8 @@ fn drives() -> [(&'static str, Config, u64); 3] {
 /// Every sector that was measured went to the drive, and nothing else did.
 fn assert_counted(world: &World, outcome: &Outcome, what: &str) {
     let counts = world.counts();
-    let bytes = |of: fn(&ocssd_workload::results::JobResult) -> u64| outcome.results.iter().map(of).sum::<u64>();
+    let bytes =
+        |of: fn(&ocssd_workload::results::JobResult) -> u64| outcome.results.iter().map(of).sum::<u64>();
     assert_eq!(counts.read.sectors * SECTOR, bytes(|result| result.read.io_bytes), "{what}");
     assert_eq!(counts.write.sectors * SECTOR, bytes(|result| result.write.io_bytes), "{what}");
     assert!(outcome.failures.is_empty(), "{what}: {:?}", outcome.failures);
@@ -35,7 +36,11 @@ fn reads_of_a_laid_out_window_return_the_stamp_of_every_block() {
             assert_counted(&world, &outcome, name);
             let result = outcome.only();
             let verify = result.verify.expect("a window is stamped");
-            assert_eq!((result.read.total_ios, verify.checked, verify.failed), (blocks, blocks, 0), "{name} {rw}");
+            assert_eq!(
+                (result.read.total_ios, verify.checked, verify.failed),
+                (blocks, blocks, 0),
+                "{name} {rw}"
+            );
             assert_eq!(world.counts().reset.commands, 0, "nothing is written");
         }
     }
@@ -48,8 +53,10 @@ fn writes_fill_zones_in_order_and_reset_full_ones() {
             for open in [1, 3] {
                 let mut world = World::linear(config.clone());
                 let capacity = config.geometry.capacity_bytes();
-                let text =
-                    format!("[j]\nrw={rw}\nbs={}k\nloops=2\nzonemode=zbd\nmax_open_zones={open}\nioengine=libaio\niodepth=5", 4 * unit);
+                let text = format!(
+                    "[j]\nrw={rw}\nbs={}k\nloops=2\nzonemode=zbd\nmax_open_zones={open}\nioengine=libaio\niodepth=5",
+                    4 * unit
+                );
                 let outcome = world.run(&text);
                 let what = format!("{name} {rw} {open}");
                 assert_counted(&world, &outcome, &what);
@@ -69,9 +76,11 @@ fn writes_fill_zones_in_order_and_reset_full_ones() {
 fn max_open_zones_is_how_many_zones_are_written_at_once() {
     let geometry = Geometry { max_open_chunks_per_pu: 2, ..Geometry::example(1, 2, 6, 32, 8) };
     let config = Config { geometry, ..preset("tiny") };
-    let run = |open: u32| World::linear(config.clone()).run(&format!(
+    let run = |open: u32| {
+        World::linear(config.clone()).run(&format!(
         "[j]\nrw=randwrite\nbs=32k\nio_size=50%\nzonemode=zbd\nmax_open_zones={open}\ncontinue_on_error=all"
-    ));
+    ))
+    };
     assert_eq!(run(2).only().error_count, 0);
     assert!(run(3).only().error_count > 0, "the drive allows two");
 }
@@ -97,12 +106,14 @@ fn forced_writes_reach_the_drive_as_such() {
 #[test]
 fn a_region_smaller_than_a_zone_is_never_left_by_reads() {
     let mut world = World::linear(preset("tiny"));
-    let outcome = world.run("[j]\nrw=randread\nbs=12k\nblockalign=4k\noffset=100k\nsize=48k\nio_size=4m\nnorandommap");
+    let outcome =
+        world.run("[j]\nrw=randread\nbs=12k\nblockalign=4k\noffset=100k\nsize=48k\nio_size=4m\nnorandommap");
     assert_counted(&world, &outcome, "one unit");
     let mut touched = std::collections::BTreeSet::new();
     for event in world.host.device().latest() {
         if let Event::Submitted(_, command) = event
-            && let (Op::Read, ocssd_lightnvm::Addresses::Run { first, count }) = (command.op, command.addresses)
+            && let (Op::Read, ocssd_lightnvm::Addresses::Run { first, count }) =
+                (command.op, command.addresses)
         {
             touched.extend((first.sector..first.sector + count).map(|sector| (first.chunk, sector)));
         }
@@ -130,8 +141,14 @@ fn jobs_on_different_targets_stay_on_their_units() {
     let text = "[r]\nrw=randread\nbs=4k\nio_size=400k\n[w]\nrw=write\nbs=16k\nio_size=640k\n[c]\nrw=randwrite\nbs=16k\nio_size=160k";
     let outcome = world.run_on(text, &[0, 1, 2], 3);
     assert_counted(&world, &outcome, "three targets");
-    let units: Vec<(u64, u64)> =
-        world.host.device().inner().units().iter().map(|unit| (unit.read.sectors, unit.write.sectors)).collect();
+    let units: Vec<(u64, u64)> = world
+        .host
+        .device()
+        .inner()
+        .units()
+        .iter()
+        .map(|unit| (unit.read.sectors, unit.write.sectors))
+        .collect();
     assert_eq!(units, [(100, 0), (0, 80), (0, 80), (0, 40)]);
 }
 
@@ -159,7 +176,9 @@ fn what_a_window_cannot_do_is_refused_or_said() {
         let message = World::linear(preset("tiny")).refusal(&format!("[j]\n{settings}"));
         assert!(message.contains(expected), "{settings}: {message}");
     }
-    let notes = |settings: &str| World::linear(preset("tiny")).run(&format!("[j]\nbs=16k\n{settings}")).notes.join("\n");
+    let notes = |settings: &str| {
+        World::linear(preset("tiny")).run(&format!("[j]\nbs=16k\n{settings}")).notes.join("\n")
+    };
     assert!(notes("rw=write").contains("as with zonemode=zbd"));
     assert!(notes("rw=randwrite\nzonemode=zbd\nrandom_distribution=zipf:1.1").contains("each as likely"));
     assert_eq!(notes("rw=randwrite\nzonemode=zbd"), "");

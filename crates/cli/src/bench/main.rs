@@ -57,7 +57,12 @@ fn report(bench: &str, metric: &str, value: f64, unit: &str) {
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).collect();
-    for bench in BENCHES.iter().filter(|bench| chosen.is_empty() || chosen.iter().any(|name| name == bench.name)) {
+    let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|other| other == name);
+    // First, while nothing else has grown the process.
+    if is_chosen("memory") {
+        memory();
+    }
+    for bench in BENCHES.iter().filter(|bench| is_chosen(bench.name)) {
         let mut world = World::new("westlake", bench.job);
         let before = cpu::thread_time();
         let ios = world.measure();
@@ -67,9 +72,31 @@ fn main() {
         report(bench.name, "per_io", spent.0 as f64 / ios as f64, "ns");
         report(bench.name, "hash", (world.hash() >> 11) as f64, "of the trace, upper 53 bits");
     }
-    if chosen.is_empty() || chosen.iter().any(|name| name == "memory") {
-        memory();
+    if is_chosen("wall_read_qd1") {
+        wall_read_latency();
     }
+}
+
+/// A read at depth 1 in real time against the same in virtual time: what the machine adds to the model.
+#[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
+fn wall_read_latency() {
+    const JOB: &str = "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=1\nsize=2g\nnorandommap\ntime_based\n\
+                       runtime=2\n";
+    let p50 = |result: &ocssd_workload::results::JobResult| {
+        result.read.clat.histogram().percentile(50.0).expect("a run with reads").0 as f64
+    };
+    let mut model = World::new("westlake", JOB);
+    model.measure();
+    let (model, _) = model.into_result();
+    let mut wall = World::new("westlake", JOB).on_wall_clock();
+    wall.measure();
+    let (wall, lateness) = wall.into_result();
+    let late = lateness.expect("a wall clock counts its lateness");
+    report("wall_read_qd1", "model_p50", p50(&model), "ns");
+    report("wall_read_qd1", "wall_p50", p50(&wall), "ns");
+    report("wall_read_qd1", "error_of_p50", (p50(&wall) / p50(&model) - 1.0) * 100.0, "percent");
+    report("wall_read_qd1", "late_p50", late.p50.0 as f64, "ns");
+    report("wall_read_qd1", "late_p99", late.p99.0 as f64, "ns");
 }
 
 /// What an empty 2 TB drive takes, and what a written TiB adds.

@@ -1,7 +1,7 @@
 //! A drive, a target and a job, laid out and ready to be measured.
 
 use ocssd_base::Nanos;
-use ocssd_engine::{Clock, Host, RunEnd, VirtualClock};
+use ocssd_engine::{Clock, Host, Lateness, RunEnd, VirtualClock, WallClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_lightnvm::wrap::{Stats, Trace};
@@ -9,17 +9,18 @@ use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry;
 use ocssd_workload::job::{IoEngine, parse_job_file};
+use ocssd_workload::results::JobResult;
 use ocssd_workload::run::{LayOut, Plan, PlannedJob, Runner, TargetShape};
 
 type Device = Trace<Stats<Flash>>;
 
 /// Everything of one benchmark.
-pub struct World {
-    host: Host<Device, VirtualClock>,
+pub struct World<C> {
+    host: Host<Device, C>,
     runner: Runner,
 }
 
-impl World {
+impl World<VirtualClock> {
     /// One job on one target over all units of a preset.
     ///
     /// # Panics
@@ -28,7 +29,8 @@ impl World {
         let config = presets::find(preset).expect("a preset").config();
         let flash = Flash::format(config).expect("a sound preset");
         let geometry = flash.config().geometry.clone();
-        let parsed = parse_job_file(job, "bench", &|_| None, &|_| Err("none".to_owned())).expect("a sound job");
+        let parsed =
+            parse_job_file(job, "bench", &|_| None, &|_| Err("none".to_owned())).expect("a sound job");
         let job = parsed.jobs[0].clone();
         let kind = if job.options.ioengine == IoEngine::Null { "null" } else { "linear" };
         let units = UnitSelection::All.resolve(&geometry).expect("every unit");
@@ -54,6 +56,14 @@ impl World {
         Self { host, runner }
     }
 
+    /// The same world, which goes on in real time.
+    pub fn on_wall_clock(self) -> World<WallClock> {
+        let clock = WallClock::starting_at(self.host.clock().now());
+        World { host: self.host.with_clock(clock), runner: self.runner }
+    }
+}
+
+impl<C: Clock> World<C> {
     /// Runs the job; returns its I/Os.
     ///
     /// # Panics
@@ -67,6 +77,13 @@ impl World {
     /// What happened.
     pub fn hash(&self) -> u64 {
         self.host.device().hash()
+    }
+
+    /// The job's result, and how late the clock was.
+    pub fn into_result(mut self) -> (JobResult, Option<Lateness>) {
+        let lateness = self.host.clock().lateness();
+        let mut results = self.runner.into_results(self.host.buffers_mut());
+        (results.remove(0), lateness)
     }
 
     /// The time.

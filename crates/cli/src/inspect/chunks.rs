@@ -99,7 +99,9 @@ pub fn wear(drive: &OpenDrive, as_json: bool) {
             "cycles_average": average, "cycles_most": most, "offline": offline, "chunks_by_tenth": tenths }));
         return;
     }
-    table::line(&format!("resets a chunk: least {least}, average {average}, most {most}, endurance {endurance}; offline chunks {offline}"));
+    table::line(&format!(
+        "resets a chunk: least {least}, average {average}, most {most}, endurance {endurance}; offline chunks {offline}"
+    ));
     let rows: Vec<Vec<String>> = tenths
         .iter()
         .enumerate()

@@ -1,7 +1,9 @@
 //! The drive in a few rows, and every field of its geometry.
 
 use crate::table;
+use ocssd_base::Nanos;
 use ocssd_drive::OpenDrive;
+use ocssd_flash::Config;
 use ocssd_flash::config::{Revision, Scheduler};
 use ocssd_lightnvm::{ChunkId, ChunkState};
 
@@ -23,8 +25,6 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
         Scheduler::Fifo => "in order".to_owned(),
         Scheduler::ReadPriority { suspend, .. } => format!("reads first, erases suspended in {suspend}"),
     };
-    let cell = format!("{:?}", config.media.cell).to_uppercase();
-    let times = |list: &[ocssd_base::Nanos]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut rows = vec![
         ("model", config.model.clone()),
         ("interface", format!("OCSSD {revision}")),
@@ -50,11 +50,39 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
                 sectors(geometry.mw_cunits)
             ),
         ),
+    ];
+    rows.extend(speeds(config));
+    rows.extend([
+        ("write-back cache", cache),
+        ("scheduler", scheduler),
+        ("endurance", format!("{} resets a chunk", config.wear.endurance)),
+        ("payload", format!("{:?}", config.payload).to_lowercase()),
+        ("chunks", states(drive)),
+    ]);
+    if let Some(image) = &drive.image {
+        rows.push(("image", image.path().display().to_string()));
+    }
+    rows.push(("targets", drive.media_manager.list().len().to_string()));
+    rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The media and the ways to them.
+fn speeds(config: &Config) -> Vec<(&'static str, String)> {
+    let cell = format!("{:?}", config.media.cell).to_uppercase();
+    let times = |list: &[Nanos]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    vec![
         ("media", format!("{}, {} planes, {} registers", cell, config.media.planes, config.media.registers)),
         ("sense", times(&config.media.read)),
         ("program", times(&config.media.program)),
         ("erase", config.media.erase.to_string()),
-        ("channel", format!("{}/s, {} a transfer", table::bytes(config.channel.bytes_per_second), config.channel.command)),
+        (
+            "channel",
+            format!(
+                "{}/s, {} a transfer",
+                table::bytes(config.channel.bytes_per_second),
+                config.channel.command
+            ),
+        ),
         (
             "link",
             format!(
@@ -64,17 +92,7 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
                 config.link.command
             ),
         ),
-        ("write-back cache", cache),
-        ("scheduler", scheduler),
-        ("endurance", format!("{} resets a chunk", config.wear.endurance)),
-        ("payload", format!("{:?}", config.payload).to_lowercase()),
-        ("chunks", states(drive)),
-    ];
-    if let Some(image) = &drive.image {
-        rows.push(("image", image.path().display().to_string()));
-    }
-    rows.push(("targets", drive.media_manager.list().len().to_string()));
-    rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    ]
 }
 
 fn states(drive: &OpenDrive) -> String {

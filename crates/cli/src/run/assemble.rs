@@ -72,7 +72,8 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     for (number, want) in wanted.iter().enumerate() {
         lease(&mut media_manager, want, number, &kept)?;
         let report = |chunk| flash.chunk(chunk);
-        let parts = registry::Parts { geometry: &geometry, units: &want.units, report: &report, layout: want.layout };
+        let parts =
+            registry::Parts { geometry: &geometry, units: &want.units, report: &report, layout: want.layout };
         let kind = registry::find(&want.kind).map_err(anyhow::Error::msg)?;
         made.push(kind.make(&parts).map_err(anyhow::Error::msg)?);
     }
@@ -151,8 +152,15 @@ fn rows_of(
     ];
     rows.extend(args.set.iter().map(|set| ("set".to_owned(), set.clone())));
     for want in wanted {
-        let units = if want.units.is_empty() { "no units".to_owned() } else { UnitSelection::of(&want.units).to_string() };
-        rows.push(("target".to_owned(), format!("{} on {units}, {:?}", want.kind, want.layout).to_lowercase()));
+        let units = if want.units.is_empty() {
+            "no units".to_owned()
+        } else {
+            UnitSelection::of(&want.units).to_string()
+        };
+        rows.push((
+            "target".to_owned(),
+            format!("{} on {units}, {:?}", want.kind, want.layout).to_lowercase(),
+        ));
     }
     rows
 }

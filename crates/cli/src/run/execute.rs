@@ -111,7 +111,9 @@ fn lay_out<C: Clock>(
         let stop = host.clock().now() + slice.length;
         match host.run(&mut source, stop) {
             RunEnd::Finished => break,
-            RunEnd::Stuck => bail!("the layout waits for requests that nobody has; this is a bug, please report the job"),
+            RunEnd::Stuck => {
+                bail!("the layout waits for requests that nobody has; this is a bug, please report the job")
+            }
             RunEnd::Stopped => slice.adapt(),
         }
         let (done, total) = source.progress();
@@ -133,7 +135,7 @@ fn sentence<C: Clock>(host: &Host<RunDevice, C>, reply: &BlockReply) -> String {
     }
     let status = reply.status;
     match reply.violation {
-        Some(violation) => violation.explain(&flash.config().geometry, status).to_string(),
+        Some(violation) => violation.explain(&flash.config().geometry, status),
         None => format!("status {:03X}h, {}: {}", status.0, status.name(), status.meaning()),
     }
 }
@@ -154,7 +156,9 @@ fn measure<C: Clock>(
         let stop = host.clock().now() + slice.length;
         match host.run(&mut runner, stop) {
             RunEnd::Finished => break,
-            RunEnd::Stuck => bail!("the run waits for requests that nobody has; this is a bug, please report the job"),
+            RunEnd::Stuck => {
+                bail!("the run waits for requests that nobody has; this is a bug, please report the job")
+            }
             RunEnd::Stopped => slice.adapt(),
         }
         let progress = runner.progress(host.clock().now());

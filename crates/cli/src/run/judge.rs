@@ -45,9 +45,12 @@ fn environment(wall: bool) -> Vec<Row> {
         return Vec::new();
     }
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cpu = read("/proc/cpuinfo").lines().find_map(|line| Some(line.strip_prefix("model name")?.trim_matches([' ', '\t', ':']).to_owned()));
+    let cpu = read("/proc/cpuinfo")
+        .lines()
+        .find_map(|line| Some(line.strip_prefix("model name")?.trim_matches([' ', '\t', ':']).to_owned()));
     let kernel = read("/proc/sys/kernel/osrelease").trim().to_owned();
-    let cores = std::thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
+    let cores =
+        std::thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |count| count.to_string());
     vec![
         Row::new("processor", cpu.unwrap_or_else(|| "unknown".to_owned())),
         Row::new("cores", cores),
@@ -92,10 +95,16 @@ fn verdict(finished: &Finished) -> Verdict {
     }
     for job in &finished.jobs {
         if let Some(verify) = job.verify.filter(|verify| verify.failed > 0) {
-            fails.push(format!("job \"{}\": {} of {} blocks held other data than was written", job.name, verify.failed, verify.checked));
+            fails.push(format!(
+                "job \"{}\": {} of {} blocks held other data than was written",
+                job.name, verify.failed, verify.checked
+            ));
         }
         if measured(job) == 0 && job.error == 0 {
-            fails.push(format!("job \"{}\" did no I/O: give it more to do, or something that can be read", job.name));
+            fails.push(format!(
+                "job \"{}\" did no I/O: give it more to do, or something that can be read",
+                job.name
+            ));
         }
     }
     if let Some(late) = finished.lateness.filter(|late| late.p99 > threshold(finished)) {

@@ -12,6 +12,22 @@ use ocssd_workload::results::{RunResult, Verdict, series};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
+/// Makes the places a result goes to, before anything is run for it.
+pub fn prepare(args: &RunArgs, request: &Request) -> anyhow::Result<()> {
+    if args.print == PrintArg::Hash {
+        return Ok(());
+    }
+    let directory = &args.results;
+    std::fs::create_dir_all(directory).with_context(|| {
+        format!("{} cannot be written; choose a directory with --results", directory.display())
+    })?;
+    if let Some(path) = &request.parsed.program.output {
+        std::fs::File::create(path)
+            .with_context(|| format!("{path} cannot be written; name another file"))?;
+    }
+    Ok(())
+}
+
 /// Shows and keeps a result.
 pub fn present(
     args: &RunArgs,
@@ -22,6 +38,9 @@ pub fn present(
 ) -> anyhow::Result<Outcome> {
     let outcome = if matches!(result.verdict, Verdict::Fail(_)) { Outcome::Failed } else { Outcome::Good };
     if args.print == PrintArg::Hash {
+        if let Verdict::Fail(reasons) = &result.verdict {
+            eprintln!("ocssd: {}", reasons.join("; "));
+        }
         let hash = format!("{:016x}", finished.hash);
         if as_json {
             table::print_json(&json!({ "trace_hash": hash }));
@@ -45,7 +64,8 @@ pub fn present(
         });
     }
     match &request.parsed.program.output {
-        Some(path) => std::fs::write(path, &text).with_context(|| format!("{path} cannot be written; name another file"))?,
+        Some(path) => std::fs::write(path, &text)
+            .with_context(|| format!("{path} cannot be written; name another file"))?,
         None => table::show(&text),
     }
     if chosen.contains(&OutputFormat::Normal) && request.parsed.program.output.is_none() {
@@ -61,8 +81,8 @@ pub fn present(
 fn keep(args: &RunArgs, request: &Request, result: &RunResult) -> anyhow::Result<PathBuf> {
     let directory = &args.results;
     let advice = || format!("{} cannot be written; choose a directory with --results", directory.display());
-    std::fs::create_dir_all(directory).with_context(advice)?;
-    let path = directory.join(format!("{}.json", request.name));
+    // A job may be named like a path; its result stays in the directory.
+    let path = directory.join(format!("{}.json", request.name.replace('/', "_")));
     std::fs::write(&path, to_text(result, Format::JsonPlus)).with_context(advice)?;
     for (number, job) in (1..).zip(&result.jobs) {
         let asked = request.parsed.jobs.iter().find(|other| other.name == job.name);

@@ -25,7 +25,8 @@ impl Bar {
         let terminal = std::io::stderr().is_terminal();
         let bar = (terminal && !quiet).then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
-            let style = ProgressStyle::with_template("{msg} {bar:30} {percent} %  {elapsed} gone, {eta} to go");
+            let style =
+                ProgressStyle::with_template("{msg} {bar:30} {percent} %  {elapsed} gone, {eta} to go");
             bar.set_style(style.expect("the template is well formed"));
             bar
         });
@@ -49,7 +50,8 @@ impl Bar {
             }
             None if elapsed >= self.next_line.get() => {
                 self.next_line.set(elapsed + LINE_EVERY);
-                let left = elapsed.as_secs_f64() * (1000 - thousandths.min(1000)) as f64 / thousandths.max(1) as f64;
+                let left =
+                    elapsed.as_secs_f64() * (1000 - thousandths.min(1000)) as f64 / thousandths.max(1) as f64;
                 eprintln!("{message}: {} %, about {left:.0} s to go", thousandths / 10);
             }
             None => {}

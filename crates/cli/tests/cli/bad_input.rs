@@ -49,6 +49,8 @@ fn wrong_options_are_refused() {
         ("--set bogus", &["key=value"]),
         ("--ocssd=place=pu:0-9", &["parallel units 0 to 3"]),
         ("--ocssd=place=pu:x", &["expected numbers and ranges"]),
+        ("--results /proc/none", &["choose a directory with --results"]),
+        ("--output none/there", &["name another file"]),
         ("--ocssd=target=pblk", &["the targets are: linear, null"]),
     ] {
         check(&program, &format!("{JOB} {options}"), words);

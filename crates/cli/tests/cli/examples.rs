@@ -41,7 +41,11 @@ fn every_example_runs_in_virtual_time_and_none_fails() {
         assert!(!verdict.contains("fail"), "{name}: {verdict}");
         for job in result["jobs"].as_array().expect("fio's results have jobs") {
             let total = |way: &str| job[way]["total_ios"].as_u64().unwrap_or_default();
-            assert!(total("read") + total("write") + total("trim") > 0, "{name}: {} did nothing", job["jobname"]);
+            assert!(
+                total("read") + total("write") + total("trim") > 0,
+                "{name}: {} did nothing",
+                job["jobname"]
+            );
         }
     }
 }
@@ -61,7 +65,8 @@ fn examples_say_what_to_look_at_and_parse_unshortened() {
 fn the_seed_decides_the_trace() {
     let program = Program::new();
     let smoke = folder().join("smoke.fio");
-    let hash = |seed: u32| program.good(&format!("run --quiet --print hash --seed {seed} {}", smoke.display()));
+    let hash =
+        |seed: u32| program.good(&format!("run --quiet --print hash --seed {seed} {}", smoke.display()));
     let first = hash(1);
     assert!(first.starts_with("trace hash "), "printed {first:?}");
     assert_eq!(first, hash(1), "the same seed gave two traces");
@@ -81,5 +86,8 @@ fn placement_keeps_reads_away_from_writes() {
         job["read"]["lat_ns"]["mean"].as_f64().expect("fio gives a mean")
     };
     let (alone, shared) = (mean("reader-alone"), mean("reader-shared"));
-    assert!(alone * 5.0 < shared, "alone {alone} ns, shared {shared} ns: the writes do not disturb, or do everywhere");
+    assert!(
+        alone * 5.0 < shared,
+        "alone {alone} ns, shared {shared} ns: the writes do not disturb, or do everywhere"
+    );
 }

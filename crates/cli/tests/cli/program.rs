@@ -25,7 +25,8 @@ impl Program {
     /// A fresh folder.
     pub fn new() -> Self {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}-{number}", std::process::id()));
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the build directory can be written");
         Self { folder }
     }
@@ -63,7 +64,8 @@ impl Program {
     /// Runs the program, which must succeed, and reads its output as JSON.
     pub fn json(&self, arguments: &str) -> serde_json::Value {
         let text = self.good(arguments);
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("`ocssd {arguments}` is no JSON: {error}\n{text}"))
+        serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("`ocssd {arguments}` is no JSON: {error}\n{text}"))
     }
 }
 

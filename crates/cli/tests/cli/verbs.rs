@@ -2,6 +2,7 @@
 
 use crate::program::Program;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
 #[test]
@@ -57,7 +58,8 @@ fn an_image_keeps_what_was_done_to_it() {
     let job = "--name=a --bs=16k --size=256k --ocssd=target=db";
     program.good(&format!("run --quiet --drive a.img {job} --rw=write"));
     let chunks = program.json("inspect a.img chunks --json");
-    let written: u64 = chunks.as_array().expect("a list of chunks").iter().filter_map(|chunk| chunk["wp"].as_u64()).sum();
+    let written: u64 =
+        chunks.as_array().expect("a list of chunks").iter().filter_map(|chunk| chunk["wp"].as_u64()).sum();
     assert_eq!(written, 64, "256 KiB are 64 sectors: {chunks}");
 
     let stamp = program.good("inspect a.img chunks");
@@ -74,7 +76,8 @@ fn an_image_keeps_what_was_done_to_it() {
 #[test]
 fn a_result_file_has_the_keys_of_fio() {
     let program = Program::new();
-    let printed = program.json("run --quiet --json --results kept --drive tiny --name=a --rw=randread --bs=4k --size=1m");
+    let printed = program
+        .json("run --quiet --json --results kept --drive tiny --name=a --rw=randread --bs=4k --size=1m");
     let text = std::fs::read_to_string(program.path("kept/a.json")).expect("the result is kept");
     let kept: serde_json::Value = serde_json::from_str(&text).expect("the result file is JSON");
     assert_eq!(printed, kept, "what is printed and what is kept differ");
@@ -82,7 +85,9 @@ fn a_result_file_has_the_keys_of_fio() {
         assert!(kept.get(key).is_some(), "the key {key:?} is missing");
     }
     let job = &kept["jobs"][0];
-    for key in ["jobname", "groupid", "error", "elapsed", "job options", "read", "write", "trim", "iodepth_level"] {
+    for key in
+        ["jobname", "groupid", "error", "elapsed", "job options", "read", "write", "trim", "iodepth_level"]
+    {
         assert!(job.get(key).is_some(), "the job's key {key:?} is missing");
     }
     assert_eq!(job["read"]["total_ios"], 256);
@@ -104,4 +109,34 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "ended with {} and said: {said}", output.status);
+}
+
+#[test]
+fn an_image_is_whole_after_its_run_was_killed() {
+    let program = Program::new();
+    program.good("format a.img --drive qemu");
+    let job = "--name=a --rw=write --bs=64k --iodepth=16 --size=1g --time_based --runtime=600";
+    let mut child = program
+        .command(&format!("run --quiet --clock wall --drive a.img {job}"))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program was built for this test");
+    // 512 bytes a block: wait for 2 MiB of content, as long as the run lasts.
+    while program.path("a.img").metadata().expect("the image exists").blocks() < 4096 {
+        assert!(
+            child.try_wait().expect("the child is ours").is_none(),
+            "the run ended before it wrote 2 MiB"
+        );
+        std::thread::yield_now();
+    }
+    child.kill().expect("the child is ours");
+    child.wait().expect("the child is ours");
+    let chunks = program.json("inspect a.img chunks --json");
+    let written = |chunk: &serde_json::Value| chunk["wp"].as_u64().unwrap_or_default();
+    let total: u64 = chunks.as_array().expect("a list of chunks").iter().map(written).sum();
+    assert!(
+        total > 0 && total.is_multiple_of(4),
+        "{total} sectors were written, in units of ws_min = 4: {chunks}"
+    );
+    program.good("run --quiet --drive a.img --name=b --rw=randread --bs=4k --size=1m");
 }

@@ -28,7 +28,7 @@ impl Flash {
             let programmed = self.chunks.get(run.first.chunk).programmed;
             let on_media = programmed.saturating_sub(run.first.sector).min(run.count);
             if on_media > 0 {
-                self.add_windows(parts, PartKind::Read, run.first, on_media, self.config.row_sectors());
+                self.add_windows(parts, PartKind::Read, run.first, on_media, self.media.by_row);
             }
         }
         let reads = parts.count;

@@ -13,7 +13,7 @@ use crate::drive::Flash;
 use crate::flow::{InFlight, Kind};
 use crate::media::{Part, PartId, PartKind, Phase};
 use crate::rules::Refusal;
-use ocssd_base::{Nanos, SlabKey};
+use ocssd_base::{Divisor, Nanos, SlabKey};
 use ocssd_lightnvm::{ChunkId, Ppa, Rejected, Rule, Status, Tag, VECTOR_MAX, Violation};
 
 /// Most chunks of one Dataset Management: its count has 8 bits, 0-based (NVMe base 1.4 section 6.7).
@@ -175,7 +175,7 @@ impl Flash {
             command: parts.command,
             kind,
             phase: Phase::Waiting,
-            pu: self.config.geometry.pu_of(chunk),
+            pu: self.chunks.pu_of(chunk),
             chunk,
             first,
             count,
@@ -197,13 +197,14 @@ impl Flash {
         }
     }
 
-    /// Adds a part per window of `window` sectors that `first .. first + count` touches.
-    fn add_windows(&mut self, parts: &mut PartList, kind: PartKind, first: Ppa, count: u32, window: u32) {
-        assert!(count > 0 && window > 0, "nothing to do was given to the media");
+    /// Adds a part per window of so many sectors that `first .. first + count` touches.
+    fn add_windows(&mut self, parts: &mut PartList, kind: PartKind, first: Ppa, count: u32, window: Divisor) {
+        assert!(count > 0, "nothing to do was given to the media");
         let end = first.sector + count;
+        let sectors = u32::try_from(window.value()).expect("a window is within a chunk");
         let mut at = first.sector;
         while at < end {
-            let until = end.min((at / window + 1) * window);
+            let until = end.min(at - window.div_rem_u32(at).1 + sectors);
             self.add_part(parts, kind, first.chunk, at, until - at);
             at = until;
         }

@@ -29,7 +29,12 @@ impl Flash {
             if good < run.count {
                 let sector = run.first.sector.saturating_add(good);
                 let first = Ppa::new(run.first.chunk, sector);
-                self.read_nothing(policy, operation, parts, Run { entry: run.entry + good, first, count: run.count - good });
+                self.read_nothing(
+                    policy,
+                    operation,
+                    parts,
+                    Run { entry: run.entry + good, first, count: run.count - good },
+                );
             }
         }
         let count = operation.addresses.count();
@@ -38,7 +43,13 @@ impl Flash {
     }
 
     /// Sectors that hold nothing: predefined data, and an error for who wants to know.
-    fn read_nothing(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &PartList, run: Run) {
+    fn read_nothing(
+        &mut self,
+        policy: ReadPolicy,
+        operation: &mut Operation<'_>,
+        parts: &PartList,
+        run: Run,
+    ) {
         piece(operation.data, self.format.data_bytes, run.entry, run.count).fill(policy.predefined);
         piece(operation.oob, self.format.oob_bytes, run.entry, run.count).fill(0);
         if policy.unwritten_is_error {
@@ -49,14 +60,23 @@ impl Flash {
     }
 
     /// Sectors below the readable limit.
-    fn read_run(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &mut PartList, run: Run) {
+    fn read_run(
+        &mut self,
+        policy: ReadPolicy,
+        operation: &mut Operation<'_>,
+        parts: &mut PartList,
+        run: Run,
+    ) {
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
         let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
         if let Err(error) = self.store.read(run.first.chunk, run.first.sector, data, oob) {
             self.backing_failed(parts.command, error);
         }
         let chunk = self.chunks.get(run.first.chunk);
-        assert!(run.first.sector + run.count <= chunk.write_pointer, "what was never written is read as data");
+        assert!(
+            run.first.sector + run.count <= chunk.write_pointer,
+            "what was never written is read as data"
+        );
         assert!(chunk.programmed <= chunk.write_pointer, "more is on media than was written");
         let on_media = chunk.programmed.saturating_sub(run.first.sector).min(run.count);
         if chunk.has_unreadable || chunk.has_scheduled || self.faults.reads_can_fail() {
@@ -64,8 +84,7 @@ impl Flash {
         }
         self.counters.sectors_read_cached += u64::from(run.count - on_media);
         if on_media > 0 {
-            let row = self.config.row_sectors();
-            self.add_windows(parts, PartKind::Read, run.first, on_media, row);
+            self.add_windows(parts, PartKind::Read, run.first, on_media, self.media.by_row);
         }
     }
 
@@ -75,8 +94,11 @@ impl Flash {
         for offset in 0..run.count {
             let at = Ppa::new(run.first.chunk, run.first.sector + offset);
             let lost = chunk.has_unreadable && self.chunks.is_unreadable(at);
-            let outcome =
-                if lost { ReadOutcome::Unrecovered } else { self.faults.read_outcome(at, chunk.cycles, wear_index) };
+            let outcome = if lost {
+                ReadOutcome::Unrecovered
+            } else {
+                self.faults.read_outcome(at, chunk.cycles, wear_index)
+            };
             let status = match outcome {
                 ReadOutcome::Fine => continue,
                 ReadOutcome::HighEcc => {

@@ -57,7 +57,7 @@ impl Flash {
         let has_scheduled = self.chunks.get(run.first.chunk).has_scheduled;
         if !has_scheduled && !self.faults.writes_can_fail() {
             self.chunks.advance(run.first.chunk, run.count);
-            self.add_windows(parts, PartKind::Program, run.first, run.count, unit);
+            self.add_windows(parts, PartKind::Program, run.first, run.count, self.media.by_unit);
             return run.count;
         }
         let end = run.first.sector + run.count;

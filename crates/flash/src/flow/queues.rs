@@ -345,7 +345,10 @@ impl Flow {
             assert!(times.is_sorted(), "times in a queue fall");
         }
         for flush in &self.flushes {
-            assert!(flush.remaining > 0 && flush.remaining <= self.programs, "a flush waits for too many programs");
+            assert!(
+                flush.remaining > 0 && flush.remaining <= self.programs,
+                "a flush waits for too many programs"
+            );
         }
         for (_, command) in self.commands.iter() {
             assert!(!command.done || command.remaining == 0, "a command is done with parts in flight");

@@ -19,7 +19,7 @@ mod unit;
 pub(crate) use part::{Part, PartId, PartKind, Phase};
 
 use crate::config::{Config, MediaConfig, Scheduler};
-use ocssd_base::{EventQueue, Nanos, TransferTimes};
+use ocssd_base::{Divisor, EventQueue, Nanos, TransferTimes};
 use ocssd_lightnvm::PuId;
 use part::Parts;
 use std::collections::VecDeque;
@@ -52,9 +52,10 @@ pub(crate) struct Media {
     config: MediaConfig,
     scheduler: Scheduler,
     transfers: TransferTimes,
-    pus_per_group: u32,
-    row_sectors: u32,
-    unit_sectors: u32,
+    by_group: Divisor,
+    /// To find the page row of a sector, and its write unit.
+    pub(crate) by_row: Divisor,
+    pub(crate) by_unit: Divisor,
     parts: Parts,
     units: Vec<Unit>,
     channels: Vec<Channel>,
@@ -94,9 +95,9 @@ impl Media {
                 config.channel.bytes_per_second,
                 config.channel.command,
             ),
-            pus_per_group: geometry.pus_per_group,
-            row_sectors: config.row_sectors(),
-            unit_sectors: geometry.ws_opt,
+            by_group: Divisor::new(u64::from(geometry.pus_per_group)),
+            by_row: Divisor::new(u64::from(config.row_sectors())),
+            by_unit: Divisor::new(u64::from(geometry.ws_opt)),
             parts: Parts::new(),
             units: vec![Unit::default(); units],
             channels: vec![channel; groups],
@@ -184,7 +185,7 @@ impl Media {
     }
 
     fn request_channel(&mut self, at: Nanos, id: PartId) {
-        let group = self.parts.get(id).pu.0 / self.pus_per_group;
+        let group = self.by_group.div_rem_u32(self.parts.get(id).pu.0).0;
         self.parts.get_mut(id).phase = Phase::Transfer;
         let channel = &mut self.channels[PuId(group).index()];
         if channel.active.is_some() {
@@ -240,7 +241,11 @@ impl Media {
         for unit in &self.units {
             unit.check(self.config.registers);
             if let Some(id) = unit.array {
-                assert_eq!(self.parts.get(id).phase, Phase::Array, "the array works on a part that is elsewhere");
+                assert_eq!(
+                    self.parts.get(id).phase,
+                    Phase::Array,
+                    "the array works on a part that is elsewhere"
+                );
             }
             if let Some(suspended) = unit.suspended {
                 assert_eq!(self.parts.get(suspended.id).kind, PartKind::Erase, "only erases are suspended");
@@ -250,9 +255,16 @@ impl Media {
         let moving = self.channels.iter().filter(|channel| channel.active.is_some()).count();
         assert!(self.events.len() >= working + moving, "work in progress has no event");
         for channel in &self.channels {
-            assert!(channel.active.is_some() || channel.waiting.is_empty(), "an idle channel keeps parts waiting");
+            assert!(
+                channel.active.is_some() || channel.waiting.is_empty(),
+                "an idle channel keeps parts waiting"
+            );
             for &id in channel.active.iter().chain(&channel.waiting) {
-                assert_eq!(self.parts.get(id).phase, Phase::Transfer, "a channel has a part that is elsewhere");
+                assert_eq!(
+                    self.parts.get(id).phase,
+                    Phase::Transfer,
+                    "a channel has a part that is elsewhere"
+                );
                 assert!(self.parts.get(id).kind != PartKind::Erase, "an erase moves no data");
             }
         }

@@ -72,7 +72,7 @@ impl Media {
         assert_eq!(popped, Some(id), "the unit starts the read at its queue's head");
         unit.registers_used += 1;
         unit.bypasses += u32::from(unit.changes.head().is_some() || unit.suspended.is_some());
-        let row = part.first / self.row_sectors;
+        let row = self.by_row.div_rem_u32(part.first).0;
         if unit.held == Some((part.chunk, part.cycles, row)) && part.delay == Nanos::ZERO {
             self.counters.register_hits += 1;
             if at < self.units[pu.index()].ready_at {
@@ -85,8 +85,7 @@ impl Media {
         }
         self.counters.senses += 1;
         let times = &self.config.read;
-        let index = usize::try_from(row).expect("32 bits fit an index") % times.len();
-        let time = times[index] + part.delay;
+        let time = nth_of(times, row) + part.delay;
         self.units[pu.index()].held = Some((part.chunk, part.cycles, row));
         self.run_array(at, pu, id, time);
         true
@@ -132,15 +131,17 @@ impl Media {
 
     fn program_time(&self, first: u32) -> Nanos {
         let times = &self.config.program;
-        let unit = usize::try_from(first / self.unit_sectors).expect("32 bits fit an index");
-        times[unit % times.len()]
+        nth_of(times, self.by_unit.div_rem_u32(first).0)
     }
 
     fn run_array(&mut self, at: Nanos, pu: PuId, id: PartId, time: Nanos) {
         self.parts.get_mut(id).phase = Phase::Array;
         let unit = &mut self.units[pu.index()];
         assert!(unit.array.is_none(), "an array does one operation at a time");
-        assert!(time <= Nanos::from_secs(180), "an array operation takes {time}, longer than any setting allows");
+        assert!(
+            time <= Nanos::from_secs(180),
+            "an array operation takes {time}, longer than any setting allows"
+        );
         let start = at.max(unit.ready_at);
         unit.array = Some(id);
         unit.array_since = at;
@@ -181,5 +182,13 @@ impl Media {
         unit.bypasses = 0;
         self.run_array(at, pu, id, remaining + resume);
         true
+    }
+}
+
+/// The time of place `index` in a list that repeats. Most lists have one entry, which needs no division.
+fn nth_of(times: &[Nanos], index: u32) -> Nanos {
+    match times {
+        [only] => *only,
+        _ => times[usize::try_from(index).expect("32 bits fit an index") % times.len()],
     }
 }

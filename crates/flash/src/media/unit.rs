@@ -84,9 +84,16 @@ impl Unit {
     pub(super) fn check(&self, registers: u32) {
         assert!(self.registers_used <= registers, "more registers are used than there are");
         assert!(!self.loading || self.registers_used > 0, "a program is loading without a register");
-        assert!(self.array.is_none() || self.array_until >= self.array_since, "an operation ends before it began");
+        assert!(
+            self.array.is_none() || self.array_until >= self.array_since,
+            "an operation ends before it began"
+        );
         assert_eq!(self.reads.head.is_some(), self.reads.tail.is_some(), "the queue of reads has one end");
-        assert_eq!(self.changes.head.is_some(), self.changes.tail.is_some(), "the queue of changes has one end");
+        assert_eq!(
+            self.changes.head.is_some(),
+            self.changes.tail.is_some(),
+            "the queue of changes has one end"
+        );
         assert!(self.suspended.is_none() || self.suspends > 0, "an erase is suspended that never was");
     }
 

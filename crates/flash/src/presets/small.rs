@@ -5,7 +5,8 @@ use crate::config::{CellType, ChannelConfig, Config, LinkConfig, MediaConfig};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{Capabilities, Geometry};
 
-const CHANNEL: ChannelConfig = ChannelConfig { bytes_per_second: 400_000_000, command: Nanos::from_micros(1) };
+const CHANNEL: ChannelConfig =
+    ChannelConfig { bytes_per_second: 400_000_000, command: Nanos::from_micros(1) };
 const LINK: LinkConfig = LinkConfig {
     read_bytes_per_second: 4_000_000_000,
     write_bytes_per_second: 4_000_000_000,

@@ -96,7 +96,10 @@ impl Memory {
 
     pub(super) fn recycle(&mut self, block: Block) {
         let whole = self.sectors_per_chunk * self.format.data_bytes;
-        assert!(block.data.as_ref().is_none_or(|data| data.len() == whole), "a block of another size came back");
+        assert!(
+            block.data.as_ref().is_none_or(|data| data.len() == whole),
+            "a block of another size came back"
+        );
         self.spare_data.extend(block.data);
         self.spare_oob.extend(block.oob);
     }

@@ -48,7 +48,8 @@ pub trait Backing {
     ///
     /// # Errors
     /// If the backing failed.
-    fn read(&mut self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8]) -> Result<(), StoreError>;
+    fn read(&mut self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8])
+    -> Result<(), StoreError>;
 
     /// Keeps a chunk's record: it must be as durable as the content written before, and never torn.
     ///
@@ -70,7 +71,13 @@ pub trait Backing {
 }
 
 impl Store {
-    pub(crate) fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn write(
+        &mut self,
+        chunk: ChunkId,
+        first: u32,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), StoreError> {
         match self {
             Self::Memory(memory) => {
                 memory.write(chunk, first, data, oob);

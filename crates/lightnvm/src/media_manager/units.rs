@@ -82,7 +82,9 @@ impl std::str::FromStr for UnitSelection {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || {
-            format!("units are written `all`, `pu:0-3,8` or `group:1` (ranges ascending), but \"{text}\" was given")
+            format!(
+                "units are written `all`, `pu:0-3,8` or `group:1` (ranges ascending), but \"{text}\" was given"
+            )
         };
         if text == "all" {
             return Ok(Self::All);
@@ -104,9 +106,11 @@ mod tests {
     #[test]
     fn a_selection_is_read_as_written_and_resolved_on_a_drive() {
         let geometry = Geometry::example(2, 4, 4, 24, 24);
-        for (text, expected) in
-            [("all", vec![0, 1, 2, 3, 4, 5, 6, 7]), ("pu:0-1,6", vec![0, 1, 6]), ("group:1", vec![4, 5, 6, 7])]
-        {
+        for (text, expected) in [
+            ("all", vec![0, 1, 2, 3, 4, 5, 6, 7]),
+            ("pu:0-1,6", vec![0, 1, 6]),
+            ("group:1", vec![4, 5, 6, 7]),
+        ] {
             let selection: UnitSelection = text.parse().expect(text);
             assert_eq!(selection.to_string(), text);
             assert_eq!(selection.resolve(&geometry), Ok(expected.into_iter().map(PuId).collect()));
@@ -121,7 +125,10 @@ mod tests {
         let geometry = Geometry::example(2, 4, 4, 24, 24);
         for beyond in ["pu:8", "pu:4294967295", "group:2", "group:0-4294967295"] {
             let selection: UnitSelection = beyond.parse().expect(beyond);
-            assert!(matches!(selection.resolve(&geometry), Err(LeaseError::NoSuchUnit { count: 8, .. })), "{beyond}");
+            assert!(
+                matches!(selection.resolve(&geometry), Err(LeaseError::NoSuchUnit { count: 8, .. })),
+                "{beyond}"
+            );
         }
     }
 }

@@ -59,7 +59,9 @@ impl<D: Device> Device for Check<D> {
         if let (Some((id, first)), Addresses::Run { .. }) = (span, command.addresses) {
             assert!(first + count <= buffers.sectors(id), "the command reaches beyond buffer {}", id.0);
             let shared = self.in_flight.values().any(|other| {
-                other.span.is_some_and(|(theirs, from)| theirs == id && from < first + count && first < from + other.count)
+                other.span.is_some_and(|(theirs, from)| {
+                    theirs == id && from < first + count && first < from + other.count
+                })
             });
             assert!(!shared, "buffer {} belongs to two commands at once", id.0);
         }

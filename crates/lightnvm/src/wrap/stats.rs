@@ -5,7 +5,7 @@ use crate::buffers::Buffers;
 use crate::command::{Addresses, Command, Completion, Op, Rejected};
 use crate::device::Device;
 use crate::geometry::Geometry;
-use ocssd_base::Nanos;
+use ocssd_base::{Divisor, Nanos};
 
 /// How often, and how many sectors (chunks, for resets).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub struct UnitCounts {
 #[derive(Clone, Debug)]
 pub struct Stats<D> {
     inner: D,
+    by_unit: Divisor,
     units: Vec<UnitCounts>,
     failed: u64,
     flushes: u64,
@@ -41,7 +42,8 @@ impl<D: Device> Stats<D> {
     #[must_use]
     pub fn new(inner: D) -> Self {
         let units = vec![UnitCounts::default(); PuId(inner.geometry().pu_count()).index()];
-        Self { inner, units, failed: 0, flushes: 0 }
+        let by_unit = Divisor::new(u64::from(inner.geometry().chunks_per_pu));
+        Self { inner, by_unit, units, failed: 0, flushes: 0 }
     }
 
     fn count(&mut self, command: &Command, buffers: &Buffers) {
@@ -78,7 +80,7 @@ impl<D: Device> Stats<D> {
         if chunk.0 >= geometry.chunk_count() {
             return;
         }
-        let unit = geometry.pu_of(chunk).index();
+        let unit = PuId(self.by_unit.div_rem_u32(chunk.0).0).index();
         let counts = &mut self.units[unit];
         let counts = match op {
             Op::Read => &mut counts.read,

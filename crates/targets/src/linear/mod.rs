@@ -77,7 +77,9 @@ impl Linear {
             BlockOp::ResetZone => None,
             BlockOp::Read | BlockOp::Write { .. } if request.count == 0 => Some(Status::INVALID_FIELD),
             BlockOp::Read | BlockOp::Write { .. } if !inside => Some(Status::LBA_OUT_OF_RANGE),
-            BlockOp::Write { .. } if !self.map.fits_zone(request.block, request.count) => Some(Status::WRITE_FAULT),
+            BlockOp::Write { .. } if !self.map.fits_zone(request.block, request.count) => {
+                Some(Status::WRITE_FAULT)
+            }
             BlockOp::Read | BlockOp::Write { .. } => None,
         }
     }
@@ -108,7 +110,13 @@ impl Target for Linear {
             self.reply(BlockReply { tag: request.tag, status, violation: None });
             return Ok(());
         }
-        let fresh = Pending { tag: request.tag, commands: 0, issued: false, status: Status::SUCCESS, violation: None };
+        let fresh = Pending {
+            tag: request.tag,
+            commands: 0,
+            issued: false,
+            status: Status::SUCCESS,
+            violation: None,
+        };
         let Ok(key) = self.requests.insert(fresh) else { return Err(request) };
         let written = self.map.on_accepted(&request);
         let queued = self.waiting.push(Cursor::new(key, request, written));

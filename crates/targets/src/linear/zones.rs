@@ -1,6 +1,7 @@
 //! Which chunks make which zone, where a block lies, and how far each zone is written.
 
 use crate::registry::Parts;
+use ocssd_base::Divisor;
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, Zones};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, Ppa, PuId};
 
@@ -34,6 +35,9 @@ pub(super) struct ZoneMap {
     mw_cunits: u64,
     early_reset: bool,
     zone_blocks: u64,
+    by_zone: Divisor,
+    by_unit: Divisor,
+    by_width: Divisor,
     zones: Vec<Zone>,
 }
 
@@ -57,6 +61,9 @@ impl ZoneMap {
             mw_cunits: u64::from(geometry.mw_cunits),
             early_reset: geometry.capabilities.early_reset,
             zone_blocks: u64::from(geometry.sectors_per_chunk) * width,
+            by_zone: Divisor::new(u64::from(geometry.sectors_per_chunk) * width),
+            by_unit: Divisor::new(u64::from(geometry.ws_opt)),
+            by_width: Divisor::new(width),
             zones: Vec::new(),
         };
         let unit_places = if width == 1 { u32::try_from(map.units.len()).expect("32-bit units") } else { 1 };
@@ -113,12 +120,13 @@ impl ZoneMap {
     /// Where a block lies, and how many blocks follow it there in one run.
     pub(super) fn locate(&self, block: u64) -> (Ppa, u32) {
         assert!(block < self.block_count(), "block {block} is beyond the window");
-        let (zone, within) = (block / self.zone_blocks, block % self.zone_blocks);
+        let (zone, within) = self.by_zone.div_rem(block);
         let zone = self.zones[usize::try_from(zone).expect("a zone is an index")];
-        let (stripe, offset) = (within / self.ws_opt, within % self.ws_opt);
-        let place = usize::try_from(stripe % self.width).expect("a unit is an index")
+        let (stripe, offset) = self.by_unit.div_rem(within);
+        let (row, place) = self.by_width.div_rem(stripe);
+        let place = usize::try_from(place).expect("a unit is an index")
             + usize::try_from(zone.unit).expect("32 bits fit an index");
-        let sector = stripe / self.width * self.ws_opt + offset;
+        let sector = row * self.ws_opt + offset;
         let chunk = ChunkId(self.units[place].0 * self.chunks_per_pu + zone.chunk);
         let run = if self.width == 1 { self.zone_blocks - within } else { self.ws_opt - offset };
         let sector = u32::try_from(sector).expect("a sector of a chunk fits 32 bits");
@@ -141,11 +149,11 @@ impl ZoneMap {
 
     /// Notes what a taken request does to its zone's write pointer, and tells where it was.
     pub(super) fn on_accepted(&mut self, request: &BlockRequest) -> u64 {
-        if request.op == BlockOp::Flush {
+        if matches!(request.op, BlockOp::Read | BlockOp::Flush | BlockOp::Discard) {
             return 0;
         }
-        let zone = usize::try_from(request.block / self.zone_blocks).expect("a zone is an index");
-        let within = request.block % self.zone_blocks;
+        let (zone, within) = self.by_zone.div_rem(request.block);
+        let zone = usize::try_from(zone).expect("a zone is an index");
         let before = self.zones[zone].written;
         match request.op {
             // The drive refuses any other write: it must not move what the target believes.
@@ -175,8 +183,8 @@ impl ZoneMap {
         block.is_multiple_of(self.zone_blocks) && block < self.block_count()
     }
 
-    pub(super) const fn fits_zone(&self, block: u64, count: u32) -> bool {
-        block % self.zone_blocks + count as u64 <= self.zone_blocks
+    pub(super) fn fits_zone(&self, block: u64, count: u32) -> bool {
+        self.by_zone.div_rem(block).1 + u64::from(count) <= self.zone_blocks
     }
 
     pub(super) const fn block_count(&self) -> u64 {

@@ -23,7 +23,9 @@ impl Extent {
                 Ok(u64::try_from(share).expect("a part of the target"))
             }
             Amount::Zones(zones) => {
-                let size = self.zone_blocks.ok_or("is given in zones, but the target has none; give bytes or percent")?;
+                let size = self
+                    .zone_blocks
+                    .ok_or("is given in zones, but the target has none; give bytes or percent")?;
                 Ok(zones.saturating_mul(size))
             }
         }

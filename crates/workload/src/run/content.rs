@@ -51,6 +51,15 @@ fn derive(block: u64, sequence: u64, place: &mut [u8]) {
     }
 }
 
+/// What real buffers hold at first: bytes that do not compress.
+pub(super) fn fill_noise(buffers: &mut Buffers, buffer: BufId, prng: &mut Prng) {
+    let sectors = buffers.sectors(buffer);
+    for chunk in buffers.data_mut(buffer, 0, sectors).chunks_mut(8) {
+        let word = prng.next_u64().to_le_bytes();
+        chunk.copy_from_slice(&word[..chunk.len()]);
+    }
+}
+
 impl Content {
     /// Fills `count` blocks of a buffer, the first of which is `block`.
     pub(super) fn fill(&self, buffers: &mut Buffers, buffer: BufId, block: u64, count: u32, sequence: u64) {
@@ -87,7 +96,9 @@ impl Content {
         match &self.filler {
             Filler::Kept => true,
             Filler::Zeroes => rest.iter().all(|&byte| byte == 0),
-            Filler::Pattern(pattern) => rest.chunks(pattern.len()).all(|chunk| chunk == &pattern[..chunk.len()]),
+            Filler::Pattern(pattern) => {
+                rest.chunks(pattern.len()).all(|chunk| chunk == &pattern[..chunk.len()])
+            }
             Filler::Derived => {
                 let mut expected = vec![0; rest.len()];
                 derive(block, sequence, &mut expected);
@@ -108,7 +119,8 @@ mod tests {
         for payload in [Payload::Stamp, Payload::Bytes] {
             for filler in [Filler::Kept, Filler::Zeroes, pattern.clone(), Filler::Derived] {
                 let content = Content { filler, bare_pattern: false };
-                let mut buffers = Buffers::new(PayloadFormat::new(payload, &Geometry::example(1, 1, 1, 8, 8)));
+                let mut buffers =
+                    Buffers::new(PayloadFormat::new(payload, &Geometry::example(1, 1, 1, 8, 8)));
                 let buffer = buffers.take(2);
                 content.fill(&mut buffers, buffer, 70, 2, 5);
                 let unit = buffers.format().data_bytes;

@@ -16,6 +16,7 @@ mod rate;
 mod region;
 mod report;
 mod runner;
+mod shared;
 mod sizes;
 mod slots;
 mod worker;

@@ -177,8 +177,12 @@ mod tests {
     fn the_map_uses_every_place_once_and_then_ends_until_rewound() {
         assert!(counts(Distribution::Uniform, false, 100).iter().all(|&count| count == 1));
         let mut prng = Prng::new(1);
-        let options =
-            DrawOptions { distribution: Distribution::Uniform, no_map: false, ios_per_offset: 1, percent_random: 100 };
+        let options = DrawOptions {
+            distribution: Distribution::Uniform,
+            no_map: false,
+            ios_per_offset: 1,
+            percent_random: 100,
+        };
         let mut offsets = Offsets::random(3, &options, &mut prng);
         let taken = (0..5).filter(|_| offsets.next(1, &mut prng).is_some()).count();
         assert_eq!(taken, 3);

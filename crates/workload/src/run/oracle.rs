@@ -78,7 +78,10 @@ mod tests {
         oracle.wrote(12, 3, 7, 0);
         oracle.wrote(13, 1, 8, 1);
         oracle.wrote(18, 5, 9, 0);
-        assert_eq!([10, 12, 13, 14, 30].map(|block| oracle.writer(block)), [None, Some(0), Some(1), Some(0), None]);
+        assert_eq!(
+            [10, 12, 13, 14, 30].map(|block| oracle.writer(block)),
+            [None, Some(0), Some(1), Some(0), None]
+        );
         let newest: Vec<u64> = (10..22).map(|block| oracle.newest(block, 9)).collect();
         assert_eq!(newest, [0, 0, 7, 8, 7, 0, 0, 0, 9, 9, 0, 0]);
         oracle.forget(0..13);

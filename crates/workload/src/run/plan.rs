@@ -6,7 +6,9 @@ use super::blocks::Extent;
 use super::content::{Content, Filler};
 use super::region::Region;
 use super::sizes::Sizes;
-use crate::job::{ByDirection, Distribution, Job, JobOptions, Operations, Order, Verify, VerifyContent, ZoneMode};
+use crate::job::{
+    ByDirection, Distribution, Job, JobOptions, Operations, Order, Verify, VerifyContent, ZoneMode,
+};
 use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::BlockTarget;
 use std::fmt;
@@ -153,14 +155,17 @@ impl Plan {
         let largest = sizes.as_array().into_iter().flatten().map(Sizes::max).max().unwrap_or(1);
         if u64::from(largest) > region.blocks() {
             let (bytes, region) = (u64::from(largest) * u64::from(extent.block_bytes), region.blocks());
-            return Err(format!("its blocks of {bytes} bytes do not fit its region of {region} target blocks"));
+            return Err(format!(
+                "its blocks of {bytes} bytes do not fit its region of {region} target blocks"
+            ));
         }
         let align = align_of(options, &sizes, extent.block_bytes)?;
         let amount = match options.io_size {
             Some(amount) => extent.blocks_of(amount).map_err(|reason| format!("io_size {reason}"))?,
             None => region.blocks(),
         };
-        let budget = if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
+        let budget =
+            if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
         let content = content_of(options);
         let skip_bytes = skip_of(options, extent.block_bytes)?;
         if options.rw.operations == Operations::TrimWrite && sizes.write != sizes.trim {
@@ -194,7 +199,10 @@ impl Plan {
         let options = &job.options;
         let bytes = u64::from(target.block_bytes());
         let Some(zones) = target.zones() else {
-            let given = [(options.zonemode == ZoneMode::Zbd, "zonemode=zbd"), (options.zonesize.is_some(), "a zonesize")];
+            let given = [
+                (options.zonemode == ZoneMode::Zbd, "zonemode=zbd"),
+                (options.zonesize.is_some(), "a zonesize"),
+            ];
             return match given.iter().find(|(given, _)| *given) {
                 Some((_, what)) => Err(format!("has {what}, but its target has no zones; leave it out")),
                 None => Ok(()),
@@ -202,12 +210,16 @@ impl Plan {
         };
         if let Some(size) = options.zonesize.filter(|&size| size != zones.blocks * bytes) {
             let own = zones.blocks * bytes;
-            return Err(format!("has zonesize={size}, but the target's zones have {own} bytes; leave zonesize out"));
+            return Err(format!(
+                "has zonesize={size}, but the target's zones have {own} bytes; leave zonesize out"
+            ));
         }
         if options.rw.operations.trims() {
-            return Err("trims, but a raw window can only reset whole zones, which its writes do by themselves; \
+            return Err(
+                "trims, but a raw window can only reset whole zones, which its writes do by themselves; \
                         use a target with a map"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let unit = target.write_unit();
         let multiple = sizes.write.as_ref().is_none_or(|sizes| sizes.are_multiples_of(unit));
@@ -259,9 +271,11 @@ impl Plan {
 /// Bytes left out after each sequential I/O.
 fn skip_of(options: &JobOptions, block_bytes: u32) -> Result<u64, String> {
     match options.rw.order {
-        Order::Sequential { skip_bytes } if !skip_bytes.is_multiple_of(u64::from(block_bytes)) => Err(format!(
-            "leaves out {skip_bytes} bytes after each I/O, but its target's blocks have {block_bytes}: use a multiple"
-        )),
+        Order::Sequential { skip_bytes } if !skip_bytes.is_multiple_of(u64::from(block_bytes)) => {
+            Err(format!(
+                "leaves out {skip_bytes} bytes after each I/O, but its target's blocks have {block_bytes}: use a multiple"
+            ))
+        }
         Order::Sequential { skip_bytes } => Ok(skip_bytes),
         Order::Random { .. } => Ok(0),
     }
@@ -270,7 +284,9 @@ fn skip_of(options: &JobOptions, block_bytes: u32) -> Result<u64, String> {
 fn check_rates(options: &JobOptions) -> Result<(), String> {
     let both = options.rate.as_array().into_iter().zip(options.rate_iops.as_array());
     if both.into_iter().any(|(bytes, ios)| bytes.is_some() && ios.is_some()) {
-        return Err("has both rate and rate_iops for one direction, which fio refuses too; keep one".to_owned());
+        return Err(
+            "has both rate and rate_iops for one direction, which fio refuses too; keep one".to_owned()
+        );
     }
     Ok(())
 }
@@ -282,7 +298,9 @@ fn region_of(options: &JobOptions, clone: u32, extent: Extent) -> Result<Region,
     let bytes = u64::from(extent.block_bytes);
     if first >= extent.blocks {
         let (at, size) = (first.saturating_mul(bytes), extent.blocks * bytes);
-        return Err(format!("starts at byte {at}, but its target has {size} bytes; lower offset or offset_increment"));
+        return Err(format!(
+            "starts at byte {at}, but its target has {size} bytes; lower offset or offset_increment"
+        ));
     }
     let blocks = match options.size {
         Some(amount) => resolve("size", amount)?,
@@ -290,7 +308,9 @@ fn region_of(options: &JobOptions, clone: u32, extent: Extent) -> Result<Region,
     };
     if blocks == 0 || blocks > extent.blocks - first {
         let (asked, left) = (blocks.saturating_mul(bytes), (extent.blocks - first) * bytes);
-        return Err(format!("uses {asked} bytes, but its target has {left} from its offset on; lower size or offset"));
+        return Err(format!(
+            "uses {asked} bytes, but its target has {left} from its offset on; lower size or offset"
+        ));
     }
     Ok(Region { first, end: first + blocks })
 }

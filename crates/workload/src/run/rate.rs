@@ -21,7 +21,12 @@ const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
 impl Schedule {
     /// A cap in bytes or in I/Os a second; `None` without one.
-    pub(super) fn new(bytes: Option<u64>, ios: Option<u64>, process: RateProcess, start: Nanos) -> Option<Self> {
+    pub(super) fn new(
+        bytes: Option<u64>,
+        ios: Option<u64>,
+        process: RateProcess,
+        start: Nanos,
+    ) -> Option<Self> {
         let (rate, counts_bytes) = match (ios, bytes) {
             (Some(ios), _) => (ios, false),
             (None, Some(bytes)) => (bytes, true),
@@ -74,7 +79,8 @@ mod tests {
     #[test]
     fn a_poisson_schedule_has_the_mean_and_the_spread_of_one() {
         let mut prng = Prng::new(2);
-        let mut schedule = Schedule::new(None, Some(1_000), RateProcess::Poisson, Nanos::ZERO).expect("a rate");
+        let mut schedule =
+            Schedule::new(None, Some(1_000), RateProcess::Poisson, Nanos::ZERO).expect("a rate");
         let (mut last, mut above) = (Nanos::ZERO, 0);
         for _ in 0..10_000 {
             schedule.on_started(4096, &mut prng);

@@ -5,7 +5,8 @@ use super::sizes::Sizes;
 use super::worker::Worker;
 use crate::job::{Job, Response, equivalent_command};
 use crate::results::{
-    Direction, JobResult, LatencyStats, LatencyTarget, PercentileList, PercentileOptions, SeriesOptions, VerifyStats,
+    Direction, JobResult, LatencyStats, LatencyTarget, PercentileList, PercentileOptions, SeriesOptions,
+    VerifyStats,
 };
 use ocssd_base::Nanos;
 
@@ -27,7 +28,11 @@ pub(super) fn largest_io(plan: &WorkerPlan) -> u32 {
 pub(super) fn job_result(job: &Job, plan: &WorkerPlan, start: Nanos) -> JobResult {
     let options = &job.options;
     let logs = [&options.write_bw_log, &options.write_iops_log, &options.write_lat_log];
-    let every = if logs.into_iter().any(Option::is_some) && options.log_avg_msec > 0 { options.log_avg_msec } else { 1_000 };
+    let every = if logs.into_iter().any(Option::is_some) && options.log_avg_msec > 0 {
+        options.log_avg_msec
+    } else {
+        1_000
+    };
     let mut result = JobResult::new(&job.name, SeriesOptions { start, interval: Nanos::from_millis(every) });
     result.group = plan.group;
     result.group_reporting = options.group_reporting;

@@ -4,19 +4,16 @@
 //! A worker that can ask for more stands in the ready queue, first come first served; one that waits for a time has a
 //! timer; one that waits for a reply is in neither. Deliberately not here: the decisions of one worker (`worker`).
 
-use super::content::{Content, Filler};
-use super::oracle::Oracle;
+use super::content::fill_noise;
 use super::plan::{Plan, TargetShape};
-use super::region::Region;
 use super::report;
+use super::shared::Shared;
 use super::slots::{Purpose, Slot};
 use super::worker::{Phase, Want, Worker};
-use super::zones::ZoneTable;
-use crate::job::VerifyContent;
-use crate::results::{Direction, IoTimes, JobResult};
+use crate::results::{Direction, IoTimes, JobResult, VerifyStats};
 use ocssd_base::{EventQueue, Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
-use ocssd_lightnvm::{Buffers, Payload, Source, Status, Tag, TargetId};
+use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
 use std::collections::VecDeque;
 
 /// How far a run is.
@@ -30,18 +27,6 @@ pub struct Progress {
     pub done: usize,
     /// All workers.
     pub workers: usize,
-}
-
-/// What the workers of one target share.
-struct Shared {
-    zones: Option<ZoneTable>,
-    oracle: Option<Oracle>,
-    /// What all writers of the target write; the plainest of contents if they do not agree.
-    content: Content,
-    /// Every written block carries a stamp of ours.
-    stamped: bool,
-    /// Workers that wait for a zone's reset.
-    blocked: Vec<u32>,
 }
 
 /// The source.
@@ -63,7 +48,6 @@ pub struct Runner {
     sequence: u64,
     in_flight: u32,
     done: usize,
-    payload: Payload,
     /// What went wrong first, in each worker.
     failures: Vec<Option<(Direction, BlockReply)>>,
     unread: u64,
@@ -79,13 +63,19 @@ impl Runner {
     /// # Panics
     /// If the targets are not those of the plan.
     #[must_use]
-    pub fn new(plan: Plan, targets: &[TargetShape<'_>], buffers: &mut Buffers, seed: u64, now: Nanos) -> Self {
+    pub fn new(
+        plan: Plan,
+        targets: &[TargetShape<'_>],
+        buffers: &mut Buffers,
+        seed: u64,
+        now: Nanos,
+    ) -> Self {
         let root = Prng::new(seed);
         let mut runner = Self {
             origin: now,
             workers: Vec::new(),
             results: Vec::new(),
-            targets: (0..targets.len()).map(|target| shared(&plan, targets, target)).collect(),
+            targets: (0..targets.len()).map(|target| Shared::new(&plan, targets, target)).collect(),
             slots: Vec::new(),
             free: Vec::new(),
             ready: VecDeque::with_capacity(plan.workers.len()),
@@ -97,7 +87,6 @@ impl Runner {
             sequence: 1 << 48,
             in_flight: 0,
             done: 0,
-            payload: buffers.format().payload,
             failures: vec![None; plan.workers.len()],
             unread: 0,
             plan,
@@ -139,7 +128,8 @@ impl Runner {
 
     /// Starts every worker whose turn has come.
     fn start_eligible(&mut self, now: Nanos) {
-        let open_stage = self.workers.iter().filter(|worker| worker.phase != Phase::Done).map(|w| w.plan.stage).min();
+        let open_stage =
+            self.workers.iter().filter(|worker| worker.phase != Phase::Done).map(|w| w.plan.stage).min();
         for id in 0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers") {
             let worker = &self.workers[index(id)];
             let options = &self.plan.jobs[worker.plan.job].job.options;
@@ -158,7 +148,8 @@ impl Runner {
     }
 
     fn is_running(&self, name: &str, before: usize) -> bool {
-        let named = |worker: &&Worker| worker.plan.job < before && self.plan.jobs[worker.plan.job].job.name == name;
+        let named =
+            |worker: &&Worker| worker.plan.job < before && self.plan.jobs[worker.plan.job].job.name == name;
         self.workers.iter().filter(named).any(|worker| worker.phase != Phase::Done)
     }
 
@@ -237,9 +228,9 @@ impl Runner {
     fn on_nothing(&mut self, now: Nanos, id: u32, direction: Direction) {
         let target = self.workers[index(id)].plan.target;
         let writes = |worker: &Worker| worker.phase == Phase::Running && worker.operations().writes();
-        let helped = (0..).zip(&self.workers).any(|(other, worker)| {
-            other != id && worker.plan.target == target && writes(worker)
-        });
+        let helped = (0..)
+            .zip(&self.workers)
+            .any(|(other, worker)| other != id && worker.plan.target == target && writes(worker));
         if direction == Direction::Read && helped {
             let blocked = &mut self.targets[target.index()].blocked;
             if !blocked.contains(&id) {
@@ -275,8 +266,11 @@ impl Runner {
     fn is_racing(&self, target: TargetId, block: u64, count: u32) -> bool {
         let shared = &self.targets[target.index()];
         let touches = |slot: &Slot| {
-            let overlaps = slot.block < block + u64::from(count) && block < slot.block + u64::from(slot.count);
-            slot.purpose == Purpose::Write && overlaps && self.workers[index(slot.worker)].plan.target == target
+            let overlaps =
+                slot.block < block + u64::from(count) && block < slot.block + u64::from(slot.count);
+            slot.purpose == Purpose::Write
+                && overlaps
+                && self.workers[index(slot.worker)].plan.target == target
         };
         shared.zones.is_none() && shared.oracle.is_some() && self.slots.iter().any(touches)
     }
@@ -390,26 +384,11 @@ impl Runner {
         if !shared.stamped && shared.oracle.is_none() {
             return;
         }
-        let unit = buffers.format().data_bytes;
-        let data = buffers.data(slot.buffer, 0, slot.count);
         let options = &self.plan.jobs[worker.plan.job].job.options;
         let fatal = options.verify.is_some() && options.verify_fatal;
-        let (mut checked, mut wrong) = (0, 0);
-        for (block, place) in (slot.block..).zip(data.chunks_exact(unit)) {
-            let newest = shared.oracle.as_ref().map_or(0, |oracle| oracle.newest(block, self.sequence));
-            // Written again since the read was asked for: it may return this or that.
-            let newest = if newest > slot.sequence { 0 } else { newest };
-            if newest == 0 && !shared.stamped {
-                continue;
-            }
-            let writer = shared.oracle.as_ref().and_then(|oracle| oracle.writer(block));
-            let content = writer.map_or(&shared.content, |writer| &self.workers[index(writer)].plan.content);
-            checked += 1;
-            wrong += u64::from(!content.matches(self.payload, place, block, newest));
-            if wrong > 0 && fatal {
-                break;
-            }
-        }
+        let written_by = |writer: u32| &self.workers[index(writer)].plan.content;
+        let VerifyStats { checked, failed: wrong } =
+            shared.compare(slot, self.sequence, fatal, buffers, &written_by);
         let result = &mut self.results[index(slot.worker)];
         let verify = result.verify.get_or_insert_default();
         verify.checked += checked;
@@ -432,7 +411,8 @@ impl Runner {
     fn on_failed(&mut self, slot: &Slot, reply: BlockReply) {
         let id = index(slot.worker);
         // The newest blocks of an open zone cannot be read back yet (MW_CUNITS): said in the report, no failure.
-        if slot.purpose == Purpose::Verify && reply.status == Status::UNWRITTEN && self.is_zoned(slot.worker) {
+        if slot.purpose == Purpose::Verify && reply.status == Status::UNWRITTEN && self.is_zoned(slot.worker)
+        {
             self.unread += u64::from(slot.count);
             return;
         }
@@ -484,7 +464,8 @@ impl Runner {
         if self.plan.jobs[worker.plan.job].job.options.exitall {
             self.stop_group(self.workers[index(id)].plan.group);
         }
-        for blocked in std::mem::take(&mut self.targets[self.workers[index(id)].plan.target.index()].blocked) {
+        for blocked in std::mem::take(&mut self.targets[self.workers[index(id)].plan.target.index()].blocked)
+        {
             self.make_ready(blocked);
         }
         self.start_eligible(now);
@@ -516,7 +497,8 @@ impl Runner {
         for worker in &mut self.workers {
             worker.stopping = true;
         }
-        (0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers")).for_each(|id| self.make_ready(id));
+        (0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers"))
+            .for_each(|id| self.make_ready(id));
     }
 
     /// The first failure of each worker that had one: its job's name, the direction, the reply.
@@ -564,39 +546,6 @@ const fn direction_of(purpose: Purpose) -> Direction {
         Purpose::Read | Purpose::Verify => Direction::Read,
         Purpose::Trim => Direction::Trim,
         Purpose::Write | Purpose::Reset | Purpose::Flush => Direction::Write,
-    }
-}
-
-fn shared(plan: &Plan, targets: &[TargetShape<'_>], target: usize) -> Shared {
-    let shape = targets[target].0;
-    let on_it = || plan.workers.iter().filter(|worker| worker.target.index() == target);
-    let verifies = |job: usize| {
-        let word = plan.jobs[job].job.options.verify;
-        word.is_some_and(|word| word.content() != VerifyContent::Nothing)
-    };
-    let mut written = on_it().filter(|worker| plan.jobs[worker.job].job.options.rw.operations.writes());
-    let first = written.next().map(|worker| worker.content.clone());
-    let agree = written.all(|worker| Some(&worker.content) == first.as_ref());
-    let content = first.filter(|_| agree).unwrap_or(Content { filler: Filler::Kept, bare_pattern: false });
-    let bare = on_it().any(|worker| worker.content.bare_pattern);
-    let regions = on_it().filter(|worker| verifies(worker.job)).map(|worker| worker.region);
-    let zone = shape.zones().map_or(1, |zones| zones.blocks);
-    let whole = |region: Region| Region {
-        first: region.first / zone * zone,
-        end: (region.end.div_ceil(zone) * zone).min(shape.block_count()),
-    };
-    let union = regions.map(whole).reduce(|a, b| Region { first: a.first.min(b.first), end: a.end.max(b.end) });
-    let stamped = !bare && shape.zones().is_some() && on_it().next().is_some();
-    let oracle = union.map(|region| Oracle::new(region, !agree));
-    Shared { zones: ZoneTable::new(shape), oracle, content, stamped, blocked: Vec::new() }
-}
-
-/// What real buffers hold at first: bytes that do not compress.
-fn fill_noise(buffers: &mut Buffers, buffer: ocssd_lightnvm::BufId, prng: &mut Prng) {
-    let sectors = buffers.sectors(buffer);
-    for chunk in buffers.data_mut(buffer, 0, sectors).chunks_mut(8) {
-        let word = prng.next_u64().to_le_bytes();
-        chunk.copy_from_slice(&word[..chunk.len()]);
     }
 }
 

@@ -63,7 +63,9 @@ impl Sizes {
         match self {
             Self::Fixed(count) => *count,
             Self::Range { min, .. } => *min,
-            Self::Split(entries) => entries.iter().map(|&(_, count)| count).min().expect("a split has entries"),
+            Self::Split(entries) => {
+                entries.iter().map(|&(_, count)| count).min().expect("a split has entries")
+            }
         }
     }
 
@@ -71,7 +73,9 @@ impl Sizes {
         match self {
             Self::Fixed(count) => *count,
             Self::Range { min, steps } => min * u32::try_from(*steps).expect("fewer steps than blocks"),
-            Self::Split(entries) => entries.iter().map(|&(_, count)| count).max().expect("a split has entries"),
+            Self::Split(entries) => {
+                entries.iter().map(|&(_, count)| count).max().expect("a split has entries")
+            }
         }
     }
 
@@ -108,6 +112,9 @@ mod tests {
     #[test]
     fn what_is_no_multiple_of_a_block_is_named() {
         assert_eq!(Sizes::new(&BlockSizes::Fixed(512), 4096).err(), Some(512));
-        assert_eq!(Sizes::new(&BlockSizes::Range { min_bytes: 4096, max_bytes: 1 << 40 }, 4096).err(), Some(1 << 40));
+        assert_eq!(
+            Sizes::new(&BlockSizes::Range { min_bytes: 4096, max_bytes: 1 << 40 }, 4096).err(),
+            Some(1 << 40)
+        );
     }
 }

@@ -5,7 +5,7 @@
 //! Deliberately not here: asking the target; the runner does, and reports back.
 
 use super::region::Region;
-use ocssd_base::Prng;
+use ocssd_base::{Divisor, Prng};
 use ocssd_lightnvm::block::BlockTarget;
 
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,7 @@ impl OpenZones {
 #[derive(Clone, Debug)]
 pub(super) struct ZoneTable {
     zone_blocks: u64,
+    by_zone: Divisor,
     tail: u64,
     zones: Vec<Zone>,
 }
@@ -63,9 +64,11 @@ fn index(zone: u64) -> usize {
 impl ZoneTable {
     pub(super) fn new(target: &dyn BlockTarget) -> Option<Self> {
         let shape = target.zones()?;
-        let zone = |zone| Zone { written: target.zone_written(zone), owner: None, resetting: false, dead: false };
+        let zone =
+            |zone| Zone { written: target.zone_written(zone), owner: None, resetting: false, dead: false };
         Some(Self {
             zone_blocks: shape.blocks,
+            by_zone: Divisor::new(shape.blocks),
             tail: target.unreadable_tail(),
             zones: (0..shape.count).map(zone).collect(),
         })
@@ -89,7 +92,7 @@ impl ZoneTable {
     /// Where `count` blocks can be read: at `block` if they lie within what is written, else elsewhere in the same
     /// zone, else in the next zone that holds enough, never outside of the region. `None` if none does.
     pub(super) fn place_read(&self, block: u64, count: u32, region: Region, prng: &mut Prng) -> Option<u64> {
-        let (zone, within) = (block / self.zone_blocks, block % self.zone_blocks);
+        let (zone, within) = self.by_zone.div_rem(block);
         let count = u64::from(count);
         if within + count <= self.readable(zone) {
             return Some(block);

@@ -11,7 +11,9 @@ use ocssd_engine::{Clock, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::wrap::{Fault, FaultRule, Stats, Trace, UnitCounts};
-use ocssd_lightnvm::{BufId, Buffers, ChunkDescriptor, ChunkId, Device, Payload, PuId, Source, Tag, TargetId};
+use ocssd_lightnvm::{
+    BufId, Buffers, ChunkDescriptor, ChunkId, Device, Payload, PuId, Source, Tag, TargetId,
+};
 use ocssd_targets::registry::Parts;
 use ocssd_targets::{Layout, Linear, Null};
 use ocssd_workload::job::{Job, parse_job_file};
@@ -76,7 +78,8 @@ impl World {
     pub fn drive(config: Config, faults: Vec<FaultRule>, scheduled: &[ScheduledFault]) -> Self {
         let mut flash = Flash::format(config).expect("a sound drive");
         scheduled.iter().for_each(|&fault| flash.schedule_fault(fault));
-        let chunks = (0..flash.config().geometry.chunk_count()).map(|chunk| flash.chunk(ChunkId(chunk))).collect();
+        let chunks =
+            (0..flash.config().geometry.chunk_count()).map(|chunk| flash.chunk(ChunkId(chunk))).collect();
         let buffers = Buffers::new(flash.payload_format());
         let device = Trace::new(Stats::new(Fault::new(flash, faults)), EVENTS);
         let host = Host::new(device, VirtualClock::default(), buffers);
@@ -137,13 +140,15 @@ impl World {
 
     /// The plan's complaint about a text.
     pub fn refusal(&mut self, text: &str) -> String {
-        let errors = self.try_run(jobs(text), &[], 1).err().unwrap_or_else(|| panic!("was not refused: {text}"));
+        let errors =
+            self.try_run(jobs(text), &[], 1).err().unwrap_or_else(|| panic!("was not refused: {text}"));
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     fn try_run(&mut self, jobs: Vec<Job>, places: &[usize], seed: u64) -> Result<Outcome, Vec<PlanError>> {
         let place = |job: usize| self.targets[places.get(job).copied().unwrap_or(0)];
-        let planned = jobs.into_iter().enumerate().map(|(number, job)| PlannedJob { job, target: place(number) });
+        let planned =
+            jobs.into_iter().enumerate().map(|(number, job)| PlannedJob { job, target: place(number) });
         let planned = planned.collect();
         let mut buffers = self.host.take_buffers();
         let plan = Plan::new(planned, &self.shapes());
@@ -185,11 +190,9 @@ impl World {
     pub fn counts(&self) -> UnitCounts {
         let mut sum = UnitCounts::default();
         for unit in self.host.device().inner().units() {
-            for (sum, more) in [
-                (&mut sum.read, unit.read),
-                (&mut sum.write, unit.write),
-                (&mut sum.reset, unit.reset),
-            ] {
+            for (sum, more) in
+                [(&mut sum.read, unit.read), (&mut sum.write, unit.write), (&mut sum.reset, unit.reset)]
+            {
                 sum.commands += more.commands;
                 sum.sectors += more.sectors;
             }
@@ -205,7 +208,8 @@ impl World {
     /// What blocks of the first target hold; `None` if they cannot be read.
     pub fn read(&mut self, block: u64, count: u32) -> Option<Vec<u8>> {
         let buffer = self.host.buffers_mut().take(count);
-        let mut source = OneRead { target: self.targets[0], block, count, buffer, asked: false, found: None, done: false };
+        let mut source =
+            OneRead { target: self.targets[0], block, count, buffer, asked: false, found: None, done: false };
         assert_eq!(self.host.run(&mut source, Nanos::MAX), RunEnd::Finished);
         self.host.buffers_mut().give_back(buffer);
         source.found

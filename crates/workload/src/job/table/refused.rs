@@ -108,7 +108,12 @@ pub(super) const ROWS: &[OptionRow] = &[
         "sweep iodepth and read the percentiles",
     ),
     row("exitall_on_error", "End all jobs at an error", NOT_YET, "use exitall"),
-    row("write_hist_log", "Log latency histograms", NOT_YET, "use --output-format=json+, which holds the whole histogram"),
+    row(
+        "write_hist_log",
+        "Log latency histograms",
+        NOT_YET,
+        "use --output-format=json+, which holds the whole histogram",
+    ),
     row("log_hist_msec", "Milliseconds per logged histogram", NOT_YET, "use write_lat_log with log_avg_msec"),
     row("log_hist_coarseness", "Fewer histogram buckets", NOT_YET, "merge buckets afterwards"),
     row("log_alternate_epoch_clock_id", "Clock of the logs", "the run's clock starts at 0", DROP_IT),

@@ -1,0 +1,234 @@
+//! Every option of class *implemented* changes what is done or what is reported: none is accepted and ignored.
+
+mod run_world;
+
+use ocssd_workload::job::{Class, option_table};
+use ocssd_workload::results::json::{Format, to_value};
+use ocssd_workload::results::{ClockKind, RunResult, Verdict, series};
+use run_world::{Outcome, World, jobs, preset};
+use serde_json::Value;
+
+/// What a job runs on.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    Plain,
+    Zoned,
+    Null,
+    /// A plain device that lies about a block.
+    Liar,
+    /// A plain device whose tenth request fails.
+    Faulty,
+}
+
+/// An option; what it runs on; the job without it; what is added to give it.
+type Row = (&'static str, On, &'static str, &'static str);
+
+const ROUND: &str = "[a]\nrw=read\nsize=400k\n[b]\nrw=read\nsize=800k\n";
+
+const ROWS: &[Row] = &[
+    ("name", On::Plain, "[j]\nrw=read", "name=other"),
+    ("description", On::Plain, "[j]\nrw=read", "description=why"),
+    ("rw", On::Plain, "[j]\nbs=4k", "rw=randwrite"),
+    ("bs", On::Plain, "[j]\nrw=read", "bs=8k"),
+    ("bsrange", On::Plain, "[j]\nrw=read", "bsrange=4k-16k"),
+    ("bssplit", On::Plain, "[j]\nrw=read", "bssplit=4k/50:8k/50"),
+    ("ba", On::Plain, "[j]\nrw=randread", "ba=8k"),
+    ("iodepth", On::Plain, "[j]\nrw=read", "iodepth=3"),
+    ("numjobs", On::Plain, "[j]\nrw=read", "numjobs=2"),
+    ("ioengine", On::Plain, "[j]\nrw=read\niodepth=4", "ioengine=psync"),
+    ("filename", On::Plain, "[j]\nrw=read", "filename=/dev/x"),
+    ("size", On::Plain, "[j]\nrw=read", "size=40k"),
+    ("io_size", On::Plain, "[j]\nrw=read", "io_size=40k"),
+    ("offset", On::Plain, "[j]\nrw=read\nsize=40k", "offset=40k"),
+    ("offset_increment", On::Plain, "[j]\nrw=read\nsize=40k\nnumjobs=2", "offset_increment=40k"),
+    ("number_ios", On::Plain, "[j]\nrw=read", "number_ios=7"),
+    ("loops", On::Plain, "[j]\nrw=read", "loops=2"),
+    ("runtime", On::Plain, "[j]\nrw=read", "runtime=10ms"),
+    ("time_based", On::Plain, "[j]\nrw=read\nruntime=150ms", "time_based"),
+    ("ramp_time", On::Plain, "[j]\nrw=read", "ramp_time=10ms"),
+    ("startdelay", On::Plain, "[j]\nrw=read", "startdelay=10ms"),
+    ("stonewall", On::Plain, ROUND, "stonewall"),
+    ("wait_for", On::Plain, ROUND, "wait_for=a"),
+    ("exitall", On::Plain, "[a]\nrw=read\n[b]\nrw=read\nsize=40k", "exitall"),
+    ("group_reporting", On::Plain, "[j]\nrw=read\nnumjobs=2", "group_reporting"),
+    ("new_group", On::Plain, ROUND, "new_group"),
+    ("rate", On::Plain, "[j]\nrw=read", "rate=1m"),
+    ("rate_iops", On::Plain, "[j]\nrw=read", "rate_iops=500"),
+    ("rate_process", On::Plain, "[j]\nrw=read\nrate_iops=500", "rate_process=poisson"),
+    ("thinktime", On::Plain, "[j]\nrw=read", "thinktime=50"),
+    ("thinktime_blocks", On::Plain, "[j]\nrw=read\nthinktime=50", "thinktime_blocks=3"),
+    ("rwmixread", On::Plain, "[j]\nrw=rw", "rwmixread=80"),
+    ("rwmixwrite", On::Plain, "[j]\nrw=rw", "rwmixwrite=80"),
+    ("random_distribution", On::Plain, "[j]\nrw=randread", "random_distribution=zipf:1.1"),
+    ("percentage_random", On::Plain, "[j]\nrw=randread", "percentage_random=50"),
+    ("norandommap", On::Plain, "[j]\nrw=randread", "norandommap"),
+    ("randseed", On::Plain, "[j]\nrw=randread", "randseed=77"),
+    ("fsync", On::Plain, "[j]\nrw=write", "fsync=5"),
+    ("fdatasync", On::Plain, "[j]\nrw=write", "fdatasync=5"),
+    ("end_fsync", On::Plain, "[j]\nrw=write", "end_fsync=1"),
+    ("sync", On::Plain, "[j]\nrw=write", "sync=1"),
+    ("verify", On::Plain, "[j]\nrw=write", "verify=crc32c"),
+    ("do_verify", On::Plain, "[j]\nrw=write\nverify=crc32c", "do_verify=0"),
+    (
+        "verify_pattern",
+        On::Plain,
+        "[j]\nrw=write\nverify=pattern\nverify_pattern=0x12",
+        "verify_pattern=0x34",
+    ),
+    ("verify_fatal", On::Liar, "[j]\nrw=write\nverify=crc32c\ncontinue_on_error=verify", "verify_fatal=1"),
+    ("verify_backlog", On::Plain, "[j]\nrw=write\nverify=crc32c", "verify_backlog=8"),
+    ("buffer_pattern", On::Plain, "[j]\nrw=write", "buffer_pattern=\"abc\""),
+    ("zero_buffers", On::Plain, "[j]\nrw=write", "zero_buffers"),
+    ("refill_buffers", On::Plain, "[j]\nrw=write", "refill_buffers"),
+    ("continue_on_error", On::Faulty, "[j]\nrw=read", "continue_on_error=all"),
+    ("zonemode", On::Zoned, "[j]\nrw=write\nbs=16k", "zonemode=zbd"),
+    ("zonesize", On::Zoned, "[j]\nrw=write\nbs=16k", "zonesize=1m"),
+    ("max_open_zones", On::Zoned, "[j]\nrw=randwrite\nbs=16k\nzonemode=zbd", "max_open_zones=3"),
+    ("write_bw_log", On::Plain, "[j]\nrw=read", "write_bw_log=x"),
+    ("write_iops_log", On::Plain, "[j]\nrw=read", "write_iops_log=x"),
+    ("write_lat_log", On::Plain, "[j]\nrw=read", "write_lat_log=x"),
+    ("log_avg_msec", On::Plain, "[j]\nrw=read\nwrite_lat_log=x", "log_avg_msec=10"),
+    ("percentile_list", On::Plain, "[j]\nrw=read", "percentile_list=25:75"),
+    ("clat_percentiles", On::Plain, "[j]\nrw=read", "clat_percentiles=0"),
+    ("lat_percentiles", On::Plain, "[j]\nrw=read", "lat_percentiles=1"),
+    ("slat_percentiles", On::Plain, "[j]\nrw=read", "slat_percentiles=1"),
+    ("kb_base", On::Plain, "[j]\nrw=read\nsize=512k", "kb_base=1000"),
+];
+
+/// The result as it is printed, without the options it was made with.
+fn report(outcome: &Outcome) -> Value {
+    let mut jobs = outcome.results.clone();
+    for job in &mut jobs {
+        job.options.clear();
+        job.fio_command.clear();
+    }
+    let run = RunResult {
+        version: "0".into(),
+        started_unix_secs: None,
+        clock: ClockKind::Virtual,
+        seed: 1,
+        rerun_command: String::new(),
+        environment: Vec::new(),
+        drive: Vec::new(),
+        notes: outcome.notes.clone(),
+        global_options: Vec::new(),
+        jobs,
+        trace_hash: None,
+        lateness: None,
+        counters: None,
+        verdict: Verdict::Pass,
+    };
+    to_value(&run, Format::JsonPlus)
+}
+
+/// Everything an observer of a run sees.
+fn observed(on: On, text: &str) -> String {
+    let mut world = match on {
+        On::Zoned => World::linear(preset("tiny")),
+        On::Null => World::null(),
+        On::Plain | On::Liar | On::Faulty => World::memory(),
+    };
+    match on {
+        On::Liar => world.memory.borrow_mut().lie = Some(40),
+        On::Faulty => world.memory.borrow_mut().fail = vec![10],
+        On::Plain | On::Zoned | On::Null => {}
+    }
+    // A parse error or a refusal is seen as well, but only where the row is about one.
+    if text.contains("zonesize=1m") {
+        return world.refusal(text);
+    }
+    let outcome = world.run(text);
+    let logs: Vec<_> = outcome.results.iter().map(|job| series::log_files(job, "log", 1)).collect();
+    let memory = world.memory.borrow();
+    format!(
+        "{:?}\n{:?}\n{}\n{logs:?}\n{:x}\n{:?}",
+        memory.seen,
+        memory.content,
+        report(&outcome),
+        outcome.hash,
+        outcome.took
+    )
+}
+
+/// Which logs a job's owner is to write: what the command line reads from the options.
+fn asked_logs(text: &str) -> String {
+    let logs = jobs(text).into_iter().map(|job| {
+        let options = job.options;
+        (options.write_bw_log, options.write_iops_log, options.write_lat_log, options.filenames)
+    });
+    format!("{:?}", logs.collect::<Vec<_>>())
+}
+
+#[test]
+fn every_implemented_option_changes_what_is_done_or_reported() {
+    for row in option_table().iter().filter(|row| row.class == Class::Implemented) {
+        let found = ROWS.iter().find(|(name, ..)| row.name == *name);
+        let Some(&(name, on, base, given)) = found else { panic!("no test gives the option {}", row.name) };
+        let changed = if name == "kb_base" {
+            base.replace("[j]\n", &format!("[j]\n{given}\n"))
+        } else {
+            format!("{base}\n{given}")
+        };
+        let only_asked = ["write_bw_log", "write_iops_log", "write_lat_log", "filename"].contains(&name);
+        let (before, after) = if only_asked {
+            (asked_logs(base), asked_logs(&changed))
+        } else {
+            (observed(on, base), observed(on, &changed))
+        };
+        assert!(before != after, "{name} changed nothing");
+    }
+}
+
+#[test]
+fn the_observer_sees_no_difference_where_there_is_none() {
+    for (name, on, base, _) in ROWS.iter().filter(|(name, ..)| *name != "zonesize") {
+        assert!(observed(*on, base) == observed(*on, base), "{name}");
+    }
+    let noted =
+        "[j]\nrw=randread\nrandrepeat=0\nallrandrepeat=1\nthread\nrandom_generator=lfsr\nper_job_logs=1";
+    assert!(
+        observed(On::Plain, "[j]\nrw=randread") == observed(On::Plain, noted),
+        "noted options change nothing"
+    );
+    let null = observed(On::Null, "[j]\nrw=read\nnumber_ios=9");
+    assert!(null == observed(On::Null, "[j]\nrw=read\nnumber_ios=9\ndirect=1"), "neither does direct");
+}
+
+#[test]
+fn groups_and_percentiles_are_reported_as_asked() {
+    let jobs = |text: &str| report(&World::memory().run(text))["jobs"].as_array().expect("a list").clone();
+    let grouped =
+        jobs("[global]\nrw=read\ngroup_reporting\n[a]\nnumjobs=2\n[b]\n[c]\nnew_group\n[d]\nstonewall");
+    let found: Vec<_> =
+        grouped.iter().map(|job| (job["groupid"].as_u64(), job["read"]["total_ios"].as_u64())).collect();
+    assert_eq!(found, [(Some(0), Some(3000)), (Some(1), Some(1000)), (Some(2), Some(1000))]);
+    assert_eq!(jobs("[a]\nrw=read\nnumjobs=3").len(), 3);
+    let only =
+        &jobs("[a]\nrw=read\npercentile_list=25:75\nlat_percentiles=1\nclat_percentiles=0\ndescription=why")
+            [0];
+    let listed = only["read"]["lat_ns"]["percentile"].as_object().expect("percentiles of the total latency");
+    assert!(listed.keys().eq(&["25.000000", "75.000000"]), "{listed:?}");
+    assert!(only["read"]["clat_ns"].get("percentile").is_none() && only["desc"] == "why");
+}
+
+#[test]
+fn logs_have_a_line_per_interval() {
+    let log = |settings: &str, kind: &str| {
+        let outcome = World::memory().run(&format!("[j]\nrw=read\n{settings}"));
+        let files = series::log_files(outcome.only(), "p", 1);
+        let file = files
+            .into_iter()
+            .find(|file| file.name == format!("p_{kind}.1.log"))
+            .expect("a log of each kind");
+        file.content.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // 1000 reads of 100 us: 100 in each of ten intervals.
+    let lines = log("write_iops_log=p\nlog_avg_msec=10", "iops");
+    assert_eq!(lines.len(), 10);
+    assert_eq!((lines[0].as_str(), lines[9].as_str()), ("10, 9900, 0, 0, 0", "100, 10000, 0, 0, 0"));
+    assert_eq!(
+        log("write_lat_log=p\nlog_avg_msec=50", "clat"),
+        ["50, 100000, 0, 0, 0", "100, 100000, 0, 0, 0"]
+    );
+    assert_eq!(log("write_bw_log=p", "bw"), ["100, 40000, 0, 0, 0"]);
+}
