@@ -59,7 +59,10 @@ impl Divisor {
     #[inline]
     pub fn div_rem_u32(self, number: u32) -> (u32, u32) {
         let (quotient, remainder) = self.div_rem(u64::from(number));
-        (u32::try_from(quotient).expect("no more than the number"), u32::try_from(remainder).expect("no more than it"))
+        (
+            u32::try_from(quotient).expect("no more than the number"),
+            u32::try_from(remainder).expect("no more than it"),
+        )
     }
 }
 
@@ -73,12 +76,18 @@ mod tests {
         let mut prng = Prng::new(17);
         let edges = [1, 2, 3, 5, 16, 24, 1067, 4096, u64::from(u32::MAX), 1 << 33, u64::MAX - 1, u64::MAX];
         for round in 0..20_000u64 {
-            let value = if round % 2 == 0 { edges[usize::try_from(round / 2).expect("small") % edges.len()] } else { prng.next_u64() >> (round % 64) };
-            let value = value.max(1);
+            let edge = edges[usize::try_from(round / 2).expect("a small number") % edges.len()];
+            let drawn = (prng.next_u64() >> (round % 64)).max(1);
+            let value = if round % 2 == 0 { edge } else { drawn };
             let divisor = Divisor::new(value);
             let near = (prng.next_u64() >> (round % 63)) / value * value;
-            for number in [near, near.saturating_sub(1), near.saturating_add(1), prng.next_u64(), 0, u64::MAX] {
-                assert_eq!(divisor.div_rem(number), (number / value, number % value), "seed 17: {number} / {value}");
+            for number in [near, near.saturating_sub(1), near.saturating_add(1), prng.next_u64(), 0, u64::MAX]
+            {
+                assert_eq!(
+                    divisor.div_rem(number),
+                    (number / value, number % value),
+                    "seed 17: {number} / {value}"
+                );
             }
         }
     }

@@ -18,17 +18,20 @@ pub trait Clock {
     /// Returns at `at`, or at once if it has passed.
     fn wait_until(&mut self, at: Nanos);
 
-    /// How late waits ended; `None` for a clock that is never late.
+    /// A completion was taken this long after it was due.
+    fn note_late(&mut self, _late: Nanos) {}
+
+    /// How late completions were taken; `None` for a clock that is never late.
     fn lateness(&self) -> Option<Lateness>;
 
     /// Every lateness that occurred, to a hundredth, with how often; empty for a clock that is never late.
     fn late_samples(&self) -> Vec<(Nanos, u64)>;
 }
 
-/// How late a clock's waits ended.
+/// How late completions were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Waits.
+    /// Completions.
     pub count: u64,
     /// Median.
     pub p50: Nanos,
@@ -115,7 +118,10 @@ impl Clock for WallClock {
             std::hint::spin_loop();
             now = self.now();
         }
-        self.late.saturating_record((now - at).0.max(1));
+    }
+
+    fn note_late(&mut self, late: Nanos) {
+        self.late.saturating_record(late.0.max(1));
     }
 
     fn lateness(&self) -> Option<Lateness> {
@@ -142,11 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_wait_ends_no_earlier_than_asked_and_its_lateness_is_counted() {
+    fn a_wall_clock_wait_ends_no_earlier_than_asked_and_lateness_is_counted() {
         let mut clock = WallClock::default();
         let at = clock.now() + Nanos::from_micros(200);
         clock.wait_until(at);
         assert!(clock.now() >= at);
+        clock.note_late(clock.now() - at);
         let late = clock.lateness().expect("a wall clock can be late");
         assert_eq!(late.count, 1);
         assert!(late.p50 <= late.p99 && late.p99 <= late.max);

@@ -100,6 +100,11 @@ fn verdict(finished: &Finished) -> Verdict {
                 job.name, verify.failed, verify.checked
             ));
         }
+        let told = finished.failures.iter().any(|(name, ..)| *name == job.name);
+        let verified = job.verify.is_none_or(|verify| verify.failed == 0);
+        if job.error != 0 && !told && verified {
+            fails.push(format!("job \"{}\": {}", job.name, ending(job.error)));
+        }
         if measured(job) == 0 && job.error == 0 {
             fails.push(format!(
                 "job \"{}\" did no I/O: give it more to do, or something that can be read",
@@ -109,8 +114,8 @@ fn verdict(finished: &Finished) -> Verdict {
     }
     if let Some(late) = finished.lateness.filter(|late| late.p99 > threshold(finished)) {
         fails.push(format!(
-            "the clock was late: 99 % of its waits ended within {}, more than a tenth of the read time ({}); use an idle \
-             machine or --clock virtual",
+            "the machine was late: 99 % of completions came within {} of their time, more than a tenth of the read time \
+             ({}); use an idle machine, less load or --clock virtual",
             late.p99, finished.read_time
         ));
     }
@@ -125,6 +130,16 @@ fn verdict(finished: &Finished) -> Verdict {
         .map(|job| format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job)))
         .collect();
     if warnings.is_empty() { Verdict::Pass } else { Verdict::Warn(warnings) }
+}
+
+/// What ended a job that no failed I/O ended.
+fn ending(error: u32) -> String {
+    match error {
+        28 => "every zone it could write failed; use other parallel units, or a drive with fewer faults"
+            .to_owned(),
+        61 => "nothing it could read was left, and nobody writes; lay out more, or let it write".to_owned(),
+        other => format!("ended with error {other} (errno)"),
+    }
 }
 
 fn measured(job: &JobResult) -> u64 {

@@ -101,7 +101,7 @@ fn a_refusal_reads_as_a_sentence_with_status_place_rule_and_state() {
     let mut rig = rig(|_| ());
     let (_, end) = rig.write(ppa(1, 8), 8, 0);
     let geometry = rig.drive.config().geometry.clone();
-    let sentence = format!("{}", end.violation.expect("refused").explain(&geometry, end.status));
+    let sentence = end.violation.expect("refused").explain(&geometry, end.status);
     assert_eq!(
         sentence,
         "status 2F2h at g0/p0/c1/s8: a write starts at the chunk's write pointer (chunk is OPEN, write pointer 16)"

@@ -137,7 +137,7 @@ fn note_without_effect(draft: &mut Draft) {
         ("ba", random, "has no effect: rw is not random"),
         ("thinktime_blocks", pause, "has no effect without thinktime"),
         ("log_avg_msec", logged, "has no effect without a log, as write_lat_log"),
-        ("max_open_zones", zoned, "has no effect without zonemode=zbd"),
+        ("max_open_zones", zoned, "has an effect only on a target with zones, as zonemode=zbd has"),
         ("zero_buffers", options.buffer_pattern.is_empty(), "has no effect beside buffer_pattern, as in fio"),
         ("bsrange", draft.given("bssplit").is_none(), "and bssplit are both given; the one given last holds"),
         (

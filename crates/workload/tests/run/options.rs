@@ -1,11 +1,9 @@
 //! Every option of class *implemented* changes what is done or what is reported: none is accepted and ignored.
 
-mod run_world;
-
+use crate::world::{Outcome, World, jobs, preset};
 use ocssd_workload::job::{Class, option_table};
 use ocssd_workload::results::json::{Format, to_value};
 use ocssd_workload::results::{ClockKind, RunResult, Verdict, series};
-use run_world::{Outcome, World, jobs, preset};
 use serde_json::Value;
 
 /// What a job runs on.

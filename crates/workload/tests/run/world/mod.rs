@@ -1,7 +1,5 @@
 //! What the tests of the runner run on: a virtual drive, targets on it, jobs from text, and everything that was seen.
 
-#![allow(dead_code, reason = "every test file uses its own part of it")]
-
 mod memory;
 
 pub use memory::{Memory, Seen, Shape, State};

@@ -1,10 +1,8 @@
 //! When things are done: depth, rates, pauses, times, the order of jobs.
 
-mod run_world;
-
+use crate::world::{Outcome, Shape, World};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::BlockOp;
-use run_world::{Outcome, Shape, World};
 
 const SERVICE: Nanos = Nanos::from_micros(100);
 

@@ -1,11 +1,9 @@
 //! What is in the blocks: fillers, patterns, stamps; and that wrong content is found and reported.
 
-mod run_world;
-
+use crate::world::{Outcome, World, preset};
 use ocssd_flash::Config;
 use ocssd_lightnvm::Payload;
 use ocssd_lightnvm::block::BlockOp;
-use run_world::{Outcome, World, preset};
 
 const BLOCK: usize = 4096;
 /// Bytes of the stamp at the start of a block.

@@ -1,13 +1,11 @@
 //! Failures on the way: what ends a job, what it survives, what is kept for the report; and that no run gets stuck.
 
-mod run_world;
-
+use crate::world::{Outcome, World, preset};
 use ocssd_flash::{FaultKind, ScheduledFault};
 use ocssd_lightnvm::wrap::{FaultRule, OpKind};
 use ocssd_lightnvm::{ChunkId, Status};
 use ocssd_targets::Layout;
 use ocssd_workload::results::Direction;
-use run_world::{Outcome, World, preset};
 
 fn faulty(rules: &[(OpKind, u64)], text: &str) -> Outcome {
     let rule = |&(kind, after)| FaultRule { kind, after, status: Status::WRITE_FAULT };

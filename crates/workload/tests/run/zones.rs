@@ -1,12 +1,10 @@
 //! Jobs on raw windows of a virtual drive: zones, forced writes, several targets, several jobs in one window.
 
-mod run_world;
-
+use crate::world::{Outcome, World, preset};
 use ocssd_flash::Config;
 use ocssd_lightnvm::wrap::Event;
 use ocssd_lightnvm::{Geometry, Op};
 use ocssd_targets::Layout;
-use run_world::{Outcome, World, preset};
 
 const SECTOR: u64 = 4096;
 

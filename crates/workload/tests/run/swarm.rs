@@ -1,14 +1,12 @@
 //! Random jobs from a seed: whatever the options, a run ends, does what it was asked, and every block read is right.
 
-mod run_world;
-
+use crate::world::{Outcome, Shape, World, jobs, preset};
 use ocssd_base::Prng;
 use ocssd_flash::Config;
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{Geometry, Payload};
 use ocssd_workload::job::{Job, Operations};
 use ocssd_workload::results::JobResult;
-use run_world::{Outcome, Shape, World, jobs, preset};
 
 const SECTOR: u64 = 4096;
 /// Runs of each test.

@@ -1,9 +1,7 @@
 //! What is done and where: rw, block sizes, regions, random draws. On a plain block device that remembers every request.
 
-mod run_world;
-
+use crate::world::{Seen, World};
 use ocssd_lightnvm::block::BlockOp;
-use run_world::{Seen, World};
 use std::collections::BTreeMap;
 
 const WRITE: BlockOp = BlockOp::Write { fua: false };

@@ -1,0 +1,10 @@
+//! The runner at work on real drives and on a memory that lies: every option carried out, every end reached.
+
+mod errors;
+mod options;
+mod pace;
+mod pattern;
+mod swarm;
+mod verify;
+mod world;
+mod zones;
