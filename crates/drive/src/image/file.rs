@@ -23,7 +23,7 @@ impl ImageFile {
     pub(super) fn open(path: &Path, writable: bool) -> Result<Self, DriveError> {
         let opened = OpenOptions::new().read(true).write(writable).open(path);
         let advice = if writable {
-            "check that it exists and may be written, or open it read-only"
+            "check that it exists and may be written; `inspect` needs to read it only"
         } else {
             CHECK_FILE
         };

@@ -137,7 +137,6 @@ const fn onfi(megabytes_per_second: u64) -> ChannelConfig {
 /// in flight on every unit.
 pub(super) fn cidr20() -> Config {
     let mut config = cnex_tlc();
-    config.geometry = Geometry { chunks_per_pu: 1474, times: config.geometry.times, ..config.geometry };
     config.cache = CacheConfig { sectors: 8192, power_loss_protection: false };
     config
 }

@@ -13,6 +13,10 @@ use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::BlockTarget;
 use std::fmt;
 
+/// More blocks than any real job transfers: 256 TiB of 4 KiB blocks (chosen). Only a target without a natural size, such
+/// as `null`, is that large.
+const ENDLESS_BLOCKS: u64 = 1 << 36;
+
 /// A job and the target it runs on.
 #[derive(Clone, Debug)]
 pub struct PlannedJob {
@@ -166,6 +170,10 @@ impl Plan {
         };
         let budget =
             if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
+        let ends = options.runtime.is_some() || options.number_ios.is_some();
+        if !ends && budget >= ENDLESS_BLOCKS {
+            return Err("would go on for days: it has no size, runtime or number_ios; give it one of them".to_owned());
+        }
         let content = content_of(options);
         let skip_bytes = skip_of(options, extent.block_bytes)?;
         if options.rw.operations == Operations::TrimWrite && sizes.write != sizes.trim {
