@@ -377,15 +377,20 @@ impl Device for Flash {
     }
 
     fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
+        let before = |at: Nanos| Nanos(at.0.saturating_sub(1));
         loop {
-            let end = self.flow.next_end();
-            let step = self.flow.arrival().into_iter().chain(self.media.deadline()).min();
-            match (end, step) {
-                (Some(end), step) if step.is_none_or(|step| end < step) => {
-                    return Some(end).filter(|&at| at < limit);
-                }
-                (_, Some(step)) if step < limit => self.advance(step),
-                _ => return None,
+            let end = self.flow.next_end().unwrap_or(Nanos::MAX);
+            let arrival = self.flow.arrival().unwrap_or(Nanos::MAX);
+            let media = self.media.deadline().unwrap_or(Nanos::MAX);
+            let step = arrival.min(media);
+            if end < step || step >= limit {
+                return (end < limit && end < step).then_some(end);
+            }
+            if arrival <= media {
+                self.flow.arrive(&mut self.media);
+            } else {
+                // Never past an end: the host may submit when it hears of it.
+                self.finish_part(before(arrival).min(before(limit)).min(end));
             }
         }
     }

@@ -136,8 +136,8 @@ impl Flash {
             OperationKind::Write { .. } => (u32::MAX, true, false),
         };
         let limit = if vector { limit.min(VECTOR_MAX) } else { limit };
-        let at = operation.addresses.runs().next().map_or(Ppa::NOWHERE, |run| run.first);
         let refusal = |rule| {
+            let at = operation.addresses.runs().next().map_or(Ppa::NOWHERE, |run| run.first);
             let violation = Violation { rule, at, chunk: None };
             Some(Refusal { status: Status::INVALID_FIELD, entry: 0, entries: count, violation })
         };

@@ -190,14 +190,17 @@ impl Flow {
 
     /// When something next happens outside the media.
     pub(crate) fn deadline(&self) -> Option<Nanos> {
-        let fronts = [self.link_in.front(), self.link_out.front(), self.acks.front()];
-        fronts.into_iter().flatten().map(|&(at, _)| at).min()
+        let (end, arrival) = (self.next_end(), self.arrival());
+        end.into_iter().chain(arrival).min()
     }
 
     /// When the host is next told of an end, as far as is known.
     pub(crate) fn next_end(&self) -> Option<Nanos> {
-        let (ack, data) = (self.acks.front(), self.link_out.front());
-        ack.into_iter().chain(data).map(|&(at, _)| at).min()
+        match (self.acks.front(), self.link_out.front()) {
+            (Some(&(ack, _)), Some(&(data, _))) => Some(ack.min(data)),
+            (Some(&(at, _)), None) | (None, Some(&(at, _))) => Some(at),
+            (None, None) => None,
+        }
     }
 
     /// When a command next arrives over the link.

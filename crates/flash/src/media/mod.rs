@@ -132,9 +132,14 @@ impl Media {
 
     /// Gives a part to its unit.
     pub(crate) fn enqueue(&mut self, at: Nanos, id: PartId) {
-        let pu = self.parts.get(id).pu;
-        self.parts.get_mut(id).phase = Phase::Queued;
-        let is_read = self.parts.get(id).kind == PartKind::Read;
+        let part = self.parts.get_mut(id);
+        part.phase = Phase::Queued;
+        let (pu, is_read) = (part.pu, part.kind == PartKind::Read);
+        if is_read && self.units[pu.index()].is_idle() {
+            // Most reads meet an idle unit: nothing to queue for, nothing to choose from.
+            self.begin_read(at, pu, id);
+            return;
+        }
         self.units[pu.index()].push(&mut self.parts, id, is_read);
         if is_read {
             self.suspend_for_read(at, pu);

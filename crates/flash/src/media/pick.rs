@@ -62,18 +62,26 @@ impl Media {
     }
 
     fn start_read(&mut self, at: Nanos, pu: PuId, id: PartId) -> bool {
-        let registers = self.config.registers;
-        let part = *self.parts.get(id);
         let unit = &mut self.units[pu.index()];
-        if unit.array.is_some() || unit.registers_used >= registers {
+        if unit.array.is_some() || unit.registers_used >= self.config.registers {
             return false;
         }
         let popped = unit.reads.pop(&mut self.parts);
         assert_eq!(popped, Some(id), "the unit starts the read at its queue's head");
-        unit.registers_used += 1;
         unit.bypasses += u32::from(unit.changes.head().is_some() || unit.suspended.is_some());
+        self.begin_read(at, pu, id);
+        true
+    }
+
+    /// Senses the read's row, or takes it from the register that still holds it. The array and a register are free.
+    pub(super) fn begin_read(&mut self, at: Nanos, pu: PuId, id: PartId) {
+        let part = self.parts.get(id);
+        let (chunk, cycles, delay) = (part.chunk, part.cycles, part.delay);
         let row = self.by_row.div_rem_u32(part.first).0;
-        if unit.held == Some((part.chunk, part.cycles, row)) && part.delay == Nanos::ZERO {
+        let unit = &mut self.units[pu.index()];
+        assert!(unit.registers_used < self.config.registers, "a read takes a register that is not there");
+        unit.registers_used += 1;
+        if unit.held == Some((chunk, cycles, row)) && delay == Nanos::ZERO {
             self.counters.register_hits += 1;
             if at < self.units[pu.index()].ready_at {
                 // The unit is still busy suspending an erase: nothing leaves it before that is done.
@@ -81,14 +89,12 @@ impl Media {
             } else {
                 self.request_channel(at, id);
             }
-            return true;
+            return;
         }
         self.counters.senses += 1;
-        let times = &self.config.read;
-        let time = nth_of(times, row) + part.delay;
-        self.units[pu.index()].held = Some((part.chunk, part.cycles, row));
+        let time = nth_of(&self.config.read, row) + delay;
+        self.units[pu.index()].held = Some((chunk, cycles, row));
         self.run_array(at, pu, id, time);
-        true
     }
 
     fn start_change(&mut self, at: Nanos, pu: PuId, id: PartId) -> bool {

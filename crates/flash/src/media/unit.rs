@@ -75,6 +75,11 @@ impl Unit {
         queue.push(parts, id);
     }
 
+    /// Nothing is in it, waits for it, or leaves it.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.array.is_none() && self.registers_used == 0 && !self.has_work()
+    }
+
     /// Something waits for the array or a register.
     pub(super) const fn has_work(&self) -> bool {
         self.reads.head.is_some() || self.changes.head.is_some() || self.suspended.is_some()
