@@ -32,7 +32,7 @@ impl Controller {
     ) -> Result<Begun, Refused> {
         let read = ReadWrite::of(&submission.sqe);
         let (data, oob) = self.sector_buffers(submission, read.block_count, buffers)?;
-        let policy = self.read_policy(self.features.media_feedback.hecc);
+        let policy = self.read_policy(self.features.media_feedback.hecc, read.limited_retry);
         let mut scattered = std::mem::take(&mut self.scattered);
         let addresses = self.scalar_addresses(&read, &mut scattered);
         let kind = OperationKind::Read(policy);
@@ -67,9 +67,9 @@ impl Controller {
     }
 
     /// What a 2.0 read is told, as the features say.
-    pub(super) fn read_policy(&self, report_high_ecc: bool) -> ReadPolicy {
+    pub(super) fn read_policy(&self, report_high_ecc: bool, limited_retry: bool) -> ReadPolicy {
         let unwritten_is_error = self.features.error_recovery.dulbe;
-        ReadPolicy { unwritten_is_error, report_high_ecc, predefined: PREDEFINED }
+        ReadPolicy { unwritten_is_error, report_high_ecc, predefined: PREDEFINED, limited_retry }
     }
 
     /// A run if the addresses are one chunk's; else each by itself, since the next address may be another chunk's, or

@@ -28,11 +28,14 @@ pub struct ReadPolicy {
     pub report_high_ecc: bool,
     /// What fills predefined data (DLFEAT): 00h or FFh.
     pub predefined: u8,
+    /// Do not try hard (LR of CDW12): what would need a second sense is given up as unrecovered.
+    pub limited_retry: bool,
 }
 
 impl ReadPolicy {
     /// Tells everything: what targets get.
-    pub const STRICT: Self = Self { unwritten_is_error: true, report_high_ecc: true, predefined: 0 };
+    pub const STRICT: Self =
+        Self { unwritten_is_error: true, report_high_ecc: true, predefined: 0, limited_retry: false };
 }
 
 /// What an operation does.
@@ -74,11 +77,13 @@ pub(crate) struct PartList {
     head: Option<PartId>,
     tail: Option<PartId>,
     count: u32,
+    /// Array time on top for the parts that follow: a read that has to be tried again.
+    retry: Nanos,
 }
 
 impl PartList {
     pub(crate) const fn new(command: SlabKey) -> Self {
-        Self { command, head: None, tail: None, count: 0 }
+        Self { command, head: None, tail: None, count: 0, retry: Nanos::ZERO }
     }
 }
 
@@ -180,7 +185,7 @@ impl Flash {
             first,
             count,
             cycles,
-            delay: self.faults.delay(chunk, first, count, scheduled),
+            delay: self.faults.delay(chunk, first, count, scheduled) + parts.retry,
             epoch: self.flow.epoch(),
             sequence: 0,
             next: None,

@@ -7,6 +7,7 @@ use crate::faults::ReadOutcome;
 use crate::media::PartKind;
 use crate::notices::NoticeKind;
 use crate::rules;
+use ocssd_base::Nanos;
 use ocssd_lightnvm::{Ppa, Status};
 
 /// The bytes of `count` sectors of `unit` bytes from entry `entry` on; empty stays empty.
@@ -79,16 +80,27 @@ impl Flash {
         );
         assert!(chunk.programmed <= chunk.write_pointer, "more is on media than was written");
         let on_media = chunk.programmed.saturating_sub(run.first.sector).min(run.count);
-        if chunk.has_unreadable || chunk.has_scheduled || self.faults.reads_can_fail() {
-            self.read_faults(policy, operation, parts, run);
-        }
+        let suspect = chunk.has_unreadable || chunk.has_scheduled || self.faults.reads_can_fail();
+        let again = suspect && self.read_faults(policy, operation, parts, run);
+        // One retry with shifted thresholds costs another sense, the slowest of the page types.
+        let slowest = self.config.media.read.iter().copied().max().unwrap_or_default();
+        parts.retry = if again { slowest } else { Nanos::ZERO };
         self.counters.sectors_read_cached += u64::from(run.count - on_media);
         if on_media > 0 {
             self.add_windows(parts, PartKind::Read, run.first, on_media, self.media.by_row);
+            parts.retry = Nanos::ZERO;
         }
     }
 
-    fn read_faults(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &PartList, run: Run) {
+    /// Meets the faults of a run. True if a sector came back only after the media were sensed again (High ECC).
+    fn read_faults(
+        &mut self,
+        policy: ReadPolicy,
+        operation: &mut Operation<'_>,
+        parts: &PartList,
+        run: Run,
+    ) -> bool {
+        let mut again = false;
         let chunk = *self.chunks.get(run.first.chunk);
         let wear_index = self.chunks.wear_index(run.first.chunk);
         for offset in 0..run.count {
@@ -101,14 +113,15 @@ impl Flash {
             };
             let status = match outcome {
                 ReadOutcome::Fine => continue,
-                ReadOutcome::HighEcc => {
+                ReadOutcome::HighEcc if !policy.limited_retry => {
+                    again = true;
                     self.notices.push(NoticeKind::LowErrorRate, at, Some(1));
                     if !policy.report_high_ecc {
                         continue;
                     }
                     Status::HIGH_ECC
                 }
-                ReadOutcome::Unrecovered => {
+                ReadOutcome::HighEcc | ReadOutcome::Unrecovered => {
                     // What could not be corrected is not handed out: a pattern no writer is likely to have stored.
                     piece(operation.data, self.format.data_bytes, run.entry + offset, 1).fill(0xEC);
                     piece(operation.oob, self.format.oob_bytes, run.entry + offset, 1).fill(0xEC);
@@ -120,5 +133,6 @@ impl Flash {
         }
         self.chunks.flags_mut(run.first.chunk).has_scheduled =
             chunk.has_scheduled && self.faults.is_scheduled(run.first.chunk);
+        again
     }
 }

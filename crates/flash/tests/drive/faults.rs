@@ -127,6 +127,37 @@ fn high_ecc_is_told_to_who_asks_and_the_data_is_good() {
 }
 
 #[test]
+fn a_second_sense_takes_its_time_unless_retries_are_limited() {
+    let run = |fault: bool, limited_retry: bool| {
+        let mut rig = rig(FaultConfig::default());
+        rig.fill_chunk(0, 70);
+        if fault {
+            schedule(&mut rig, FaultKind::HighEcc, 0, None, 1);
+        }
+        let operation = Operation {
+            tag: Tag(1),
+            kind: OperationKind::Read(ReadPolicy { limited_retry, ..ReadPolicy::STRICT }),
+            addresses: AddressList::Run { first: ppa(0, 0), count: 1 },
+            data: &mut [],
+            oob: &mut [],
+        };
+        let start = rig.now;
+        rig.drive.execute(start, operation).expect("room");
+        loop {
+            rig.now = rig.drive.deadline().expect("in flight");
+            if let Some(end) = rig.drive.poll_completion(rig.now, &mut rig.buffers) {
+                return (end.status, rig.now - start);
+            }
+        }
+    };
+    let (plain, sense) = (run(false, false), rig(FaultConfig::default()).drive.config().media.read.clone());
+    let slowest = sense.into_iter().max().expect("a sense time");
+    assert_eq!(run(true, false), (Status::HIGH_ECC, plain.1 + slowest));
+    assert_eq!(run(true, true), (Status::UNRECOVERED_READ, plain.1));
+    assert_eq!(run(false, true), plain);
+}
+
+#[test]
 fn a_failed_reset_takes_the_chunk_offline() {
     let mut rig = rig(FaultConfig::default());
     rig.fill_chunk(0, 0);

@@ -79,7 +79,7 @@ fn every_row_of_the_read_table_holds_for_runs_and_vectors() {
 fn sectors_that_hold_nothing_read_as_predefined_data() {
     for (predefined, expected) in [(0x00, 0x00), (0xFF, 0xFF)] {
         let mut rig = rig(Payload::Bytes);
-        let policy = ReadPolicy { unwritten_is_error: false, report_high_ecc: true, predefined };
+        let policy = ReadPolicy { unwritten_is_error: false, predefined, ..ReadPolicy::STRICT };
         let (mut data, mut oob) = (vec![0x5A; 4 * 4096], vec![0x5A; 4 * 16]);
         let operation = Operation {
             tag: Tag(1),

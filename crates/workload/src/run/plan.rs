@@ -172,7 +172,9 @@ impl Plan {
             if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
         let ends = options.runtime.is_some() || options.number_ios.is_some();
         if !ends && budget >= ENDLESS_BLOCKS {
-            return Err("would go on for days: it has no size, runtime or number_ios; give it one of them".to_owned());
+            return Err(
+                "would go on for days: it has no size, runtime or number_ios; give it one of them".to_owned()
+            );
         }
         let content = content_of(options);
         let skip_bytes = skip_of(options, extent.block_bytes)?;

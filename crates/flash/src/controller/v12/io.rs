@@ -149,7 +149,10 @@ impl Controller {
         let shape = self.page_shape();
         let (list, count) = sectors(&shape, self.geometry(), &command.ppas)?;
         let kind = if counted == Counted::Read {
-            OperationKind::Read(ReadPolicy::STRICT)
+            OperationKind::Read(ReadPolicy {
+                limited_retry: command.flags.limited_retry,
+                ..ReadPolicy::STRICT
+            })
         } else {
             // Planes that work together are written together.
             if command.flags.plane_mode != PlaneMode::Single && !count.is_multiple_of(shape.row_sectors()) {
