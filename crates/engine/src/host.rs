@@ -43,6 +43,8 @@ pub struct Host<D, C> {
     clock: C,
     buffers: Buffers,
     lanes: Vec<Lane>,
+    /// A command has ended since targets were last asked for replies.
+    completed: bool,
     turns: u64,
 }
 
@@ -50,7 +52,7 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// A host without targets.
     #[must_use]
     pub const fn new(device: D, clock: C, buffers: Buffers) -> Self {
-        Self { device, clock, buffers, lanes: Vec::new(), turns: 0 }
+        Self { device, clock, buffers, lanes: Vec::new(), completed: false, turns: 0 }
     }
 
     /// Adds a target.
@@ -108,8 +110,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     #[must_use]
     pub fn with_clock<C2: Clock>(self, clock: C2) -> Host<D, C2> {
         assert!(clock.now() >= self.clock.now(), "time would fall");
-        let Self { device, buffers, lanes, turns, .. } = self;
-        Host { device, clock, buffers, lanes, turns }
+        let Self { device, buffers, lanes, completed, turns, .. } = self;
+        Host { device, clock, buffers, lanes, completed, turns }
     }
 
     /// Lets the device finish what goes on behind its completions (a cache that drains).
@@ -158,12 +160,15 @@ impl<D: Device, C: Clock> Host<D, C> {
             self.clock.note_late(now.saturating_since(due.unwrap_or(now)));
             self.complete(now, completion);
         }
-        self.replies(now, source);
-        let more = self.arrivals(now, source);
+        if std::mem::take(&mut self.completed) {
+            self.replies(now, source);
+        }
+        let (taken, more) = self.arrivals(now, source);
         let timed = self.timers(now);
         self.commands(now);
         // Answered without the device: the next request may come at once.
-        self.replies(now, source) | more | timed
+        let answered = (taken || timed) && self.replies(now, source);
+        answered | more | timed
     }
 
     fn timers(&mut self, now: Nanos) -> bool {
@@ -181,20 +186,23 @@ impl<D: Device, C: Clock> Host<D, C> {
         let lane = TargetId(completion.tag.0 >> TAG_BITS).index();
         completion.tag = Tag(completion.tag.0 & ((1 << TAG_BITS) - 1));
         self.lanes[lane].target.on_completion(now, completion, &mut self.buffers);
+        self.completed = true;
     }
 
-    /// True if more requests wait than a turn takes.
-    fn arrivals<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
-        for _ in 0..TURN_MAX {
-            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else { return false };
+    /// Whether any request was taken, and whether more wait than a turn takes.
+    fn arrivals<S: Source>(&mut self, now: Nanos, source: &mut S) -> (bool, bool) {
+        for count in 0..TURN_MAX {
+            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else {
+                return (count > 0, false);
+            };
             let lane = &mut self.lanes[id.index()];
             if let Err(request) = lane.target.submit(now, request) {
                 lane.full = true;
                 source.on_refused(now, id, request);
-                return false;
+                return (count > 0, false);
             }
         }
-        true
+        (true, true)
     }
 
     fn commands(&mut self, now: Nanos) {

@@ -84,11 +84,30 @@ impl DirectionStats {
         interval.lat_ns_sum += times.lat.0;
     }
 
+    /// As [`DirectionStats::record`] for an I/O whose submission took no time: completion latency is total latency. It is
+    /// recorded once, and becomes all three when [`DirectionStats::finish`] is called; all I/Os or none are recorded so.
+    #[inline]
+    pub fn record_whole(&mut self, now: Nanos, bytes: u64, lat: Nanos) {
+        self.total_ios += 1;
+        self.io_bytes += bytes;
+        self.lat.record(lat);
+        let interval = self.series.at(now);
+        interval.ios += 1;
+        interval.bytes += bytes;
+        interval.clat_ns_sum += lat.0;
+        interval.lat_ns_sum += lat.0;
+    }
+
     /// Ends measuring at run time `now`: closes intervals and, if anything was done, sets `runtime`.
     ///
     /// fio reports no runtime for a direction without I/O, and so does this.
     pub fn finish(&mut self, now: Nanos) {
         self.series.advance(now);
+        if self.lat.count() > 0 && self.clat.count() == 0 {
+            self.clat.merge(&self.lat);
+            self.slat.record_many(Nanos::ZERO, self.lat.count());
+        }
+        assert_eq!(self.clat.count(), self.lat.count(), "some I/Os were recorded whole and others in parts");
         if self.total_ios + self.errors > 0 {
             self.runtime = now.saturating_since(self.series.start());
         }
@@ -116,6 +135,25 @@ mod tests {
         );
         let lat_sums: Vec<u64> = stats.series.complete().iter().map(|interval| interval.lat_ns_sum).collect();
         assert_eq!(lat_sums, [10, 30]);
+    }
+
+    #[test]
+    fn an_io_recorded_whole_has_all_three_latencies_in_the_end() {
+        let (mut whole, mut parts) = (DirectionStats::default(), DirectionStats::default());
+        for lat in [10, 30, 7_000] {
+            let times = IoTimes { slat: Nanos::ZERO, clat: Nanos(lat), lat: Nanos(lat) };
+            whole.record_whole(Nanos(lat), 4_096, Nanos(lat));
+            parts.record(Nanos(lat), 4_096, times);
+        }
+        whole.finish(Nanos::from_secs(1));
+        parts.finish(Nanos::from_secs(1));
+        let seen = |stats: &DirectionStats| {
+            let of = |stats: &LatencyStats| {
+                (stats.count(), stats.min(), stats.max(), stats.mean_ns(), stats.stddev_ns())
+            };
+            (of(&stats.slat), of(&stats.clat), of(&stats.lat), stats.series.complete().to_vec())
+        };
+        assert_eq!(seen(&whole), seen(&parts));
     }
 
     #[test]

@@ -37,6 +37,18 @@ impl LatencyStats {
         self.sum_of_squares += wide * wide;
     }
 
+    /// Records the same latency `count` times.
+    pub fn record_many(&mut self, latency: Nanos, count: u64) {
+        if count > 0 {
+            self.histogram.record_many(latency, count);
+            self.min = self.min.min(latency);
+            self.max = self.max.max(latency);
+            let wide = u128::from(latency.0);
+            self.sum += wide * u128::from(count);
+            self.sum_of_squares += wide * wide * u128::from(count);
+        }
+    }
+
     /// Adds all latencies of `other`. The result equals recording both into one.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);

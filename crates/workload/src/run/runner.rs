@@ -10,7 +10,7 @@ use super::report;
 use super::shared::Shared;
 use super::slots::{Purpose, Slot};
 use super::worker::{Phase, Want, Worker};
-use crate::results::{Direction, IoTimes, JobResult, VerifyStats};
+use crate::results::{Direction, JobResult, VerifyStats};
 use ocssd_base::{EventQueue, Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
@@ -333,8 +333,7 @@ impl Runner {
                 let direction = direction_of(slot.purpose);
                 let bytes = u64::from(slot.count) * u64::from(self.workers[index(id)].plan.block_bytes);
                 let latency = now - slot.issued;
-                let times = IoTimes { slat: Nanos::ZERO, clat: latency, lat: latency };
-                result.direction_mut(direction).record(now - self.origin, bytes, times);
+                result.direction_mut(direction).record_whole(now - self.origin, bytes, latency);
                 result.iodepth_complete.record(1);
                 if let Some(response) = &mut result.response {
                     response.record(now - slot.intended);
