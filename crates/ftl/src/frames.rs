@@ -1,0 +1,416 @@
+//! The write buffer: sectors on their way to media, in frames of one write unit.
+//!
+//! pblk's ring (FAST'17 section 4.2.1; `pblk.md` 1.2) holds single sectors between four pointers. Here a frame of WS_OPT
+//! sectors is what is filled, written and released, so that one command takes one frame's memory as it lies and frames
+//! may finish in any order. Released in the order they were taken, they are pblk's ring; released as they become
+//! readable, they are a pool. A frame is emptied only when its place is needed: until then the buffer answers reads,
+//! which is how MW_CUNITS is honoured.
+//!
+//! States: free -> filling -> ready -> programming -> written -> evictable -> filling again. Deliberately not here: the
+//! memory itself (a buffer of the pool), the map, who decides when to write.
+
+use crate::place::Place;
+use crate::tag::{Kind, SectorTag, Sequence};
+use crate::{Slot, Stream};
+use ocssd_base::Ring;
+use std::collections::BTreeSet;
+
+/// A frame of the buffer, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub u32);
+
+impl FrameId {
+    fn index(self) -> usize {
+        usize::try_from(self.0).expect("32 bits fit an index")
+    }
+}
+
+/// Where a frame is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameState {
+    /// Nothing in it.
+    Free,
+    /// Taking sectors.
+    Filling,
+    /// Full, or closed before it was; waits for a unit to write it to.
+    Ready,
+    /// A command writes it.
+    Programming,
+    /// Its write was acknowledged; the media cannot be read there yet.
+    Written,
+    /// Its media can be read; its memory may be taken.
+    Evictable,
+}
+
+/// In which order frames become evictable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// As they were taken: pblk's ring. Reads may then go to media that cannot be read yet.
+    InOrder,
+    /// As their media become readable.
+    AsReadable,
+}
+
+/// A sector of the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What goes beside it.
+    pub tag: SectorTag,
+    /// The newest durable version of the block before this one: stays valid until this one is durable.
+    pub previous: Option<Place>,
+    /// Since when that is.
+    pub previous_sequence: Sequence,
+}
+
+impl Entry {
+    /// An entry that fills.
+    pub const PAD: Self = Self { tag: SectorTag::PAD, previous: None, previous_sequence: Sequence(0) };
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    state: FrameState,
+    stream: Stream,
+    filled: u32,
+    /// Reads that still bring sectors into it.
+    arriving: u32,
+    /// Least sequence of an entry that a flush waits for.
+    oldest: Sequence,
+    place: Place,
+}
+
+/// Counts of the buffer, as pblk's sysfs `write_buffer` gave them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Frames with nothing in them.
+    pub free: u32,
+    /// Frames whose data is not acknowledged by the media.
+    pub unwritten: u32,
+    /// Frames acknowledged, not readable yet.
+    pub written: u32,
+    /// Frames kept only as a cache.
+    pub evictable: u32,
+}
+
+/// The frames.
+#[derive(Clone, Debug)]
+pub struct Frames {
+    unit: u32,
+    release: Release,
+    frames: Vec<Frame>,
+    entries: Vec<Entry>,
+    free: Ring<FrameId>,
+    evictable: Ring<FrameId>,
+    /// In the order they were taken; only for [`Release::InOrder`].
+    taken: Ring<FrameId>,
+    /// Frames a flush waits for, by their oldest entry.
+    unwritten: BTreeSet<(Sequence, FrameId)>,
+}
+
+impl Frames {
+    /// `count` frames of `unit` sectors.
+    ///
+    /// # Panics
+    /// If either is zero, or the sectors do not have 32-bit numbers.
+    #[must_use]
+    pub fn new(count: u32, unit: u32, release: Release) -> Self {
+        assert!(count > 0 && unit > 0, "a write buffer holds at least one unit");
+        let slots = count.checked_mul(unit).expect("a write buffer has fewer than 2^32 sectors");
+        let places = index(count);
+        let mut free = Ring::new(places);
+        for frame in (0..count).map(FrameId) {
+            free.push(frame).expect("there is a place for each");
+        }
+        let empty = Frame {
+            state: FrameState::Free,
+            stream: Stream(0),
+            filled: 0,
+            arriving: 0,
+            oldest: Sequence(u64::MAX),
+            place: Place(0),
+        };
+        Self {
+            unit,
+            release,
+            frames: vec![empty; places],
+            entries: vec![Entry::PAD; index(slots)],
+            free,
+            evictable: Ring::new(places),
+            taken: Ring::new(places),
+            unwritten: BTreeSet::new(),
+        }
+    }
+
+    /// Sectors of a frame.
+    #[must_use]
+    pub const fn unit(&self) -> u32 {
+        self.unit
+    }
+
+    /// Sectors of the buffer.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.count() * self.unit
+    }
+
+    /// Frames.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.frames.len()).expect("fewer frames than 2^32")
+    }
+
+    /// Frames that can be taken now.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        self.free.len() + self.evictable.len()
+    }
+
+    /// The frame a slot belongs to.
+    #[must_use]
+    pub fn frame_of(&self, slot: Slot) -> FrameId {
+        assert!(slot.0 < self.slots(), "slot {} is beyond the buffer", slot.0);
+        FrameId(slot.0 / self.unit)
+    }
+
+    /// The first slot of a frame.
+    #[must_use]
+    pub fn first_slot(&self, frame: FrameId) -> Slot {
+        Slot(frame.0 * self.unit)
+    }
+
+    /// The entry in a slot.
+    #[must_use]
+    pub fn entry(&self, slot: Slot) -> &Entry {
+        &self.entries[index(slot.0)]
+    }
+
+    /// The entry in a slot, to change.
+    pub fn entry_mut(&mut self, slot: Slot) -> &mut Entry {
+        &mut self.entries[index(slot.0)]
+    }
+
+    /// The state of a frame.
+    #[must_use]
+    pub fn state(&self, frame: FrameId) -> FrameState {
+        self.frames[frame.index()].state
+    }
+
+    /// The stream a frame was taken for.
+    #[must_use]
+    pub fn stream(&self, frame: FrameId) -> Stream {
+        self.frames[frame.index()].stream
+    }
+
+    /// Sectors filled, in a frame being filled or after.
+    #[must_use]
+    pub fn filled(&self, frame: FrameId) -> u32 {
+        self.frames[frame.index()].filled
+    }
+
+    /// Room left in a frame being filled.
+    #[must_use]
+    pub fn room(&self, frame: FrameId) -> u32 {
+        let entry = &self.frames[frame.index()];
+        assert_eq!(entry.state, FrameState::Filling, "only a frame being filled has room");
+        self.unit - entry.filled
+    }
+
+    /// Where the frame was or is written: its first sector.
+    #[must_use]
+    pub fn place(&self, frame: FrameId) -> Place {
+        let entry = &self.frames[frame.index()];
+        assert!(
+            matches!(entry.state, FrameState::Programming | FrameState::Written | FrameState::Evictable),
+            "a frame that is not written has no place"
+        );
+        entry.place
+    }
+
+    /// Takes a frame to fill. The oldest evictable one is emptied if none is free: `evict` is told each of its filled
+    /// slots and the place it was written to.
+    pub fn take(&mut self, stream: Stream, mut evict: impl FnMut(Slot, &Entry, Place)) -> Option<FrameId> {
+        let frame = match self.free.pop() {
+            Some(frame) => frame,
+            None => {
+                let frame = self.evictable.pop()?;
+                let first = self.first_slot(frame);
+                let Frame { place, filled, .. } = self.frames[frame.index()];
+                for offset in 0..filled {
+                    let slot = Slot(first.0 + offset);
+                    evict(slot, &self.entries[index(slot.0)], Place(place.0 + u64::from(offset)));
+                }
+                frame
+            }
+        };
+        let entry = &mut self.frames[frame.index()];
+        assert!(matches!(entry.state, FrameState::Free | FrameState::Evictable), "a frame in use was taken");
+        *entry = Frame {
+            state: FrameState::Filling,
+            stream,
+            filled: 0,
+            arriving: 0,
+            oldest: Sequence(u64::MAX),
+            place: Place(0),
+        };
+        if self.release == Release::InOrder {
+            self.taken.push(frame).expect("there is a place for each");
+        }
+        Some(frame)
+    }
+
+    /// Puts an entry into the next slot of a frame being filled. `awaited`: a flush must wait for it.
+    pub fn push(&mut self, frame: FrameId, entry: Entry, awaited: bool) -> Slot {
+        assert!(self.room(frame) > 0, "frame {} is full", frame.0);
+        let slot = Slot(frame.0 * self.unit + self.frames[frame.index()].filled);
+        self.entries[index(slot.0)] = entry;
+        let header = &mut self.frames[frame.index()];
+        header.filled += 1;
+        if awaited && entry.tag.sequence < header.oldest {
+            let old = header.oldest;
+            header.oldest = entry.tag.sequence;
+            if old != Sequence(u64::MAX) {
+                self.unwritten.remove(&(old, frame));
+            }
+            self.unwritten.insert((entry.tag.sequence, frame));
+        }
+        slot
+    }
+
+    /// Sectors are on their way into the frame: it cannot be written before they arrived.
+    pub fn expect_arrivals(&mut self, frame: FrameId, count: u32) {
+        let header = &mut self.frames[frame.index()];
+        assert_eq!(header.state, FrameState::Filling, "only a frame being filled expects sectors");
+        header.arriving += count;
+        assert!(header.arriving <= header.filled, "a sector was expected that has no slot");
+    }
+
+    /// Sectors arrived; true if no more are expected.
+    pub fn arrived(&mut self, frame: FrameId, count: u32) -> bool {
+        let header = &mut self.frames[frame.index()];
+        assert!(header.arriving >= count, "a sector arrived that was not expected");
+        header.arriving -= count;
+        header.arriving == 0
+    }
+
+    /// True while sectors are on their way into the frame.
+    #[must_use]
+    pub fn is_arriving(&self, frame: FrameId) -> bool {
+        self.frames[frame.index()].arriving > 0
+    }
+
+    /// No more sectors go into the frame.
+    pub fn close(&mut self, frame: FrameId) {
+        let header = &mut self.frames[frame.index()];
+        assert_eq!(header.state, FrameState::Filling, "only a frame being filled is closed");
+        assert!(header.filled > 0 && header.arriving == 0, "an empty or awaited frame was closed");
+        header.state = FrameState::Ready;
+    }
+
+    /// A command writes the frame at `place`.
+    pub fn programming(&mut self, frame: FrameId, place: Place) {
+        let header = &mut self.frames[frame.index()];
+        assert_eq!(header.state, FrameState::Ready, "only a ready frame is written");
+        header.state = FrameState::Programming;
+        header.place = place;
+    }
+
+    /// The write failed: the frame waits for another place.
+    pub fn failed(&mut self, frame: FrameId) {
+        let header = &mut self.frames[frame.index()];
+        assert_eq!(header.state, FrameState::Programming, "a frame failed that was not being written");
+        header.state = FrameState::Ready;
+    }
+
+    /// The write was acknowledged.
+    pub fn written(&mut self, frame: FrameId) {
+        let header = &mut self.frames[frame.index()];
+        assert_eq!(
+            header.state,
+            FrameState::Programming,
+            "a frame was acknowledged that was not being written"
+        );
+        header.state = FrameState::Written;
+        if header.oldest != Sequence(u64::MAX) {
+            let known = self.unwritten.remove(&(header.oldest, frame));
+            assert!(known, "a frame with awaited sectors was not listed");
+        }
+        if self.release == Release::InOrder {
+            while let Some(&oldest) = self.taken.front() {
+                if self.frames[oldest.index()].state != FrameState::Written {
+                    break;
+                }
+                self.taken.pop();
+                self.make_evictable(oldest);
+            }
+        }
+    }
+
+    /// The frame's media can be read. Nothing to do where release is in order.
+    pub fn readable(&mut self, frame: FrameId) {
+        if self.release == Release::AsReadable {
+            self.make_evictable(frame);
+        }
+    }
+
+    fn make_evictable(&mut self, frame: FrameId) {
+        let header = &mut self.frames[frame.index()];
+        assert_eq!(header.state, FrameState::Written, "a frame became evictable before it was written");
+        header.state = FrameState::Evictable;
+        self.evictable.push(frame).expect("there is a place for each");
+    }
+
+    /// The least sequence a flush must still wait for.
+    #[must_use]
+    pub fn oldest_unwritten(&self) -> Option<Sequence> {
+        self.unwritten.first().map(|&(sequence, _)| sequence)
+    }
+
+    /// How full the buffer is. Cost: a pass over the frames.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        let mut occupancy = Occupancy::default();
+        for frame in &self.frames {
+            match frame.state {
+                FrameState::Free => occupancy.free += 1,
+                FrameState::Filling | FrameState::Ready | FrameState::Programming => occupancy.unwritten += 1,
+                FrameState::Written => occupancy.written += 1,
+                FrameState::Evictable => occupancy.evictable += 1,
+            }
+        }
+        occupancy
+    }
+
+    /// Asserts that every list agrees with the states.
+    pub fn check(&self) {
+        let occupancy = self.occupancy();
+        assert_eq!(index(occupancy.free), self.free.len(), "free frames and their list disagree");
+        assert_eq!(
+            index(occupancy.evictable),
+            self.evictable.len(),
+            "evictable frames and their list disagree"
+        );
+        for &(oldest, frame) in &self.unwritten {
+            let header = &self.frames[frame.index()];
+            assert_eq!(header.oldest, oldest, "frame {} is awaited for another sector", frame.0);
+            assert!(header.filled > 0, "an empty frame is awaited");
+        }
+        for frame in self.evictable.iter() {
+            assert_eq!(self.state(*frame), FrameState::Evictable, "frame {} is not evictable", frame.0);
+        }
+        assert!(self.frames.iter().all(|frame| frame.filled <= self.unit), "a frame is overfull");
+    }
+
+    /// The kinds of a frame's entries that are not fill.
+    pub fn live(&self, frame: FrameId) -> impl Iterator<Item = (Slot, &Entry)> {
+        let first = self.first_slot(frame).0;
+        let filled = self.frames[frame.index()].filled;
+        (first..first + filled)
+            .map(Slot)
+            .map(|slot| (slot, self.entry(slot)))
+            .filter(|(_, entry)| entry.tag.kind != Kind::Pad)
+    }
+}
+
+fn index(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

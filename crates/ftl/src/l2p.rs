@@ -1,0 +1,269 @@
+//! The logical-to-physical map: where the newest version of every logical sector is.
+//!
+//! One entry per logical sector, in shards of [`SHARD`] that take memory from their first entry on: an empty 2 TB
+//! instance costs 137 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
+//! it. Unlike pblk's (`pblk_l2p`, one entry per raw sector and one global lock) it covers only what is exported.
+//! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
+//!
+//! On media: the entries in order, little-endian, all-ones for nowhere, else the number of the place; a buffered
+//! sector is written as the place its owner says. Deliberately not here: when and where that is written (`snapshot`),
+//! which places are still needed (`valid_map`).
+
+mod entry;
+mod table;
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::Place;
+use entry::Entry;
+use table::Table;
+
+/// Logical sectors of a shard. Chosen: 256 KiB of narrow entries, a size the media read and write in a few commands.
+pub const SHARD: usize = 1 << 16;
+
+/// A sector of the write buffer, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+/// Where the newest version of a logical sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mapped {
+    /// Never written, or trimmed: reads as zeroes.
+    Nowhere,
+    /// In the write buffer, not yet on media or not yet to be read from there.
+    Buffer(Slot),
+    /// On media.
+    Media(Place),
+}
+
+/// Why entries read from media cannot be the map's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum L2pError {
+    /// The bytes are not whole entries.
+    Torn {
+        /// Bytes found.
+        bytes: usize,
+        /// Bytes of an entry.
+        entry_bytes: u32,
+    },
+    /// There are entries for sectors the instance does not have.
+    TooMany {
+        /// The logical sector after the last entry.
+        end: u64,
+        /// Logical sectors of the instance.
+        sectors: u64,
+    },
+    /// An entry names a place the instance does not have.
+    Beyond {
+        /// The logical sector of the entry.
+        lba: u64,
+        /// The number found.
+        place: u64,
+        /// Places of the instance.
+        places: u64,
+    },
+}
+
+impl fmt::Display for L2pError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Torn { bytes, entry_bytes } => {
+                write!(f, "map entries of {entry_bytes} bytes were expected, but {bytes} bytes were found")
+            }
+            Self::TooMany { end, sectors } => write!(
+                f,
+                "map entries up to logical sector {end} were found, but the instance has {sectors}: \
+                 open it with the capacity it was created with"
+            ),
+            Self::Beyond { lba, place, places } => write!(
+                f,
+                "the map entry of logical sector {lba} is place {place}, but the instance has {places} places: \
+                 open it on the units it was created on"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for L2pError {}
+
+/// The two widths of entries.
+#[derive(Clone, Debug)]
+enum Width {
+    Narrow(Table<u32>),
+    Wide(Table<u64>),
+}
+
+/// Does the same with the table of either width.
+macro_rules! with_table {
+    ($width:expr, $table:ident => $body:expr) => {
+        match $width {
+            Width::Narrow($table) => $body,
+            Width::Wide($table) => $body,
+        }
+    };
+}
+
+/// The logical-to-physical map of an instance.
+#[derive(Clone, Debug)]
+pub struct L2p {
+    width: Width,
+    sectors: u64,
+    places: u64,
+}
+
+impl L2p {
+    /// A map of `sectors` logical sectors, all nowhere, to `places` on media and `slots` of a write buffer.
+    ///
+    /// # Panics
+    /// If there are no sectors, or more than 2^48 sectors or places (an exabyte; no drive is so large).
+    #[must_use]
+    pub fn new(sectors: u64, places: u64, slots: u32) -> Self {
+        assert!((1..=1 << 48).contains(&sectors), "a map of {sectors} logical sectors");
+        assert!(places <= 1 << 48, "a map to {places} places");
+        let shards = usize::try_from(sectors).expect("fewer than 2^48").div_ceil(SHARD);
+        // One number of each width is nowhere.
+        let width = if places + u64::from(slots) < 1 << 32 {
+            Width::Narrow(Table::new(shards, places, slots))
+        } else {
+            Width::Wide(Table::new(shards, places, slots))
+        };
+        Self { width, sectors, places }
+    }
+
+    /// Where a logical sector is. Cost: two dependent loads, in practice one cache miss.
+    ///
+    /// # Panics
+    /// If `lba` is not below [`L2p::sectors`].
+    #[must_use]
+    #[inline]
+    pub fn get(&self, lba: u64) -> Mapped {
+        assert!(lba < self.sectors, "logical sector {lba} of {}", self.sectors);
+        with_table!(&self.width, table => table.get(lba))
+    }
+
+    /// Maps a logical sector, and says where it was. Cost: as [`L2p::get`]; the first entry of a shard fills it.
+    ///
+    /// # Panics
+    /// If the sector, the place or the slot is beyond those the map was made for.
+    #[inline]
+    pub fn set(&mut self, lba: u64, to: Mapped) -> Mapped {
+        assert!(lba < self.sectors, "logical sector {lba} of {}", self.sectors);
+        with_table!(&mut self.width, table => table.set(lba, to))
+    }
+
+    /// Logical sectors.
+    #[must_use]
+    pub const fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Bytes of an entry in memory and on media: 4 or 8.
+    #[must_use]
+    pub fn entry_bytes(&self) -> u32 {
+        u32::try_from(self.entry_size()).expect("4 or 8")
+    }
+
+    fn entry_size(&self) -> usize {
+        match self.width {
+            Width::Narrow(_) => u32::BYTES,
+            Width::Wide(_) => u64::BYTES,
+        }
+    }
+
+    /// Shards; the last may be cut short by the end of the instance.
+    #[must_use]
+    pub fn shard_count(&self) -> usize {
+        self.used().len()
+    }
+
+    /// The logical sectors of a shard.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    #[must_use]
+    pub fn shard_sectors(&self, shard: usize) -> Range<u64> {
+        assert!(shard < self.shard_count(), "shard {shard} of {}", self.shard_count());
+        let sector = |shard: usize| u64::try_from(shard * SHARD).expect("below 2^48");
+        sector(shard)..sector(shard + 1).min(self.sectors)
+    }
+
+    /// Whether all of a shard is nowhere, so that a snapshot may leave it out. Cost: one load.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    #[must_use]
+    pub fn shard_is_empty(&self, shard: usize) -> bool {
+        self.used()[shard] == 0
+    }
+
+    fn used(&self) -> &[u32] {
+        with_table!(&self.width, table => table.used())
+    }
+
+    /// Logical sectors that are somewhere. Cost: one addition per shard.
+    #[must_use]
+    pub fn count_mapped(&self) -> u64 {
+        let mapped = self.used().iter().map(|&used| u64::from(used)).sum();
+        assert!(mapped <= self.sectors, "{mapped} of {} logical sectors are mapped", self.sectors);
+        mapped
+    }
+
+    /// Memory the map takes now, in bytes. A shard that became empty again keeps its memory.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        with_table!(&self.width, table => table.resident_bytes())
+    }
+
+    /// Writes the entries from `first_lba` on as they go to media, as many as `out` has room for.
+    ///
+    /// `resolve` is asked for the place of each sector that is in the buffer; `None` writes it as nowhere. Cost: that
+    /// of a copy, plus the calls.
+    ///
+    /// # Panics
+    /// If `out` is not whole entries, passes the end of the instance, or `resolve` names a place beyond it.
+    pub fn encode(
+        &self,
+        first_lba: u64,
+        out: &mut [u8],
+        mut resolve: impl FnMut(u64, Slot) -> Option<Place>,
+    ) {
+        let size = self.entry_size();
+        assert!(out.len().is_multiple_of(size), "{} bytes are not whole entries of {size}", out.len());
+        let end = first_lba + u64::try_from(out.len() / size).expect("an index");
+        assert!(end <= self.sectors, "entries up to {end} of {}", self.sectors);
+        with_table!(&self.width, table => table.encode(first_lba, out, &mut resolve));
+    }
+
+    /// Takes the entries from `first_lba` on as media hold them; whatever was mapped there is forgotten.
+    ///
+    /// Cost: that of two copies; parts of the map that are all nowhere take no memory.
+    ///
+    /// # Errors
+    /// If the bytes are not whole entries, are too many, or name a place beyond the instance. The map is unchanged then.
+    pub fn decode(&mut self, first_lba: u64, bytes: &[u8]) -> Result<(), L2pError> {
+        let size = self.entry_size();
+        if !bytes.len().is_multiple_of(size) {
+            return Err(L2pError::Torn { bytes: bytes.len(), entry_bytes: self.entry_bytes() });
+        }
+        let end = first_lba.saturating_add(u64::try_from(bytes.len() / size).expect("an index"));
+        if end > self.sectors {
+            return Err(L2pError::TooMany { end, sectors: self.sectors });
+        }
+        let beyond = with_table!(&self.width, table => table.first_beyond(bytes));
+        if let Some((index, place)) = beyond {
+            let lba = first_lba + u64::try_from(index).expect("an index");
+            return Err(L2pError::Beyond { lba, place, places: self.places });
+        }
+        with_table!(&mut self.width, table => table.decode(first_lba, bytes));
+        Ok(())
+    }
+
+    /// Asserts that the counts are what the entries say. Cost: the whole map; for simulators and tests.
+    pub fn check(&self) {
+        with_table!(&self.width, table => table.check());
+    }
+}
+
+#[cfg(test)]
+mod tests;

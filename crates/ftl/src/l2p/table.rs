@@ -1,0 +1,231 @@
+//! The map in one width: shards of entries, allocated at their first entry.
+//!
+//! Numbers of entries: a place is itself, slot `s` of the write buffer is `NOWHERE - 1 - s`, nowhere is all-ones. The
+//! widths differ in nothing else. Deliberately not here: choosing the width (`l2p`).
+
+use super::entry::{Entry, any_buffered, count_somewhere};
+use super::{Mapped, SHARD, Slot};
+use crate::Place;
+
+/// Bits of an address inside a shard.
+const SHARD_BITS: u32 = SHARD.trailing_zeros();
+
+/// Entries looked at together when a shard is written: few enough that one buffered entry costs little. Chosen.
+const GROUP: usize = 256;
+
+const _: () = assert!(SHARD.is_power_of_two(), "an address splits into shard and index by a shift");
+const _: () = assert!(SHARD.is_multiple_of(GROUP), "a shard is whole groups");
+
+/// Entries of one shard.
+#[derive(Clone, Debug)]
+struct Shard<E> {
+    entries: Box<[E; SHARD]>,
+}
+
+/// The map with entries of type `E`.
+#[derive(Clone, Debug)]
+pub(super) struct Table<E> {
+    shards: Vec<Option<Shard<E>>>,
+    /// Entries of each shard that are not nowhere.
+    used: Vec<u32>,
+    places: u64,
+    slots: u32,
+}
+
+/// Shard and index of a logical sector.
+#[inline]
+fn split(lba: u64) -> (usize, usize) {
+    let lba = usize::try_from(lba).expect("a sector of the instance is an index on a 64-bit machine");
+    (lba >> SHARD_BITS, lba & (SHARD - 1))
+}
+
+impl<E: Entry> Table<E> {
+    pub(super) fn new(shards: usize, places: u64, slots: u32) -> Self {
+        let table = Self { shards: vec![None; shards], used: vec![0; shards], places, slots };
+        assert!(
+            places <= table.first_buffered().number(),
+            "places and slots share the numbers below nowhere"
+        );
+        table
+    }
+
+    /// The lowest number that is a slot; nowhere if there are no slots.
+    fn first_buffered(&self) -> E {
+        E::from_number(E::NOWHERE.number() - u64::from(self.slots))
+    }
+
+    #[inline]
+    fn mapped(&self, entry: E) -> Mapped {
+        let number = entry.number();
+        if number < self.places {
+            Mapped::Media(Place(number))
+        } else if entry == E::NOWHERE {
+            Mapped::Nowhere
+        } else {
+            let slot = E::NOWHERE.number() - 1 - number;
+            Mapped::Buffer(Slot(u32::try_from(slot).expect("only slots of the buffer are entered")))
+        }
+    }
+
+    #[inline]
+    fn entry(&self, mapped: Mapped) -> E {
+        match mapped {
+            Mapped::Nowhere => E::NOWHERE,
+            Mapped::Media(place) => {
+                assert!(place.0 < self.places, "{place:?} is beyond the {} places", self.places);
+                E::from_number(place.0)
+            }
+            Mapped::Buffer(slot) => {
+                assert!(slot.0 < self.slots, "{slot:?} is beyond the {} slots of the buffer", self.slots);
+                E::from_number(E::NOWHERE.number() - 1 - u64::from(slot.0))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, lba: u64) -> Mapped {
+        let (shard, index) = split(lba);
+        self.shards[shard].as_ref().map_or(Mapped::Nowhere, |shard| self.mapped(shard.entries[index]))
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, lba: u64, to: Mapped) -> Mapped {
+        let (at, index) = split(lba);
+        let new = self.entry(to);
+        if new == E::NOWHERE && self.shards[at].is_none() {
+            return Mapped::Nowhere;
+        }
+        let shard = self.shards[at].get_or_insert_with(Shard::nowhere);
+        let old = std::mem::replace(&mut shard.entries[index], new);
+        // Both terms are 0 or 1; the count of a shard never passes below zero because `old` was counted when it came.
+        let used = self.used[at] + u32::from(new != E::NOWHERE);
+        assert!(used > 0 || old == E::NOWHERE, "an entry of shard {at} was not counted");
+        self.used[at] = used - u32::from(old != E::NOWHERE);
+        self.mapped(old)
+    }
+
+    pub(super) fn used(&self) -> &[u32] {
+        &self.used
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let shards = self.shards.iter().flatten().count() * SHARD * E::BYTES;
+        let index = self.shards.len() * (size_of::<Option<Shard<E>>>() + size_of::<u32>());
+        u64::try_from(shards + index).expect("memory has fewer than 2^64 bytes")
+    }
+
+    /// See [`super::L2p::encode`]; `bytes` is a whole number of entries of the map.
+    pub(super) fn encode(
+        &self,
+        first_lba: u64,
+        bytes: &mut [u8],
+        resolve: &mut dyn FnMut(u64, Slot) -> Option<Place>,
+    ) {
+        let mut lba = first_lba;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (at, index) = split(lba);
+            let count = (GROUP - index % GROUP).min(rest.len() / E::BYTES);
+            let (group, tail) = rest.split_at_mut(count * E::BYTES);
+            match &self.shards[at] {
+                None => group.fill(0xFF),
+                Some(shard) => self.encode_group(lba, &shard.entries[index..index + count], group, resolve),
+            }
+            lba += u64::try_from(count).expect("a group is small");
+            rest = tail;
+        }
+    }
+
+    fn encode_group(
+        &self,
+        first_lba: u64,
+        entries: &[E],
+        bytes: &mut [u8],
+        resolve: &mut dyn FnMut(u64, Slot) -> Option<Place>,
+    ) {
+        E::write_all(entries, bytes);
+        if !any_buffered(entries, self.first_buffered()) {
+            return;
+        }
+        for ((lba, &entry), room) in (first_lba..).zip(entries).zip(bytes.chunks_exact_mut(E::BYTES)) {
+            if let Mapped::Buffer(slot) = self.mapped(entry) {
+                let place = resolve(lba, slot).map_or(Mapped::Nowhere, Mapped::Media);
+                E::write_all(&[self.entry(place)], room);
+            }
+        }
+    }
+
+    /// The first entry of `bytes` that is neither nowhere nor a place: its index and number.
+    pub(super) fn first_beyond(&self, bytes: &[u8]) -> Option<(usize, u64)> {
+        if !E::any_beyond(bytes, self.places) {
+            return None;
+        }
+        let mut groups = bytes.chunks_exact(E::BYTES).enumerate();
+        groups.find(|(_, group)| E::any_beyond(group, self.places)).map(|(index, group)| {
+            let mut entry = [E::NOWHERE];
+            E::read_all(&mut entry, group);
+            (index, entry[0].number())
+        })
+    }
+
+    /// See [`super::L2p::decode`]; `bytes` was found whole and good.
+    pub(super) fn decode(&mut self, first_lba: u64, bytes: &[u8]) {
+        let mut lba = first_lba;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (at, index) = split(lba);
+            let count = (SHARD - index).min(rest.len() / E::BYTES);
+            let (part, tail) = rest.split_at(count * E::BYTES);
+            self.decode_part(at, index, part);
+            lba += u64::try_from(count).expect("a shard is small");
+            rest = tail;
+        }
+    }
+
+    /// Takes entries of shard `at` from `index` on.
+    fn decode_part(&mut self, at: usize, index: usize, part: &[u8]) {
+        let count = part.len() / E::BYTES;
+        assert!(index + count <= SHARD, "{count} entries from {index} on leave shard {at}");
+        if self.shards[at].is_none() {
+            if part.iter().all(|&byte| byte == 0xFF) {
+                // An empty part of the drive stays without memory.
+                return;
+            }
+            if count == SHARD {
+                // As a mount does it: the memory of the shard is touched once, not filled first.
+                let shard = Shard::of(E::collect_all(part));
+                self.used[at] = count_somewhere(&shard.entries[..]);
+                self.shards[at] = Some(shard);
+                return;
+            }
+        }
+        let shard = self.shards[at].get_or_insert_with(Shard::nowhere);
+        let entries = &mut shard.entries[index..index + count];
+        let before = count_somewhere(entries);
+        E::read_all(entries, part);
+        let after = count_somewhere(entries);
+        assert!(before <= self.used[at], "entries of shard {at} were not counted");
+        self.used[at] = self.used[at] - before + after;
+    }
+
+    /// Asserts that every shard's count is what its entries say. Cost: the whole map.
+    pub(super) fn check(&self) {
+        for (at, (shard, &used)) in self.shards.iter().zip(&self.used).enumerate() {
+            let counted = shard.as_ref().map_or(0, |shard| count_somewhere(&shard.entries[..]));
+            assert_eq!(counted, used, "the count of shard {at} is wrong");
+        }
+    }
+}
+
+impl<E: Entry> Shard<E> {
+    /// A shard of nothing.
+    fn nowhere() -> Self {
+        Self::of(vec![E::NOWHERE; SHARD])
+    }
+
+    /// A shard of these entries. From a vector, because an array of this size does not belong on a stack.
+    fn of(entries: Vec<E>) -> Self {
+        assert_eq!(entries.len(), SHARD, "a shard is full");
+        Self { entries: entries.into_boxed_slice().try_into().expect("of a shard's length") }
+    }
+}

@@ -1,0 +1,168 @@
+//! The map against a naive one: a vector of [`Mapped`].
+
+use super::*;
+use ocssd_base::Prng;
+
+/// Logical sectors of the random tests: two shards and a cut one.
+const SECTORS: u64 = 2 * (1 << 16) + 777;
+
+/// A map of each width with 100 slots, and its places.
+fn both_widths() -> [(L2p, u64); 2] {
+    [1_000_000, 1 << 33].map(|places| (L2p::new(SECTORS, places, 100), places))
+}
+
+fn random_mapped(prng: &mut Prng, places: u64) -> Mapped {
+    match prng.below(4) {
+        0 => Mapped::Nowhere,
+        1 => Mapped::Buffer(Slot(u32::try_from(prng.below(100)).unwrap())),
+        _ => Mapped::Media(Place(prng.below(places))),
+    }
+}
+
+/// Where a buffered sector goes in these tests: odd slots have no place yet.
+fn resolve(lba: u64, slot: Slot) -> Option<Place> {
+    slot.0.is_multiple_of(2).then_some(Place(lba + u64::from(slot.0)))
+}
+
+fn as_on_media(lba: u64, mapped: Mapped) -> Mapped {
+    match mapped {
+        Mapped::Buffer(slot) => resolve(lba, slot).map_or(Mapped::Nowhere, Mapped::Media),
+        mapped => mapped,
+    }
+}
+
+/// A map of random entries, and the same as a plain vector.
+fn random_map(map: &mut L2p, places: u64, seed: u64) -> Vec<Mapped> {
+    let mut prng = Prng::new(seed);
+    let mut naive = vec![Mapped::Nowhere; usize::try_from(SECTORS).unwrap()];
+    for _ in 0..100_000 {
+        let lba = prng.below(SECTORS);
+        let to = random_mapped(&mut prng, places);
+        let old = std::mem::replace(&mut naive[usize::try_from(lba).unwrap()], to);
+        assert_eq!(map.set(lba, to), old, "seed {seed}, sector {lba}");
+    }
+    naive
+}
+
+#[test]
+fn the_map_is_a_vector_of_where_sectors_are() {
+    for (seed, (mut map, places)) in (1..).zip(both_widths()) {
+        let naive = random_map(&mut map, places, seed);
+        assert!((0..SECTORS).zip(&naive).all(|(lba, &mapped)| map.get(lba) == mapped), "seed {seed}");
+        let somewhere = naive.iter().filter(|&&mapped| mapped != Mapped::Nowhere).count();
+        assert_eq!(map.count_mapped(), u64::try_from(somewhere).unwrap(), "seed {seed}");
+        map.check();
+    }
+}
+
+#[test]
+fn entries_written_and_read_back_in_odd_pieces_are_the_same_map() {
+    for (seed, (mut map, places)) in (11..).zip(both_widths()) {
+        let naive = random_map(&mut map, places, seed);
+        let size = usize::try_from(map.entry_bytes()).unwrap();
+        let (mut prng, mut back) = (Prng::new(seed + 100), L2p::new(SECTORS, places, 100));
+        // What was there before is forgotten, and its count with it.
+        back.set(SECTORS - 1, Mapped::Media(Place(1)));
+        let mut lba = 0;
+        while lba < SECTORS {
+            let piece = if prng.below(4) == 0 { 1 << 16 } else { 1 + prng.below(50_000) };
+            let count = piece.min(SECTORS - lba);
+            let mut bytes = vec![0; usize::try_from(count).unwrap() * size];
+            map.encode(lba, &mut bytes, resolve);
+            assert_eq!(back.decode(lba, &bytes), Ok(()), "seed {seed}, sector {lba}");
+            lba += count;
+        }
+        let same = |(lba, &mapped): (u64, &Mapped)| back.get(lba) == as_on_media(lba, mapped);
+        assert!((0..SECTORS).zip(&naive).all(same), "seed {seed}");
+        back.check();
+    }
+}
+
+#[test]
+fn whole_shards_written_and_read_back_are_the_same_map() {
+    for (seed, (mut map, places)) in (21..).zip(both_widths()) {
+        let naive = random_map(&mut map, places, seed);
+        let mut back = L2p::new(SECTORS, places, 100);
+        for shard in 0..map.shard_count() {
+            let sectors = map.shard_sectors(shard);
+            let count = usize::try_from(sectors.end - sectors.start).unwrap();
+            let mut bytes = vec![0; count * usize::try_from(map.entry_bytes()).unwrap()];
+            map.encode(sectors.start, &mut bytes, resolve);
+            assert_eq!(back.decode(sectors.start, &bytes), Ok(()), "seed {seed}, shard {shard}");
+        }
+        let same = |(lba, &mapped): (u64, &Mapped)| back.get(lba) == as_on_media(lba, mapped);
+        assert!((0..SECTORS).zip(&naive).all(same), "seed {seed}");
+        back.check();
+    }
+}
+
+#[test]
+fn entries_are_narrow_as_long_as_places_slots_and_nowhere_fit() {
+    let limit = 1 << 32;
+    for (places, slots, bytes) in
+        [(10, 0, 4), (limit - 101, 100, 4), (limit - 100, 100, 8), (0, u32::MAX, 4), (1, u32::MAX, 8)]
+    {
+        let mut map = L2p::new(5, places, slots);
+        assert_eq!(map.entry_bytes(), bytes, "{places} places, {slots} slots");
+        let ends = [places.checked_sub(1).map(|place| Mapped::Media(Place(place)))]
+            .into_iter()
+            .chain([slots.checked_sub(1).map(|slot| Mapped::Buffer(Slot(slot)))])
+            .flatten();
+        for end in ends {
+            assert_eq!(map.set(4, end), Mapped::Nowhere);
+            assert_eq!(map.get(4), end, "the highest of {places} places and {slots} slots");
+            assert_eq!(map.set(4, Mapped::Nowhere), end);
+        }
+    }
+}
+
+#[test]
+fn an_empty_instance_takes_no_shards() {
+    // 2 TB in 4 KiB sectors.
+    let mut map = L2p::new(488_281_250, 559_000_000, 16_384);
+    assert!(map.resident_bytes() < 200_000, "{} bytes", map.resident_bytes());
+    map.set(488_281_249, Mapped::Nowhere);
+    assert_eq!(map.decode(1_000_000, &vec![0xFF; 400_000]), Ok(()));
+    assert!((0..map.shard_count()).all(|shard| map.shard_is_empty(shard)));
+    let empty = map.resident_bytes();
+    map.set(488_281_249, Mapped::Media(Place(7)));
+    assert_eq!(map.resident_bytes() - empty, 4 << 16);
+    let last = map.shard_count() - 1;
+    assert_eq!((map.shard_is_empty(last), map.shard_is_empty(0), map.count_mapped()), (false, true, 1));
+    assert_eq!(map.shard_sectors(last), (u64::try_from(last).unwrap() << 16)..488_281_250);
+    map.set(488_281_249, Mapped::Nowhere);
+    assert!(map.shard_is_empty(last));
+}
+
+#[test]
+fn entries_that_are_not_the_instances_are_refused_and_change_nothing() {
+    let map_with = |lba, place| {
+        let mut map = L2p::new(10, 100, 5);
+        map.set(lba, Mapped::Media(Place(place)));
+        map
+    };
+    let entries = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+    let cases: [(u64, Vec<u8>, L2pError, &str); 5] = [
+        (0, vec![1, 2, 3], L2pError::Torn { bytes: 3, entry_bytes: 4 }, "3 bytes were found"),
+        (8, entries(&[1, 2, 3]), L2pError::TooMany { end: 11, sectors: 10 }, "has 10: open it"),
+        (u64::MAX, entries(&[1, 2]), L2pError::TooMany { end: u64::MAX, sectors: 10 }, "was created with"),
+        (2, entries(&[1, 100, 3]), L2pError::Beyond { lba: 3, place: 100, places: 100 }, "is place 100, but"),
+        // The number of a slot never comes from media.
+        (
+            2,
+            entries(&[u32::MAX - 1]),
+            L2pError::Beyond { lba: 2, place: u64::from(u32::MAX - 1), places: 100 },
+            "sector 2 is place 4294967294",
+        ),
+    ];
+    for (first, bytes, error, part) in cases {
+        let mut map = map_with(2, 50);
+        assert_eq!(map.decode(first, &bytes), Err(error));
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!(
+            (map.get(2), map.get(3), map.count_mapped()),
+            (Mapped::Media(Place(50)), Mapped::Nowhere, 1)
+        );
+        map.check();
+    }
+}

@@ -1,0 +1,26 @@
+//! Parts that flash translation layers are assembled from: maps, buffers, lines, metadata. No policy of its own.
+//!
+//! Each part is plain data with a contract and is tested against a naive model. Who owns what: a target owns its parts,
+//! and no part knows another except through the values passed to it. Deliberately not here: commands in flight, requests
+//! of hosts, the order of procedures (`targets`).
+
+mod frames;
+mod head;
+mod l2p;
+mod lines;
+mod open_line;
+mod place;
+mod stream;
+mod tag;
+pub mod tail;
+mod valid_map;
+
+pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};
+pub use head::{HEAD_BYTES, Head, InstanceId};
+pub use l2p::{L2p, L2pError, Mapped, SHARD, Slot};
+pub use lines::{Line, LineSequence, LineState, Lines};
+pub use open_line::{ChunkLayout, OpenLine, Piece, Turns, Write};
+pub use place::{LineId, Place, Shape, UnitIndex};
+pub use stream::Stream;
+pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
+pub use valid_map::{ValidMap, ValidMapError};

@@ -1,0 +1,350 @@
+//! The lines of an instance: what each is used for, which of its chunks are bad, and which to write next.
+//!
+//! States: free (erased or not) -> open -> closed -> free again; bad when no chunk of it is left. The free line that was
+//! erased least is taken first, the one freed earlier among equals, so that wear spreads without moving cold data.
+//! Deliberately not here: how far an open line is written (`open_line`), which sectors are valid (`valid_map`).
+
+use crate::Stream;
+use crate::place::{LineId, Shape, UnitIndex};
+use crate::tag::Sequence;
+use std::collections::BTreeSet;
+
+/// The generation of a line: counts every line opened on the instance, from 1. Zero is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineSequence(pub u64);
+
+/// What a line is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineState {
+    /// For nothing.
+    Free {
+        /// Its good chunks are reset.
+        erased: bool,
+    },
+    /// Its chunks are being reset.
+    Erasing,
+    /// Being written.
+    Open,
+    /// Written.
+    Closed,
+    /// No chunk of it can be used any more.
+    Bad,
+}
+
+/// One line.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// What it is used for.
+    pub state: LineState,
+    /// Its generation, while open or closed.
+    pub sequence: LineSequence,
+    /// Which stream wrote it.
+    pub stream: Stream,
+    /// Reads in flight to it: it is not reset under them.
+    pub readers: u32,
+    /// The newest write when it was opened.
+    pub opened_at: Sequence,
+    /// Sectors that went to it, fill and metadata not counted.
+    pub data_sectors: u64,
+    /// How often it was reset by this instance.
+    pub erases: u32,
+    /// Chunks of it that can be written.
+    pub good_chunks: u32,
+}
+
+/// All lines.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    units: u32,
+    lines: Vec<Line>,
+    /// A bit per chunk, line by line.
+    bad: Vec<u64>,
+    /// Free lines by wear, then by when they became free.
+    free: BTreeSet<(u32, u64, LineId)>,
+    freed: u64,
+    next_sequence: LineSequence,
+}
+
+impl Lines {
+    /// The lines of a shape, all free and not erased. `is_bad` names the chunks that cannot be used.
+    #[must_use]
+    pub fn new(shape: &Shape, is_bad: impl Fn(LineId, UnitIndex) -> bool) -> Self {
+        let units = shape.units();
+        let chunks = index(shape.lines()) * index(units);
+        let fresh = Line {
+            state: LineState::Free { erased: false },
+            sequence: LineSequence(0),
+            stream: Stream(0),
+            readers: 0,
+            opened_at: Sequence(0),
+            data_sectors: 0,
+            erases: 0,
+            good_chunks: units,
+        };
+        let mut lines = Self {
+            units,
+            lines: vec![fresh; index(shape.lines())],
+            bad: vec![0; chunks.div_ceil(64)],
+            free: BTreeSet::new(),
+            freed: 0,
+            next_sequence: LineSequence(1),
+        };
+        for line in (0..shape.lines()).map(LineId) {
+            lines.list_free(line);
+            for unit in (0..units).map(UnitIndex) {
+                if is_bad(line, unit) {
+                    lines.mark_bad(line, unit);
+                }
+            }
+        }
+        lines
+    }
+
+    fn bit(&self, line: LineId, unit: UnitIndex) -> (usize, u64) {
+        assert!(unit.0 < self.units, "unit {} is beyond the instance", unit.0);
+        let chunk = line.index() * index(self.units) + unit.index();
+        (chunk / 64, 1 << (chunk % 64))
+    }
+
+    fn list_free(&mut self, line: LineId) {
+        self.freed += 1;
+        let listed = self.free.insert((self.lines[line.index()].erases, self.freed, line));
+        assert!(listed, "line {} was free twice", line.0);
+    }
+
+    fn unlist_free(&mut self, line: LineId) {
+        let erases = self.lines[line.index()].erases;
+        let found = self.free.range((erases, 0, LineId(0))..).find(|entry| entry.2 == line).copied();
+        let known = found.is_some_and(|entry| self.free.remove(&entry));
+        assert!(known, "free line {} was not listed", line.0);
+    }
+
+    /// How many lines there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.lines.len()).expect("fewer lines than 2^32")
+    }
+
+    /// Lines that can be opened.
+    #[must_use]
+    pub fn free_count(&self) -> u32 {
+        u32::try_from(self.free.len()).expect("fewer lines than 2^32")
+    }
+
+    /// A line.
+    #[must_use]
+    pub fn get(&self, line: LineId) -> &Line {
+        &self.lines[line.index()]
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (LineId, &Line)> {
+        (0..).map(LineId).zip(&self.lines)
+    }
+
+    /// The generation the next line to be opened will have.
+    #[must_use]
+    pub const fn next_sequence(&self) -> LineSequence {
+        self.next_sequence
+    }
+
+    /// True if a chunk cannot be used.
+    #[must_use]
+    pub fn is_bad(&self, line: LineId, unit: UnitIndex) -> bool {
+        let (word, bit) = self.bit(line, unit);
+        self.bad[word] & bit != 0
+    }
+
+    /// A chunk cannot be used from now on. A free line without chunks left is bad.
+    pub fn mark_bad(&mut self, line: LineId, unit: UnitIndex) {
+        let (word, bit) = self.bit(line, unit);
+        if self.bad[word] & bit != 0 {
+            return;
+        }
+        self.bad[word] |= bit;
+        let entry = &mut self.lines[line.index()];
+        assert!(entry.good_chunks > 0, "line {} has fewer than no chunks", line.0);
+        entry.good_chunks -= 1;
+        if entry.good_chunks == 0 && matches!(entry.state, LineState::Free { .. }) {
+            self.unlist_free(line);
+            self.lines[line.index()].state = LineState::Bad;
+        }
+    }
+
+    /// Takes the free line that was erased least. It must then be erased, if it is not, or opened.
+    pub fn take_free(&mut self) -> Option<LineId> {
+        let (_, _, line) = self.free.pop_first()?;
+        assert!(
+            matches!(self.lines[line.index()].state, LineState::Free { .. }),
+            "a listed line is not free"
+        );
+        Some(line)
+    }
+
+    /// The resets of a taken or closed line begin.
+    pub fn erasing(&mut self, line: LineId) {
+        let entry = &mut self.lines[line.index()];
+        assert!(
+            matches!(entry.state, LineState::Free { .. } | LineState::Closed),
+            "line {} is reset while it is {:?}",
+            line.0,
+            entry.state
+        );
+        assert_eq!(entry.readers, 0, "line {} is reset under a read", line.0);
+        entry.state = LineState::Erasing;
+    }
+
+    /// The resets of a line are done: it is free, or bad if no chunk is left.
+    pub fn erased(&mut self, line: LineId) {
+        let entry = &mut self.lines[line.index()];
+        assert_eq!(entry.state, LineState::Erasing, "line {} was not being reset", line.0);
+        entry.erases += 1;
+        entry.sequence = LineSequence(0);
+        entry.data_sectors = 0;
+        if entry.good_chunks == 0 {
+            entry.state = LineState::Bad;
+        } else {
+            entry.state = LineState::Free { erased: true };
+            self.list_free(line);
+        }
+    }
+
+    /// Opens a taken, erased line for a stream.
+    pub fn open(&mut self, line: LineId, stream: Stream, newest: Sequence) -> LineSequence {
+        let sequence = self.next_sequence;
+        self.next_sequence.0 += 1;
+        let entry = &mut self.lines[line.index()];
+        assert_eq!(
+            entry.state,
+            LineState::Free { erased: true },
+            "line {} is opened before it is erased",
+            line.0
+        );
+        entry.state = LineState::Open;
+        entry.sequence = sequence;
+        entry.stream = stream;
+        entry.opened_at = newest;
+        entry.data_sectors = 0;
+        sequence
+    }
+
+    /// Data went to an open line.
+    pub fn add_data(&mut self, line: LineId, sectors: u32) {
+        let entry = &mut self.lines[line.index()];
+        assert_eq!(entry.state, LineState::Open, "data went to line {} which is not open", line.0);
+        entry.data_sectors += u64::from(sectors);
+    }
+
+    /// An open line is written to its end.
+    pub fn close(&mut self, line: LineId) {
+        let entry = &mut self.lines[line.index()];
+        assert_eq!(entry.state, LineState::Open, "line {} is closed but was not open", line.0);
+        entry.state = LineState::Closed;
+    }
+
+    /// A read of the line begins.
+    pub fn begin_read(&mut self, line: LineId) {
+        let entry = &mut self.lines[line.index()];
+        assert!(
+            matches!(entry.state, LineState::Open | LineState::Closed),
+            "line {} is read while it is {:?}",
+            line.0,
+            entry.state
+        );
+        entry.readers += 1;
+    }
+
+    /// A read of the line ended.
+    pub fn end_read(&mut self, line: LineId) {
+        let entry = &mut self.lines[line.index()];
+        assert!(entry.readers > 0, "a read of line {} ended twice", line.0);
+        entry.readers -= 1;
+    }
+
+    /// What was found at mount: a line in use, of this generation. Later generations will be larger.
+    ///
+    /// # Panics
+    /// If the line is not free.
+    pub fn restore(&mut self, line: LineId, found: Line) {
+        self.unlist_free(line);
+        let good_chunks = self.lines[line.index()].good_chunks;
+        assert!(matches!(found.state, LineState::Open | LineState::Closed), "only lines in use are restored");
+        self.next_sequence = self.next_sequence.max(LineSequence(found.sequence.0 + 1));
+        self.lines[line.index()] = Line { good_chunks, ..found };
+    }
+
+    /// What was found at mount of a free line: whether it is erased, and how often it was.
+    pub fn restore_free(&mut self, line: LineId, erased: bool, erases: u32) {
+        self.unlist_free(line);
+        let entry = &mut self.lines[line.index()];
+        entry.state = LineState::Free { erased };
+        entry.erases = erases;
+        self.list_free(line);
+    }
+
+    /// No generation up to this one is given again.
+    pub fn skip_sequences(&mut self, used: LineSequence) {
+        self.next_sequence = self.next_sequence.max(LineSequence(used.0 + 1));
+    }
+
+    /// Asserts that the list of free lines agrees with the states.
+    pub fn check(&self) {
+        let free = self.lines.iter().filter(|line| matches!(line.state, LineState::Free { .. })).count();
+        assert_eq!(free, self.free.len(), "free lines and their list disagree");
+        for (id, line) in self.iter() {
+            let bad = (0..self.units).filter(|&unit| self.is_bad(id, UnitIndex(unit))).count();
+            assert_eq!(index(self.units - line.good_chunks), bad, "line {} counts its chunks wrong", id.0);
+            assert!(line.sequence < self.next_sequence, "line {} is of a generation to come", id.0);
+        }
+    }
+}
+
+fn index(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{Geometry, PuId};
+
+    fn lines() -> Lines {
+        let shape = Shape::new(&Geometry::example(1, 2, 4, 48, 24), &[PuId(0), PuId(1)]);
+        Lines::new(&shape, |line, unit| line.0 == 1 || (line.0 == 2 && unit.0 == 0))
+    }
+
+    fn cycle(lines: &mut Lines) -> LineId {
+        let line = lines.take_free().expect("a free line");
+        if lines.get(line).state != (LineState::Free { erased: true }) {
+            lines.erasing(line);
+            lines.erased(line);
+            assert_eq!(lines.free.pop_last().map(|entry| entry.2), Some(line));
+        }
+        lines.open(line, Stream(0), Sequence(0));
+        line
+    }
+
+    #[test]
+    fn a_line_without_good_chunks_is_never_given_out() {
+        let mut lines = lines();
+        assert_eq!(lines.free_count(), 3);
+        assert_eq!(lines.get(LineId(2)).good_chunks, 1);
+        assert_eq!(lines.get(LineId(1)).state, LineState::Bad);
+        lines.check();
+        let taken: Vec<u32> = std::iter::from_fn(|| lines.take_free().map(|line| line.0)).collect();
+        assert_eq!(taken, [0, 2, 3]);
+    }
+
+    #[test]
+    fn the_line_erased_least_is_taken_first() {
+        let mut lines = lines();
+        let first = cycle(&mut lines);
+        lines.close(first);
+        lines.erasing(first);
+        lines.erased(first);
+        assert_eq!(lines.get(first).erases, 2);
+        assert_ne!(lines.take_free(), Some(first), "another line was erased less often");
+        lines.skip_sequences(LineSequence(9));
+        assert_eq!(lines.next_sequence(), LineSequence(10));
+    }
+}

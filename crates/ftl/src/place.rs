@@ -1,0 +1,161 @@
+//! Where a sector of an instance lies: lines, units and sectors, counted densely over the units leased to it.
+//!
+//! A line is the chunks with the same index on every unit (LightNVM paper section 4.2.1). A [`Place`] counts sectors
+//! line by line, in a line unit by unit, so that a chunk is a run of places and a map entry needs no address format.
+//! Deliberately not here: the order in which a line is written (`provision`).
+
+use ocssd_base::Divisor;
+use ocssd_lightnvm::{ChunkId, Geometry, Ppa, PuId};
+
+/// A line of an instance, from 0: the index of its chunks in their units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineId(pub u32);
+
+/// A unit of an instance, from 0, in the order the lease names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnitIndex(pub u32);
+
+/// A sector of an instance: `(line * units + unit) * sectors_per_chunk + sector`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place(pub u64);
+
+impl LineId {
+    /// As an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).expect("32 bits fit an index")
+    }
+}
+
+impl UnitIndex {
+    /// As an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).expect("32 bits fit an index")
+    }
+}
+
+/// The shape of an instance: its units, and how places and the drive's addresses turn into each other.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    units: Vec<PuId>,
+    lines: u32,
+    chunks_per_pu: u32,
+    sectors_per_chunk: u32,
+    per_chunk: Divisor,
+    per_line: Divisor,
+}
+
+impl Shape {
+    /// The shape of an instance on `units` of a drive.
+    ///
+    /// # Panics
+    /// If no unit is named or one does not exist: the media manager leases none such.
+    #[must_use]
+    pub fn new(geometry: &Geometry, units: &[PuId]) -> Self {
+        assert!(!units.is_empty(), "an instance has at least one unit");
+        assert!(units.iter().all(|unit| unit.0 < geometry.pu_count()), "a unit beyond the drive was leased");
+        let unit_count = u32::try_from(units.len()).expect("fewer units than 2^32");
+        Self {
+            units: units.to_vec(),
+            lines: geometry.chunks_per_pu,
+            chunks_per_pu: geometry.chunks_per_pu,
+            sectors_per_chunk: geometry.sectors_per_chunk,
+            per_chunk: Divisor::new(u64::from(geometry.sectors_per_chunk)),
+            per_line: Divisor::new(u64::from(unit_count)),
+        }
+    }
+
+    /// Lines, good and bad.
+    #[must_use]
+    pub const fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    /// Units.
+    #[must_use]
+    pub fn units(&self) -> u32 {
+        u32::try_from(self.units.len()).expect("fewer units than 2^32")
+    }
+
+    /// Sectors of a chunk.
+    #[must_use]
+    pub const fn sectors_per_chunk(&self) -> u32 {
+        self.sectors_per_chunk
+    }
+
+    /// Sectors of a line with all its chunks.
+    #[must_use]
+    pub fn sectors_per_line(&self) -> u64 {
+        u64::from(self.units()) * u64::from(self.sectors_per_chunk)
+    }
+
+    /// All places, good and bad.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        u64::from(self.lines) * self.sectors_per_line()
+    }
+
+    /// The first place of a line's chunk on a unit.
+    #[must_use]
+    pub fn chunk_start(&self, line: LineId, unit: UnitIndex) -> Place {
+        assert!(line.0 < self.lines && unit.0 < self.units(), "a chunk beyond the instance");
+        let chunk = u64::from(line.0) * u64::from(self.units()) + u64::from(unit.0);
+        Place(chunk * u64::from(self.sectors_per_chunk))
+    }
+
+    /// The drive's name for a line's chunk on a unit.
+    #[must_use]
+    pub fn chunk(&self, line: LineId, unit: UnitIndex) -> ChunkId {
+        assert!(line.0 < self.lines, "a line beyond the instance");
+        ChunkId(self.units[unit.index()].0 * self.chunks_per_pu + line.0)
+    }
+
+    /// A unit's name in the drive.
+    #[must_use]
+    pub fn pu(&self, unit: UnitIndex) -> PuId {
+        self.units[unit.index()]
+    }
+
+    /// A place by line, unit and sector.
+    #[must_use]
+    pub fn split(&self, place: Place) -> (LineId, UnitIndex, u32) {
+        let (chunk, sector) = self.per_chunk.div_rem(place.0);
+        let (line, unit) = self.per_line.div_rem(chunk);
+        let narrow = |value: u64| u32::try_from(value).expect("a place of the instance has 32-bit parts");
+        (LineId(narrow(line)), UnitIndex(narrow(unit)), narrow(sector))
+    }
+
+    /// The line a place is in.
+    #[must_use]
+    pub fn line_of(&self, place: Place) -> LineId {
+        self.split(place).0
+    }
+
+    /// The drive's address of a place.
+    ///
+    /// # Panics
+    /// If the place is beyond the instance.
+    #[must_use]
+    pub fn ppa(&self, place: Place) -> Ppa {
+        let (line, unit, sector) = self.split(place);
+        Ppa::new(self.chunk(line, unit), sector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_splits_and_joins_on_an_odd_shape() {
+        let geometry = Geometry::example(3, 2, 5, 48, 24);
+        let shape = Shape::new(&geometry, &[PuId(1), PuId(4), PuId(5)]);
+        assert_eq!((shape.lines(), shape.units(), shape.places()), (5, 3, 5 * 3 * 48));
+        for place in (0..shape.places()).map(Place) {
+            let (line, unit, sector) = shape.split(place);
+            assert_eq!(shape.chunk_start(line, unit).0 + u64::from(sector), place.0);
+            assert_eq!(shape.ppa(place), Ppa::new(ChunkId(shape.pu(unit).0 * 5 + line.0), sector));
+        }
+    }
+}

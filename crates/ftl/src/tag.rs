@@ -1,0 +1,192 @@
+//! The sixteen bytes beside every sector: what it holds, for whom, and since when.
+//!
+//! pblk kept the logical address there, so that lost maps can be rebuilt and garbage collection needs no reverse map
+//! (`pblk.md` 1.6). Here a sequence number joins it: the newest version of a block wins wherever it lies, so streams may
+//! be written and recovered in any order; a copy made by garbage collection keeps the number of the write it copies. A
+//! CRC covers tag and content, so that corruption is found and never returned as data.
+//!
+//! Layout, little endian: block 5 bytes, sequence 6, kind 1, CRC-32 4. Deliberately not here: who may be stale.
+
+use std::fmt;
+
+/// Bytes of a tag: what pblk's drives had beside a sector.
+pub const TAG_BYTES: usize = 16;
+/// Largest block number a tag can hold, 2^40 - 1: 4 PiB of 4 KiB blocks.
+pub const BLOCK_MAX: u64 = (1 << 40) - 1;
+/// Largest sequence number: 2^48 - 1 sector writes, 1 ZiB.
+pub const SEQUENCE_MAX: u64 = (1 << 48) - 1;
+
+/// When a block was written: counts every block written to the instance, from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sequence(pub u64);
+
+/// What a sector holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Nothing: fills a unit.
+    Pad,
+    /// A block's content.
+    Data,
+    /// A block whose content the media lost: reading it is an error until it is written again.
+    Lost,
+    /// Blocks that were discarded: the content says which.
+    Trim,
+    /// The first sector of a chunk: whose it is, and of which generation.
+    Head,
+    /// The tags of a chunk, in its last sectors.
+    Tail,
+    /// A piece of a map snapshot.
+    Map,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [Self::Pad, Self::Data, Self::Lost, Self::Trim, Self::Head, Self::Tail, Self::Map];
+
+    /// The number on media. Zero is none of them: media that were never written hold zeroes.
+    #[must_use]
+    pub const fn to_byte(self) -> u8 {
+        match self {
+            Self::Pad => 1,
+            Self::Data => 2,
+            Self::Lost => 3,
+            Self::Trim => 4,
+            Self::Head => 5,
+            Self::Tail => 6,
+            Self::Map => 7,
+        }
+    }
+
+    /// The kind of a number on media.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.to_byte() == byte)
+    }
+}
+
+/// A sector's tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SectorTag {
+    /// What it holds.
+    pub kind: Kind,
+    /// The block, or what the kind makes of it.
+    pub block: u64,
+    /// Since when.
+    pub sequence: Sequence,
+}
+
+/// Why a sector is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt;
+
+impl fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a sector's checksum should match its tag and content, but does not: the media changed it",
+        )
+    }
+}
+
+impl SectorTag {
+    /// A tag that fills.
+    pub const PAD: Self = Self { kind: Kind::Pad, block: 0, sequence: Sequence(0) };
+
+    fn body(self) -> [u8; 12] {
+        assert!(self.block <= BLOCK_MAX, "block {} does not fit a tag", self.block);
+        assert!(self.sequence.0 <= SEQUENCE_MAX, "sequence {} does not fit a tag", self.sequence.0);
+        let mut body = [0; 12];
+        body[..5].copy_from_slice(&self.block.to_le_bytes()[..5]);
+        body[5..11].copy_from_slice(&self.sequence.0.to_le_bytes()[..6]);
+        body[11] = self.kind.to_byte();
+        body
+    }
+
+    /// The tag as it goes beside `content`.
+    ///
+    /// # Panics
+    /// If a number does not fit: who makes tags keeps to the bounds.
+    #[must_use]
+    pub fn encode(self, content: &[u8]) -> [u8; TAG_BYTES] {
+        let body = self.body();
+        let mut bytes = [0; TAG_BYTES];
+        bytes[..12].copy_from_slice(&body);
+        bytes[12..].copy_from_slice(&checksum(&body, content).to_le_bytes());
+        bytes
+    }
+
+    /// The tag of a sector read from media.
+    ///
+    /// # Errors
+    /// [`Corrupt`] if tag and content do not belong together.
+    pub fn decode(bytes: &[u8], content: &[u8]) -> Result<Self, Corrupt> {
+        let bytes: &[u8; TAG_BYTES] =
+            bytes.get(..TAG_BYTES).and_then(|b| b.try_into().ok()).ok_or(Corrupt)?;
+        let (body, crc) = bytes.split_at(12);
+        if checksum(body, content).to_le_bytes() != *crc {
+            return Err(Corrupt);
+        }
+        Self::from_body(body)
+    }
+
+    fn from_body(body: &[u8]) -> Result<Self, Corrupt> {
+        let mut block = [0; 8];
+        block[..5].copy_from_slice(&body[..5]);
+        let mut sequence = [0; 8];
+        sequence[..6].copy_from_slice(&body[5..11]);
+        let kind = Kind::from_byte(body[11]).ok_or(Corrupt)?;
+        Ok(Self { kind, block: u64::from_le_bytes(block), sequence: Sequence(u64::from_le_bytes(sequence)) })
+    }
+
+    /// The tag without its checksum, as lists of tags hold it.
+    #[must_use]
+    pub fn to_list_entry(self) -> [u8; 12] {
+        self.body()
+    }
+
+    /// A tag out of a list whose checksum was verified.
+    ///
+    /// # Errors
+    /// [`Corrupt`] if it is of no known kind.
+    pub fn from_list_entry(bytes: &[u8; 12]) -> Result<Self, Corrupt> {
+        Self::from_body(bytes)
+    }
+}
+
+fn checksum(body: &[u8], content: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(body);
+    hasher.update(content);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_base::Prng;
+
+    #[test]
+    fn a_tag_comes_back_and_no_flipped_bit_passes() {
+        let seed = 11;
+        let mut prng = Prng::new(seed);
+        for _ in 0..200 {
+            let tag = SectorTag {
+                kind: Kind::ALL[usize::try_from(prng.below(7)).expect("small")],
+                block: prng.below(BLOCK_MAX + 1),
+                sequence: Sequence(prng.below(SEQUENCE_MAX + 1)),
+            };
+            let mut content = [7; 16];
+            let mut bytes = tag.encode(&content);
+            assert_eq!(SectorTag::decode(&bytes, &content), Ok(tag), "seed {seed}");
+            assert_eq!(SectorTag::from_list_entry(&tag.to_list_entry()), Ok(tag));
+            let bit = usize::try_from(prng.below(32 * 8)).expect("small");
+            let place = if bit < 128 { &mut bytes[bit / 8] } else { &mut content[bit / 8 - 16] };
+            *place ^= 1 << (bit % 8);
+            assert_eq!(SectorTag::decode(&bytes, &content), Err(Corrupt), "seed {seed}, bit {bit}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_written_has_no_tag() {
+        assert_eq!(SectorTag::decode(&[0; 16], &[0; 16]), Err(Corrupt));
+        assert_eq!(SectorTag::decode(&[0; 3], &[]), Err(Corrupt));
+    }
+}

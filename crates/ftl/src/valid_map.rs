@@ -1,0 +1,418 @@
+//! Which places hold the newest durable version of something, line by line.
+//!
+//! One bit per place, a count and a time per line. A target owns it, sets a bit when a sector becomes durable, and
+//! clears it when the sector is overwritten, trimmed or moved; victims are chosen by the counts, and collected by
+//! scanning the bits. pblk keeps the opposite bit per line (`invalid_bitmap`) and counts with it (`vsc`).
+//! Memory: 1 bit per place (70 MB for 559 M places), of which an empty instance touches none.
+//!
+//! Time is a sequence number: user sectors written so far, as the caller counts them. Deliberately not here: which
+//! place is whose (`l2p`), choosing victims (`victim`), which places hold metadata (they are never valid).
+
+use std::fmt;
+
+use ocssd_base::Divisor;
+
+use crate::{LineId, Place, Shape};
+
+/// Places in a word of the map.
+const WORD: u64 = 64;
+
+/// Why bytes read from media cannot be a line's bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidMapError {
+    /// The bytes are not as many as a line has.
+    Length {
+        /// The line.
+        line: LineId,
+        /// Bytes found.
+        found: usize,
+        /// Bytes of a line's bits.
+        expected: usize,
+    },
+    /// A sector is called valid that the line does not have.
+    Beyond {
+        /// The line.
+        line: LineId,
+        /// Sectors of a line.
+        sectors: u64,
+    },
+}
+
+impl fmt::Display for ValidMapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Length { line, found, expected } => write!(
+                f,
+                "the valid bits of line {} take {expected} bytes, but {found} were found: \
+                 open the instance on the units it was created on",
+                line.0
+            ),
+            Self::Beyond { line, sectors } => write!(
+                f,
+                "the valid bits of line {} name a sector beyond its {sectors}: \
+                 open the instance on the units it was created on",
+                line.0
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ValidMapError {}
+
+/// Which places of an instance are valid.
+#[derive(Clone, Debug)]
+pub struct ValidMap {
+    /// One row of whole words per line, so that lines share no word.
+    words: Vec<u64>,
+    words_per_line: usize,
+    per_line: Divisor,
+    counts: Vec<u64>,
+    last_invalidated: Vec<u64>,
+    total: u64,
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).expect("the map fits memory")
+}
+
+impl ValidMap {
+    /// A map of an instance without anything valid.
+    #[must_use]
+    pub fn new(shape: &Shape) -> Self {
+        let sectors = shape.sectors_per_line();
+        assert!(sectors > 0, "a line has sectors");
+        let (lines, words_per_line) = (index(u64::from(shape.lines())), index(sectors.div_ceil(WORD)));
+        Self {
+            words: vec![0; lines * words_per_line],
+            words_per_line,
+            per_line: Divisor::new(sectors),
+            counts: vec![0; lines],
+            last_invalidated: vec![0; lines],
+            total: 0,
+        }
+    }
+
+    /// Line, index of the word and bit in it. Cost: a multiplication.
+    #[inline]
+    fn locate(&self, place: Place) -> (usize, usize, u64) {
+        let (line, sector) = self.per_line.div_rem(place.0);
+        let line = index(line);
+        assert!(line < self.counts.len(), "{place:?} is beyond the {} lines", self.counts.len());
+        (line, line * self.words_per_line + index(sector / WORD), 1 << (sector % WORD))
+    }
+
+    /// Whether a place is valid. Cost: one cache miss.
+    #[must_use]
+    #[inline]
+    pub fn is_valid(&self, place: Place) -> bool {
+        let (_, word, bit) = self.locate(place);
+        self.words[word] & bit != 0
+    }
+
+    /// A place became valid. Cost: two cache misses at most.
+    ///
+    /// # Panics
+    /// If it was.
+    #[inline]
+    pub fn set(&mut self, place: Place) {
+        let (line, word, bit) = self.locate(place);
+        assert!(self.words[word] & bit == 0, "{place:?} is valid already");
+        self.words[word] |= bit;
+        self.counts[line] += 1;
+        self.total += 1;
+        assert!(
+            self.counts[line] <= self.per_line.value(),
+            "line {line} has more valid sectors than sectors"
+        );
+    }
+
+    /// A run of places of one line became valid, as a write unit does. Cost: one step per 64 places.
+    ///
+    /// # Panics
+    /// If one was, or if the run leaves its line.
+    pub fn set_run(&mut self, first: Place, count: u64) {
+        assert!(count > 0, "a run of nothing at {first:?}");
+        let (line, start) = self.per_line.div_rem(first.0);
+        assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
+        let line = index(line);
+        let (mut sector, end) = (start, start + count);
+        while sector < end {
+            let bits = (WORD - sector % WORD).min(end - sector);
+            let mask = (u64::MAX >> (WORD - bits)) << (sector % WORD);
+            let word = &mut self.words[line * self.words_per_line + index(sector / WORD)];
+            assert!(*word & mask == 0, "a place of {count} from {first:?} is valid already");
+            *word |= mask;
+            sector += bits;
+        }
+        self.counts[line] += count;
+        self.total += count;
+    }
+
+    /// A place is no longer valid since `now_seq`, and says which line it is in. Cost: three cache misses at most.
+    ///
+    /// # Panics
+    /// If it was not, or if `now_seq` is before an earlier one of the line.
+    #[inline]
+    pub fn clear(&mut self, place: Place, now_seq: u64) -> LineId {
+        let (line, word, bit) = self.locate(place);
+        assert!(self.words[word] & bit != 0, "{place:?} is not valid");
+        assert!(self.counts[line] > 0, "line {line} has a valid place that was not counted");
+        assert!(self.last_invalidated[line] <= now_seq, "time runs backwards in line {line}");
+        self.words[word] &= !bit;
+        self.counts[line] -= 1;
+        self.total -= 1;
+        self.last_invalidated[line] = now_seq;
+        LineId(u32::try_from(line).expect("a line of the instance"))
+    }
+
+    /// A line was erased: nothing of it is valid, and nothing was ever invalidated in it.
+    pub fn clear_line(&mut self, line: LineId) {
+        assert!(self.total >= self.count(line), "the total is less than {line:?}");
+        self.row_mut(line).fill(0);
+        self.total -= self.counts[line.index()];
+        self.counts[line.index()] = 0;
+        self.last_invalidated[line.index()] = 0;
+    }
+
+    /// Valid places of a line. Cost: one load.
+    #[must_use]
+    pub fn count(&self, line: LineId) -> u64 {
+        self.counts[line.index()]
+    }
+
+    /// Valid places of the instance. Cost: one load.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// When a place of the line was last cleared; 0 if none was since the line was erased.
+    ///
+    /// The age of a line for cost-benefit is the time since then or since it was closed, whichever is shorter.
+    #[must_use]
+    pub fn last_invalidated(&self, line: LineId) -> u64 {
+        self.last_invalidated[line.index()]
+    }
+
+    /// The first valid place of a line at or after `from`. Cost: one step per 64 places passed.
+    ///
+    /// # Panics
+    /// If `from` is neither in the line nor right after it.
+    #[must_use]
+    pub fn next_valid(&self, line: LineId, from: Place) -> Option<Place> {
+        let start = u64::from(line.0) * self.per_line.value();
+        let sector = from.0.checked_sub(start).filter(|&sector| sector <= self.per_line.value());
+        let sector = sector.unwrap_or_else(|| panic!("{from:?} is not in {line:?}"));
+        let row = self.row(line);
+        let mut at = index(sector / WORD);
+        let mut word = row.get(at)? & (u64::MAX << (sector % WORD));
+        while word == 0 {
+            at += 1;
+            word = *row.get(at)?;
+        }
+        let found = u64::try_from(at).expect("an index") * WORD + u64::from(word.trailing_zeros());
+        assert!(found < self.per_line.value(), "a bit behind {line:?} is set");
+        Some(Place(start + found))
+    }
+
+    /// The valid places of a line at or after `from`, in order. Panics as [`ValidMap::next_valid`].
+    pub fn iter_line(&self, line: LineId, from: Place) -> impl Iterator<Item = Place> {
+        let mut next = self.next_valid(line, from);
+        std::iter::from_fn(move || {
+            let found = next?;
+            next = self.next_valid(line, Place(found.0 + 1));
+            Some(found)
+        })
+    }
+
+    /// Bytes of a line's bits on media: whole 64-bit words.
+    #[must_use]
+    pub const fn line_bytes(&self) -> usize {
+        self.words_per_line * 8
+    }
+
+    /// Writes a line's bits as they go to media: the first sector is the lowest bit of the first byte.
+    ///
+    /// # Panics
+    /// If `out` is not [`ValidMap::line_bytes`] long.
+    pub fn encode_line(&self, line: LineId, out: &mut [u8]) {
+        assert_eq!(out.len(), self.line_bytes(), "room for the bits of a line");
+        for (bytes, word) in out.chunks_exact_mut(8).zip(self.row(line)) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Takes a line's bits as media hold them, and when one was last cleared; what was known of the line is forgotten.
+    ///
+    /// # Errors
+    /// If the bytes are not as many as a line has, or name sectors it does not have. The map is unchanged then.
+    pub fn decode_line(
+        &mut self,
+        line: LineId,
+        bytes: &[u8],
+        last_invalidated_seq: u64,
+    ) -> Result<(), ValidMapError> {
+        let (groups, rest) = bytes.as_chunks::<8>();
+        if groups.len() != self.words_per_line || !rest.is_empty() {
+            let (found, expected) = (bytes.len(), self.line_bytes());
+            return Err(ValidMapError::Length { line, found, expected });
+        }
+        let sectors = self.per_line.value();
+        let last = groups.last().map_or(0, |group| u64::from_le_bytes(*group));
+        if !sectors.is_multiple_of(WORD) && last >> (sectors % WORD) != 0 {
+            return Err(ValidMapError::Beyond { line, sectors });
+        }
+        for (word, group) in self.row_mut(line).iter_mut().zip(groups) {
+            *word = u64::from_le_bytes(*group);
+        }
+        let count = count_ones(self.row(line));
+        assert!(count <= sectors, "{line:?} has {count} bits for {sectors} sectors");
+        self.total = self.total - self.counts[line.index()] + count;
+        self.counts[line.index()] = count;
+        self.last_invalidated[line.index()] = last_invalidated_seq;
+        Ok(())
+    }
+
+    fn row(&self, line: LineId) -> &[u64] {
+        &self.words[line.index() * self.words_per_line..][..self.words_per_line]
+    }
+
+    fn row_mut(&mut self, line: LineId) -> &mut [u64] {
+        &mut self.words[line.index() * self.words_per_line..][..self.words_per_line]
+    }
+
+    /// Asserts that counts and bits agree. Cost: the whole map; for simulators and tests.
+    pub fn check(&self) {
+        for (line, (row, &count)) in self.words.chunks(self.words_per_line).zip(&self.counts).enumerate() {
+            assert_eq!(count_ones(row), count, "the count of line {line} is wrong");
+        }
+        assert_eq!(self.counts.iter().sum::<u64>(), self.total, "the total is wrong");
+    }
+}
+
+fn count_ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_base::Prng;
+    use ocssd_lightnvm::{Geometry, PuId};
+    use std::collections::BTreeMap;
+
+    /// Three units of 5 chunks; `chunk_sectors` a chunk.
+    fn shape(chunk_sectors: u32) -> Shape {
+        Shape::new(&Geometry::example(3, 1, 5, chunk_sectors, 1), &[PuId(0), PuId(1), PuId(2)])
+    }
+
+    /// The naive model: the valid places in order, and when each line last lost one.
+    #[derive(Default)]
+    struct Naive {
+        valid: std::collections::BTreeSet<Place>,
+        last: BTreeMap<LineId, u64>,
+    }
+
+    fn check_same(map: &ValidMap, naive: &Naive, shape: &Shape, context: &str) {
+        map.check();
+        assert_eq!(map.total(), u64::try_from(naive.valid.len()).unwrap(), "{context}");
+        for line in (0..shape.lines()).map(LineId) {
+            let start = Place(u64::from(line.0) * shape.sectors_per_line());
+            let end = Place(start.0 + shape.sectors_per_line());
+            let expected: Vec<_> = naive.valid.range(start..end).copied().collect();
+            assert_eq!(map.iter_line(line, start).collect::<Vec<_>>(), expected, "{context}, {line:?}");
+            assert_eq!(map.count(line), u64::try_from(expected.len()).unwrap(), "{context}, {line:?}");
+            assert_eq!(map.next_valid(line, end), None, "{context}, {line:?}");
+            let last = naive.last.get(&line).copied().unwrap_or(0);
+            assert_eq!(map.last_invalidated(line), last, "{context}, {line:?}");
+        }
+    }
+
+    #[test]
+    fn the_map_is_a_set_of_places() {
+        // Rows of less than a word, of whole words, and of words and a part.
+        for (seed, chunk_sectors) in [(1, 7), (2, 64), (3, 100)] {
+            let shape = shape(chunk_sectors);
+            let (mut map, mut naive, mut prng) = (ValidMap::new(&shape), Naive::default(), Prng::new(seed));
+            for now in 1..=6_000 {
+                let place = Place(prng.below(shape.places()));
+                let line = shape.line_of(place);
+                assert_eq!(map.is_valid(place), naive.valid.contains(&place), "seed {seed}, step {now}");
+                if prng.below(1_000) == 0 {
+                    map.clear_line(line);
+                    naive.valid.retain(|&place| shape.line_of(place) != line);
+                    naive.last.remove(&line);
+                } else if naive.valid.remove(&place) {
+                    assert_eq!(map.clear(place, now), line, "seed {seed}, step {now}");
+                    naive.last.insert(line, now);
+                } else {
+                    map.set(place);
+                    naive.valid.insert(place);
+                }
+            }
+            check_same(&map, &naive, &shape, &format!("seed {seed}"));
+        }
+    }
+
+    #[test]
+    fn a_run_is_its_places() {
+        let shape = shape(100);
+        let mut prng = Prng::new(4);
+        for round in 0..300 {
+            let (mut map, mut naive) = (ValidMap::new(&shape), Naive::default());
+            let line = prng.below(5) * 300;
+            let mut sector = prng.below(100);
+            while sector < 300 {
+                let count = 1 + prng.below(300 - sector);
+                map.set_run(Place(line + sector), count);
+                naive.valid.extend((0..count).map(|at| Place(line + sector + at)));
+                sector += count + prng.below(70);
+            }
+            check_same(&map, &naive, &shape, &format!("seed 4, round {round}"));
+        }
+    }
+
+    #[test]
+    fn the_bits_of_a_line_come_back_from_media() {
+        let shape = shape(30);
+        let (mut map, mut prng) = (ValidMap::new(&shape), Prng::new(5));
+        let places: std::collections::BTreeSet<_> =
+            (0..200).map(|_| Place(prng.below(shape.places()))).collect();
+        places.iter().for_each(|&place| map.set(place));
+        let mut back = ValidMap::new(&shape);
+        back.set(Place(0));
+        let mut naive = Naive { valid: places, ..Naive::default() };
+        for line in (0..shape.lines()).map(LineId) {
+            let mut bytes = vec![0xAA; map.line_bytes()];
+            map.encode_line(line, &mut bytes);
+            assert_eq!(back.decode_line(line, &bytes, u64::from(line.0) * 10), Ok(()), "seed 5");
+            naive.last.insert(line, u64::from(line.0) * 10);
+        }
+        check_same(&back, &naive, &shape, "seed 5");
+    }
+
+    #[test]
+    fn bits_that_are_not_a_lines_are_refused_and_change_nothing() {
+        // 90 sectors a line: two words, the second with 26 bits in use.
+        let (line, mut map) = (LineId(1), ValidMap::new(&shape(30)));
+        map.set(Place(95));
+        let mut beyond = vec![0; 16];
+        beyond[11] = 1 << 2;
+        let mut last = vec![0; 16];
+        last[11] = 1 << 1;
+        let length = |found| ValidMapError::Length { line, found, expected: 16 };
+        let cases = [
+            (vec![0; 15], length(15), "take 16 bytes, but 15 were found"),
+            (vec![0; 24], length(24), "but 24 were found"),
+            (beyond, ValidMapError::Beyond { line, sectors: 90 }, "line 1 name a sector beyond its 90"),
+        ];
+        for (bytes, error, part) in cases {
+            assert_eq!(map.decode_line(line, &bytes, 7), Err(error));
+            assert!(error.to_string().contains(part), "{error}");
+            assert_eq!((map.count(line), map.last_invalidated(line)), (1, 0));
+            map.check();
+        }
+        assert_eq!(map.decode_line(line, &last, 7), Ok(()));
+        assert_eq!(map.next_valid(line, Place(90)), Some(Place(179)));
+    }
+}
