@@ -49,7 +49,7 @@ impl<T> Ring<T> {
     }
 
     /// From oldest to newest.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.queue.iter()
     }
 

@@ -34,6 +34,7 @@ impl<T> Slab<T> {
     ///
     /// # Errors
     /// The value itself, if every place is taken.
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Result<SlabKey, T> {
         let Some(key) = self.free.pop() else { return Err(value) };
         let place = &mut self.places[key.index()];
@@ -50,6 +51,17 @@ impl<T> Slab<T> {
         let value = self.places[key.index()].take().expect("a key is removed once");
         self.free.push(key);
         value
+    }
+
+    /// Drops the value where it is and frees its place.
+    ///
+    /// # Panics
+    /// If the place is free.
+    pub fn free(&mut self, key: SlabKey) {
+        let place = &mut self.places[key.index()];
+        assert!(place.is_some(), "a key is removed once");
+        *place = None;
+        self.free.push(key);
     }
 
     /// The value at `key`.

@@ -89,6 +89,7 @@ impl TransferTimes {
 
     /// How long `units` take.
     #[must_use]
+    #[inline]
     pub fn of(&self, units: u32) -> Nanos {
         let index = usize::try_from(units).expect("32 bits fit an index");
         let computed =

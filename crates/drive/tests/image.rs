@@ -157,6 +157,7 @@ fn metadata_of_a_write_without_any_is_zero_even_where_there_was_some() {
         addresses: ocssd_flash::AddressList::Run { first: Ppa::new(chunk, 0), count: 8 },
         data: &mut data,
         oob: &mut [],
+        whole: &mut [],
     };
     host.flash.execute(host.now, operation).expect("the drive is idle");
     host.run(Op::Flush, Addresses::None);
@@ -348,10 +349,12 @@ fn what_is_no_whole_image_is_refused_with_what_is_wrong() {
     let whole = std::fs::read(&place.path).expect("it can be read");
     let length = whole.len();
     let version = [&whole[..8], &[9, 0, 0, 0], &whole[12..]].concat();
-    let table: [(Vec<u8>, String); 6] = [
+    let older = [&whole[..8], &[1, 0, 0, 0], &whole[12..]].concat();
+    let table: [(Vec<u8>, String); 7] = [
         (Vec::new(), "it has 0 bytes, but an image has more than 4096".into()),
         (vec![b'x'; 9000], "it does not begin with \"OCSSDIMG\"".into()),
-        (version, "it has format version 9, but this program reads version 1".into()),
+        (version, "it has format version 9, but this program reads version 2; use the newer program".into()),
+        (older, "it has format version 1, but this program reads version 2; use the older program".into()),
         (
             whole[..length - 1].to_vec(),
             format!("it is truncated: {length} bytes are expected, {} were found", length - 1),

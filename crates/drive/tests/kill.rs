@@ -3,12 +3,14 @@
 //! The test starts itself as that process. The writer prints a line after each completion; the tester reads lines,
 //! kills it with SIGKILL after a varied number of them, reads the rest, and compares the reopened image with what the
 //! lines say. The writer does one command at a time, so at most one more may have reached the image than was printed.
+//! Images of real bytes and of stamps take turns; to the latter half of the writes give whole sectors.
 
 use ocssd_base::{Nanos, Prng};
 use ocssd_drive::{DriveSpec, Existing, Image, OpenDrive, OpenOptions};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Ppa, Status, Tag,
+    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Payload, Ppa, Status,
+    Tag,
 };
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -16,7 +18,7 @@ use std::process::{Command as Process, Stdio};
 
 /// Rounds of writing and killing on one image, for each of the seeds.
 const ROUNDS: u64 = 20;
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 4;
 /// The argument that makes this program the writer.
 const WRITER: &str = "--write-until-killed";
 
@@ -40,6 +42,7 @@ struct Host {
     flash: Flash,
     buffers: Buffers,
     buffer: BufId,
+    whole: BufId,
     now: Nanos,
 }
 
@@ -47,12 +50,16 @@ impl Host {
     fn new(drive: OpenDrive) -> Self {
         let flash = drive.flash;
         let mut buffers = Buffers::new(flash.payload_format());
-        let buffer = buffers.take(64);
-        Self { flash, buffers, buffer, now: Nanos::ZERO }
+        let (buffer, whole) = (buffers.take(64), buffers.take_whole(64));
+        Self { flash, buffers, buffer, whole, now: Nanos::ZERO }
     }
 
     fn run(&mut self, op: Op, first: Ppa, count: u32) -> Completion {
-        let buffer = (op != Op::Reset).then_some(self.buffer);
+        self.run_on(self.buffer, op, first, count)
+    }
+
+    fn run_on(&mut self, buffer: BufId, op: Op, first: Ppa, count: u32) -> Completion {
+        let buffer = (op != Op::Reset).then_some(buffer);
         let addresses = Addresses::Run { first, count };
         let command = Command { tag: Tag(1), op, addresses, buffer, buffer_first: 0, oob: true };
         self.flash.submit(self.now, command, &mut self.buffers).expect("the drive is idle");
@@ -72,10 +79,19 @@ fn content(place: Ppa, life: u32, bytes: usize) -> Vec<u8> {
     (0..bytes.div_ceil(8)).flat_map(|_| prng.next_u64().to_le_bytes()).take(bytes).collect()
 }
 
-fn spec() -> DriveSpec {
+/// All bytes of a sector whose stamp this is: the stamp's last byte says whether it was written whole.
+fn all_bytes(stamp: &[u8], sector_bytes: usize) -> Vec<u8> {
+    if stamp.last().is_some_and(|last| last % 2 == 1) {
+        stamp.iter().map(|byte| !byte).cycle().take(sector_bytes).collect()
+    } else {
+        stamp.iter().copied().chain(std::iter::repeat(0)).take(sector_bytes).collect()
+    }
+}
+
+fn spec(payload: Payload) -> DriveSpec {
     let mut spec = DriveSpec::preset("tiny").expect("the preset exists");
     let settings = [
-        "payload=bytes",
+        if payload == Payload::Bytes { "payload=bytes" } else { "payload=stamp" },
         "mw_cunits=0",
         "sector_bytes=512",
         "faults.write_next_unit=3%",
@@ -103,7 +119,8 @@ fn write_until_killed(path: &Path, seed: u64) -> ! {
             }
             (_, Some(first)) => {
                 let count = u32::try_from(prng.below(u64::from((32 - first) / 4))).expect("few") * 4 + 4;
-                write(&mut host, Ppa::new(chunk, first), count)
+                let is_whole = prng.below(2) == 1;
+                write(&mut host, Ppa::new(chunk, first), count, is_whole)
             }
             (state, None) => panic!("chunk {} is {state}", chunk.0),
         };
@@ -112,16 +129,28 @@ fn write_until_killed(path: &Path, seed: u64) -> ! {
     }
 }
 
-fn write(host: &mut Host, first: Ppa, count: u32) -> String {
+fn write(host: &mut Host, first: Ppa, count: u32, is_whole: bool) -> String {
     let life = host.flash.cycles(first.chunk);
     let format = host.flash.payload_format();
     for sector in 0..count {
         let bytes =
             content(Ppa::new(first.chunk, first.sector + sector), life, format.data_bytes + format.oob_bytes);
-        host.buffers.data_mut(host.buffer, sector, 1).copy_from_slice(&bytes[..format.data_bytes]);
-        host.buffers.oob_mut(host.buffer, sector, 1).copy_from_slice(&bytes[format.data_bytes..]);
+        let (mut data, oob) = (bytes[..format.data_bytes].to_vec(), &bytes[format.data_bytes..]);
+        if format.payload == Payload::Stamp {
+            let last = data.last_mut().expect("sixteen bytes");
+            *last = *last & !1 | u8::from(is_whole);
+        }
+        for buffer in [host.buffer, host.whole] {
+            host.buffers.data_mut(buffer, sector, 1).copy_from_slice(&data);
+            host.buffers.oob_mut(buffer, sector, 1).copy_from_slice(oob);
+        }
+        if format.payload == Payload::Stamp && is_whole {
+            let all = all_bytes(&data, format.sector_bytes);
+            host.buffers.whole_mut(host.whole, sector, 1).copy_from_slice(&all);
+        }
     }
-    let status = host.run(Op::Write { fua: false }, first, count).status;
+    let buffer = if is_whole { host.whole } else { host.buffer };
+    let status = host.run_on(buffer, Op::Write { fua: false }, first, count).status;
     let known = [Status::SUCCESS, Status::WRITE_NEXT_UNIT, Status::EARLY_CLOSE];
     assert!(known.contains(&status), "a write ended with {:03X}h", status.0);
     let found = host.flash.chunk(first.chunk);
@@ -165,7 +194,9 @@ fn take_line(line: &str, told: &mut [Told]) -> bool {
 fn kill_rounds(seed: u64) -> (u64, u64) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("drive.img");
-    let drive = Image::create(&path, &spec(), Existing::Refuse).unwrap_or_else(|error| panic!("{error}"));
+    let payload = if seed.is_multiple_of(2) { Payload::Stamp } else { Payload::Bytes };
+    let drive =
+        Image::create(&path, &spec(payload), Existing::Refuse).unwrap_or_else(|error| panic!("{error}"));
     let chunks = ChunkId(drive.spec.config.geometry.chunk_count()).index();
     drop(drive);
     let mut told = vec![Told::fresh(0); chunks];
@@ -242,7 +273,7 @@ fn check_content(host: &mut Host, chunk: ChunkId, told: &Told, context: &str) {
     let format = host.flash.payload_format();
     for sector in 0..told.pointer {
         let place = Ppa::new(chunk, sector);
-        let status = host.run(Op::Read, place, 1).status;
+        let status = host.run_on(host.whole, Op::Read, place, 1).status;
         let context = format!("{context}, chunk {} sector {sector} of {told:?}", chunk.0);
         if told.marks >> sector & 1 == 1 {
             assert_eq!(status, Status::UNRECOVERED_READ, "{context}");
@@ -250,7 +281,14 @@ fn check_content(host: &mut Host, chunk: ChunkId, told: &Told, context: &str) {
         }
         assert_eq!(status, Status::SUCCESS, "{context}");
         let expected = content(place, told.life, format.data_bytes + format.oob_bytes);
-        assert_eq!(host.buffers.data(host.buffer, 0, 1), &expected[..format.data_bytes], "{context}");
-        assert_eq!(host.buffers.oob(host.buffer, 0, 1), &expected[format.data_bytes..], "{context}");
+        let mut stamp = host.buffers.data(host.whole, 0, 1).to_vec();
+        if format.payload == Payload::Stamp {
+            let all = all_bytes(&stamp, format.sector_bytes);
+            assert!(host.buffers.whole(host.whole, 0, 1) == all, "{context}: other bytes beside the stamp");
+            let last = stamp.len() - 1;
+            stamp[last] = stamp[last] & !1 | expected[last] & 1;
+        }
+        assert_eq!(stamp, &expected[..format.data_bytes], "{context}");
+        assert_eq!(host.buffers.oob(host.whole, 0, 1), &expected[format.data_bytes..], "{context}");
     }
 }

@@ -96,9 +96,14 @@ fn plausible_records(prng: &mut Prng, data: &mut [u8]) {
 
 #[test]
 fn settings_of_another_drive_in_a_sealed_image_are_refused() {
-    let odd = DriveSpec::preset("odd").expect("it exists").to_toml();
+    let small_sectors = |preset: &str| {
+        let mut spec = DriveSpec::preset(preset).expect("it exists");
+        spec.apply("sector_bytes=512").expect("the smallest sector");
+        spec.to_toml()
+    };
+    let odd = small_sectors("odd");
     assert!(!open_image(&[&[2], odd.as_bytes()].concat()));
-    let tiny = DriveSpec::preset("tiny").expect("it exists").to_toml();
+    let tiny = small_sectors("tiny");
     assert!(open_image(&[&[2], tiny.as_bytes()].concat()), "the same settings are the same drive");
 }
 
@@ -106,7 +111,8 @@ fn settings_of_another_drive_in_a_sealed_image_are_refused() {
 fn a_whole_image_given_as_bytes_is_accepted() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("a.img");
-    let spec = DriveSpec::preset("tiny").expect("it exists");
+    let mut spec = DriveSpec::preset("tiny").expect("it exists");
+    spec.apply("sector_bytes=512").expect("the smallest sector");
     drop(Image::create(&path, &spec, Existing::Refuse).expect("it is made"));
     let bytes = std::fs::read(&path).expect("it exists");
     assert!(open_image(&[&[0], bytes.as_slice()].concat()));

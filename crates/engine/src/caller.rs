@@ -5,24 +5,10 @@
 
 use crate::clock::Clock;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::{Buffers, Command, Completion, Device, Tag};
+use ocssd_lightnvm::{
+    BlockingDevice, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, PowerCut, Tag,
+};
 use std::collections::BTreeMap;
-use std::fmt;
-
-/// The power went before the batch was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PowerCut {
-    /// When.
-    pub at: Nanos,
-}
-
-impl fmt::Display for PowerCut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the power was cut at {}", self.at)
-    }
-}
-
-impl std::error::Error for PowerCut {}
 
 /// A device and a clock, used one batch at a time.
 pub struct Caller<'a, D, C> {
@@ -36,15 +22,28 @@ pub struct Caller<'a, D, C> {
     pub cut_at: Option<Nanos>,
 }
 
-impl<D: Device, C: Clock> Caller<'_, D, C> {
-    /// Runs a batch. The completions come in the order of the commands, whose tags must differ.
-    ///
-    /// # Errors
-    /// [`PowerCut`] if the power goes first. The device is then as it was at that moment: cut its power too.
+impl<D: Device, C: Clock> BlockingDevice for Caller<'_, D, C> {
+    fn geometry(&self) -> &Geometry {
+        self.device.geometry()
+    }
+
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        self.device.chunk(chunk)
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        self.buffers
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// As the trait says. After a [`PowerCut`] the device is as it was at that moment: cut its power too.
     ///
     /// # Panics
     /// If two commands have the same tag.
-    pub fn call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, PowerCut> {
+    fn call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, PowerCut> {
         let mut done: BTreeMap<Tag, Completion> = BTreeMap::new();
         let mut waiting = commands.iter().copied().peekable();
         while done.len() < commands.len() {

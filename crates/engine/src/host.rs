@@ -208,13 +208,13 @@ impl<D: Device, C: Clock> Host<D, C> {
     fn commands(&mut self, now: Nanos) {
         for (index, lane) in (0u32..).zip(&mut self.lanes) {
             for _ in 0..TURN_MAX {
-                let next = lane.stalled.take().or_else(|| {
-                    let mut command = lane.target.poll_command(now, &mut self.buffers)?;
+                let command = if lane.stalled.is_some() {
+                    lane.stalled.take().expect("just seen")
+                } else {
+                    let Some(command) = lane.target.poll_command(now, &mut self.buffers) else { break };
                     assert!(command.tag.0 >> TAG_BITS == 0, "a target's tags have 24 bits");
-                    command.tag = Tag(command.tag.0 | (index << TAG_BITS));
-                    Some(command)
-                });
-                let Some(command) = next else { break };
+                    Command { tag: Tag(command.tag.0 | (index << TAG_BITS)), ..command }
+                };
                 if self.device.submit(now, command, &mut self.buffers).is_err() {
                     lane.stalled = Some(command);
                     break;

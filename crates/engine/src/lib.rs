@@ -10,6 +10,6 @@ mod caller;
 mod clock;
 mod host;
 
-pub use caller::{Caller, PowerCut};
+pub use caller::Caller;
 pub use clock::{Clock, Lateness, VirtualClock, WallClock};
 pub use host::{Host, RunEnd};

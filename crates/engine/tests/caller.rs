@@ -1,9 +1,11 @@
 //! The blocking facade: batches, their order, and power cuts in the middle of them.
 
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Caller, Clock, PowerCut, VirtualClock, WallClock};
+use ocssd_engine::{Caller, Clock, VirtualClock, WallClock};
 use ocssd_flash::{Flash, presets};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, ChunkId, Command, Device, Op, Ppa, Status, Tag};
+use ocssd_lightnvm::{
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Device, Op, PowerCut, Ppa, Status, Tag,
+};
 
 fn drive(cache: u32) -> (Flash, Buffers, BufId) {
     let mut config = presets::find("tiny").expect("a preset").config();

@@ -70,6 +70,7 @@ pub(crate) struct Runs<'a> {
 impl Iterator for Runs<'_> {
     type Item = Run;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<Run> {
         if let Some(whole) = self.whole.take() {
             return (whole.count > 0).then_some(whole);

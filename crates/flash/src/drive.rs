@@ -5,10 +5,11 @@
 use crate::addresses::AddressList;
 use crate::chunks::{ChunkRecord, Chunks};
 use crate::config::Config;
-use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk};
+use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk, WholeScratch};
 use crate::faults::{Faults, ScheduledFault, is_factory_bad};
+use crate::fetches::{Destination, Fetches};
 use crate::flow::Flow;
-use crate::media::{Media, MediaCounters, PartKind};
+use crate::media::{Done, Media, MediaCounters, PartId, PartKind};
 use crate::notices::{Notice, Notices};
 use crate::store::{Memory, Store, StoreError};
 use ocssd_base::{Nanos, Prng, Problems};
@@ -69,10 +70,14 @@ pub struct Flash {
     pub(crate) media: Media,
     pub(crate) flow: Flow,
     pub(crate) faults: Faults,
+    pub(crate) fetches: Fetches,
+    /// Most sectors of a read that can take the short way.
+    pub(crate) plain_max: u32,
     pub(crate) notices: Notices,
     pub(crate) saved: Vec<SavedChunk>,
     /// Content on its way through a copy: 64 sectors.
     pub(crate) scratch: (Box<[u8]>, Box<[u8]>),
+    pub(crate) scratch_whole: WholeScratch,
     pub(crate) counters: FlashCounters,
     pub(crate) store_error: Option<StoreError>,
     pub(crate) format: PayloadFormat,
@@ -153,17 +158,21 @@ impl Flash {
     fn assemble(config: Config, store: Store) -> Self {
         let format = PayloadFormat::new(config.payload, &config.geometry);
         let scratch = 64;
+        let faults = Faults::new(&config);
         Self {
             chunks: Chunks::new(&config.geometry, &config.wear),
             media: Media::new(&config),
             flow: Flow::new(&config),
-            faults: Faults::new(&config),
+            plain_max: Self::plain_read_max(&config, &faults, &store),
+            faults,
+            fetches: Fetches::new(),
             notices: Notices::default(),
             saved: Vec::with_capacity(usize::try_from(config.queue_depth).expect("32 bits fit an index")),
             scratch: (
                 vec![0; scratch * format.data_bytes].into_boxed_slice(),
                 vec![0; scratch * format.oob_bytes].into_boxed_slice(),
             ),
+            scratch_whole: WholeScratch::default(),
             counters: FlashCounters::default(),
             store_error: None,
             format,
@@ -277,9 +286,12 @@ impl Flash {
             media: self.media.clone(),
             flow: self.flow.clone(),
             faults: self.faults.clone(),
+            fetches: self.fetches.clone(),
+            plain_max: self.plain_max,
             notices: self.notices.clone(),
             saved: self.saved.clone(),
             scratch: self.scratch.clone(),
+            scratch_whole: self.scratch_whole.clone(),
             counters: self.counters.clone(),
             store_error: self.store_error.clone(),
             format: self.format,
@@ -291,6 +303,7 @@ impl Flash {
         self.chunks.check();
         self.media.check();
         self.flow.check(&self.media);
+        self.fetches.check();
         for saved in &self.saved {
             let entry = self.chunks.get(saved.chunk);
             assert!(entry.resetting, "old content is kept of a chunk that is not being reset");
@@ -299,55 +312,77 @@ impl Flash {
         }
     }
 
-    /// Lets everything happen that is due by `now`.
-    pub(crate) fn advance(&mut self, now: Nanos) {
-        loop {
-            let arrival = self.flow.arrival().filter(|&at| at <= now);
-            let media = self.media.deadline().filter(|&at| at <= now);
-            match (arrival, media) {
-                (None, None) => return,
-                (Some(at), media) if media.is_none_or(|media| at <= media) => {
-                    self.flow.arrive(&mut self.media)
-                }
-                (arrival, _) => {
-                    // Parts are finished one by one, so that an arrival between two of them comes between them.
-                    let until = arrival.map_or(now, |at| Nanos(at.0.saturating_sub(1))).min(now);
-                    self.finish_part(until);
-                }
-            }
+    /// Copies the content reads wait for.
+    fn copy_fetched(&mut self, buffers: &mut Buffers) {
+        if let Store::Memory(memory) = &self.store {
+            self.fetches.copy(memory, buffers);
         }
     }
 
-    fn finish_part(&mut self, until: Nanos) {
-        let Some(done) = self.media.step(until) else { return };
-        let part = self.media.remove(done.id);
+    /// Lets everything happen that is due by `now`.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        loop {
+            let (arrival, media) = (self.flow.arrival(), self.media.next_at());
+            if arrival.min(media) > now {
+                return;
+            }
+            self.step(arrival, media);
+        }
+    }
+
+    /// Lets the next command arrive or the next thing happen on the media, which are due at these times.
+    fn step(&mut self, arrival: Nanos, media: Nanos) {
+        if arrival <= media {
+            self.flow.arrive(&mut self.media);
+        } else if let Some(Done { at, id }) = self.media.step() {
+            self.finish_part(at, id);
+        }
+    }
+
+    fn finish_part(&mut self, at: Nanos, id: PartId) {
+        let part = *self.media.part(id);
+        self.media.remove(id);
         match part.kind {
-            PartKind::Read => {}
+            PartKind::Read => return self.flow.on_read_done(at, part.command, &mut self.media),
             PartKind::Program => self.chunks.programmed_to(part.chunk, part.first + part.count, part.cycles),
             PartKind::Erase => self.forget_saved(part.chunk, part.cycles),
         }
-        self.flow.on_part_done(done.at, &part, &mut self.media);
+        self.flow.on_change_done(at, &part);
     }
 }
 
 impl Device for Flash {
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        Self::chunk(self, chunk)
+    }
+
     fn geometry(&self) -> &Geometry {
         &self.config.geometry
     }
 
     /// Takes a typed command. Reads fill the buffer now; the host sees it when the completion comes. A read of what is
     /// not written fails with 287h, as with DULBE set, and High ECC is reported.
+    #[inline(always)]
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        let changes = !matches!(command.op, Op::Read | Op::Flush);
+        if self.fetches.is_full() || (changes && !self.fetches.is_empty()) {
+            self.copy_fetched(buffers);
+        }
+        if command.op == Op::Read && self.take_plain_read(now, &command, buffers) {
+            return Ok(());
+        }
         let (mut data, mut oob, mut list): (&mut [u8], &mut [u8], &[_]) = (&mut [], &mut [], &[]);
+        let mut whole: &mut [u8] = &mut [];
         let format = self.format;
         if let Some(id) = command.buffer {
             let first = usize::try_from(command.buffer_first).expect("32 bits fit an index");
-            let whole = buffers.parts_mut(id);
-            data = whole.0.get_mut(first * format.data_bytes..).unwrap_or_default();
+            let parts = buffers.parts_mut(id);
+            data = parts.data.get_mut(first * format.data_bytes..).unwrap_or_default();
+            whole = parts.whole.get_mut(first * format.sector_bytes..).unwrap_or_default();
             if command.oob {
-                oob = whole.1.get_mut(first * format.oob_bytes..).unwrap_or_default();
+                oob = parts.oob.get_mut(first * format.oob_bytes..).unwrap_or_default();
             }
-            list = whole.2;
+            list = parts.addresses;
         }
         let entries = |offset: u32, count: u32| {
             let offset = usize::try_from(offset).expect("32 bits fit an index");
@@ -369,34 +404,38 @@ impl Device for Flash {
             Op::Copy => OperationKind::Copy(destinations),
             Op::Flush => OperationKind::Flush,
         };
-        self.execute(now, Operation { tag: command.tag, kind, addresses, data, oob })
+        let destination = command.buffer.map(|buffer| Destination {
+            buffer,
+            first: command.buffer_first,
+            oob: command.oob,
+        });
+        self.take(now, Operation { tag: command.tag, kind, addresses, data, oob, whole }, destination)
     }
 
     fn deadline(&self) -> Option<Nanos> {
-        self.flow.deadline().into_iter().chain(self.media.deadline()).min()
+        let at = self.flow.next_end().min(self.flow.arrival()).min(self.media.next_at());
+        (at < Nanos::MAX).then_some(at)
     }
 
     fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
-        let before = |at: Nanos| Nanos(at.0.saturating_sub(1));
         loop {
-            let end = self.flow.next_end().unwrap_or(Nanos::MAX);
-            let arrival = self.flow.arrival().unwrap_or(Nanos::MAX);
-            let media = self.media.deadline().unwrap_or(Nanos::MAX);
-            let step = arrival.min(media);
-            if end < step || step >= limit {
-                return (end < limit && end < step).then_some(end);
+            let (arrival, media) = (self.flow.arrival(), self.media.next_at());
+            let (next, end) = (arrival.min(media), self.flow.next_end());
+            // Never past an end: the host may submit when it hears of it.
+            if end < next || next >= limit {
+                return (end < limit && end < next).then_some(end);
             }
-            if arrival <= media {
-                self.flow.arrive(&mut self.media);
-            } else {
-                // Never past an end: the host may submit when it hears of it.
-                self.finish_part(before(arrival).min(before(limit)).min(end));
-            }
+            self.step(arrival, media);
         }
     }
 
-    fn poll_completion(&mut self, now: Nanos, _buffers: &mut Buffers) -> Option<Completion> {
+    #[inline(always)]
+    fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
         self.advance(now);
-        self.flow.poll(now).map(|(_, completion)| completion)
+        let (fetch, completion) = self.flow.poll(now)?;
+        if self.fetches.is_waiting(fetch) {
+            self.copy_fetched(buffers);
+        }
+        Some(completion)
     }
 }

@@ -102,6 +102,11 @@ impl Faults {
         self.scheduled.iter().any(|fault| fault.chunk == chunk)
     }
 
+    /// True if a read of a chunk without marks and scheduled faults can fail, or take longer.
+    pub(crate) const fn can_meet_reads(&self) -> bool {
+        self.reads_fail || self.config.latency_spike > 0
+    }
+
     /// True if a read of an unmarked chunk can fail at all.
     pub(crate) const fn reads_can_fail(&self) -> bool {
         self.reads_fail

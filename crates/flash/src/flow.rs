@@ -8,6 +8,7 @@
 //! Owned by the drive. Deliberately not here: content and rules; what a command does was settled in `exec`.
 
 mod command;
+mod due;
 mod queues;
 
 pub(crate) use command::{InFlight, Kind};

@@ -14,6 +14,7 @@ pub mod controller;
 mod drive;
 mod exec;
 mod faults;
+mod fetches;
 mod flow;
 mod media;
 mod notices;

@@ -48,6 +48,7 @@ impl Flash {
         self.media.power_off();
         let config = self.config.clone();
         self.flow.power_off(&config);
+        self.fetches.forget();
         assert!(self.saved.is_empty(), "every reset in progress was settled");
         assert!(self.media.parts().next().is_none(), "something is in progress after a power cut");
         assert_eq!(self.flow.in_flight(), 0, "a command is in flight after a power cut");

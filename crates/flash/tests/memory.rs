@@ -6,7 +6,9 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Host, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
-use ocssd_lightnvm::{BufId, Buffers, Device, PuId, Source, Tag, TargetId};
+use ocssd_lightnvm::{
+    Addresses, BufId, Buffers, ChunkId, Command, Device, Op, Ppa, PuId, Source, Tag, TargetId,
+};
 use ocssd_targets::registry::Parts;
 use ocssd_targets::{Layout, Linear};
 use std::alloc::{GlobalAlloc, Layout as Shape, System};
@@ -217,4 +219,31 @@ fn written_sectors_take_sixteen_bytes_and_as_much_metadata_as_was_given() {
     assert_eq!(content, zone * 16, "the linear target gives no metadata");
     let slack = held.saturating_sub(content);
     assert!(held >= content && slack < content / 8, "{held} bytes for {content} of content");
+}
+
+#[test]
+fn a_sector_written_whole_takes_its_bytes_and_little_beside_them() {
+    let mut flash = Flash::format(config("westlake")).expect("settings that can be used");
+    let mut buffers = Buffers::new(flash.payload_format());
+    let buffer = buffers.take_whole(64);
+    let before = BYTES.get();
+    let mut now = Nanos::ZERO;
+    for chunk in 0..100 {
+        let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), 0), count: 64 };
+        let op = Op::Write { fua: false };
+        let command =
+            Command { tag: Tag(0), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: false };
+        flash.submit(now, command, &mut buffers).expect("the drive is idle");
+        while flash.poll_completion(now, &mut buffers).is_none() {
+            now = flash.deadline().expect("a command is in flight");
+        }
+    }
+    let held = u64::try_from(BYTES.get() - before).expect("more is held than before");
+    let content = flash.content_bytes().expect("content is in memory");
+    let whole = 100 * 64 * 4096;
+    assert_eq!(content, 100 * 4096 * 16 + whole, "a chunk's stamps, and the bytes of 64 sectors");
+    // A pointer for every chunk of the drive, and a place of 24 bytes a sector.
+    let chunks = u64::from(flash.geometry().chunk_count());
+    let slack = held - content;
+    assert!(slack < 8 * chunks + 100 * 64 * 24 * 2, "{slack} bytes beside {content} of content");
 }

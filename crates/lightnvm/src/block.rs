@@ -20,8 +20,13 @@ pub enum BlockOp {
     },
     /// Replies when everything replied to before is durable.
     Flush,
-    /// The range's content is no longer needed.
+    /// The range's content is no longer needed: it reads as zeroes. Durable as a write is.
     Discard,
+    /// The range reads as zeroes from now on. Durable as a write is.
+    WriteZeroes,
+    /// Replies when everything is durable and the target can be left: what it keeps about itself is on media, and the
+    /// next mount is quick. Nothing may be asked of it afterwards.
+    Shutdown,
     /// Makes the zone that starts at the address empty. Zoned targets only.
     ResetZone,
 }
@@ -35,7 +40,7 @@ pub struct BlockRequest {
     pub op: BlockOp,
     /// First block.
     pub block: u64,
-    /// How many blocks; 0 for flush.
+    /// How many blocks; 0 for flush and shutdown.
     pub count: u32,
     /// The host's buffer, from its first sector on. Reads and writes need one of at least `count` sectors.
     pub buffer: Option<BufId>,

@@ -4,6 +4,9 @@
 //! Payload is either the sector's real bytes or a stamp of 16 bytes that says which write it came from, so that
 //! terabytes are simulated in gigabytes and content is still checked. The device never looks inside either.
 //!
+//! A *whole* buffer carries, beside the stamps, every byte of its sectors: for what a target keeps for itself on media
+//! and must read back (its map, its lists of addresses). With real bytes every buffer is whole.
+//!
 //! Deliberately not here: growing a buffer, or sharing one between two owners.
 
 use crate::address::Ppa;
@@ -27,8 +30,10 @@ pub const STAMP_BYTES: usize = 16;
 pub struct PayloadFormat {
     /// What stands for content.
     pub payload: Payload,
-    /// Bytes of payload per sector.
+    /// Bytes of payload per sector: `sector_bytes`, or the 16 of a stamp.
     pub data_bytes: usize,
+    /// Bytes of a sector as the geometry gives them; what a whole buffer holds per sector.
+    pub sector_bytes: usize,
     /// Bytes of metadata per sector.
     pub oob_bytes: usize,
 }
@@ -37,12 +42,12 @@ impl PayloadFormat {
     /// The format for drives of this geometry.
     #[must_use]
     pub fn new(payload: Payload, geometry: &Geometry) -> Self {
-        let whole = |value: u32| usize::try_from(value).expect("32 bits fit an index");
+        let (sector_bytes, oob_bytes) = (index(geometry.sector_bytes), index(geometry.oob_bytes));
         let data_bytes = match payload {
-            Payload::Bytes => whole(geometry.sector_bytes),
+            Payload::Bytes => sector_bytes,
             Payload::Stamp => STAMP_BYTES,
         };
-        Self { payload, data_bytes, oob_bytes: whole(geometry.oob_bytes) }
+        Self { payload, data_bytes, sector_bytes, oob_bytes }
     }
 }
 
@@ -56,7 +61,22 @@ struct Buffer {
     in_use: bool,
     data: Box<[u8]>,
     oob: Box<[u8]>,
+    /// All bytes of every sector beside their stamps; empty in a plain buffer, and if `data` holds them.
+    whole: Box<[u8]>,
     addresses: Box<[Ppa]>,
+}
+
+/// Everything a buffer holds, from its first sector to its last, to change.
+#[derive(Debug)]
+pub struct PartsMut<'a> {
+    /// Payload: `data_bytes` per sector.
+    pub data: &'a mut [u8],
+    /// Metadata: `oob_bytes` per sector.
+    pub oob: &'a mut [u8],
+    /// `sector_bytes` per sector beside the stamps; empty in a plain buffer, and if `data` holds them.
+    pub whole: &'a mut [u8],
+    /// The address list.
+    pub addresses: &'a [Ppa],
 }
 
 /// The pool. Buffers are made at start and returned to it; their memory is kept for the next owner of that size.
@@ -90,8 +110,28 @@ impl Buffers {
     /// # Panics
     /// If `sectors` is zero.
     pub fn take(&mut self, sectors: u32) -> BufId {
+        self.take_with(sectors, 0)
+    }
+
+    /// A buffer whose sectors hold all their bytes: what is written from it is kept whole by the device, and a read into
+    /// it gives whole sectors. Otherwise as [`Self::take`], which is the same with [`Payload::Bytes`].
+    ///
+    /// # Panics
+    /// If `sectors` is zero.
+    pub fn take_whole(&mut self, sectors: u32) -> BufId {
+        let beside = match self.format.payload {
+            Payload::Bytes => 0,
+            Payload::Stamp => self.format.sector_bytes,
+        };
+        self.take_with(sectors, beside)
+    }
+
+    /// A buffer with `beside` bytes per sector beside its payload.
+    fn take_with(&mut self, sectors: u32, beside: usize) -> BufId {
         assert!(sectors > 0, "a buffer holds at least one sector");
-        let spare = self.buffers.iter().position(|buffer| !buffer.in_use && buffer.sectors == sectors);
+        let whole = index(sectors) * beside;
+        let fits = |buffer: &Buffer| buffer.sectors == sectors && buffer.whole.len() == whole;
+        let spare = self.buffers.iter().position(|buffer| !buffer.in_use && fits(buffer));
         let place = spare.unwrap_or_else(|| {
             let count = index(sectors);
             self.buffers.push(Buffer {
@@ -99,6 +139,7 @@ impl Buffers {
                 in_use: false,
                 data: vec![0; count * self.format.data_bytes].into(),
                 oob: vec![0; count * self.format.oob_bytes].into(),
+                whole: vec![0; whole].into(),
                 addresses: vec![Ppa::NOWHERE; index(sectors.max(2 * VECTOR_MAX))].into(),
             });
             self.buffers.len() - 1
@@ -149,17 +190,74 @@ impl Buffers {
         &mut self.buffers[index(id.0)].oob[index(first) * unit..][..index(count) * unit]
     }
 
-    /// Payload and metadata of a whole buffer at once, to change.
-    pub fn parts_mut(&mut self, id: BufId) -> (&mut [u8], &mut [u8], &[Ppa]) {
-        let buffer = &mut self.buffers[index(id.0)];
-        (&mut buffer.data, &mut buffer.oob, &buffer.addresses)
+    /// Sectors of a buffer that holds stamps and nothing more; 0 of any other.
+    #[must_use]
+    pub fn stamp_sectors(&self, id: BufId) -> u32 {
+        let buffer = &self.buffers[index(id.0)];
+        let only_stamps = self.format.payload == Payload::Stamp && buffer.whole.is_empty();
+        if only_stamps { buffer.sectors } else { 0 }
     }
 
-    /// Payload, metadata and addresses of a whole buffer.
+    /// Payload and metadata of `count` sectors from `first` on, to change.
+    pub fn sectors_mut(&mut self, id: BufId, first: u32, count: u32) -> (&mut [u8], &mut [u8]) {
+        let PayloadFormat { data_bytes, oob_bytes, .. } = self.format;
+        let buffer = &mut self.buffers[index(id.0)];
+        let (first, count) = (index(first), index(count));
+        (
+            &mut buffer.data[first * data_bytes..][..count * data_bytes],
+            &mut buffer.oob[first * oob_bytes..][..count * oob_bytes],
+        )
+    }
+
+    /// True if the buffer holds all bytes of its sectors: it was taken whole, or payload is real bytes.
     #[must_use]
-    pub fn parts(&self, id: BufId) -> (&[u8], &[u8], &[Ppa]) {
-        let buffer = &self.buffers[index(id.0)];
-        (&buffer.data, &buffer.oob, &buffer.addresses)
+    pub fn is_whole(&self, id: BufId) -> bool {
+        self.format.payload == Payload::Bytes || !self.buffers[index(id.0)].whole.is_empty()
+    }
+
+    /// All bytes of `count` sectors from `first` on, `sector_bytes` each. With [`Payload::Bytes`] that is their data;
+    /// with stamps they lie beside the stamps, which they do not change.
+    ///
+    /// # Panics
+    /// If the buffer holds stamps and was not taken whole.
+    #[must_use]
+    pub fn whole(&self, id: BufId, first: u32, count: u32) -> &[u8] {
+        assert!(self.is_whole(id), "buffer {} holds stamps only: take it whole", id.0);
+        let (unit, buffer) = (self.format.sector_bytes, &self.buffers[index(id.0)]);
+        let all = if buffer.whole.is_empty() { &buffer.data } else { &buffer.whole };
+        &all[index(first) * unit..][..index(count) * unit]
+    }
+
+    /// All bytes of `count` sectors from `first` on, to change; as [`Self::whole`].
+    ///
+    /// # Panics
+    /// If the buffer holds stamps and was not taken whole.
+    pub fn whole_mut(&mut self, id: BufId, first: u32, count: u32) -> &mut [u8] {
+        assert!(self.is_whole(id), "buffer {} holds stamps only: take it whole", id.0);
+        let (unit, buffer) = (self.format.sector_bytes, &mut self.buffers[index(id.0)]);
+        let all = if buffer.whole.is_empty() { &mut buffer.data } else { &mut buffer.whole };
+        &mut all[index(first) * unit..][..index(count) * unit]
+    }
+
+    /// Everything a buffer holds at once, to change.
+    pub fn parts_mut(&mut self, id: BufId) -> PartsMut<'_> {
+        let Buffer { data, oob, whole, addresses, .. } = &mut self.buffers[index(id.0)];
+        PartsMut { data, oob, whole, addresses }
+    }
+
+    /// Copies the payload of `count` sectors from one buffer to another, or to another place of the same one. Metadata and
+    /// whole bytes beside stamps stay behind.
+    pub fn copy_data(&mut self, from: BufId, from_first: u32, to: BufId, to_first: u32, count: u32) {
+        let unit = self.format.data_bytes;
+        let (source, target) = (index(from_first) * unit, index(to_first) * unit);
+        let length = index(count) * unit;
+        if from == to {
+            self.buffers[index(from.0)].data.copy_within(source..source + length, target);
+            return;
+        }
+        let pair = self.buffers.get_disjoint_mut([index(from.0), index(to.0)]);
+        let [from, to] = pair.expect("two buffers of the pool");
+        to.data[target..target + length].copy_from_slice(&from.data[source..source + length]);
     }
 
     /// The address list.
@@ -178,10 +276,13 @@ impl Buffers {
 mod tests {
     use super::*;
 
+    fn pool(payload: Payload) -> Buffers {
+        Buffers::new(PayloadFormat::new(payload, &Geometry::example(1, 1, 1, 8, 8)))
+    }
+
     #[test]
     fn a_returned_buffer_is_used_again_and_sizes_are_kept_apart() {
-        let format = PayloadFormat::new(Payload::Stamp, &Geometry::example(1, 1, 1, 8, 8));
-        let mut pool = Buffers::new(format);
+        let mut pool = pool(Payload::Stamp);
         let small = pool.take(1);
         let large = pool.take(300);
         assert_eq!((pool.data(small, 0, 1).len(), pool.data(large, 10, 2).len()), (16, 32));
@@ -189,5 +290,50 @@ mod tests {
         pool.give_back(small);
         assert_ne!(pool.take(2), small);
         assert_eq!(pool.take(1), small);
+    }
+
+    #[test]
+    fn whole_and_plain_buffers_of_stamps_are_kept_apart() {
+        let mut pool = pool(Payload::Stamp);
+        let (plain, whole) = (pool.take(2), pool.take_whole(2));
+        assert_eq!((pool.is_whole(plain), pool.is_whole(whole)), (false, true));
+        pool.give_back(plain);
+        pool.give_back(whole);
+        assert_eq!((pool.take_whole(2), pool.take(2)), (whole, plain));
+        assert_eq!(pool.parts_mut(plain).whole, []);
+    }
+
+    #[test]
+    fn whole_bytes_lie_beside_the_stamps() {
+        let mut pool = pool(Payload::Stamp);
+        let whole = pool.take_whole(3);
+        pool.data_mut(whole, 0, 3).fill(1);
+        pool.whole_mut(whole, 1, 1).fill(7);
+        assert_eq!(pool.data(whole, 0, 3), [1; 48]);
+        assert_eq!((pool.whole(whole, 0, 1), pool.whole(whole, 2, 1)), (&[0; 4096][..], &[0; 4096][..]));
+        assert_eq!(pool.whole(whole, 1, 1), [7; 4096]);
+        let parts = pool.parts_mut(whole);
+        assert_eq!((parts.data.len(), parts.oob.len(), parts.whole.len()), (48, 48, 3 * 4096));
+    }
+
+    #[test]
+    fn with_real_bytes_every_buffer_is_whole_and_its_data_are_the_bytes() {
+        let mut pool = pool(Payload::Bytes);
+        let buffer = pool.take(2);
+        assert!(pool.is_whole(buffer));
+        pool.whole_mut(buffer, 1, 1).fill(9);
+        assert_eq!(pool.data(buffer, 1, 1), [9; 4096]);
+        assert_eq!(pool.whole(buffer, 0, 2), pool.data(buffer, 0, 2));
+        assert_eq!(pool.parts_mut(buffer).whole, []);
+        pool.give_back(buffer);
+        assert_eq!(pool.take_whole(2), buffer, "there is one kind of buffer");
+    }
+
+    #[test]
+    fn a_plain_buffer_of_stamps_has_no_whole_bytes_to_give() {
+        let mut pool = pool(Payload::Stamp);
+        let plain = pool.take(1);
+        let read = std::panic::catch_unwind(|| pool.whole(plain, 0, 1).len());
+        assert!(read.is_err(), "stamps were handed out as whole sectors");
     }
 }

@@ -1,6 +1,8 @@
 //! A thing that holds media: the virtual drive, or a wrapper around one.
 
+use crate::address::ChunkId;
 use crate::buffers::Buffers;
+use crate::chunk::ChunkDescriptor;
 use crate::command::{Command, Completion, Rejected};
 use crate::geometry::Geometry;
 use ocssd_base::Nanos;
@@ -11,6 +13,9 @@ use ocssd_base::Nanos;
 pub trait Device {
     /// The drive's shape and rules.
     fn geometry(&self) -> &Geometry;
+
+    /// What the drive reports of a chunk (OCSSD 2.0 section 3.2.2), as of the commands submitted so far.
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor;
 
     /// Takes a command. A broken rule is a completion with that status, not an error here.
     ///
@@ -36,6 +41,10 @@ pub trait Device {
 impl<D: Device + ?Sized> Device for Box<D> {
     fn geometry(&self) -> &Geometry {
         (**self).geometry()
+    }
+
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        (**self).chunk(chunk)
     }
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {

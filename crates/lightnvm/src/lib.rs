@@ -7,6 +7,7 @@
 
 pub mod address;
 pub mod block;
+mod blocking;
 mod buffers;
 pub mod chunk;
 pub mod command;
@@ -20,7 +21,8 @@ mod target;
 pub mod wrap;
 
 pub use address::{ChunkId, GenericAddress, GroupId, Lba, LbaFormat, LbaFormatError, Ppa, PuId};
-pub use buffers::{BufId, Buffers, Payload, PayloadFormat};
+pub use blocking::{BlockingDevice, PowerCut};
+pub use buffers::{BufId, Buffers, PartsMut, Payload, PayloadFormat, STAMP_BYTES};
 pub use chunk::{ChunkDescriptor, ChunkState};
 pub use command::{Addresses, Command, Completion, Op, Rejected, Tag, VECTOR_MAX};
 pub use device::Device;

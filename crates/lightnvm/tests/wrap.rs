@@ -5,7 +5,8 @@ use ocssd_engine::{Caller, VirtualClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::wrap::{Check, Event, Fault, FaultRule, OpKind, Stats, Trace};
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Ppa, Status, Tag,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Ppa,
+    Status, Tag,
 };
 
 const WRITE: Op = Op::Write { fua: false };

@@ -7,6 +7,7 @@ use super::layout::{Layout, SETTINGS_BYTES_MAX, padded};
 use super::leases::Table;
 use super::record::Kept;
 use super::store::ImageStore;
+use super::whole::WholeFlags;
 use crate::error::DriveError;
 use crate::open::OpenDrive;
 use crate::spec::DriveSpec;
@@ -73,7 +74,7 @@ fn fill(
 
     let fresh = Kept::fresh(spec.config.wear.initial_cycles);
     let kept = vec![fresh; ChunkId(layout.chunks).index()];
-    let store = ImageStore::new(Arc::clone(&file), layout, kept);
+    let store = ImageStore::new(Arc::clone(&file), layout, kept, WholeFlags::default());
     let opened = Flash::format_on(spec.config.clone(), Box::new(store));
     let flash = opened.map_err(|error| DriveError::Open { path: file.path().to_owned(), error })?;
 

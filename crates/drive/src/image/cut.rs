@@ -1,7 +1,8 @@
-//! Every place where a process can end between two calls to the image, one after the other.
+//! Every place where a process can end between two writes to the image's file, one after the other.
 //!
-//! A drive runs the same commands as a drive in memory, on an image that dies after a number of calls; opened again,
-//! the image must be what memory was after the commands that completed, or after one more.
+//! A drive runs the same commands as a drive in memory, on an image whose file takes a number of writes and no more;
+//! opened again, the image must be what memory was after the commands that completed, or after one more. Half of the
+//! writes are of whole sectors beside their stamps.
 
 use super::create::Existing;
 use super::file::ImageFile;
@@ -9,62 +10,36 @@ use super::handle::Image;
 use super::layout::Layout;
 use super::record::Kept;
 use super::store::ImageStore;
+use super::whole::WholeFlags;
 use crate::open::OpenOptions;
 use crate::spec::DriveSpec;
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::store::{Backing, StoreError};
 use ocssd_flash::{AddressList, ChunkRecord, Flash, Operation, OperationKind, ReadPolicy};
 use ocssd_lightnvm::{Buffers, ChunkDescriptor, ChunkId, ChunkState, Device, Ppa, Status, Tag};
 use std::path::Path;
 use std::sync::Arc;
 
-/// An image whose process ends after a number of calls.
-struct Dying {
-    image: ImageStore,
-    calls_left: u32,
+/// Bytes of a sector, as the settings say.
+const SECTOR_BYTES: usize = 512;
+
+/// What a sector holds in a life of its chunk.
+struct Content {
+    stamp: [u8; 16],
+    oob: [u8; 16],
+    /// All its bytes, or its stamp and zeros; the stamp says which.
+    all: Vec<u8>,
 }
 
-impl Dying {
-    fn call(&mut self) -> Result<&mut ImageStore, StoreError> {
-        let left = self.calls_left.checked_sub(1);
-        self.calls_left = left.ok_or_else(|| StoreError("the process ended".into()))?;
-        Ok(&mut self.image)
-    }
-}
-
-impl Backing for Dying {
-    fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) -> Result<(), StoreError> {
-        self.call()?.write(chunk, first, data, oob)
-    }
-
-    fn read(
-        &mut self,
-        chunk: ChunkId,
-        first: u32,
-        data: &mut [u8],
-        oob: &mut [u8],
-    ) -> Result<(), StoreError> {
-        self.image.read(chunk, first, data, oob)
-    }
-
-    fn keep(&mut self, chunk: ChunkId, record: &ChunkRecord) -> Result<(), StoreError> {
-        self.call()?.keep(chunk, record)
-    }
-
-    fn keep_unreadable(&mut self, chunk: ChunkId, bits: &[u64]) -> Result<(), StoreError> {
-        self.call()?.keep_unreadable(chunk, bits)
-    }
-
-    fn sync(&mut self) -> Result<(), StoreError> {
-        self.image.sync()
-    }
-}
-
-/// Content and metadata of a sector in a life of its chunk.
-fn content(chunk: ChunkId, sector: u32, life: u32) -> ([u8; 16], [u8; 16]) {
+fn content(chunk: ChunkId, sector: u32, life: u32, is_whole: bool) -> Content {
     let word = (u64::from(chunk.0) << 40 | u64::from(sector) << 20 | u64::from(life)).to_le_bytes();
-    let sixteen = |first: u8| std::array::from_fn(|index| if index < 8 { word[index] } else { first });
-    (sixteen(1), sixteen(2))
+    let sixteen = |rest: u8| std::array::from_fn(|index| if index < 8 { word[index] } else { rest });
+    let stamp: [u8; 16] = sixteen(1 + 2 * u8::from(is_whole));
+    let all = if is_whole {
+        word.into_iter().cycle().map(|byte| byte ^ 0x5A).take(SECTOR_BYTES).collect()
+    } else {
+        stamp.into_iter().chain(std::iter::repeat(0)).take(SECTOR_BYTES).collect()
+    };
+    Content { stamp, oob: sixteen(2), all }
 }
 
 fn run(flash: &mut Flash, now: &mut Nanos, operation: Operation<'_>) -> Status {
@@ -78,22 +53,27 @@ fn run(flash: &mut Flash, now: &mut Nanos, operation: Operation<'_>) -> Status {
     }
 }
 
-/// The next command on a chunk: a write where it ends, or a reset of a full one.
-fn step(flash: &mut Flash, now: &mut Nanos, chunk: ChunkId) -> Status {
-    let found = flash.chunk(chunk);
-    let (mut data, mut oob, mut kind, mut count) = (Vec::new(), Vec::new(), OperationKind::Reset, 1);
+/// The next command on a chunk: a write where it ends, or a reset of a full one. Every other write is whole; `turn` says
+/// which of them.
+fn step(flash: &mut Flash, now: &mut Nanos, chunk: ChunkId, turn: u32) -> Status {
+    let (found, life) = (flash.chunk(chunk), flash.cycles(chunk));
+    let (mut data, mut oob, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kind, mut count) = (OperationKind::Reset, 1);
     let first = found.write_pointer.unwrap_or(0);
     if matches!(found.state, ChunkState::Free | ChunkState::Open) {
         (kind, count) = (OperationKind::Write { fua: false }, 16.min(32 - first));
+        let is_whole = (chunk.0 + first / 8 + life + turn).is_multiple_of(2);
         for sector in first..first + count {
-            let (sector_data, sector_oob) = content(chunk, sector, flash.cycles(chunk));
-            data.extend_from_slice(&sector_data);
-            oob.extend_from_slice(&sector_oob);
+            let content = content(chunk, sector, life, is_whole);
+            data.extend_from_slice(&content.stamp);
+            oob.extend_from_slice(&content.oob);
+            whole.extend_from_slice(if is_whole { &content.all } else { &[] });
         }
     }
     let at = if matches!(kind, OperationKind::Reset) { 0 } else { first };
     let addresses = AddressList::Run { first: Ppa::new(chunk, at), count };
-    run(flash, now, Operation { tag: Tag(0), kind, addresses, data: &mut data, oob: &mut oob })
+    let (data, oob, whole) = (&mut data[..], &mut oob[..], &mut whole[..]);
+    run(flash, now, Operation { tag: Tag(0), kind, addresses, data, oob, whole })
 }
 
 type Seen = Vec<(ChunkDescriptor, u32, Vec<u64>)>;
@@ -110,37 +90,42 @@ fn seen(flash: &Flash) -> Seen {
     (0..flash.geometry().chunk_count()).map(ChunkId).map(chunk).collect()
 }
 
-fn check_content(flash: &mut Flash, context: &str) {
-    let mut now = Nanos::ZERO;
+/// Asserts that every sector below its write pointer can be read or is marked, and tells how many are whole.
+fn check_content(flash: &mut Flash, context: &str) -> u32 {
+    let (mut now, mut whole_sectors) = (Nanos::ZERO, 0);
     for (chunk, (found, life, marks)) in (0..).map(ChunkId).zip(seen(flash)) {
         for sector in 0..found.write_pointer.unwrap_or(0) {
-            let (mut data, mut oob) = ([0; 16], [0; 16]);
+            let (mut data, mut oob, mut all) = ([0; 16], [0; 16], [7; SECTOR_BYTES]);
             let addresses = AddressList::Run { first: Ppa::new(chunk, sector), count: 1 };
             let kind = OperationKind::Read(ReadPolicy::STRICT);
-            let status = run(
-                flash,
-                &mut now,
-                Operation { tag: Tag(0), kind, addresses, data: &mut data, oob: &mut oob },
-            );
+            let (tag, data_place, oob_place, whole) = (Tag(0), &mut data[..], &mut oob[..], &mut all[..]);
+            let read = Operation { tag, kind, addresses, data: data_place, oob: oob_place, whole };
+            let status = run(flash, &mut now, read);
             let context = format!("{context}, chunk {} sector {sector}", chunk.0);
             if marks.first().is_some_and(|word| word >> sector & 1 == 1) {
                 assert_eq!(status, Status::UNRECOVERED_READ, "{context}");
             } else {
-                assert_eq!(
-                    (status, data, oob),
-                    (Status::SUCCESS, content(chunk, sector, life).0, content(chunk, sector, life).1),
-                    "{context}"
-                );
+                let is_whole = data[15] == 3;
+                let expected = content(chunk, sector, life, is_whole);
+                assert_eq!((status, data, oob), (Status::SUCCESS, expected.stamp, expected.oob), "{context}");
+                assert!(all[..] == expected.all, "{context}: other bytes, whole: {is_whole}");
+                whole_sectors += u32::from(is_whole);
             }
         }
     }
+    whole_sectors
 }
 
 #[test]
-fn an_image_left_after_any_call_is_what_completed_or_one_command_more() {
+fn an_image_left_after_any_write_is_what_completed_or_one_command_more() {
     let mut spec = DriveSpec::preset("tiny").expect("the preset exists");
-    let settings =
-        ["mw_cunits=0", "faults.write_next_unit=20%", "faults.early_close=5%", "faults.reset_failure=5%"];
+    let settings = [
+        "mw_cunits=0",
+        "sector_bytes=512",
+        "faults.write_next_unit=20%",
+        "faults.early_close=5%",
+        "faults.reset_failure=5%",
+    ];
     spec.apply_all(&settings).expect("the settings fit");
     for seed in 0..3 {
         spec.config.seed = seed;
@@ -152,7 +137,7 @@ fn an_image_left_after_any_call_is_what_completed_or_one_command_more() {
         let mut now = Nanos::ZERO;
         let mut expected = vec![seen(&memory)];
         for chunk in &chunks {
-            step(&mut memory, &mut now, *chunk);
+            step(&mut memory, &mut now, *chunk, 0);
             expected.push(seen(&memory));
         }
         let folder = tempfile::tempdir().expect("a temporary directory");
@@ -160,36 +145,40 @@ fn an_image_left_after_any_call_is_what_completed_or_one_command_more() {
         let drive = Image::create(&fresh, &spec, Existing::Refuse).expect("the image is made");
         let layout = drive.image.as_ref().expect("it is an image").layout;
         drop(drive);
-        let (mut calls, mut last) = (0, 0);
+        let (mut writes, mut last, mut whole) = (0, 0, 0);
         while last < chunks.len() {
             let path = folder.path().join("drive.img");
             std::fs::copy(&fresh, &path).expect("there is room for a copy");
-            let opened = (path.as_path(), layout, calls);
-            last = cut_after(opened, &spec, &chunks, &expected, &format!("seed {seed}, {calls} calls"));
-            calls += 1;
+            let opened = (path.as_path(), layout, writes);
+            let context = format!("seed {seed}, {writes} writes");
+            let (completed, whole_sectors) = cut_after(opened, &spec, &chunks, &expected, &context);
+            (last, whole, writes) = (completed, whole + whole_sectors, writes + 1);
         }
-        assert!(calls > 60, "seed {seed}: the drive made only {calls} calls");
+        assert!(writes > 120, "seed {seed}: the drive wrote only {writes} times");
+        assert!(whole > 1000, "seed {seed}: only {whole} sectors were whole");
     }
 }
 
-/// Runs the commands on an image that dies after `calls`, and checks what is left; returns how many completed.
+/// Runs the commands on an image whose file takes `writes`, and checks what is left; returns how many completed, and how
+/// many sectors are whole.
 fn cut_after(
-    (path, layout, calls): (&Path, Layout, u32),
+    (path, layout, writes): (&Path, Layout, u32),
     spec: &DriveSpec,
     chunks: &[ChunkId],
     expected: &[Seen],
     context: &str,
-) -> usize {
+) -> (usize, u32) {
     let file = Arc::new(ImageFile::open(path, true).expect("it was just made"));
     let kept = vec![Kept::fresh(0); ChunkId(layout.chunks).index()];
     let records: Vec<ChunkRecord> = kept.iter().map(|kept| kept.record).collect();
-    let dying = Dying { image: ImageStore::new(file, layout, kept), calls_left: calls };
-    let opened = Flash::open_on(spec.config.clone(), Box::new(dying), &records, Vec::new());
+    file.end_after(writes);
+    let store = ImageStore::new(file, layout, kept, WholeFlags::default());
+    let opened = Flash::open_on(spec.config.clone(), Box::new(store), &records, Vec::new());
     let mut flash = opened.expect("a fresh drive");
     let mut now = Nanos::ZERO;
     let mut completed = 0;
     for chunk in chunks {
-        step(&mut flash, &mut now, *chunk);
+        step(&mut flash, &mut now, *chunk, 0);
         if flash.store_error().is_some() {
             break;
         }
@@ -209,9 +198,9 @@ fn cut_after(
         }
     }
     flash.check();
-    check_content(&mut flash, context);
+    let whole = check_content(&mut flash, context);
     go_on(flash, path, context);
-    completed
+    (completed, whole)
 }
 
 /// What was left over from the command that did not complete must not come to light when the drive is used further.
@@ -219,7 +208,8 @@ fn go_on(mut flash: Flash, path: &Path, context: &str) {
     let mut now = Nanos::ZERO;
     // One command each: more would reset the chunk, and marks with it.
     for chunk in (0..3).map(ChunkId) {
-        step(&mut flash, &mut now, chunk);
+        // Whole where the command that did not complete was not, and the other way round.
+        step(&mut flash, &mut now, chunk, 1);
     }
     let before = seen(&flash);
     drop(flash);

@@ -16,6 +16,9 @@ pub(super) struct ImageFile {
     file: File,
     path: PathBuf,
     pub(super) writable: bool,
+    /// Writes until the process ends, where tests say so.
+    #[cfg(test)]
+    writes_left: std::sync::atomic::AtomicU32,
 }
 
 impl ImageFile {
@@ -51,7 +54,13 @@ impl ImageFile {
                 return Err(io_error(path, "locked", error, advice));
             }
         }
-        let image = Self { file, path: path.to_owned(), writable };
+        let image = Self {
+            file,
+            path: path.to_owned(),
+            writable,
+            #[cfg(test)]
+            writes_left: u32::MAX.into(),
+        };
         let metadata = image.file.metadata().map_err(|error| image.failed("read", error))?;
         if metadata.is_file() {
             Ok(image)
@@ -93,7 +102,23 @@ impl ImageFile {
     }
 
     pub(super) fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
+        self.count_write()?;
         self.file.write_all_at(bytes, at)
+    }
+
+    /// The file takes so many more writes, and then none: the process ended.
+    #[cfg(test)]
+    pub(super) fn end_after(&self, writes: u32) {
+        self.writes_left.store(writes, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    fn count_write(&self) -> io::Result<()> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let left = self.writes_left.load(Relaxed).checked_sub(1);
+        self.writes_left.store(left.ok_or_else(|| io::Error::other("the process ended"))?, Relaxed);
+        Ok(())
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {

@@ -34,14 +34,21 @@ impl Drop for Scratch {
     }
 }
 
-/// The bytes of a sound image of the smallest preset.
+/// The settings of the sound image: the smallest preset with the smallest sectors.
+fn sound_spec() -> DriveSpec {
+    let mut spec = DriveSpec::preset("tiny").expect("the preset exists");
+    spec.apply("sector_bytes=512").expect("the smallest sector");
+    spec
+}
+
+/// The bytes of a sound image.
 fn sound() -> &'static [u8] {
     static SOUND: OnceLock<Vec<u8>> = OnceLock::new();
     SOUND.get_or_init(|| {
         let scratch = Scratch::new();
-        let spec = DriveSpec::preset("tiny").expect("the preset exists");
         drop(
-            Image::create(&scratch.0, &spec, Existing::Replace).expect("the temporary directory takes files"),
+            Image::create(&scratch.0, &sound_spec(), Existing::Replace)
+                .expect("the temporary directory takes files"),
         );
         std::fs::read(&scratch.0).expect("it was just written")
     })

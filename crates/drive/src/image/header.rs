@@ -7,8 +7,8 @@ use super::layout::Layout;
 
 /// What an image begins with.
 pub(super) const MAGIC: [u8; 8] = *b"OCSSDIMG";
-/// The version of this layout.
-pub(super) const VERSION: u32 = 1;
+/// The version of this layout. Version 1 had no regions for whole sectors.
+pub(super) const VERSION: u32 = 2;
 /// Bytes of the page.
 pub(super) const HEADER_BYTES: usize = 4096;
 
@@ -59,8 +59,14 @@ impl Header {
         let layout = &self.layout;
         page[..8].copy_from_slice(&MAGIC);
         page[at::VERSION..at::CRC].copy_from_slice(&VERSION.to_le_bytes());
-        let counts =
-            [layout.chunks, layout.sectors_per_chunk, layout.data_bytes, layout.oob_bytes, self.settings_crc];
+        let counts = [
+            layout.chunks,
+            layout.sectors_per_chunk,
+            layout.data_bytes,
+            layout.oob_bytes,
+            self.settings_crc,
+            layout.whole_bytes,
+        ];
         for (place, count) in page[at::COUNTS..].chunks_exact_mut(4).zip(counts) {
             place.copy_from_slice(&count.to_le_bytes());
         }
@@ -74,6 +80,8 @@ impl Header {
             layout.marks_bytes,
             layout.oob_offset,
             layout.data_offset,
+            layout.whole_flags_offset,
+            layout.whole_offset,
             layout.total_bytes,
         ];
         for (place, offset) in page[at::OFFSETS..].chunks_exact_mut(8).zip(offsets) {
@@ -97,8 +105,10 @@ impl Header {
         }
         let version = u32_at(page, at::VERSION);
         if version != VERSION {
+            let age = if version < VERSION { "older" } else { "newer" };
             return Err(format!(
-                "it has format version {version}, but this program reads version {VERSION}; use the one that made it"
+                "it has format version {version}, but this program reads version {VERSION}; use the {age} program that \
+                 made it, or make the image anew"
             ));
         }
         let (found, expected) = (u32_at(page, at::CRC), crc(page));
@@ -114,6 +124,7 @@ impl Header {
             sectors_per_chunk: u32_at(page, at::COUNTS + 4),
             data_bytes: u32_at(page, at::COUNTS + 8),
             oob_bytes: u32_at(page, at::COUNTS + 12),
+            whole_bytes: u32_at(page, at::COUNTS + 20),
             settings_offset: offset(0),
             settings_bytes: offset(1),
             leases_offset: offset(2),
@@ -123,7 +134,9 @@ impl Header {
             marks_bytes: offset(6),
             oob_offset: offset(7),
             data_offset: offset(8),
-            total_bytes: offset(9),
+            whole_flags_offset: offset(9),
+            whole_offset: offset(10),
+            total_bytes: offset(11),
         };
         Ok(Self { layout, settings_crc: u32_at(page, at::SETTINGS_CRC) })
     }

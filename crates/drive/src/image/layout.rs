@@ -1,10 +1,11 @@
 //! Where everything lies in an image, computed from the drive's settings alone.
 //!
 //! Regions follow each other, each from a page border: header, settings, two lease slots, records, marks of unreadable
-//! sectors, metadata, data. Most of them are holes in a fresh file.
+//! sectors, metadata, data; and if data are stamps, flags of whole sectors and their bytes. Most of them are holes in a
+//! fresh file.
 
 use ocssd_flash::Config;
-use ocssd_lightnvm::{ChunkId, PayloadFormat};
+use ocssd_lightnvm::{ChunkId, Payload, PayloadFormat};
 
 /// What the file is divided into: the page of the operating system, which a killed process writes whole or not at all.
 pub(super) const PAGE: u64 = 4096;
@@ -31,6 +32,8 @@ pub(super) struct Layout {
     pub(super) sectors_per_chunk: u32,
     pub(super) data_bytes: u32,
     pub(super) oob_bytes: u32,
+    /// Bytes of a whole sector beside its stamp; 0 if data are the bytes.
+    pub(super) whole_bytes: u32,
     pub(super) settings_offset: u64,
     /// Length of the text; the region is padded to a page.
     pub(super) settings_bytes: u64,
@@ -42,6 +45,9 @@ pub(super) struct Layout {
     pub(super) marks_bytes: u64,
     pub(super) oob_offset: u64,
     pub(super) data_offset: u64,
+    /// Flags of whole sectors: `marks_bytes` per chunk, none if data are the bytes.
+    pub(super) whole_flags_offset: u64,
+    pub(super) whole_offset: u64,
     pub(super) total_bytes: u64,
 }
 
@@ -70,7 +76,13 @@ impl Layout {
         let oob_offset = marks_offset.checked_add(u64::from(chunks).checked_mul(marks_bytes)?)?;
         let oob_total = padded(sectors.checked_mul(oob_bytes.into())?)?;
         let data_offset = oob_offset.checked_add(oob_total)?;
-        let total_bytes = data_offset.checked_add(padded(sectors.checked_mul(data_bytes.into())?)?)?;
+        let whole_flags_offset = data_offset.checked_add(padded(sectors.checked_mul(data_bytes.into())?)?)?;
+        let (whole_bytes, flags_bytes) = match config.payload {
+            Payload::Bytes => (0, 0),
+            Payload::Stamp => (geometry.sector_bytes, marks_bytes),
+        };
+        let whole_offset = whole_flags_offset.checked_add(u64::from(chunks).checked_mul(flags_bytes)?)?;
+        let total_bytes = whole_offset.checked_add(padded(sectors.checked_mul(whole_bytes.into())?)?)?;
         // Offsets of files are signed.
         i64::try_from(total_bytes).ok()?;
         Some(Self {
@@ -78,6 +90,7 @@ impl Layout {
             sectors_per_chunk,
             data_bytes,
             oob_bytes,
+            whole_bytes,
             settings_offset,
             settings_bytes,
             leases_offset,
@@ -87,6 +100,8 @@ impl Layout {
             marks_bytes,
             oob_offset,
             data_offset,
+            whole_flags_offset,
+            whole_offset,
             total_bytes,
         })
     }
@@ -115,6 +130,23 @@ impl Layout {
     pub(super) fn data(&self, chunk: ChunkId, first: u32) -> u64 {
         self.data_offset + self.sector(chunk, first) * u64::from(self.data_bytes)
     }
+
+    /// Where the flags of a chunk's whole sectors begin.
+    pub(super) fn whole_flags(&self, chunk: ChunkId) -> u64 {
+        assert!(self.whole_bytes > 0, "an image of real bytes has no flags of whole sectors");
+        self.whole_flags_offset + u64::from(chunk.0) * self.marks_bytes
+    }
+
+    /// Where all bytes of a whole sector lie.
+    pub(super) fn whole(&self, chunk: ChunkId, first: u32) -> u64 {
+        assert!(self.whole_bytes > 0, "an image of real bytes has no bytes beside its data");
+        self.whole_offset + self.sector(chunk, first) * u64::from(self.whole_bytes)
+    }
+
+    /// Words of a chunk's bits, one bit a sector.
+    pub(super) fn words(&self) -> usize {
+        usize::try_from(self.sectors_per_chunk.div_ceil(64)).expect("32 bits fit an index")
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +161,7 @@ mod tests {
             let config = preset.config();
             let layout = Layout::of(&config, 3000).expect(preset.name);
             let last = ChunkId(layout.chunks - 1);
-            let borders = [
+            let mut borders = vec![
                 (layout.settings_offset, layout.settings_offset + 3000),
                 (layout.leases_offset, layout.leases_offset + 2 * layout.lease_slot_bytes),
                 (layout.records_offset, layout.record(last) + RECORD_BYTES),
@@ -137,6 +169,10 @@ mod tests {
                 (layout.oob_offset, layout.oob(last, layout.sectors_per_chunk)),
                 (layout.data_offset, layout.data(last, layout.sectors_per_chunk)),
             ];
+            if config.payload == Payload::Stamp {
+                borders.push((layout.whole_flags_offset, layout.whole_flags(last) + layout.marks_bytes));
+                borders.push((layout.whole_offset, layout.whole(last, layout.sectors_per_chunk)));
+            }
             let mut end = PAGE;
             for (first, after) in borders {
                 assert!(first.is_multiple_of(PAGE) && first >= end, "{}: {first} after {end}", preset.name);

@@ -19,6 +19,7 @@ mod marks;
 mod opening;
 mod record;
 mod store;
+mod whole;
 
 pub use create::Existing;
 pub use handle::Image;

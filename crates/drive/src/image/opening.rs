@@ -8,12 +8,14 @@ use super::leases::Table;
 use super::marks::{self, PageName};
 use super::record::{self, Kept};
 use super::store::ImageStore;
+use super::whole::WholeFlags;
 use crate::error::DriveError;
 use crate::open::{OpenDrive, OpenOptions};
 use crate::spec::{DriveSpec, same_shape};
 use ocssd_flash::{ChunkRecord, Flash};
 use ocssd_lightnvm::media_manager::MediaManager;
 use ocssd_lightnvm::{ChunkId, ChunkState};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,14 +35,16 @@ pub enum Damage {
     /// Open nothing, and say what is damaged.
     #[default]
     Refuse,
-    /// A chunk whose record is damaged is OFFLINE; where marks are damaged every written sector is unreadable.
+    /// A chunk whose record is damaged is OFFLINE; where marks or flags of whole sectors are damaged every written sector
+    /// is unreadable.
     Accept,
 }
 
 impl Image {
     /// Opens an image, with the drive and the table of targets it holds.
     ///
-    /// Cost: reads 32 bytes a chunk, 4.2 MiB for a drive of 2 TB.
+    /// Cost: reads 32 bytes a chunk, 4.2 MiB for a drive of 2 TB, and 4096 bytes for each chunk that has unreadable or
+    /// whole sectors.
     ///
     /// # Errors
     /// A file that is no image, of another version, damaged, truncated, or in use; each with a sentence.
@@ -57,11 +61,13 @@ impl Image {
         let leases = leases.map_err(|error| DriveError::Leases { path: path.to_owned(), error })?;
         let mut reading =
             Reading { file: &file, layout: &layout, options, damage: note.into_iter().collect() };
-        let kept = reading.records(spec.config.wear.initial_cycles)?;
-        let unreadable = reading.unreadable(&kept)?;
+        let mut kept = reading.records(spec.config.wear.initial_cycles)?;
+        let flags = reading.whole(&kept)?;
+        let unreadable = reading.unreadable(&mut kept, &flags)?;
+        let whole = reading.settle_whole(&kept, flags)?;
         let damage = reading.damage;
         let records: Vec<ChunkRecord> = kept.iter().map(|kept| kept.record).collect();
-        let store = ImageStore::new(Arc::clone(&file), layout, kept);
+        let store = ImageStore::new(Arc::clone(&file), layout, kept, whole);
         let flash = Flash::open_on(spec.config.clone(), Box::new(store), &records, unreadable);
         let flash = flash.map_err(|error| DriveError::Open { path: path.to_owned(), error })?;
         let image = Self { file, layout, table, damage };
@@ -127,6 +133,16 @@ struct Reading<'a> {
     damage: Vec<String>,
 }
 
+/// One bit a sector, as read from pages; `lost` are the bits of damaged pages, whose `bits` are zero.
+struct Found {
+    bits: Vec<u64>,
+    lost: Option<Vec<u64>>,
+}
+
+/// What pages of bits are called in sentences.
+const MARKS: &str = "marks of unreadable sectors";
+const WHOLE: &str = "flags of whole sectors";
+
 /// Chosen: records are read 64 KiB at a time.
 const RECORDS_AT_ONCE: usize = 2048;
 
@@ -161,7 +177,7 @@ impl Reading<'_> {
                         let at = self.layout.record(chunk);
                         let sentence = format!("the record of chunk {} at byte {at} {what}", chunk.0);
                         self.found_damage(&sentence, "the chunk is OFFLINE from now on")?;
-                        kept.push(Kept { record: offline, marked: false });
+                        kept.push(Kept { record: offline, marked: false, whole: false });
                     }
                 }
             }
@@ -184,54 +200,108 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The marks that hold: those of chunks in the life they were made in, below the write pointer.
-    fn unreadable(&mut self, kept: &[Kept]) -> Result<Vec<(ChunkId, Vec<u64>)>, DriveError> {
-        let mut unreadable = Vec::new();
+    /// The flags of whole sectors, of chunks in the life they were made in. Those at or above the write pointer stay until
+    /// a write settles them: memory has what the file has.
+    fn whole(&mut self, kept: &[Kept]) -> Result<BTreeMap<ChunkId, Found>, DriveError> {
+        let mut whole = BTreeMap::new();
         for (chunk, kept) in (0..).map(ChunkId).zip(kept) {
-            if !kept.marked || kept.record.state == ChunkState::Offline {
+            if !kept.whole || kept.record.state == ChunkState::Offline {
                 continue;
             }
-            let (mut bits, damaged) = self.marks(chunk, kept.record.cycles)?;
-            let trimmed = marks::trim(&mut bits, kept.record.write_pointer);
-            if (trimmed || damaged) && self.file.writable {
-                // Else a later write would lift the write pointer over marks that do not belong to it.
-                let pages = marks::encode(chunk, kept.record.cycles, &bits);
-                let written = self.file.write(self.layout.marks(chunk), &pages);
+            if self.layout.whole_bytes == 0 {
+                let reason = format!(
+                    "the record of chunk {} says that it has whole sectors beside stamps, but its data are real bytes; \
+                     restore the image from a copy",
+                    chunk.0
+                );
+                return Err(self.file.unusable(reason));
+            }
+            let found = self.pages(WHOLE, self.layout.whole_flags(chunk), chunk, kept.record.cycles)?;
+            whole.insert(chunk, found);
+        }
+        Ok(whole)
+    }
+
+    /// Makes damaged pages of flags sound again: what they covered is marked now.
+    fn settle_whole(&self, kept: &[Kept], flags: BTreeMap<ChunkId, Found>) -> Result<WholeFlags, DriveError> {
+        let mut whole = WholeFlags::default();
+        for (chunk, Found { bits, lost }) in flags {
+            let life = kept[chunk.index()].record.cycles;
+            if lost.is_some() && self.file.writable {
+                let written =
+                    self.file.write(self.layout.whole_flags(chunk), &marks::encode(chunk, life, &bits));
                 written.map_err(|error| self.file.failed("written", error))?;
             }
-            if bits.iter().any(|&word| word != 0) {
-                unreadable.push((chunk, bits));
+            whole.put(chunk, life, bits);
+        }
+        Ok(whole)
+    }
+
+    /// The marks that hold: those of chunks in the life they were made in, below the write pointer. Sectors of which it
+    /// is lost whether they are whole are marked from now on.
+    fn unreadable(
+        &mut self,
+        kept: &mut [Kept],
+        flags: &BTreeMap<ChunkId, Found>,
+    ) -> Result<Vec<(ChunkId, Vec<u64>)>, DriveError> {
+        let mut unreadable = Vec::new();
+        for (chunk, kept) in (0..).map(ChunkId).zip(kept) {
+            let lost = flags.get(&chunk).and_then(|flags| flags.lost.as_ref());
+            if !(kept.marked || lost.is_some()) || kept.record.state == ChunkState::Offline {
+                continue;
+            }
+            let mut found = self.pages(MARKS, self.layout.marks(chunk), chunk, kept.record.cycles)?;
+            for lost in found.lost.iter().chain(lost) {
+                found.bits.iter_mut().zip(lost).for_each(|(word, lost)| *word |= lost);
+            }
+            let trimmed = marks::trim(&mut found.bits, kept.record.write_pointer);
+            if (trimmed || found.lost.is_some() || lost.is_some()) && self.file.writable {
+                // Else a later write would lift the write pointer over marks that do not belong to it.
+                self.write_marks(chunk, kept, &found.bits)?;
+            }
+            if found.bits.iter().any(|&word| word != 0) {
+                unreadable.push((chunk, found.bits));
             }
         }
         Ok(unreadable)
     }
 
-    /// The marks of a chunk's life, and whether some were damaged.
-    fn marks(&mut self, chunk: ChunkId, life: u32) -> Result<(Vec<u64>, bool), DriveError> {
-        let words =
-            usize::try_from(self.layout.sectors_per_chunk.div_ceil(64)).expect("32 bits fit an index");
-        let mut bits = Vec::with_capacity(words);
-        let mut damaged = false;
+    /// Writes a chunk's marks, and its record if that says that there are none.
+    fn write_marks(&self, chunk: ChunkId, kept: &mut Kept, bits: &[u64]) -> Result<(), DriveError> {
+        let pages = marks::encode(chunk, kept.record.cycles, bits);
+        let mut written = self.file.write(self.layout.marks(chunk), &pages);
+        if written.is_ok() && !kept.marked {
+            kept.marked = true;
+            written = self.file.write(self.layout.record(chunk), &kept.encode(chunk));
+        }
+        written.map_err(|error| self.file.failed("written", error))
+    }
+
+    /// The bits of a chunk's life from its pages at byte `at`, and those that damaged pages have lost.
+    fn pages(&mut self, what: &str, at: u64, chunk: ChunkId, life: u32) -> Result<Found, DriveError> {
+        let words = self.layout.words();
+        let mut found = Found { bits: Vec::with_capacity(words), lost: None };
         let mut page = [0; marks::BYTES];
         for index in 0.. {
-            let at = self.layout.marks(chunk) + u64::from(index) * PAGE;
+            let at = at + u64::from(index) * PAGE;
             self.file.read(at, &mut page).map_err(|error| self.file.failed("read", error))?;
             let full = usize::try_from(super::layout::MARKS_PER_PAGE / 64).expect("510");
+            let begin = found.bits.len();
             match marks::decode(&page, PageName { chunk, index, life }) {
-                Ok(found) => bits.extend(found.unwrap_or_else(|| vec![0; full])),
-                Err(what) => {
-                    let sentence =
-                        format!("the marks of unreadable sectors of chunk {} at byte {at} {what}", chunk.0);
+                Ok(bits) => found.bits.extend(bits.unwrap_or_else(|| vec![0; full])),
+                Err(wrong) => {
+                    let sentence = format!("the {what} of chunk {} at byte {at} {wrong}", chunk.0);
                     self.found_damage(&sentence, "every sector they cover is unreadable from now on")?;
-                    damaged = true;
-                    bits.extend(vec![u64::MAX; full]);
+                    found.bits.extend(vec![0; full]);
+                    let lost = found.lost.get_or_insert_with(|| vec![0; words]);
+                    lost[begin..].iter_mut().take(full).for_each(|word| *word = u64::MAX);
                 }
             }
-            if bits.len() >= words {
+            if found.bits.len() >= words {
                 break;
             }
         }
-        bits.truncate(words);
-        Ok((bits, damaged))
+        found.bits.truncate(words);
+        Ok(found)
     }
 }

@@ -17,7 +17,8 @@ mod at {
     pub(super) const CHUNK: usize = 0;
     pub(super) const STATE: usize = 4;
     pub(super) const MARKED: usize = 5;
-    pub(super) const ZERO: usize = 6;
+    pub(super) const WHOLE: usize = 6;
+    pub(super) const ZERO: usize = 7;
     pub(super) const WRITE_POINTER: usize = 8;
     pub(super) const CYCLES: usize = 12;
     pub(super) const RESERVED: usize = 16;
@@ -30,6 +31,8 @@ pub(super) struct Kept {
     pub(super) record: ChunkRecord,
     /// Marks of unreadable sectors were written at some time; their pages say for which life of the chunk.
     pub(super) marked: bool,
+    /// Flags of whole sectors were written in this life of the chunk.
+    pub(super) whole: bool,
 }
 
 /// Zero is left to records that were never written.
@@ -40,7 +43,7 @@ impl Kept {
     /// A chunk that was never touched.
     pub(super) const fn fresh(initial_cycles: u32) -> Self {
         let record = ChunkRecord { state: ChunkState::Free, write_pointer: 0, cycles: initial_cycles };
-        Self { record, marked: false }
+        Self { record, marked: false, whole: false }
     }
 
     /// The bytes.
@@ -51,6 +54,7 @@ impl Kept {
         bytes[at::CHUNK..at::STATE].copy_from_slice(&chunk.0.to_le_bytes());
         bytes[at::STATE] = state;
         bytes[at::MARKED] = self.marked.into();
+        bytes[at::WHOLE] = self.whole.into();
         bytes[at::WRITE_POINTER..at::CYCLES].copy_from_slice(&self.record.write_pointer.to_le_bytes());
         bytes[at::CYCLES..at::RESERVED].copy_from_slice(&self.record.cycles.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..at::CRC]);
@@ -84,7 +88,7 @@ impl Kept {
             return Err(format!("has state {code}, but states are 1 to 4"));
         };
         let zeros = bytes[at::ZERO..at::WRITE_POINTER].iter().chain(&bytes[at::RESERVED..at::CRC]);
-        if bytes[at::MARKED] > 1 || zeros.copied().any(|byte| byte != 0) {
+        if bytes[at::MARKED] > 1 || bytes[at::WHOLE] > 1 || zeros.copied().any(|byte| byte != 0) {
             return Err("has bytes set that this version does not know".to_owned());
         }
         let (state, write_pointer, cycles) = (*state, number(at::WRITE_POINTER), number(at::CYCLES));
@@ -98,7 +102,8 @@ impl Kept {
                 "says {state} with write pointer {write_pointer} of {sectors}, which is impossible"
             ));
         }
-        Ok(Self { record: ChunkRecord { state, write_pointer, cycles }, marked: bytes[at::MARKED] == 1 })
+        let record = ChunkRecord { state, write_pointer, cycles };
+        Ok(Self { record, marked: bytes[at::MARKED] == 1, whole: bytes[at::WHOLE] == 1 })
     }
 }
 
@@ -113,7 +118,8 @@ mod tests {
     }
 
     fn kept(state: ChunkState, write_pointer: u32) -> Kept {
-        Kept { record: ChunkRecord { state, write_pointer, cycles: 9 }, marked: true }
+        let whole = state == ChunkState::Closed;
+        Kept { record: ChunkRecord { state, write_pointer, cycles: 9 }, marked: true, whole }
     }
 
     #[test]
@@ -143,10 +149,11 @@ mod tests {
     #[test]
     fn a_sealed_record_that_is_impossible_is_refused_with_its_cause() {
         type Change = fn(&mut [u8; BYTES]);
-        let table: [(Change, &str); 6] = [
+        let table: [(Change, &str); 7] = [
             (|b| b[0] = 6, "belongs to chunk 6"),
             (|b| b[4] = 5, "state 5"),
             (|b| b[5] = 2, "does not know"),
+            (|b| b[6] = 2, "does not know"),
             (|b| b[20] = 1, "does not know"),
             (|b| b[8] = 64, "OPEN with write pointer 64 of 64"),
             (|b| b[4] = 1, "FREE with write pointer 8 of 64"),

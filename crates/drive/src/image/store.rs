@@ -1,12 +1,13 @@
 //! Content and chunk records in the image file, as the drive asks for them.
 //!
 //! Every call ends in writes at places; nothing is buffered here. Memory: 16 bytes a chunk, what the file holds of each
-//! record, so that only changes are written.
+//! record, so that only changes are written; and the flags of whole sectors.
 
 use super::file::ImageFile;
 use super::layout::Layout;
 use super::marks;
 use super::record::Kept;
+use super::whole::WholeFlags;
 use ocssd_flash::ChunkRecord;
 use ocssd_flash::store::{Backing, StoreError};
 use ocssd_lightnvm::ChunkId;
@@ -24,12 +25,26 @@ pub(super) struct ImageStore {
     kept: Vec<Kept>,
     /// Chunks whose marks were taken back and whose next record says why; at most one per chunk.
     unmarked: BTreeSet<ChunkId>,
+    /// Which sectors are whole, as the file says it too.
+    whole: WholeFlags,
 }
 
 impl ImageStore {
-    pub(super) fn new(file: Arc<ImageFile>, layout: Layout, kept: Vec<Kept>) -> Self {
+    pub(super) fn new(file: Arc<ImageFile>, layout: Layout, kept: Vec<Kept>, whole: WholeFlags) -> Self {
         assert_eq!(kept.len(), ChunkId(layout.chunks).index(), "one record per chunk");
-        Self { file, layout, kept, unmarked: BTreeSet::new() }
+        Self { file, layout, kept, unmarked: BTreeSet::new(), whole }
+    }
+
+    /// The chunk's life as its record in the file says.
+    fn life(&self, chunk: ChunkId) -> u32 {
+        self.kept[chunk.index()].record.cycles
+    }
+
+    /// Writes the flags of a chunk's whole sectors in its present life.
+    fn put_flags(&self, chunk: ChunkId) -> Result<(), StoreError> {
+        let life = self.life(chunk);
+        let bits = self.whole.bits(chunk, life).expect("flags are written only where there are some");
+        self.put(self.layout.whole_flags(chunk), &marks::encode(chunk, life, bits))
     }
 
     fn put(&self, at: u64, bytes: &[u8]) -> Result<(), StoreError> {
@@ -79,6 +94,10 @@ impl Backing for ImageStore {
         let sectors = bytes / unit;
         let room = u64::from(self.layout.sectors_per_chunk - first);
         assert!(sectors <= room, "{sectors} sectors from {first} on are beyond the chunk");
+        let count = u32::try_from(sectors).expect("at most a chunk");
+        if self.whole.clear(chunk, self.life(chunk), first, count) {
+            self.put_flags(chunk)?;
+        }
         self.put(self.layout.data(chunk, first), data)?;
         if oob.is_empty() {
             return self.clear_oob(chunk, first, sectors);
@@ -97,14 +116,45 @@ impl Backing for ImageStore {
         self.take(self.layout.oob(chunk, first), oob)
     }
 
+    /// The flags come after the bytes, and the record, which makes both count, after the flags.
+    fn write_whole(&mut self, chunk: ChunkId, first: u32, bytes: &[u8]) -> Result<(), StoreError> {
+        let length = u32::try_from(bytes.len()).expect("a command's sectors are below 4 GiB");
+        assert!(length.is_multiple_of(self.layout.whole_bytes), "{length} bytes are no whole sectors");
+        let count = length / self.layout.whole_bytes;
+        assert!(count <= self.layout.sectors_per_chunk - first, "{count} sectors reach beyond the chunk");
+        self.put(self.layout.whole(chunk, first), bytes)?;
+        self.whole.set(chunk, self.life(chunk), (first, count), self.layout.words());
+        self.put_flags(chunk)
+    }
+
+    fn read_whole(&mut self, chunk: ChunkId, first: u32, bytes: &mut [u8]) -> Result<(), StoreError> {
+        let index = |bytes: u32| usize::try_from(bytes).expect("32 bits fit an index");
+        let (unit, stamp) = (index(self.layout.whole_bytes), index(self.layout.data_bytes));
+        assert!(bytes.len().is_multiple_of(unit), "{} bytes are no whole sectors of {unit}", bytes.len());
+        for (sector, place) in (first..).zip(bytes.chunks_exact_mut(unit)) {
+            if self.whole_sectors(chunk, sector, 1) == 1 {
+                self.take(self.layout.whole(chunk, sector), place)?;
+                continue;
+            }
+            let (place, rest) = place.split_at_mut(stamp);
+            self.take(self.layout.data(chunk, sector), place)?;
+            rest.fill(0);
+        }
+        Ok(())
+    }
+
+    fn whole_sectors(&self, chunk: ChunkId, first: u32, count: u32) -> u64 {
+        self.whole.sectors(chunk, self.life(chunk), first, count)
+    }
+
     fn keep(&mut self, chunk: ChunkId, record: &ChunkRecord) -> Result<(), StoreError> {
-        let Kept { marked, record: before } = self.kept[chunk.index()];
-        self.put_record(chunk, Kept { record: *record, marked })?;
+        let Kept { marked, record: before, .. } = self.kept[chunk.index()];
+        // Flags count from here on. A reset begins a life without any; an undone one comes back with them.
+        let whole = self.whole.bits(chunk, record.cycles).is_some();
+        self.put_record(chunk, Kept { record: *record, marked, whole })?;
         if self.unmarked.remove(&chunk) && before.cycles == record.cycles {
             // A power cut took the marked sectors back. Only now may the marks go: the record has voided them.
-            let words =
-                usize::try_from(self.layout.sectors_per_chunk.div_ceil(64)).expect("32 bits fit an index");
-            let pages = marks::encode(chunk, record.cycles, &vec![0; words]);
+            let pages = marks::encode(chunk, record.cycles, &vec![0; self.layout.words()]);
             return self.put(self.layout.marks(chunk), &pages);
         }
         Ok(())

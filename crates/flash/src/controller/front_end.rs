@@ -247,7 +247,7 @@ impl Controller {
             );
         }
         let tag = self.pending.insert(Pending { queue, cid: sqe.cid, shape, counted, lba, forgotten: false });
-        match self.flash.execute(now, Operation { tag, kind, addresses, data, oob }) {
+        match self.flash.execute(now, Operation { tag, kind, addresses, data, oob, whole: &mut [] }) {
             Ok(()) => Begun::InDrive,
             Err(_) => {
                 self.pending.remove(tag);

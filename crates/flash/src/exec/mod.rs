@@ -2,14 +2,17 @@
 //! once; parts are made for the media to take their time with.
 
 mod copy;
+mod plain_read;
 mod read;
 mod reset;
 mod write;
 
+pub(crate) use copy::WholeScratch;
 pub(crate) use reset::SavedChunk;
 
 use crate::addresses::AddressList;
 use crate::drive::Flash;
+use crate::fetches::Destination;
 use crate::flow::{InFlight, Kind};
 use crate::media::{Part, PartId, PartKind, Phase};
 use crate::rules::Refusal;
@@ -69,6 +72,9 @@ pub struct Operation<'a> {
     pub data: &'a mut [u8],
     /// Metadata: at least `oob_bytes` per sector, or empty for none.
     pub oob: &'a mut [u8],
+    /// All bytes of the sectors beside their stamps: at least `sector_bytes` per sector, or empty for stamps alone and
+    /// where data are the bytes; never without data. What is written with them is whole, and a read gives them.
+    pub whole: &'a mut [u8],
 }
 
 /// Parts of a command while it is being taken: linked in order, and counted.
@@ -79,11 +85,13 @@ pub(crate) struct PartList {
     count: u32,
     /// Array time on top for the parts that follow: a read that has to be tried again.
     retry: Nanos,
+    /// Where a read's content goes, if it may be copied later.
+    destination: Option<Destination>,
 }
 
 impl PartList {
-    pub(crate) const fn new(command: SlabKey) -> Self {
-        Self { command, head: None, tail: None, count: 0, retry: Nanos::ZERO }
+    const fn new(command: SlabKey, destination: Option<Destination>) -> Self {
+        Self { command, head: None, tail: None, count: 0, retry: Nanos::ZERO, destination }
     }
 }
 
@@ -92,7 +100,23 @@ impl Flash {
     ///
     /// # Errors
     /// [`Rejected`] if as many commands are in flight as the drive takes; nothing was changed.
-    pub fn execute(&mut self, now: Nanos, mut operation: Operation<'_>) -> Result<(), Rejected> {
+    ///
+    /// # Panics
+    /// If it changes content while reads that came by [`Device::submit`](ocssd_lightnvm::Device::submit) are in flight:
+    /// their buffers, which are not at hand here, may still have to be filled.
+    pub fn execute(&mut self, now: Nanos, operation: Operation<'_>) -> Result<(), Rejected> {
+        let changes = !matches!(operation.kind, OperationKind::Read(_) | OperationKind::Flush);
+        assert!(self.fetches.is_empty() || !changes, "content changes under a read that is in flight");
+        self.take(now, operation, None)
+    }
+
+    /// As [`Self::execute`]; a read's content may be copied to `destination` later.
+    pub(crate) fn take(
+        &mut self,
+        now: Nanos,
+        mut operation: Operation<'_>,
+        destination: Option<Destination>,
+    ) -> Result<(), Rejected> {
         self.advance(now);
         if self.flow.is_full() {
             return Err(Rejected::QueueFull);
@@ -105,7 +129,7 @@ impl Flash {
             OperationKind::Flush => Kind::Flush,
         };
         let key = self.flow.insert(InFlight::new(operation.tag, kind));
-        let mut parts = PartList::new(key);
+        let mut parts = PartList::new(key, destination);
         if let Some(refusal) = self.check_shape(&operation) {
             self.refuse(key, &refusal, operation.addresses.count());
         } else {
@@ -137,7 +161,9 @@ impl Flash {
             OperationKind::Flush => (0, false, true),
             OperationKind::Reset => (RANGES_MAX, false, false),
             OperationKind::Copy(_) => (VECTOR_MAX, false, false),
-            OperationKind::Read(_) => (u32::MAX, !operation.data.is_empty(), false),
+            OperationKind::Read(_) => {
+                (u32::MAX, !operation.data.is_empty() || !operation.whole.is_empty(), false)
+            }
             OperationKind::Write { .. } => (u32::MAX, true, false),
         };
         let limit = if vector { limit.min(VECTOR_MAX) } else { limit };
@@ -152,7 +178,9 @@ impl Flash {
         let sectors = usize::try_from(count).expect("32 bits fit an index");
         let short = needs_data && operation.data.len() < sectors * self.format.data_bytes;
         let short_oob = !operation.oob.is_empty() && operation.oob.len() < sectors * self.format.oob_bytes;
-        if short || (needs_data && short_oob) {
+        let whole = &operation.whole;
+        let short_whole = !whole.is_empty() && whole.len() < sectors * self.format.sector_bytes;
+        if short || (needs_data && (short_oob || short_whole)) {
             return refusal(Rule::BufferLength);
         }
         None
@@ -173,6 +201,7 @@ impl Flash {
 
     /// Adds a part for the media.
     fn add_part(&mut self, parts: &mut PartList, kind: PartKind, chunk: ChunkId, first: u32, count: u32) {
+        let row = self.media.by_row.div_rem_u32(first).0;
         assert!(first + count <= self.config.geometry.sectors_per_chunk, "a part reaches beyond its chunk");
         let entry = self.chunks.get(chunk);
         let (cycles, scheduled) = (entry.cycles, entry.has_scheduled);
@@ -184,6 +213,7 @@ impl Flash {
             chunk,
             first,
             count,
+            row,
             cycles,
             delay: self.faults.delay(chunk, first, count, scheduled) + parts.retry,
             epoch: self.flow.epoch(),

@@ -4,9 +4,11 @@ use super::{Operation, PartList, ReadPolicy};
 use crate::addresses::Run;
 use crate::drive::Flash;
 use crate::faults::ReadOutcome;
+use crate::fetches::{Destination, FETCH_BYTES_MAX, Fetch};
 use crate::media::PartKind;
 use crate::notices::NoticeKind;
 use crate::rules;
+use crate::store::Store;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{Ppa, Status};
 
@@ -53,6 +55,7 @@ impl Flash {
     ) {
         piece(operation.data, self.format.data_bytes, run.entry, run.count).fill(policy.predefined);
         piece(operation.oob, self.format.oob_bytes, run.entry, run.count).fill(0);
+        piece(operation.whole, self.format.sector_bytes, run.entry, run.count).fill(policy.predefined);
         if policy.unwritten_is_error {
             let refusal = rules::unreadable(&self.chunks, run);
             let command = self.flow.command_mut(parts.command);
@@ -68,11 +71,6 @@ impl Flash {
         parts: &mut PartList,
         run: Run,
     ) {
-        let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
-        let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
-        if let Err(error) = self.store.read(run.first.chunk, run.first.sector, data, oob) {
-            self.backing_failed(parts.command, error);
-        }
         let chunk = self.chunks.get(run.first.chunk);
         assert!(
             run.first.sector + run.count <= chunk.write_pointer,
@@ -81,14 +79,39 @@ impl Flash {
         assert!(chunk.programmed <= chunk.write_pointer, "more is on media than was written");
         let on_media = chunk.programmed.saturating_sub(run.first.sector).min(run.count);
         let suspect = chunk.has_unreadable || chunk.has_scheduled || self.faults.reads_can_fail();
+        self.copy_content(operation, parts, run, suspect);
         let again = suspect && self.read_faults(policy, operation, parts, run);
         // One retry with shifted thresholds costs another sense, the slowest of the page types.
-        let slowest = self.config.media.read.iter().copied().max().unwrap_or_default();
-        parts.retry = if again { slowest } else { Nanos::ZERO };
+        let slowest = || self.config.media.read.iter().copied().max().unwrap_or_default();
+        parts.retry = if again { slowest() } else { Nanos::ZERO };
         self.counters.sectors_read_cached += u64::from(run.count - on_media);
         if on_media > 0 {
             self.add_windows(parts, PartKind::Read, run.first, on_media, self.media.by_row);
             parts.retry = Nanos::ZERO;
+        }
+    }
+
+    /// Copies a run's content, or notes that it is to be copied. What is `suspect` may be overwritten at once.
+    fn copy_content(&mut self, operation: &mut Operation<'_>, parts: &PartList, run: Run, suspect: bool) {
+        let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
+        let short = (1..=FETCH_BYTES_MAX).contains(&data.len()) && matches!(self.store, Store::Memory(_));
+        match parts.destination {
+            Some(to) if short && !suspect && operation.whole.is_empty() && !self.fetches.is_full() => {
+                let to = Destination { first: to.first + run.entry, ..to };
+                let number = self.fetches.push(Fetch { first: run.first, count: run.count, to });
+                self.flow.command_mut(parts.command).fetch = number;
+            }
+            _ => {
+                let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
+                let mut read = self.store.read(run.first.chunk, run.first.sector, data, oob);
+                if read.is_ok() && !operation.whole.is_empty() {
+                    let whole = piece(operation.whole, self.format.sector_bytes, run.entry, run.count);
+                    read = self.store.read_whole(run.first.chunk, run.first.sector, whole);
+                }
+                if let Err(error) = read {
+                    self.backing_failed(parts.command, error);
+                }
+            }
         }
     }
 
@@ -125,6 +148,7 @@ impl Flash {
                     // What could not be corrected is not handed out: a pattern no writer is likely to have stored.
                     piece(operation.data, self.format.data_bytes, run.entry + offset, 1).fill(0xEC);
                     piece(operation.oob, self.format.oob_bytes, run.entry + offset, 1).fill(0xEC);
+                    piece(operation.whole, self.format.sector_bytes, run.entry + offset, 1).fill(0xEC);
                     self.notices.push(NoticeKind::Unrecoverable, at, Some(1));
                     Status::UNRECOVERED_READ
                 }

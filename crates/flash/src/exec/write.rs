@@ -36,7 +36,12 @@ impl Flash {
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
         let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
         self.commit_reset(run.first.chunk);
-        if let Err(error) = self.store.write(run.first.chunk, run.first.sector, data, oob) {
+        let mut stored = self.store.write(run.first.chunk, run.first.sector, data, oob);
+        if stored.is_ok() && !operation.whole.is_empty() {
+            let whole = piece(operation.whole, self.format.sector_bytes, run.entry, run.count);
+            stored = self.store.write_whole(run.first.chunk, run.first.sector, whole);
+        }
+        if let Err(error) = stored {
             self.backing_failed(parts.command, error);
             return 0;
         }

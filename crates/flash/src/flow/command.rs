@@ -34,6 +34,8 @@ pub(crate) struct InFlight {
     pub(crate) reads_left: u32,
     /// Parts not given to their units yet, linked.
     pub(crate) waiting: Option<PartId>,
+    /// The number of its latest run whose content is copied later; 0 if there is none.
+    pub(crate) fetch: u64,
     /// Its sectors are counted in the cache until programmed.
     pub(crate) cached: bool,
     /// The host has been told.
@@ -47,6 +49,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
+    #[inline(always)]
     pub(crate) const fn new(tag: Tag, kind: Kind) -> Self {
         Self {
             tag,
@@ -55,6 +58,7 @@ impl InFlight {
             remaining: 0,
             reads_left: 0,
             waiting: None,
+            fetch: 0,
             cached: false,
             told: false,
             done: false,
@@ -78,6 +82,7 @@ impl InFlight {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn completion(&self) -> Completion {
         let violation = self.violation.as_deref().copied();
         Completion { tag: self.tag, status: self.status, failed: self.failed, violation }

@@ -2,6 +2,7 @@
 //! adds a constant or a serial transfer to times that come in order; so no heap is needed.
 
 use super::command::{InFlight, Kind};
+use super::due::Due;
 use crate::config::{CacheConfig, Config};
 use crate::media::{Media, Part, PartId, PartKind, Phase};
 use ocssd_base::{Nanos, Slab, SlabKey, TransferTimes};
@@ -28,12 +29,12 @@ pub(crate) struct Flow {
     commands: Slab<InFlight>,
     /// Commands the host has not been told the end of.
     untold: u32,
-    link_in: VecDeque<(Nanos, SlabKey)>,
+    link_in: Due,
     link_in_free: Nanos,
-    link_out: VecDeque<(Nanos, SlabKey)>,
+    link_out: Due,
     link_out_free: Nanos,
     /// Ends without data, due a constant time after their cause.
-    acks: VecDeque<(Nanos, SlabKey)>,
+    acks: Due,
     cache_used: u32,
     cache_waiting: VecDeque<SlabKey>,
     flushes: VecDeque<PendingFlush>,
@@ -61,11 +62,11 @@ impl Flow {
             queue_depth: config.queue_depth,
             commands: Slab::new(config.queue_depth + cached),
             untold: 0,
-            link_in: VecDeque::with_capacity(depth),
+            link_in: Due::with_capacity(depth),
             link_in_free: Nanos::ZERO,
-            link_out: VecDeque::with_capacity(depth),
+            link_out: Due::with_capacity(depth),
             link_out_free: Nanos::ZERO,
-            acks: VecDeque::with_capacity(depth),
+            acks: Due::with_capacity(depth),
             cache_used: 0,
             cache_waiting: VecDeque::with_capacity(depth),
             flushes: VecDeque::with_capacity(depth),
@@ -80,6 +81,11 @@ impl Flow {
         self.untold >= self.queue_depth
     }
 
+    /// Copies are on their way: changes of a chunk may have to wait for each other.
+    pub(crate) const fn has_copies(&self) -> bool {
+        self.copies > 0
+    }
+
     pub(crate) const fn in_flight(&self) -> u32 {
         self.untold
     }
@@ -89,6 +95,7 @@ impl Flow {
     }
 
     /// A place for a command that is being taken.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, command: InFlight) -> SlabKey {
         assert!(!self.is_full(), "the queue depth was checked before");
         self.untold += 1;
@@ -156,7 +163,7 @@ impl Flow {
         let time = self.in_times.of(self.commands.get(key).sectors);
         self.link_in_free = at.max(self.link_in_free) + time;
         assert!(self.link_in_free > at, "data crosses the link in no time");
-        self.link_in.push_back((self.link_in_free, key));
+        self.link_in.push(self.link_in_free, key);
     }
 
     /// Gives the command's waiting parts to their units; a copy's programs stay until its reads are done.
@@ -188,29 +195,19 @@ impl Flow {
         }
     }
 
-    /// When something next happens outside the media.
-    pub(crate) fn deadline(&self) -> Option<Nanos> {
-        let (end, arrival) = (self.next_end(), self.arrival());
-        end.into_iter().chain(arrival).min()
+    /// When the host is next told of an end, as far as is known; [`Nanos::MAX`] if none is.
+    pub(crate) fn next_end(&self) -> Nanos {
+        self.acks.first().min(self.link_out.first())
     }
 
-    /// When the host is next told of an end, as far as is known.
-    pub(crate) fn next_end(&self) -> Option<Nanos> {
-        match (self.acks.front(), self.link_out.front()) {
-            (Some(&(ack, _)), Some(&(data, _))) => Some(ack.min(data)),
-            (Some(&(at, _)), None) | (None, Some(&(at, _))) => Some(at),
-            (None, None) => None,
-        }
-    }
-
-    /// When a command next arrives over the link.
-    pub(crate) fn arrival(&self) -> Option<Nanos> {
-        self.link_in.front().map(|&(at, _)| at)
+    /// When a command next arrives over the link; [`Nanos::MAX`] if none does.
+    pub(crate) fn arrival(&self) -> Nanos {
+        self.link_in.first()
     }
 
     /// Lets the next command arrive.
     pub(crate) fn arrive(&mut self, media: &mut Media) {
-        let (at, key) = self.link_in.pop_front().expect("an arrival was due");
+        let (at, key) = self.link_in.pop().expect("an arrival was due");
         let command = self.commands.get(key);
         if command.cached && command.kind == (Kind::Write { fua: false }) {
             self.tell(at, key);
@@ -218,22 +215,37 @@ impl Flow {
         self.give_to_media(at, key, media);
     }
 
-    /// A part of a command is done; its place in `media` is free already.
-    pub(crate) fn on_part_done(&mut self, at: Nanos, part: &Part, media: &mut Media) {
+    /// A read of a command is done: the last one of a read sends its data, the last one of a copy lets its programs go.
+    #[inline]
+    pub(crate) fn on_read_done(&mut self, at: Nanos, key: SlabKey, media: &mut Media) {
+        let command = self.commands.get_mut(key);
+        assert!(command.remaining > 0, "a command has more parts done than it had");
+        command.remaining -= 1;
+        if command.kind == Kind::Read {
+            if command.remaining == 0 {
+                self.send_back(at, key);
+            }
+            return;
+        }
+        assert!(command.reads_left > 0, "a copy has more reads done than it had");
+        command.reads_left -= 1;
+        if command.remaining == 0 {
+            self.finish(at, key);
+        } else if command.reads_left == 0 && command.waiting.is_some() {
+            self.give_to_media(at, key, media);
+        }
+    }
+
+    /// A program or an erase of a command is done; its place in `media` is free already.
+    pub(crate) fn on_change_done(&mut self, at: Nanos, part: &Part) {
         if part.kind == PartKind::Program {
             self.on_program_done(at, part);
         }
         let command = self.commands.get_mut(part.command);
         assert!(command.remaining > 0, "a command has more parts done than it had");
         command.remaining -= 1;
-        if part.kind == PartKind::Read && command.kind == Kind::Copy {
-            assert!(command.reads_left > 0, "a copy has more reads done than it had");
-            command.reads_left -= 1;
-        }
         if command.remaining == 0 {
             self.finish(at, part.command);
-        } else if command.kind == Kind::Copy && command.reads_left == 0 && command.waiting.is_some() {
-            self.give_to_media(at, part.command, media);
         }
     }
 
@@ -269,6 +281,16 @@ impl Flow {
         }
     }
 
+    /// A read's data goes over the link.
+    #[inline]
+    fn send_back(&mut self, at: Nanos, key: SlabKey) {
+        let command = self.commands.get_mut(key);
+        command.done = true;
+        let time = self.out_times.of(command.sectors);
+        self.link_out_free = at.max(self.link_out_free) + time;
+        self.link_out.push(self.link_out_free + self.command_time, key);
+    }
+
     /// All parts of a command are done, or it never had any.
     fn finish(&mut self, at: Nanos, key: SlabKey) {
         let command = self.commands.get_mut(key);
@@ -279,14 +301,10 @@ impl Flow {
             self.copies -= 1;
         }
         match command.kind {
-            Kind::Read => {
-                let time = self.out_times.of(command.sectors);
-                self.link_out_free = at.max(self.link_out_free) + time;
-                self.link_out.push_back((self.link_out_free + self.command_time, key));
-            }
+            Kind::Read => self.send_back(at, key),
             Kind::Write { fua } if command.cached && !fua => {
                 if command.told {
-                    self.commands.remove(key);
+                    self.commands.free(key);
                 }
             }
             Kind::Write { .. } | Kind::Reset | Kind::Copy | Kind::Flush => self.tell(at, key),
@@ -295,34 +313,29 @@ impl Flow {
 
     fn tell(&mut self, at: Nanos, key: SlabKey) {
         assert!(!self.commands.get(key).told, "a command's end is told once");
-        self.acks.push_back((at + self.command_time, key));
+        self.acks.push(at + self.command_time, key);
     }
 
-    /// The next completion due at `now`; of two at the same time, the one without data first.
-    pub(crate) fn poll(&mut self, now: Nanos) -> Option<(Nanos, Completion)> {
-        let ack = self.acks.front().map(|&(at, _)| at);
-        let data = self.link_out.front().map(|&(at, _)| at);
-        let from_acks = match (ack, data) {
-            (Some(ack), Some(data)) => ack <= data,
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        let queue = if from_acks { &mut self.acks } else { &mut self.link_out };
-        let &(at, key) = queue.front()?;
-        if at > now {
+    /// The next completion due at `now`, and the number of the fetch it needs; of two at the same time, the one without
+    /// data first.
+    #[inline(always)]
+    pub(crate) fn poll(&mut self, now: Nanos) -> Option<(u64, Completion)> {
+        let (ack, data) = (self.acks.first(), self.link_out.first());
+        if ack.min(data) > now {
             return None;
         }
-        queue.pop_front();
+        let queue = if ack <= data { &mut self.acks } else { &mut self.link_out };
+        let (_, key) = queue.pop()?;
         assert!(self.untold > 0, "more ends are told than commands were taken");
         self.untold -= 1;
         let command = self.commands.get_mut(key);
         assert!(!command.told, "a command's end is told once");
         command.told = true;
-        let completion = command.completion();
+        let (fetch, completion) = (command.fetch, command.completion());
         if command.done {
-            self.commands.remove(key);
+            self.commands.free(key);
         }
-        Some((at, completion))
+        Some((fetch, completion))
     }
 
     /// True if the part survives a power cut on the power that is left: its data had reached the cache, or is on media
@@ -344,8 +357,7 @@ impl Flow {
         assert_eq!(self.cache_used, held, "the cache holds other sectors than are on their way to media");
         assert!(self.cache.sectors > 0 || self.cache_used == 0, "a drive without a cache caches");
         for queue in [&self.link_in, &self.link_out, &self.acks] {
-            let times = queue.iter().map(|&(at, _)| at);
-            assert!(times.is_sorted(), "times in a queue fall");
+            queue.check();
         }
         for flush in &self.flushes {
             assert!(

@@ -14,6 +14,7 @@
 
 mod part;
 mod pick;
+mod queue;
 mod unit;
 
 pub(crate) use part::{Part, PartId, PartKind, Phase};
@@ -32,11 +33,23 @@ enum Event {
     Channel { group: u32 },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Channel {
+    /// Not linked through the parts: a program that waits here is also at the head of its unit's queue.
     waiting: VecDeque<PartId>,
     active: Option<PartId>,
     busy: Nanos,
+}
+
+impl Channel {
+    /// Begins a transfer of `time`, and says when it ends.
+    fn start(&mut self, at: Nanos, time: Nanos, id: PartId) -> Nanos {
+        assert!(self.active.is_none(), "a channel moves one part at a time");
+        assert!(time > Nanos::ZERO, "data crosses a channel in no time");
+        self.active = Some(id);
+        self.busy += time;
+        at + time
+    }
 }
 
 /// A part that is done, and when.
@@ -52,7 +65,6 @@ pub(crate) struct Media {
     config: MediaConfig,
     scheduler: Scheduler,
     transfers: TransferTimes,
-    by_group: Divisor,
     /// To find the page row of a sector, and its write unit.
     pub(crate) by_row: Divisor,
     pub(crate) by_unit: Divisor,
@@ -60,7 +72,6 @@ pub(crate) struct Media {
     units: Vec<Unit>,
     channels: Vec<Channel>,
     events: EventQueue<Event>,
-    done: VecDeque<Done>,
     /// Array operations, transfers and suspensions so far.
     pub(crate) counters: MediaCounters,
 }
@@ -85,8 +96,7 @@ impl Media {
         let geometry = &config.geometry;
         let units = PuId(geometry.pu_count()).index();
         let groups = PuId(geometry.groups).index();
-        let waiting = PuId(geometry.pus_per_group * config.media.registers).index();
-        let channel = Channel { waiting: VecDeque::with_capacity(waiting), active: None, busy: Nanos::ZERO };
+        let unit = |pu| Unit::new(pu / geometry.pus_per_group);
         Self {
             config: config.media.clone(),
             scheduler: config.scheduler,
@@ -95,26 +105,25 @@ impl Media {
                 config.channel.bytes_per_second,
                 config.channel.command,
             ),
-            by_group: Divisor::new(u64::from(geometry.pus_per_group)),
             by_row: Divisor::new(u64::from(config.row_sectors())),
             by_unit: Divisor::new(u64::from(geometry.ws_opt)),
             parts: Parts::new(),
-            units: vec![Unit::default(); units],
-            channels: vec![channel; groups],
+            units: (0..geometry.pu_count()).map(unit).collect(),
+            channels: vec![Channel::default(); groups],
             events: EventQueue::with_capacity(units + groups),
-            done: VecDeque::with_capacity(units + groups),
             counters: MediaCounters::default(),
         }
     }
 
     /// A new part, not queued yet.
+    #[inline(always)]
     pub(crate) fn add(&mut self, part: Part) -> PartId {
         self.parts.insert(part)
     }
 
     /// A finished part's place is free again.
-    pub(crate) fn remove(&mut self, id: PartId) -> Part {
-        self.parts.remove(id)
+    pub(crate) fn remove(&mut self, id: PartId) {
+        self.parts.remove(id);
     }
 
     pub(crate) fn part(&self, id: PartId) -> &Part {
@@ -147,92 +156,80 @@ impl Media {
         self.start_next(at, pu);
     }
 
-    /// When something next happens.
-    pub(crate) fn deadline(&self) -> Option<Nanos> {
-        match self.done.front() {
-            Some(done) => Some(done.at),
-            None => self.events.deadline(),
+    /// When something next happens; [`Nanos::MAX`] if nothing will.
+    pub(crate) fn next_at(&self) -> Nanos {
+        self.events.next_at()
+    }
+
+    /// Lets the next thing happen, and tells which part that ends, if it does. Its place stays taken until
+    /// [`Self::remove`].
+    pub(crate) fn step(&mut self) -> Option<Done> {
+        let (at, event) = self.events.pop_due(Nanos::MAX).expect("a step is taken when one is due");
+        match event {
+            Event::Array { pu, generation } => self.on_array(at, pu, generation),
+            Event::Channel { group } => self.on_channel(at, group),
         }
     }
 
-    /// Lets time pass up to `now`, or to the first part that is done by then.
-    pub(crate) fn step(&mut self, now: Nanos) -> Option<Done> {
-        loop {
-            if let Some(done) = self.done.pop_front() {
-                return Some(done);
-            }
-            let (at, event) = self.events.pop_due(now)?;
-            match event {
-                Event::Array { pu, generation } => self.on_array(at, pu, generation),
-                Event::Channel { group } => self.on_channel(at, group),
-            }
-        }
-    }
-
-    fn on_array(&mut self, at: Nanos, pu: PuId, generation: u32) {
+    fn on_array(&mut self, at: Nanos, pu: PuId, generation: u32) -> Option<Done> {
         let unit = &mut self.units[pu.index()];
         if unit.generation != generation {
-            return;
+            return None;
         }
         assert!(at == unit.array_until, "an operation ends at {at}, not when it should");
         let id = unit.array.take().expect("an array event belongs to an operation");
         unit.busy += at - unit.array_since;
-        match self.parts.get(id).kind {
-            PartKind::Read => self.request_channel(at, id),
+        let (group, has_work) = (unit.group, unit.has_work());
+        let kind = self.parts.get(id).kind;
+        match kind {
+            PartKind::Read => self.request_channel(at, group, id),
             PartKind::Program => {
-                assert!(self.units[pu.index()].registers_used > 0, "a program holds a register");
-                self.units[pu.index()].registers_used -= 1;
-                self.done.push_back(Done { at, id });
+                assert!(unit.registers_used > 0, "a program holds a register");
+                unit.registers_used -= 1;
             }
-            PartKind::Erase => self.done.push_back(Done { at, id }),
+            PartKind::Erase => {}
         }
-        self.start_next(at, pu);
+        if has_work {
+            self.start_next(at, pu);
+        }
+        (kind != PartKind::Read).then_some(Done { at, id })
     }
 
-    fn request_channel(&mut self, at: Nanos, id: PartId) {
-        let group = self.by_group.div_rem_u32(self.parts.get(id).pu.0).0;
-        self.parts.get_mut(id).phase = Phase::Transfer;
+    fn request_channel(&mut self, at: Nanos, group: u32, id: PartId) {
+        let part = self.parts.get_mut(id);
+        part.phase = Phase::Transfer;
         let channel = &mut self.channels[PuId(group).index()];
         if channel.active.is_some() {
             channel.waiting.push_back(id);
         } else {
-            self.start_transfer(at, group, id);
+            let time = self.transfers.of(part.count);
+            self.events.push(channel.start(at, time, id), Event::Channel { group });
         }
     }
 
-    fn start_transfer(&mut self, at: Nanos, group: u32, id: PartId) {
-        let time = self.transfers.of(self.parts.get(id).count);
-        assert!(time > Nanos::ZERO, "data crosses a channel in no time");
-        let channel = &mut self.channels[PuId(group).index()];
-        assert!(channel.active.is_none(), "a channel moves one part at a time");
-        channel.active = Some(id);
-        channel.busy += time;
-        self.events.push(at + time, Event::Channel { group });
-    }
-
-    fn on_channel(&mut self, at: Nanos, group: u32) {
+    fn on_channel(&mut self, at: Nanos, group: u32) -> Option<Done> {
         let channel = &mut self.channels[PuId(group).index()];
         let id = channel.active.take().expect("a channel event belongs to a transfer");
-        let next = channel.waiting.pop_front();
-        if let Some(next) = next {
-            self.start_transfer(at, group, next);
+        if let Some(next) = channel.waiting.pop_front() {
+            let time = self.transfers.of(self.parts.get(next).count);
+            self.events.push(channel.start(at, time, next), Event::Channel { group });
         }
-        let Part { pu, kind, .. } = *self.parts.get(id);
+        let part = self.parts.get_mut(id);
+        let (pu, is_read) = (part.pu, part.kind == PartKind::Read);
         let unit = &mut self.units[pu.index()];
-        match kind {
-            PartKind::Read => {
-                assert!(unit.registers_used > 0, "a read's data leaves a register");
-                unit.registers_used -= 1;
-                self.done.push_back(Done { at, id });
-            }
-            PartKind::Program => {
-                assert!(unit.loading, "a register was loaded that nobody asked for");
-                unit.loading = false;
-                self.parts.get_mut(id).phase = Phase::Loaded;
-            }
-            PartKind::Erase => unreachable!("an erase moves no data"),
+        if is_read {
+            assert!(unit.registers_used > 0, "a read's data leaves a register");
+            unit.registers_used -= 1;
+        } else {
+            assert!(part.kind == PartKind::Program, "an erase moves no data");
+            assert!(unit.loading, "a register was loaded that nobody asked for");
+            unit.loading = false;
+            part.phase = Phase::Loaded;
         }
-        self.start_next(at, pu);
+        if unit.has_work() {
+            self.start_next(at, pu);
+        }
+        is_read.then_some(Done { at, id })
     }
 
     /// Time each unit's array, and each channel, has been busy.
@@ -290,6 +287,5 @@ impl Media {
             channel.active = None;
         }
         self.events.clear();
-        self.done.clear();
     }
 }

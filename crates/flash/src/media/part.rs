@@ -2,14 +2,15 @@
 
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::{ChunkId, PuId};
+use std::num::NonZeroU32;
 
-/// The number of a part.
+/// The number of a part. Never 0, so that a link to no part takes no more room than a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartId(u32);
+pub(crate) struct PartId(NonZeroU32);
 
 impl PartId {
     fn index(self) -> usize {
-        usize::try_from(self.0).expect("32 bits fit an index")
+        usize::try_from(self.0.get()).expect("32 bits fit an index")
     }
 }
 
@@ -48,6 +49,8 @@ pub(crate) struct Part {
     pub(crate) chunk: ChunkId,
     pub(crate) first: u32,
     pub(crate) count: u32,
+    /// The page row of the first sector.
+    pub(crate) row: u32,
     /// The chunk's cycles when the command was taken: a part of an earlier life must not touch a later one.
     pub(crate) cycles: u32,
     /// Extra array time: a latency spike.
@@ -71,21 +74,24 @@ impl Part {
 /// and allocates no more after that.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
+    /// Place 0 stays empty: no part has its number.
     places: Vec<Option<Part>>,
     free: Vec<PartId>,
 }
 
 impl Parts {
     pub(crate) fn new() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
+        Self { places: vec![None], free: Vec::new() }
     }
 
+    #[inline(always)]
     pub(crate) fn insert(&mut self, part: Part) -> PartId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             // A place freed later needs room in the free list without allocation then.
             self.free.reserve(self.places.len());
-            PartId(u32::try_from(self.places.len() - 1).expect("fewer than 2^32 parts"))
+            let number = u32::try_from(self.places.len() - 1).ok().and_then(NonZeroU32::new);
+            PartId(number.expect("fewer than 2^32 parts, and place 0 is taken"))
         });
         let place = &mut self.places[id.index()];
         assert!(place.is_none(), "a free place holds a part");
@@ -93,11 +99,11 @@ impl Parts {
         id
     }
 
-    pub(crate) fn remove(&mut self, id: PartId) -> Part {
-        let part = self.places[id.index()].take().expect("a part ends once");
-        assert!(self.free.len() < self.places.len(), "more places are free than there are");
+    pub(crate) fn remove(&mut self, id: PartId) {
+        let place = &mut self.places[id.index()];
+        assert!(place.is_some(), "a part ends once");
+        *place = None;
         self.free.push(id);
-        part
     }
 
     pub(crate) fn get(&self, id: PartId) -> &Part {

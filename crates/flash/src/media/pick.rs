@@ -66,7 +66,7 @@ impl Media {
         if unit.array.is_some() || unit.registers_used >= self.config.registers {
             return false;
         }
-        let popped = unit.reads.pop(&mut self.parts);
+        let popped = unit.reads.pop(&self.parts);
         assert_eq!(popped, Some(id), "the unit starts the read at its queue's head");
         unit.bypasses += u32::from(unit.changes.head().is_some() || unit.suspended.is_some());
         self.begin_read(at, pu, id);
@@ -76,24 +76,24 @@ impl Media {
     /// Senses the read's row, or takes it from the register that still holds it. The array and a register are free.
     pub(super) fn begin_read(&mut self, at: Nanos, pu: PuId, id: PartId) {
         let part = self.parts.get(id);
-        let (chunk, cycles, delay) = (part.chunk, part.cycles, part.delay);
-        let row = self.by_row.div_rem_u32(part.first).0;
+        let (chunk, cycles, row, delay) = (part.chunk, part.cycles, part.row, part.delay);
         let unit = &mut self.units[pu.index()];
         assert!(unit.registers_used < self.config.registers, "a read takes a register that is not there");
         unit.registers_used += 1;
         if unit.held == Some((chunk, cycles, row)) && delay == Nanos::ZERO {
             self.counters.register_hits += 1;
-            if at < self.units[pu.index()].ready_at {
+            if at < unit.ready_at {
                 // The unit is still busy suspending an erase: nothing leaves it before that is done.
                 self.run_array(at, pu, id, Nanos::ZERO);
             } else {
-                self.request_channel(at, id);
+                let group = unit.group;
+                self.request_channel(at, group, id);
             }
             return;
         }
         self.counters.senses += 1;
         let time = nth_of(&self.config.read, row) + delay;
-        self.units[pu.index()].held = Some((chunk, cycles, row));
+        unit.held = Some((chunk, cycles, row));
         self.run_array(at, pu, id, time);
     }
 
@@ -110,14 +110,15 @@ impl Media {
                 assert!(unit.registers_used < registers, "a program takes a register that is not there");
                 unit.registers_used += 1;
                 unit.held = None;
-                self.request_channel(at, id);
+                let group = unit.group;
+                self.request_channel(at, group, id);
                 false
             }
             (PartKind::Program, Phase::Loaded) | (PartKind::Erase, Phase::Queued) => {
                 if unit.array.is_some() {
                     return false;
                 }
-                let popped = unit.changes.pop(&mut self.parts);
+                let popped = unit.changes.pop(&self.parts);
                 assert_eq!(popped, Some(id), "the unit starts the change at its queue's head");
                 unit.bypasses = 0;
                 unit.suspends = 0;

@@ -1,40 +1,9 @@
 //! One parallel unit: two queues (reads; programs and erases), an array, and page registers.
 
 use super::part::{PartId, Parts};
+use super::queue::Queue;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::ChunkId;
-
-/// A first-in first-out list of parts, linked through the parts themselves.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Queue {
-    head: Option<PartId>,
-    tail: Option<PartId>,
-}
-
-impl Queue {
-    pub(super) fn push(&mut self, parts: &mut Parts, id: PartId) {
-        assert!(self.head.is_some() == self.tail.is_some(), "a queue has two ends or none");
-        parts.get_mut(id).next = None;
-        match self.tail {
-            Some(tail) => parts.get_mut(tail).next = Some(id),
-            None => self.head = Some(id),
-        }
-        self.tail = Some(id);
-    }
-
-    pub(super) const fn head(self) -> Option<PartId> {
-        self.head
-    }
-
-    pub(super) fn pop(&mut self, parts: &mut Parts) -> Option<PartId> {
-        let id = self.head?;
-        self.head = parts.get(id).next;
-        if self.head.is_none() {
-            self.tail = None;
-        }
-        Some(id)
-    }
-}
 
 /// An erase that was interrupted.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +15,8 @@ pub(super) struct Suspended {
 /// The state of a unit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unit {
+    /// Its channel.
+    pub(super) group: u32,
     pub(super) reads: Queue,
     pub(super) changes: Queue,
     sequence: u64,
@@ -68,6 +39,11 @@ pub(super) struct Unit {
 }
 
 impl Unit {
+    /// An idle unit on the channel of `group`.
+    pub(super) fn new(group: u32) -> Self {
+        Self { group, ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, parts: &mut Parts, id: PartId, is_read: bool) {
         parts.get_mut(id).sequence = self.sequence;
         self.sequence += 1;
@@ -82,7 +58,7 @@ impl Unit {
 
     /// Something waits for the array or a register.
     pub(super) const fn has_work(&self) -> bool {
-        self.reads.head.is_some() || self.changes.head.is_some() || self.suspended.is_some()
+        !self.reads.is_empty() || !self.changes.is_empty() || self.suspended.is_some()
     }
 
     /// Asserts that what the unit says of itself can be true.
@@ -93,17 +69,14 @@ impl Unit {
             self.array.is_none() || self.array_until >= self.array_since,
             "an operation ends before it began"
         );
-        assert_eq!(self.reads.head.is_some(), self.reads.tail.is_some(), "the queue of reads has one end");
-        assert_eq!(
-            self.changes.head.is_some(),
-            self.changes.tail.is_some(),
-            "the queue of changes has one end"
-        );
+        self.reads.check();
+        self.changes.check();
         assert!(self.suspended.is_none() || self.suspends > 0, "an erase is suspended that never was");
     }
 
     /// Nothing is in progress any more; what was counted stays.
     pub(super) fn power_off(&mut self) {
-        *self = Self { busy: self.busy, generation: self.generation.wrapping_add(1), ..Self::default() };
+        let generation = self.generation.wrapping_add(1);
+        *self = Self { group: self.group, busy: self.busy, generation, ..Self::default() };
     }
 }

@@ -3,14 +3,23 @@
 //! An empty 2 TB drive (136 576 chunks) costs 32 bytes a chunk here, 4.2 MiB. A written chunk costs its payload: with
 //! stamps 16 bytes a sector, 4 GiB per TiB; metadata (16 bytes a sector as a rule) is kept only in chunks that were
 //! given some. Blocks of reset chunks are kept for the next ones, so a drive in steady state allocates nothing.
+//! Sectors written whole beside their stamps cost their bytes; while there are none, nothing, and one branch a command.
 
-use ocssd_lightnvm::{ChunkId, PayloadFormat};
+use super::whole::WholeSectors;
+use ocssd_lightnvm::{ChunkId, Payload, PayloadFormat, Ppa, STAMP_BYTES};
 
 /// A chunk's content; no allocation until something is written.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     data: Option<Box<[u8]>>,
     oob: Option<Box<[u8]>>,
+}
+
+/// What a chunk held when it was reset.
+#[derive(Clone, Debug, Default)]
+pub struct Saved {
+    block: Block,
+    whole: Option<Box<WholeSectors>>,
 }
 
 /// All chunks' content.
@@ -21,6 +30,9 @@ pub struct Memory {
     blocks: Vec<Block>,
     spare_data: Vec<Box<[u8]>>,
     spare_oob: Vec<Box<[u8]>>,
+    /// Sectors kept whole beside their stamps, by chunk; empty until the drive is given the first.
+    whole: Vec<Option<Box<WholeSectors>>>,
+    spare_whole: Vec<Box<[u8]>>,
 }
 
 fn index(value: u32) -> usize {
@@ -30,6 +42,14 @@ fn index(value: u32) -> usize {
 /// A piece of `unit`-sized places, `count` of them from `first` on.
 fn span(bytes: &[u8], first: u32, unit: usize, length: usize) -> &[u8] {
     &bytes[index(first) * unit..][..length]
+}
+
+/// Copies a slice of the same length. One stamp, the most frequent length, needs no call.
+fn copy(from: &[u8], to: &mut [u8]) {
+    match (<&[u8; STAMP_BYTES]>::try_from(from), <&mut [u8; STAMP_BYTES]>::try_from(&mut *to)) {
+        (Ok(from), Ok(to)) => *to = *from,
+        _ => to.copy_from_slice(from),
+    }
 }
 
 impl Memory {
@@ -42,11 +62,14 @@ impl Memory {
             blocks: vec![Block::default(); index(chunks)],
             spare_data: Vec::new(),
             spare_oob: Vec::new(),
+            whole: Vec::new(),
+            spare_whole: Vec::new(),
         }
     }
 
+    /// Stores sectors from `first` on; none of them is whole afterwards.
     pub(super) fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) {
-        let Self { format, sectors_per_chunk, blocks, spare_data, spare_oob } = self;
+        let Self { format, sectors_per_chunk, blocks, spare_data, spare_oob, whole, spare_whole } = self;
         assert!(data.len().is_multiple_of(format.data_bytes), "half a sector is no content");
         assert!(
             oob.is_empty() || oob.len() / format.oob_bytes == data.len() / format.data_bytes,
@@ -70,14 +93,39 @@ impl Memory {
         } else if let Some(place) = &mut block.oob {
             place[index(first) * format.oob_bytes..][..metadata_bytes].fill(0);
         }
+        if let Some(Some(whole)) = whole.get_mut(chunk.index()) {
+            let sectors = u32::try_from(data.len() / format.data_bytes).expect("fewer than a chunk has");
+            whole.forget(first, sectors, spare_whole);
+        }
     }
 
-    pub(super) fn read(&self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8]) {
+    /// Keeps all bytes of sectors that were just written, `sector_bytes` each.
+    pub(super) fn write_whole(&mut self, chunk: ChunkId, first: u32, bytes: &[u8]) {
+        let Self { format, blocks, whole, spare_whole, .. } = self;
+        assert_eq!(format.payload, Payload::Stamp, "real bytes are kept as data");
+        assert!(blocks[chunk.index()].data.is_some(), "bytes of sectors that were not written");
+        if whole.is_empty() {
+            whole.resize_with(blocks.len(), || None);
+        }
+        let sectors = whole[chunk.index()].get_or_insert_default();
+        sectors.insert(first, bytes, format.sector_bytes, spare_whole);
+    }
+
+    /// Reads a byte of a sector, for the cache to have it. 0 if the chunk was never written.
+    pub(crate) fn touch(&self, at: Ppa) -> u8 {
+        let data = &self.blocks[at.chunk.index()].data;
+        data.as_ref().map_or(0, |data| data[index(at.sector) * self.format.data_bytes])
+    }
+
+    pub(crate) fn read(&self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8]) {
         assert!(data.len().is_multiple_of(self.format.data_bytes), "half a sector is no content");
         let block = &self.blocks[chunk.index()];
         match &block.data {
-            Some(from) => data.copy_from_slice(span(from, first, self.format.data_bytes, data.len())),
+            Some(from) => copy(span(from, first, self.format.data_bytes, data.len()), data),
             None => data.fill(0),
+        }
+        if oob.is_empty() {
+            return;
         }
         match &block.oob {
             Some(from) => oob.copy_from_slice(span(from, first, self.format.oob_bytes, oob.len())),
@@ -85,30 +133,68 @@ impl Memory {
         }
     }
 
-    pub(super) fn take(&mut self, chunk: ChunkId) -> Block {
-        std::mem::take(&mut self.blocks[chunk.index()])
+    /// Fills `bytes` with all bytes of sectors from `first` on, `sector_bytes` each. A sector that was not written whole
+    /// gives its stamp and zeros.
+    pub(super) fn read_whole(&self, chunk: ChunkId, first: u32, bytes: &mut [u8]) {
+        let PayloadFormat { payload, data_bytes, sector_bytes, .. } = self.format;
+        assert_eq!(payload, Payload::Stamp, "real bytes are read as data");
+        assert!(bytes.len().is_multiple_of(sector_bytes), "half a sector is no content");
+        let whole = self.whole.get(chunk.index()).and_then(Option::as_ref);
+        let stamps = &self.blocks[chunk.index()].data;
+        for (sector, place) in (first..).zip(bytes.chunks_exact_mut(sector_bytes)) {
+            if let Some(kept) = whole.and_then(|whole| whole.get(sector)) {
+                place.copy_from_slice(kept);
+                continue;
+            }
+            let (stamp, rest) = place.split_at_mut(data_bytes);
+            rest.fill(0);
+            match stamps {
+                Some(from) => stamp.copy_from_slice(span(from, sector, data_bytes, data_bytes)),
+                None => stamp.fill(0),
+            }
+        }
     }
 
-    pub(super) fn restore(&mut self, chunk: ChunkId, block: Block) {
-        let newer = std::mem::replace(&mut self.blocks[chunk.index()], block);
+    /// Which of up to 64 sectors from `first` on are whole: bit `i` is sector `first + i`.
+    pub(super) fn whole_sectors(&self, chunk: ChunkId, first: u32, count: u32) -> u64 {
+        match self.whole.get(chunk.index()) {
+            Some(Some(whole)) => whole.bits(first, count),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn take(&mut self, chunk: ChunkId) -> Saved {
+        let whole = self.whole.get_mut(chunk.index()).and_then(Option::take);
+        Saved { block: std::mem::take(&mut self.blocks[chunk.index()]), whole }
+    }
+
+    pub(super) fn restore(&mut self, chunk: ChunkId, saved: Saved) {
+        let newer = self.take(chunk);
         self.recycle(newer);
+        self.blocks[chunk.index()] = saved.block;
+        if saved.whole.is_some() {
+            self.whole[chunk.index()] = saved.whole;
+        }
     }
 
-    pub(super) fn recycle(&mut self, block: Block) {
-        let whole = self.sectors_per_chunk * self.format.data_bytes;
+    pub(super) fn recycle(&mut self, Saved { block, whole }: Saved) {
+        let full = self.sectors_per_chunk * self.format.data_bytes;
         assert!(
-            block.data.as_ref().is_none_or(|data| data.len() == whole),
+            block.data.as_ref().is_none_or(|data| data.len() == full),
             "a block of another size came back"
         );
         self.spare_data.extend(block.data);
         self.spare_oob.extend(block.oob);
+        self.spare_whole.extend(whole.into_iter().flat_map(|whole| whole.into_room()));
     }
 
     /// Bytes held for content, spare blocks included.
     #[must_use]
     pub fn content_bytes(&self) -> u64 {
         let boxes = self.blocks.iter().flat_map(|block| block.data.iter().chain(&block.oob));
-        let all = boxes.chain(&self.spare_data).chain(&self.spare_oob);
-        all.map(|bytes| u64::try_from(bytes.len()).expect("a length fits 64 bits")).sum()
+        let all = boxes.chain(&self.spare_data).chain(&self.spare_oob).chain(&self.spare_whole);
+        let whole = self.whole.iter().flatten().map(|whole| whole.content_bytes());
+        let bytes: usize = all.map(|bytes| bytes.len()).chain(whole).sum();
+        u64::try_from(bytes).expect("a length fits 64 bits")
     }
 }

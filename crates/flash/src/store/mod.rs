@@ -1,10 +1,12 @@
 //! Where sector content and metadata are kept: in memory (real bytes or stamps), or in one sparse image file.
 //!
 //! A store keeps what it is given and knows no rule; chunk states and write pointers are the drive's. Content is
-//! opaque: `data_bytes` per sector, be it 4096 or the 16 of a stamp. Deliberately not here: caching, timing, errors of
-//! the media.
+//! opaque: `data_bytes` per sector, be it 4096 or the 16 of a stamp. Where content is stamps, single sectors may be
+//! *whole*: all their `sector_bytes` are kept beside the stamp. Deliberately not here: caching, timing, errors of the
+//! media.
 
 mod memory;
+mod whole;
 
 pub use memory::Memory;
 
@@ -26,7 +28,7 @@ impl std::error::Error for StoreError {}
 
 /// A chunk's content set aside by a reset, until the media are really erased.
 #[derive(Clone, Debug, Default)]
-pub struct SavedBlock(pub(crate) memory::Block);
+pub struct SavedBlock(pub(crate) memory::Saved);
 
 /// The place of content.
 pub enum Store {
@@ -38,7 +40,8 @@ pub enum Store {
 
 /// A store outside the drive's memory. Slices are whole sectors: `data_bytes` and `oob_bytes` per sector.
 pub trait Backing {
-    /// Stores sectors from `first` on. `oob` is empty if the command carried none: metadata is then zero.
+    /// Stores sectors from `first` on. `oob` is empty if the command carried none: metadata is then zero. None of the
+    /// sectors is whole afterwards.
     ///
     /// # Errors
     /// If the backing failed; the sectors are then undefined.
@@ -50,6 +53,23 @@ pub trait Backing {
     /// If the backing failed.
     fn read(&mut self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8])
     -> Result<(), StoreError>;
+
+    /// Keeps all bytes of sectors that were just written, `sector_bytes` each: they are whole from then on. Called only if
+    /// content is stamps.
+    ///
+    /// # Errors
+    /// If the backing failed; the sectors are then undefined.
+    fn write_whole(&mut self, chunk: ChunkId, first: u32, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Fills `bytes` with all bytes of sectors from `first` on, `sector_bytes` each. A sector that is not whole gives its
+    /// stamp and zeros. Called only if content is stamps.
+    ///
+    /// # Errors
+    /// If the backing failed.
+    fn read_whole(&mut self, chunk: ChunkId, first: u32, bytes: &mut [u8]) -> Result<(), StoreError>;
+
+    /// Which of up to 64 sectors from `first` on are whole in the chunk's present life: bit `i` is sector `first + i`.
+    fn whole_sectors(&self, chunk: ChunkId, first: u32, count: u32) -> u64;
 
     /// Keeps a chunk's record: it must be as durable as the content written before, and never torn.
     ///
@@ -100,6 +120,40 @@ impl Store {
                 Ok(())
             }
             Self::Backed(backing) => backing.read(chunk, first, data, oob),
+        }
+    }
+
+    /// Keeps all bytes of sectors that were just written.
+    pub(crate) fn write_whole(&mut self, chunk: ChunkId, first: u32, bytes: &[u8]) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(memory) => {
+                memory.write_whole(chunk, first, bytes);
+                Ok(())
+            }
+            Self::Backed(backing) => backing.write_whole(chunk, first, bytes),
+        }
+    }
+
+    pub(crate) fn read_whole(
+        &mut self,
+        chunk: ChunkId,
+        first: u32,
+        bytes: &mut [u8],
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(memory) => {
+                memory.read_whole(chunk, first, bytes);
+                Ok(())
+            }
+            Self::Backed(backing) => backing.read_whole(chunk, first, bytes),
+        }
+    }
+
+    /// Which of up to 64 sectors are whole, as bits.
+    pub(crate) fn whole_sectors(&self, chunk: ChunkId, first: u32, count: u32) -> u64 {
+        match self {
+            Self::Memory(memory) => memory.whole_sectors(chunk, first, count),
+            Self::Backed(backing) => backing.whole_sectors(chunk, first, count),
         }
     }
 

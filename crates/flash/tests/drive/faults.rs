@@ -113,6 +113,7 @@ fn high_ecc_is_told_to_who_asks_and_the_data_is_good() {
             addresses: AddressList::Run { first: ppa(0, 0), count: 1 },
             data: &mut data,
             oob: &mut [],
+            whole: &mut [],
         };
         rig.drive.execute(rig.now, operation).expect("room");
         let mut end = None;
@@ -140,6 +141,7 @@ fn a_second_sense_takes_its_time_unless_retries_are_limited() {
             addresses: AddressList::Run { first: ppa(0, 0), count: 1 },
             data: &mut [],
             oob: &mut [],
+            whole: &mut [],
         };
         let start = rig.now;
         rig.drive.execute(start, operation).expect("room");

@@ -13,3 +13,4 @@ mod rules_model;
 mod scheduler;
 mod timing;
 mod wear;
+mod whole;

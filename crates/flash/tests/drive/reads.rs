@@ -87,6 +87,7 @@ fn sectors_that_hold_nothing_read_as_predefined_data() {
             addresses: AddressList::Run { first: ppa(1, 6), count: 4 },
             data: &mut data,
             oob: &mut oob,
+            whole: &mut [],
         };
         rig.drive.execute(rig.now, operation).expect("room");
         assert!(data[2 * 4096..].iter().all(|&byte| byte == expected));
@@ -158,7 +159,10 @@ fn metadata_that_was_not_given_reads_as_zero_also_beside_metadata_that_was() {
         let addresses = AddressList::Run { first: ppa(chunk, sector), count: 8 };
         let kind = OperationKind::Write { fua: false };
         rig.drive
-            .execute(rig.now, Operation { tag: Tag(9), kind, addresses, data: &mut data, oob })
+            .execute(
+                rig.now,
+                Operation { tag: Tag(9), kind, addresses, data: &mut data, oob, whole: &mut [] },
+            )
             .expect("room");
     };
     write(4, 0, false);

@@ -4,7 +4,8 @@ use crate::rig::{Rig, ppa, preset, run};
 use ocssd_engine::{Caller, VirtualClock};
 use ocssd_flash::{Config, FaultKind, FlashCounters, ScheduledFault};
 use ocssd_lightnvm::{
-    Addresses, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Op, Ppa, Rule, Status, Tag,
+    Addresses, BlockingDevice, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Op, Ppa, Rule,
+    Status, Tag,
 };
 
 const WRITE: Op = Op::Write { fua: false };

@@ -1,7 +1,9 @@
 //! Asserts the device contract from outside: time never falls, a tag is in flight once, a buffer has one owner, and
 //! every completion answers a command, no earlier than it was submitted.
 
+use crate::address::ChunkId;
 use crate::buffers::{BufId, Buffers};
+use crate::chunk::ChunkDescriptor;
 use crate::command::{Addresses, Command, Completion, Rejected, Tag};
 use crate::device::Device;
 use crate::geometry::Geometry;
@@ -36,6 +38,11 @@ impl<D: Device> Check<D> {
         self.in_flight.len()
     }
 
+    /// The device within.
+    pub const fn inner(&self) -> &D {
+        &self.inner
+    }
+
     /// The device inside, to change.
     pub fn inner_mut(&mut self) -> &mut D {
         &mut self.inner
@@ -50,6 +57,10 @@ impl<D: Device> Check<D> {
 impl<D: Device> Device for Check<D> {
     fn geometry(&self) -> &Geometry {
         self.inner.geometry()
+    }
+
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        self.inner.chunk(chunk)
     }
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {

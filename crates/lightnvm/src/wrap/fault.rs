@@ -3,7 +3,9 @@
 //! The command does not reach the device: the media stay as they were. Faults of the media themselves, which do change
 //! chunk states, belong to the drive (`flash::faults`).
 
+use crate::address::ChunkId;
 use crate::buffers::Buffers;
+use crate::chunk::ChunkDescriptor;
 use crate::command::{Command, Completion, Op, Rejected, Tag};
 use crate::device::Device;
 use crate::geometry::Geometry;
@@ -85,6 +87,10 @@ impl<D: Device> Fault<D> {
 impl<D: Device> Device for Fault<D> {
     fn geometry(&self) -> &Geometry {
         self.inner.geometry()
+    }
+
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        self.inner.chunk(chunk)
     }
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {

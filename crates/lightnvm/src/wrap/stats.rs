@@ -1,7 +1,8 @@
 //! Counts commands, sectors and errors per parallel unit: what LightNVM's sysfs and a test both want to know.
 
-use crate::address::PuId;
+use crate::address::{ChunkId, PuId};
 use crate::buffers::Buffers;
+use crate::chunk::ChunkDescriptor;
 use crate::command::{Addresses, Command, Completion, Op, Rejected};
 use crate::device::Device;
 use crate::geometry::Geometry;
@@ -46,6 +47,7 @@ impl<D: Device> Stats<D> {
         Self { inner, by_unit, units, failed: 0, flushes: 0 }
     }
 
+    #[inline(always)]
     fn count(&mut self, command: &Command, buffers: &Buffers) {
         match command.addresses {
             Addresses::Run { first, count } => self.add(command.op, first.chunk, u64::from(count), true),
@@ -54,6 +56,7 @@ impl<D: Device> Stats<D> {
         }
     }
 
+    #[inline(never)]
     fn count_list(&mut self, command: &Command, offset: u32, count: u32, buffers: &Buffers) {
         let Some(id) = command.buffer else { return };
         let count = usize::try_from(count).expect("32 bits fit an index");
@@ -65,7 +68,9 @@ impl<D: Device> Stats<D> {
             let from = if copy && index >= count { count } else { 0 };
             let per_pu = self.inner.geometry().chunks_per_pu;
             let unit = ppa.chunk.0 / per_pu;
-            let first = !list[from..index].iter().rev().any(|earlier| earlier.chunk.0 / per_pu == unit);
+            let is_other =
+                |earlier: &crate::Ppa| earlier.chunk != ppa.chunk && earlier.chunk.0 / per_pu != unit;
+            let first = list[from..index].iter().rev().all(is_other);
             let op = match command.op {
                 Op::Copy if index < count => Op::Read,
                 Op::Copy => Op::Write { fua: false },
@@ -76,12 +81,9 @@ impl<D: Device> Stats<D> {
     }
 
     fn add(&mut self, op: Op, chunk: crate::ChunkId, sectors: u64, first: bool) {
-        let geometry = self.inner.geometry();
-        if chunk.0 >= geometry.chunk_count() {
-            return;
-        }
         let unit = PuId(self.by_unit.div_rem_u32(chunk.0).0).index();
-        let counts = &mut self.units[unit];
+        // An address outside the geometry belongs to no unit.
+        let Some(counts) = self.units.get_mut(unit) else { return };
         let counts = match op {
             Op::Read => &mut counts.read,
             Op::Write { .. } => &mut counts.write,
@@ -134,6 +136,11 @@ impl<D: Device> Device for Stats<D> {
         self.inner.geometry()
     }
 
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        self.inner.chunk(chunk)
+    }
+
+    #[inline(always)]
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         self.inner.submit(now, command, buffers)?;
         self.count(&command, buffers);
@@ -144,10 +151,12 @@ impl<D: Device> Device for Stats<D> {
         self.inner.deadline()
     }
 
+    #[inline(always)]
     fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
         self.inner.work_ahead(limit)
     }
 
+    #[inline(always)]
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
         let completion = self.inner.poll_completion(now, buffers)?;
         self.failed += u64::from(!completion.status.is_success());

@@ -1,7 +1,8 @@
 //! Hashes every command and completion with its time, and remembers the latest ones for a failure report.
 
-use crate::address::Ppa;
+use crate::address::{ChunkId, Ppa};
 use crate::buffers::Buffers;
+use crate::chunk::ChunkDescriptor;
 use crate::command::{Addresses, Command, Completion, Op, Rejected};
 use crate::device::Device;
 use crate::geometry::Geometry;
@@ -70,10 +71,8 @@ impl<D> Trace<D> {
         &mut self.inner
     }
 
+    #[inline(never)]
     fn remember(&mut self, event: Event) {
-        if self.keep == 0 {
-            return;
-        }
         if self.latest.len() < self.keep {
             self.latest.push(event);
         } else {
@@ -108,12 +107,19 @@ impl<D: Device> Device for Trace<D> {
         self.inner.geometry()
     }
 
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        self.inner.chunk(chunk)
+    }
+
+    #[inline(always)]
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         self.inner.submit(now, command, buffers)?;
         self.hash.time(now);
         self.hash.word((op_word(command.op) << 32) | u64::from(command.tag.0));
         self.hash_addresses(&command, buffers);
-        self.remember(Event::Submitted(now, command));
+        if self.keep > 0 {
+            self.remember(Event::Submitted(now, command));
+        }
         Ok(())
     }
 
@@ -121,16 +127,20 @@ impl<D: Device> Device for Trace<D> {
         self.inner.deadline()
     }
 
+    #[inline(always)]
     fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
         self.inner.work_ahead(limit)
     }
 
+    #[inline(always)]
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
         let completion = self.inner.poll_completion(now, buffers)?;
         self.hash.time(now);
         self.hash.word((u64::from(completion.status.0) << 32) | u64::from(completion.tag.0));
         self.hash.word(completion.failed);
-        self.remember(Event::Completed(now, completion));
+        if self.keep > 0 {
+            self.remember(Event::Completed(now, completion));
+        }
         Some(completion)
     }
 }

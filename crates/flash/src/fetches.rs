@@ -1,0 +1,99 @@
+//! Reads whose content was not copied yet.
+//!
+//! What a read returns is settled when it is taken, but until its completion the buffer is the drive's to fill. A random
+//! read of one stamp is a cache miss and little else: one after the other the misses are waited for, side by side they
+//! overlap. So short reads are noted here and copied together: when the list is full, before the first of them ends, and
+//! before anything changes content. Owned by the drive.
+//!
+//! Deliberately not here: reads that meet faults, long reads and reads from a backing, which are copied when taken.
+
+use crate::store::Memory;
+use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa};
+
+/// Most reads that wait: more than a processor's outstanding misses (10 to 16), few enough to stay in its first cache
+/// (chosen).
+const FETCHES_MAX: usize = 32;
+
+/// Longest payload that waits. Beyond a few cache lines the processor prefetches by itself (chosen).
+pub(crate) const FETCH_BYTES_MAX: usize = 256;
+
+/// Where a read's content goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination {
+    pub(crate) buffer: BufId,
+    /// The buffer's first sector of it.
+    pub(crate) first: u32,
+    /// Metadata goes along.
+    pub(crate) oob: bool,
+}
+
+/// Neighbouring sectors of a chunk that are to be copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fetch {
+    pub(crate) first: Ppa,
+    pub(crate) count: u32,
+    pub(crate) to: Destination,
+}
+
+/// The reads that wait, oldest first, numbered from 1 in the order they came.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetches {
+    waiting: Vec<Fetch>,
+    /// The number of the latest that came, and of the latest that was copied.
+    noted: u64,
+    copied: u64,
+}
+
+impl Fetches {
+    pub(crate) fn new() -> Self {
+        Self { waiting: Vec::with_capacity(FETCHES_MAX), noted: 0, copied: 0 }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.waiting.len() >= FETCHES_MAX
+    }
+
+    /// True if number `number` was not copied yet.
+    pub(crate) const fn is_waiting(&self, number: u64) -> bool {
+        number > self.copied
+    }
+
+    /// Adds a read and tells its number.
+    pub(crate) fn push(&mut self, fetch: Fetch) -> u64 {
+        assert!(!self.is_full(), "the list of reads to copy was not emptied in time");
+        self.waiting.push(fetch);
+        self.noted += 1;
+        self.noted
+    }
+
+    /// Copies all that wait.
+    pub(crate) fn copy(&mut self, memory: &Memory, buffers: &mut Buffers) {
+        // Nothing in this loop waits for what it loads, so that the misses overlap.
+        let touched = self.waiting.iter().fold(0u8, |all, fetch| all ^ memory.touch(fetch.first));
+        std::hint::black_box(touched);
+        for Fetch { first, count, to } in &self.waiting {
+            let (data, oob) = buffers.sectors_mut(to.buffer, to.first, *count);
+            memory.read(first.chunk, first.sector, data, if to.oob { oob } else { &mut [] });
+        }
+        self.forget();
+    }
+
+    /// The power is gone: buffers belong to the host again.
+    pub(crate) fn forget(&mut self) {
+        self.copied = self.noted;
+        self.waiting.clear();
+    }
+
+    /// Asserts that what waits can be copied.
+    pub(crate) fn check(&self) {
+        assert!(self.waiting.len() <= FETCHES_MAX, "more reads wait to be copied than there are places");
+        assert_eq!(self.waiting.is_empty(), self.copied == self.noted, "reads that wait are misnumbered");
+        for fetch in &self.waiting {
+            assert!(fetch.count > 0 && fetch.first.chunk != ChunkId(u32::MAX), "a read of nothing waits");
+        }
+    }
+}
