@@ -15,6 +15,9 @@ use crate::{Slot, Stream};
 use ocssd_base::Ring;
 use std::collections::BTreeSet;
 
+/// Most streams (chosen: SepBIT has six, snapshots one).
+const STREAMS_MAX: usize = 8;
+
 /// A frame of the buffer, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub u32);
@@ -60,11 +63,14 @@ pub struct Entry {
     pub previous: Option<Place>,
     /// Since when that is.
     pub previous_sequence: Sequence,
+    /// Garbage collection put it there; else a user did.
+    pub from_gc: bool,
 }
 
 impl Entry {
     /// An entry that fills.
-    pub const PAD: Self = Self { tag: SectorTag::PAD, previous: None, previous_sequence: Sequence(0) };
+    pub const PAD: Self =
+        Self { tag: SectorTag::PAD, previous: None, previous_sequence: Sequence(0), from_gc: false };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,8 +78,6 @@ struct Frame {
     state: FrameState,
     stream: Stream,
     filled: u32,
-    /// Reads that still bring sectors into it.
-    arriving: u32,
     /// Least sequence of an entry that a flush waits for.
     oldest: Sequence,
     place: Place,
@@ -105,6 +109,10 @@ pub struct Frames {
     taken: Ring<FrameId>,
     /// Frames a flush waits for, by their oldest entry.
     unwritten: BTreeSet<(Sequence, FrameId)>,
+    /// Frames that are being filled, ready or written now.
+    in_use: u32,
+    /// Frames of each stream that are not evictable.
+    held: [u32; STREAMS_MAX],
 }
 
 impl Frames {
@@ -125,7 +133,6 @@ impl Frames {
             state: FrameState::Free,
             stream: Stream(0),
             filled: 0,
-            arriving: 0,
             oldest: Sequence(u64::MAX),
             place: Place(0),
         };
@@ -138,6 +145,8 @@ impl Frames {
             evictable: Ring::new(places),
             taken: Ring::new(places),
             unwritten: BTreeSet::new(),
+            in_use: 0,
+            held: [0; STREAMS_MAX],
         }
     }
 
@@ -229,33 +238,39 @@ impl Frames {
     /// Takes a frame to fill. The oldest evictable one is emptied if none is free: `evict` is told each of its filled
     /// slots and the place it was written to.
     pub fn take(&mut self, stream: Stream, mut evict: impl FnMut(Slot, &Entry, Place)) -> Option<FrameId> {
-        let frame = match self.free.pop() {
-            Some(frame) => frame,
-            None => {
-                let frame = self.evictable.pop()?;
-                let first = self.first_slot(frame);
-                let Frame { place, filled, .. } = self.frames[frame.index()];
-                for offset in 0..filled {
-                    let slot = Slot(first.0 + offset);
-                    evict(slot, &self.entries[index(slot.0)], Place(place.0 + u64::from(offset)));
-                }
-                frame
-            }
-        };
+        if self.free.is_empty() {
+            self.evict_oldest(&mut evict);
+        }
+        let frame = self.free.pop()?;
         let entry = &mut self.frames[frame.index()];
-        assert!(matches!(entry.state, FrameState::Free | FrameState::Evictable), "a frame in use was taken");
+        assert!(matches!(entry.state, FrameState::Free), "a frame in use was taken");
         *entry = Frame {
             state: FrameState::Filling,
             stream,
             filled: 0,
-            arriving: 0,
             oldest: Sequence(u64::MAX),
             place: Place(0),
         };
+        self.in_use += 1;
+        self.held[stream.index()] += 1;
         if self.release == Release::InOrder {
             self.taken.push(frame).expect("there is a place for each");
         }
         Some(frame)
+    }
+
+    /// Empties the oldest evictable frame, if there is one; `evict` is told as [`Frames::take`] says.
+    pub fn evict_oldest(&mut self, mut evict: impl FnMut(Slot, &Entry, Place)) {
+        let Some(frame) = self.evictable.pop() else { return };
+        let first = self.first_slot(frame);
+        let Frame { place, filled, state, .. } = self.frames[frame.index()];
+        assert_eq!(state, FrameState::Evictable, "a frame in use was emptied");
+        for offset in 0..filled {
+            let slot = Slot(first.0 + offset);
+            evict(slot, &self.entries[index(slot.0)], Place(place.0 + u64::from(offset)));
+        }
+        self.frames[frame.index()].state = FrameState::Free;
+        self.free.push(frame).expect("there is a place for each");
     }
 
     /// Puts an entry into the next slot of a frame being filled. `awaited`: a flush must wait for it.
@@ -276,33 +291,17 @@ impl Frames {
         slot
     }
 
-    /// Sectors are on their way into the frame: it cannot be written before they arrived.
-    pub fn expect_arrivals(&mut self, frame: FrameId, count: u32) {
-        let header = &mut self.frames[frame.index()];
-        assert_eq!(header.state, FrameState::Filling, "only a frame being filled expects sectors");
-        header.arriving += count;
-        assert!(header.arriving <= header.filled, "a sector was expected that has no slot");
-    }
-
-    /// Sectors arrived; true if no more are expected.
-    pub fn arrived(&mut self, frame: FrameId, count: u32) -> bool {
-        let header = &mut self.frames[frame.index()];
-        assert!(header.arriving >= count, "a sector arrived that was not expected");
-        header.arriving -= count;
-        header.arriving == 0
-    }
-
-    /// True while sectors are on their way into the frame.
+    /// Least sequence in a frame that a flush waits for; the largest number there is if there is none.
     #[must_use]
-    pub fn is_arriving(&self, frame: FrameId) -> bool {
-        self.frames[frame.index()].arriving > 0
+    pub fn oldest(&self, frame: FrameId) -> Sequence {
+        self.frames[frame.index()].oldest
     }
 
     /// No more sectors go into the frame.
     pub fn close(&mut self, frame: FrameId) {
         let header = &mut self.frames[frame.index()];
         assert_eq!(header.state, FrameState::Filling, "only a frame being filled is closed");
-        assert!(header.filled > 0 && header.arriving == 0, "an empty or awaited frame was closed");
+        assert!(header.filled > 0, "an empty frame was closed");
         header.state = FrameState::Ready;
     }
 
@@ -330,6 +329,7 @@ impl Frames {
             "a frame was acknowledged that was not being written"
         );
         header.state = FrameState::Written;
+        self.in_use -= 1;
         if header.oldest != Sequence(u64::MAX) {
             let known = self.unwritten.remove(&(header.oldest, frame));
             assert!(known, "a frame with awaited sectors was not listed");
@@ -356,7 +356,26 @@ impl Frames {
         let header = &mut self.frames[frame.index()];
         assert_eq!(header.state, FrameState::Written, "a frame became evictable before it was written");
         header.state = FrameState::Evictable;
+        self.held[header.stream.index()] -= 1;
         self.evictable.push(frame).expect("there is a place for each");
+    }
+
+    /// Frames of a stream whose memory cannot be taken. Cost: a load.
+    #[must_use]
+    pub const fn held_by(&self, stream: Stream) -> u32 {
+        self.held[stream.0 as usize]
+    }
+
+    /// Lets go of `place` as the version before an entry's; false if none holds it. Cost: a pass over the entries.
+    pub fn drop_previous(&mut self, place: Place) -> bool {
+        let holder = self.entries.iter_mut().find(|entry| entry.previous == Some(place));
+        holder.is_some_and(|entry| entry.previous.take().is_some())
+    }
+
+    /// Frames whose content is not acknowledged by the media, or that are being filled. Cost: a load.
+    #[must_use]
+    pub const fn in_use(&self) -> u32 {
+        self.in_use
     }
 
     /// The least sequence a flush must still wait for.
@@ -389,6 +408,7 @@ impl Frames {
             self.evictable.len(),
             "evictable frames and their list disagree"
         );
+        assert_eq!(occupancy.unwritten, self.in_use, "frames in use and their count disagree");
         for &(oldest, frame) in &self.unwritten {
             let header = &self.frames[frame.index()];
             assert_eq!(header.oldest, oldest, "frame {} is awaited for another sector", frame.0);

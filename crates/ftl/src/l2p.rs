@@ -2,7 +2,7 @@
 //!
 //! One entry per logical sector, in shards of [`SHARD`] that take memory from their first entry on: an empty 2 TB
 //! instance costs 137 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
-//! it. Unlike pblk's (`pblk_l2p`, one entry per raw sector and one global lock) it covers only what is exported.
+//! it. Unlike pblk's (`trans_map`, one entry per raw sector and one global lock) it covers only what is exported.
 //! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
 //!
 //! On media: the entries in order, little-endian, all-ones for nowhere, else the number of the place; a buffered
@@ -110,6 +110,7 @@ pub struct L2p {
     width: Width,
     sectors: u64,
     places: u64,
+    slots: u32,
 }
 
 impl L2p {
@@ -128,7 +129,7 @@ impl L2p {
         } else {
             Width::Wide(Table::new(shards, places, slots))
         };
-        Self { width, sectors, places }
+        Self { width, sectors, places, slots }
     }
 
     /// Where a logical sector is. Cost: two dependent loads, in practice one cache miss.
@@ -199,6 +200,19 @@ impl L2p {
 
     fn used(&self) -> &[u32] {
         with_table!(&self.width, table => table.used())
+    }
+
+    /// Slots of the write buffer the map was made for.
+    #[must_use]
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// The logical sector that is at `place` on media. Cost: a pass over the map; for what happens seldom.
+    #[must_use]
+    pub fn find(&self, place: Place) -> Option<u64> {
+        let shards = (0..self.shard_count()).filter(|&shard| !self.shard_is_empty(shard));
+        shards.flat_map(|shard| self.shard_sectors(shard)).find(|&lba| self.get(lba) == Mapped::Media(place))
     }
 
     /// Logical sectors that are somewhere. Cost: one addition per shard.

@@ -4,23 +4,34 @@
 //! and no part knows another except through the values passed to it. Deliberately not here: commands in flight, requests
 //! of hosts, the order of procedures (`targets`).
 
+mod classify;
 mod frames;
 mod head;
 mod l2p;
+mod last_writes;
 mod lines;
 mod open_line;
 mod place;
+mod rate_limiter;
 mod stream;
 mod tag;
 pub mod tail;
 mod valid_map;
+mod victim;
 
+pub use classify::{Classification, ClassificationError, Classifier};
 pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};
 pub use head::{HEAD_BYTES, Head, InstanceId};
 pub use l2p::{L2p, L2pError, Mapped, SHARD, Slot};
+pub use last_writes::{LAST_WRITES_SHIFT_MAX, LastWrites};
 pub use lines::{Line, LineSequence, LineState, Lines};
 pub use open_line::{ChunkLayout, OpenLine, Piece, Turns, Write};
 pub use place::{LineId, Place, Shape, UnitIndex};
+pub use rate_limiter::{
+    Admission, ContinuousGauges, ContinuousLimiter, ContinuousLimits, PblkGauges, PblkLimiter, PblkLimits,
+    PblkState, RateLimiter, Situation,
+};
 pub use stream::Stream;
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
 pub use valid_map::{ValidMap, ValidMapError};
+pub use victim::{Candidate, D_MAX, VictimPolicy, VictimPolicyError};

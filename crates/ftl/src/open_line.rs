@@ -138,7 +138,8 @@ impl OpenLine {
         order: &[(UnitIndex, u32)],
     ) -> Self {
         assert!(turns.depth > 0 && turns.active > 0, "at least one write to at least one unit");
-        let ended = OpenChunk { ended: true, ..OpenChunk::default() };
+        // What is not named takes no more writes, and can be read as far as it was written.
+        let ended = OpenChunk { ended: true, closed_early: true, ..OpenChunk::default() };
         let mut open = Self {
             line,
             layout,

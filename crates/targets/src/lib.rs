@@ -4,6 +4,7 @@
 
 pub mod linear;
 mod null;
+pub mod pblk;
 pub mod registry;
 
 pub use linear::{Layout, Linear};

@@ -1,14 +1,12 @@
 //! A request on its way to the device, one vector command at a time.
 
 use super::zones::ZoneMap;
-use ocssd_base::SlabKey;
 use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Op, Ppa, Tag, VECTOR_MAX};
 
 /// How far a request has been turned into commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor {
-    key: SlabKey,
     request: BlockRequest,
     /// Blocks (chunks, for a reset) given out.
     done: u32,
@@ -17,12 +15,35 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) const fn new(key: SlabKey, request: BlockRequest, written: u64) -> Self {
-        Self { key, request, done: 0, written }
+    #[inline]
+    pub(super) const fn new(request: BlockRequest, written: u64) -> Self {
+        Self { request, done: 0, written }
     }
 
-    pub(super) const fn request_key(&self) -> SlabKey {
-        self.key
+    /// The host's name for the request.
+    pub(super) const fn tag(&self) -> Tag {
+        self.request.tag
+    }
+
+    /// The whole request as one command, if it is that: nearly all are. It is then given out.
+    #[inline(always)]
+    pub(super) fn as_one_run(&mut self, map: &ZoneMap) -> Option<Command> {
+        let BlockRequest { op, block, count, buffer, .. } = self.request;
+        let op = match op {
+            BlockOp::Read => Op::Read,
+            BlockOp::Write { fua } => Op::Write { fua },
+            _ => return None,
+        };
+        if self.done > 0 || count > map.transfer_max(op) {
+            return None;
+        }
+        let (first, run) = map.locate(block);
+        if run < count {
+            return None;
+        }
+        self.done = count;
+        let addresses = Addresses::Run { first, count };
+        Some(Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: false })
     }
 
     /// The next command and whether it is the last; `None` if the request needs none.
@@ -31,8 +52,10 @@ impl Cursor {
             BlockOp::Read => Some(self.transfer(Op::Read, map, buffers)),
             BlockOp::Write { fua } => Some(self.transfer(Op::Write { fua }, map, buffers)),
             BlockOp::ResetZone => self.reset(map, buffers),
-            BlockOp::Flush => Some((self.command(Op::Flush, Addresses::None, None), true)),
-            BlockOp::Discard => None,
+            BlockOp::Flush | BlockOp::Shutdown => {
+                Some((self.command(Op::Flush, Addresses::None, None), true))
+            }
+            BlockOp::Discard | BlockOp::WriteZeroes => None,
         }
     }
 
@@ -46,9 +69,7 @@ impl Cursor {
         let left = self.request.count - self.done;
         let block = self.request.block + u64::from(self.done);
         let (first, run) = map.locate(block);
-        // A write of 64 sectors would end inside a unit where WS_OPT does not divide 64 (24: TLC), and be refused.
-        let most = if op == Op::Read { VECTOR_MAX } else { VECTOR_MAX - VECTOR_MAX % map.unit() };
-        let count = left.min(most);
+        let count = left.min(map.transfer_max(op));
         let whole = run >= count;
         // Without a buffer there is no place for a list: each run is a command of its own.
         let Some(buffer) = self.request.buffer.filter(|_| !whole) else {

@@ -25,10 +25,12 @@ const REQUESTS_MAX: u32 = 4096;
 /// Commands at once: a request of 1 MiB is four.
 const COMMANDS_MAX: u32 = 4 * REQUESTS_MAX;
 
-/// A request that was taken and not replied to.
+/// A request that was taken and not replied to. It stays in its place from the beginning to its reply; queues hold its
+/// key.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    tag: Tag,
+    cursor: Cursor,
+    /// Commands in flight.
     commands: u32,
     /// All its commands have been given out.
     issued: bool,
@@ -43,8 +45,10 @@ pub struct Linear {
     requests: Slab<Pending>,
     /// Which request each command in flight belongs to.
     commands: Slab<SlabKey>,
-    waiting: Ring<Cursor>,
-    replies: Ring<BlockReply>,
+    /// Requests with commands to give out.
+    waiting: Ring<SlabKey>,
+    /// Requests that are over.
+    replies: Ring<SlabKey>,
     block_bytes: u32,
 }
 
@@ -70,8 +74,8 @@ impl Linear {
         let end = request.block.checked_add(u64::from(request.count));
         let inside = end.is_some_and(|end| end <= self.block_count());
         match request.op {
-            BlockOp::Flush => None,
-            BlockOp::Discard => Some(Status::INVALID_OPCODE),
+            BlockOp::Flush | BlockOp::Shutdown => None,
+            BlockOp::Discard | BlockOp::WriteZeroes => Some(Status::INVALID_OPCODE),
             BlockOp::ResetZone if !self.map.is_zone_start(request.block) => Some(Status::INVALID_FIELD),
             BlockOp::ResetZone if !self.map.can_reset(request.block) => Some(Status::INVALID_RESET),
             BlockOp::ResetZone => None,
@@ -84,17 +88,9 @@ impl Linear {
         }
     }
 
-    fn reply(&mut self, reply: BlockReply) {
-        let queued = self.replies.push(reply);
+    fn reply(&mut self, key: SlabKey) {
+        let queued = self.replies.push(key);
         assert!(queued.is_ok(), "there are as many places for replies as for requests");
-    }
-
-    fn finish_if_done(&mut self, key: SlabKey) {
-        let pending = self.requests.get(key);
-        if pending.issued && pending.commands == 0 {
-            let Pending { tag, status, violation, .. } = self.requests.remove(key);
-            self.reply(BlockReply { tag, status, violation });
-        }
     }
 }
 
@@ -103,23 +99,20 @@ impl Target for Linear {
     type Reply = BlockReply;
 
     fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
-        if self.requests.is_full() || self.replies.len() + self.requests.len() >= self.replies.capacity() {
+        if self.requests.is_full() {
             return Err(request);
         }
-        if let Some(status) = self.refusal(&request) {
-            self.reply(BlockReply { tag: request.tag, status, violation: None });
+        let refusal = self.refusal(&request);
+        let written = if refusal.is_none() { self.map.on_accepted(&request) } else { 0 };
+        let cursor = Cursor::new(request, written);
+        let (issued, status) = (refusal.is_some(), refusal.unwrap_or(Status::SUCCESS));
+        let fresh = Pending { cursor, commands: 0, issued, status, violation: None };
+        let key = self.requests.insert(fresh).expect("room was checked above");
+        if issued {
+            self.reply(key);
             return Ok(());
         }
-        let fresh = Pending {
-            tag: request.tag,
-            commands: 0,
-            issued: false,
-            status: Status::SUCCESS,
-            violation: None,
-        };
-        let Ok(key) = self.requests.insert(fresh) else { return Err(request) };
-        let written = self.map.on_accepted(&request);
-        let queued = self.waiting.push(Cursor::new(key, request, written));
+        let queued = self.waiting.push(key);
         assert!(queued.is_ok(), "there are as many places to wait as requests");
         Ok(())
     }
@@ -127,13 +120,15 @@ impl Target for Linear {
     fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
         let key = self.commands.remove(SlabKey(completion.tag.0));
         let pending = self.requests.get_mut(key);
-        assert!(pending.commands > 0, "a command of request {} completed twice", pending.tag.0);
+        assert!(pending.commands > 0, "a command of request {} completed twice", pending.cursor.tag().0);
         pending.commands -= 1;
-        if pending.status.is_success() {
+        if pending.status.is_success() && !completion.status.is_success() {
             pending.status = completion.status;
             pending.violation = completion.violation;
         }
-        self.finish_if_done(key);
+        if pending.issued && pending.commands == 0 {
+            self.reply(key);
+        }
     }
 
     fn on_deadline(&mut self, _now: Nanos) {}
@@ -147,26 +142,38 @@ impl Target for Linear {
             if self.commands.is_full() {
                 return None;
             }
-            let cursor = self.waiting.front_mut()?;
-            let request = cursor.request_key();
-            let next = cursor.next(&self.map, buffers);
+            let &request = self.waiting.front()?;
+            let pending = self.requests.get_mut(request);
+            if let Some(command) = pending.cursor.as_one_run(&self.map) {
+                self.waiting.pop();
+                pending.issued = true;
+                pending.commands = 1;
+                let key = self.commands.insert(request).expect("room was checked above");
+                return Some(Command { tag: Tag(key.0), ..command });
+            }
+            let next = pending.cursor.next(&self.map, buffers);
             if next.is_none_or(|(_, last)| last) {
                 self.waiting.pop();
-                self.requests.get_mut(request).issued = true;
+                pending.issued = true;
             }
-            let Some((mut command, _)) = next else {
-                self.finish_if_done(request);
+            let Some((command, _)) = next else {
+                if pending.commands == 0 {
+                    self.reply(request);
+                }
                 continue;
             };
+            pending.commands += 1;
             let key = self.commands.insert(request).expect("room was checked above");
-            command.tag = Tag(key.0);
-            self.requests.get_mut(request).commands += 1;
-            return Some(command);
+            return Some(Command { tag: Tag(key.0), ..command });
         }
     }
 
     fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop()
+        let key = self.replies.pop()?;
+        let &Pending { cursor, commands, status, violation, .. } = self.requests.get(key);
+        assert_eq!(commands, 0, "a request is over before its commands");
+        self.requests.free(key);
+        Some(BlockReply { tag: cursor.tag(), status, violation })
     }
 
     fn check(&self) {

@@ -3,7 +3,7 @@
 use crate::registry::Parts;
 use ocssd_base::Divisor;
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, Zones};
-use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, Ppa, PuId};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, Op, Ppa, PuId, VECTOR_MAX};
 
 /// How blocks lie on the units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,9 @@ pub(super) struct ZoneMap {
     width: u64,
     ws_opt: u64,
     ws_min: u32,
+    /// Most sectors of a write: one of 64 would end inside a unit where WS_OPT does not divide 64 (24: TLC), and be
+    /// refused.
+    write_max: u32,
     mw_cunits: u64,
     early_reset: bool,
     zone_blocks: u64,
@@ -39,6 +42,8 @@ pub(super) struct ZoneMap {
     by_unit: Divisor,
     by_width: Divisor,
     zones: Vec<Zone>,
+    /// Blocks of all zones.
+    block_count: u64,
 }
 
 impl ZoneMap {
@@ -58,6 +63,7 @@ impl ZoneMap {
             width,
             ws_opt: u64::from(geometry.ws_opt),
             ws_min: geometry.ws_min,
+            write_max: VECTOR_MAX - VECTOR_MAX % geometry.ws_opt,
             mw_cunits: u64::from(geometry.mw_cunits),
             early_reset: geometry.capabilities.early_reset,
             zone_blocks: u64::from(geometry.sectors_per_chunk) * width,
@@ -65,6 +71,7 @@ impl ZoneMap {
             by_unit: Divisor::new(u64::from(geometry.ws_opt)),
             by_width: Divisor::new(width),
             zones: Vec::new(),
+            block_count: 0,
         };
         let unit_places = if width == 1 { u32::try_from(map.units.len()).expect("32-bit units") } else { 1 };
         for chunk in 0..geometry.chunks_per_pu {
@@ -82,6 +89,7 @@ impl ZoneMap {
                 geometry.chunks_per_pu
             ));
         }
+        map.block_count = map.zones.len() as u64 * map.zone_blocks;
         Ok(map)
     }
 
@@ -118,8 +126,9 @@ impl ZoneMap {
     }
 
     /// Where a block lies, and how many blocks follow it there in one run.
+    #[inline]
     pub(super) fn locate(&self, block: u64) -> (Ppa, u32) {
-        assert!(block < self.block_count(), "block {block} is beyond the window");
+        assert!(block < self.block_count, "block {block} is beyond the window");
         let (zone, within) = self.by_zone.div_rem(block);
         let zone = self.zones[usize::try_from(zone).expect("a zone is an index")];
         let (stripe, offset) = self.by_unit.div_rem(within);
@@ -149,7 +158,7 @@ impl ZoneMap {
 
     /// Notes what a taken request does to its zone's write pointer, and tells where it was.
     pub(super) fn on_accepted(&mut self, request: &BlockRequest) -> u64 {
-        if matches!(request.op, BlockOp::Read | BlockOp::Flush | BlockOp::Discard) {
+        if !matches!(request.op, BlockOp::Write { .. } | BlockOp::ResetZone) {
             return 0;
         }
         let (zone, within) = self.by_zone.div_rem(request.block);
@@ -162,7 +171,7 @@ impl ZoneMap {
                 assert!(self.zones[zone].written <= self.zone_blocks, "a write beyond its zone was taken");
             }
             BlockOp::ResetZone => self.zones[zone].written = 0,
-            BlockOp::Write { .. } | BlockOp::Read | BlockOp::Flush | BlockOp::Discard => {}
+            _ => {}
         }
         before
     }
@@ -174,9 +183,9 @@ impl ZoneMap {
         self.early_reset || zone.written == 0 || zone.written == self.zone_blocks
     }
 
-    /// Sectors of a write unit.
-    pub(super) fn unit(&self) -> u32 {
-        u32::try_from(self.ws_opt).expect("WS_OPT is at most 64")
+    /// Most sectors of one command.
+    pub(super) fn transfer_max(&self, op: Op) -> u32 {
+        if op == Op::Read { VECTOR_MAX } else { self.write_max }
     }
 
     pub(super) const fn is_zone_start(&self, block: u64) -> bool {
@@ -188,7 +197,7 @@ impl ZoneMap {
     }
 
     pub(super) const fn block_count(&self) -> u64 {
-        self.zones.len() as u64 * self.zone_blocks
+        self.block_count
     }
 
     pub(super) const fn zones(&self) -> Zones {
@@ -211,6 +220,11 @@ impl ZoneMap {
 
     pub(super) fn check(&self) {
         assert!(!self.zones.is_empty(), "a window has at least one zone");
+        assert_eq!(
+            self.block_count,
+            self.zones.len() as u64 * self.zone_blocks,
+            "the window's size is wrong"
+        );
         assert!(self.zone_blocks.is_multiple_of(self.width), "every unit has the same share of a zone");
         for zone in &self.zones {
             assert!(zone.written <= self.zone_blocks, "a zone is written beyond its end");

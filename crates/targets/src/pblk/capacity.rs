@@ -1,0 +1,194 @@
+//! How much of the leased units the user gets, and whether the rest is enough to work with.
+//!
+//! Counted in sectors of data: heads and tails of chunks are gone before anything is divided. Deliberately not here:
+//! what the rest is used for at any moment.
+
+use super::options::{Mode, Options};
+use ocssd_ftl::{ChunkLayout, Shape, TAG_BYTES, tail};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry};
+
+/// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (`pblk.md` 1.2).
+const RING_PAGES: u64 = 8;
+/// Fewest entries of that ring.
+const RING_ENTRIES_MIN: u64 = 128;
+
+/// The sizes of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// How chunks are used.
+    pub layout: ChunkLayout,
+    /// Sectors the user gets.
+    pub user_sectors: u64,
+    /// Lines nobody but garbage collection and snapshots may open.
+    pub reserve_lines: u32,
+    /// Free lines at which garbage collection begins.
+    pub start_lines: u32,
+    /// Lines snapshots may hold at a time.
+    pub map_lines: u32,
+    /// Frames of the write buffer.
+    pub frames: u32,
+    /// Frames the device needs for every written sector to be readable.
+    pub frames_needed: u32,
+    /// Data written between snapshots, in sectors; 0 for none.
+    pub snapshot_interval: u64,
+}
+
+/// The sizes for `options` on the units of `shape`.
+///
+/// # Errors
+/// A sentence that says what does not fit, and what would.
+pub fn plan(
+    geometry: &Geometry,
+    shape: &Shape,
+    options: &Options,
+    report: &dyn Fn(ChunkId) -> ChunkDescriptor,
+) -> Result<Capacity, String> {
+    options.check()?;
+    check_oob(geometry)?;
+    let layout = layout(geometry)?;
+    let good = good_chunks(shape, report);
+    let good_sectors = good * u64::from(layout.data_sectors());
+    let line_sectors = u64::from(shape.units()) * u64::from(layout.data_sectors());
+    let streams = options.classification().streams();
+    let user_sectors = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
+    // Entries of four bytes, and a bit each for what is valid; one snapshot is written while the last one stands.
+    let snapshot_sectors =
+        (shape.places() * 4 + shape.places() / 8).div_ceil(u64::from(geometry.sector_bytes)) + 8;
+    let map_lines = narrow(2 * snapshot_sectors.div_ceil(line_sectors) + 1);
+    // Each stream has a line open and may need the next; one is being emptied.
+    let reserve_lines = streams + map_lines + 1;
+    let need = u64::from(reserve_lines + streams + 1) * line_sectors;
+    let spare = good_sectors.saturating_sub(user_sectors);
+    if spare < need || user_sectors == 0 {
+        let percent = (need * 100).div_ceil(good_sectors.max(1));
+        let fits = if percent <= 90 {
+            format!("over_provisioning_percent must be at least {percent}")
+        } else {
+            let lines = (need * 2).div_ceil(line_sectors);
+            format!("this drive is too small for pblk: it needs units of at least {lines} chunks")
+        };
+        return Err(format!(
+            "pblk needs {} of {} lines for open lines, snapshots and garbage collection, but {} % leave it {}; {fits}",
+            need / line_sectors,
+            good_sectors / line_sectors.max(1),
+            options.over_provisioning_percent,
+            spare / line_sectors,
+        ));
+    }
+    let spare_lines = narrow(spare / line_sectors);
+    let (frames, frames_needed) = frames(geometry, shape, options, streams)?;
+    let interval = options.snapshot_interval_bytes.map_or_else(
+        || if options.mode == Mode::Improved { user_sectors / 16 } else { 0 },
+        |bytes| bytes.div_ceil(u64::from(geometry.sector_bytes)),
+    );
+    let start_lines = match options.mode {
+        // pblk began at an eighth of all chunks, whatever was spare (`pblk.md` 1.5).
+        Mode::Faithful => (shape.lines() / 8).clamp(reserve_lines + 1, spare_lines.max(reserve_lines + 1)),
+        // Close to the end: the longer data may die, the less is moved.
+        Mode::Improved => (reserve_lines + 1 + spare_lines / 16).min(spare_lines),
+    };
+    Ok(Capacity {
+        layout,
+        user_sectors,
+        reserve_lines,
+        start_lines,
+        map_lines,
+        frames,
+        frames_needed,
+        snapshot_interval: interval,
+    })
+}
+
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).expect("fewer lines than 2^32")
+}
+
+fn check_oob(geometry: &Geometry) -> Result<(), String> {
+    let least = u32::try_from(TAG_BYTES).expect("16");
+    if geometry.oob_bytes < least {
+        return Err(format!(
+            "pblk keeps {least} bytes beside every sector, but this drive has {}; give it oob_bytes = {least}",
+            geometry.oob_bytes
+        ));
+    }
+    Ok(())
+}
+
+fn layout(geometry: &Geometry) -> Result<ChunkLayout, String> {
+    let tail = tail::tail_sectors(geometry.sectors_per_chunk, geometry.ws_opt, geometry.sector_bytes);
+    let layout = ChunkLayout {
+        unit: geometry.ws_opt,
+        sectors: geometry.sectors_per_chunk,
+        tail,
+        mw_cunits: geometry.mw_cunits,
+    };
+    if geometry.sectors_per_chunk < tail + 2 * geometry.ws_opt {
+        return Err(format!(
+            "pblk needs chunks of at least two write units ({} sectors), but this drive's have {}",
+            2 * geometry.ws_opt,
+            geometry.sectors_per_chunk
+        ));
+    }
+    Ok(layout)
+}
+
+fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u64 {
+    let chunks = (0..shape.lines()).flat_map(|line| {
+        (0..shape.units()).map(move |unit| (ocssd_ftl::LineId(line), ocssd_ftl::UnitIndex(unit)))
+    });
+    let good =
+        chunks.filter(|&(line, unit)| report(shape.chunk(line, unit)).state != ChunkState::Offline).count();
+    u64::try_from(good).expect("a count fits 64 bits")
+}
+
+/// Frames to have, and frames the device needs.
+fn frames(geometry: &Geometry, shape: &Shape, options: &Options, streams: u32) -> Result<(u32, u32), String> {
+    let unit = u64::from(geometry.ws_opt);
+    let units = u64::from(shape.units());
+    let window = u64::from(geometry.mw_cunits.div_ceil(geometry.ws_opt));
+    let (default, needed) = match options.mode {
+        Mode::Faithful => {
+            let entries = (RING_PAGES * unit * units).max(RING_ENTRIES_MIN).next_power_of_two();
+            (entries.div_ceil(unit), window * units)
+        }
+        Mode::Improved => {
+            // Per stream and unit: those that wait to be readable, those in flight, one being filled.
+            let each = window + u64::from(options.writes_per_unit()) + 1;
+            let all = each * units * u64::from(streams);
+            (
+                all.max(RING_ENTRIES_MIN.div_ceil(unit)),
+                window * units * u64::from(streams) + 2 * u64::from(streams) + 1,
+            )
+        }
+    };
+    let frames =
+        options.write_buffer_bytes.map_or(default, |bytes| bytes / u64::from(geometry.sector_bytes) / unit);
+    let bytes = |frames: u64| frames * unit * u64::from(geometry.sector_bytes);
+    if frames < needed && !options.small_write_buffer {
+        return Err(format!(
+            "write_buffer_bytes is {}, but this drive needs {} so that what is not readable yet (MW_CUNITS {}) stays in \
+             the buffer; make it larger, or force it with mode=faithful and small_write_buffer=true",
+            bytes(frames),
+            bytes(needed),
+            geometry.mw_cunits
+        ));
+    }
+    let least = u64::from(2 * streams + 2);
+    if frames < least {
+        return Err(format!(
+            "write_buffer_bytes must be at least {}: {least} write units of {} bytes",
+            bytes(least),
+            bytes(1)
+        ));
+    }
+    let narrow = |frames: u64| {
+        u32::try_from(frames).ok().filter(|frames| frames.checked_mul(geometry.ws_opt).is_some()).ok_or_else(
+            || {
+                format!(
+                    "write_buffer_bytes must stay below 2^32 sectors, but {frames} write units were asked for"
+                )
+            },
+        )
+    };
+    Ok((narrow(frames)?, narrow(needed)?))
+}

@@ -1,0 +1,428 @@
+//! Garbage collection: valid sectors of a victim are read, and go through the buffer like writes.
+//!
+//! A victim is read in commands of up to 64 sectors; its tags say whose each sector is, so no reverse map is needed and
+//! what died meanwhile is dropped. A line is empty once everything moved is durable; until then it counts as draining.
+//! Sectors the media call weak come the same way. Deliberately not here: resetting the line (`erase`), how many sectors
+//! users may write meanwhile (`limit`).
+
+use super::Pblk;
+use super::flight::Purpose;
+use ocssd_base::Nanos;
+use ocssd_ftl::{
+    Candidate, Entry, Kind, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot, Stream,
+};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Status, VECTOR_MAX};
+use std::collections::VecDeque;
+
+/// Weak sectors waiting to be moved (chosen; more are found again when they are read again).
+const REFRESH_MAX: usize = 1024;
+
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    line: LineId,
+    /// The next place to look at.
+    from: Place,
+    /// What had to be moved.
+    valid: u64,
+    reading: u32,
+    /// Everything valid was read.
+    read: bool,
+}
+
+/// Sectors read and not yet in the buffer.
+#[derive(Clone, Debug)]
+struct Arrived {
+    buffer: BufId,
+    count: u32,
+    next: u32,
+    failed: u64,
+    status: Status,
+    line: Option<LineId>,
+}
+
+/// A line whose sectors were all moved, but not all durably.
+#[derive(Clone, Copy, Debug)]
+struct Draining {
+    line: LineId,
+    /// Units acknowledged when that was so.
+    at_units: u64,
+    /// Frames that may hold its sectors were closed.
+    kicked: bool,
+}
+
+/// Which lines are being emptied, and how far that is.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    victim: Option<Victim>,
+    draining: Vec<Draining>,
+    arrived: VecDeque<Arrived>,
+    refresh: VecDeque<Place>,
+    /// Buffers to read into.
+    spare: Vec<BufId>,
+    forced: bool,
+}
+
+impl Collector {
+    pub fn new(buffers: Vec<BufId>) -> Self {
+        Self {
+            victim: None,
+            draining: Vec::new(),
+            arrived: VecDeque::new(),
+            refresh: VecDeque::new(),
+            spare: buffers,
+            forced: false,
+        }
+    }
+
+    /// The line is reset: nothing of it is left to do.
+    pub fn forget(&mut self, line: LineId) {
+        self.draining.retain(|draining| draining.line != line);
+        if self.victim.is_some_and(|victim| victim.line == line) {
+            self.victim = None;
+        }
+    }
+
+    /// Nothing is being read or waits to be moved.
+    pub fn is_idle(&self) -> bool {
+        self.arrived.is_empty() && self.victim.is_none_or(|victim| victim.reading == 0)
+    }
+
+    pub fn is_busy_with(&self, line: LineId) -> bool {
+        self.victim.is_some_and(|victim| victim.line == line)
+            || self.draining.iter().any(|draining| draining.line == line)
+    }
+
+    /// Whether lines wait for their last sectors to be superseded durably.
+    pub const fn is_draining(&self) -> bool {
+        !self.draining.is_empty()
+    }
+
+    /// Collects the best victim there is, space or no space.
+    pub const fn force(&mut self) {
+        self.forced = true;
+    }
+}
+
+impl Pblk {
+    /// Goes on emptying lines. True if anything was done.
+    pub(super) fn collect(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
+        let mut any = self.insert_arrived(now, buffers);
+        if self.shutdown.is_begun() {
+            return any;
+        }
+        any |= self.choose_victim();
+        any |= self.read_refresh(buffers);
+        any |= self.read_victim(buffers);
+        self.end_pass();
+        self.push_draining();
+        any
+    }
+
+    fn choose_victim(&mut self) -> bool {
+        let wanted = self.limiter.gc_should_run() || self.collector.forced;
+        if self.collector.victim.is_some() || !wanted || self.collector.draining.len() >= self.draining_max()
+        {
+            return false;
+        }
+        let Some(line) = self.best_victim() else {
+            self.collector.forced = false;
+            return false;
+        };
+        self.collector.forced = false;
+        let start = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
+        let valid = self.valid.count(line);
+        self.collector.victim = Some(Victim { line, from: start, valid, reading: 0, read: false });
+        self.stats.victims += 1;
+        self.stats.victim_valid += valid;
+        self.limiter_update();
+        true
+    }
+
+    /// Lines emptied at a time, those that drain included: as many as the reserve can take the content of.
+    fn draining_max(&self) -> usize {
+        2
+    }
+
+    fn best_victim(&mut self) -> Option<LineId> {
+        let now = self.sequence.0;
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        candidates.extend(
+            self.lines
+                .iter()
+                .filter(|&(line, entry)| {
+                    entry.state == LineState::Closed
+                        && !self.is_map_stream(entry.stream)
+                        && self.valid.count(line) > 0
+                        && !self.collector.is_busy_with(line)
+                })
+                .map(|(line, entry)| {
+                    let valid = self.valid.count(line);
+                    let since = self.valid.last_invalidated(line).max(entry.opened_at.0);
+                    Candidate {
+                        line,
+                        valid,
+                        sectors: entry.data_sectors.max(valid),
+                        age: now.saturating_sub(since),
+                    }
+                }),
+        );
+        let picked = self.options.victim().pick(&mut self.prng, &candidates);
+        self.candidates = candidates;
+        picked
+    }
+
+    /// True if some line would give space if it were emptied.
+    pub(super) fn has_victims(&self) -> bool {
+        self.collector.victim.is_some()
+            || self.lines.iter().any(|(line, entry)| {
+                entry.state == LineState::Closed
+                    && !self.is_map_stream(entry.stream)
+                    && (1..entry.data_sectors).contains(&self.valid.count(line))
+            })
+    }
+
+    fn read_refresh(&mut self, buffers: &mut Buffers) -> bool {
+        if self.collector.refresh.is_empty() || !self.flight.has_room(1) {
+            return false;
+        }
+        let Some(buffer) = self.collector.spare.pop() else { return false };
+        let mut count = 0;
+        while count < VECTOR_MAX {
+            let Some(place) = self.collector.refresh.pop_front() else { break };
+            if self.valid.is_valid(place) {
+                self.lines.begin_read(self.shape.line_of(place));
+                buffers.addresses_mut(buffer)[usize_of(count)] = self.shape.ppa(place);
+                count += 1;
+            }
+        }
+        self.send_collect(buffer, count);
+        true
+    }
+
+    fn read_victim(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(victim) = self.collector.victim {
+            if victim.read || !self.flight.has_room(1) {
+                break;
+            }
+            let Some(buffer) = self.collector.spare.pop() else { break };
+            let (mut count, mut from) = (0, victim.from);
+            while count < VECTOR_MAX {
+                let Some(place) = self.valid.next_valid(victim.line, from) else { break };
+                self.lines.begin_read(victim.line);
+                buffers.addresses_mut(buffer)[usize_of(count)] = self.shape.ppa(place);
+                from = Place(place.0 + 1);
+                count += 1;
+            }
+            let state = self.collector.victim.as_mut().expect("it is being read");
+            state.from = from;
+            state.read = count < VECTOR_MAX;
+            state.reading += u32::from(count > 0);
+            self.send_collect(buffer, count);
+            any = true;
+        }
+        any
+    }
+
+    fn send_collect(&mut self, buffer: BufId, count: u32) {
+        if count == 0 {
+            self.collector.spare.push(buffer);
+            return;
+        }
+        let purpose = Purpose::Collect { buffer, count };
+        self.flight.send(purpose, Op::Read, Addresses::List { offset: 0, count }, Some(buffer), 0);
+        self.stats.gc_read += u64::from(count);
+    }
+
+    /// Sectors to be moved arrived.
+    pub(super) fn collect_done(
+        &mut self,
+        buffer: BufId,
+        count: u32,
+        completion: &Completion,
+        buffers: &Buffers,
+    ) {
+        let mut of_victim = true;
+        for index in 0..count {
+            let line = self.line_of_chunk(buffers.addresses(buffer)[usize_of(index)]);
+            self.lines.end_read(line);
+            of_victim &= self.collector.victim.is_some_and(|victim| victim.line == line);
+        }
+        let line = self.collector.victim.filter(|_| of_victim).map(|victim| victim.line);
+        let (failed, status) = (completion.failed, completion.status);
+        self.collector.arrived.push_back(Arrived { buffer, count, next: 0, failed, status, line });
+    }
+
+    /// Puts what arrived into the buffer, as far as there is room.
+    fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(mut arrived) = self.collector.arrived.pop_front() {
+            while arrived.next < arrived.count {
+                if !self.move_sector(now, &arrived, buffers) {
+                    self.collector.arrived.push_front(arrived);
+                    return any;
+                }
+                arrived.next += 1;
+                any = true;
+            }
+            self.collector.spare.push(arrived.buffer);
+            if let Some(victim) =
+                self.collector.victim.as_mut().filter(|victim| Some(victim.line) == arrived.line)
+            {
+                assert!(victim.reading > 0, "more was read of a victim than was asked for");
+                victim.reading -= 1;
+            }
+        }
+        any
+    }
+
+    /// Moves one sector into the buffer if it is still current; false if there is no room.
+    fn move_sector(&mut self, now: Nanos, arrived: &Arrived, buffers: &mut Buffers) -> bool {
+        let index = arrived.next;
+        let place = self.place_of(buffers.addresses(arrived.buffer)[usize_of(index)]);
+        if !self.valid.is_valid(place) {
+            self.stats.gc_dead += 1;
+            return true;
+        }
+        let failed = arrived.failed >> index & 1 == 1;
+        let status = if failed { arrived.status } else { Status::SUCCESS };
+        let content = buffers.data(arrived.buffer, index, 1);
+        let tag = SectorTag::decode(buffers.oob(arrived.buffer, index, 1), content);
+        let tag = match tag {
+            Ok(tag) if status.has_data() => tag,
+            _ => return self.move_lost(now, place, buffers),
+        };
+        match tag.kind {
+            Kind::Data | Kind::Lost if self.l2p.get(tag.block) == Mapped::Media(place) => {}
+            Kind::Trim if self.trims.needs(tag.sequence, place) => {}
+            // Superseded in the buffer: it stays valid until its successor is durable.
+            _ => {
+                self.stats.gc_dead += 1;
+                return true;
+            }
+        }
+        let from = self.lines.get(self.shape.line_of(place)).stream;
+        let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
+        let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+        buffers.copy_data(arrived.buffer, index, self.ring, slot.0, 1);
+        self.close_if_full(self.frames.frame_of(slot));
+        true
+    }
+
+    /// A slot for a sector that is moved, entered in the map; the content is the caller's.
+    fn gc_slot(&mut self, now: Nanos, stream: Stream, tag: SectorTag, place: Place) -> Option<Slot> {
+        if !self.limiter.may_insert_gc(now) {
+            return None;
+        }
+        let frame = self.filling_frame(stream, true)?;
+        let entry = Entry { tag, previous: Some(place), previous_sequence: tag.sequence, from_gc: true };
+        let slot = self.frames.push(frame, entry, false);
+        if tag.kind != Kind::Trim {
+            self.l2p.set(tag.block, Mapped::Buffer(slot));
+        }
+        self.limiter.on_gc_inserted(1);
+        self.stats.gc_written += 1;
+        Some(slot)
+    }
+
+    /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
+    fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
+        self.stats.read_failed_gc += 1;
+        if let Some((sequence, range)) = self.trims.at(place) {
+            let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
+            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
+            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+            range.encode(buffers.data_mut(self.ring, slot.0, 1));
+            self.close_if_full(self.frames.frame_of(slot));
+            return true;
+        }
+        if let Some(block) = self.l2p.find(place) {
+            let sequence = Sequence(self.sequence.0 + 1);
+            let tag = SectorTag { kind: Kind::Lost, block, sequence };
+            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
+            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+            self.sequence = sequence;
+            buffers.data_mut(self.ring, slot.0, 1).fill(0);
+            self.close_if_full(self.frames.frame_of(slot));
+            return true;
+        }
+        // Only the version before one in the buffer: the media lost it, and nothing waits for it any more.
+        if self.frames.drop_previous(place) {
+            self.invalidate(place);
+        }
+        true
+    }
+
+    /// A victim of which everything was moved drains.
+    fn end_pass(&mut self) {
+        let Some(victim) = self.collector.victim.filter(|victim| victim.read && victim.reading == 0) else {
+            return;
+        };
+        self.collector.victim = None;
+        let sectors = self.lines.get(victim.line).data_sectors;
+        self.classifier.on_collected(
+            self.lines.get(victim.line).stream,
+            self.lines.get(victim.line).opened_at.0,
+            self.sequence.0,
+        );
+        self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
+        if self.valid.count(victim.line) > 0 {
+            self.collector.draining.push(Draining {
+                line: victim.line,
+                at_units: self.stats.units_landed,
+                kicked: false,
+            });
+        }
+        self.limiter_update();
+        self.work_due = true;
+    }
+
+    /// Sees to it that lines which drain become empty: partly filled frames are closed when nothing else moves them on,
+    /// and what is still valid after a whole buffer's worth of writes is read again.
+    fn push_draining(&mut self) {
+        if self.collector.draining.is_empty() {
+            return;
+        }
+        let is_stuck = self.collector.victim.is_none() && self.collector.arrived.is_empty();
+        let fresh = self.collector.draining.iter().any(|draining| !draining.kicked);
+        if is_stuck && fresh && self.limiter.gc_should_run() {
+            for index in 0..self.streams.len() {
+                if let Some(frame) = self.streams[index].filling {
+                    self.close_frame(frame);
+                }
+            }
+            for draining in &mut self.collector.draining {
+                draining.kicked = true;
+            }
+            self.work_due = true;
+            return;
+        }
+        let all_written = self.frames.in_use() == 0;
+        let buffer = u64::from(self.frames.count());
+        let landed = self.stats.units_landed;
+        let due = |draining: &Draining| all_written || landed >= draining.at_units + buffer;
+        if self.collector.victim.is_none()
+            && let Some(at) = self.collector.draining.iter().position(due)
+        {
+            let line = self.collector.draining.swap_remove(at).line;
+            if self.valid.count(line) > 0 {
+                let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
+                let valid = self.valid.count(line);
+                self.collector.victim = Some(Victim { line, from, valid, reading: 0, read: false });
+                self.work_due = true;
+            }
+        }
+    }
+
+    /// A sector the media call weak is written again soon.
+    pub(super) fn refresh(&mut self, place: Place) {
+        if self.collector.refresh.len() < REFRESH_MAX && self.valid.is_valid(place) {
+            self.collector.refresh.push_back(place);
+        }
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

@@ -1,0 +1,141 @@
+//! Lines that hold nothing any more: made durable elsewhere, reset, and opened again.
+//!
+//! A line may be reset only when nothing reads it and what superseded its content is durable, in the drive's cache or
+//! not: a barrier comes first. Deliberately not here: emptying lines that are not empty (`collect`).
+
+use super::Pblk;
+use super::flight::Purpose;
+use ocssd_ftl::{LineId, LineState, OpenLine, Stream, Turns, UnitIndex};
+use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
+
+impl Pblk {
+    /// Finds lines that died, and resets those whose barrier is done. True if anything was done.
+    pub(super) fn erase(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        for line in std::mem::take(&mut self.maybe_dead) {
+            if self.is_dead(line) && !self.dead.contains(&line) {
+                self.dead.push(line);
+                any = true;
+            }
+        }
+        for _ in 0..self.to_erase.len() {
+            let line = self.to_erase.pop_front().expect("it was counted");
+            if self.lines.get(line).readers > 0 || !self.has_room_to_reset() {
+                self.to_erase.push_back(line);
+                continue;
+            }
+            self.begin_erase(line, buffers);
+            any = true;
+        }
+        any
+    }
+
+    fn has_room_to_reset(&self) -> bool {
+        let commands = self.shape.units().div_ceil(self.reset_sectors);
+        let commands = usize::try_from(commands).expect("32 bits fit an index");
+        self.flight.has_room(commands) && self.lists.len() >= commands
+    }
+
+    fn is_dead(&self, line: LineId) -> bool {
+        let entry = self.lines.get(line);
+        entry.state == LineState::Closed
+            && self.valid.count(line) == 0
+            && !self.to_erase.contains(&line)
+            && !self.flushes.holds(line)
+            && (!self.is_map_stream(entry.stream) || self.snapshots.is_obsolete(entry.sequence))
+    }
+
+    /// Resets a line's good chunks.
+    pub(super) fn begin_erase(&mut self, line: LineId, buffers: &mut Buffers) {
+        self.lines.erasing(line);
+        self.collector.forget(line);
+        let good: Vec<UnitIndex> =
+            (0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit)).collect();
+        assert!(!good.is_empty(), "line {} has no chunk to reset", line.0);
+        let per_command = usize::try_from(self.reset_sectors).expect("32 bits fit an index");
+        let mut commands = 0;
+        for units in good.chunks(per_command) {
+            let buffer = self.lists.pop().expect("room was asked for before");
+            for (place, &unit) in buffers.addresses_mut(buffer).iter_mut().zip(units) {
+                *place = Ppa::new(self.shape.chunk(line, unit), 0);
+            }
+            let count = u32::try_from(units.len()).expect("at most 64");
+            let purpose = Purpose::Reset { line, first_unit: units[0], buffer };
+            self.flight.send(purpose, Op::Reset, Addresses::List { offset: 0, count }, Some(buffer), 0);
+            commands += 1;
+        }
+        self.resets.insert(line, commands);
+    }
+
+    /// Resets ended. A chunk that failed is bad from now on.
+    pub(super) fn reset_done(&mut self, line: LineId, first: UnitIndex, completion: &Completion) {
+        let units =
+            (first.0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit));
+        let per_command = usize::try_from(self.reset_sectors).expect("32 bits fit an index");
+        let units: Vec<UnitIndex> = units.take(per_command).collect();
+        for (offset, &unit) in units.iter().enumerate() {
+            let failed = completion.failed >> offset & 1 == 1;
+            // A chunk that is free already is as good as reset.
+            if failed && completion.status != Status::INVALID_RESET {
+                self.stats.erase_failed += 1;
+                self.failed_chunks.push((line, unit));
+            }
+        }
+        let left = self.resets.get_mut(&line).expect("the line is being reset");
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        self.resets.remove(&line);
+        for (line, unit) in std::mem::take(&mut self.failed_chunks) {
+            self.lines.mark_bad(line, unit);
+        }
+        self.valid.clear_line(line);
+        self.lines.erased(line);
+        self.stats.lines_erased += 1;
+        self.limiter_update();
+    }
+
+    /// The next line for a stream, open and empty. `None` if none may be taken, or it must be reset first.
+    pub(super) fn next_line(&mut self, stream: Stream) -> Option<LineId> {
+        if let Some(line) = self.left_open(stream) {
+            return Some(line);
+        }
+        if self.open.iter().flatten().count() >= self.open_lines_max {
+            return None;
+        }
+        let privileged = self.is_gc_stream(stream) && self.streams_count() > 1 || self.is_map_stream(stream);
+        let kept = if privileged { 0 } else { self.lines_kept() };
+        if self.lines.free_count() <= kept {
+            self.stats.waits_for_line += 1;
+            return None;
+        }
+        let line = self.lines.take_free()?;
+        if self.lines.get(line).state == (LineState::Free { erased: false }) {
+            self.to_erase.push_back(line);
+            self.work_due = true;
+            return None;
+        }
+        self.lines.open(line, stream, self.sequence);
+        let order: Vec<UnitIndex> =
+            self.stripe.iter().copied().filter(|&unit| !self.lines.is_bad(line, unit)).collect();
+        let (layout, turns) = (self.capacity.layout, self.turns());
+        let open = OpenLine::new(line, layout, turns, self.shape.units(), &order);
+        self.open[line.index()] = Some(Box::new(open));
+        self.stats.lines_opened += 1;
+        self.limiter_update();
+        Some(line)
+    }
+
+    /// A line of the stream that was left open at the last power cut and can go on.
+    fn left_open(&self, stream: Stream) -> Option<LineId> {
+        let others = self.open.iter().flatten().filter(|open| open.room() > 0);
+        let left = others.map(|open| open.line()).find(|&line| self.lines.get(line).stream == stream);
+        assert!(left.is_none() || left != self.streams[stream.index()].line, "a stream left the line it writes to");
+        left
+    }
+
+    pub(super) fn turns(&self) -> Turns {
+        Turns { depth: self.options.writes_per_unit(), strict: self.is_faithful(), active: self.active_units }
+    }
+}

@@ -1,0 +1,125 @@
+//! Flush: everything replied to before is on media when it is answered.
+//!
+//! A flush waits until no frame holds an older sector, then for the drive's own cache. Frames that are not full are
+//! closed and filled with padding, as pblk did (`pblk.md` 1.2); a write with FUA waits the same way for its own sectors.
+//! Flushes that wait together share one barrier. Deliberately not here: writing the frames.
+
+use super::Pblk;
+use super::flight::Purpose;
+use ocssd_base::{Ring, SlabKey};
+use ocssd_ftl::{LineId, Sequence};
+use ocssd_lightnvm::{Addresses, Op};
+
+/// Who waits for durability, and how far it is.
+#[derive(Clone, Debug)]
+pub struct Flushes {
+    /// Requests and the newest sector each waits for, oldest first.
+    waiting: Ring<(Sequence, SlabKey)>,
+    /// Requests the barrier in flight answers.
+    answered: Vec<SlabKey>,
+    /// Lines that may be reset once the barrier in flight is done.
+    freed: Vec<LineId>,
+    in_flight: bool,
+}
+
+impl Flushes {
+    pub fn new(requests: u32) -> Self {
+        let places = usize::try_from(requests).expect("32 bits fit an index");
+        Self { waiting: Ring::new(places), answered: Vec::new(), freed: Vec::new(), in_flight: false }
+    }
+
+    /// True if somebody was promised that a write of this age will be durable.
+    pub fn covers(&self, sequence: Sequence) -> bool {
+        self.waiting.iter().next_back().is_some_and(|&(newest, _)| newest >= sequence)
+    }
+
+    /// True if a line waits for a barrier before it is reset.
+    pub fn holds(&self, line: LineId) -> bool {
+        self.freed.contains(&line)
+    }
+
+    /// True if nobody waits.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && !self.in_flight
+    }
+}
+
+impl Pblk {
+    /// A request is answered once everything up to now is durable.
+    pub(super) fn await_durable(&mut self, key: SlabKey) {
+        let newest = self.sequence;
+        self.flushes.waiting.push((newest, key)).expect("there are as many places as requests");
+        self.stats.flushes += 1;
+        self.work_due = true;
+    }
+
+    /// Closes frames that a flush waits for, and sends a barrier when one can. True if anything was done.
+    pub(super) fn flush(&mut self) -> bool {
+        let mut any = false;
+        let newest = self.flushes.waiting.iter().next_back().map(|&(newest, _)| newest);
+        if let Some(newest) = newest {
+            any |= self.close_older(newest);
+        }
+        if self.flushes.in_flight || !self.flight.has_room(1) {
+            return any;
+        }
+        let oldest = self.frames.oldest_unwritten();
+        while let Some(&(newest, key)) = self.flushes.waiting.front() {
+            if oldest.is_some_and(|oldest| oldest <= newest) {
+                break;
+            }
+            self.flushes.waiting.pop();
+            self.flushes.answered.push(key);
+        }
+        let freed = std::mem::take(&mut self.dead);
+        self.flushes.freed.extend(freed);
+        let for_snapshot = self.snapshots.wants_barrier();
+        if self.flushes.answered.is_empty() && self.flushes.freed.is_empty() && !for_snapshot {
+            return any;
+        }
+        self.flushes.in_flight = true;
+        if for_snapshot {
+            self.snapshots.barrier_sent();
+        }
+        self.flight.send(Purpose::Barrier, Op::Flush, Addresses::None, None, 0);
+        true
+    }
+
+    /// Closes the frames of users that hold a sector as old as `newest`.
+    pub(super) fn close_older(&mut self, newest: Sequence) -> bool {
+        let mut any = false;
+        for index in 0..self.streams.len() {
+            let Some(frame) = self.streams[index].filling else { continue };
+            if self.frames.oldest(frame) <= newest {
+                self.close_frame(frame);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The drive's cache is on media.
+    pub(super) fn barrier_done(&mut self, sound: bool) {
+        assert!(self.flushes.in_flight, "a barrier ended that was not sent");
+        self.flushes.in_flight = false;
+        for key in std::mem::take(&mut self.flushes.answered) {
+            let request = self.requests.get_mut(key);
+            request.done = request.request.count;
+            if !sound {
+                self.fail(key, ocssd_lightnvm::Status::WRITE_FAULT, None);
+            }
+            self.finish(key);
+        }
+        for line in std::mem::take(&mut self.flushes.freed) {
+            if sound {
+                self.to_erase.push_back(line);
+            } else {
+                self.dead.push(line);
+            }
+        }
+        if self.snapshots.barrier_done(sound) {
+            self.snapshot_complete();
+        }
+        self.work_due = true;
+    }
+}

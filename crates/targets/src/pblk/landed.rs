@@ -1,0 +1,144 @@
+//! What becomes of a write: its sectors are the newest durable versions from now on, or it goes out again elsewhere.
+//!
+//! The version before stays valid until then, so that a power cut leaves a block old or new and never empty; pblk let go
+//! of it when the new one entered the ring. Deliberately not here: which command ended.
+
+use super::Pblk;
+use ocssd_ftl::{FrameId, Kind, LineId, Mapped, Place, Slot, Write};
+use ocssd_lightnvm::{BufId, Completion, Status};
+
+impl Pblk {
+    /// A write of data ended.
+    pub(super) fn frame_done(&mut self, frame: FrameId, line: LineId, write: Write, completion: &Completion) {
+        let unit = self.frames.unit();
+        if completion.status.is_success() {
+            self.frames.written(frame);
+            self.settle(frame);
+            self.limiter_written(frame);
+            self.land(line, write, unit, Some(frame), None);
+        } else {
+            self.stats.write_failed += 1;
+            self.frames.failed(frame);
+            let stream = self.frames.stream(frame);
+            self.streams[stream.index()].ready.push_front(frame);
+            self.land(line, write, unit, None, Some(completion.status));
+        }
+    }
+
+    /// A write of the target's own ended. A lost head or tail is no harm: recovery finds the chunk's generation by its
+    /// neighbours, and reads what has no tail.
+    pub(super) fn meta_done(
+        &mut self,
+        buffer: BufId,
+        (line, write): (LineId, Write),
+        pieces: (u32, u32),
+        completion: &Completion,
+    ) {
+        let sectors = self.meta_sectors(write);
+        let whole = self.is_whole_buffer(buffer);
+        let failure = (!completion.status.is_success()).then_some(completion.status);
+        if pieces.1 > 0 {
+            if failure.is_some() {
+                self.snapshots.lost(pieces, buffer);
+            } else {
+                self.snapshots.piece_done(pieces.1);
+            }
+        }
+        if !(pieces.1 > 0 && failure.is_some()) {
+            if whole { self.whole.push(buffer) } else { self.plain.push(buffer) }
+        }
+        self.stats.write_failed += u64::from(failure.is_some());
+        self.land(line, write, sectors, None, failure);
+    }
+
+    /// Tells the open line, and closes it if that was its last write.
+    fn land(
+        &mut self,
+        line: LineId,
+        write: Write,
+        sectors: u32,
+        frame: Option<FrameId>,
+        failure: Option<Status>,
+    ) {
+        let Self { open, frames, .. } = self;
+        let entry = open[line.index()].as_mut().expect("a write went to an open line");
+        match failure {
+            None => entry.acknowledged(write, sectors, frame, |frame| frames.readable(frame)),
+            Some(status) => {
+                let closed = status != Status::WRITE_NEXT_UNIT;
+                entry.failed(write, sectors, closed, |frame| frames.readable(frame));
+            }
+        }
+        if entry.next_tail().is_some() && !self.tails_due.contains(&line) {
+            self.tails_due.push_back(line);
+        }
+        if self.open[line.index()].as_ref().is_some_and(|open| open.is_finished()) {
+            self.close_line(line);
+        }
+    }
+
+    fn close_line(&mut self, line: LineId) {
+        self.open[line.index()] = None;
+        self.lines.close(line);
+        self.tails_due.retain(|&due| due != line);
+        for stream in &mut self.streams {
+            if stream.line == Some(line) {
+                stream.line = None;
+            }
+        }
+        self.maybe_dead.push(line);
+    }
+
+    /// The sectors of a frame are on media: they take the place of the versions before them.
+    fn settle(&mut self, frame: FrameId) {
+        let first = self.frames.first_slot(frame).0;
+        let start = self.frames.place(frame);
+        for offset in 0..self.frames.filled(frame) {
+            let slot = Slot(first + offset);
+            let place = Place(start.0 + u64::from(offset));
+            let entry = *self.frames.entry(slot);
+            match entry.tag.kind {
+                Kind::Data | Kind::Lost => self.settle_block(slot, place),
+                Kind::Trim => self.settle_trim(slot, place),
+                Kind::Pad => {}
+                Kind::Head | Kind::Tail | Kind::Map => unreachable!("the buffer holds blocks"),
+            }
+        }
+    }
+
+    fn settle_block(&mut self, slot: Slot, place: Place) {
+        let entry = *self.frames.entry(slot);
+        match self.l2p.get(entry.tag.block) {
+            Mapped::Buffer(newest) if newest == slot => {
+                self.valid.set(place);
+                if let Some(previous) = self.frames.entry_mut(slot).previous.take() {
+                    self.invalidate(previous);
+                }
+            }
+            Mapped::Buffer(newest) if self.durable_place(newest).is_none() => {
+                // Superseded while it was being written: it is the version before the newest one, until that is durable.
+                let holder = self.frames.entry_mut(newest);
+                if holder.previous_sequence < entry.tag.sequence {
+                    let older = holder.previous.replace(place);
+                    holder.previous_sequence = entry.tag.sequence;
+                    self.valid.set(place);
+                    if let Some(older) = older {
+                        self.invalidate(older);
+                    }
+                }
+            }
+            Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => {}
+        }
+    }
+
+    fn settle_trim(&mut self, slot: Slot, place: Place) {
+        let previous = self.frames.entry_mut(slot).previous.take();
+        // A record a snapshot covered meanwhile was let go of where it was.
+        if self.trims.settle(self.frames.entry(slot).tag.sequence, place) {
+            self.valid.set(place);
+            if let Some(previous) = previous {
+                self.invalidate(previous);
+            }
+        }
+    }
+}

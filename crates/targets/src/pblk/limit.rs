@@ -1,0 +1,129 @@
+//! How much users may put into the buffer now, and what is kept for garbage collection.
+//!
+//! Deliberately not here: the rules of either limiter (`ftl::rate_limiter`).
+
+use super::Pblk;
+use super::capacity::Capacity;
+use super::options::{Mode, Options};
+use ocssd_base::Nanos;
+use ocssd_ftl::{
+    Admission, ContinuousLimiter, ContinuousLimits, FrameId, LineState, PblkLimiter, PblkLimits, RateLimiter,
+    Shape, Situation, Stream,
+};
+
+/// The smallest ring pblk's limiter can divide: one window of 64 entries.
+const BUDGET_MIN: u32 = 64;
+
+/// The limiter of a mode.
+pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLimiter {
+    let line_sectors = u64::from(shape.units()) * u64::from(capacity.layout.data_sectors());
+    match options.mode {
+        Mode::Faithful => {
+            let slots = capacity.frames * capacity.layout.unit;
+            let budget = (slots / 2 + 1).next_power_of_two().max(BUDGET_MIN);
+            let chunks = u64::from(shape.lines()) * u64::from(shape.units());
+            // pblk kept one line; what snapshots take comes on top here.
+            let reserve_chunks = u64::from(capacity.reserve_lines) * u64::from(shape.units());
+            let high_chunks_min = u64::from(capacity.reserve_lines + 2) * u64::from(shape.units());
+            RateLimiter::Pblk(PblkLimiter::new(PblkLimits {
+                budget,
+                chunks,
+                reserve_chunks,
+                high_chunks_min,
+            }))
+        }
+        Mode::Improved => {
+            let stop_lines = u64::from(capacity.reserve_lines);
+            let start_lines = u64::from(capacity.start_lines).max(stop_lines + 2);
+            let target_lines = stop_lines.midpoint(start_lines).max(stop_lines + 1);
+            let burst_sectors = line_sectors;
+            let limits =
+                ContinuousLimits { line_sectors, stop_lines, target_lines, start_lines, burst_sectors };
+            RateLimiter::Continuous(ContinuousLimiter::new(limits))
+        }
+    }
+}
+
+impl Pblk {
+    /// Sectors a user may insert in this step, at most a unit.
+    pub(super) fn limit_user(&mut self) -> u32 {
+        let mut sectors = self.frames.unit();
+        if self.is_faithful() && self.limiter.may_insert_user(1) != Admission::Granted {
+            self.evict_for_users();
+        }
+        while sectors > 0 && self.limiter.may_insert_user(sectors) != Admission::Granted {
+            sectors /= 2;
+        }
+        self.stats.waits_for_limiter += u64::from(sectors == 0);
+        sectors
+    }
+
+    /// pblk counts what is in the ring until its place is taken, so users advance only as garbage collection pushes them
+    /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest frame goes.
+    fn evict_for_users(&mut self) {
+        if !(self.limiter.gc_should_run() && self.has_victims()) {
+            let Self { frames, l2p, limiter, .. } = self;
+            let mut evicted = (0, 0);
+            frames.evict_oldest(|slot, entry, place| {
+                super::write::evict(l2p, &mut evicted, slot, entry, place)
+            });
+            limiter.on_evicted(evicted.0, evicted.1);
+        }
+    }
+
+    pub(super) fn limiter_user(&mut self, sectors: u32) {
+        self.limiter.on_user_inserted(self.now, sectors);
+    }
+
+    /// A frame is on media.
+    pub(super) fn limiter_written(&mut self, frame: FrameId) {
+        self.stats.units_landed += 1;
+        self.snapshots.note_written(self.frames.filled(frame));
+    }
+
+    /// Free space or the work of garbage collection changed.
+    pub(super) fn limiter_update(&mut self) {
+        let room = |stream: Stream| {
+            let line = self.streams[stream.index()].line;
+            line.and_then(|line| self.open[line.index()].as_ref()).map_or(0, |open| open.room())
+        };
+        let users = (0..self.user_streams).map(Stream).map(room).sum();
+        let free_lines = u64::from(self.lines.free_count());
+        let situation = Situation {
+            free_chunks: free_lines * u64::from(self.shape.units()),
+            free_lines,
+            open_user_sectors: users,
+            gc_has_work: self.has_victims(),
+        };
+        self.limiter.update(situation);
+        self.work_due = true;
+    }
+
+    pub(super) fn limiter_deadline(&self, now: Nanos) -> Option<Nanos> {
+        self.limiter.deadline(now).filter(|_| !self.collector.is_idle())
+    }
+
+    /// Frames users leave free, so that garbage collection can always go on.
+    pub(super) fn frames_kept(&self) -> usize {
+        let held: u32 =
+            (self.user_streams..self.map_stream().0).map(|n| self.frames.held_by(Stream(n))).sum();
+        usize::try_from(self.gc_frames.saturating_sub(held)).expect("32 bits fit an index")
+    }
+
+    /// Lines users leave free. Where garbage collection shares their stream, the limiter alone holds users back.
+    pub(super) fn lines_kept(&self) -> u32 {
+        if self.streams_count() == 1 { self.capacity.map_lines } else { self.capacity.reserve_lines - 1 }
+    }
+
+    /// Notes whether the instance can still take writes: bad chunks may have used up what is spare.
+    pub(super) fn judge_spare(&mut self) {
+        let data = u64::from(self.capacity.layout.data_sectors());
+        let usable = self.lines.iter().filter(|(_, line)| line.state != LineState::Bad);
+        let good: u64 = usable.map(|(_, line)| u64::from(line.good_chunks) * data).sum();
+        let line_sectors = u64::from(self.shape.units()) * data;
+        let need = u64::from(self.streams_count() + self.capacity.map_lines + 1) * line_sectors;
+        if good < self.l2p.count_mapped() + need {
+            self.read_only = true;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! `pblk`: a block device on open-channel units (LightNVM paper section 4.2; `pblk.md` 1).
+//!
+//! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
+//! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
+//! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer, what becomes of its writes
+//! (`landed`), garbage collection (`collect`), resets (`erase`), snapshots, and `mount`.
+//!
+//! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
+//! than a sector, several instances (each is a target of its own), threads.
+
+mod capacity;
+mod collect;
+mod erase;
+mod flight;
+mod flush;
+mod landed;
+mod limit;
+mod mount;
+mod options;
+mod read;
+mod request;
+mod snapshot;
+mod snapshot_header;
+mod state;
+mod stats;
+mod trims;
+mod write;
+mod writer;
+
+pub use capacity::Capacity;
+pub use mount::{MountError, MountReport};
+pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options};
+pub use state::Pblk;
+pub use stats::PblkStats;
+
+use flight::Purpose;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::{Buffers, Command, Completion, Target};
+
+impl Pblk {
+    /// Lets every procedure go on until none can.
+    fn work(&mut self, now: Nanos, buffers: &mut Buffers) {
+        self.now = now;
+        while std::mem::take(&mut self.work_due) {
+            let mut any = self.serve_reads(buffers);
+            any |= self.collect(now, buffers);
+            any |= self.admit(buffers);
+            any |= self.flush();
+            any |= self.erase(buffers);
+            any |= self.snapshot(buffers);
+            any |= self.shut_down();
+            any |= self.fill_for_reads();
+            any |= self.write_out(buffers);
+            self.work_due |= any;
+        }
+    }
+
+    /// Writes behind what cannot be read yet, once nothing else does.
+    fn fill_for_reads(&mut self) -> bool {
+        let is_due =
+            std::mem::take(&mut self.fill_behind) && self.frames.in_use() == 0 && self.fill_left == 0;
+        if is_due {
+            let window = self.capacity.layout.mw_cunits.div_ceil(self.capacity.layout.unit) + 1;
+            self.fill_left = window * self.shape.units();
+        }
+        is_due
+    }
+}
+
+impl Target for Pblk {
+    type Request = BlockRequest;
+    type Reply = BlockReply;
+
+    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+        self.now = now;
+        self.take_request(request)
+    }
+
+    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
+        self.now = now;
+        self.work_due = true;
+        match self.flight.end(completion.tag) {
+            Purpose::Read { request, index, count, first } => {
+                self.read_done(request, (index, count, first), &completion, buffers);
+            }
+            Purpose::Frame { frame, line, write } => self.frame_done(frame, line, write, &completion),
+            Purpose::Meta { buffer, line, write, pieces, first_piece } => {
+                self.meta_done(buffer, (line, write), (first_piece, pieces), &completion);
+            }
+            Purpose::Collect { buffer, count } => self.collect_done(buffer, count, &completion, buffers),
+            Purpose::Reset { line, first_unit, buffer } => {
+                self.lists.push(buffer);
+                self.reset_done(line, first_unit, &completion);
+            }
+            Purpose::Barrier => self.barrier_done(completion.status.is_success()),
+        }
+    }
+
+    fn on_deadline(&mut self, now: Nanos) {
+        self.now = now;
+        self.work_due = true;
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.limiter_deadline(self.now)
+    }
+
+    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+        if self.work_due && !self.flight.has_next() {
+            self.work(now, buffers);
+        }
+        self.flight.take()
+    }
+
+    fn poll_reply(&mut self) -> Option<BlockReply> {
+        self.replies.pop()
+    }
+
+    fn check(&self) {
+        self.check_all();
+    }
+}
+
+impl BlockTarget for Pblk {
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn block_count(&self) -> u64 {
+        self.l2p.sectors()
+    }
+
+    fn zones(&self) -> Option<Zones> {
+        None
+    }
+
+    fn write_unit(&self) -> u32 {
+        1
+    }
+
+    fn unreadable_tail(&self) -> u64 {
+        0
+    }
+
+    fn zone_written(&self, zone: u64) -> u64 {
+        unreachable!("zone {zone} of a target without zones")
+    }
+}

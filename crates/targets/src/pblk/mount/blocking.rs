@@ -1,0 +1,204 @@
+//! Batches for mount: many sectors read, and fill written, with all units busy.
+//!
+//! Deliberately not here: what is read, and why.
+
+use ocssd_ftl::{Corrupt, SectorTag, TAG_BYTES};
+use ocssd_lightnvm::{
+    Addresses, BlockingDevice, BufId, Buffers, Command, Completion, Op, PowerCut, Ppa, Status, Tag,
+    VECTOR_MAX,
+};
+
+/// Commands of a batch (chosen: enough for every unit of a large drive).
+const BATCH: usize = 256;
+
+/// A device with buffers to read into.
+pub struct Batches<'a> {
+    pub device: &'a mut dyn BlockingDevice,
+    plain: Vec<BufId>,
+    whole: Vec<BufId>,
+    pub sectors_read: u64,
+    pub sectors_filled: u64,
+}
+
+/// A sector that was read: its tag, if the media gave it and it is sound, and its first bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub ppa: Ppa,
+    pub tag: Result<SectorTag, Corrupt>,
+    pub content: [u8; 16],
+}
+
+/// A run of sectors in one chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub first: Ppa,
+    pub count: u32,
+}
+
+impl<'a> Batches<'a> {
+    pub fn new(device: &'a mut dyn BlockingDevice) -> Self {
+        let buffers = device.buffers();
+        let plain = (0..BATCH).map(|_| buffers.take(VECTOR_MAX)).collect();
+        Self { device, plain, whole: Vec::new(), sectors_read: 0, sectors_filled: 0 }
+    }
+
+    /// Gives the buffers back to the pool.
+    pub fn end(self) -> (u64, u64) {
+        let buffers = self.device.buffers();
+        self.plain.into_iter().chain(self.whole).for_each(|buffer| buffers.give_back(buffer));
+        (self.sectors_read, self.sectors_filled)
+    }
+
+    /// Reads single sectors anywhere; `found` is told each in order.
+    pub fn read_sectors(&mut self, ppas: &[Ppa], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
+        for batch in ppas.chunks(BATCH * usize_of(VECTOR_MAX)) {
+            let mut commands = Vec::new();
+            for (index, list) in batch.chunks(usize_of(VECTOR_MAX)).enumerate() {
+                let buffer = self.plain[index];
+                self.device.buffers().addresses_mut(buffer)[..list.len()].copy_from_slice(list);
+                let count = u32::try_from(list.len()).expect("at most 64");
+                commands.push(command(index, Op::Read, Addresses::List { offset: 0, count }, Some(buffer)));
+            }
+            self.sectors_read += u64::try_from(batch.len()).expect("an index fits 64 bits");
+            let completions = self.device.call(&commands)?;
+            let buffers = self.device.buffers();
+            for (index, list) in batch.chunks(usize_of(VECTOR_MAX)).enumerate() {
+                for (offset, &ppa) in (0..).zip(list) {
+                    found(judge(buffers, self.plain[index], offset, ppa, &completions[index]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads runs of sectors; `found` is told each sector, run by run.
+    pub fn read_runs(&mut self, runs: &[Run], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
+        let pieces: Vec<Run> = runs.iter().flat_map(|&run| split(run)).collect();
+        for batch in pieces.chunks(BATCH) {
+            let commands: Vec<Command> = batch
+                .iter()
+                .enumerate()
+                .map(|(index, run)| {
+                    let addresses = Addresses::Run { first: run.first, count: run.count };
+                    command(index, Op::Read, addresses, Some(self.plain[index]))
+                })
+                .collect();
+            self.sectors_read += batch.iter().map(|run| u64::from(run.count)).sum::<u64>();
+            let completions = self.device.call(&commands)?;
+            let buffers = self.device.buffers();
+            for (index, run) in batch.iter().enumerate() {
+                for offset in 0..run.count {
+                    let ppa = Ppa::new(run.first.chunk, run.first.sector + offset);
+                    found(judge(buffers, self.plain[index], offset, ppa, &completions[index]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads runs of at most 64 sectors with all their bytes; `found` is told each run's bytes, or nothing if the media
+    /// failed any of it.
+    pub fn read_whole(
+        &mut self,
+        runs: &[Run],
+        mut found: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), PowerCut> {
+        while self.whole.len() < BATCH.min(runs.len()) {
+            let buffer = self.device.buffers().take_whole(VECTOR_MAX);
+            self.whole.push(buffer);
+        }
+        for (number, batch) in runs.chunks(BATCH).enumerate() {
+            let commands: Vec<Command> = batch
+                .iter()
+                .enumerate()
+                .map(|(index, run)| {
+                    assert!(run.count <= VECTOR_MAX, "a run of whole sectors is one command");
+                    let addresses = Addresses::Run { first: run.first, count: run.count };
+                    command(index, Op::Read, addresses, Some(self.whole[index]))
+                })
+                .collect();
+            self.sectors_read += batch.iter().map(|run| u64::from(run.count)).sum::<u64>();
+            let completions = self.device.call(&commands)?;
+            let buffers = self.device.buffers();
+            for (index, run) in batch.iter().enumerate() {
+                let sound = completions[index].status.has_data();
+                let bytes = sound.then(|| buffers.whole(self.whole[index], 0, run.count));
+                found(number * BATCH + index, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes fill to runs, in units. What the media fail is left as it is.
+    pub fn fill(&mut self, runs: &[Run], unit: u32) -> Result<(), PowerCut> {
+        let mut runs: Vec<Run> = runs.to_vec();
+        // A round writes the next piece of every run, so that the units of the drive work together.
+        while runs.iter().any(|run| run.count > 0) {
+            for batch in runs.chunks_mut(BATCH) {
+                let mut commands = Vec::new();
+                for (index, run) in batch.iter_mut().enumerate().filter(|(_, run)| run.count > 0) {
+                    let count = run.count.min(unit);
+                    seal_fill(self.device.buffers(), self.plain[index], count);
+                    let addresses = Addresses::Run { first: run.first, count };
+                    commands.push(command(
+                        index,
+                        Op::Write { fua: false },
+                        addresses,
+                        Some(self.plain[index]),
+                    ));
+                    run.first.sector += count;
+                    run.count -= count;
+                    self.sectors_filled += u64::from(count);
+                }
+                let completions = self.device.call(&commands)?;
+                for (command, completion) in commands.iter().zip(completions) {
+                    if !completion.status.is_success() && completion.status != Status::WRITE_NEXT_UNIT {
+                        batch[usize_of(command.tag.0)].count = 0;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything so far durable.
+    pub fn flush(&mut self) -> Result<(), PowerCut> {
+        self.device.call(&[command(0, Op::Flush, Addresses::None, None)]).map(|_| ())
+    }
+}
+
+fn command(index: usize, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
+    let tag = Tag(u32::try_from(index).expect("a batch is small"));
+    Command { tag, op, addresses, buffer, buffer_first: 0, oob: matches!(op, Op::Read | Op::Write { .. }) }
+}
+
+fn split(run: Run) -> impl Iterator<Item = Run> {
+    (0..run.count.div_ceil(VECTOR_MAX)).map(move |piece| {
+        let from = piece * VECTOR_MAX;
+        let first = Ppa::new(run.first.chunk, run.first.sector + from);
+        Run { first, count: (run.count - from).min(VECTOR_MAX) }
+    })
+}
+
+fn judge(buffers: &Buffers, buffer: BufId, index: u32, ppa: Ppa, completion: &Completion) -> Found {
+    let failed = completion.failed >> index & 1 == 1;
+    let has_data = !failed || completion.status.has_data();
+    let data = buffers.data(buffer, index, 1);
+    let tag = if has_data { SectorTag::decode(buffers.oob(buffer, index, 1), data) } else { Err(Corrupt) };
+    let mut content = [0; 16];
+    content.copy_from_slice(&data[..16]);
+    Found { ppa, tag, content }
+}
+
+fn seal_fill(buffers: &mut Buffers, buffer: BufId, count: u32) {
+    for sector in 0..count {
+        let (data, oob) = buffers.sectors_mut(buffer, sector, 1);
+        data.fill(0);
+        oob.fill(0);
+        oob[..TAG_BYTES].copy_from_slice(&SectorTag::PAD.encode(data));
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

@@ -1,0 +1,233 @@
+//! What was written after the snapshot: from tails where chunks have one, else sector by sector.
+//!
+//! Of all versions of a block the one with the largest sequence wins, of equal ones that in the younger line: a copy made
+//! by garbage collection. A discard takes away what is older than itself. Deliberately not here: the snapshot.
+
+use super::super::snapshot_header::RowState;
+use super::super::trims::TrimRange;
+use super::blocking::{Batches, Found, Run};
+use super::load::Loaded;
+use super::survey::{FoundChunk, Survey, make_readable, readable};
+use ocssd_ftl::{
+    ChunkLayout, Kind, L2p, LineId, LineSequence, Mapped, Place, SectorTag, Sequence, Shape, Stream,
+    UnitIndex, tail,
+};
+use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// A version of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Record {
+    block: u64,
+    sequence: Sequence,
+    line: LineSequence,
+    place: Place,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    records: Vec<Record>,
+    /// Discards: the newest place of each.
+    pub trims: BTreeMap<Sequence, (LineSequence, Place, Option<TrimRange>)>,
+    pub newest: Sequence,
+    pub tails_read: u64,
+    pub chunks_scanned: u64,
+}
+
+/// From where on chunks of a line must be read; `None` if the snapshot has all of it.
+fn start(loaded: Option<&Loaded>, line: LineId, unit: UnitIndex, sequence: LineSequence) -> Option<u32> {
+    let Some(Loaded { header, .. }) = loaded else { return Some(0) };
+    if sequence >= header.next_line {
+        return Some(0);
+    }
+    let row = header
+        .lines
+        .get(line.index())
+        .filter(|row| row.sequence == sequence && row.state == RowState::Open)?;
+    assert_eq!(row.sequence, sequence, "the row is of this generation");
+    let (_, pointers) = header.open.iter().find(|(open, _)| *open == line.0)?;
+    pointers.get(unit.index()).copied()
+}
+
+/// Reads everything the snapshot does not have.
+pub fn read(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &mut Survey,
+    map_stream: Stream,
+    loaded: Option<&Loaded>,
+) -> Result<Window, PowerCut> {
+    let mut due: Vec<(LineId, UnitIndex, u32)> = Vec::new();
+    for (line, unit, chunk) in survey.iter() {
+        let Some(found) = survey.lines[line.index()].filter(|found| found.stream != map_stream) else {
+            continue;
+        };
+        let Some(sequence) = chunk.line.filter(|&sequence| sequence == found.sequence) else { continue };
+        if let Some(from) = start(loaded, line, unit, sequence).filter(|&from| from < chunk.written) {
+            due.push((line, unit, from.max(layout.unit)));
+        }
+    }
+    let chunks: Vec<(LineId, UnitIndex)> = due.iter().map(|&(line, unit, _)| (line, unit)).collect();
+    make_readable(batches, shape, layout, survey, &chunks)?;
+    let mut window = Window::default();
+    let has_tail = |chunk: &FoundChunk, from: u32| {
+        layout.tail > 0
+            && from == layout.unit
+            && chunk.state == ChunkState::Closed
+            && chunk.written == layout.sectors
+    };
+    let (tailed, mut scanned): (Vec<_>, Vec<_>) =
+        due.into_iter().partition(|&(line, unit, from)| has_tail(survey.chunk(line, unit), from));
+    read_tails(batches, shape, layout, survey, &tailed, &mut window, &mut scanned)?;
+    scan(batches, shape, layout, survey, &scanned, &mut window)?;
+    read_trims(batches, shape, &mut window)?;
+    window.records.sort_unstable();
+    Ok(window)
+}
+
+fn read_tails(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &Survey,
+    chunks: &[(LineId, UnitIndex, u32)],
+    window: &mut Window,
+    scanned: &mut Vec<(LineId, UnitIndex, u32)>,
+) -> Result<(), PowerCut> {
+    let run = |&(line, unit, _): &(LineId, UnitIndex, u32)| Run {
+        first: Ppa::new(shape.chunk(line, unit), layout.data_end()),
+        count: layout.tail,
+    };
+    let runs: Vec<Run> = chunks.iter().map(run).collect();
+    batches.read_whole(&runs, |index, bytes| {
+        let (line, unit, from) = chunks[index];
+        let tags = bytes.and_then(|bytes| tail::decode(bytes).ok());
+        let Some(tags) = tags.filter(|tags| tags.len() == usize_of(layout.data_end())) else {
+            scanned.push((line, unit, from));
+            return;
+        };
+        window.tails_read += 1;
+        let sequence = survey.chunk(line, unit).line.expect("the chunk is ours");
+        let start = shape.chunk_start(line, unit);
+        for (sector, tag) in (0..).zip(tags) {
+            window.take(tag, sequence, Place(start.0 + sector), None);
+        }
+    })
+}
+
+fn scan(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &Survey,
+    chunks: &[(LineId, UnitIndex, u32)],
+    window: &mut Window,
+) -> Result<(), PowerCut> {
+    let mut by_chunk = BTreeMap::new();
+    let mut runs = Vec::new();
+    for &(line, unit, from) in chunks {
+        let chunk = survey.chunk(line, unit);
+        let end = readable(layout, chunk).min(layout.data_end());
+        let id = shape.chunk(line, unit);
+        by_chunk.insert(id, (chunk.line.expect("the chunk is ours"), shape.chunk_start(line, unit)));
+        runs.push(Run { first: Ppa::new(id, from), count: end.saturating_sub(from) });
+        window.chunks_scanned += 1;
+    }
+    batches.read_runs(&runs, |Found { ppa, tag, content }| {
+        let (sequence, start) = by_chunk[&ppa.chunk];
+        if let Ok(tag) = tag {
+            window.take(tag, sequence, Place(start.0 + u64::from(ppa.sector)), Some(&content));
+        }
+    })
+}
+
+/// Reads the ranges of discards that only a tail named.
+fn read_trims(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), PowerCut> {
+    let unread: Vec<(Sequence, Place)> = window
+        .trims
+        .iter()
+        .filter(|(_, (_, _, range))| range.is_none())
+        .map(|(&sequence, &(_, place, _))| (sequence, place))
+        .collect();
+    let ppas: Vec<Ppa> = unread.iter().map(|&(_, place)| shape.ppa(place)).collect();
+    let mut ranges = Vec::new();
+    batches.read_sectors(&ppas, |found| {
+        let range = found.tag.ok().and_then(|_| TrimRange::decode(&found.content).ok());
+        ranges.push(range);
+    })?;
+    for ((sequence, _), range) in unread.iter().zip(ranges) {
+        match range {
+            Some(range) => window.trims.get_mut(sequence).expect("it is listed").2 = Some(range),
+            None => drop(window.trims.remove(sequence)),
+        }
+    }
+    Ok(())
+}
+
+impl Window {
+    fn take(&mut self, tag: SectorTag, line: LineSequence, place: Place, content: Option<&[u8; 16]>) {
+        match tag.kind {
+            Kind::Data | Kind::Lost => {
+                self.newest = self.newest.max(tag.sequence);
+                self.records.push(Record { block: tag.block, sequence: tag.sequence, line, place });
+            }
+            Kind::Trim => {
+                self.newest = self.newest.max(tag.sequence);
+                let range = content.and_then(|content| TrimRange::decode(content).ok());
+                let entry = self.trims.entry(tag.sequence).or_insert((line, place, range));
+                if line > entry.0 {
+                    *entry = (line, place, range.or(entry.2));
+                }
+            }
+            Kind::Pad | Kind::Head | Kind::Tail | Kind::Map => {}
+        }
+    }
+
+    /// True if nothing was written after the snapshot.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.trims.is_empty()
+    }
+
+    /// Versions of blocks that were found.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Brings the map up to date. What the snapshot had, which covers all up to `known`, is newer than any discard of that
+    /// age; what was found beside it need not be.
+    pub fn apply(&self, map: &mut L2p, known: Sequence) {
+        let blocks = map.sectors();
+        let later = self.trims.iter().filter(|&(&sequence, _)| sequence > known);
+        for range in later.filter_map(|(_, &(_, _, range))| range) {
+            for block in range.block..(range.block + u64::from(range.count)).min(blocks) {
+                map.set(block, Mapped::Nowhere);
+            }
+        }
+        let mut trims: Vec<(TrimRange, Sequence)> =
+            self.trims.iter().filter_map(|(&sequence, &(_, _, range))| Some((range?, sequence))).collect();
+        trims.sort_unstable_by_key(|(range, _)| std::cmp::Reverse(range.block));
+        // Discards that reach the block at hand, the newest on top.
+        let mut active: BinaryHeap<(Sequence, u64)> = BinaryHeap::new();
+        for group in self.records.chunk_by(|a, b| a.block == b.block) {
+            let newest = group.last().expect("a group has a member");
+            if newest.block >= blocks {
+                continue;
+            }
+            while let Some((range, sequence)) = trims.pop_if(|(range, _)| range.block <= newest.block) {
+                active.push((sequence, range.block + u64::from(range.count)));
+            }
+            while active.peek().is_some_and(|&(_, end)| end <= newest.block) {
+                active.pop();
+            }
+            if active.peek().is_none_or(|&(sequence, _)| sequence < newest.sequence) {
+                map.set(newest.block, Mapped::Media(newest.place));
+            }
+        }
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

@@ -1,0 +1,211 @@
+//! From what was found to the state of an instance: lines, valid sectors, discards, open lines that go on.
+//!
+//! Deliberately not here: reading anything.
+
+use super::super::snapshot::Snapshots;
+use super::super::snapshot_header::RowState;
+use super::super::state::Pblk;
+use super::load::Loaded;
+use super::replay::Window;
+use super::survey::{FoundChunk, FoundLine, Survey, readable};
+use ocssd_ftl::{Line, LineId, LineSequence, LineState, Mapped, OpenLine, Place, Sequence, UnitIndex};
+use ocssd_lightnvm::ChunkState;
+
+/// Takes over the map, and what of it is valid.
+pub fn restore_map(
+    pblk: &mut Pblk,
+    survey: &Survey,
+    loaded: Option<&Loaded>,
+    window: &Window,
+    newest_snapshot: u64,
+) {
+    if let Some(loaded) = loaded {
+        drop_stale(pblk, survey, loaded);
+        pblk.lines.skip_sequences(LineSequence(loaded.header.next_line.0 - 1));
+    }
+    let known = loaded.map_or(Sequence(0), |loaded| loaded.header.sequence);
+    window.apply(&mut pblk.l2p, known);
+    let opened = survey.lines.iter().flatten().map(|line| line.opened_at).max().unwrap_or_default();
+    pblk.sequence = known.max(window.newest).max(opened);
+    let keep_from = loaded.map_or(LineSequence(0), |loaded| loaded.first_line);
+    pblk.snapshots = Snapshots::new(newest_snapshot, keep_from);
+    let has_rows = loaded.is_some_and(|loaded| loaded.header.clean) && window.is_empty();
+    if !(has_rows && take_rows(pblk, loaded)) {
+        find_valid(pblk);
+    }
+    if pblk.keeps_trims() {
+        for (&sequence, &(_, place, range)) in &window.trims {
+            let range = range.expect("records without a range were dropped");
+            pblk.trims.restore(sequence, range, place);
+            pblk.valid.set(place);
+        }
+    }
+}
+
+/// Open chunks with valid sectors too close to their pointer to be read: the buffer they were read from is gone.
+pub fn unreadable(pblk: &Pblk, survey: &Survey) -> Vec<(LineId, UnitIndex)> {
+    let layout = pblk.capacity.layout;
+    let holds = |line: LineId, unit: UnitIndex, chunk: &FoundChunk| {
+        let start = pblk.shape.chunk_start(line, unit).0;
+        let from = Place(start + u64::from(readable(&layout, chunk)));
+        let next = pblk.valid.next_valid(line, from);
+        next.is_some_and(|place| place.0 < start + u64::from(chunk.written))
+    };
+    let open = survey.iter().filter(|(_, _, chunk)| chunk.state == ChunkState::Open && layout.mw_cunits > 0);
+    open.filter(|&(line, unit, chunk)| holds(line, unit, chunk)).map(|(line, unit, _)| (line, unit)).collect()
+}
+
+/// Takes over the lines in use.
+pub fn restore_lines(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>) {
+    for line in (0..pblk.shape.lines()).map(LineId) {
+        if let Some(found) = survey.lines[line.index()] {
+            restore_line(pblk, survey, loaded, line, found);
+        }
+        pblk.maybe_dead.push(line);
+    }
+}
+
+/// Lets go of entries whose line was reset since the snapshot: their blocks were discarded, or the window has them.
+fn drop_stale(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) {
+    let units = pblk.shape.units();
+    let alive: Vec<Option<u32>> = survey
+        .iter()
+        .map(|(line, _, chunk)| {
+            let row = loaded.header.lines.get(line.index())?;
+            let same =
+                chunk.line == Some(row.sequence) && matches!(row.state, RowState::Open | RowState::Closed);
+            same.then_some(chunk.written)
+        })
+        .collect();
+    let all_alive = loaded.header.lines.iter().enumerate().all(|(line, row)| {
+        let first = line * usize_of(units);
+        !matches!(row.state, RowState::Open | RowState::Closed)
+            || alive[first..first + usize_of(units)].iter().all(Option::is_some)
+    });
+    let has_open = loaded.header.lines.iter().any(|row| row.state == RowState::Free);
+    if all_alive && !has_open {
+        return;
+    }
+    let shards = (0..pblk.l2p.shard_count()).filter(|&shard| !pblk.l2p.shard_is_empty(shard));
+    let ranges: Vec<_> = shards.map(|shard| pblk.l2p.shard_sectors(shard)).collect();
+    for block in ranges.into_iter().flatten() {
+        let Mapped::Media(place) = pblk.l2p.get(block) else { continue };
+        let (line, unit, sector) = pblk.shape.split(place);
+        let chunk = alive[line.index() * usize_of(units) + unit.index()];
+        if chunk.is_none_or(|written| sector >= written) {
+            pblk.l2p.set(block, Mapped::Nowhere);
+        }
+    }
+}
+
+/// A line in use. It goes on if it was open and can be written where it was left.
+fn restore_line(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, line: LineId, found: FoundLine) {
+    let layout = pblk.capacity.layout;
+    let row = loaded.and_then(|loaded| loaded.header.lines.get(line.index()));
+    let row = row.filter(|row| row.sequence == found.sequence);
+    let was_closed = row.is_some_and(|row| row.state == RowState::Closed);
+    let ours = |unit: UnitIndex| {
+        let chunk = survey.chunk(line, unit);
+        chunk.line == Some(found.sequence) || chunk.state == ChunkState::Free
+    };
+    let order: Vec<(UnitIndex, u32)> = pblk
+        .stripe
+        .iter()
+        .copied()
+        .filter(|&unit| ours(unit) && goes_on(survey.chunk(line, unit), was_closed))
+        .map(|unit| (unit, survey.chunk(line, unit).written))
+        .collect();
+    let data_sectors: u64 = (0..pblk.shape.units())
+        .map(|unit| survey.chunk(line, UnitIndex(unit)))
+        .filter(|chunk| chunk.line == Some(found.sequence))
+        .map(|chunk| u64::from(chunk.written.min(layout.data_end()).saturating_sub(layout.unit)))
+        .sum();
+    let state = if order.is_empty() { LineState::Closed } else { LineState::Open };
+    let erases = row.map_or(0, |row| row.erases);
+    let entry = Line {
+        state,
+        sequence: found.sequence,
+        stream: found.stream,
+        readers: 0,
+        opened_at: found.opened_at,
+        data_sectors,
+        erases,
+        good_chunks: 0,
+    };
+    pblk.lines.restore(line, entry);
+    if !order.is_empty() {
+        let open = OpenLine::resume(line, layout, pblk.turns(), pblk.shape.units(), &order);
+        if open.next_tail().is_some() {
+            pblk.tails_due.push_back(line);
+        }
+        pblk.open[line.index()] = Some(Box::new(open));
+    }
+}
+
+/// A chunk that was left open is written on; one never begun only where the line was open: in a line being reset, free
+/// chunks are those already done.
+fn goes_on(chunk: &FoundChunk, was_closed: bool) -> bool {
+    match chunk.state {
+        ChunkState::Open => true,
+        ChunkState::Free => !was_closed,
+        ChunkState::Closed | ChunkState::Offline => false,
+    }
+}
+
+/// Valid bits as the snapshot has them; false if they do not fit.
+fn take_rows(pblk: &mut Pblk, loaded: Option<&Loaded>) -> bool {
+    let Some(Loaded { header, rows, .. }) = loaded else { return false };
+    let length = pblk.valid.line_bytes();
+    let lines = (0..).map(LineId).zip(&header.lines).filter(|(_, row)| row.has_bits);
+    for ((line, row), bits) in lines.zip(rows.chunks_exact(length)) {
+        if pblk.valid.decode_line(line, bits, row.opened_at.0).is_err() {
+            return false;
+        }
+    }
+    pblk.valid.total() == pblk.l2p.count_mapped()
+}
+
+/// Valid sectors are those the map names.
+fn find_valid(pblk: &mut Pblk) {
+    for line in (0..pblk.shape.lines()).map(LineId) {
+        pblk.valid.clear_line(line);
+    }
+    let shards =
+        (0..pblk.l2p.shard_count()).filter(|&shard| !pblk.l2p.shard_is_empty(shard)).collect::<Vec<_>>();
+    for block in shards.into_iter().flat_map(|shard| pblk.l2p.shard_sectors(shard)) {
+        if let Mapped::Media(place) = pblk.l2p.get(block) {
+            pblk.valid.set(place);
+        }
+    }
+}
+
+/// Open chunks nobody goes on with: they must be full before they can be reset.
+pub fn unusable(survey: &Survey, pblk: &Pblk) -> Vec<(LineId, UnitIndex)> {
+    survey
+        .iter()
+        .filter(|&(line, unit, chunk)| {
+            let open = pblk.open[line.index()].as_ref();
+            chunk.state == ChunkState::Open && open.is_none_or(|open| open.has_ended(unit))
+        })
+        .map(|(line, unit, _)| (line, unit))
+        .collect()
+}
+
+/// Lines not in use: erased if every good chunk is free.
+pub fn free_lines(pblk: &mut Pblk, survey: &Survey) {
+    for line in (0..pblk.shape.lines()).map(LineId) {
+        if !matches!(pblk.lines.get(line).state, LineState::Free { .. }) {
+            continue;
+        }
+        let units = (0..pblk.shape.units()).map(UnitIndex);
+        let erased = units
+            .filter(|&unit| !pblk.lines.is_bad(line, unit))
+            .all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
+        let erases = pblk.lines.get(line).erases;
+        pblk.lines.restore_free(line, erased, erases);
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

@@ -1,0 +1,201 @@
+//! What lies on the leased units: whose chunk each is, of which generation, and how far it is written.
+//!
+//! Deliberately not here: what is in them.
+
+use super::blocking::{Batches, Run};
+use ocssd_ftl::{ChunkLayout, Head, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
+use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+
+/// A chunk as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundChunk {
+    pub state: ChunkState,
+    /// Sectors written, the whole chunk if it is closed; where it was closed early, up to there.
+    pub written: u32,
+    /// Its line's generation, if it is of this instance.
+    pub line: Option<LineSequence>,
+}
+
+/// A line as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundLine {
+    pub sequence: LineSequence,
+    pub stream: Stream,
+    pub opened_at: Sequence,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    pub instance: Option<InstanceId>,
+    /// Blocks of the instance.
+    pub blocks: u64,
+    pub lines: Vec<Option<FoundLine>>,
+    /// Line by line.
+    pub chunks: Vec<FoundChunk>,
+    units: u32,
+    pub heads_read: u64,
+}
+
+impl Survey {
+    pub fn chunk(&self, line: LineId, unit: UnitIndex) -> &FoundChunk {
+        &self.chunks[line.index() * usize_of(self.units) + unit.index()]
+    }
+
+    fn chunk_mut(&mut self, line: LineId, unit: UnitIndex) -> &mut FoundChunk {
+        &mut self.chunks[line.index() * usize_of(self.units) + unit.index()]
+    }
+
+    /// All chunks, line by line.
+    pub fn iter(&self) -> impl Iterator<Item = (LineId, UnitIndex, &FoundChunk)> {
+        let units = self.units;
+        (0..)
+            .zip(&self.chunks)
+            .map(move |(index, chunk): (u32, _)| (LineId(index / units), UnitIndex(index % units), chunk))
+    }
+}
+
+/// How far a chunk can be read.
+pub fn readable(layout: &ChunkLayout, chunk: &FoundChunk) -> u32 {
+    match chunk.state {
+        ChunkState::Free | ChunkState::Offline => 0,
+        ChunkState::Open => chunk.written.saturating_sub(layout.mw_cunits),
+        ChunkState::Closed => chunk.written,
+    }
+}
+
+/// Looks at every chunk and reads its head. Chunks too little written for that are filled until theirs can be read.
+pub fn survey(batches: &mut Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Result<Survey, PowerCut> {
+    let mut survey = report(batches, shape, layout);
+    let young: Vec<(LineId, UnitIndex)> = survey
+        .iter()
+        .filter(|(_, _, chunk)| chunk.written > 0 && readable(layout, chunk) == 0)
+        .map(|(line, unit, _)| (line, unit))
+        .collect();
+    make_readable(batches, shape, layout, &mut survey, &young)?;
+    let used: Vec<(LineId, UnitIndex)> = survey
+        .iter()
+        .filter(|(_, _, chunk)| readable(layout, chunk) > 0)
+        .map(|(line, unit, _)| (line, unit))
+        .collect();
+    let ppas: Vec<Ppa> = used.iter().map(|&(line, unit)| Ppa::new(shape.chunk(line, unit), 0)).collect();
+    let mut heads: Vec<Option<(Head, Sequence)>> = Vec::with_capacity(used.len());
+    batches.read_sectors(&ppas, |found| {
+        let head =
+            found.tag.ok().and_then(|tag| Some((Head::decode(tag, &found.content).ok()?, tag.sequence)));
+        heads.push(head);
+    })?;
+    survey.heads_read = u64::try_from(heads.len()).expect("a count fits 64 bits");
+    identify(&mut survey, &used, &heads);
+    Ok(survey)
+}
+
+fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Survey {
+    let lines = (0..shape.lines()).map(LineId);
+    let chunks = lines.flat_map(|line| (0..shape.units()).map(move |unit| (line, UnitIndex(unit))));
+    let found = |(line, unit)| {
+        let chunk = batches.device.chunk(shape.chunk(line, unit));
+        let written = match chunk.state {
+            ChunkState::Free | ChunkState::Offline => 0,
+            ChunkState::Open | ChunkState::Closed => chunk.write_pointer.unwrap_or(0).min(layout.sectors),
+        };
+        FoundChunk { state: chunk.state, written, line: None }
+    };
+    Survey {
+        instance: None,
+        blocks: 0,
+        lines: vec![None; usize_of(shape.lines())],
+        chunks: chunks.map(found).collect(),
+        units: shape.units(),
+        heads_read: 0,
+    }
+}
+
+/// Takes the instance of the youngest line for ours; the first sound head of a line names its generation, and chunks of
+/// it whose head is lost belong to it too: a line is opened only when all its chunks are reset.
+fn identify(survey: &mut Survey, used: &[(LineId, UnitIndex)], heads: &[Option<(Head, Sequence)>]) {
+    let Some((youngest, _)) = heads.iter().flatten().max_by_key(|(head, _)| head.line) else { return };
+    survey.instance = Some(youngest.instance);
+    survey.blocks = youngest.blocks;
+    for (&(line, unit), head) in used.iter().zip(heads) {
+        let Some((head, opened_at)) = head.filter(|(head, _)| head.instance == youngest.instance) else {
+            continue;
+        };
+        let found = FoundLine { sequence: head.line, stream: head.stream, opened_at };
+        let known = survey.lines[line.index()].get_or_insert(found);
+        // Two generations in a line: the older one was being reset when the power went.
+        if head.line > known.sequence {
+            *known = found;
+        }
+        survey.chunk_mut(line, unit).line = Some(head.line);
+    }
+    for (&(line, unit), head) in used.iter().zip(heads) {
+        if let (None, Some(found)) = (head, survey.lines[line.index()]) {
+            survey.chunk_mut(line, unit).line = Some(found.sequence);
+        }
+    }
+}
+
+/// Fills open chunks until what was written before can be read.
+pub fn make_readable(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &mut Survey,
+    chunks: &[(LineId, UnitIndex)],
+) -> Result<(), PowerCut> {
+    let window = layout.mw_cunits.next_multiple_of(layout.unit);
+    let runs: Vec<Run> = chunks
+        .iter()
+        .filter(|&&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open && window > 0)
+        .map(|&(line, unit)| {
+            let written = survey.chunk(line, unit).written;
+            let first = Ppa::new(shape.chunk(line, unit), written);
+            Run { first, count: window.min(layout.sectors - written) }
+        })
+        .collect();
+    fill_runs(batches, layout, &runs)?;
+    for &(line, unit) in chunks {
+        let now = batches.device.chunk(shape.chunk(line, unit));
+        let chunk = survey.chunk_mut(line, unit);
+        chunk.state = now.state;
+        chunk.written = now.write_pointer.unwrap_or(0);
+    }
+    Ok(())
+}
+
+/// Fills chunks to their end, so that they can be reset.
+pub fn fill_to_end(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &mut Survey,
+    chunks: &[(LineId, UnitIndex)],
+) -> Result<(), PowerCut> {
+    let runs: Vec<Run> = chunks
+        .iter()
+        .map(|&(line, unit)| {
+            let written = survey.chunk(line, unit).written;
+            Run { first: Ppa::new(shape.chunk(line, unit), written), count: layout.sectors - written }
+        })
+        .collect();
+    fill_runs(batches, layout, &runs)?;
+    for &(line, unit) in chunks {
+        let now = batches.device.chunk(shape.chunk(line, unit));
+        let chunk = survey.chunk_mut(line, unit);
+        chunk.state = now.state;
+        chunk.written = now.write_pointer.unwrap_or(0);
+    }
+    Ok(())
+}
+
+fn fill_runs(batches: &mut Batches<'_>, layout: &ChunkLayout, runs: &[Run]) -> Result<(), PowerCut> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    batches.fill(runs, layout.unit)
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

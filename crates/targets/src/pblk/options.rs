@@ -1,0 +1,215 @@
+//! What a pblk instance is asked to be, and what that means for its parts.
+//!
+//! Deliberately not here: whether it fits the drive (`capacity`).
+
+use ocssd_ftl::{Classification, VictimPolicy};
+use std::fmt;
+
+/// Over-provisioning pblk used since 4.16, in percent of the good chunks (`pblk.md` 1.6).
+pub const OVER_PROVISIONING_PERCENT: u32 = 11;
+
+/// Which pblk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As Linux 4.14 had it: one ring released in order, one writer in strict order, one stream, greedy victims, and the
+    /// power-of-two limiter. Discards do not survive a power cut.
+    Faithful,
+    /// Frames released as they become readable, a writer per unit, user and GC apart, cost-benefit, a continuous limiter,
+    /// durable discards, map snapshots.
+    #[default]
+    Improved,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Faithful => "faithful",
+            Self::Improved => "improved",
+        })
+    }
+}
+
+impl std::str::FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "faithful" => Ok(Self::Faithful),
+            "improved" => Ok(Self::Improved),
+            _ => Err(format!("a pblk mode is \"faithful\" or \"improved\", but \"{text}\" was given")),
+        }
+    }
+}
+
+/// What an instance is asked to be. `None` leaves a choice to the mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Which pblk.
+    pub mode: Mode,
+    /// Good chunks kept from the user, in percent, 1..=90.
+    pub over_provisioning_percent: u32,
+    /// Size of the write buffer in bytes; default by the mode's formula.
+    pub write_buffer_bytes: Option<u64>,
+    /// A write buffer smaller than the device needs is taken as it is. Faithful mode only: reads may then have to wait
+    /// until enough was written behind them.
+    pub small_write_buffer: bool,
+    /// Units written at a time, 1..= the units leased; default all.
+    pub active_units: Option<u32>,
+    /// How victims are chosen.
+    pub victim: Option<VictimPolicy>,
+    /// How data is told apart.
+    pub classification: Option<Classification>,
+    /// Data written between two snapshots of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
+    /// the instance.
+    pub snapshot_interval_bytes: Option<u64>,
+    /// Writes in flight to one unit, 1..=16.
+    pub writes_per_unit: Option<u32>,
+    /// Seed of the instance's name and of random choices.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Improved,
+            over_provisioning_percent: OVER_PROVISIONING_PERCENT,
+            write_buffer_bytes: None,
+            small_write_buffer: false,
+            active_units: None,
+            victim: None,
+            classification: None,
+            snapshot_interval_bytes: None,
+            writes_per_unit: None,
+            seed: 1,
+        }
+    }
+}
+
+/// Most writes in flight to a unit (chosen: more only queue in the drive).
+const WRITES_PER_UNIT_MAX: u32 = 16;
+
+impl Options {
+    /// How victims are chosen: greedy as pblk's, or cost-benefit (`pblk.md` 5.3: what pays once GC has its own stream).
+    #[must_use]
+    pub fn victim(&self) -> VictimPolicy {
+        self.victim.unwrap_or(match self.mode {
+            Mode::Faithful => VictimPolicy::Greedy,
+            Mode::Improved => VictimPolicy::CostBenefit,
+        })
+    }
+
+    /// How data is told apart.
+    #[must_use]
+    pub fn classification(&self) -> Classification {
+        self.classification.unwrap_or(match self.mode {
+            Mode::Faithful => Classification::None,
+            Mode::Improved => Classification::UserGc,
+        })
+    }
+
+    /// Writes in flight to a unit: one, as pblk's semaphore had it, or two, so that the next unit's transfer overlaps
+    /// the program before it.
+    #[must_use]
+    pub fn writes_per_unit(&self) -> u32 {
+        self.writes_per_unit.unwrap_or(match self.mode {
+            Mode::Faithful => 1,
+            Mode::Improved => 2,
+        })
+    }
+
+    /// Reads one `name=value`.
+    ///
+    /// # Errors
+    /// A sentence that says which names there are, or what the value should be.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let number = || {
+            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
+        };
+        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        let sentence = |error: &dyn fmt::Display| error.to_string();
+        match name {
+            "mode" => self.mode = value.parse()?,
+            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
+            "write_buffer_bytes" => self.write_buffer_bytes = Some(number()?),
+            "small_write_buffer" => {
+                self.small_write_buffer = value
+                    .parse()
+                    .map_err(|_| format!("small_write_buffer should be true or false, but is \"{value}\""))?;
+            }
+            "active_units" => self.active_units = Some(small()?),
+            "victim" => {
+                self.victim =
+                    Some(value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| sentence(&error))?);
+            }
+            "classification" => {
+                self.classification =
+                    Some(value.parse().map_err(|error: ocssd_ftl::ClassificationError| sentence(&error))?);
+            }
+            "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number()?),
+            "writes_per_unit" => self.writes_per_unit = Some(small()?),
+            "seed" => self.seed = number()?,
+            _ => {
+                return Err(format!(
+                    "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
+                     write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
+                     snapshot_interval_bytes, writes_per_unit and seed"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with the numbers on their own.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let percent = self.over_provisioning_percent;
+        if !(1..=90).contains(&percent) {
+            return Err(format!("over_provisioning_percent must be 1 to 90, but is {percent}"));
+        }
+        let depth = self.writes_per_unit();
+        if !(1..=WRITES_PER_UNIT_MAX).contains(&depth) {
+            return Err(format!("writes_per_unit must be 1 to {WRITES_PER_UNIT_MAX}, but is {depth}"));
+        }
+        if self.mode == Mode::Improved && self.small_write_buffer {
+            return Err("small_write_buffer is for mode=faithful: the improved mode needs its whole read window; leave it \
+                        out or choose mode=faithful"
+                .to_owned());
+        }
+        if self.mode == Mode::Faithful && self.classification() != Classification::None {
+            return Err("mode=faithful writes user and GC data to one line, so classification must be \"none\"; leave it \
+                        out or choose mode=improved"
+                .to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_wrong_ones_say_what_would_be_right() {
+        let mut options = Options::default();
+        for (name, value) in
+            [("mode", "faithful"), ("write_buffer_bytes", "33554432"), ("small_write_buffer", "true")]
+        {
+            options.set(name, value).expect("a sound option");
+        }
+        assert_eq!((options.mode, options.write_buffer_bytes), (Mode::Faithful, Some(32 << 20)));
+        assert_eq!(options.check(), Ok(()));
+        for (name, value, says) in [
+            ("mode", "fast", "faithful"),
+            ("size", "1", "no option \"size\""),
+            ("seed", "-1", "whole number"),
+            ("victim", "oldest", "greedy"),
+        ] {
+            let error = options.set(name, value).expect_err(name);
+            assert!(error.contains(says), "{error}");
+        }
+        options.over_provisioning_percent = 0;
+        assert!(options.check().is_err_and(|error| error.contains("1 to 90")));
+    }
+}

@@ -1,0 +1,248 @@
+//! Reads: from the buffer, from media, or from nowhere, split where one turns into another (Linux 5.3 and later,
+//! `pblk.md` 1.2).
+//!
+//! Every sector from media is judged by its tag: the right block, content that matches its checksum. What the media say
+//! is weak (High ECC) is queued to be written again. Deliberately not here: retries; the drive has tried.
+
+use super::Pblk;
+use super::flight::Purpose;
+use ocssd_base::SlabKey;
+use ocssd_ftl::{Kind, LineId, Mapped, Place, SectorTag, Slot};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
+
+impl Pblk {
+    /// Carries out waiting reads. True if any could be.
+    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(&key) = self.reads.front() {
+            if !self.serve_read(key, buffers) {
+                break;
+            }
+            self.reads.pop();
+            any = true;
+            let pending = self.requests.get_mut(key);
+            pending.issued = true;
+            if pending.commands == 0 {
+                self.finish(key);
+            }
+        }
+        any
+    }
+
+    /// Looks up the rest of a read; false if it must wait.
+    fn serve_read(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
+        let request = self.requests.get(key).request;
+        let buffer = request.buffer.expect("a read without a buffer was refused");
+        loop {
+            let done = self.requests.get(key).done;
+            if done == request.count {
+                return true;
+            }
+            let taken = match self.l2p.get(request.block + u64::from(done)) {
+                Mapped::Nowhere => {
+                    buffers.data_mut(buffer, done, 1).fill(0);
+                    self.stats.read_empty += 1;
+                    1
+                }
+                Mapped::Buffer(slot) => {
+                    self.read_slot(key, slot, buffer, done, buffers);
+                    1
+                }
+                Mapped::Media(first) => match self.read_media(key, first, done, buffers) {
+                    Some(count) => count,
+                    None => return false,
+                },
+            };
+            self.requests.get_mut(key).done += taken;
+            self.stats.user_read += u64::from(taken);
+        }
+    }
+
+    fn read_slot(&mut self, key: SlabKey, slot: Slot, buffer: BufId, index: u32, buffers: &mut Buffers) {
+        let entry = self.frames.entry(slot);
+        assert_ne!(entry.tag.kind, Kind::Pad, "the map names fill as a block");
+        if entry.tag.kind == Kind::Lost {
+            self.fail(key, Status::UNRECOVERED_READ, None);
+            self.stats.read_failed += 1;
+        }
+        buffers.copy_data(self.ring, slot.0, buffer, index, 1);
+        self.stats.read_cached += 1;
+    }
+
+    /// Sends one command for the sectors on media from `index` on; how many, or `None` if it must wait.
+    fn read_media(&mut self, key: SlabKey, first: Place, index: u32, buffers: &mut Buffers) -> Option<u32> {
+        if !self.flight.has_room(1) {
+            return None;
+        }
+        let request = self.requests.get(key).request;
+        let buffer = request.buffer.expect("a read without a buffer was refused");
+        let most = (request.count - index).min(VECTOR_MAX);
+        let mut count = 0;
+        let mut is_run = true;
+        let mut place = first;
+        let start = self.shape.split(first);
+        loop {
+            let (line, unit, sector) = self.shape.split(place);
+            if !self.can_read(line, unit, sector) {
+                // Only with a buffer smaller than the device needs: more must be written behind it first.
+                self.fill_behind = true;
+                self.stats.read_parked += 1;
+                break;
+            }
+            self.lines.begin_read(line);
+            is_run &= (line, unit) == (start.0, start.1) && place.0 == first.0 + u64::from(count);
+            let ppa = Ppa::new(self.shape.chunk(line, unit), sector);
+            buffers.addresses_mut(buffer)[usize_of(index + count)] = ppa;
+            count += 1;
+            if count == most {
+                break;
+            }
+            match self.l2p.get(request.block + u64::from(index + count)) {
+                Mapped::Media(next) => place = next,
+                Mapped::Nowhere | Mapped::Buffer(_) => break,
+            }
+        }
+        if count == 0 {
+            return None;
+        }
+        let addresses = if is_run {
+            Addresses::Run { first: self.shape.ppa(first), count }
+        } else {
+            Addresses::List { offset: index, count }
+        };
+        let purpose = Purpose::Read { request: key, index, count, first };
+        self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
+        self.requests.get_mut(key).commands += 1;
+        Some(count)
+    }
+
+    /// False while a sector is in the window of MW_CUNITS behind an open chunk's pointer.
+    fn can_read(&self, line: LineId, unit: ocssd_ftl::UnitIndex, sector: u32) -> bool {
+        self.open[line.index()].as_ref().is_none_or(|open| sector < open.readable(unit))
+    }
+
+    pub fn debug(&self) -> String {
+        format!(
+            "free {} occ {:?} limiter {:?} streams {:?} coll {:?} stats {:?} snap {:?} dead {:?} erase {:?} shutdown {:?} lines {:?} open {:?}",
+            self.lines.free_count(),
+            self.frames.occupancy(),
+            self.limiter,
+            self.streams,
+            self.collector,
+            self.stats,
+            self.snapshots.is_idle(),
+            self.dead,
+            self.to_erase,
+            self.shutdown,
+            self.lines
+                .iter()
+                .map(|(l, e)| (l.0, e.state, e.stream.0, self.valid.count(l), e.data_sectors))
+                .collect::<Vec<_>>(),
+            self.open.iter().flatten().map(|o| (o.line(), o.room(), o.in_flight())).collect::<Vec<_>>()
+        )
+    }
+
+    pub fn debug_all(&self, block: u64) -> String {
+        let m = self.l2p.get(block);
+        let e = if let Mapped::Buffer(s) = m { format!("{:?} {:?}", self.frames.entry(s), self.frames.state(self.frames.frame_of(s))) } else { String::new() };
+        format!("{m:?} {e}")
+    }
+
+    pub fn debug_read(&self, block: u64, count: u32) -> Vec<String> {
+        (0..count)
+            .map(|i| {
+                let m = self.l2p.get(block + u64::from(i));
+                match m {
+                    Mapped::Media(p) => {
+                        let (l, u, s) = self.shape.split(p);
+                        format!(
+                            "{:?} {:?} open {:?}",
+                            (l, u, s),
+                            self.lines.get(l),
+                            self.open[l.index()].as_ref().map(|o| (
+                                o.pointer(u),
+                                o.readable(u),
+                                o.has_ended(u)
+                            ))
+                        )
+                    }
+                    o => format!("{o:?}"),
+                }
+            })
+            .filter(|s| s.contains("Some"))
+            .collect()
+    }
+
+    /// A user's read ended.
+    pub(super) fn read_done(
+        &mut self,
+        key: SlabKey,
+        (index, count, first): (u32, u32, Place),
+        completion: &Completion,
+        buffers: &Buffers,
+    ) {
+        let request = self.requests.get(key).request;
+        let buffer = request.buffer.expect("a read has a buffer");
+        for offset in 0..count {
+            let ppa = buffers.addresses(buffer)[usize_of(index + offset)];
+            let line = self.line_of_chunk(ppa);
+            self.lines.end_read(line);
+            let status =
+                if completion.failed >> offset & 1 == 1 { completion.status } else { Status::SUCCESS };
+            let block = request.block + u64::from(index + offset);
+            self.judge_read(key, status, block, (buffer, index + offset), ppa, buffers);
+        }
+        assert!(count > 0 && first.0 < self.shape.places(), "a read of nothing ended");
+        let pending = self.requests.get_mut(key);
+        pending.commands -= 1;
+        if pending.commands == 0 && pending.issued {
+            self.finish(key);
+        }
+    }
+
+    fn judge_read(
+        &mut self,
+        key: SlabKey,
+        status: Status,
+        block: u64,
+        (buffer, sector): (BufId, u32),
+        ppa: Ppa,
+        buffers: &Buffers,
+    ) {
+        if !status.has_data() {
+            self.stats.read_failed += 1;
+            self.fail(key, status, None);
+            return;
+        }
+        if !status.is_success() {
+            self.stats.read_high_ecc += 1;
+            self.refresh(self.place_of(ppa));
+        }
+        let content = buffers.data(buffer, sector, 1);
+        let sound = SectorTag::decode(buffers.oob(buffer, sector, 1), content);
+        let fits = sound.is_ok_and(|tag| tag.kind == Kind::Data && tag.block == block);
+        if !fits {
+            let lost = sound.is_ok_and(|tag| tag.kind == Kind::Lost);
+            let count = if lost { &mut self.stats.read_failed } else { &mut self.stats.read_corrupt };
+            *count += 1;
+            self.fail(key, Status::UNRECOVERED_READ, None);
+        }
+    }
+
+    /// The line a sector of this instance is in.
+    pub(super) fn line_of_chunk(&self, ppa: Ppa) -> LineId {
+        LineId(ppa.chunk.0 % self.shape.lines())
+    }
+
+    /// The place of a sector of this instance.
+    pub(super) fn place_of(&self, ppa: Ppa) -> Place {
+        let pu = ppa.chunk.0 / self.shape.lines();
+        let unit = self.unit_of_pu[usize_of(pu)].expect("the sector is of a leased unit");
+        let start = self.shape.chunk_start(self.line_of_chunk(ppa), unit);
+        Place(start.0 + u64::from(ppa.sector))
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

@@ -1,0 +1,115 @@
+//! Requests: what is taken, what is refused, and when the host hears of the end.
+//!
+//! Deliberately not here: how each kind is carried out.
+
+use super::Pblk;
+use ocssd_base::SlabKey;
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::{Status, Violation};
+
+/// Requests at once: what a queue depth of 1024 in a few jobs needs (chosen).
+pub const REQUESTS_MAX: u32 = 4096;
+
+/// A request that was taken and not replied to.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// As the host gave it.
+    pub request: BlockRequest,
+    /// Blocks admitted to the buffer, discarded, or looked up.
+    pub done: u32,
+    /// Commands in flight for it.
+    pub commands: u32,
+    /// All of it has been looked at.
+    pub issued: bool,
+    /// Success, or the first failure.
+    pub status: Status,
+    /// Which rule was broken, if one was.
+    pub violation: Option<Violation>,
+}
+
+impl Pblk {
+    /// What is wrong with a request before any of it is tried.
+    pub(super) fn refusal(&self, request: &BlockRequest) -> Option<Status> {
+        if self.shutdown.is_begun() {
+            return Some(Status::NAMESPACE_NOT_READY);
+        }
+        let end = request.block.checked_add(u64::from(request.count));
+        let inside = end.is_some_and(|end| end <= self.l2p.sectors());
+        let needs_buffer = matches!(request.op, BlockOp::Read | BlockOp::Write { .. });
+        let changes = matches!(request.op, BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes);
+        match request.op {
+            BlockOp::Flush | BlockOp::Shutdown => None,
+            BlockOp::ResetZone => Some(Status::INVALID_OPCODE),
+            _ if request.count == 0 || needs_buffer && request.buffer.is_none() => {
+                Some(Status::INVALID_FIELD)
+            }
+            _ if !inside => Some(Status::LBA_OUT_OF_RANGE),
+            _ if changes && self.is_read_only() => Some(Status::WRITE_TO_READ_ONLY),
+            _ => None,
+        }
+    }
+
+    /// Queues a request for the procedure that carries it out.
+    pub(super) fn take_request(&mut self, request: BlockRequest) -> Result<(), BlockRequest> {
+        let places = self.replies.capacity();
+        if self.requests.is_full() || self.replies.len() + self.requests.len() >= places {
+            return Err(request);
+        }
+        let pending = Pending {
+            request,
+            done: 0,
+            commands: 0,
+            issued: false,
+            status: Status::SUCCESS,
+            violation: None,
+        };
+        if let Some(status) = self.refusal(&request) {
+            self.reply(&Pending { status, ..pending });
+            return Ok(());
+        }
+        let Ok(key) = self.requests.insert(pending) else { return Err(request) };
+        self.work_due = true;
+        let queue = match request.op {
+            BlockOp::Read => &mut self.reads,
+            BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.writes,
+            BlockOp::Flush => {
+                self.await_durable(key);
+                return Ok(());
+            }
+            BlockOp::Shutdown => {
+                self.shutdown.begin(key);
+                return Ok(());
+            }
+            BlockOp::ResetZone => unreachable!("it was refused"),
+        };
+        queue.push(key).expect("there are as many places to wait as requests");
+        Ok(())
+    }
+
+    fn reply(&mut self, pending: &Pending) {
+        let reply =
+            BlockReply { tag: pending.request.tag, status: pending.status, violation: pending.violation };
+        self.replies.push(reply).expect("there are as many places for replies as for requests");
+    }
+
+    /// The request is over.
+    pub(super) fn finish(&mut self, key: SlabKey) {
+        let pending = self.requests.remove(key);
+        assert_eq!(pending.commands, 0, "a request ended before its commands");
+        assert!(
+            pending.done == pending.request.count || !pending.status.is_success(),
+            "a request ended well before all of it was done"
+        );
+        self.reply(&pending);
+    }
+
+    /// Notes a failure; the first one is what the host hears.
+    pub(super) fn fail(&mut self, key: SlabKey, status: Status, violation: Option<Violation>) {
+        let pending = self.requests.get_mut(key);
+        assert!(!status.is_success(), "a success is no failure");
+        if pending.status.is_success() {
+            pending.status = status;
+            pending.violation = violation;
+        }
+    }
+}

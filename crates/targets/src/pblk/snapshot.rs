@@ -1,0 +1,432 @@
+//! Map snapshots: what bounds recovery, and makes a mount after a shutdown quick.
+//!
+//! pblk had none: it read every line at mount (`pblk.md` 1.8), and padded a whole line at shutdown. Here writes are held
+//! for as long as those in flight take; what is durable then is what the snapshot covers. The map is written piece by
+//! piece while writes go on: an entry changed meanwhile is found again in what was written after the hold, where the
+//! newest sequence wins. Pieces go to lines of their own stream; the lines of older snapshots are freed when one is
+//! complete. A piece is a sector: 16 bytes of number and CRC-32, then content. Deliberately not here: reading them back
+//! (`mount`), the layout of the header.
+
+use super::Pblk;
+use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
+use ocssd_base::SlabKey;
+use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, SHARD, SectorTag, Sequence, UnitIndex};
+use ocssd_lightnvm::{BufId, Buffers};
+
+/// Bytes of a piece before its content: the snapshot's number and a CRC-32.
+pub const PIECE_HEADER_BYTES: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// Writes are held until none is in flight.
+    Holding,
+    Writing,
+    /// All pieces are acknowledged; a barrier is wanted, or sent.
+    Written {
+        sent: bool,
+    },
+}
+
+/// The snapshot being taken, and what the last one left.
+#[derive(Clone, Debug)]
+pub struct Snapshots {
+    state: State,
+    asked: bool,
+    clean: bool,
+    /// Of the snapshot being taken, or the last one.
+    number: u64,
+    /// Sectors of data written since the last one began.
+    since: u64,
+    header: Vec<u8>,
+    header_pieces: u64,
+    shards: Vec<u32>,
+    /// Lines whose valid bits are among the pieces.
+    rows: Vec<LineId>,
+    pieces: u64,
+    next: u64,
+    done: u64,
+    /// Pieces whose write failed, in the buffer they are still in.
+    lost: Vec<((u32, u32), BufId)>,
+    /// Discards that are durable and so covered.
+    covered: Vec<Sequence>,
+    /// The oldest line with a piece of it.
+    first_line: Option<LineSequence>,
+    /// The first line of the last complete snapshot: older ones of this stream are worthless.
+    keep_from: LineSequence,
+}
+
+impl Snapshots {
+    pub fn new(number: u64, keep_from: LineSequence) -> Self {
+        Self {
+            state: State::Idle,
+            asked: false,
+            clean: false,
+            number,
+            since: 0,
+            header: Vec::new(),
+            header_pieces: 0,
+            shards: Vec::new(),
+            rows: Vec::new(),
+            pieces: 0,
+            next: 0,
+            done: 0,
+            lost: Vec::new(),
+            covered: Vec::new(),
+            first_line: None,
+            keep_from,
+        }
+    }
+
+    /// A snapshot is wanted soon.
+    pub const fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// The last snapshot: nothing is written after it.
+    pub const fn ask_clean(&mut self) {
+        self.asked = true;
+        self.clean = true;
+    }
+
+    pub const fn note_written(&mut self, sectors: u32) {
+        self.since += sectors as u64;
+    }
+
+    pub fn holds_writes(&self) -> bool {
+        self.state == State::Holding
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    pub fn is_obsolete(&self, line: LineSequence) -> bool {
+        line < self.keep_from
+    }
+
+    pub const fn piece_done(&mut self, count: u32) {
+        self.done += count as u64;
+    }
+
+    pub fn lost(&mut self, pieces: (u32, u32), buffer: BufId) {
+        self.lost.push((pieces, buffer));
+    }
+
+    pub fn wants_barrier(&self) -> bool {
+        self.state == State::Written { sent: false }
+    }
+
+    pub fn barrier_sent(&mut self) {
+        assert!(self.wants_barrier(), "a barrier was sent that nobody wanted");
+        self.state = State::Written { sent: true };
+    }
+
+    /// True if the snapshot is complete now.
+    pub fn barrier_done(&mut self, sound: bool) -> bool {
+        if self.state != (State::Written { sent: true }) {
+            return false;
+        }
+        self.state = State::Written { sent: false };
+        sound
+    }
+}
+
+/// Content bytes of a piece.
+pub fn piece_bytes(sector_bytes: usize) -> usize {
+    sector_bytes - PIECE_HEADER_BYTES
+}
+
+/// Map entries in a piece.
+pub fn entries_per_piece(sector_bytes: usize, map: &L2p) -> usize {
+    piece_bytes(sector_bytes) / usize_of(map.entry_bytes())
+}
+
+/// Pieces of a shard.
+pub fn pieces_per_shard(sector_bytes: usize, map: &L2p) -> usize {
+    SHARD.div_ceil(entries_per_piece(sector_bytes, map))
+}
+
+impl Pblk {
+    /// Begins a snapshot when one is due, and goes on with it. True if anything was done.
+    pub(super) fn snapshot(&mut self, buffers: &mut Buffers) -> bool {
+        match self.snapshots.state {
+            State::Idle => {
+                let interval = self.capacity.snapshot_interval;
+                let due = self.snapshots.asked || interval > 0 && self.snapshots.since >= interval;
+                if due && !self.is_read_only() {
+                    self.snapshots.state = State::Holding;
+                }
+                due && !self.is_read_only()
+            }
+            State::Holding => {
+                if self.open.iter().flatten().any(|open| open.in_flight() > 0) {
+                    return false;
+                }
+                self.begin_snapshot(buffers);
+                true
+            }
+            State::Writing => self.write_pieces(buffers),
+            State::Written { .. } => false,
+        }
+    }
+
+    /// Notes what is durable now.
+    fn begin_snapshot(&mut self, buffers: &Buffers) {
+        let sector_bytes = buffers.format().sector_bytes;
+        let clean = self.snapshots.clean;
+        let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));
+        let shards: Vec<u32> =
+            shards.map(|shard| u32::try_from(shard).expect("fewer shards than 2^32")).collect();
+        let in_use =
+            |line: LineId| !self.is_map_stream(self.lines.get(line).stream) && self.valid.count(line) > 0;
+        let rows: Vec<LineId> =
+            (0..self.lines.count()).map(LineId).filter(|&line| clean && in_use(line)).collect();
+        let lines = (0..self.lines.count()).map(LineId);
+        let mut header = SnapshotHeader {
+            instance: self.instance,
+            number: self.snapshots.number + 1,
+            clean,
+            sequence: self.sequence,
+            next_line: self.lines.next_sequence(),
+            sectors: self.l2p.sectors(),
+            entry_bytes: self.l2p.entry_bytes(),
+            pieces: 0,
+            lines: lines.map(|line| LineRow::of(&self.lines, line, rows.contains(&line))).collect(),
+            open: self.open.iter().flatten().map(|open| self.open_row(open)).collect(),
+            shards,
+        };
+        let piece = piece_bytes(sector_bytes);
+        let header_pieces = header.encode().len().div_ceil(piece);
+        let map_pieces = header.shards.len() * pieces_per_shard(sector_bytes, &self.l2p);
+        let row_pieces = (rows.len() * self.valid.line_bytes()).div_ceil(piece);
+        header.pieces = u64_of(header_pieces + map_pieces + row_pieces);
+        assert!(
+            header.lines.iter().filter(|row| row.state == RowState::Open).count() >= header.open.len(),
+            "a line is open that is not"
+        );
+        let covered = self.trims.durable();
+        let state = &mut self.snapshots;
+        *state = Snapshots {
+            state: State::Writing,
+            number: header.number,
+            header: header.encode(),
+            header_pieces: u64_of(header_pieces),
+            pieces: header.pieces,
+            shards: header.shards,
+            rows,
+            covered,
+            clean,
+            ..Snapshots::new(header.number, state.keep_from)
+        };
+        self.work_due = true;
+    }
+
+    fn open_row(&self, open: &ocssd_ftl::OpenLine) -> (u32, Vec<u32>) {
+        let pointers = (0..self.shape.units()).map(UnitIndex).map(|unit| open.pointer(unit));
+        (open.line().0, pointers.collect())
+    }
+
+    /// Sends pieces as long as there are buffers for them.
+    fn write_pieces(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        loop {
+            if self.snapshots.done == self.snapshots.pieces {
+                self.snapshots.state = State::Written { sent: false };
+                return true;
+            }
+            let more = self.snapshots.next < self.snapshots.pieces || !self.snapshots.lost.is_empty();
+            if !more || !self.flight.has_room(1) || self.whole.is_empty() {
+                return any;
+            }
+            let stream = self.map_stream();
+            let Some(line) = self.writable_line(stream) else { return any };
+            let Some(write) = self.open_line(line).next_data() else { return any };
+            if write.piece == Piece::Head {
+                if !self.write_head(stream, line, write, buffers) {
+                    return any;
+                }
+            } else {
+                let sequence = self.lines.get(line).sequence;
+                let first = self.snapshots.first_line.get_or_insert(sequence);
+                *first = sequence.min(*first);
+                self.lines.add_data(line, self.capacity.layout.unit);
+                let (pieces, buffer) = self.next_pieces(buffers);
+                let number = Sequence(self.snapshots.number);
+                let tag_of = |sector: u32| {
+                    if sector < pieces.1 {
+                        SectorTag { kind: Kind::Map, block: u64::from(pieces.0 + sector), sequence: number }
+                    } else {
+                        SectorTag::PAD
+                    }
+                };
+                self.write_meta((line, write), buffer, pieces, tag_of, buffers);
+            }
+            any = true;
+        }
+    }
+
+    /// The next pieces, in a buffer: those that were lost before any new ones.
+    fn next_pieces(&mut self, buffers: &mut Buffers) -> ((u32, u32), BufId) {
+        if let Some(lost) = self.snapshots.lost.pop() {
+            return lost;
+        }
+        let buffer = self.whole.pop().expect("it was asked for before");
+        let unit = self.capacity.layout.unit;
+        let left = self.snapshots.pieces - self.snapshots.next;
+        let count = u32::try_from(left.min(u64::from(unit))).expect("at most a unit");
+        let first = self.snapshots.next;
+        buffers.data_mut(buffer, 0, unit).fill(0);
+        let mut bytes = vec![0; buffers.format().sector_bytes];
+        for index in 0..count {
+            self.fill_piece(first + u64::from(index), &mut bytes);
+            let crc = crc32fast::hash(&bytes[PIECE_HEADER_BYTES..]);
+            bytes[..8].copy_from_slice(&self.snapshots.number.to_le_bytes());
+            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+            bytes[12..16].fill(0);
+            buffers.whole_mut(buffer, index, 1).copy_from_slice(&bytes);
+            let stamp = buffers.data_mut(buffer, index, 1);
+            let length = stamp.len().min(bytes.len());
+            stamp.copy_from_slice(&bytes[..length]);
+        }
+        self.snapshots.next += u64::from(count);
+        ((u32::try_from(first).expect("fewer pieces than 2^32"), count), buffer)
+    }
+
+    /// The content of a piece.
+    fn fill_piece(&self, number: u64, bytes: &mut [u8]) {
+        let piece = bytes.len() - PIECE_HEADER_BYTES;
+        let content = &mut bytes[PIECE_HEADER_BYTES..];
+        content.fill(0);
+        if number < self.snapshots.header_pieces {
+            let rest = &self.snapshots.header[usize::try_from(number).expect("few") * piece..];
+            let length = rest.len().min(piece);
+            content[..length].copy_from_slice(&rest[..length]);
+            return;
+        }
+        let number = usize::try_from(number - self.snapshots.header_pieces).expect("an index");
+        let entries = piece / usize_of(self.l2p.entry_bytes());
+        let per_shard = SHARD.div_ceil(entries);
+        let map_pieces = self.snapshots.shards.len() * per_shard;
+        if number < map_pieces {
+            let shard = usize_of(self.snapshots.shards[number / per_shard]);
+            self.fill_entries(shard, number % per_shard * entries, entries, content);
+        } else {
+            self.fill_rows((number - map_pieces) * piece, content);
+        }
+    }
+
+    fn fill_entries(&self, shard: usize, from: usize, entries: usize, content: &mut [u8]) {
+        let sectors = self.l2p.shard_sectors(shard);
+        let first = sectors.start + u64_of(from);
+        let count = sectors.end.saturating_sub(first).min(u64_of(entries)).min(u64_of(SHARD - from));
+        let length = usize::try_from(count).expect("an index") * usize_of(self.l2p.entry_bytes());
+        if length > 0 {
+            self.l2p.encode(first, &mut content[..length], |_, slot| {
+                self.durable_place(slot).or(self.frames.entry(slot).previous)
+            });
+        }
+    }
+
+    /// Valid bits, row after row, from byte `from` of all of them on.
+    fn fill_rows(&self, from: usize, content: &mut [u8]) {
+        let row_bytes = self.valid.line_bytes();
+        let mut row = vec![0; row_bytes];
+        let (mut at, mut filled) = (from, 0);
+        while filled < content.len() && at < self.snapshots.rows.len() * row_bytes {
+            self.valid.encode_line(self.snapshots.rows[at / row_bytes], &mut row);
+            let rest = &row[at % row_bytes..];
+            let length = rest.len().min(content.len() - filled);
+            content[filled..filled + length].copy_from_slice(&rest[..length]);
+            filled += length;
+            at += length;
+        }
+    }
+
+    /// A snapshot is durable: what it covers can go.
+    pub(super) fn snapshot_complete(&mut self) {
+        let state = &mut self.snapshots;
+        state.state = State::Idle;
+        state.keep_from = state.first_line.expect("a snapshot has pieces");
+        for sequence in std::mem::take(&mut state.covered) {
+            if let Some(place) = self.trims.remove(sequence) {
+                self.invalidate(place);
+            }
+        }
+        for (line, entry) in self.lines.iter() {
+            if self.is_map_stream(entry.stream) {
+                self.maybe_dead.push(line);
+            }
+        }
+        self.stats.snapshots += 1;
+        if self.snapshots.clean {
+            self.shutdown_complete();
+        }
+    }
+}
+
+/// The end of an instance's life until the next mount.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shutdown {
+    request: Option<SlabKey>,
+    snapshotting: bool,
+}
+
+impl Shutdown {
+    pub const fn is_begun(&self) -> bool {
+        self.request.is_some()
+    }
+
+    pub const fn begin(&mut self, request: SlabKey) {
+        self.request = Some(request);
+    }
+}
+
+impl Pblk {
+    /// Ends everything that is under way, then asks for the last snapshot.
+    pub(super) fn shut_down(&mut self) -> bool {
+        if !self.shutdown.is_begun() || self.shutdown.snapshotting || !self.snapshots.is_idle() {
+            return false;
+        }
+        if !self.reads.is_empty()
+            || !self.writes.is_empty()
+            || !self.flushes.is_idle()
+            || !self.collector.is_idle()
+        {
+            return false;
+        }
+        let filling: Vec<_> = self.streams.iter().filter_map(|stream| stream.filling).collect();
+        for &frame in &filling {
+            self.close_frame(frame);
+        }
+        let busy = self.frames.in_use() > 0 || self.flight.len() > 0 || !self.to_erase.is_empty();
+        if busy || !filling.is_empty() {
+            return !filling.is_empty();
+        }
+        self.shutdown.snapshotting = true;
+        if self.is_read_only() {
+            self.shutdown_complete();
+        } else {
+            self.snapshots.ask_clean();
+        }
+        self.work_due = true;
+        true
+    }
+
+    fn shutdown_complete(&mut self) {
+        let key = self.shutdown.request.expect("a shutdown was asked for");
+        let pending = self.requests.get_mut(key);
+        pending.done = pending.request.count;
+        self.finish(key);
+        assert!(self.writes.is_empty(), "a write was left behind at shutdown");
+        assert!(self.frames.in_use() == 0 || self.is_read_only(), "a frame was left behind at shutdown");
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}
+
+fn u64_of(value: usize) -> u64 {
+    u64::try_from(value).expect("an index fits 64 bits")
+}

@@ -1,0 +1,247 @@
+//! What a map snapshot says of the instance, beside the map: the first pieces of every snapshot.
+//!
+//! Little endian, field by field: magic, version, instance, number, pieces, sizes, the shards present, a row per line, how
+//! far open lines are written, CRC-32. Deliberately not here: how pieces lie on media (`snapshot`).
+
+use ocssd_ftl::{InstanceId, LineSequence, LineState, Lines, Sequence, Stream};
+
+const MAGIC: [u8; 4] = *b"snap";
+const VERSION: u32 = 1;
+
+/// A line as a snapshot knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    pub state: RowState,
+    pub stream: Stream,
+    pub sequence: LineSequence,
+    pub opened_at: Sequence,
+    pub data_sectors: u64,
+    pub erases: u32,
+    /// The row of valid bits is among the pieces.
+    pub has_bits: bool,
+}
+
+/// What a line was when the snapshot was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowState {
+    Free,
+    Open,
+    Closed,
+    Bad,
+}
+
+/// Everything but the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotHeader {
+    pub instance: InstanceId,
+    /// Counts the instance's snapshots.
+    pub number: u64,
+    /// Taken at shutdown: nothing was written after it.
+    pub clean: bool,
+    /// The newest write before it.
+    pub sequence: Sequence,
+    pub next_line: LineSequence,
+    /// Logical sectors of the instance.
+    pub sectors: u64,
+    pub entry_bytes: u32,
+    /// Pieces of the whole snapshot, those of the header included.
+    pub pieces: u64,
+    /// Shards of the map that are among the pieces, in order.
+    pub shards: Vec<u32>,
+    pub lines: Vec<LineRow>,
+    /// Open lines, and how far each of their chunks was written.
+    pub open: Vec<(u32, Vec<u32>)>,
+}
+
+impl LineRow {
+    /// What a snapshot says of a line.
+    pub fn of(lines: &Lines, line: ocssd_ftl::LineId, has_bits: bool) -> Self {
+        let entry = lines.get(line);
+        let state = match entry.state {
+            LineState::Free { .. } | LineState::Erasing => RowState::Free,
+            LineState::Open => RowState::Open,
+            LineState::Closed => RowState::Closed,
+            LineState::Bad => RowState::Bad,
+        };
+        Self {
+            state,
+            stream: entry.stream,
+            sequence: entry.sequence,
+            opened_at: entry.opened_at,
+            data_sectors: entry.data_sectors,
+            erases: entry.erases,
+            has_bits,
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let state = match self.state {
+            RowState::Free => 0,
+            RowState::Open => 1,
+            RowState::Closed => 2,
+            RowState::Bad => 3,
+        };
+        out.extend([state, self.stream.0, u8::from(self.has_bits), 0]);
+        out.extend(self.erases.to_le_bytes());
+        for value in [self.sequence.0, self.opened_at.0, self.data_sectors] {
+            out.extend(value.to_le_bytes());
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Option<Self> {
+        let [state, stream, has_bits, _] = reader.array::<4>()?;
+        let state = match state {
+            0 => RowState::Free,
+            1 => RowState::Open,
+            2 => RowState::Closed,
+            3 => RowState::Bad,
+            _ => return None,
+        };
+        Some(Self {
+            state,
+            stream: Stream(stream),
+            has_bits: has_bits == 1,
+            erases: reader.u32()?,
+            sequence: LineSequence(reader.u64()?),
+            opened_at: Sequence(reader.u64()?),
+            data_sectors: reader.u64()?,
+        })
+    }
+}
+
+impl SnapshotHeader {
+    /// The bytes; their length does not depend on `pieces`.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend(MAGIC);
+        out.extend(VERSION.to_le_bytes());
+        out.extend([0; 4]); // the length, filled in below
+        out.extend(u32::from(self.clean).to_le_bytes());
+        for value in
+            [self.instance.0, self.number, self.sequence.0, self.next_line.0, self.sectors, self.pieces]
+        {
+            out.extend(value.to_le_bytes());
+        }
+        out.extend(self.entry_bytes.to_le_bytes());
+        for count in [self.shards.len(), self.lines.len(), self.open.len()] {
+            out.extend(narrow(count).to_le_bytes());
+        }
+        self.shards.iter().for_each(|shard| out.extend(shard.to_le_bytes()));
+        self.lines.iter().for_each(|line| line.encode(&mut out));
+        for (line, pointers) in &self.open {
+            out.extend(line.to_le_bytes());
+            out.extend(narrow(pointers.len()).to_le_bytes());
+            pointers.iter().for_each(|pointer| out.extend(pointer.to_le_bytes()));
+        }
+        let length = narrow(out.len() + 4);
+        out[8..12].copy_from_slice(&length.to_le_bytes());
+        let crc = crc32fast::hash(&out);
+        out.extend(crc.to_le_bytes());
+        out
+    }
+
+    /// The length of a header, from its first bytes; `None` if it is none.
+    pub fn length(bytes: &[u8]) -> Option<usize> {
+        let mut reader = Reader(bytes);
+        let sound = reader.array::<4>()? == MAGIC && reader.u32()? == VERSION;
+        let length = usize::try_from(reader.u32()?).ok()?;
+        sound.then_some(length)
+    }
+
+    /// A header out of its bytes; `None` if they are damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..Self::length(bytes)?)?;
+        let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+        if crc32fast::hash(body).to_le_bytes() != *crc {
+            return None;
+        }
+        let mut reader = Reader(body.get(12..)?);
+        let clean = reader.u32()? == 1;
+        let (instance, number) = (InstanceId(reader.u64()?), reader.u64()?);
+        let (sequence, next_line) = (Sequence(reader.u64()?), LineSequence(reader.u64()?));
+        let (sectors, pieces, entry_bytes) = (reader.u64()?, reader.u64()?, reader.u32()?);
+        let (shards, lines, open) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        let shards = (0..shards).map(|_| reader.u32()).collect::<Option<Vec<_>>>()?;
+        let lines = (0..lines).map(|_| LineRow::decode(&mut reader)).collect::<Option<Vec<_>>>()?;
+        let mut chunks = || {
+            let (line, count) = (reader.u32()?, reader.u32()?);
+            Some((line, (0..count).map(|_| reader.u32()).collect::<Option<Vec<_>>>()?))
+        };
+        let open = (0..open).map(|_| chunks()).collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            instance,
+            number,
+            clean,
+            sequence,
+            next_line,
+            sectors,
+            entry_bytes,
+            pieces,
+            shards,
+            lines,
+            open,
+        })
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).expect("fewer than 2^32 of anything")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back_and_damage_is_found() {
+        let row = LineRow {
+            state: RowState::Closed,
+            stream: Stream(1),
+            sequence: LineSequence(7),
+            opened_at: Sequence(99),
+            data_sectors: 1 << 33,
+            erases: 5,
+            has_bits: true,
+        };
+        let header = SnapshotHeader {
+            instance: InstanceId(3),
+            number: 8,
+            clean: true,
+            sequence: Sequence(1000),
+            next_line: LineSequence(9),
+            sectors: 1 << 30,
+            entry_bytes: 4,
+            pieces: 77,
+            shards: vec![0, 3],
+            lines: vec![row, LineRow { state: RowState::Free, has_bits: false, ..row }],
+            open: vec![(1, vec![16, 32])],
+        };
+        let bytes = header.encode();
+        assert_eq!(SnapshotHeader::length(&bytes), Some(bytes.len()));
+        assert_eq!(SnapshotHeader::decode(&bytes), Some(header));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert_eq!(SnapshotHeader::decode(&damaged), None, "byte {at}");
+            assert_eq!(SnapshotHeader::decode(&bytes[..at]), None, "cut at {at}");
+        }
+    }
+}

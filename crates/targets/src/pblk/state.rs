@@ -1,0 +1,365 @@
+//! The state of an instance: its parts, and what is under way.
+//!
+//! Deliberately not here: what happens to it.
+
+use super::capacity::Capacity;
+use super::collect::Collector;
+use super::flight::Flight;
+use super::flush::Flushes;
+use super::limit;
+use super::options::{Mode, Options};
+use super::request::{Pending, REQUESTS_MAX};
+use super::snapshot::{Shutdown, Snapshots};
+use super::stats::PblkStats;
+use super::trims::Trims;
+use ocssd_base::{Nanos, Prng, Ring, Slab, SlabKey};
+use ocssd_ftl::{
+    Candidate, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId, LineSequence, LineState,
+    Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream, UnitIndex, ValidMap,
+};
+use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Units of metadata written at a time: heads, tails and snapshots share them (chosen: as deep as a channel's queue).
+const META_BUFFERS: u32 = 32;
+/// Reads of garbage collection at a time (pblk allowed 128 of 64 sectors; half of it keeps as many units busy).
+const COLLECT_BUFFERS_MAX: u32 = 64;
+/// Granularity of last write times, as a power of two of sectors (chosen: finer than any line).
+const LAST_WRITES_SHIFT: u32 = 6;
+
+/// A stream of data.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamState {
+    /// The line it writes to.
+    pub line: Option<LineId>,
+    /// The frame that takes its sectors.
+    pub filling: Option<FrameId>,
+    /// Frames that wait for a unit, in order.
+    pub ready: VecDeque<FrameId>,
+}
+
+/// The target.
+#[derive(Clone, Debug)]
+pub struct Pblk {
+    pub(super) options: Options,
+    pub(super) capacity: Capacity,
+    pub(super) shape: Shape,
+    pub(super) block_bytes: u32,
+    pub(super) instance: InstanceId,
+    pub(super) now: Nanos,
+    pub(super) prng: Prng,
+
+    pub(super) l2p: L2p,
+    pub(super) valid: ValidMap,
+    pub(super) frames: Frames,
+    pub(super) lines: Lines,
+    pub(super) open: Vec<Option<Box<OpenLine>>>,
+    pub(super) trims: Trims,
+    pub(super) classifier: Classifier,
+    pub(super) last_writes: Option<LastWrites>,
+    pub(super) limiter: RateLimiter,
+    /// The newest write.
+    pub(super) sequence: Sequence,
+
+    /// Streams of data, then that of snapshots.
+    pub(super) streams: Vec<StreamState>,
+    pub(super) user_streams: u8,
+    /// Frames kept for garbage collection.
+    pub(super) gc_frames: u32,
+    pub(super) active_units: u32,
+    pub(super) open_lines_max: usize,
+    /// Units in the order a line is written.
+    pub(super) stripe: Vec<UnitIndex>,
+    /// Units of this instance by the drive's numbers.
+    pub(super) unit_of_pu: Vec<Option<UnitIndex>>,
+
+    pub(super) requests: Slab<Pending>,
+    pub(super) reads: Ring<SlabKey>,
+    pub(super) writes: Ring<SlabKey>,
+    pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
+    pub(super) flight: Flight,
+    pub(super) flushes: Flushes,
+    pub(super) collector: Collector,
+    pub(super) snapshots: Snapshots,
+    pub(super) shutdown: Shutdown,
+    pub(super) read_only: bool,
+
+    /// Lines whose last valid sector went, to be looked at.
+    pub(super) maybe_dead: Vec<LineId>,
+    /// Lines that hold nothing, waiting for a barrier.
+    pub(super) dead: Vec<LineId>,
+    pub(super) to_erase: VecDeque<LineId>,
+    /// Commands in flight per line being reset.
+    pub(super) resets: BTreeMap<LineId, u32>,
+    pub(super) failed_chunks: Vec<(LineId, UnitIndex)>,
+    /// Chunks one reset may name.
+    pub(super) reset_sectors: u32,
+    pub(super) tails_due: VecDeque<LineId>,
+    /// Units of fill still to be written so that reads can go on.
+    pub(super) fill_left: u32,
+    pub(super) fill_behind: bool,
+
+    /// The write buffer's memory.
+    pub(super) ring: BufId,
+    /// Buffers of a unit, for heads and fill.
+    pub(super) plain: Vec<BufId>,
+    /// Buffers of a unit or a tail that hold all bytes.
+    pub(super) whole: Vec<BufId>,
+    pub(super) whole_ids: Vec<BufId>,
+    /// Lists of chunks to reset.
+    pub(super) lists: Vec<BufId>,
+    pub(super) list_scratch: Vec<u8>,
+    pub(super) candidates: Vec<Candidate>,
+
+    pub(super) work_due: bool,
+    pub(super) stats: PblkStats,
+}
+
+impl Pblk {
+    /// An instance with everything free: what mount fills in.
+    pub(super) fn empty(
+        geometry: &Geometry,
+        shape: Shape,
+        options: Options,
+        capacity: Capacity,
+        lines: Lines,
+        buffers: &mut Buffers,
+    ) -> Self {
+        let unit = capacity.layout.unit;
+        let release = match options.mode {
+            Mode::Faithful => Release::InOrder,
+            Mode::Improved => Release::AsReadable,
+        };
+        let frames = Frames::new(capacity.frames, unit, release);
+        let slots = frames.slots();
+        let classification = options.classification();
+        let streams = classification.streams();
+        let user_streams = match streams {
+            1 | 2 => 1,
+            _ => 2, // SepBIT: classes 0 and 1 (pblk.md 5.2)
+        };
+        let window = capacity.layout.mw_cunits.div_ceil(unit);
+        let gc_streams = streams - user_streams;
+        let gc_frames = if gc_streams == 0 {
+            2
+        } else {
+            gc_streams * 2 + (window * shape.units()).min(capacity.frames / 2)
+        };
+        let meta_sectors = unit.max(capacity.layout.tail);
+        let mut take =
+            |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
+        let ring = take(1, slots)[0];
+        let plain = take(META_BUFFERS, unit);
+        let collect_buffers = (shape.units() / 2).clamp(4, COLLECT_BUFFERS_MAX);
+        let collector = Collector::new(take(collect_buffers, VECTOR_MAX));
+        let reset_sectors = VECTOR_MAX;
+        let list_count = shape.units().div_ceil(reset_sectors) * 4;
+        let lists = take(list_count, 1);
+        let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(meta_sectors)).collect();
+        let places = usize::try_from(REQUESTS_MAX).expect("32 bits fit an index");
+        let limiter = limit::limiter(&options, &capacity, &shape);
+        let needs_last_writes = classification.needs_last_writes();
+        let line_count = usize::try_from(shape.lines()).expect("32 bits fit an index");
+        Self {
+            l2p: L2p::new(capacity.user_sectors, shape.places(), slots),
+            valid: ValidMap::new(&shape),
+            frames,
+            open: vec![None; line_count],
+            trims: Trims::default(),
+            classifier: Classifier::new(classification),
+            last_writes: needs_last_writes.then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT)),
+            limiter,
+            sequence: Sequence(0),
+            streams: vec![StreamState::default(); usize::try_from(streams + 1).expect("few")],
+            user_streams: u8::try_from(user_streams).expect("1 or 2"),
+            gc_frames,
+            active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),
+            open_lines_max: open_lines_max(geometry, streams),
+            stripe: stripe(geometry, &shape),
+            unit_of_pu: unit_of_pu(geometry, &shape),
+            requests: Slab::new(REQUESTS_MAX),
+            reads: Ring::new(places),
+            writes: Ring::new(places),
+            replies: Ring::new(places),
+            flight: Flight::new(),
+            flushes: Flushes::new(REQUESTS_MAX),
+            collector,
+            snapshots: Snapshots::new(0, LineSequence(0)),
+            shutdown: Shutdown::default(),
+            read_only: false,
+            maybe_dead: Vec::new(),
+            dead: Vec::new(),
+            to_erase: VecDeque::new(),
+            resets: BTreeMap::new(),
+            failed_chunks: Vec::new(),
+            reset_sectors,
+            tails_due: VecDeque::new(),
+            fill_left: 0,
+            fill_behind: false,
+            ring,
+            plain,
+            whole_ids: whole.clone(),
+            whole,
+            lists,
+            list_scratch: Vec::new(),
+            candidates: Vec::new(),
+            work_due: true,
+            stats: PblkStats::default(),
+            instance: InstanceId(0),
+            now: Nanos::ZERO,
+            prng: Prng::new(options.seed),
+            block_bytes: geometry.sector_bytes,
+            lines,
+            options,
+            capacity,
+            shape,
+        }
+    }
+
+    /// What the instance is asked to be.
+    #[must_use]
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Its sizes.
+    #[must_use]
+    pub const fn capacity(&self) -> &Capacity {
+        &self.capacity
+    }
+
+    /// What it counted since mount.
+    #[must_use]
+    pub const fn stats(&self) -> &PblkStats {
+        &self.stats
+    }
+
+    /// Empties the best victim there is, space or no space (pblk's `gc_force`).
+    pub fn force_gc(&mut self) {
+        self.collector.force();
+        self.work_due = true;
+    }
+
+    /// Takes a snapshot of the map soon.
+    pub fn force_snapshot(&mut self) {
+        self.snapshots.ask();
+        self.work_due = true;
+    }
+
+    /// True once so many chunks are bad that writes are refused.
+    #[must_use]
+    pub const fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    pub(super) fn is_faithful(&self) -> bool {
+        self.options.mode == Mode::Faithful
+    }
+
+    /// Discards survive a power cut.
+    pub(super) fn keeps_trims(&self) -> bool {
+        !self.is_faithful()
+    }
+
+    pub(super) const fn streams_count(&self) -> u32 {
+        self.classifier.streams()
+    }
+
+    pub(super) fn map_stream(&self) -> Stream {
+        Stream(u8::try_from(self.streams_count()).expect("few streams"))
+    }
+
+    pub(super) fn is_map_stream(&self, stream: Stream) -> bool {
+        stream == self.map_stream()
+    }
+
+    /// Streams only garbage collection writes.
+    pub(super) fn is_gc_stream(&self, stream: Stream) -> bool {
+        stream.0 >= self.user_streams && stream < self.map_stream()
+    }
+
+    pub(super) fn is_whole_buffer(&self, buffer: BufId) -> bool {
+        self.whole_ids.contains(&buffer)
+    }
+
+    /// Asserts every invariant of the whole state.
+    pub(super) fn check_all(&self) {
+        self.frames.check();
+        self.lines.check();
+        self.l2p.check();
+        self.valid.check();
+        self.open.iter().flatten().for_each(|open| open.check());
+        for (line, entry) in self.lines.iter() {
+            let is_open = self.open[line.index()].is_some();
+            assert_eq!(is_open, entry.state == LineState::Open, "line {} is {:?}", line.0, entry.state);
+            let holds = self.valid.count(line);
+            assert!(holds <= entry.data_sectors, "line {} holds {holds} of {}", line.0, entry.data_sectors);
+        }
+        self.check_owners();
+    }
+
+    /// Every valid sector belongs to exactly one block or record.
+    fn check_owners(&self) {
+        let mut owned = 0;
+        for block in 0..self.l2p.sectors() {
+            match self.l2p.get(block) {
+                Mapped::Nowhere => {}
+                Mapped::Media(place) => {
+                    assert!(
+                        self.valid.is_valid(place),
+                        "block {block} is at place {} which is not valid",
+                        place.0
+                    );
+                    owned += 1;
+                }
+                Mapped::Buffer(slot) => {
+                    assert_eq!(self.frames.entry(slot).tag.block, block, "block {block} is not in its slot");
+                    let place = self.durable_place(slot).or(self.frames.entry(slot).previous);
+                    if let Some(place) = place {
+                        assert!(
+                            self.valid.is_valid(place),
+                            "block {block} was at place {}, not valid",
+                            place.0
+                        );
+                        owned += 1;
+                    }
+                }
+            }
+        }
+        owned += u64::try_from(self.trims.durable().len()).expect("few");
+        assert_eq!(self.valid.total(), owned, "valid sectors and their owners disagree");
+        assert!(self.frames.slots() >= self.frames.unit(), "a buffer without a unit");
+    }
+}
+
+/// Lines that may be open at once: what the drive's limits on open chunks leave.
+fn open_lines_max(geometry: &Geometry, streams: u32) -> usize {
+    let unlimited = 2 * (streams + 1);
+    let per_unit = match geometry.max_open_chunks_per_pu {
+        0 => unlimited,
+        limit => limit,
+    };
+    let drive = match geometry.max_open_chunks {
+        0 => unlimited,
+        limit => limit / geometry.pu_count(),
+    };
+    usize::try_from(unlimited.min(per_unit).min(drive)).expect("32 bits fit an index")
+}
+
+/// Units in stripe order: the next group first (`pblk.md` 1.1).
+fn stripe(geometry: &Geometry, shape: &Shape) -> Vec<UnitIndex> {
+    let mut units: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
+    units.sort_by_key(|&unit| {
+        let pu = shape.pu(unit).0;
+        (pu % geometry.pus_per_group, pu / geometry.pus_per_group)
+    });
+    units
+}
+
+fn unit_of_pu(geometry: &Geometry, shape: &Shape) -> Vec<Option<UnitIndex>> {
+    let mut units = vec![None; usize::try_from(geometry.pu_count()).expect("32 bits fit an index")];
+    for unit in (0..shape.units()).map(UnitIndex) {
+        units[shape.pu(unit).index()] = Some(unit);
+    }
+    units
+}

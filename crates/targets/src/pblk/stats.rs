@@ -1,0 +1,89 @@
+//! What an instance counts: everything pblk's sysfs gave (`pblk.md` 1.10), and waits and streams beside it.
+//!
+//! Deliberately not here: how it is printed.
+
+/// Counters since mount. Sectors unless named otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PblkStats {
+    /// Read by users.
+    pub user_read: u64,
+    /// Of these, from the write buffer.
+    pub read_cached: u64,
+    /// Of these, never written or discarded.
+    pub read_empty: u64,
+    /// Reads the media failed (`read_failed`).
+    pub read_failed: u64,
+    /// Reads the media called weak (`read_high_ecc`).
+    pub read_high_ecc: u64,
+    /// Reads whose content did not match its checksum or was another block's.
+    pub read_corrupt: u64,
+    /// Reads that had to wait until more was written behind them.
+    pub read_parked: u64,
+    /// Written by users.
+    pub user_written: u64,
+    /// Discarded or zeroed by users.
+    pub user_discarded: u64,
+    /// Flushes and writes with FUA.
+    pub flushes: u64,
+    /// Moved by garbage collection.
+    pub gc_written: u64,
+    /// Read by garbage collection.
+    pub gc_read: u64,
+    /// Of these, dead when they arrived.
+    pub gc_dead: u64,
+    /// Reads of garbage collection the media failed (`read_failed_gc`).
+    pub read_failed_gc: u64,
+    /// Fill.
+    pub padded: u64,
+    /// How often a unit was filled with so many sectors (`padding_dist`); the last counts whole units.
+    pub padding_dist: Vec<u64>,
+    /// Heads, tails and snapshots.
+    pub meta_written: u64,
+    /// Sectors superseded before they were written.
+    pub superseded: u64,
+    /// Units sent.
+    pub units_written: u64,
+    /// Units acknowledged.
+    pub units_landed: u64,
+    /// Writes the media failed (`write_failed`).
+    pub write_failed: u64,
+    /// Chunks that could not be reset (`erase_failed`).
+    pub erase_failed: u64,
+    /// Lines opened.
+    pub lines_opened: u64,
+    /// Lines reset.
+    pub lines_erased: u64,
+    /// Lines emptied by garbage collection.
+    pub victims: u64,
+    /// Valid sectors in them.
+    pub victim_valid: u64,
+    /// Snapshots completed.
+    pub snapshots: u64,
+    /// Times the oldest write found the buffer full.
+    pub waits_for_buffer: u64,
+    /// Times it was not its turn by the limiter.
+    pub waits_for_limiter: u64,
+    /// Times a stream needed a line and none was free.
+    pub waits_for_line: u64,
+}
+
+impl PblkStats {
+    /// A unit was closed with so many sectors of fill.
+    pub fn padding(&mut self, sectors: u32) {
+        self.padded += u64::from(sectors);
+        let place = usize::try_from(sectors).expect("32 bits fit an index");
+        if self.padding_dist.len() <= place {
+            self.padding_dist.resize(place + 1, 0);
+        }
+        self.padding_dist[place] += 1;
+    }
+
+    /// Sectors of data and fill programmed for each one a user wrote; metadata is not counted. `None` before any.
+    #[must_use]
+    pub fn write_amplification(&self) -> Option<f64> {
+        let all = self.user_written + self.gc_written + self.padded;
+        let small = |value: u64| f64::from(u32::try_from(value >> 8).unwrap_or(u32::MAX)) * 256.0;
+        let exact = |value: u64| u32::try_from(value).map_or_else(|_| small(value), f64::from);
+        (self.user_written > 0).then(|| exact(all - self.superseded.min(all)) / exact(self.user_written))
+    }
+}

@@ -1,0 +1,134 @@
+//! Discards that a snapshot does not cover yet: their records must outlive garbage collection.
+//!
+//! pblk forgot discards at a power cut (`pblk.md` 1.8). Here each is a sector in the stream of writes; once a snapshot
+//! taken after it was durable is complete, the sector is worthless. Deliberately not here: who reads the records
+//! (`mount`).
+
+use ocssd_ftl::{Corrupt, Place, Sequence};
+use std::collections::BTreeMap;
+
+/// Records kept before a snapshot is asked for and further discards wait (chosen: about 1 MiB of table).
+const RECORDS_MAX: usize = 16_384;
+
+/// The blocks of one discard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrimRange {
+    /// The first.
+    pub block: u64,
+    /// How many.
+    pub count: u32,
+}
+
+impl TrimRange {
+    /// Fills the content of a record; it fits a stamp.
+    pub fn encode(self, content: &mut [u8]) {
+        content.fill(0);
+        content[..8].copy_from_slice(&self.block.to_le_bytes());
+        content[8..12].copy_from_slice(&self.count.to_le_bytes());
+    }
+
+    /// The range in a record's content.
+    pub fn decode(content: &[u8]) -> Result<Self, Corrupt> {
+        let block = content.get(..8).and_then(|bytes| bytes.try_into().ok()).ok_or(Corrupt)?;
+        let count = content.get(8..12).and_then(|bytes| bytes.try_into().ok()).ok_or(Corrupt)?;
+        Ok(Self { block: u64::from_le_bytes(block), count: u32::from_le_bytes(count) })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    range: TrimRange,
+    /// Where it is, once it is durable.
+    place: Option<Place>,
+}
+
+/// The records, by when they were made.
+#[derive(Clone, Debug, Default)]
+pub struct Trims {
+    records: BTreeMap<Sequence, Record>,
+}
+
+impl Trims {
+    /// True if more discards must wait for a snapshot.
+    pub fn is_full(&self) -> bool {
+        self.records.len() >= RECORDS_MAX
+    }
+
+    /// A discard was put into the buffer.
+    pub fn add(&mut self, sequence: Sequence, block: u64, count: u32) {
+        let record = Record { range: TrimRange { block, count }, place: None };
+        let before = self.records.insert(sequence, record);
+        assert!(before.is_none(), "two discards have sequence {}", sequence.0);
+    }
+
+    /// A record was found at mount.
+    pub fn restore(&mut self, sequence: Sequence, range: TrimRange, place: Place) {
+        self.records.insert(sequence, Record { range, place: Some(place) });
+    }
+
+    /// A record is durable at `place`; false if nobody needs it any more. A copy takes the place of its original.
+    pub fn settle(&mut self, sequence: Sequence, place: Place) -> bool {
+        let Some(record) = self.records.get_mut(&sequence) else { return false };
+        record.place = Some(place);
+        true
+    }
+
+    /// The record that is at `place` and still needed.
+    pub fn at(&self, place: Place) -> Option<(Sequence, TrimRange)> {
+        let found = self.records.iter().find(|(_, record)| record.place == Some(place));
+        found.map(|(&sequence, record)| (sequence, record.range))
+    }
+
+    /// True if the record of `sequence` is needed, and is the one at `place`.
+    pub fn needs(&self, sequence: Sequence, place: Place) -> bool {
+        self.records.get(&sequence).is_some_and(|record| record.place == Some(place))
+    }
+
+    /// True if the discard that made `block` nowhere after `sequence` is on media, or covered by a snapshot.
+    pub fn is_durable(&self, block: u64, sequence: Sequence) -> bool {
+        let covers = |range: TrimRange| (range.block..range.block + u64::from(range.count)).contains(&block);
+        let mut later = self.records.range(sequence..).filter(|(_, record)| covers(record.range)).peekable();
+        later.peek().is_none() || later.any(|(_, record)| record.place.is_some())
+    }
+
+    /// The records that are durable now: a snapshot begun now will cover them.
+    pub fn durable(&self) -> Vec<Sequence> {
+        self.records
+            .iter()
+            .filter(|(_, record)| record.place.is_some())
+            .map(|(&sequence, _)| sequence)
+            .collect()
+    }
+
+    /// Lets go of a record, and says where it was.
+    pub fn remove(&mut self, sequence: Sequence) -> Option<Place> {
+        self.records.remove(&sequence).and_then(|record| record.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_needed_until_it_is_let_go_and_only_where_it_lies() {
+        let mut trims = Trims::default();
+        trims.add(Sequence(5), 100, 8);
+        assert!(trims.durable().is_empty());
+        assert!(trims.settle(Sequence(5), Place(7)));
+        assert!(trims.needs(Sequence(5), Place(7)) && !trims.needs(Sequence(5), Place(8)));
+        assert!(trims.settle(Sequence(5), Place(9)), "moved");
+        assert_eq!(trims.at(Place(9)), Some((Sequence(5), TrimRange { block: 100, count: 8 })));
+        assert_eq!(trims.remove(Sequence(5)), Some(Place(9)));
+        assert!(!trims.settle(Sequence(5), Place(1)));
+    }
+
+    #[test]
+    fn a_range_fits_a_stamp() {
+        let range = TrimRange { block: 1 << 39, count: u32::MAX };
+        let mut content = [1; 16];
+        range.encode(&mut content);
+        assert_eq!(TrimRange::decode(&content), Ok(range));
+        assert_eq!(TrimRange::decode(&content[..10]), Err(Corrupt));
+    }
+}

@@ -1,0 +1,241 @@
+//! Writes and discards into the buffer, first come, first served.
+//!
+//! pblk made a writer that found the ring full yield and try again, whoever came first (`pblk.md` 1.2). Here requests wait
+//! in one queue, and the oldest takes each slot as it becomes free. Deliberately not here: when frames are written.
+
+use super::Pblk;
+use super::trims::TrimRange;
+use ocssd_base::SlabKey;
+use ocssd_ftl::{Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_lightnvm::block::BlockOp;
+use ocssd_lightnvm::{BufId, Buffers};
+
+/// Blocks discarded before other work gets its turn (chosen: some hundred microseconds).
+const DISCARD_SLICE: u32 = 1 << 16;
+
+impl Pblk {
+    /// Admits what waits, as far as there is room. True if anything was admitted.
+    pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(&key) = self.writes.front() {
+            let request = self.requests.get(key).request;
+            let before = self.requests.get(key).done;
+            let whole = match request.op {
+                BlockOp::Write { .. } => self.admit_write(key, buffers),
+                _ => self.admit_discard(key, buffers),
+            };
+            any |= whole || self.requests.get(key).done > before;
+            if !whole {
+                break;
+            }
+            self.writes.pop();
+            let durable = matches!(request.op, BlockOp::Write { fua: true });
+            if durable {
+                self.await_durable(key);
+            } else {
+                self.finish(key);
+            }
+        }
+        any
+    }
+
+    /// Copies as much of a write as there is room for; true once all of it is in.
+    fn admit_write(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
+        let request = self.requests.get(key).request;
+        let from = request.buffer.expect("a write without a buffer was refused");
+        while self.requests.get(key).done < request.count {
+            let done = self.requests.get(key).done;
+            let block = request.block + u64::from(done);
+            let stream = self.classify_user(block);
+            let limit = self.limit_user();
+            if limit == 0 {
+                return false;
+            }
+            let Some(frame) = self.filling_frame(stream, false) else { return false };
+            let room = self.frames.room(frame).min(limit);
+            let run = if self.last_writes.is_some() { 1 } else { room.min(request.count - done) };
+            let slot = self.frames.first_slot(frame).0 + self.frames.filled(frame);
+            buffers.copy_data(from, done, self.ring, slot, run);
+            for offset in 0..run {
+                self.put(frame, block + u64::from(offset));
+            }
+            self.limiter_user(run);
+            self.requests.get_mut(key).done += run;
+            self.close_if_full(frame);
+        }
+        true
+    }
+
+    /// Blocks of one request become nowhere; a record of it goes the way of a write.
+    fn admit_discard(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
+        let pending = *self.requests.get(key);
+        let request = pending.request;
+        if pending.done == 0 && self.keeps_trims() && !self.record_trim(request.block, request.count, buffers)
+        {
+            return false;
+        }
+        let slice = (request.count - pending.done).min(DISCARD_SLICE);
+        for block in (request.block + u64::from(pending.done)..).take(usize::try_from(slice).expect("small"))
+        {
+            self.forget(block);
+        }
+        self.stats.user_discarded += u64::from(slice);
+        self.requests.get_mut(key).done += slice;
+        let whole = pending.done + slice == request.count;
+        self.work_due |= !whole;
+        whole
+    }
+
+    /// Writes down a discard; false if there is no room yet.
+    fn record_trim(&mut self, block: u64, count: u32, buffers: &mut Buffers) -> bool {
+        if self.trims.is_full() {
+            self.snapshots.ask();
+            return false;
+        }
+        let stream = Stream(0);
+        if self.limit_user() == 0 {
+            return false;
+        }
+        let Some(frame) = self.filling_frame(stream, false) else { return false };
+        let slot = self.frames.first_slot(frame).0 + self.frames.filled(frame);
+        TrimRange { block, count }.encode(buffers.data_mut(self.ring, slot, 1));
+        let sequence = self.next_sequence();
+        let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
+        self.trims.add(sequence, block, count);
+        self.frames.push(frame, Entry { tag, ..Entry::PAD }, true);
+        self.limiter_user(1);
+        self.close_if_full(frame);
+        true
+    }
+
+    pub(super) fn next_sequence(&mut self) -> Sequence {
+        self.sequence.0 += 1;
+        self.sequence
+    }
+
+    /// The frame of a stream that takes sectors, a fresh one if need be.
+    pub(super) fn filling_frame(&mut self, stream: Stream, for_gc: bool) -> Option<FrameId> {
+        if let Some(frame) = self.streams[stream.index()].filling {
+            return Some(frame);
+        }
+        let kept = if for_gc { 0 } else { self.frames_kept() };
+        if self.frames.available() <= kept {
+            self.stats.waits_for_buffer += 1;
+            return None;
+        }
+        let frame = self.take_frame(stream)?;
+        self.streams[stream.index()].filling = Some(frame);
+        Some(frame)
+    }
+
+    /// Takes a frame, and lets the map point to media for what was in it.
+    pub(super) fn take_frame(&mut self, stream: Stream) -> Option<FrameId> {
+        let Self { frames, l2p, limiter, .. } = self;
+        let mut evicted = (0, 0);
+        let frame = frames.take(stream, |slot, entry, place| evict(l2p, &mut evicted, slot, entry, place));
+        limiter.on_evicted(evicted.0, evicted.1);
+        frame
+    }
+
+    /// Puts a block's newest version into the next slot of a frame; its content lies there already.
+    fn put(&mut self, frame: FrameId, block: u64) {
+        let sequence = self.next_sequence();
+        let tag = SectorTag { kind: Kind::Data, block, sequence };
+        let slot = self.frames.push(frame, Entry { tag, ..Entry::PAD }, true);
+        let old = self.l2p.set(block, Mapped::Buffer(slot));
+        let (previous, previous_sequence) = self.take_previous(old);
+        let entry = self.frames.entry_mut(slot);
+        entry.previous = previous;
+        entry.previous_sequence = previous_sequence;
+        if let Some(last) = &mut self.last_writes {
+            last.set(block, sequence.0);
+        }
+        self.stats.user_written += 1;
+    }
+
+    /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it.
+    pub(super) fn take_previous(&mut self, old: Mapped) -> (Option<Place>, Sequence) {
+        match old {
+            Mapped::Nowhere => (None, Sequence(0)),
+            Mapped::Media(place) => (Some(place), Sequence(0)),
+            Mapped::Buffer(slot) => {
+                if let Some(place) = self.durable_place(slot) {
+                    return (Some(place), self.frames.entry(slot).tag.sequence);
+                }
+                let entry = self.frames.entry_mut(slot);
+                (entry.previous.take(), entry.previous_sequence)
+            }
+        }
+    }
+
+    /// Where a slot's content is on media, if its write was acknowledged.
+    pub(super) fn durable_place(&self, slot: Slot) -> Option<Place> {
+        let frame = self.frames.frame_of(slot);
+        let written = matches!(self.frames.state(frame), FrameState::Written | FrameState::Evictable);
+        let offset = u64::from(slot.0 - self.frames.first_slot(frame).0);
+        written.then(|| Place(self.frames.place(frame).0 + offset))
+    }
+
+    /// A block becomes nowhere.
+    fn forget(&mut self, block: u64) {
+        let old = self.l2p.set(block, Mapped::Nowhere);
+        if let (Some(place), _) = self.take_previous(old) {
+            self.invalidate(place);
+        }
+        if let Some(last) = &mut self.last_writes {
+            last.forget(block);
+        }
+    }
+
+    /// A place no longer holds the newest durable version of anything.
+    pub(super) fn invalidate(&mut self, place: Place) {
+        let line = self.valid.clear(place, self.sequence.0);
+        if self.valid.count(line) == 0 {
+            self.maybe_dead.push(line);
+        }
+    }
+
+    pub(super) fn close_if_full(&mut self, frame: FrameId) {
+        if self.frames.room(frame) == 0 {
+            self.close_frame(frame);
+        }
+    }
+
+    /// No more goes into a frame: it waits to be written.
+    pub(super) fn close_frame(&mut self, frame: FrameId) {
+        let stream = self.frames.stream(frame);
+        let filled = self.frames.filled(frame);
+        self.frames.close(frame);
+        let state = &mut self.streams[stream.index()];
+        if state.filling == Some(frame) {
+            state.filling = None;
+        }
+        state.ready.push_back(frame);
+        self.stats.padding(self.frames.unit() - filled);
+    }
+
+    fn classify_user(&self, block: u64) -> Stream {
+        match &self.last_writes {
+            None => Stream(0),
+            Some(last) => self.classifier.user_stream(self.sequence.0, last.get(block, self.sequence.0)),
+        }
+    }
+
+    /// The buffer of a whole instance.
+    pub(super) const fn ring(&self) -> BufId {
+        self.ring
+    }
+}
+
+/// A slot is given to another: the map points to media for what was in it.
+pub(super) fn evict(l2p: &mut L2p, evicted: &mut (u32, u32), slot: Slot, entry: &Entry, place: Place) {
+    if entry.from_gc {
+        evicted.1 += 1;
+    } else {
+        evicted.0 += 1;
+    }
+    let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
+    if is_block && l2p.get(entry.tag.block) == Mapped::Buffer(slot) {
+        l2p.set(entry.tag.block, Mapped::Media(place));
+    }
+}

@@ -1,0 +1,237 @@
+//! From frames to open lines: one command per unit of data, heads before, tails after.
+//!
+//! pblk had one writer that took the ring in order and waited at every busy unit (`pblk.md` 1.3). Here every stream has
+//! an open line and the line says whose turn it is; whether a busy unit holds up the others is the line's choice.
+//! Deliberately not here: what becomes of a write (`landed`), where lines come from (`lines`).
+
+use super::Pblk;
+use super::flight::Purpose;
+use ocssd_ftl::tail::ENTRY_BYTES;
+use ocssd_ftl::{
+    FrameId, HEAD_BYTES, Head, Kind, LineId, Mapped, OpenLine, Piece, Place, SectorTag, Slot, Stream,
+    TAG_BYTES, Write, tail,
+};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
+
+impl Pblk {
+    /// Sends every write that can go out. True if any went.
+    pub(super) fn write_out(&mut self, buffers: &mut Buffers) -> bool {
+        if self.snapshots.holds_writes() {
+            return false;
+        }
+        let mut any = self.write_tails(buffers);
+        for index in 0..self.streams.len() {
+            let stream = Stream(u8::try_from(index).expect("fewer than 256 streams"));
+            while self.write_stream(stream, buffers) {
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Sends the next write of a stream that has data at hand.
+    fn write_stream(&mut self, stream: Stream, buffers: &mut Buffers) -> bool {
+        let state = &self.streams[stream.index()];
+        let has_frame = !state.ready.is_empty();
+        if !has_frame && !(self.fill_left > 0 && stream == Stream(0)) || !self.flight.has_room(1) {
+            return false;
+        }
+        let Some(line) = self.writable_line(stream) else { return false };
+        let Some(write) = self.open_line(line).next_data() else { return false };
+        match write.piece {
+            Piece::Head => self.write_head(stream, line, write, buffers),
+            Piece::Data if has_frame => {
+                let frame = self.streams[stream.index()].ready.pop_front().expect("one is ready");
+                self.write_frame(frame, line, write, buffers);
+                true
+            }
+            Piece::Data => {
+                self.fill_left -= 1;
+                self.write_fill(line, write, buffers)
+            }
+            Piece::Tail => unreachable!("a tail is no data"),
+        }
+    }
+
+    /// The line a stream writes to, the next one if the last has no room.
+    pub(super) fn writable_line(&mut self, stream: Stream) -> Option<LineId> {
+        let current = self.streams[stream.index()].line;
+        if let Some(line) = current
+            && self.open[line.index()].as_ref().is_some_and(|open| open.room() > 0)
+        {
+            return Some(line);
+        }
+        self.streams[stream.index()].line = None;
+        let line = self.next_line(stream)?;
+        self.streams[stream.index()].line = Some(line);
+        Some(line)
+    }
+
+    pub(super) fn open_line(&mut self, line: LineId) -> &mut OpenLine {
+        self.open[line.index()].as_mut().expect("the line is open")
+    }
+
+    fn write_frame(&mut self, frame: FrameId, line: LineId, write: Write, buffers: &mut Buffers) {
+        let unit = self.frames.unit();
+        let start = self.shape.chunk_start(line, write.unit);
+        self.seal_frame(frame, buffers);
+        self.frames.programming(frame, Place(start.0 + u64::from(write.sector)));
+        let open = self.open[line.index()].as_mut().expect("the line is open");
+        open.issued(write, unit, &self.list_scratch);
+        self.lines.add_data(line, unit);
+        let first = self.frames.first_slot(frame).0;
+        let target =
+            Addresses::Run { first: Ppa::new(self.shape.chunk(line, write.unit), write.sector), count: unit };
+        let purpose = Purpose::Frame { frame, line, write };
+        self.flight.send(purpose, Op::Write { fua: false }, target, Some(self.ring()), first);
+        self.stats.units_written += 1;
+    }
+
+    /// Makes the tags of a frame's sectors. What was superseded while it waited becomes fill, unless a flush was promised
+    /// it in between. What is written was not yet superseded on media when it was sent, which recovery relies on.
+    fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
+        let first = self.frames.first_slot(frame).0;
+        let filled = self.frames.filled(frame);
+        let unit = self.frames.unit();
+        self.list_scratch.clear();
+        for offset in 0..unit {
+            let slot = Slot(first + offset);
+            let tag = if offset < filled { self.current_tag(slot) } else { SectorTag::PAD };
+            if offset >= filled {
+                buffers.data_mut(self.ring, slot.0, 1).fill(0);
+            }
+            self.list_scratch.extend_from_slice(&tag.to_list_entry());
+            let (content, oob) = buffers.sectors_mut(self.ring, slot.0, 1);
+            oob[..TAG_BYTES].copy_from_slice(&tag.encode(content));
+            oob[TAG_BYTES..].fill(0);
+        }
+        assert_eq!(self.list_scratch.len(), usize_of(unit) * ENTRY_BYTES, "every sector of a unit has a tag");
+    }
+
+    fn current_tag(&mut self, slot: Slot) -> SectorTag {
+        let entry = *self.frames.entry(slot);
+        let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
+        if !is_block || self.l2p.get(entry.tag.block) == Mapped::Buffer(slot) {
+            return entry.tag;
+        }
+        assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
+        let is_needed = !entry.from_gc
+            && (self.flushes.covers(entry.tag.sequence) || self.collector.is_draining())
+            && !self.is_durably_superseded(entry.tag);
+        if !is_needed {
+            self.frames.entry_mut(slot).tag = SectorTag::PAD;
+            self.stats.superseded += 1;
+        }
+        self.frames.entry(slot).tag
+    }
+
+    /// True if what came after a sector is on media, so that nobody can want it back.
+    fn is_durably_superseded(&self, tag: SectorTag) -> bool {
+        match self.l2p.get(tag.block) {
+            Mapped::Media(_) => true,
+            Mapped::Buffer(newest) => self.durable_place(newest).is_some(),
+            Mapped::Nowhere => self.trims.is_durable(tag.block, tag.sequence),
+        }
+    }
+
+    pub(super) fn write_head(
+        &mut self,
+        stream: Stream,
+        line: LineId,
+        write: Write,
+        buffers: &mut Buffers,
+    ) -> bool {
+        let Some(buffer) = self.plain.pop() else { return false };
+        let line_sequence = self.lines.get(line).sequence;
+        let head = Head { instance: self.instance, stream, line: line_sequence, blocks: self.l2p.sectors() };
+        buffers.data_mut(buffer, 0, self.capacity.layout.unit).fill(0);
+        buffers.data_mut(buffer, 0, 1)[..HEAD_BYTES].copy_from_slice(&head.encode());
+        let tag = head.tag(self.sequence);
+        self.write_meta(
+            (line, write),
+            buffer,
+            (0, 0),
+            |sector| if sector == 0 { tag } else { SectorTag::PAD },
+            buffers,
+        );
+        true
+    }
+
+    /// A unit of nothing.
+    fn write_fill(&mut self, line: LineId, write: Write, buffers: &mut Buffers) -> bool {
+        let Some(buffer) = self.plain.pop() else { return false };
+        self.fill_left -= 1;
+        buffers.data_mut(buffer, 0, self.capacity.layout.unit).fill(0);
+        self.stats.padding(self.capacity.layout.unit);
+        self.write_meta((line, write), buffer, (0, 0), |_| SectorTag::PAD, buffers);
+        true
+    }
+
+    /// Sends the tails that are due, of every open line. A chunk begun before this mount gets fill for a tail.
+    fn write_tails(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(&line) = self.tails_due.front() {
+            let open = self.open[line.index()].as_ref().expect("a line with a tail due is open");
+            let Some((write, tags)) = open.next_tail() else {
+                self.tails_due.pop_front();
+                continue;
+            };
+            if !self.flight.has_room(1) {
+                break;
+            }
+            let sectors = self.capacity.layout.tail;
+            let Some(buffer) = self.whole.pop() else { break };
+            buffers.data_mut(buffer, 0, sectors).fill(0);
+            let kind = if let Some(tags) = tags {
+                tail::encode(tags, buffers.whole_mut(buffer, 0, sectors));
+                Kind::Tail
+            } else {
+                buffers.whole_mut(buffer, 0, sectors).fill(0);
+                Kind::Pad
+            };
+            self.write_meta((line, write), buffer, (0, 0), |_| SectorTag { kind, ..SectorTag::PAD }, buffers);
+            any = true;
+        }
+        any
+    }
+
+    /// Sends a unit of the target's own: tags it, and notes it on the line. `pieces` are those of a snapshot in it: the
+    /// first and how many.
+    pub(super) fn write_meta(
+        &mut self,
+        (line, write): (LineId, Write),
+        buffer: BufId,
+        pieces: (u32, u32),
+        tag_of: impl Fn(u32) -> SectorTag,
+        buffers: &mut Buffers,
+    ) {
+        let sectors = self.meta_sectors(write);
+        self.list_scratch.clear();
+        for sector in 0..sectors {
+            let tag = tag_of(sector);
+            self.list_scratch.extend_from_slice(&tag.to_list_entry());
+            let (content, oob) = buffers.sectors_mut(buffer, sector, 1);
+            oob[..TAG_BYTES].copy_from_slice(&tag.encode(content));
+            oob[TAG_BYTES..].fill(0);
+        }
+        let open = self.open[line.index()].as_mut().expect("the line is open");
+        open.issued(write, sectors, &self.list_scratch);
+        let first = Ppa::new(self.shape.chunk(line, write.unit), write.sector);
+        let purpose = Purpose::Meta { buffer, line, write, first_piece: pieces.0, pieces: pieces.1 };
+        let addresses = Addresses::Run { first, count: sectors };
+        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(buffer), 0);
+        self.stats.meta_written += u64::from(sectors);
+    }
+
+    /// Sectors of a write of the target's own.
+    pub(super) const fn meta_sectors(&self, write: Write) -> u32 {
+        match write.piece {
+            Piece::Tail => self.capacity.layout.tail,
+            Piece::Head | Piece::Data => self.capacity.layout.unit,
+        }
+    }
+}
+
+fn usize_of(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}
