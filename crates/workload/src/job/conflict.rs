@@ -1,12 +1,14 @@
-//! Rules between options of one job: what fio refuses together, and what has no effect together.
+//! Rules between options of one job: what fio refuses together.
 //!
-//! Deliberately not here: rules that need the target (sizes against capacity, block sizes against sectors).
+//! Deliberately not here: rules that need the target (sizes against capacity, block sizes against sectors), and what has
+//! no effect beside others (`effect`).
 
 use super::check::Verify;
 use super::draft::Draft;
 use super::extension::Response;
 use super::ioengine::IoEngine;
-use super::pattern::{Amount, ByDirection, Operations, RateProcess, ZoneMode};
+use super::pattern::{Amount, ByDirection, RateProcess, ZoneMode};
+use ocssd_base::Nanos;
 
 /// An option's name and the sentence that says what is valid.
 type Problems = Vec<(&'static str, String)>;
@@ -20,8 +22,14 @@ pub fn settle(draft: &mut Draft, earlier: &[&str]) -> Problems {
     check_region(draft, &mut problems);
     check_verify(draft, &mut problems);
     check_rate(draft, &mut problems);
+    check_least_rate(draft, &mut problems);
+    check_zones(draft, &mut problems);
+    check_steady(draft, &mut problems);
+    check_latency(draft, &mut problems);
     settle_depth(draft);
-    note_without_effect(draft);
+    settle_replay(draft);
+    draft.options.randrepeat = draft.allrandrepeat || draft.randrepeat.unwrap_or(true);
+    super::effect::note_without_effect(draft);
     problems
 }
 
@@ -97,6 +105,109 @@ fn check_rate(draft: &mut Draft, problems: &mut Problems) {
     }
 }
 
+/// What fio refuses of `rate_min` and `rate_iops_min`.
+fn check_least_rate(draft: &Draft, problems: &mut Problems) {
+    let options = &draft.options;
+    let none = ByDirection::all(None);
+    if options.rate_floor.bytes != none && options.rate_floor.ios != none {
+        problems.push(("rate_min", "contradicts rate_iops_min, as in fio; keep one".to_owned()));
+    }
+    let pairs = [
+        ("rate_min", options.rate, options.rate_floor.bytes),
+        ("rate_iops_min", options.rate_iops, options.rate_floor.ios),
+    ];
+    for (option, cap, least) in pairs {
+        let above = |(cap, least): (&Option<u64>, &Option<u64>)| {
+            cap.zip(*least).is_some_and(|(cap, least)| least > cap)
+        };
+        if cap.as_array().into_iter().zip(least.as_array()).any(above) {
+            problems.push((option, "is above the cap of the same direction; lower it".to_owned()));
+        }
+    }
+}
+
+fn check_zones(draft: &Draft, problems: &mut Problems) {
+    let options = &draft.options;
+    let mode = options.zonemode;
+    if draft.given("zonemode").is_some_and(|word| word == "none") && options.zonesize.is_some() {
+        problems.push(("zonesize", "contradicts zonemode=none, as in fio; remove one".to_owned()));
+    }
+    if mode == ZoneMode::Strided && options.zonesize.is_none() {
+        problems.push(("zonemode", "needs a zonesize, as zonesize=1m".to_owned()));
+    }
+    if mode == ZoneMode::Zbd && options.zoneskip > 0 {
+        problems.push(("zoneskip", "must be 0 with zonemode=zbd, as in fio".to_owned()));
+    }
+    if mode == ZoneMode::Zbd && options.zonerange.is_some_and(|range| Some(range) != options.zonesize) {
+        problems.push(("zonerange", "must be the zonesize with zonemode=zbd, as in fio".to_owned()));
+    }
+    let (capacity, size) = (options.zonecapacity, options.zonesize);
+    if mode == ZoneMode::Zbd && capacity.zip(size).is_some_and(|(capacity, size)| capacity > size) {
+        problems.push(("zonecapacity", "is more than the zonesize; lower it".to_owned()));
+    }
+}
+
+/// The most samples of a steady-state window: a day of seconds (chosen).
+const WINDOW_MAX: u64 = 86_400;
+
+fn check_steady(draft: &mut Draft, problems: &mut Problems) {
+    let steady = draft.options.steady;
+    if !steady.is_on() {
+        for option in ["steadystate", "steadystate_ramp_time", "steadystate_check_interval"] {
+            if draft.given(option).is_some() {
+                draft.note(option, "has no effect without steadystate_duration, as in fio");
+            }
+        }
+        return;
+    }
+    let (duration, interval) = (steady.duration, steady.check_interval);
+    if !duration.0.is_multiple_of(interval.0) || duration <= interval {
+        let message = format!("must be a multiple of the check interval of {interval}, and more than one");
+        problems.push(("steadystate_duration", message));
+    } else if steady.window() > WINDOW_MAX {
+        let message = format!("asks for more than {WINDOW_MAX} samples; raise steadystate_check_interval");
+        problems.push(("steadystate_duration", message));
+    }
+}
+
+fn check_latency(draft: &mut Draft, problems: &mut Problems) {
+    let latency = draft.options.latency;
+    if latency.target == Nanos::ZERO {
+        for option in ["latency_window", "latency_percentile", "latency_run"] {
+            if draft.given(option).is_some() {
+                draft.note(option, "has no effect without latency_target");
+            }
+        }
+    } else if latency.window == Nanos::ZERO {
+        problems
+            .push(("latency_target", "needs a latency_window above 0, as latency_window=100ms".to_owned()));
+    }
+}
+
+/// What a log says, other options do not.
+fn settle_replay(draft: &mut Draft) {
+    if draft.options.replay.names.is_empty() {
+        let replays = ["no_stall", "redirect", "scale", "align", "time_scale", "skip"];
+        for option in replays.map(|word| format!("replay_{word}")) {
+            let name = super::table::find_option(&option).expect("it is in the table").name;
+            if draft.given(name).is_some() {
+                draft.note(name, "has no effect without read_iolog");
+            }
+        }
+        return;
+    }
+    if draft.options.logs.iolog.take().is_some() {
+        draft.note("write_iolog", "has no effect beside read_iolog, as in fio");
+    }
+    for option in
+        ["rw", "bs", "bsrange", "bssplit", "size", "io_size", "loops", "time_based", "rate", "rate_iops"]
+    {
+        if draft.given(option).is_some() {
+            draft.note(option, "has no effect: read_iolog says what is done, once");
+        }
+    }
+}
+
 /// A synchronous engine of fio keeps one I/O in flight whatever `iodepth` says.
 fn settle_depth(draft: &mut Draft) {
     if draft.options.iodepth == 1 {
@@ -110,45 +221,5 @@ fn settle_depth(draft: &mut Draft) {
         );
     } else if draft.given("ioengine").is_none() {
         draft.note("iodepth", "is kept; fio without an ioengine would use psync and keep one I/O in flight");
-    }
-}
-
-fn note_without_effect(draft: &mut Draft) {
-    let options = &draft.options;
-    let operations = options.rw.operations;
-    let random = options.rw.is_random();
-    let logs = [&options.write_bw_log, &options.write_iops_log, &options.write_lat_log];
-    let logged = logs.iter().any(|log| log.is_some());
-    let mixed = operations == Operations::ReadWrite;
-    let pause = options.thinktime.pause.0 > 0;
-    let zoned = options.zonemode == ZoneMode::Zbd;
-    let writes = operations.writes();
-    let both_shares = draft.given("rwmixread").is_some() && draft.given("rwmixwrite").is_some();
-    let rules: [(&'static str, bool, &str); 16] = [
-        ("rwmixread", mixed, "has no effect: rw is not a mix of reads and writes"),
-        ("rwmixwrite", mixed, "has no effect: rw is not a mix of reads and writes"),
-        ("rwmixwrite", !both_shares, "and rwmixread are both given; the one given last holds"),
-        ("fsync", writes, "has no effect: rw has no writes"),
-        ("fdatasync", writes, "has no effect: rw has no writes"),
-        ("end_fsync", writes, "has no effect: rw has no writes"),
-        ("random_distribution", random, "has no effect: rw is not random"),
-        ("percentage_random", random, "has no effect: rw is not random"),
-        ("norandommap", random, "has no effect: rw is not random"),
-        ("ba", random, "has no effect: rw is not random"),
-        ("thinktime_blocks", pause, "has no effect without thinktime"),
-        ("log_avg_msec", logged, "has no effect without a log, as write_lat_log"),
-        ("max_open_zones", zoned, "has an effect only on a target with zones, as zonemode=zbd has"),
-        ("zero_buffers", options.buffer_pattern.is_empty(), "has no effect beside buffer_pattern, as in fio"),
-        ("bsrange", draft.given("bssplit").is_none(), "and bssplit are both given; the one given last holds"),
-        (
-            "bs",
-            draft.given("bssplit").or(draft.given("bsrange")).is_none(),
-            "has no effect where bssplit or bsrange is given, as in fio",
-        ),
-    ];
-    for (option, effective, sentence) in rules {
-        if !effective && draft.given(option).is_some() {
-            draft.note(option, sentence);
-        }
     }
 }

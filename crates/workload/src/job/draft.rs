@@ -18,6 +18,10 @@ pub struct Draft {
     pub bsrange: ByDirection<Option<(u64, u64)>>,
     /// `bssplit`; wins over `bs`, as in fio, and over an earlier `bsrange`.
     pub bssplit: ByDirection<Option<Vec<SplitEntry>>>,
+    /// `randrepeat`.
+    pub randrepeat: Option<bool>,
+    /// `allrandrepeat`; wins over `randrepeat=0`, as in fio 3.33.
+    pub allrandrepeat: bool,
     /// The extension settings.
     pub extension: Extension,
     /// Options that were given, by fio's name, with the value.
@@ -35,6 +39,8 @@ impl Draft {
             bs: ByDirection::all(4096),
             bsrange: ByDirection::all(None),
             bssplit: ByDirection::all(None),
+            randrepeat: None,
+            allrandrepeat: false,
             extension: Extension::default(),
             given: Vec::new(),
             notes: Vec::new(),

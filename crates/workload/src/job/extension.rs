@@ -66,7 +66,7 @@ pub struct Extension {
     pub place: Placement,
     /// In which order.
     pub layout: Layout,
-    /// The host-side target by its name, or the run's own choice.
+    /// The host-side target by its name, with its options after a colon; or the run's own choice.
     pub target: Option<String>,
     /// As given; see [`Job::response`](super::Job::response) for what holds.
     pub response: Option<Response>,
@@ -106,7 +106,7 @@ pub fn apply_extension(
         "layout" => {
             extension.layout = choose(value, &[("striped", Layout::Striped), ("chunk", Layout::Chunk)])?
         }
-        "target" => extension.target = Some(parse_identifier(value)?),
+        "target" => extension.target = Some(parse_target(value)?),
         "response" => {
             let words = [("intended", Response::Intended), ("issued", Response::Issued)];
             extension.response = Some(choose(value, &words)?);
@@ -125,6 +125,19 @@ pub fn apply_extension(
     extension.given.retain(|(known, _)| known != name);
     extension.given.push((name.to_owned(), value.to_owned()));
     Ok(())
+}
+
+/// A name, and after a colon options of that kind of target: `pblk:mode=faithful,seed=3`.
+fn parse_target(text: &str) -> Result<String, String> {
+    let (name, options) = text.split_once(':').map_or((text, None), |(name, options)| (name, Some(options)));
+    parse_identifier(name)?;
+    let sound = |option: &str| {
+        option.split_once('=').is_some_and(|(name, value)| !name.is_empty() && !value.is_empty())
+    };
+    if options.is_some_and(|options| !options.split(',').all(sound)) {
+        return Err("expected target=NAME or target=NAME:OPTION=VALUE,OPTION=VALUE".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn parse_identifier(text: &str) -> Result<String, String> {
@@ -202,6 +215,7 @@ mod tests {
             ("response=late", "intended, issued"),
             ("clock=sun", "virtual, wall"),
             ("drive=a/b", "a name of letters"),
+            ("target=pblk:mode", "OPTION=VALUE"),
             (&many, "at most 1024"),
         ];
         for (setting, expected) in cases {

@@ -7,14 +7,149 @@ use ocssd_base::Nanos;
 
 use super::check::{ContinueOnError, SyncMode, Verify};
 use super::ioengine::IoEngine;
+use super::iolog::{IologAction, ReplayOptions};
 use super::pattern::{
     Amount, BlockSizes, ByDirection, Distribution, Operations, Order, Pattern, RateProcess, ThinkTime,
     ZoneMode,
 };
+use super::steady::SteadyOptions;
+use std::sync::Arc;
 
 /// fio's default `percentile_list`, as `fio --cmdhelp=percentile_list` prints it.
 pub const DEFAULT_PERCENTILES: [f64; 17] =
     [1., 5., 10., 20., 30., 40., 50., 60., 70., 80., 90., 95., 99., 99.5, 99.9, 99.95, 99.99];
+
+/// fio `latency_target` and its companions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatencyTargetOptions {
+    /// The latency that must be kept; zero: the depth is `iodepth` throughout.
+    pub target: Nanos,
+    /// How long a depth is tried (`latency_window`).
+    pub window: Nanos,
+    /// Percent of I/Os that must keep the target, above 0, at most 100 (`latency_percentile`).
+    pub percentile: f64,
+    /// Go on following the target once the depth is found (`latency_run`).
+    pub run: bool,
+}
+
+impl Default for LatencyTargetOptions {
+    fn default() -> Self {
+        Self { target: Nanos::ZERO, window: Nanos::ZERO, percentile: 100.0, run: false }
+    }
+}
+
+/// What fio would call its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileNames {
+    /// Given as `filename`.
+    pub names: Vec<String>,
+    /// Where they would be (`directory`), for clones in turn.
+    pub directories: Vec<String>,
+    /// How they are named without `filename` (`filename_format`); `None`: fio's default.
+    pub format: Option<String>,
+}
+
+/// fio `rate_min`, `rate_iops_min` and `rate_cycle`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateFloor {
+    /// Least bandwidth in bytes per second.
+    pub bytes: ByDirection<Option<u64>>,
+    /// Least I/Os per second.
+    pub ios: ByDirection<Option<u64>>,
+    /// Over how long the two are averaged, above zero; fio's default is a second.
+    pub cycle: Nanos,
+}
+
+impl Default for RateFloor {
+    fn default() -> Self {
+        Self { bytes: ByDirection::all(None), ios: ByDirection::all(None), cycle: Nanos::from_secs(1) }
+    }
+}
+
+/// fio `flow` and its companions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowOptions {
+    /// Weight among the jobs of a flow, at most 1000; 0 is in no flow (`flow`).
+    pub weight: u32,
+    /// Which flow (`flow_id`).
+    pub id: u32,
+    /// How long a job waits that is ahead of its share; zero: until others catch up (`flow_sleep`).
+    pub sleep: Nanos,
+}
+
+/// fio `read_iolog` and its companions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replays {
+    /// Names of the logs, one per clone in turn (`read_iolog`).
+    pub names: Vec<String>,
+    /// How they are taken.
+    pub options: ReplayOptions,
+    /// Their content, as many as names; empty without any.
+    pub logs: Vec<Arc<[IologAction]>>,
+}
+
+/// fio `buffer_compress_percentage` and `buffer_compress_chunk`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressOptions {
+    /// Percent of a buffer that compresses, at most 100; `None`: not asked for.
+    pub percentage: Option<u8>,
+    /// Bytes of one random and compressible part; 0 is a whole block; fio's default is 512.
+    pub chunk: u64,
+}
+
+impl Default for CompressOptions {
+    fn default() -> Self {
+        Self { percentage: None, chunk: 512 }
+    }
+}
+
+/// Which logs a job asks for. A name is a prefix, but for `iolog`; an empty one stands for the job's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logs {
+    /// `write_bw_log`.
+    pub bw: Option<String>,
+    /// `write_iops_log`.
+    pub iops: Option<String>,
+    /// `write_lat_log`.
+    pub lat: Option<String>,
+    /// `write_hist_log`.
+    pub hist: Option<String>,
+    /// `write_iolog`: the whole name.
+    pub iolog: Option<String>,
+    /// Names carry the job's number (`per_job_logs`); else jobs with the same prefix share a file.
+    pub per_job: bool,
+    /// Milliseconds averaged into one log line; 0 logs every second (`log_avg_msec`).
+    pub avg_msec: u64,
+    /// Milliseconds per histogram; 0 logs none (`log_hist_msec`).
+    pub hist_msec: u64,
+    /// A logged bin is 2 to this power of the histogram's, at most 6 (`log_hist_coarseness`).
+    pub hist_coarseness: u32,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            bw: None,
+            iops: None,
+            lat: None,
+            hist: None,
+            iolog: None,
+            per_job: true,
+            avg_msec: 0,
+            hist_msec: 0,
+            hist_coarseness: 0,
+        }
+    }
+}
+
+/// fio `zone_reset_threshold` and `zone_reset_frequency`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ResetRule {
+    /// Share of the region that must be written before zones are reset, 0 to 1.
+    pub threshold: f64,
+    /// Resets per write, 0 to 1; 0 is never.
+    pub frequency: f64,
+}
 
 /// The settings of one job. Names are fio's; the defaults are fio's.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +174,8 @@ pub struct JobOptions {
     pub offset: Amount,
     /// Added to `offset` once per clone number.
     pub offset_increment: Amount,
-    /// Names given as `filename`, for the report only; the target stands for the file.
-    pub filenames: Vec<String>,
+    /// What fio would call its files; the target stands for them.
+    pub files: FileNames,
     /// What the fio engine named is run on.
     pub ioengine: IoEngine,
     /// Stop after this long.
@@ -67,6 +202,8 @@ pub struct JobOptions {
     pub exitall: bool,
     /// The seed of the job's draws; `None`: the run's.
     pub randseed: Option<u64>,
+    /// Without a `randseed`, every run draws the same (`randrepeat`, `allrandrepeat`).
+    pub randrepeat: bool,
     /// Random offsets may repeat before all blocks were used.
     pub norandommap: bool,
     /// How random offsets are drawn.
@@ -81,6 +218,16 @@ pub struct JobOptions {
     pub rate_iops: ByDirection<Option<u64>>,
     /// How capped I/O is spaced.
     pub rate_process: RateProcess,
+    /// Least rates, else the job fails.
+    pub rate_floor: RateFloor,
+    /// The latency whose depth is searched.
+    pub latency: LatencyTargetOptions,
+    /// When the job is steady, and ends.
+    pub steady: SteadyOptions,
+    /// How it shares I/Os with other jobs.
+    pub flow: FlowOptions,
+    /// The recorded I/O that it replays.
+    pub replay: Replays,
     /// Pauses.
     pub thinktime: ThinkTime,
     /// A flush after every this many writes; 0 is never.
@@ -107,14 +254,10 @@ pub struct JobOptions {
     pub zero_buffers: bool,
     /// Buffers get new content for every write.
     pub refill_buffers: bool,
-    /// File name prefix of the bandwidth log; an empty one stands for the job's name.
-    pub write_bw_log: Option<String>,
-    /// File name prefix of the IOPS log; an empty one stands for the job's name.
-    pub write_iops_log: Option<String>,
-    /// File name prefix of the latency logs; an empty one stands for the job's name.
-    pub write_lat_log: Option<String>,
-    /// Milliseconds averaged into one log line; 0 logs every I/O.
-    pub log_avg_msec: u64,
+    /// How much of a buffer compresses.
+    pub buffer_compress: CompressOptions,
+    /// The logs asked for.
+    pub logs: Logs,
     /// 1 to 20 numbers above 0, at most 100, ascending.
     pub percentile_list: Vec<f64>,
     /// Report percentiles of completion latency.
@@ -125,10 +268,22 @@ pub struct JobOptions {
     pub slat_percentiles: bool,
     /// How zones are treated.
     pub zonemode: ZoneMode,
-    /// Bytes per zone; `None`: the target's own.
+    /// Bytes per zone; `None`: the target's own. With [`ZoneMode::Strided`]: bytes transferred in a zone.
     pub zonesize: Option<u64>,
-    /// Zones written at the same time; 0 is one.
+    /// Bytes of a zone that can be written; `None`: all.
+    pub zonecapacity: Option<u64>,
+    /// With [`ZoneMode::Strided`]: bytes of a zone; `None`: `zonesize`.
+    pub zonerange: Option<u64>,
+    /// With [`ZoneMode::Strided`]: bytes between zones.
+    pub zoneskip: u64,
+    /// Zones of a target written at the same time by all its jobs; 0 is no bound but `job_max_open_zones`.
     pub max_open_zones: u32,
+    /// Zones one clone writes at the same time; 0 is as many as `max_open_zones`, or one.
+    pub job_max_open_zones: u32,
+    /// Reads may go above a zone's write pointer.
+    pub read_beyond_wp: bool,
+    /// When zones are reset before they are full.
+    pub zone_reset: ResetRule,
     /// After which errors the job goes on.
     pub continue_on_error: ContinueOnError,
 }
@@ -146,7 +301,7 @@ impl Default for JobOptions {
             io_size: None,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
-            filenames: Vec::new(),
+            files: FileNames::default(),
             ioengine: IoEngine::default(),
             runtime: None,
             time_based: false,
@@ -160,6 +315,7 @@ impl Default for JobOptions {
             wait_for: None,
             exitall: false,
             randseed: None,
+            randrepeat: true,
             norandommap: false,
             random_distribution: Distribution::Uniform,
             percentage_random: ByDirection::all(100),
@@ -167,6 +323,11 @@ impl Default for JobOptions {
             rate: ByDirection::all(None),
             rate_iops: ByDirection::all(None),
             rate_process: RateProcess::Linear,
+            rate_floor: RateFloor::default(),
+            latency: LatencyTargetOptions::default(),
+            steady: SteadyOptions::default(),
+            flow: FlowOptions::default(),
+            replay: Replays::default(),
             thinktime: ThinkTime { pause: Nanos::ZERO, blocks: 1 },
             fsync: 0,
             fdatasync: 0,
@@ -180,17 +341,21 @@ impl Default for JobOptions {
             buffer_pattern: Vec::new(),
             zero_buffers: false,
             refill_buffers: false,
-            write_bw_log: None,
-            write_iops_log: None,
-            write_lat_log: None,
-            log_avg_msec: 0,
+            buffer_compress: CompressOptions::default(),
+            logs: Logs::default(),
             percentile_list: DEFAULT_PERCENTILES.to_vec(),
             clat_percentiles: true,
             lat_percentiles: false,
             slat_percentiles: false,
             zonemode: ZoneMode::None,
             zonesize: None,
+            zonecapacity: None,
+            zonerange: None,
+            zoneskip: 0,
             max_open_zones: 0,
+            job_max_open_zones: 0,
+            read_beyond_wp: false,
+            zone_reset: ResetRule::default(),
             continue_on_error: ContinueOnError::default(),
         }
     }

@@ -11,12 +11,15 @@ mod check;
 mod conflict;
 mod document;
 mod draft;
+mod effect;
 mod equivalent;
 mod error;
 mod expression;
 mod extension;
+mod file_name;
 mod fuzz;
 mod ioengine;
+mod iolog;
 #[expect(clippy::module_inception, reason = "the file is named by the type in it")]
 mod job;
 mod job_options;
@@ -27,6 +30,8 @@ mod pattern;
 mod program;
 mod resolve;
 mod section;
+mod seed;
+mod steady;
 mod suggest;
 mod table;
 #[cfg(test)]
@@ -41,12 +46,17 @@ pub use error::{JobError, JobErrors, Note, Place};
 pub use extension::{Extension, IndexRange, Layout, Placement, Response, RunClock, RunHints};
 pub use fuzz::fuzz_parse;
 pub use ioengine::IoEngine;
+pub use iolog::{IologAction, IologError, IologOp, ReplayOptions, parse_iolog};
 pub use job::{Job, Parsed};
-pub use job_options::{DEFAULT_PERCENTILES, JobOptions};
+pub use job_options::{
+    CompressOptions, DEFAULT_PERCENTILES, FileNames, FlowOptions, JobOptions, LatencyTargetOptions, Logs,
+    RateFloor, Replays, ResetRule,
+};
 pub use parse::{parse_command_line, parse_job_file};
 pub use pattern::{
     Amount, BlockSizes, ByDirection, Distribution, Operations, Order, Pattern, RateProcess, SplitEntry,
     ThinkTime, ZoneMode,
 };
 pub use program::{Eta, OutputFormat, ProgramClass, ProgramOptions, ProgramRow, program_table};
+pub use steady::{SteadyCriterion, SteadyLimit, SteadyMetric, SteadyOptions, SteadyRule};
 pub use table::{Class, OptionRow, Shape, find_option, option_table};

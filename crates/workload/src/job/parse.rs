@@ -3,6 +3,7 @@
 //! Files and environment come by callback, so that nothing here touches the machine.
 
 use super::error::{JobError, JobErrors, Place};
+use super::iolog::load_logs;
 use super::job::Parsed;
 use super::program::{ProgramClass, ProgramOptions, apply_program, program_table};
 use super::resolve::Resolver;
@@ -29,6 +30,7 @@ pub fn parse_job_file(
     for section in &sections {
         resolver.take(section);
     }
+    load_logs(&mut resolver, include);
     let place = Place { file: name.to_owned(), line: 0 };
     finish(resolver, ProgramOptions::default(), &place)
 }
@@ -79,6 +81,7 @@ pub fn parse_command_line(
         }
     }
     check_sections(&mut resolver, &program, &known);
+    load_logs(&mut resolver, read_file);
     check_readonly(&mut resolver, &program);
     finish(resolver, program, &Place { file: COMMAND_LINE.to_owned(), line: 0 })
 }

@@ -215,4 +215,6 @@ pub enum ZoneMode {
     None,
     /// Writes are sequential within zones; random I/O chooses the zone.
     Zbd,
+    /// I/O stays in one part of the region until enough was transferred, then goes to the next.
+    Strided,
 }

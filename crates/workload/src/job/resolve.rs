@@ -257,7 +257,8 @@ impl Resolver {
 }
 
 /// Options with up to three comma-separated parts, where an empty part keeps what was set before.
-const TRIPLES: [&str; 7] = ["bs", "bsrange", "bssplit", "ba", "rate", "rate_iops", "percentage_random"];
+const TRIPLES: [&str; 9] =
+    ["bs", "bsrange", "bssplit", "ba", "rate", "rate_iops", "rate_min", "rate_iops_min", "percentage_random"];
 
 /// Adds a setting as given; a later one replaces an earlier one of the same name.
 fn remember(given: &mut Vec<(String, String)>, setting: &Setting) {

@@ -71,7 +71,17 @@ fn fail<T>(option: &str, value: &str, place: &Place, sink: &mut Sink<'_>, messag
 /// # Errors
 /// A sentence for keywords that fio replaces in `filename_format` only.
 pub fn with_job_name(option: &str, text: &str, job: &str) -> Result<String, String> {
-    let names = ["filename", "description", "write_bw_log", "write_iops_log", "write_lat_log"];
+    let names = [
+        "filename",
+        "directory",
+        "description",
+        "write_bw_log",
+        "write_iops_log",
+        "write_lat_log",
+        "write_hist_log",
+        "write_iolog",
+        "read_iolog",
+    ];
     if !names.contains(&option) {
         return Ok(text.to_owned());
     }

@@ -91,6 +91,20 @@ impl Histogram {
         self.count += other.count;
     }
 
+    /// What was recorded after `earlier`, a copy of this histogram, as (bucket, count), buckets rising.
+    ///
+    /// # Panics
+    /// If `earlier` holds more than this in a bucket.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Vec<(usize, u64)> {
+        let both = self.buckets.iter().zip(earlier.buckets.iter()).enumerate();
+        let more = both.map(|(bucket, (&now, &then))| {
+            assert!(then <= now, "bucket {bucket} lost observations");
+            (bucket, now - then)
+        });
+        more.filter(|&(_, count)| count > 0).collect()
+    }
+
     /// How many observations were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

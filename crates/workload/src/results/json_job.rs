@@ -178,11 +178,14 @@ fn insert_optional(root: &mut Map<String, Value>, job: &ReportedJob<'_>) {
     }
     let target = &job.last.latency_target;
     root.insert("latency_depth".into(), target.depth.into());
-    root.insert("latency_target".into(), target.target_us.into());
+    root.insert("latency_target".into(), target.target.0.into());
     root.insert("latency_percentile".into(), float(target.percentile));
-    root.insert("latency_window".into(), target.window_us.into());
+    root.insert("latency_window".into(), (target.window.0 / 1_000).into());
     if !job.first.description.is_empty() {
         root.insert("desc".into(), job.first.description.clone().into());
+    }
+    if let Some(steady) = &job.last.steady {
+        root.insert("steadystate".into(), steady.object());
     }
 }
 

@@ -64,6 +64,12 @@ impl LatencyStats {
         self.histogram.count()
     }
 
+    /// The sum of all latencies in nanoseconds, exact.
+    #[must_use]
+    pub fn sum_ns(&self) -> u128 {
+        self.sum
+    }
+
     /// The distribution.
     #[must_use]
     pub fn histogram(&self) -> &Histogram {

@@ -10,23 +10,30 @@ mod depth;
 mod direction;
 mod group;
 mod histogram;
+mod histogram_log;
 mod interval;
+mod iolog;
 pub mod json;
 mod json_job;
 mod latency;
+pub mod logs;
 mod model;
 mod percentile;
 pub mod series;
+mod steady;
 pub mod table;
 
 pub use depth::{BatchCounts, DepthCounts};
 pub use direction::{DirectionStats, IoTimes};
 pub use group::{ReportedDirection, ReportedJob, reported_jobs};
 pub use histogram::{BUCKET_COUNT, Histogram, bucket_index, bucket_value};
+pub use histogram_log::{HistogramLog, HistogramRow};
 pub use interval::{Interval, IntervalSeries, IntervalSummary, SERIES_ENTRIES_MAX, SeriesOptions};
+pub use iolog::{RecordedIo, Recording, iolog_text};
 pub use latency::LatencyStats;
 pub use model::{
     ClockKind, CpuUse, Direction, JobResult, LatencyTarget, Lateness, PercentileOptions, Row, RunResult,
     SyncStats, Verdict, VerifyStats,
 };
 pub use percentile::{PERCENTILES_MAX, PercentileError, PercentileList};
+pub use steady::{SteadyReport, SteadySample};

@@ -6,9 +6,13 @@ use ocssd_base::Nanos;
 
 use super::depth::{BatchCounts, DepthCounts};
 use super::direction::DirectionStats;
+use super::histogram_log::HistogramLog;
 use super::interval::SeriesOptions;
+use super::iolog::Recording;
 use super::latency::LatencyStats;
 use super::percentile::PercentileList;
+use super::steady::SteadyReport;
+use crate::job::Logs;
 
 /// The clock that latencies and rates of a run were measured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,17 +232,17 @@ impl Default for PercentileOptions {
 pub struct LatencyTarget {
     /// Queue depth at the end: `iodepth`, unless a target changed it (`latency_depth`).
     pub depth: u32,
-    /// The target in microseconds; zero without one (`latency_target`).
-    pub target_us: u64,
+    /// The target; zero without one (`latency_target`). fio prints it in nanoseconds.
+    pub target: Nanos,
     /// Share of I/Os that must meet it, in percent (`latency_percentile`).
     pub percentile: f64,
-    /// Length of an attempt in microseconds (`latency_window`).
-    pub window_us: u64,
+    /// Length of an attempt (`latency_window`). fio prints it in microseconds.
+    pub window: Nanos,
 }
 
 impl Default for LatencyTarget {
     fn default() -> Self {
-        Self { depth: 1, target_us: 0, percentile: 100.0, window_us: 0 }
+        Self { depth: 1, target: Nanos::ZERO, percentile: 100.0, window: Nanos::ZERO }
     }
 }
 
@@ -300,6 +304,14 @@ pub struct JobResult {
     pub latency_target: LatencyTarget,
     /// Which percentiles are reported.
     pub percentiles: PercentileOptions,
+    /// Set if the job is judged for steady state; of a group that is judged together, in its last job.
+    pub steady: Option<SteadyReport>,
+    /// The logs it asks for.
+    pub logs: Logs,
+    /// Histograms over time, if they are logged.
+    pub histogram_log: Option<HistogramLog>,
+    /// The I/O it issued, if it is recorded.
+    pub recording: Option<Recording>,
 }
 
 impl JobResult {
@@ -333,6 +345,10 @@ impl JobResult {
             verify: None,
             latency_target: LatencyTarget::default(),
             percentiles: PercentileOptions::default(),
+            steady: None,
+            logs: Logs::default(),
+            histogram_log: None,
+            recording: None,
         }
     }
 
@@ -344,6 +360,12 @@ impl JobResult {
             Direction::Write => &self.write,
             Direction::Trim => &self.trim,
         }
+    }
+
+    /// The statistics of all directions, in fio's order.
+    #[must_use]
+    pub fn directions(&self) -> [&DirectionStats; 3] {
+        Direction::ALL.map(|direction| self.direction(direction))
     }
 
     /// The statistics of one direction, to record into.

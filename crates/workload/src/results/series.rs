@@ -65,6 +65,15 @@ pub fn log_files(job: &JobResult, prefix: &str, number: u32) -> Vec<LogFile> {
         .collect()
 }
 
+/// The lines of one kind, by fio's name for it.
+///
+/// # Panics
+/// If there is no such kind.
+pub(super) fn kind_content(job: &JobResult, kind: &str) -> String {
+    let (_, measure) = KINDS.iter().find(|(name, _)| *name == kind).expect("a kind of log");
+    content(job, *measure)
+}
+
 /// Lines of all directions that did anything, by time and then by direction.
 fn content(job: &JobResult, measure: Measure) -> String {
     let mut lines: Vec<(u64, u8, u64)> = Vec::new();

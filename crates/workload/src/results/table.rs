@@ -153,6 +153,14 @@ fn lines_under(job: &ReportedJob<'_>) -> Vec<String> {
     if let Some(verify) = job.verify {
         lines.push(format!("{INDENT}verified: {} blocks, {} wrong", verify.checked, verify.failed));
     }
+    let target = &job.last.latency_target;
+    if target.target > Nanos::ZERO {
+        lines.push(format!(
+            "{INDENT}latency target: {} for {} % of I/Os in windows of {}, at depth {}",
+            target.target, target.percentile, target.window, target.depth
+        ));
+    }
+    lines.extend(job.last.steady.as_ref().map(|steady| format!("{INDENT}{}", steady.line())));
     if !job.first.fio_command.is_empty() {
         lines.push(format!("{INDENT}{}", job.first.fio_command));
     }

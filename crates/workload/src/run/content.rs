@@ -17,6 +17,38 @@ pub(super) enum Filler {
     Pattern(Vec<u8>),
     /// New bytes for every write, reproducible from the stamp.
     Derived,
+    /// In every chunk first such new bytes, then bytes that compress.
+    Compressible(Compressible),
+}
+
+/// Content of which a part compresses (fio `buffer_compress_percentage`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Compressible {
+    /// Bytes of a chunk; one that does not fit a block is the whole block.
+    pub(super) chunk: usize,
+    /// Of which so many percent compress, at the chunk's end.
+    pub(super) percent: u8,
+    /// What the compressible part repeats; zeroes if empty.
+    pub(super) pattern: Vec<u8>,
+}
+
+impl Compressible {
+    /// Bytes of a chunk, and how many of them are new.
+    fn parts(&self, block: usize) -> (usize, usize) {
+        let chunk = if self.chunk == 0 { block } else { self.chunk.min(block) };
+        (chunk, chunk * (100 - usize::from(self.percent)) / 100)
+    }
+
+    /// Makes a whole block; what it held is lost.
+    fn fill(&self, block: u64, sequence: u64, place: &mut [u8]) {
+        let (chunk, fresh) = self.parts(place.len());
+        derive(block, sequence, place);
+        for part in place.chunks_mut(chunk) {
+            let fresh = fresh.min(part.len());
+            let rest = &mut part[fresh..];
+            if self.pattern.is_empty() { rest.fill(0) } else { repeat(&self.pattern, rest) }
+        }
+    }
 }
 
 /// Bytes of a stamp.
@@ -67,12 +99,15 @@ impl Content {
         let data = buffers.data_mut(buffer, 0, count);
         for (block, place) in (block..).zip(data.chunks_exact_mut(format.data_bytes)) {
             let stamped = format.payload == Payload::Stamp || !self.bare_pattern;
+            if let Filler::Compressible(parts) = &self.filler {
+                parts.fill(block, sequence, place);
+            }
             let (head, rest) = place.split_at_mut(if stamped { STAMP } else { 0 });
             match &self.filler {
                 Filler::Zeroes => rest.fill(0),
                 Filler::Pattern(pattern) => repeat(pattern, rest),
                 Filler::Derived => derive(block, sequence, rest),
-                Filler::Kept => {}
+                Filler::Kept | Filler::Compressible(_) => {}
             }
             if stamped {
                 head.copy_from_slice(&stamp(block, sequence));
@@ -104,6 +139,11 @@ impl Content {
                 derive(block, sequence, &mut expected);
                 rest == expected
             }
+            Filler::Compressible(parts) => {
+                let mut expected = vec![0; place.len()];
+                parts.fill(block, sequence, &mut expected);
+                *rest == expected[STAMP..]
+            }
         }
     }
 }
@@ -117,7 +157,9 @@ mod tests {
     fn a_block_matches_only_its_own_write_whatever_fills_it() {
         let pattern = Filler::Pattern(vec![1, 2, 3]);
         for payload in [Payload::Stamp, Payload::Bytes] {
-            for filler in [Filler::Kept, Filler::Zeroes, pattern.clone(), Filler::Derived] {
+            let compressible = Compressible { chunk: 512, percent: 30, pattern: Vec::new() };
+            let compressible = Filler::Compressible(compressible);
+            for filler in [Filler::Kept, Filler::Zeroes, pattern.clone(), Filler::Derived, compressible] {
                 let content = Content { filler, bare_pattern: false };
                 let mut buffers =
                     Buffers::new(PayloadFormat::new(payload, &Geometry::example(1, 1, 1, 8, 8)));
@@ -145,5 +187,26 @@ mod tests {
         content.fill(&mut buffers, buffer, 3, 1, 9);
         assert!(buffers.data(buffer, 0, 1).chunks(2).all(|pair| pair == b"ab"));
         assert!(content.matches(Payload::Bytes, buffers.data(buffer, 0, 1), 3, 9));
+    }
+
+    #[test]
+    fn so_much_of_every_chunk_compresses() {
+        for (chunk, percent, pattern) in
+            [(512, 50, ""), (512, 75, "ab"), (0, 20, ""), (1 << 20, 90, "x"), (100, 33, "")]
+        {
+            let parts = Compressible { chunk, percent, pattern: pattern.as_bytes().to_vec() };
+            let mut block = vec![0; 4096];
+            parts.fill(7, 9, &mut block);
+            let length = if chunk == 0 || chunk > 4096 { 4096 } else { chunk };
+            let fresh = length * (100 - usize::from(percent)) / 100;
+            for part in block.chunks(length) {
+                let rest = &part[fresh.min(part.len())..];
+                let unit = if pattern.is_empty() { "\0" } else { pattern };
+                let repeats = rest.iter().copied().eq(unit.bytes().cycle().take(rest.len()));
+                assert!(repeats, "{chunk} {percent}");
+                let zeroes = part[..fresh.min(part.len())].iter().filter(|&&byte| byte == 0).count();
+                assert!(zeroes <= fresh / 20, "{chunk} {percent}: {zeroes} zeroes of {fresh} bytes");
+            }
+        }
     }
 }

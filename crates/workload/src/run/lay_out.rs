@@ -1,14 +1,15 @@
 //! Writing what will be read, before anything is measured: fio lays out its files, and a read of nothing measures
 //! nothing.
 //!
-//! Only for zoned targets, whose zones are written in order with large writes; a zone that holds something already is
-//! continued from where it is. Deliberately not here: measuring.
+//! Zones are written in order with large writes; one that holds something already is continued from where it is. Of
+//! other targets, the blocks that hold nothing are written. Deliberately not here: measuring.
 
 use super::content::{Content, Filler};
 use super::plan::{Plan, TargetShape, reads_before_writing};
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{BufId, Buffers, Source, Tag, TargetId};
+use std::ops::Range;
 
 /// Most blocks of one write: 64 sectors, one vector command; fewer where the write unit does not divide them.
 const WRITE_BLOCKS: u32 = 64;
@@ -42,13 +43,25 @@ impl LayOut {
     #[must_use]
     pub fn new(plan: &Plan, targets: &[TargetShape<'_>], buffers: &mut Buffers) -> Self {
         let mut needed: Vec<(TargetId, u64)> = Vec::new();
+        let mut unmapped: Vec<(TargetId, Range<u64>)> = Vec::new();
         for worker in &plan.workers {
             let operations = plan.jobs[worker.job].job.options.rw.operations;
-            let Some(zones) = targets[worker.target.index()].0.zones() else { continue };
-            if reads_before_writing(operations) {
-                needed.extend(worker.region.zones(zones.blocks).map(|zone| (worker.target, zone)));
+            if !reads_before_writing(operations) {
+                continue;
+            }
+            match targets[worker.target.index()].0.zones() {
+                Some(zones) => {
+                    needed.extend(worker.region.zones(zones.blocks).map(|zone| (worker.target, zone)));
+                }
+                None => unmapped.extend(
+                    empty_runs(targets[worker.target.index()].0, worker.region.zones(1))
+                        .map(|run| (worker.target, run)),
+                ),
             }
         }
+        // Readers may share a region: each block once.
+        unmapped.sort_unstable_by_key(|(target, run)| (*target, run.start));
+        unmapped.dedup();
         needed.sort_unstable();
         needed.dedup();
         let zone_of = |&(target, zone): &(TargetId, u64)| {
@@ -61,7 +74,16 @@ impl LayOut {
             let zone = Zone { target, next: zone * blocks + written, end: (zone + 1) * blocks, step };
             (written < blocks).then_some(zone)
         };
-        let zones: Vec<Zone> = needed.iter().filter_map(zone_of).collect();
+        let mut zones: Vec<Zone> = needed.iter().filter_map(zone_of).collect();
+        let mut end = (TargetId(0), 0);
+        for (target, run) in unmapped {
+            // Regions may overlap in part; what the one before covers is not written again.
+            let next = if end.0 == target { run.start.max(end.1) } else { run.start };
+            if next < run.end {
+                zones.push(Zone { target, next, end: run.end, step: u64::from(WRITE_BLOCKS) });
+                end = (target, run.end);
+            }
+        }
         let total = zones.iter().map(|zone| zone.end - zone.next).sum();
         let depth = if total == 0 { 0 } else { DEPTH };
         Self {
@@ -95,6 +117,22 @@ impl LayOut {
             buffers.give_back(buffer);
         }
     }
+}
+
+/// The blocks of a range that hold nothing, as runs; none of a target that does not know.
+fn empty_runs(target: &dyn BlockTarget, blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let knows = !blocks.is_empty() && target.is_mapped(blocks.start).is_some();
+    let mut at = if knows { blocks.start } else { blocks.end };
+    std::iter::from_fn(move || {
+        while at < blocks.end && target.is_mapped(at) == Some(true) {
+            at += 1;
+        }
+        let start = at;
+        while at < blocks.end && target.is_mapped(at) == Some(false) {
+            at += 1;
+        }
+        (start < at).then_some(start..at)
+    })
 }
 
 /// Layout's content: a stamp, and bytes that follow from it.

@@ -5,23 +5,38 @@
 //!
 //! Deliberately not here: the loop (`engine`), reading job files (`job`), showing results (`results`).
 
+mod aim;
 mod blocks;
 mod content;
+mod early_resets;
+mod flow;
+mod latency_search;
 mod lay_out;
+mod minimum_rate;
 mod offsets;
 mod oracle;
 mod permutation;
 mod plan;
+mod plan_replay;
+mod plan_zones;
 mod rate;
 mod region;
+mod replay;
+mod replies;
 mod report;
 mod runner;
 mod shared;
 mod sizes;
 mod slots;
+mod steady_state;
+mod strides;
+mod turns;
+mod watch;
 mod worker;
 mod zones;
 
+pub use latency_search::{Drained, LatencySearch, SearchStep};
 pub use lay_out::LayOut;
 pub use plan::{Plan, PlanError, PlannedJob, TargetShape};
 pub use runner::{Progress, Runner};
+pub use steady_state::SteadyState;

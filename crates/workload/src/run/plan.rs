@@ -3,15 +3,20 @@
 //! Deliberately not here: carrying it out.
 
 use super::blocks::Extent;
-use super::content::{Content, Filler};
+use super::content::{Compressible, Content, Filler};
+use super::plan_replay::{log_of, replay};
+use super::plan_zones::{emulated_of, strides_of, whole_zones};
 use super::region::Region;
 use super::sizes::Sizes;
+use super::strides::StridePlan;
+use super::zones::EmulatedZones;
 use crate::job::{
-    ByDirection, Distribution, Job, JobOptions, Operations, Order, Verify, VerifyContent, ZoneMode,
+    ByDirection, IologAction, Job, JobOptions, Operations, Order, Verify, VerifyContent, ZoneMode,
 };
 use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::BlockTarget;
 use std::fmt;
+use std::sync::Arc;
 
 /// More blocks than any real job transfers: 256 TiB of 4 KiB blocks (chosen). Only a target without a natural size, such
 /// as `null`, is that large.
@@ -62,6 +67,12 @@ pub(super) struct WorkerPlan {
     /// Blocks to transfer in all; `u64::MAX` if only time ends it.
     pub(super) budget: u64,
     pub(super) content: Content,
+    /// Parts of the region that are used one after the other.
+    pub(super) strides: Option<StridePlan>,
+    /// Zones its target has not.
+    pub(super) emulated: Option<EmulatedZones>,
+    /// What it replays, in place of all that is drawn.
+    pub(super) replay: Option<Arc<[IologAction]>>,
     /// Group of jobs that start together.
     pub(super) stage: u32,
     /// fio's group id.
@@ -112,6 +123,14 @@ impl Plan {
             plan.check_wait_for(&jobs[..index], &planned.job, &mut errors);
         }
         plan.jobs = jobs;
+        for worker in &plan.workers {
+            let checked = plan.check_agreement(worker).and_then(|()| plan.check_steady(worker));
+            if let Err(message) = checked {
+                let job = plan.jobs[worker.job].job.name.clone();
+                errors.push(PlanError { job, message });
+            }
+        }
+        errors.dedup();
         if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
 
@@ -127,10 +146,28 @@ impl Plan {
         &self.jobs
     }
 
-    fn note(&mut self, note: String) {
+    pub(super) fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
+    }
+
+    /// Jobs that are reported as one are judged as one, so they must ask for the same, as in fio.
+    fn check_steady(&self, worker: &WorkerPlan) -> Result<(), String> {
+        let of = |worker: &WorkerPlan| &self.jobs[worker.job].job.options;
+        let joint = |options: &JobOptions| options.group_reporting && options.steady.is_on();
+        let others = self.workers.iter().filter(|other| other.group == worker.group);
+        for other in others.map(of).filter(|other| other.group_reporting) {
+            if (joint(of(worker)) || joint(other))
+                && of(worker).steady != other.steady
+                && of(worker).group_reporting
+            {
+                return Err(
+                    "is reported with jobs of another steadystate; give all of the group the same".to_owned()
+                );
+            }
+        }
+        Ok(())
     }
 
     fn check_wait_for(&self, earlier: &[PlannedJob], job: &Job, errors: &mut Vec<PlanError>) {
@@ -150,10 +187,18 @@ impl Plan {
         target: &dyn BlockTarget,
     ) -> Result<WorkerPlan, String> {
         let options = &planned.job.options;
-        let zone_blocks = target.zones().map(|zones| zones.blocks);
+        if let Some(log) = log_of(options, clone) {
+            return replay((index, clone, planned.target), options, log, target);
+        }
+        let emulated = emulated_of(options, target)?;
+        let strided = options.zonesize.map(|size| size / u64::from(target.block_bytes()));
+        let zone_blocks = target.zones().map(|zones| zones.blocks).or(strided);
         let extent = Extent { block_bytes: target.block_bytes(), blocks: target.block_count(), zone_blocks };
         check_rates(options)?;
-        let region = region_of(options, clone, extent)?;
+        let mut region = region_of(options, clone, extent)?;
+        if let Some(zones) = emulated {
+            region = whole_zones(region, zones, extent.blocks)?;
+        }
         let sizes = sizes_of(options, extent.block_bytes)?;
         self.check_zones(&planned.job, target, &sizes)?;
         let largest = sizes.as_array().into_iter().flatten().map(Sizes::max).max().unwrap_or(1);
@@ -163,19 +208,15 @@ impl Plan {
                 "its blocks of {bytes} bytes do not fit its region of {region} target blocks"
             ));
         }
-        let align = align_of(options, &sizes, extent.block_bytes)?;
-        let amount = match options.io_size {
-            Some(amount) => extent.blocks_of(amount).map_err(|reason| format!("io_size {reason}"))?,
-            None => region.blocks(),
-        };
-        let budget =
-            if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
-        let ends = options.runtime.is_some() || options.number_ios.is_some();
-        if !ends && budget >= ENDLESS_BLOCKS {
-            return Err(
-                "would go on for days: it has no size, runtime or number_ios; give it one of them".to_owned()
-            );
+        let strides = strides_of(options, target, largest)?;
+        if strides.is_some() && options.zonemode == ZoneMode::None {
+            self.note(format!(
+                "job \"{}\": a zonesize without a zonemode is zonemode=strided, as in fio",
+                planned.job.name
+            ));
         }
+        let align = align_of(options, &sizes, extent.block_bytes)?;
+        let budget = budget_of(options, region, strides, extent)?;
         let content = content_of(options);
         let skip_bytes = skip_of(options, extent.block_bytes)?;
         if options.rw.operations == Operations::TrimWrite && sizes.write != sizes.trim {
@@ -195,87 +236,35 @@ impl Plan {
             align,
             budget,
             content,
+            strides,
+            emulated,
+            replay: None,
             stage: 0,
             group: 0,
         })
     }
-
-    fn check_zones(
-        &mut self,
-        job: &Job,
-        target: &dyn BlockTarget,
-        sizes: &ByDirection<Option<Sizes>>,
-    ) -> Result<(), String> {
-        let options = &job.options;
-        let bytes = u64::from(target.block_bytes());
-        let Some(zones) = target.zones() else {
-            let given = [
-                (options.zonemode == ZoneMode::Zbd, "zonemode=zbd"),
-                (options.zonesize.is_some(), "a zonesize"),
-            ];
-            return match given.iter().find(|(given, _)| *given) {
-                Some((_, what)) => Err(format!("has {what}, but its target has no zones; leave it out")),
-                None => Ok(()),
-            };
-        };
-        if let Some(size) = options.zonesize.filter(|&size| size != zones.blocks * bytes) {
-            let own = zones.blocks * bytes;
-            return Err(format!(
-                "has zonesize={size}, but the target's zones have {own} bytes; leave zonesize out"
-            ));
-        }
-        if options.rw.operations.trims() {
-            return Err(
-                "trims, but a raw window can only reset whole zones, which its writes do by themselves; \
-                        use a target with a map"
-                    .to_owned(),
-            );
-        }
-        let unit = target.write_unit();
-        let multiple = sizes.write.as_ref().is_none_or(|sizes| sizes.are_multiples_of(unit));
-        if options.rw.operations.writes() && !multiple {
-            let unit = u64::from(unit) * bytes / 1024;
-            return Err(format!(
-                "writes in units that are no multiple of {unit} KiB, the least this raw window takes (ws_min); \
-                 use bs={unit}k or a multiple, or bs=4k,{unit}k to keep small reads"
-            ));
-        }
-        if options.rw.operations.writes() {
-            self.check_zone_writes(job)?;
-        }
-        if options.rw.operations.writes() && options.zonemode == ZoneMode::None {
-            self.note(format!(
-                "job \"{}\": the target is a raw window of {} zones; writes go to the write pointer of a zone and full \
-                 zones are reset first, as with zonemode=zbd",
-                job.name, zones.count
-            ));
-        }
-        Ok(())
-    }
 }
 
-impl Plan {
-    /// Where in a zone a write lands is not the job's choice.
-    fn check_zone_writes(&mut self, job: &Job) -> Result<(), String> {
-        let options = &job.options;
-        if matches!(options.rw.order, Order::Sequential { skip_bytes: 1.. }) {
-            return Err("leaves bytes out between I/Os, but a raw window is written without gaps; give rw without :SKIP, \
-                        or read only"
-                .to_owned());
-        }
-        let scattered = options.random_distribution != Distribution::Uniform
-            || options.percentage_random.write < 100
-            || options.blockalign.write.is_some()
-            || matches!(options.rw.order, Order::Random { ios_per_offset: 2.. });
-        if options.rw.is_random() && scattered {
-            self.note(format!(
-                "job \"{}\": a random write to a raw window draws one of its open zones, each as likely; \
-                 random_distribution, percentage_random, blockalign and rw=:N are for its reads only",
-                job.name
-            ));
-        }
-        Ok(())
+/// Blocks to transfer in all; `u64::MAX` if only time ends the job.
+fn budget_of(
+    options: &JobOptions,
+    region: Region,
+    strides: Option<StridePlan>,
+    extent: Extent,
+) -> Result<u64, String> {
+    let amount = match (options.io_size, strides) {
+        (Some(amount), _) => extent.blocks_of(amount).map_err(|reason| format!("io_size {reason}"))?,
+        (None, Some(strides)) => strides.blocks_per_pass(region.blocks()),
+        (None, None) => region.blocks(),
+    };
+    let budget = if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
+    let ends = options.runtime.is_some() || options.number_ios.is_some();
+    if !ends && budget >= ENDLESS_BLOCKS {
+        return Err(
+            "would go on for days: it has no size, runtime or number_ios; give it one of them".to_owned()
+        );
     }
+    Ok(budget)
 }
 
 /// Bytes left out after each sequential I/O.
@@ -371,10 +360,13 @@ fn align_of(
     Ok(ByDirection { read, write, trim })
 }
 
-fn content_of(options: &JobOptions) -> Content {
+pub(super) fn content_of(options: &JobOptions) -> Content {
     let verified = options.verify.map(Verify::content);
     let filler = if verified == Some(VerifyContent::Pattern) && !options.verify_pattern.is_empty() {
         Filler::Pattern(options.verify_pattern.clone())
+    } else if let Some(percent) = options.buffer_compress.percentage {
+        let chunk = usize::try_from(options.buffer_compress.chunk).unwrap_or(usize::MAX);
+        Filler::Compressible(Compressible { chunk, percent, pattern: options.buffer_pattern.clone() })
     } else if !options.buffer_pattern.is_empty() {
         Filler::Pattern(options.buffer_pattern.clone())
     } else if options.zero_buffers {

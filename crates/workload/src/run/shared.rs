@@ -46,9 +46,19 @@ impl Shared {
         };
         let union =
             regions.map(whole).reduce(|a, b| Region { first: a.first.min(b.first), end: a.end.max(b.end) });
+        let emulated = on_it().find_map(|worker| worker.emulated);
+        let zone_blocks = shape.zones().map(|zones| zones.blocks).or(emulated.map(|zones| zones.blocks));
+        let end = on_it().map(|worker| worker.region.end).max().unwrap_or(0);
+        let early = zone_blocks.and_then(|blocks| plan.early_resets(target, blocks));
         let stamped = !bare && shape.zones().is_some() && on_it().next().is_some();
         let oracle = union.map(|region| Oracle::new(region, !agree));
-        Self { zones: ZoneTable::new(shape), oracle, content, stamped, blocked: Vec::new() }
+        Self {
+            zones: ZoneTable::new(shape, emulated, end, early),
+            oracle,
+            content,
+            stamped,
+            blocked: Vec::new(),
+        }
     }
 
     /// Compares what a read returned, up to the first wrong block if `fatal`: with the newest write of each block if

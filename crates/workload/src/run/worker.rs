@@ -5,13 +5,15 @@
 //! ```
 //! Deliberately not here: slots and targets in general (`runner`), measuring (`report`).
 
+use super::latency_search::LatencySearch;
 use super::offsets::{DrawOptions, Offsets};
 use super::plan::WorkerPlan;
 use super::rate::Schedule;
-use super::sizes::Sizes;
+use super::replay::{Replay, ReplayStep};
 use super::slots::Purpose;
-use super::zones::{OpenZones, WriteStep, ZoneTable};
-use crate::job::{JobOptions, Operations, Order};
+use super::strides::Strides;
+use super::zones::{OpenLimits, OpenZones, ZoneTable};
+use crate::job::{IologOp, JobOptions, Operations, Order};
 use crate::results::Direction;
 use ocssd_base::{Nanos, Prng};
 use std::collections::VecDeque;
@@ -48,11 +50,11 @@ pub(super) enum Want {
 
 /// An I/O whose kind and length are drawn, but which may not start yet.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
-    direction: Direction,
-    count: u32,
+pub(super) struct Drawn {
+    pub(super) direction: Direction,
+    pub(super) count: u32,
     /// Where, if that is decided: what was trimmed is written.
-    block: Option<u64>,
+    pub(super) block: Option<u64>,
 }
 
 /// A worker's state.
@@ -61,12 +63,16 @@ pub(super) struct Worker {
     pub(super) plan: WorkerPlan,
     pub(super) phase: Phase,
     pub(super) outstanding: u32,
+    /// I/Os that may be in flight: fewer than `iodepth` while a latency target is searched.
+    pub(super) depth_limit: u32,
+    /// What few jobs have lies apart, so that what all have lies together.
+    pub(super) search: Option<Box<LatencySearch>>,
     /// When it may start, once its turn has come.
     pub(super) eligible_at: Option<Nanos>,
     pub(super) started_at: Nanos,
     pub(super) measured_from: Nanos,
     pub(super) ended_at: Nanos,
-    ends_at: Nanos,
+    pub(super) ends_at: Nanos,
     /// No more I/O is started.
     pub(super) stopping: bool,
     pub(super) open: OpenZones,
@@ -75,29 +81,34 @@ pub(super) struct Worker {
     pub(super) keeps_history: bool,
     /// Trimmed and not written yet, for jobs that write what they trimmed.
     pub(super) to_write: VecDeque<(u64, u32)>,
-    verify_backlog: Option<u64>,
-    reading_backlog: bool,
-    prng: Prng,
-    reads: Offsets,
-    writes: Offsets,
-    trims: Offsets,
-    rates: [Option<Schedule>; 3],
-    drawn: Option<Drawn>,
-    budget: u64,
-    ios_left: u64,
-    writes_since_flush: u32,
-    flush_every: u32,
-    end_fsync: bool,
-    think_after: u32,
-    think_pause: Nanos,
-    not_before: Nanos,
-    operations: Operations,
-    read_percent: u8,
-    random: bool,
+    pub(super) verify_backlog: Option<u64>,
+    pub(super) reading_backlog: bool,
+    pub(super) prng: Prng,
+    pub(super) reads: Offsets,
+    pub(super) writes: Offsets,
+    pub(super) trims: Offsets,
+    pub(super) strides: Option<Box<Strides>>,
+    pub(super) replay: Option<Box<Replay>>,
+    /// Reads go where they are drawn, written or not.
+    pub(super) read_anywhere: bool,
+    pub(super) rates: [Option<Schedule>; 3],
+    pub(super) drawn: Option<Drawn>,
+    pub(super) budget: u64,
+    pub(super) ios_left: u64,
+    pub(super) writes_since_flush: u32,
+    pub(super) flush_every: u32,
+    pub(super) end_fsync: bool,
+    pub(super) think_after: u32,
+    pub(super) think_pause: Nanos,
+    pub(super) not_before: Nanos,
+    pub(super) operations: Operations,
+    pub(super) read_percent: u8,
+    pub(super) random: bool,
 }
 
 fn offsets_for(plan: &WorkerPlan, options: &JobOptions, align: u32, prng: &mut Prng, percent: u8) -> Offsets {
-    let places = (plan.region.blocks() / u64::from(align)).max(1);
+    let blocks = plan.strides.map_or(plan.region.blocks(), |strides| strides.range.min(plan.region.blocks()));
+    let places = (blocks / u64::from(align)).max(1);
     match options.rw.order {
         Order::Sequential { .. } => Offsets::sequential(places),
         Order::Random { ios_per_offset } => {
@@ -121,12 +132,18 @@ impl Worker {
     ) -> Self {
         let percent = options.percentage_random;
         let open = match zone_blocks {
-            Some(blocks) => OpenZones::new(options.max_open_zones, plan.region, blocks),
+            Some(blocks) => {
+                let limits =
+                    OpenLimits { target: options.max_open_zones, worker: options.job_max_open_zones };
+                OpenZones::new(limits, plan.region, blocks)
+            }
             None => OpenZones::default(),
         };
         Self {
             phase: Phase::Waiting,
             outstanding: 0,
+            depth_limit: options.iodepth,
+            search: None,
             eligible_at: None,
             started_at: Nanos::ZERO,
             measured_from: Nanos::ZERO,
@@ -142,6 +159,9 @@ impl Worker {
             reads: offsets_for(&plan, options, plan.align.read, &mut prng, percent.read),
             writes: offsets_for(&plan, options, plan.align.write, &mut prng, percent.write),
             trims: offsets_for(&plan, options, plan.align.trim, &mut prng, percent.trim),
+            strides: plan.strides.map(|strides| Box::new(Strides::new(strides, plan.region))),
+            replay: plan.replay.clone().map(|log| Box::new(Replay::new(log))),
+            read_anywhere: options.read_beyond_wp,
             rates: [None, None, None],
             drawn: None,
             budget: plan.budget,
@@ -170,6 +190,20 @@ impl Worker {
         for (schedule, (bytes, ios)) in self.rates.iter_mut().zip(directions) {
             *schedule = Schedule::new(*bytes, *ios, options.rate_process, now);
         }
+        if let Some(replay) = &mut self.replay {
+            replay.start(now);
+        }
+        if options.latency.target > Nanos::ZERO {
+            let mut search = LatencySearch::new(options.latency, options.iodepth);
+            search.start(self.measured_from);
+            self.depth_limit = search.limit();
+            self.search = Some(Box::new(search));
+        }
+    }
+
+    /// Measuring starts again: what was measured before was the search for a depth.
+    pub(super) const fn measure_from(&mut self, now: Nanos) {
+        self.measured_from = now;
     }
 
     /// What it wants next. `block_bytes` and `zones` are its target's.
@@ -217,6 +251,9 @@ impl Worker {
         if now < self.not_before {
             return Want::Later(self.not_before);
         }
+        if self.replay.is_some() {
+            return self.want_replay(now, options);
+        }
         let Drawn { direction, count, block } = self.draw();
         let rate = self.rates[usize::from(direction.number())].as_ref();
         let intended = rate.map_or(now, Schedule::next);
@@ -239,6 +276,30 @@ impl Worker {
         }
     }
 
+    /// The next I/O of the log.
+    fn want_replay(&mut self, now: Nanos, options: &JobOptions) -> Want {
+        let replay = self.replay.as_mut().expect("only asked of a worker that replays");
+        let Some(ReplayStep { op, block, count, at }) = replay.peek(self.plan.block_bytes) else {
+            return Want::Reply;
+        };
+        if at > now {
+            return Want::Later(at);
+        }
+        if replay.on_issued(now) {
+            self.budget = 0;
+        }
+        let (purpose, direction) = match op {
+            IologOp::Read => (Purpose::Read, Direction::Read),
+            IologOp::Write => (Purpose::Write, Direction::Write),
+            IologOp::Trim => (Purpose::Trim, Direction::Trim),
+            IologOp::Flush => {
+                return Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: at };
+            }
+        };
+        self.on_issued(direction, count, options);
+        Want::Request { purpose, block, count, intended: at }
+    }
+
     /// True once no more I/O is to be started.
     pub(super) fn is_spent(&self, now: Nanos) -> bool {
         let used_up = (self.budget == 0 || self.ios_left == 0) && self.to_write.is_empty();
@@ -257,92 +318,6 @@ impl Worker {
     /// When time ends it.
     pub(super) const fn ends_at(&self) -> Nanos {
         self.ends_at
-    }
-
-    fn draw(&mut self) -> Drawn {
-        if let Some(drawn) = self.drawn {
-            return drawn;
-        }
-        if let Some(&(block, count)) = self.to_write.front() {
-            return Drawn { direction: Direction::Write, count, block: Some(block) };
-        }
-        let direction = match self.operations {
-            Operations::Read => Direction::Read,
-            Operations::Write => Direction::Write,
-            Operations::Trim | Operations::TrimWrite => Direction::Trim,
-            Operations::ReadWrite if self.prng.below(100) < u64::from(self.read_percent) => Direction::Read,
-            Operations::ReadWrite => Direction::Write,
-        };
-        let sizes = match direction {
-            Direction::Read => &self.plan.sizes.read,
-            Direction::Write => &self.plan.sizes.write,
-            Direction::Trim => &self.plan.sizes.trim,
-        };
-        let count = sizes.as_ref().map_or(1, |sizes: &Sizes| sizes.draw(&mut self.prng));
-        let drawn = Drawn { direction, count, block: None };
-        self.drawn = Some(drawn);
-        drawn
-    }
-
-    /// Where the drawn I/O goes. `None` if there is nothing it could do.
-    fn place(
-        &mut self,
-        id: u32,
-        direction: Direction,
-        count: u32,
-        zones: Option<&mut ZoneTable>,
-    ) -> Option<Want> {
-        let request =
-            |purpose, block, count| Some(Want::Request { purpose, block, count, intended: Nanos::ZERO });
-        match (direction, zones) {
-            (Direction::Write, Some(zones)) => {
-                let draw = self.random.then_some(&mut self.prng);
-                match zones.place_write(id, &mut self.open, count, self.plan.region, draw) {
-                    WriteStep::Write { block, count } => request(Purpose::Write, block, count),
-                    WriteStep::Reset { block } => request(Purpose::Reset, block, 0),
-                    WriteStep::Blocked => Some(Want::Zone),
-                    WriteStep::Gone => None,
-                }
-            }
-            (Direction::Read, Some(zones)) => {
-                let block = self.next_block(direction, count);
-                match zones.place_read(block, count, self.plan.region, &mut self.prng) {
-                    Some(block) => request(Purpose::Read, block, count),
-                    None if self.operations == Operations::ReadWrite => {
-                        // Nothing is readable yet: write instead, so that something will be.
-                        let count =
-                            self.plan.sizes.write.as_ref().map_or(count, |sizes| sizes.draw(&mut self.prng));
-                        self.drawn = Some(Drawn { direction: Direction::Write, count, block: None });
-                        self.place(id, Direction::Write, count, Some(zones))
-                    }
-                    None => None,
-                }
-            }
-            (Direction::Read, None) => request(Purpose::Read, self.next_block(direction, count), count),
-            (Direction::Write, None) => request(Purpose::Write, self.next_block(direction, count), count),
-            (Direction::Trim, None) => request(Purpose::Trim, self.next_block(direction, count), count),
-            (Direction::Trim, Some(_)) => unreachable!("the plan refuses trims of zones"),
-        }
-    }
-
-    /// The block at which the next I/O of a direction lies within the region.
-    fn next_block(&mut self, direction: Direction, count: u32) -> u64 {
-        let (offsets, align) = match direction {
-            Direction::Read => (&mut self.reads, self.plan.align.read),
-            Direction::Write => (&mut self.writes, self.plan.align.write),
-            Direction::Trim => (&mut self.trims, self.plan.align.trim),
-        };
-        let align = u64::from(align);
-        // Nearly every job has one block size and leaves nothing out: no division for those.
-        let places = if u64::from(count) == align { 1 } else { u64::from(count).div_ceil(align) };
-        let skip = if self.plan.skip_bytes == 0 { 0 } else { self.plan.skip_places(align) };
-        let step = places + skip;
-        let place = offsets.next(step, &mut self.prng).unwrap_or_else(|| {
-            offsets.rewind(&mut self.prng);
-            offsets.next(step, &mut self.prng).expect("a region has at least one place")
-        });
-        let last = self.plan.region.blocks() - u64::from(count);
-        self.plan.region.first + (place * align).min(last)
     }
 
     fn on_issued(&mut self, direction: Direction, count: u32, options: &JobOptions) {
@@ -435,7 +410,8 @@ impl Worker {
                 } else {
                     share(now.saturating_since(self.started_at).0, (self.ends_at - self.started_at).0)
                 };
-                by_blocks.max(by_time)
+                let by_log = self.replay.as_ref().map_or(0, |replay| replay.thousandths());
+                by_blocks.max(by_time).max(by_log)
             }
             Phase::Flushing | Phase::Verifying | Phase::Done => 1000,
         };

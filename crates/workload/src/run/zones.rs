@@ -1,12 +1,15 @@
 //! The zones of one target as its workers see them: how far each is written, who writes it, what can be read.
 //!
 //! Writes land at a zone's write pointer; a full zone is reset before it is written again, as with fio's
-//! `zonemode=zbd`. A worker writes at most as many zones at a time as it may keep open, and no two write the same.
+//! `zonemode=zbd`. A worker writes at most as many zones at a time as it may keep open, and no two write the same. A
+//! target without zones can be used as if it had some: then a reset moves the write pointer and asks nothing.
 //! Deliberately not here: asking the target; the runner does, and reports back.
 
+use super::early_resets::EarlyResets;
 use super::region::Region;
 use ocssd_base::{Divisor, Prng};
 use ocssd_lightnvm::block::BlockTarget;
+use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
 struct Zone {
@@ -31,30 +34,56 @@ pub(super) enum WriteStep {
     Gone,
 }
 
+/// How many zones may be written at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OpenLimits {
+    /// By all workers of the target (`max_open_zones`); 0 is no bound.
+    pub(super) target: u32,
+    /// By one worker (`job_max_open_zones`); 0 is the target's bound, or one.
+    pub(super) worker: u32,
+}
+
 /// The zones a worker writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenZones {
     zones: Vec<u64>,
     max: usize,
+    target_max: u32,
     /// Where a sequential worker looks for its next zone.
     cursor: u64,
 }
 
 impl OpenZones {
-    /// At most `max` at a time; 0 is one.
-    pub(super) fn new(max: u32, region: Region, zone_blocks: u64) -> Self {
-        let max = usize::try_from(max.max(1)).expect("32 bits fit an index");
-        Self { zones: Vec::with_capacity(max), max, cursor: region.first / zone_blocks }
+    pub(super) fn new(limits: OpenLimits, region: Region, zone_blocks: u64) -> Self {
+        let max = if limits.worker > 0 { limits.worker } else { limits.target.max(1) };
+        let max = usize::try_from(max).expect("32 bits fit an index");
+        let target_max = if limits.target > 0 { limits.target } else { u32::MAX };
+        Self { zones: Vec::with_capacity(max), max, target_max, cursor: region.first / zone_blocks }
     }
+}
+
+/// Zones a target has not: sizes in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EmulatedZones {
+    pub(super) blocks: u64,
+    /// Blocks that can be written, from a zone's start; at most all.
+    pub(super) capacity: u64,
 }
 
 /// All zones of a target.
 #[derive(Clone, Debug)]
 pub(super) struct ZoneTable {
     zone_blocks: u64,
+    capacity: u64,
     by_zone: Divisor,
     tail: u64,
     zones: Vec<Zone>,
+    emulated: bool,
+    /// Zones that somebody writes.
+    open: u32,
+    /// Who waits to open one, first come first served.
+    waiting: VecDeque<u32>,
+    early: Option<EarlyResets>,
 }
 
 fn index(zone: u64) -> usize {
@@ -62,16 +91,41 @@ fn index(zone: u64) -> usize {
 }
 
 impl ZoneTable {
-    pub(super) fn new(target: &dyn BlockTarget) -> Option<Self> {
-        let shape = target.zones()?;
-        let zone =
-            |zone| Zone { written: target.zone_written(zone), owner: None, resetting: false, dead: false };
-        Some(Self {
+    /// The target's own zones, or else the emulated ones of blocks up to `end`; `None` without either.
+    pub(super) fn new(
+        target: &dyn BlockTarget,
+        emulated: Option<EmulatedZones>,
+        end: u64,
+        early: Option<EarlyResets>,
+    ) -> Option<Self> {
+        let (shape, count) = match (target.zones(), emulated) {
+            (Some(own), _) => (EmulatedZones { blocks: own.blocks, capacity: own.blocks }, own.count),
+            (None, Some(emulated)) => (emulated, end.div_ceil(emulated.blocks)),
+            (None, None) => return None,
+        };
+        let emulated = target.zones().is_none();
+        let written = |zone| if emulated { 0 } else { target.zone_written(zone) };
+        let zone = |zone| Zone { written: written(zone), owner: None, resetting: false, dead: false };
+        let mut table = Self {
             zone_blocks: shape.blocks,
+            capacity: shape.capacity,
             by_zone: Divisor::new(shape.blocks),
-            tail: target.unreadable_tail(),
-            zones: (0..shape.count).map(zone).collect(),
-        })
+            tail: if emulated { 0 } else { target.unreadable_tail() },
+            zones: (0..count).map(zone).collect(),
+            emulated,
+            open: 0,
+            waiting: VecDeque::new(),
+            early,
+        };
+        if let Some(early) = &mut table.early {
+            early.start(|zone| table.zones[index(zone)].written);
+        }
+        Some(table)
+    }
+
+    /// True if the target knows nothing of these zones.
+    pub(super) const fn is_emulated(&self) -> bool {
+        self.emulated
     }
 
     pub(super) const fn zone_blocks(&self) -> u64 {
@@ -81,7 +135,7 @@ impl ZoneTable {
     /// Blocks from the zone's start that can be read now.
     pub(super) fn readable(&self, zone: u64) -> u64 {
         let zone = &self.zones[index(zone)];
-        if zone.written == self.zone_blocks { zone.written } else { zone.written.saturating_sub(self.tail) }
+        if zone.written == self.capacity { zone.written } else { zone.written.saturating_sub(self.tail) }
     }
 
     /// True if these blocks of one zone can be read now.
@@ -117,12 +171,13 @@ impl ZoneTable {
         region: Region,
         draw: Option<&mut Prng>,
     ) -> WriteStep {
-        let mut draw = draw;
-        while open.zones.len() < open.max {
-            let Some(zone) = self.find_free(open, region, draw.as_deref_mut()) else { break };
-            self.zones[index(zone)].owner = Some(worker);
-            open.zones.push(zone);
+        if self.early.is_some()
+            && let Some(block) = self.reset_early(worker)
+        {
+            return WriteStep::Reset { block };
         }
+        let mut draw = draw;
+        self.open_more(worker, open, region, draw.as_deref_mut());
         let ready = |zone: &u64| !self.zones[index(*zone)].resetting;
         let choices = open.zones.iter().filter(|zone| ready(zone)).count();
         if choices == 0 {
@@ -136,22 +191,96 @@ impl ZoneTable {
         self.write_in(zone, open, count)
     }
 
+    /// Takes zones for a worker until it has as many as it may.
+    fn open_more(&mut self, worker: u32, open: &mut OpenZones, region: Region, mut draw: Option<&mut Prng>) {
+        while open.zones.len() < open.max {
+            if !self.may_open(worker, open) {
+                return;
+            }
+            let Some(zone) = self.find_free(open, region, draw.as_deref_mut()) else { return };
+            if self.waiting.front() == Some(&worker) {
+                self.waiting.pop_front();
+            }
+            self.zones[index(zone)].owner = Some(worker);
+            self.open += 1;
+            open.zones.push(zone);
+        }
+    }
+
+    /// True if a worker may open one more; one that may not and has none waits for its turn.
+    fn may_open(&mut self, worker: u32, open: &OpenZones) -> bool {
+        if open.target_max == u32::MAX {
+            return true;
+        }
+        let first = self.waiting.front().is_none_or(|&first| first == worker);
+        let may = self.open < open.target_max && first;
+        if !may && open.zones.is_empty() && !self.waiting.contains(&worker) {
+            self.waiting.push_back(worker);
+        }
+        may
+    }
+
+    /// Nobody writes the zone any more.
+    fn disown(&mut self, zone: u64) {
+        if self.zones[index(zone)].owner.take().is_some() {
+            assert!(self.open > 0, "a zone is closed that was not counted as open");
+            self.open -= 1;
+        }
+    }
+
     fn write_in(&mut self, zone: u64, open: &mut OpenZones, count: u32) -> WriteStep {
         let block = zone * self.zone_blocks;
+        let (capacity, emulated) = (self.capacity, self.emulated);
         let entry = &mut self.zones[index(zone)];
-        if entry.written == self.zone_blocks {
-            (entry.written, entry.resetting) = (0, true);
-            return WriteStep::Reset { block };
+        if entry.written == capacity {
+            let held = std::mem::take(&mut entry.written);
+            entry.resetting = !emulated;
+            self.forget(zone, held);
+            if !emulated {
+                return WriteStep::Reset { block };
+            }
         }
-        let left = self.zone_blocks - entry.written;
+        let entry = &mut self.zones[index(zone)];
+        let left = capacity - entry.written;
         let count = u32::try_from(left.min(u64::from(count))).expect("no more than was asked for");
         let block = block + entry.written;
         entry.written += u64::from(count);
-        if entry.written == self.zone_blocks {
-            entry.owner = None;
+        if entry.written == capacity {
+            self.disown(zone);
             open.zones.retain(|&other| other != zone);
         }
+        if let Some(early) = &mut self.early {
+            early.on_written(zone, u64::from(count));
+        }
         WriteStep::Write { block, count }
+    }
+
+    /// Resets a full zone that nobody writes, if one is due; its start, if the target must be asked to.
+    fn reset_early(&mut self, worker: u32) -> Option<u64> {
+        let early = self.early.as_mut().filter(|early| early.is_due())?;
+        let (zones, capacity) = (&self.zones, self.capacity);
+        let is_full = |zone: u64| {
+            let zone = &zones[index(zone)];
+            zone.owner.is_none() && !zone.dead && !zone.resetting && zone.written == capacity
+        };
+        let zone = early.take_next(is_full)?;
+        let entry = &mut self.zones[index(zone)];
+        let held = std::mem::take(&mut entry.written);
+        if self.emulated {
+            self.forget(zone, held);
+            return None;
+        }
+        (entry.resetting, entry.owner) = (true, Some(worker));
+        self.open += 1;
+        self.forget(zone, held);
+        Some(zone * self.zone_blocks)
+    }
+
+    /// What a zone held counts no more.
+    fn forget(&mut self, zone: u64, blocks: u64) {
+        if let Some(early) = &mut self.early {
+            early.on_emptied(zone, blocks);
+        }
     }
 
     /// A zone of the region nobody writes: drawn, or the next one.
@@ -179,15 +308,18 @@ impl ZoneTable {
         self.is_free(block / self.zone_blocks)
     }
 
-    /// The reset of the zone at `block` by a worker that keeps it open ended; a failed one leaves a zone nobody writes
-    /// any more.
+    /// The reset of the zone at `block` by a worker ended; a failed one leaves a zone nobody writes any more.
     pub(super) fn on_reset(&mut self, block: u64, success: bool, open: &mut OpenZones) {
         let zone = block / self.zone_blocks;
         let entry = &mut self.zones[index(zone)];
         assert!(entry.resetting, "a zone's reset ended that was not begun");
         entry.resetting = false;
         if !success {
-            (entry.written, entry.dead, entry.owner) = (0, true, None);
+            (entry.written, entry.dead) = (0, true);
+        }
+        let kept = success && open.zones.contains(&zone);
+        if !kept {
+            self.disown(zone);
             open.zones.retain(|&other| other != zone);
         }
     }
@@ -198,15 +330,19 @@ impl ZoneTable {
         let entry = &mut self.zones[index(zone)];
         // Somebody else who took the full zone since then resets it, which makes it whole again.
         if entry.owner.is_none_or(|owner| owner == worker) && !entry.resetting {
-            (entry.written, entry.dead, entry.owner) = (0, true, None);
+            let held = std::mem::take(&mut entry.written);
+            entry.dead = true;
+            self.forget(zone, held);
+            self.disown(zone);
             open.zones.retain(|&other| other != zone);
         }
     }
 
     /// The worker writes no more.
-    pub(super) fn release(&mut self, open: &mut OpenZones) {
-        for zone in open.zones.drain(..) {
-            self.zones[index(zone)].owner = None;
+    pub(super) fn release(&mut self, worker: u32, open: &mut OpenZones) {
+        while let Some(zone) = open.zones.pop() {
+            self.disown(zone);
         }
+        self.waiting.retain(|&other| other != worker);
     }
 }

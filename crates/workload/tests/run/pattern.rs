@@ -239,7 +239,6 @@ fn a_plan_that_cannot_be_is_refused_with_what_to_change() {
         ("rw=randread blockalign=6k", "use a multiple"),
         ("rw=read:6k", "use a multiple"),
         ("rw=write zonemode=zbd", "has no zones"),
-        ("rw=write zonesize=1m", "has no zones"),
         ("rw=read rate=1m rate_iops=10", "keep one"),
     ];
     for (settings, expected) in cases {

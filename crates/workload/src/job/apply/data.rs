@@ -1,6 +1,6 @@
 //! Buffers, durability, verification and errors.
 
-use super::place::bounded_u32;
+use super::place::{bounded, bounded_u32};
 use crate::job::check::{Verify, VerifyContent};
 use crate::job::draft::{Draft, Value};
 use crate::job::list::parse_pattern;
@@ -74,6 +74,21 @@ pub fn zero_buffers(draft: &mut Draft, value: Value<'_>) -> Done {
 
 pub fn refill_buffers(draft: &mut Draft, value: Value<'_>) -> Done {
     draft.options.refill_buffers = parse_bool(value.text)?;
+    Ok(())
+}
+
+pub fn buffer_compress_percentage(draft: &mut Draft, value: Value<'_>) -> Done {
+    let percent = bounded(value, 0, 100)?;
+    draft.options.buffer_compress.percentage = Some(u8::try_from(percent).expect("bounded to 100"));
+    draft.note(
+        "buffer_compress_percentage",
+        "is for drives that keep real bytes (payload=bytes); where they keep stamps, a block holds its stamp alone",
+    );
+    Ok(())
+}
+
+pub fn buffer_compress_chunk(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.options.buffer_compress.chunk = parse_integer(value.text, value.kb_base)?;
     Ok(())
 }
 

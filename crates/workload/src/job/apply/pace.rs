@@ -80,7 +80,7 @@ pub fn new_group(draft: &mut Draft, value: Value<'_>) -> Done {
 }
 
 /// A cap of 0 is no cap, as in fio.
-fn cap(value: Value<'_>) -> Result<Option<u64>, String> {
+pub fn cap(value: Value<'_>) -> Result<Option<u64>, String> {
     parse_integer(value.text, value.kb_base).map(|number| Some(number).filter(|number| *number > 0))
 }
 

@@ -4,7 +4,7 @@ use crate::job::draft::{Draft, Value};
 use crate::job::ioengine::parse_ioengine;
 use crate::job::list::{parse_range, parse_split, parse_triple};
 use crate::job::number::{parse_amount, parse_integer};
-use crate::job::pattern::{ByDirection, ZoneMode};
+use crate::job::pattern::ByDirection;
 use crate::job::word::{choose, parse_bool, parse_distribution, parse_rw};
 
 type Done = Result<(), String>;
@@ -13,8 +13,6 @@ type Done = Result<(), String>;
 const IODEPTH_MAX: u64 = 65_536;
 /// The most clones: fio's `REAL_MAX_JOBS`.
 const NUMJOBS_MAX: u64 = 4096;
-/// fio's own bound for `max_open_zones` (`fio --cmdhelp=max_open_zones`).
-const OPEN_ZONES_MAX: u64 = 4096;
 
 /// A whole number from `low` to `high`.
 pub fn bounded(value: Value<'_>, low: u64, high: u64) -> Result<u64, String> {
@@ -106,9 +104,9 @@ pub fn offset_increment(draft: &mut Draft, value: Value<'_>) -> Done {
 }
 
 /// `a:b` is two names; `\:` is a colon inside a name, as in fio.
-pub fn filename(draft: &mut Draft, value: Value<'_>) -> Done {
+pub fn names_of(text: &str) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
-    let mut characters = value.text.chars().peekable();
+    let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         let last = names.last_mut().expect("never empty");
         match character {
@@ -120,8 +118,23 @@ pub fn filename(draft: &mut Draft, value: Value<'_>) -> Done {
     if names.iter().any(String::is_empty) {
         return Err("expected file names separated by single colons".to_owned());
     }
-    draft.options.filenames = names;
-    draft.note("filename", "is only a name in the report; the drive of the run stands for it");
+    Ok(names)
+}
+
+pub fn filename(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.options.files.names = names_of(value.text)?;
+    draft.note("filename", "is only a name, which write_iolog records; the drive of the run stands for it");
+    Ok(())
+}
+
+/// As `filename`: several are given to clones in turn.
+pub fn directory(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.options.files.directories = names_of(value.text)?;
+    Ok(())
+}
+
+pub fn filename_format(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.options.files.format = Some(value.text.to_owned());
     Ok(())
 }
 
@@ -156,6 +169,16 @@ pub fn randseed(draft: &mut Draft, value: Value<'_>) -> Done {
     Ok(())
 }
 
+pub fn randrepeat(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.randrepeat = Some(parse_bool(value.text)?);
+    Ok(())
+}
+
+pub fn allrandrepeat(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.allrandrepeat = parse_bool(value.text)?;
+    Ok(())
+}
+
 pub fn rwmixread(draft: &mut Draft, value: Value<'_>) -> Done {
     draft.options.rwmixread = percent(value)?;
     Ok(())
@@ -163,24 +186,5 @@ pub fn rwmixread(draft: &mut Draft, value: Value<'_>) -> Done {
 
 pub fn rwmixwrite(draft: &mut Draft, value: Value<'_>) -> Done {
     draft.options.rwmixread = 100 - percent(value)?;
-    Ok(())
-}
-
-pub fn zonemode(draft: &mut Draft, value: Value<'_>) -> Done {
-    if value.text == "strided" {
-        return Err("zonemode=strided is not implemented yet; use zonemode=zbd, or one job per range with offset and size".to_owned());
-    }
-    draft.options.zonemode = choose(value.text, &[("none", ZoneMode::None), ("zbd", ZoneMode::Zbd)])?;
-    Ok(())
-}
-
-pub fn zonesize(draft: &mut Draft, value: Value<'_>) -> Done {
-    // fio takes 0 as not given.
-    draft.options.zonesize = Some(parse_integer(value.text, value.kb_base)?).filter(|bytes| *bytes > 0);
-    Ok(())
-}
-
-pub fn max_open_zones(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.max_open_zones = bounded_u32(value, 0, OPEN_ZONES_MAX)?;
     Ok(())
 }

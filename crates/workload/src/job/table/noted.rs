@@ -11,7 +11,6 @@ const ALWAYS_MEASURED: &str =
     "everything is measured always; reading the run's clock costs nothing in virtual time";
 const NO_PROCESSES: &str = "jobs are no processes here, so there is nothing to place or to rank";
 const NOT_SHOWN: &str = "it changes fio's own printing only";
-const RUN_SEED: &str = "the seed of the run, or randseed, decides every draw: the same seed is the same run";
 const NO_MEMORY: &str = "buffers are the engine's own";
 
 pub(super) const ROWS: &[OptionRow] = &[
@@ -27,8 +26,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("numa_mem_policy", Text, "NUMA policy of the memory", NO_PROCESSES),
     row("nice", Text, "Processor priority", NO_PROCESSES),
     also(&["threads"], row("thread", Flag, "Threads instead of processes", NO_PROCESSES)),
-    row("randrepeat", Bool, "The same draws in every run", RUN_SEED),
-    row("allrandrepeat", Bool, "The same draws in every run, for buffers too", RUN_SEED),
     OptionRow {
         apply: place::random_generator,
         ..row(
@@ -102,8 +99,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("xnvme_dev_nsid", Only(&["1"]), "Namespace, for xNVMe", "the drive has one namespace"),
     row("cmd_type", Only(&["nvme"]), "Command set of io_uring_cmd", AS_IT_IS),
     row("md_per_io_size", Only(&["0"]), "Metadata per I/O", AS_IT_IS),
-    row("directory", Text, "Directory of the files", NO_FILES),
-    row("filename_format", Text, "How files are named", NO_FILES),
     row("unique_filename", Bool, "Prefix names with the client", NO_FILES),
     also(
         &["nr_files"],
@@ -169,7 +164,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("atomic", Only(&["0"]), "Atomic writes", AS_IT_IS),
     row("thinktime_blocks_type", Only(&["complete"]), "When thinktime counts", AS_IT_IS),
     row("exit_what", Only(&["group"]), "What exitall ends", AS_IT_IS),
-    row("per_job_logs", Only(&["1"]), "Log file names carry the job's number", AS_IT_IS),
     row("zone_append", Only(&["0"]), "Zone append instead of write", AS_IT_IS),
     row(
         "fdp",
@@ -213,13 +207,14 @@ pub(super) const ROWS: &[OptionRow] = &[
     ),
     row("uid", Number, "User of the job", NO_PROCESSES),
     row("gid", Number, "Group of the job", NO_PROCESSES),
-    also(
-        &["ratecycle"],
-        row("rate_cycle", Number, "Window of rate_min", "rate and rate_iops are kept at every I/O"),
+    row(
+        "read_iolog_chunked",
+        Bool,
+        "Read the record in parts",
+        "the whole log is read before the run, which takes none of its time",
     ),
     row("lockfile", Text, "Lock files while using them", NO_FILES),
     row("max_latency", Only(&["0"]), "Fail when an I/O takes longer", AS_IT_IS),
-    row("latency_run", Only(&["0"]), "Keep following latency_target", AS_IT_IS),
     row("ignore_zone_limits", Only(&["0"]), "Ignore the drive's zone limits", AS_IT_IS),
     row(
         "trim_verify_zero",

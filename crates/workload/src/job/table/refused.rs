@@ -5,12 +5,13 @@ use super::{OptionRow, also, refused as row};
 const NOT_YET: &str = "not implemented yet";
 const FILES: &str = "it acts on a file system, and the target is a drive";
 const FOREIGN: &str = "it belongs to an engine that is not a drive";
-const REPLAY: &str = "recorded I/O is not implemented yet";
-const BY_JOBS: &str = "describe the same pattern with rw, bs, rate and offset";
+const BLKTRACE: &str = "blktrace's binary format is not read";
+const TEXT_LOG: &str = "give read_iolog a text log, of version 2 or 3";
+const NO_PLACEMENT: &str =
+    "no target takes placement identifiers: a job says which parallel units it writes, not which handle";
 const CONTENT: &str = "use refill_buffers, zero_buffers or buffer_pattern";
 const DROP_IT: &str = "remove the option";
 const OTHER_ENGINE: &str = "remove it and use ioengine=libaio or psync";
-const ZONES: &str = "use zonemode=zbd with zonesize, size and offset";
 
 pub(super) const ROWS: &[OptionRow] = &[
     row("opendir", "Use all files of a directory", FILES, "name one target"),
@@ -39,86 +40,35 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("trim_percentage", "Share of verified blocks that is trimmed", NOT_YET, "use rw=randtrimwrite"),
     row("trim_backlog", "Trim after this many blocks", NOT_YET, "use rw=trimwrite"),
     row("trim_backlog_batch", "How much is trimmed at once", NOT_YET, "use rw=trimwrite"),
-    row("write_iolog", "Record the I/O", REPLAY, "use write_lat_log for what happened when"),
-    row("read_iolog", "Replay recorded I/O", REPLAY, BY_JOBS),
-    row("read_iolog_chunked", "Read the record in parts", REPLAY, BY_JOBS),
-    row("replay_no_stall", "Replay without pauses", REPLAY, BY_JOBS),
-    row("replay_redirect", "Replay to another drive", REPLAY, BY_JOBS),
-    row("replay_scale", "Scale recorded offsets", REPLAY, BY_JOBS),
-    row("replay_align", "Align recorded offsets", REPLAY, BY_JOBS),
-    row("replay_time_scale", "Scale recorded times", REPLAY, BY_JOBS),
-    row("replay_skip", "Leave out kinds of I/O", REPLAY, BY_JOBS),
-    row("merge_blktrace_file", "Merge records", REPLAY, BY_JOBS),
-    row("merge_blktrace_scalars", "Merge records", REPLAY, BY_JOBS),
-    row("merge_blktrace_iters", "Merge records", REPLAY, BY_JOBS),
+    row("merge_blktrace_file", "Merge records", BLKTRACE, TEXT_LOG),
+    row("merge_blktrace_scalars", "Merge records", BLKTRACE, TEXT_LOG),
+    row("merge_blktrace_iters", "Merge records", BLKTRACE, TEXT_LOG),
     row("exec_prerun", "Run a command before", "job files run no commands here", "run it before this tool"),
     row("exec_postrun", "Run a command after", "job files run no commands here", "run it after this tool"),
-    row(
-        "read_beyond_wp",
-        "Reads may go above a zone's write pointer",
-        "the drive answers such a read with an error, so there is nothing to measure",
-        DROP_IT,
-    ),
-    row("zonecapacity", "Bytes of a zone that can be written", "the drive states its own", DROP_IT),
-    row("zonerange", "Range of zonemode=strided", NOT_YET, ZONES),
-    row("zoneskip", "Gap between zones", NOT_YET, ZONES),
-    row("job_max_open_zones", "Open zones per job", NOT_YET, "use max_open_zones"),
-    row(
-        "zone_reset_threshold",
-        "Reset zones when this much is written",
-        NOT_YET,
-        "remove the option; a full zone is reset when it is written again",
-    ),
-    row(
-        "zone_reset_frequency",
-        "How often zones are reset",
-        NOT_YET,
-        "remove the option; a full zone is reset when it is written again",
-    ),
-    row("fdp_pli", "Placement identifiers", NOT_YET, "use the extension place=pu:0-3"),
     also(
-        &["fdp_plis", "plids"],
-        row("plid_select", "How they are chosen", NOT_YET, "use the extension place=pu:0-3"),
+        &["plids", "fdp_plis"],
+        row(
+            "fdp_pli",
+            "Placement identifiers",
+            NO_PLACEMENT,
+            "use the extension place=pu:0-3 in one job per place",
+        ),
+    ),
+    also(
+        &["fdp_pli_select"],
+        row(
+            "plid_select",
+            "How they are chosen",
+            NO_PLACEMENT,
+            "use the extension place=pu:0-3 in one job per place",
+        ),
     ),
     row("dataplacement", "Data placement directive", NOT_YET, "use the extension place=pu:0-3"),
     row("thinktime_spin", "Part of the pause that burns the processor", NOT_YET, "use thinktime alone"),
     row("thinktime_iotime", "Pause by time instead of count", NOT_YET, "use thinktime_blocks"),
-    also(
-        &["ratemin"],
-        row(
-            "rate_min",
-            "Least bandwidth, else fail",
-            NOT_YET,
-            "compare the result with a performance contract",
-        ),
-    ),
-    row("rate_iops_min", "Least IOPS, else fail", NOT_YET, "compare the result with a performance contract"),
     row("rate_ignore_thinktime", "Do not catch up after pauses", NOT_YET, "use rate or thinktime, not both"),
-    row(
-        "latency_target",
-        "Find the depth that keeps a latency",
-        NOT_YET,
-        "sweep iodepth and read the percentiles",
-    ),
-    row("latency_window", "Window of latency_target", NOT_YET, "sweep iodepth and read the percentiles"),
-    row(
-        "latency_percentile",
-        "Percentile of latency_target",
-        NOT_YET,
-        "sweep iodepth and read the percentiles",
-    ),
     row("exitall_on_error", "End all jobs at an error", NOT_YET, "use exitall"),
-    row(
-        "write_hist_log",
-        "Log latency histograms",
-        NOT_YET,
-        "use --output-format=json+, which holds the whole histogram",
-    ),
-    row("log_hist_msec", "Milliseconds per logged histogram", NOT_YET, "use write_lat_log with log_avg_msec"),
-    row("log_hist_coarseness", "Fewer histogram buckets", NOT_YET, "merge buckets afterwards"),
     row("log_alternate_epoch_clock_id", "Clock of the logs", "the run's clock starts at 0", DROP_IT),
-    row("buffer_compress_percentage", "Compressible share of buffers", NOT_YET, CONTENT),
-    row("buffer_compress_chunk", "Size of the compressible part", NOT_YET, CONTENT),
     row("dedupe_percentage", "Repeated buffers", NOT_YET, CONTENT),
     row("dedupe_mode", "How buffers repeat", NOT_YET, CONTENT),
     row("dedupe_working_set_percentage", "How buffers repeat", NOT_YET, CONTENT),
@@ -127,37 +77,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("cgroup", "Linux control group", "jobs are no processes here", DROP_IT),
     row("cgroup_nodelete", "Linux control group", "jobs are no processes here", DROP_IT),
     row("cgroup_weight", "Linux control group", "jobs are no processes here", DROP_IT),
-    row("flow_id", "Which jobs share a flow", NOT_YET, "use rate_iops in each job"),
-    row("flow", "Ratio of speed between jobs", NOT_YET, "use rate_iops in each job"),
-    row("flow_sleep", "How a flow waits", NOT_YET, "use rate_iops in each job"),
-    also(
-        &["ss"],
-        row("steadystate", "Stop when steady", NOT_YET, "use ramp_time and runtime, and judge the logs"),
-    ),
-    also(
-        &["ss_dur"],
-        row(
-            "steadystate_duration",
-            "Window of steadystate",
-            NOT_YET,
-            "use ramp_time and runtime, and judge the logs",
-        ),
-    ),
-    also(
-        &["ss_ramp"],
-        row(
-            "steadystate_ramp_time",
-            "Delay of steadystate",
-            NOT_YET,
-            "use ramp_time and runtime, and judge the logs",
-        ),
-    ),
-    row(
-        "steadystate_check_interval",
-        "Sampling of steadystate",
-        NOT_YET,
-        "use ramp_time and runtime, and judge the logs",
-    ),
     row("pi_act", "NVMe end-to-end protection", NOT_YET, DROP_IT),
     row("pi_chk", "NVMe end-to-end protection", NOT_YET, DROP_IT),
     row("apptag", "NVMe end-to-end protection", NOT_YET, DROP_IT),

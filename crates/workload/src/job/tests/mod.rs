@@ -34,6 +34,6 @@ fn command(line: &str) -> Result<Parsed, JobErrors> {
 }
 
 /// The jobs of a text that is valid.
-fn valid(text: &str) -> Parsed {
+pub(super) fn valid(text: &str) -> Parsed {
     read(text).unwrap_or_else(|errors| panic!("{text}\n{errors}"))
 }

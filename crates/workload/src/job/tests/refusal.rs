@@ -89,10 +89,42 @@ fn a_wrong_option_gives_its_whole_sentence() {
             "buffer_pattern=zz",
             "t.fio:2: [j] buffer_pattern=zz: expected 0x.., a decimal number or \"text\", but found `zz`",
         ),
+        ("zonemode=strided", "t.fio:1: [j] zonemode=strided: needs a zonesize, as zonesize=1m"),
         (
-            "zonemode=strided",
-            "t.fio:2: [j] zonemode=strided: zonemode=strided is not implemented yet; use zonemode=zbd, or one job per range with offset and size",
+            "zonemode=stirded",
+            "t.fio:2: [j] zonemode=stirded: expected one of none, zbd, strided; did you mean `strided`?",
         ),
+        (
+            "zone_reset_threshold=1.5",
+            "t.fio:2: [j] zone_reset_threshold=1.5: expected a number from 0 to 1, but it is 1.5",
+        ),
+        (
+            "steadystate=iops",
+            "t.fio:2: [j] steadystate=iops: expected a criterion and a limit, as iops_slope:0.3%",
+        ),
+        (
+            "ss_dur=1",
+            "t.fio:1: [j] steadystate_duration=1: must be a multiple of the check interval of 1.000 s, and more than one",
+        ),
+        (
+            "latency_target=1ms",
+            "t.fio:1: [j] latency_target=1ms: needs a latency_window above 0, as latency_window=100ms",
+        ),
+        (
+            "latency_percentile=0",
+            "t.fio:2: [j] latency_percentile=0: expected a percentage above 0 and at most 100, but it is 0",
+        ),
+        ("replay_align=3", "t.fio:2: [j] replay_align=3: expected a power of two, as fio does"),
+        (
+            "read_iolog=missing.log",
+            "missing.log: [j] read_iolog=missing.log: cannot read the log: there is no such file",
+        ),
+        (
+            "read_iolog=wrong.fio",
+            "wrong.fio:1: [j] read_iolog=wrong.fio: expected the first line `fio version 2 iolog` or \
+             `fio version 3 iolog`; blktrace's binary format is not read",
+        ),
+        ("flow=1001", "t.fio:2: [j] flow=1001: expected a number from 0 to 1000, but it is 1001"),
         (
             "ioengine=net",
             "t.fio:2: [j] ioengine=net: this engine needs a network peer, which a drive is not; use libaio, io_uring, psync or null",
@@ -102,8 +134,8 @@ fn a_wrong_option_gives_its_whole_sentence() {
         ("DIRECT=1", "t.fio:2: [j] DIRECT=1: fio has no option `DIRECT`; did you mean `direct`?"),
         ("quite_unknown=1", "t.fio:2: [j] quite_unknown=1: fio has no option `quite_unknown`"),
         (
-            "rate_min=1m",
-            "t.fio:2: [j] rate_min=1m: is refused: not implemented yet; compare the result with a performance contract",
+            "verify_interval=4k",
+            "t.fio:2: [j] verify_interval=4k: is refused: not implemented yet; use a smaller bs",
         ),
         (
             "exec_prerun=ls",
@@ -145,6 +177,26 @@ fn a_wrong_option_gives_its_whole_sentence() {
         let errors = read(&format!("[j]\n{line}\n")).expect_err(line);
         let sentences: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
         assert_eq!(sentences, [expected], "{line}");
+    }
+}
+
+/// Goal: what contradicts itself is said. Method: two settings that fio refuses together too, and what ours name.
+#[test]
+fn settings_that_contradict_each_other_are_refused() {
+    let cases = [
+        ("rate_min=1m\nrate_iops_min=5", "contradicts rate_iops_min"),
+        ("rate=1m\nrate_min=2m", "above the cap"),
+        ("rate_iops=5\nrate_iops_min=,6", "above the cap"),
+        ("zonemode=none\nzonesize=1m", "contradicts zonemode=none"),
+        ("zonemode=zbd\nzoneskip=4k", "must be 0"),
+        ("zonemode=zbd\nzonesize=1m\nzonerange=2m", "must be the zonesize"),
+        ("zonemode=zbd\nzonesize=1m\nzonecapacity=2m", "more than the zonesize"),
+        ("ss_dur=10\nss_interval=3", "a multiple of the check interval"),
+        ("ss_dur=10d\nss_interval=1ms", "86400 samples"),
+    ];
+    for (lines, expected) in cases {
+        let errors = read(&format!("[j]\n{lines}\n")).expect_err(lines).to_string();
+        assert!(errors.contains(expected) && errors.lines().count() == 1, "{lines}: {errors}");
     }
 }
 

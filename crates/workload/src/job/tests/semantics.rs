@@ -84,7 +84,7 @@ fn environment_includes_and_job_names_are_put_in() {
     let options = &parsed.jobs[0].options;
     assert_eq!(options.size, Some(Amount::Bytes(64 << 20)));
     assert_eq!((options.iodepth, options.block_sizes.read.clone()), (4, BlockSizes::Fixed(8192)));
-    assert_eq!(options.filenames, ["/x/a", "y:z"]);
+    assert_eq!(options.files.names, ["/x/a", "y:z"]);
     assert!(parsed.notes.iter().any(|note| note.sentence.contains("the environment has no NONE")));
 }
 

@@ -14,7 +14,7 @@ use ocssd_lightnvm::{
 };
 use ocssd_targets::registry::Parts;
 use ocssd_targets::{Layout, Linear, Null};
-use ocssd_workload::job::{Job, parse_job_file};
+use ocssd_workload::job::{Job, JobErrors, parse_job_file};
 use ocssd_workload::results::{Direction, JobResult};
 use ocssd_workload::run::{LayOut, Plan, PlanError, PlannedJob, Runner, TargetShape};
 use std::cell::RefCell;
@@ -28,11 +28,32 @@ const LIMIT: Nanos = Nanos::from_secs(10_000);
 /// Events a trace keeps.
 const EVENTS: usize = 1 << 14;
 
+/// The log that `read_iolog=replay.log` replays: 12 I/Os in 1.5 ms.
+pub const REPLAY_LOG: &str = "fio version 3 iolog\n1 /f add\n1 /f open\n1 /f read 0 4096\n101 /f read 40960 8192\n\
+    201 /f write 0 4096\n301 /f read 4096 4096\n401 /f sync 0 0\n501 /f trim 8192 4096\n601 /f read 12288 4096\n\
+    701 /f write 16384 16384\n801 /f read 0 4096\n901 /f read 81920 4096\n1201 /f read 90112 4096\n\
+    1501 /f read 0 4096\n1501 /f close\n";
+
+/// What `randrepeat=0` draws.
+pub const FRESH_SEED: u64 = 0xDEAD_BEEF_0000;
+
 /// The jobs of a job file without includes.
 pub fn jobs(text: &str) -> Vec<Job> {
-    let include = |name: &str| Err(format!("{name} is not there"));
-    let parsed = parse_job_file(text, "test", &|_| None, &include);
-    parsed.unwrap_or_else(|errors| panic!("{text}\n{errors}")).jobs
+    try_jobs(text).unwrap_or_else(|errors| panic!("{text}\n{errors}"))
+}
+
+/// As [`jobs`], or what is wrong with the text.
+pub fn try_jobs(text: &str) -> Result<Vec<Job>, JobErrors> {
+    let include = |name: &str| match name {
+        "replay.log" => Ok(REPLAY_LOG.to_owned()),
+        "odd.log" => Ok(REPLAY_LOG.replace("40960", "40970")),
+        "two.log" => Ok(REPLAY_LOG.replace("101 /f", "101 /g")),
+        "reads.log" => Ok("fio version 2 iolog\n/f read 8192 4096\n/f wait 2 0\n/f read 0 8192\n".to_owned()),
+        _ => Err(format!("{name} is not there")),
+    };
+    let mut parsed = parse_job_file(text, "test", &|_| None, &include)?;
+    parsed.draw_seeds(|| FRESH_SEED);
+    Ok(parsed.jobs)
 }
 
 /// A small drive of the presets.
@@ -134,6 +155,11 @@ impl World {
     /// Runs the jobs of a text, each on the target of the same place (the first, where none is given).
     pub fn run_on(&mut self, text: &str, places: &[usize], seed: u64) -> Outcome {
         self.try_run(jobs(text), places, seed).unwrap_or_else(|errors| panic!("{text}\n{errors:?}"))
+    }
+
+    /// Runs these jobs on the first target.
+    pub fn run_jobs(&mut self, jobs: Vec<Job>) -> Outcome {
+        self.try_run(jobs, &[], 1).unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 
     /// The plan's complaint about a text.
