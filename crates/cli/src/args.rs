@@ -67,6 +67,7 @@ Everything that is not an option above is fio's: job files, or options such as -
 Examples:
   ocssd run
   ocssd run examples/randread.fio --drive westlake --seed 7
+  ocssd run --target pblk examples/quickstart.fio
   ocssd run --drive drive.img --name=r --rw=randread --bs=4k --iodepth=32 --size=1g --runtime=2 --time_based";
 
 /// Which clock a run uses.
@@ -98,6 +99,12 @@ pub struct RunArgs {
     /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// The target for jobs that name none: linear, pblk or null, with options after a colon, as pblk:mode=faithful
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]")]
+    pub target: Option<String>,
+    /// Write what drive and targets counted to this file, as Prometheus reads it
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
     /// The clock [default: the job file's, else virtual]
     #[arg(long, value_enum)]
     pub clock: Option<ClockArg>,

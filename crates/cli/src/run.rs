@@ -7,8 +7,10 @@ mod assemble;
 mod execute;
 mod jobs;
 mod judge;
+mod metrics;
 mod present;
 mod progress;
+mod shut_down;
 
 use crate::args::{ClockArg, RunArgs};
 use crate::{Outcome, table};

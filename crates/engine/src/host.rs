@@ -114,13 +114,24 @@ impl<D: Device, C: Clock> Host<D, C> {
         Host { device, clock, buffers, lanes, completed, turns }
     }
 
-    /// Lets the device finish what goes on behind its completions (a cache that drains).
+    /// Lets device and targets finish what goes on behind their replies: a cache that drains, a buffer that is written.
+    ///
+    /// # Panics
+    /// If a target still owes a reply.
     pub fn settle(&mut self) {
-        while let Some(at) = self.device.deadline() {
+        loop {
+            let now = self.clock.now();
+            while let Some(completion) = self.device.poll_completion(now, &mut self.buffers) {
+                self.complete(now, completion);
+            }
+            self.commands(now);
+            for lane in &mut self.lanes {
+                assert!(lane.target.poll_reply().is_none(), "a settled host owes no reply");
+            }
+            let Some(at) = self.device.deadline() else { break };
             self.clock.wait_until(at);
-            let owed = self.device.poll_completion(self.clock.now(), &mut self.buffers);
-            assert!(owed.is_none(), "a settled host owes no completion");
         }
+        self.completed = false;
     }
 
     /// Turns of the loop so far.

@@ -340,10 +340,16 @@ impl Flash {
     }
 
     fn finish_part(&mut self, at: Nanos, id: PartId) {
-        let part = *self.media.part(id);
+        let part = self.media.part(id);
+        if part.kind == PartKind::Read {
+            let command = part.command;
+            self.media.remove(id);
+            return self.flow.on_read_done(at, command, &mut self.media);
+        }
+        let part = *part;
         self.media.remove(id);
         match part.kind {
-            PartKind::Read => return self.flow.on_read_done(at, part.command, &mut self.media),
+            PartKind::Read => unreachable!("reads were seen to above"),
             PartKind::Program => self.chunks.programmed_to(part.chunk, part.first + part.count, part.cycles),
             PartKind::Erase => self.forget_saved(part.chunk, part.cycles),
         }

@@ -131,6 +131,14 @@ impl Lines {
         u32::try_from(self.free.len()).expect("fewer lines than 2^32")
     }
 
+    /// Good chunks of lines that can be opened. Cost: a pass over them.
+    #[must_use]
+    pub fn free_chunks(&self) -> u32 {
+        let chunks = self.free.iter().map(|&(_, _, line)| self.lines[line.index()].good_chunks).sum();
+        assert!(chunks >= self.free_count(), "a line without a good chunk is free");
+        chunks
+    }
+
     /// A line.
     #[must_use]
     pub fn get(&self, line: LineId) -> &Line {

@@ -88,6 +88,8 @@ struct OpenChunk {
     ended: bool,
     /// Was closed before its end: all below its pointer can be read.
     closed_early: bool,
+    /// Its head was lost to the media and must be written again, behind what is there.
+    headless: bool,
     /// Was written in part before this mount: its tags are not all known, and its tail is filled instead.
     resumed: bool,
     /// Tags of its sectors, as its tail will list them.
@@ -220,7 +222,7 @@ impl OpenLine {
             assert!(self.turns.strict, "a busy unit waits only in strict order");
             return None;
         }
-        let piece = if chunk.pointer == 0 { Piece::Head } else { Piece::Data };
+        let piece = if chunk.pointer == 0 || chunk.headless { Piece::Head } else { Piece::Data };
         Some(Write { unit, sector: chunk.pointer, piece })
     }
 
@@ -241,6 +243,7 @@ impl OpenLine {
         let (turns, layout) = (self.turns, self.layout);
         let chunk = &mut self.chunks[write.unit.index()];
         assert_eq!(chunk.pointer, write.sector, "a write does not start at the chunk's pointer");
+        let takes_room = write.piece == Piece::Data || write.piece == Piece::Head && chunk.pointer > 0;
         chunk.pointer += sectors;
         assert!(chunk.pointer <= layout.sectors, "a chunk is written beyond its end");
         chunk.in_flight += 1;
@@ -255,15 +258,16 @@ impl OpenLine {
             }
             chunk.tags.extend_from_slice(tags);
         }
+        chunk.headless &= write.piece != Piece::Head;
         let takes_more = chunk.pointer < layout.data_end();
         let may_wait = turns.strict || chunk.in_flight < turns.depth;
         match write.piece {
             // The data that the head was written for follows on the same unit.
-            Piece::Head if may_wait => self.waiting.push_front(write.unit),
+            Piece::Head if takes_more && may_wait => self.waiting.push_front(write.unit),
             Piece::Data if takes_more && may_wait => self.waiting.push_back(write.unit),
             _ => {}
         }
-        if write.piece == Piece::Data {
+        if takes_room {
             assert!(self.room >= u64::from(sectors), "more data than room");
             self.room -= u64::from(sectors);
         }
@@ -293,6 +297,7 @@ impl OpenLine {
         let data_end = self.layout.data_end();
         let (from, end) = (index(write.sector), index(write.sector + sectors));
         let chunk = &mut self.chunks[write.unit.index()];
+        chunk.headless |= write.piece == Piece::Head;
         if let Some(tags) = chunk.tags.get_mut(from * ENTRY_BYTES..end * ENTRY_BYTES) {
             for tag in tags.chunks_exact_mut(ENTRY_BYTES) {
                 tag.copy_from_slice(&SectorTag::PAD.to_list_entry());

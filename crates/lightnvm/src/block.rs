@@ -66,6 +66,28 @@ pub struct Zones {
     pub count: u64,
 }
 
+/// What a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CounterValue {
+    /// Only ever grows.
+    Count(u64),
+    /// What is so now.
+    Gauge(u64),
+    /// A quotient of others; `None` before there is anything to divide.
+    Ratio(Option<f64>),
+}
+
+/// Something a target counts, for whoever shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// Its name, in the style of Prometheus: `user_written_sectors`.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// What it stands at.
+    pub value: CounterValue,
+}
+
 /// A target that is a block device.
 pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     /// Bytes of a block.
@@ -83,6 +105,17 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     /// How many of the newest blocks of a zone cannot be read until more are written (MW_CUNITS seen through the
     /// target); 0 if any written block can be read.
     fn unreadable_tail(&self) -> u64;
+
+    /// Whether a block holds something: it was written, and not discarded since. `None` of targets without a map.
+    fn is_mapped(&self, block: u64) -> Option<bool> {
+        let _ = block;
+        None
+    }
+
+    /// What the target counted since it was made, in a fixed order.
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
 
     /// Blocks written in order from a zone's start, those of taken requests included.
     ///

@@ -325,7 +325,6 @@ fn a_window_without_a_usable_zone_says_so() {
 fn targets_on_disjoint_units_of_one_drive_do_not_touch_each_other() {
     let flash = Flash::format(config("tiny")).expect("sound");
     let make = |range| {
-        let kind = registry::find("linear").expect("it exists");
         let units = units(range);
         let parts = Parts {
             geometry: flash.geometry(),
@@ -333,13 +332,13 @@ fn targets_on_disjoint_units_of_one_drive_do_not_touch_each_other() {
             report: &|chunk| flash.chunk(chunk),
             layout: Layout::Striped,
         };
-        kind.make(&parts).expect("usable")
+        Linear::new(&parts).expect("usable")
     };
     let (left, right) = (make(0..2), make(2..4));
     let mut buffers = Buffers::new(flash.payload_format());
     let (a, b) = (buffers.take(64), buffers.take(64));
     let mut host = Host::new(Stats::new(flash), VirtualClock::default(), buffers);
-    assert_eq!((host.add(left), host.add(right)), (TargetId(0), TargetId(1)));
+    assert_eq!((host.add(Box::new(left)), host.add(Box::new(right))), (TargetId(0), TargetId(1)));
     fill(&mut host, a, 64, 100);
     fill(&mut host, b, 64, 200);
     for (target, buffer) in [(0, a), (1, b)] {

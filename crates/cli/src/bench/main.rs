@@ -2,12 +2,14 @@
 //!
 //! Each prints JSON lines `{"bench", "metric", "value", "unit"}` and a hash of what was done, so that runs of different
 //! commits can be compared. `cargo xtask bench` repeats them and keeps the raw lines. The drive, target, job engine,
-//! statistics, stamps and assertions are those of `ocssd run`.
+//! statistics, stamps and assertions are those of `ocssd run`. `--ios=N` runs N I/Os instead, for profilers: the
+//! difference of two such runs is what the I/Os cost, without what comes before them.
 
 mod cpu;
 mod world;
 
 use ocssd_base::Nanos;
+use std::process::ExitCode;
 use world::World;
 
 /// A job, and what is measured of it.
@@ -54,16 +56,56 @@ fn report(bench: &str, metric: &str, value: f64, unit: &str) {
     println!("{}", serde_json::json!({ "bench": bench, "metric": metric, "value": value, "unit": unit }));
 }
 
+/// What the command line asks for.
+struct Asked {
+    /// I/Os of each benchmark with a job, instead of its own number.
+    ios: Option<u64>,
+    /// Names of benchmarks; none for all.
+    chosen: Vec<String>,
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// A sentence, if something in it is neither `--ios=N` nor a benchmark.
+fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked { ios: None, chosen: Vec::new() };
+    let names: Vec<&str> =
+        BENCHES.iter().map(|bench| bench.name).chain(["memory", "wall_read_qd1"]).collect();
+    for argument in arguments {
+        if let Some(ios) = argument.strip_prefix("--ios=") {
+            let ios = ios.parse().ok().filter(|&ios| ios > 0);
+            asked.ios =
+                Some(ios.ok_or_else(|| format!("{argument}: a number above 0 was expected after --ios="))?);
+        } else if names.contains(&argument.as_str()) {
+            asked.chosen.push(argument);
+        } else {
+            return Err(format!(
+                "{argument} is no benchmark; there are {}, and the option --ios=N",
+                names.join(", ")
+            ));
+        }
+    }
+    Ok(asked)
+}
+
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
-fn main() {
-    let chosen: Vec<String> = std::env::args().skip(1).collect();
+fn main() -> ExitCode {
+    let Asked { ios, chosen } = match asked(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            return ExitCode::from(2);
+        }
+    };
     let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|other| other == name);
     // First, while nothing else has grown the process.
     if is_chosen("memory") {
         memory();
     }
     for bench in BENCHES.iter().filter(|bench| is_chosen(bench.name)) {
-        let mut world = World::new("westlake", bench.job);
+        let limit = ios.map_or_else(String::new, |ios| format!("number_ios={ios}\n"));
+        let mut world = World::new("westlake", &format!("{}{limit}", bench.job));
         let before = cpu::thread_time();
         let ios = world.measure();
         let spent = cpu::thread_time() - before;
@@ -75,6 +117,7 @@ fn main() {
     if is_chosen("wall_read_qd1") {
         wall_read_latency();
     }
+    ExitCode::SUCCESS
 }
 
 /// A read at depth 1 in real time against the same in virtual time: what the machine adds to the model.

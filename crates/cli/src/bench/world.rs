@@ -1,7 +1,7 @@
 //! A drive, a target and a job, laid out and ready to be measured.
 
 use ocssd_base::Nanos;
-use ocssd_engine::{Clock, Host, Lateness, RunEnd, VirtualClock, WallClock};
+use ocssd_engine::{Caller, Clock, Host, Lateness, RunEnd, VirtualClock, WallClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_lightnvm::wrap::{Stats, Trace};
@@ -34,14 +34,17 @@ impl World<VirtualClock> {
         let job = parsed.jobs[0].clone();
         let kind = if job.options.ioengine == IoEngine::Null { "null" } else { "linear" };
         let units = UnitSelection::All.resolve(&geometry).expect("every unit");
-        let report = |chunk| flash.chunk(chunk);
-        let parts =
-            registry::Parts { geometry: &geometry, units: &units, report: &report, layout: Layout::Striped };
-        let target = registry::find(kind).and_then(|kind| kind.make(&parts)).expect("a target");
+        let mut buffers = Buffers::new(flash.payload_format());
+        let mut clock = VirtualClock::default();
+        let mut device = Trace::new(Stats::new(flash), 0);
+        let mut caller =
+            Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
+        let wish = registry::Wish { units: &units, layout: Layout::Striped, options: &[] };
+        let target =
+            registry::find(kind).and_then(|kind| kind.make(&mut caller, &wish)).expect("a target").target;
         let jobs = vec![PlannedJob { job, target: TargetId(0) }];
         let plan = Plan::new(jobs, &[TargetShape(target.as_ref())]).expect("a job that fits");
-        let buffers = Buffers::new(flash.payload_format());
-        let mut host = Host::new(Trace::new(Stats::new(flash), 0), VirtualClock::default(), buffers);
+        let mut host = Host::new(device, clock, buffers);
         let id = host.add(target);
         let mut buffers = host.take_buffers();
         let mut lay_out = LayOut::new(&plan, &[TargetShape(host.target(id))], &mut buffers);

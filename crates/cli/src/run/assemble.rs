@@ -4,7 +4,7 @@ use super::Choice;
 use crate::args::RunArgs;
 use anyhow::{Context, anyhow, bail};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
-use ocssd_engine::{Host, VirtualClock};
+use ocssd_engine::{Caller, Host, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
@@ -26,6 +26,8 @@ pub struct Assembled {
     pub plan: Plan,
     /// The targets, in order.
     pub targets: Vec<TargetId>,
+    /// Their kinds.
+    pub names: Vec<String>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// What the drive is, for the result.
@@ -44,6 +46,7 @@ pub struct DriveFacts {
 #[derive(Clone, PartialEq)]
 struct Wanted {
     kind: String,
+    options: Vec<(String, String)>,
     lease: Option<String>,
     units: Vec<PuId>,
     layout: Layout,
@@ -58,7 +61,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
-        let want = want_of(job, &geometry, &media_manager)
+        let want = want_of(job, args.target.as_deref(), &geometry, &media_manager)
             .map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
         let place = wanted.iter().position(|other| *other == want).unwrap_or_else(|| {
             wanted.push(want);
@@ -69,13 +72,19 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     }
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut made: Vec<Box<dyn BlockTarget>> = Vec::new();
+    let mut buffers = Buffers::new(flash.payload_format());
+    let mut clock = VirtualClock::default();
+    let mut device = Trace::new(Stats::new(flash), 0);
+    let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
     for (number, want) in wanted.iter().enumerate() {
         lease(&mut media_manager, want, number, &kept)?;
-        let report = |chunk| flash.chunk(chunk);
-        let parts =
-            registry::Parts { geometry: &geometry, units: &want.units, report: &report, layout: want.layout };
         let kind = registry::find(&want.kind).map_err(anyhow::Error::msg)?;
-        made.push(kind.make(&parts).map_err(anyhow::Error::msg)?);
+        let wish = registry::Wish { units: &want.units, layout: want.layout, options: &want.options };
+        let mut caller =
+            Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
+        let target = kind.make(&mut caller, &wish).map_err(anyhow::Error::msg)?;
+        notes.extend(target.notes);
+        made.push(target.target);
     }
     let shapes: Vec<TargetShape<'_>> = made.iter().map(|target| TargetShape(target.as_ref())).collect();
     let plan = Plan::new(jobs, &shapes).map_err(|errors| {
@@ -83,27 +92,33 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         anyhow!(lines.join("\n"))
     })?;
     drop(shapes);
-    let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
     notes.extend(plan.notes().iter().cloned());
     let rows = rows_of(&choice.drive, args, &wanted, &spec.config);
-    let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(Trace::new(Stats::new(flash), 0), VirtualClock::default(), buffers);
+    let mut host = Host::new(device, clock, buffers);
+    let names = wanted.iter().map(|want| want.kind.clone()).collect();
     let targets = made.into_iter().map(|target| host.add(target)).collect();
-    Ok(Assembled { host, plan, targets, notes, drive: DriveFacts { rows, image } })
+    Ok(Assembled { host, plan, targets, names, notes, drive: DriveFacts { rows, image } })
 }
 
-fn want_of(job: &Job, geometry: &ocssd_lightnvm::Geometry, manager: &MediaManager) -> Result<Wanted, String> {
+fn want_of(
+    job: &Job,
+    default: Option<&str>,
+    geometry: &ocssd_lightnvm::Geometry,
+    manager: &MediaManager,
+) -> Result<Wanted, String> {
     let layout = match job.extension.layout {
         job::Layout::Striped => Layout::Striped,
         job::Layout::Chunk => Layout::Chunk,
     };
     if job.options.ioengine == IoEngine::Null {
-        return Ok(Wanted { kind: "null".to_owned(), lease: None, units: Vec::new(), layout });
+        let kind = "null".to_owned();
+        return Ok(Wanted { kind, options: Vec::new(), lease: None, units: Vec::new(), layout });
     }
-    let asked = job.extension.target.as_deref().unwrap_or("linear");
+    let asked = job.extension.target.as_deref().or(default).unwrap_or("linear");
+    let (asked, options) = options_of(asked)?;
     if let Some(lease) = manager.find(asked) {
         let (kind, units) = (lease.kind.clone(), lease.units.clone());
-        return Ok(Wanted { kind, lease: Some(lease.name.clone()), units, layout });
+        return Ok(Wanted { kind, options, lease: Some(lease.name.clone()), units, layout });
     }
     registry::find(asked)?;
     let ranges = |ranges: &[job::IndexRange]| ranges.iter().map(|range| (range.first, range.last)).collect();
@@ -113,7 +128,19 @@ fn want_of(job: &Job, geometry: &ocssd_lightnvm::Geometry, manager: &MediaManage
         Placement::Groups(list) => UnitSelection::Groups(ranges(list)),
     };
     let units = selection.resolve(geometry).map_err(|error| error.to_string())?;
-    Ok(Wanted { kind: asked.to_owned(), lease: None, units, layout })
+    Ok(Wanted { kind: asked.to_owned(), options, lease: None, units, layout })
+}
+
+/// A target's name, and the options after its colon.
+fn options_of(text: &str) -> Result<(&str, Vec<(String, String)>), String> {
+    let Some((name, options)) = text.split_once(':') else { return Ok((text, Vec::new())) };
+    let pairs = options.split(',').map(|option| {
+        let (name, value) = option.split_once('=').ok_or_else(|| {
+            format!("an option of a target is written NAME=VALUE, but \"{option}\" was given")
+        })?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    Ok((name, pairs.collect::<Result<_, String>>()?))
 }
 
 /// Leases the units for the time of the run; a lease of the image stands already.
@@ -157,10 +184,15 @@ fn rows_of(
         } else {
             UnitSelection::of(&want.units).to_string()
         };
-        rows.push((
-            "target".to_owned(),
-            format!("{} on {units}, {:?}", want.kind, want.layout).to_lowercase(),
-        ));
+        rows.push(("target".to_owned(), describe(want, &units)));
     }
     rows
+}
+
+fn describe(want: &Wanted, units: &str) -> String {
+    let layout =
+        if want.kind == "linear" { format!(", {:?}", want.layout).to_lowercase() } else { String::new() };
+    let options: Vec<String> = want.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let options = if options.is_empty() { String::new() } else { format!(", {}", options.join(",")) };
+    format!("{} on {}{layout}{options}", want.kind, units.to_lowercase())
 }

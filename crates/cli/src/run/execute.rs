@@ -3,12 +3,13 @@
 use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
 use super::progress::Bar;
+use super::shut_down::ShutDown;
 use crate::args::RunArgs;
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, Lateness, RunEnd, WallClock};
 use ocssd_flash::FlashCounters;
-use ocssd_lightnvm::block::BlockReply;
+use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
 use ocssd_lightnvm::{Geometry, TargetId};
 use ocssd_workload::results::{ClockKind, Direction, JobResult};
@@ -31,6 +32,8 @@ pub struct Finished {
     pub units: Vec<UnitCounts>,
     /// First failures: job, direction, sentence.
     pub failures: Vec<(String, Direction, String)>,
+    /// What each target counted: its kind, and its counters.
+    pub targets: Vec<(String, Vec<Counter>)>,
     /// Sentences for the reader.
     pub notes: Vec<String>,
     /// What the drive is.
@@ -45,12 +48,12 @@ pub struct Finished {
 
 /// Runs everything.
 pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow::Result<Finished> {
-    let Assembled { mut host, plan, targets, notes, drive } = assembled;
+    let Assembled { mut host, plan, targets, names, notes, drive } = assembled;
     let started = std::time::Instant::now();
     lay_out(args, &mut host, &plan, &targets)?;
     host.device_mut().inner_mut().clear();
     let before = host.device().inner().inner().counters();
-    let measured = Measured { plan, targets, notes, drive, before, started };
+    let measured = Measured { plan, targets, names, notes, drive, before, started };
     match choice.clock {
         ClockKind::Virtual => measure(args, host, measured),
         ClockKind::Wall => {
@@ -63,6 +66,7 @@ pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow:
 struct Measured {
     plan: Plan,
     targets: Vec<TargetId>,
+    names: Vec<String>,
     notes: Vec<String>,
     drive: DriveFacts,
     before: FlashCounters,
@@ -145,7 +149,7 @@ fn measure<C: Clock>(
     mut host: Host<RunDevice, C>,
     measured: Measured,
 ) -> anyhow::Result<Finished> {
-    let Measured { plan, targets, mut notes, drive, before, started } = measured;
+    let Measured { plan, targets, names, mut notes, drive, before, started } = measured;
     let mut buffers = host.take_buffers();
     let now = host.clock().now();
     let mut runner = Runner::new(plan, &shapes(&host, &targets), &mut buffers, args.seed, now);
@@ -177,6 +181,11 @@ fn measure<C: Clock>(
         ));
     }
     let jobs = runner.into_results(host.buffers_mut());
+    let counted = targets.iter().map(|&id| host.target(id).counters());
+    let targets_counted = names.into_iter().zip(counted).collect();
+    if drive.image.is_some() {
+        shut_down(&mut host, &targets)?;
+    }
     let (lateness, late_samples) = (host.clock().lateness(), host.clock().late_samples());
     let mut device = host.into_device();
     let hash = device.hash();
@@ -194,12 +203,25 @@ fn measure<C: Clock>(
         counters: since(&before, flash.counters()),
         units,
         failures,
+        targets: targets_counted,
         notes,
         drive: drive.rows,
         geometry: config.geometry.clone(),
         read_time: config.media.read[config.media.read.len() / 2],
         took: started.elapsed(),
     })
+}
+
+/// Lets targets with a map put away what they know: the next run on the image mounts at once.
+fn shut_down<C: Clock>(host: &mut Host<RunDevice, C>, targets: &[TargetId]) -> anyhow::Result<()> {
+    let mapped = targets.iter().copied().filter(|&id| host.target(id).zones().is_none()).collect();
+    let mut source = ShutDown::new(mapped);
+    match host.run(&mut source, Nanos::MAX) {
+        RunEnd::Finished => Ok(()),
+        RunEnd::Stuck | RunEnd::Stopped => {
+            bail!("a target did not shut down; this is a bug, please report the job")
+        }
+    }
 }
 
 /// What was counted after `before`.

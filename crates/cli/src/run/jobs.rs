@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use ocssd_workload::job::{Parsed, parse_command_line};
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 /// The job that runs when none is named: the same file a reader finds among the examples.
@@ -14,6 +15,11 @@ pub struct Request {
     pub parsed: Parsed,
     /// The name of the result.
     pub name: String,
+}
+
+/// A number that is another in every run: the standard library keys its hash tables from the system's randomness.
+fn fresh_seed() -> u64 {
+    RandomState::new().hash_one(0_u8)
 }
 
 /// Reads the jobs.
@@ -29,7 +35,8 @@ pub fn read(fio: &[String]) -> anyhow::Result<Request> {
         }
         std::fs::read_to_string(path).map_err(|error| error.to_string())
     });
-    let parsed = parsed.context("these jobs cannot be run")?;
+    let mut parsed = parsed.context("these jobs cannot be run")?;
+    parsed.draw_seeds(fresh_seed);
     let file = arguments.iter().find(|argument| !argument.starts_with("--")).map(Path::new);
     let stem = file.filter(|file| file.exists() || !names_jobs).and_then(Path::file_stem);
     let name = stem.map_or_else(|| parsed.jobs[0].name.clone(), |stem| stem.to_string_lossy().into_owned());

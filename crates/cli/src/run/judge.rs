@@ -66,6 +66,7 @@ fn rerun(args: &RunArgs, choice: &Choice) -> String {
     };
     let mut words = vec!["ocssd run".to_owned(), format!("--drive {}", quoted(&choice.drive))];
     words.extend(args.set.iter().map(|set| format!("--set {}", quoted(set))));
+    words.extend(args.target.iter().map(|target| format!("--target {}", quoted(target))));
     words.push(format!("--clock {} --seed {}", choice.clock.name(), args.seed));
     words.extend(args.fio.iter().map(|argument| quoted(argument)));
     words.join(" ")
@@ -138,6 +139,9 @@ fn ending(error: u32) -> String {
         28 => "every zone it could write failed; use other parallel units, or a drive with fewer faults"
             .to_owned(),
         61 => "nothing it could read was left, and nobody writes; lay out more, or let it write".to_owned(),
+        5 => "did less than its rate_min or rate_iops_min; lower it, or use a faster drive".to_owned(),
+        110 => "not even one I/O at a time kept its latency_target; raise it, or give a latency_percentile"
+            .to_owned(),
         other => format!("ended with error {other} (errno)"),
     }
 }
@@ -169,6 +173,7 @@ fn counters(finished: &Finished) -> serde_json::Value {
         "programs": counters.media.programs,
         "erases": counters.media.erases,
         "erases_suspended": counters.media.suspends,
+        "targets": super::metrics::to_json(&finished.targets),
         "channel_busy_ns": counters.channel_busy.iter().map(|busy| busy.0).collect::<Vec<_>>(),
         "units": units,
     })

@@ -6,11 +6,12 @@ use crate::args::{PrintArg, RunArgs};
 use crate::{Outcome, table};
 use anyhow::Context;
 use ocssd_lightnvm::PuId;
-use ocssd_workload::job::{JobOptions, OutputFormat};
+use ocssd_workload::job::OutputFormat;
 use ocssd_workload::results::json::{Format, to_text};
-use ocssd_workload::results::{RunResult, Verdict, series};
+use ocssd_workload::results::logs::requested_logs;
+use ocssd_workload::results::{RunResult, Verdict};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Makes the places a result goes to, before anything is run for it.
 pub fn prepare(args: &RunArgs, request: &Request) -> anyhow::Result<()> {
@@ -49,6 +50,7 @@ pub fn present(
         }
         return Ok(outcome);
     }
+    write_metrics(args, finished)?;
     let kept = keep(args, request, result)?;
     let chosen = match &request.parsed.program.output_formats[..] {
         _ if as_json => &[OutputFormat::JsonPlus],
@@ -69,12 +71,20 @@ pub fn present(
         None => table::show(&text),
     }
     if chosen.contains(&OutputFormat::Normal) && request.parsed.program.output.is_none() {
+        super::metrics::print(&finished.targets);
         if args.print == PrintArg::Units {
             print_units(finished);
         }
         table::line(&format!("took {:.1} s; result kept in {}", finished.took.as_secs_f64(), kept.display()));
     }
     Ok(outcome)
+}
+
+/// Writes what was counted, where it was asked for.
+fn write_metrics(args: &RunArgs, finished: &Finished) -> anyhow::Result<()> {
+    let Some(path) = &args.metrics else { return Ok(()) };
+    std::fs::write(path, super::metrics::prometheus(finished))
+        .with_context(|| format!("{} cannot be written; name another file with --metrics", path.display()))
 }
 
 /// Writes the result file and the logs the jobs asked for.
@@ -84,36 +94,15 @@ fn keep(args: &RunArgs, request: &Request, result: &RunResult) -> anyhow::Result
     // A job may be named like a path; its result stays in the directory.
     let path = directory.join(format!("{}.json", request.name.replace('/', "_")));
     std::fs::write(&path, to_text(result, Format::JsonPlus)).with_context(advice)?;
-    for (number, job) in (1..).zip(&result.jobs) {
-        let asked = request.parsed.jobs.iter().find(|other| other.name == job.name);
-        if let Some(options) = asked.map(|job| &job.options) {
-            keep_logs(directory, job, number, options).with_context(advice)?;
-        }
+    for log in requested_logs(&result.jobs) {
+        std::fs::write(directory.join(&log.name), &log.content).with_context(|| {
+            format!(
+                "{} cannot be written; choose a directory with --results",
+                directory.join(&log.name).display()
+            )
+        })?;
     }
     Ok(path)
-}
-
-fn keep_logs(
-    directory: &Path,
-    job: &ocssd_workload::results::JobResult,
-    number: u32,
-    options: &JobOptions,
-) -> std::io::Result<()> {
-    let asked = [
-        (&options.write_bw_log, &["_bw."][..]),
-        (&options.write_iops_log, &["_iops."]),
-        (&options.write_lat_log, &["_lat.", "_clat.", "_slat."]),
-    ];
-    for (prefix, kinds) in asked {
-        let Some(prefix) = prefix else { continue };
-        let prefix = if prefix.is_empty() { &job.name } else { prefix };
-        for log in series::log_files(job, prefix, number) {
-            if kinds.iter().any(|kind| log.name.contains(kind)) {
-                std::fs::write(directory.join(&log.name), &log.content)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 fn print_units(finished: &Finished) {

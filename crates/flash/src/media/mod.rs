@@ -140,6 +140,7 @@ impl Media {
     }
 
     /// Gives a part to its unit.
+    #[inline]
     pub(crate) fn enqueue(&mut self, at: Nanos, id: PartId) {
         let part = self.parts.get_mut(id);
         part.phase = Phase::Queued;
@@ -195,6 +196,7 @@ impl Media {
         (kind != PartKind::Read).then_some(Done { at, id })
     }
 
+    #[inline]
     fn request_channel(&mut self, at: Nanos, group: u32, id: PartId) {
         let part = self.parts.get_mut(id);
         part.phase = Phase::Transfer;

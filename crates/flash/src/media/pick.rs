@@ -74,6 +74,7 @@ impl Media {
     }
 
     /// Senses the read's row, or takes it from the register that still holds it. The array and a register are free.
+    #[inline]
     pub(super) fn begin_read(&mut self, at: Nanos, pu: PuId, id: PartId) {
         let part = self.parts.get(id);
         let (chunk, cycles, row, delay) = (part.chunk, part.cycles, part.row, part.delay);
@@ -141,6 +142,7 @@ impl Media {
         nth_of(times, self.by_unit.div_rem_u32(first).0)
     }
 
+    #[inline]
     fn run_array(&mut self, at: Nanos, pu: PuId, id: PartId, time: Nanos) {
         self.parts.get_mut(id).phase = Phase::Array;
         let unit = &mut self.units[pu.index()];

@@ -92,6 +92,49 @@ impl Linear {
         let queued = self.replies.push(key);
         assert!(queued.is_ok(), "there are as many places for replies as for requests");
     }
+
+    /// The next command, if there is one and a place for it.
+    #[inline(never)]
+    fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
+        loop {
+            if self.commands.is_full() {
+                return None;
+            }
+            let &request = self.waiting.front()?;
+            let pending = self.requests.get_mut(request);
+            if let Some(command) = pending.cursor.as_one_run(&self.map) {
+                self.waiting.pop();
+                pending.issued = true;
+                pending.commands = 1;
+                let key = self.commands.insert(request).expect("room was checked above");
+                return Some(Command { tag: Tag(key.0), ..command });
+            }
+            let next = pending.cursor.next(&self.map, buffers);
+            if next.is_none_or(|(_, last)| last) {
+                self.waiting.pop();
+                pending.issued = true;
+            }
+            let Some((command, _)) = next else {
+                if pending.commands == 0 {
+                    self.reply(request);
+                }
+                continue;
+            };
+            pending.commands += 1;
+            let key = self.commands.insert(request).expect("room was checked above");
+            return Some(Command { tag: Tag(key.0), ..command });
+        }
+    }
+
+    /// The oldest reply; its request is forgotten.
+    #[inline(never)]
+    fn next_reply(&mut self) -> Option<BlockReply> {
+        let key = self.replies.pop()?;
+        let &Pending { cursor, commands, status, violation, .. } = self.requests.get(key);
+        assert_eq!(commands, 0, "a request is over before its commands");
+        self.requests.free(key);
+        Some(BlockReply { tag: cursor.tag(), status, violation })
+    }
 }
 
 impl Target for Linear {
@@ -138,42 +181,12 @@ impl Target for Linear {
     }
 
     fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        loop {
-            if self.commands.is_full() {
-                return None;
-            }
-            let &request = self.waiting.front()?;
-            let pending = self.requests.get_mut(request);
-            if let Some(command) = pending.cursor.as_one_run(&self.map) {
-                self.waiting.pop();
-                pending.issued = true;
-                pending.commands = 1;
-                let key = self.commands.insert(request).expect("room was checked above");
-                return Some(Command { tag: Tag(key.0), ..command });
-            }
-            let next = pending.cursor.next(&self.map, buffers);
-            if next.is_none_or(|(_, last)| last) {
-                self.waiting.pop();
-                pending.issued = true;
-            }
-            let Some((command, _)) = next else {
-                if pending.commands == 0 {
-                    self.reply(request);
-                }
-                continue;
-            };
-            pending.commands += 1;
-            let key = self.commands.insert(request).expect("room was checked above");
-            return Some(Command { tag: Tag(key.0), ..command });
-        }
+        // Every second question finds nothing: it shall cost nothing.
+        if self.waiting.is_empty() { None } else { self.next_command(buffers) }
     }
 
     fn poll_reply(&mut self) -> Option<BlockReply> {
-        let key = self.replies.pop()?;
-        let &Pending { cursor, commands, status, violation, .. } = self.requests.get(key);
-        assert_eq!(commands, 0, "a request is over before its commands");
-        self.requests.free(key);
-        Some(BlockReply { tag: cursor.tag(), status, violation })
+        if self.replies.is_empty() { None } else { self.next_reply() }
     }
 
     fn check(&self) {

@@ -4,13 +4,17 @@
 //! what the rest is used for at any moment.
 
 use super::options::{Mode, Options};
-use ocssd_ftl::{ChunkLayout, Shape, TAG_BYTES, tail};
+use super::snapshot::PIECE_HEADER_BYTES;
+use ocssd_ftl::{ChunkLayout, SHARD, Shape, TAG_BYTES, tail};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry};
 
 /// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (`pblk.md` 1.2).
 const RING_PAGES: u64 = 8;
 /// Fewest entries of that ring.
 const RING_ENTRIES_MIN: u64 = 128;
+
+/// Most lines open at once (chosen: twice the streams there can be, with snapshots, and as many left by a power cut).
+const OPEN_LINES_MAX: u32 = 32;
 
 /// The sizes of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Capacity {
     pub user_sectors: u64,
     /// Lines nobody but garbage collection and snapshots may open.
     pub reserve_lines: u32,
+    /// Of these, lines for what users have in the buffer already.
+    pub buffer_lines: u32,
     /// Free lines at which garbage collection begins.
     pub start_lines: u32,
     /// Lines snapshots may hold at a time.
@@ -29,6 +35,8 @@ pub struct Capacity {
     pub frames: u32,
     /// Frames the device needs for every written sector to be readable.
     pub frames_needed: u32,
+    /// Lines that may be open at once.
+    pub open_lines: u32,
     /// Data written between snapshots, in sectors; 0 for none.
     pub snapshot_interval: u64,
 }
@@ -50,13 +58,18 @@ pub fn plan(
     let good_sectors = good * u64::from(layout.data_sectors());
     let line_sectors = u64::from(shape.units()) * u64::from(layout.data_sectors());
     let streams = options.classification().streams();
+    let open_lines = open_lines(geometry, options)?;
     let user_sectors = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
-    // Entries of four bytes, and a bit each for what is valid; one snapshot is written while the last one stands.
-    let snapshot_sectors =
-        (shape.places() * 4 + shape.places() / 8).div_ceil(u64::from(geometry.sector_bytes)) + 8;
-    let map_lines = narrow(2 * snapshot_sectors.div_ceil(line_sectors) + 1);
+    // One snapshot is written while the last one stands, each begun in the middle of a line.
+    let map_lines = narrow(2 * snapshot_sectors(geometry, shape, user_sectors).div_ceil(line_sectors) + 1);
+    let (frames, frames_needed) = frames(geometry, shape, options, streams)?;
+    // What users have put into the buffer must always find a place: lines drain only once it has landed.
+    let buffer_lines = match options.mode {
+        Mode::Faithful => 0,
+        Mode::Improved => narrow((u64::from(frames) * u64::from(layout.unit)).div_ceil(line_sectors)),
+    };
     // Each stream has a line open and may need the next; one is being emptied.
-    let reserve_lines = streams + map_lines + 1;
+    let reserve_lines = streams + map_lines + buffer_lines + 1;
     let need = u64::from(reserve_lines + streams + 1) * line_sectors;
     let spare = good_sectors.saturating_sub(user_sectors);
     if spare < need || user_sectors == 0 {
@@ -76,7 +89,6 @@ pub fn plan(
         ));
     }
     let spare_lines = narrow(spare / line_sectors);
-    let (frames, frames_needed) = frames(geometry, shape, options, streams)?;
     let interval = options.snapshot_interval_bytes.map_or_else(
         || if options.mode == Mode::Improved { user_sectors / 16 } else { 0 },
         |bytes| bytes.div_ceil(u64::from(geometry.sector_bytes)),
@@ -91,16 +103,52 @@ pub fn plan(
         layout,
         user_sectors,
         reserve_lines,
+        buffer_lines,
         start_lines,
         map_lines,
         frames,
         frames_needed,
+        open_lines,
         snapshot_interval: interval,
     })
 }
 
+/// Sectors a snapshot takes at most: the entries of all shards, the bits of all lines, and the header.
+fn snapshot_sectors(geometry: &Geometry, shape: &Shape, user_sectors: u64) -> u64 {
+    let shard = u64::try_from(SHARD).expect("an index fits 64 bits");
+    let piece = u64::from(geometry.sector_bytes) - u64::try_from(PIECE_HEADER_BYTES).expect("16");
+    let entry_bytes = if shape.places() < 1 << 31 { 4 } else { 8 };
+    let map = user_sectors.div_ceil(shard) * user_sectors.min(shard).div_ceil(piece / entry_bytes);
+    let lines = u64::from(shape.lines());
+    let bits = (lines * shape.sectors_per_line().div_ceil(64) * 8).div_ceil(piece);
+    // 32 bytes a line, 4 a chunk of an open one; the rest is a few numbers.
+    let header = 128 + lines * 32 + u64::from(OPEN_LINES_MAX) * (8 + 4 * u64::from(shape.units()));
+    map + bits + header.div_ceil(piece) + u64::from(geometry.ws_opt)
+}
+
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).expect("fewer lines than 2^32")
+}
+
+/// Lines that may be open at once: what the drive's limits on open chunks leave this instance, if all its units are leased
+/// to equals.
+fn open_lines(geometry: &Geometry, options: &Options) -> Result<u32, String> {
+    let none = |limit: u32| if limit == 0 { u32::MAX } else { limit };
+    let per_unit = none(geometry.max_open_chunks_per_pu);
+    let drive = none(geometry.max_open_chunks) / geometry.pu_count();
+    let limit = OPEN_LINES_MAX.min(per_unit).min(drive);
+    let needed = options.classification().streams() + 1;
+    if limit < needed {
+        return Err(format!(
+            "pblk with classification={} keeps {needed} chunks open in every unit, but this drive allows {limit} \
+             (max_open_chunks {}, max_open_chunks_per_pu {}); raise these, or choose a classification with fewer streams \
+             (none needs 2)",
+            options.classification(),
+            geometry.max_open_chunks,
+            geometry.max_open_chunks_per_pu,
+        ));
+    }
+    Ok(limit)
 }
 
 fn check_oob(geometry: &Geometry) -> Result<(), String> {

@@ -9,7 +9,7 @@ use super::Pblk;
 use super::flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_ftl::{
-    Candidate, Entry, Kind, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot, Stream,
+    Candidate, Entry, Kind, Line, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot, Stream,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Status, VECTOR_MAX};
 use std::collections::VecDeque;
@@ -159,12 +159,8 @@ impl Pblk {
                 .map(|(line, entry)| {
                     let valid = self.valid.count(line);
                     let since = self.valid.last_invalidated(line).max(entry.opened_at.0);
-                    Candidate {
-                        line,
-                        valid,
-                        sectors: entry.data_sectors.max(valid),
-                        age: now.saturating_sub(since),
-                    }
+                    let sectors = self.worth(entry);
+                    Candidate { line, valid, sectors, age: now.saturating_sub(since) }
                 }),
         );
         let picked = self.options.victim().pick(&mut self.prng, &candidates);
@@ -178,8 +174,13 @@ impl Pblk {
             || self.lines.iter().any(|(line, entry)| {
                 entry.state == LineState::Closed
                     && !self.is_map_stream(entry.stream)
-                    && (1..entry.data_sectors).contains(&self.valid.count(line))
+                    && (1..self.worth(entry)).contains(&self.valid.count(line))
             })
+    }
+
+    /// Sectors of data a closed line would take if it were reset: what failed or was filled in it can be had back.
+    fn worth(&self, line: &Line) -> u64 {
+        u64::from(line.good_chunks) * u64::from(self.capacity.layout.data_sectors())
     }
 
     fn read_refresh(&mut self, buffers: &mut Buffers) -> bool {
@@ -196,7 +197,7 @@ impl Pblk {
                 count += 1;
             }
         }
-        self.send_collect(buffer, count);
+        self.send_collect(buffer, count, None);
         true
     }
 
@@ -219,37 +220,30 @@ impl Pblk {
             state.from = from;
             state.read = count < VECTOR_MAX;
             state.reading += u32::from(count > 0);
-            self.send_collect(buffer, count);
+            self.send_collect(buffer, count, Some(victim.line));
             any = true;
         }
         any
     }
 
-    fn send_collect(&mut self, buffer: BufId, count: u32) {
+    fn send_collect(&mut self, buffer: BufId, count: u32, victim: Option<LineId>) {
         if count == 0 {
             self.collector.spare.push(buffer);
             return;
         }
-        let purpose = Purpose::Collect { buffer, count };
+        let purpose = Purpose::Collect { buffer, count, victim };
         self.flight.send(purpose, Op::Read, Addresses::List { offset: 0, count }, Some(buffer), 0);
         self.stats.gc_read += u64::from(count);
     }
 
-    /// Sectors to be moved arrived.
+    /// Sectors to be moved arrived. Their lines are kept from being reset until each was looked at.
     pub(super) fn collect_done(
         &mut self,
         buffer: BufId,
         count: u32,
+        line: Option<LineId>,
         completion: &Completion,
-        buffers: &Buffers,
     ) {
-        let mut of_victim = true;
-        for index in 0..count {
-            let line = self.line_of_chunk(buffers.addresses(buffer)[usize_of(index)]);
-            self.lines.end_read(line);
-            of_victim &= self.collector.victim.is_some_and(|victim| victim.line == line);
-        }
-        let line = self.collector.victim.filter(|_| of_victim).map(|victim| victim.line);
         let (failed, status) = (completion.failed, completion.status);
         self.collector.arrived.push_back(Arrived { buffer, count, next: 0, failed, status, line });
     }
@@ -263,6 +257,8 @@ impl Pblk {
                     self.collector.arrived.push_front(arrived);
                     return any;
                 }
+                let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
+                self.lines.end_read(self.line_of_chunk(ppa));
                 arrived.next += 1;
                 any = true;
             }
@@ -360,13 +356,14 @@ impl Pblk {
             return;
         };
         self.collector.victim = None;
-        let sectors = self.lines.get(victim.line).data_sectors;
+        let sectors = self.worth(self.lines.get(victim.line));
+        assert!(victim.valid <= sectors, "line {} held more than it can", victim.line.0);
         self.classifier.on_collected(
             self.lines.get(victim.line).stream,
             self.lines.get(victim.line).opened_at.0,
             self.sequence.0,
         );
-        self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
+        self.limiter.on_victim_done(victim.valid, sectors);
         if self.valid.count(victim.line) > 0 {
             self.collector.draining.push(Draining {
                 line: victim.line,
@@ -386,12 +383,9 @@ impl Pblk {
         }
         let is_stuck = self.collector.victim.is_none() && self.collector.arrived.is_empty();
         let fresh = self.collector.draining.iter().any(|draining| !draining.kicked);
-        if is_stuck && fresh && self.limiter.gc_should_run() {
-            for index in 0..self.streams.len() {
-                if let Some(frame) = self.streams[index].filling {
-                    self.close_frame(frame);
-                }
-            }
+        // Closed once they may hold what drains; again if nothing else goes on: what was put in since holds it now.
+        let due = fresh || self.flight.len() == 0;
+        if is_stuck && due && self.limiter.gc_should_run() && (self.close_filling() || fresh) {
             for draining in &mut self.collector.draining {
                 draining.kicked = true;
             }

@@ -87,9 +87,10 @@ impl Pblk {
             return;
         }
         self.resets.remove(&line);
-        for (line, unit) in std::mem::take(&mut self.failed_chunks) {
+        for &(_, unit) in self.failed_chunks.iter().filter(|&&(of, _)| of == line) {
             self.lines.mark_bad(line, unit);
         }
+        self.failed_chunks.retain(|&(of, _)| of != line);
         self.valid.clear_line(line);
         self.lines.erased(line);
         self.stats.lines_erased += 1;
@@ -106,7 +107,7 @@ impl Pblk {
         }
         let privileged = self.is_gc_stream(stream) && self.streams_count() > 1 || self.is_map_stream(stream);
         let kept = if privileged { 0 } else { self.lines_kept() };
-        if self.lines.free_count() <= kept {
+        if self.free_lines_worth() <= kept {
             self.stats.waits_for_line += 1;
             return None;
         }
@@ -131,7 +132,10 @@ impl Pblk {
     fn left_open(&self, stream: Stream) -> Option<LineId> {
         let others = self.open.iter().flatten().filter(|open| open.room() > 0);
         let left = others.map(|open| open.line()).find(|&line| self.lines.get(line).stream == stream);
-        assert!(left.is_none() || left != self.streams[stream.index()].line, "a stream left the line it writes to");
+        assert!(
+            left.is_none() || left != self.streams[stream.index()].line,
+            "a stream left the line it writes to"
+        );
         left
     }
 

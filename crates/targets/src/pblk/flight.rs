@@ -52,6 +52,8 @@ pub enum Purpose {
         buffer: BufId,
         /// How many.
         count: u32,
+        /// The victim they were read of; `None` for weak sectors.
+        victim: Option<LineId>,
     },
     /// Chunks of a line.
     Reset {

@@ -98,6 +98,17 @@ impl Pblk {
         any
     }
 
+    /// Answers every flush that waits for what cannot be written. True if there was one.
+    pub(super) fn fail_flushes(&mut self) -> bool {
+        let mut any = false;
+        while let Some((_, key)) = self.flushes.waiting.pop() {
+            self.fail(key, ocssd_lightnvm::Status::WRITE_FAULT, None);
+            self.finish(key);
+            any = true;
+        }
+        any
+    }
+
     /// The drive's cache is on media.
     pub(super) fn barrier_done(&mut self, sound: bool) {
         assert!(self.flushes.in_flight, "a barrier ended that was not sent");

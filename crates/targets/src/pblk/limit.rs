@@ -20,7 +20,7 @@ pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLim
     match options.mode {
         Mode::Faithful => {
             let slots = capacity.frames * capacity.layout.unit;
-            let budget = (slots / 2 + 1).next_power_of_two().max(BUDGET_MIN);
+            let budget = slots.next_power_of_two().max(BUDGET_MIN);
             let chunks = u64::from(shape.lines()) * u64::from(shape.units());
             // pblk kept one line; what snapshots take comes on top here.
             let reserve_chunks = u64::from(capacity.reserve_lines) * u64::from(shape.units());
@@ -88,15 +88,20 @@ impl Pblk {
             line.and_then(|line| self.open[line.index()].as_ref()).map_or(0, |open| open.room())
         };
         let users = (0..self.user_streams).map(Stream).map(room).sum();
-        let free_lines = u64::from(self.lines.free_count());
         let situation = Situation {
-            free_chunks: free_lines * u64::from(self.shape.units()),
-            free_lines,
+            free_chunks: u64::from(self.lines.free_chunks()),
+            free_lines: u64::from(self.free_lines_worth()),
             open_user_sectors: users,
             gc_has_work: self.has_victims(),
         };
         self.limiter.update(situation);
+        self.judge_spare();
         self.work_due = true;
+    }
+
+    /// Whole lines that the good chunks of free ones make up: a line with bad chunks takes less.
+    pub(super) fn free_lines_worth(&self) -> u32 {
+        self.lines.free_chunks() / self.shape.units()
     }
 
     pub(super) fn limiter_deadline(&self, now: Nanos) -> Option<Nanos> {
@@ -105,14 +110,15 @@ impl Pblk {
 
     /// Frames users leave free, so that garbage collection can always go on.
     pub(super) fn frames_kept(&self) -> usize {
-        let held: u32 =
-            (self.user_streams..self.map_stream().0).map(|n| self.frames.held_by(Stream(n))).sum();
+        let streams = u8::try_from(self.streams_count()).expect("few streams");
+        let held: u32 = (self.user_streams..streams).map(|n| self.frames.held_by(Stream(n))).sum();
         usize::try_from(self.gc_frames.saturating_sub(held)).expect("32 bits fit an index")
     }
 
     /// Lines users leave free. Where garbage collection shares their stream, the limiter alone holds users back.
     pub(super) fn lines_kept(&self) -> u32 {
-        if self.streams_count() == 1 { self.capacity.map_lines } else { self.capacity.reserve_lines - 1 }
+        let Capacity { map_lines, reserve_lines, buffer_lines, .. } = self.capacity;
+        if self.streams_count() == 1 { map_lines } else { reserve_lines - buffer_lines - 1 }
     }
 
     /// Notes whether the instance can still take writes: bad chunks may have used up what is spare.

@@ -10,9 +10,11 @@
 
 mod capacity;
 mod collect;
+mod describe;
 mod erase;
 mod flight;
 mod flush;
+mod give_up;
 mod landed;
 mod limit;
 mod mount;
@@ -23,6 +25,7 @@ mod snapshot;
 mod snapshot_header;
 mod state;
 mod stats;
+mod summary;
 mod trims;
 mod write;
 mod writer;
@@ -42,7 +45,7 @@ impl Pblk {
     /// Lets every procedure go on until none can.
     fn work(&mut self, now: Nanos, buffers: &mut Buffers) {
         self.now = now;
-        while std::mem::take(&mut self.work_due) {
+        while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve_reads(buffers);
             any |= self.collect(now, buffers);
             any |= self.admit(buffers);
@@ -56,15 +59,17 @@ impl Pblk {
         }
     }
 
-    /// Writes behind what cannot be read yet, once nothing else does.
+    /// Writes behind what cannot be read yet, once nothing else goes on.
     fn fill_for_reads(&mut self) -> bool {
-        let is_due =
-            std::mem::take(&mut self.fill_behind) && self.frames.in_use() == 0 && self.fill_left == 0;
-        if is_due {
+        let is_due = std::mem::take(&mut self.fill_behind) && self.fill_left == 0 && self.flight.len() == 0;
+        if !is_due {
+            return false;
+        }
+        if !self.close_filling() {
             let window = self.capacity.layout.mw_cunits.div_ceil(self.capacity.layout.unit) + 1;
             self.fill_left = window * self.shape.units();
         }
-        is_due
+        true
     }
 }
 
@@ -88,7 +93,9 @@ impl Target for Pblk {
             Purpose::Meta { buffer, line, write, pieces, first_piece } => {
                 self.meta_done(buffer, (line, write), (first_piece, pieces), &completion);
             }
-            Purpose::Collect { buffer, count } => self.collect_done(buffer, count, &completion, buffers),
+            Purpose::Collect { buffer, count, victim } => {
+                self.collect_done(buffer, count, victim, &completion);
+            }
             Purpose::Reset { line, first_unit, buffer } => {
                 self.lists.push(buffer);
                 self.reset_done(line, first_unit, &completion);
@@ -141,6 +148,14 @@ impl BlockTarget for Pblk {
 
     fn unreadable_tail(&self) -> u64 {
         0
+    }
+
+    fn is_mapped(&self, block: u64) -> Option<bool> {
+        Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
+    }
+
+    fn counters(&self) -> Vec<ocssd_lightnvm::block::Counter> {
+        self.all_counters()
     }
 
     fn zone_written(&self, zone: u64) -> u64 {

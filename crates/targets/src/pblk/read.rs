@@ -121,58 +121,6 @@ impl Pblk {
         self.open[line.index()].as_ref().is_none_or(|open| sector < open.readable(unit))
     }
 
-    pub fn debug(&self) -> String {
-        format!(
-            "free {} occ {:?} limiter {:?} streams {:?} coll {:?} stats {:?} snap {:?} dead {:?} erase {:?} shutdown {:?} lines {:?} open {:?}",
-            self.lines.free_count(),
-            self.frames.occupancy(),
-            self.limiter,
-            self.streams,
-            self.collector,
-            self.stats,
-            self.snapshots.is_idle(),
-            self.dead,
-            self.to_erase,
-            self.shutdown,
-            self.lines
-                .iter()
-                .map(|(l, e)| (l.0, e.state, e.stream.0, self.valid.count(l), e.data_sectors))
-                .collect::<Vec<_>>(),
-            self.open.iter().flatten().map(|o| (o.line(), o.room(), o.in_flight())).collect::<Vec<_>>()
-        )
-    }
-
-    pub fn debug_all(&self, block: u64) -> String {
-        let m = self.l2p.get(block);
-        let e = if let Mapped::Buffer(s) = m { format!("{:?} {:?}", self.frames.entry(s), self.frames.state(self.frames.frame_of(s))) } else { String::new() };
-        format!("{m:?} {e}")
-    }
-
-    pub fn debug_read(&self, block: u64, count: u32) -> Vec<String> {
-        (0..count)
-            .map(|i| {
-                let m = self.l2p.get(block + u64::from(i));
-                match m {
-                    Mapped::Media(p) => {
-                        let (l, u, s) = self.shape.split(p);
-                        format!(
-                            "{:?} {:?} open {:?}",
-                            (l, u, s),
-                            self.lines.get(l),
-                            self.open[l.index()].as_ref().map(|o| (
-                                o.pointer(u),
-                                o.readable(u),
-                                o.has_ended(u)
-                            ))
-                        )
-                    }
-                    o => format!("{o:?}"),
-                }
-            })
-            .filter(|s| s.contains("Some"))
-            .collect()
-    }
-
     /// A user's read ended.
     pub(super) fn read_done(
         &mut self,

@@ -122,6 +122,13 @@ impl Snapshots {
         self.state = State::Written { sent: true };
     }
 
+    /// Lets go of a snapshot that cannot be finished; gives back the buffers of its pieces.
+    pub fn abandon(&mut self) -> Vec<BufId> {
+        self.state = State::Idle;
+        self.asked = false;
+        std::mem::take(&mut self.lost).into_iter().map(|(_, buffer)| buffer).collect()
+    }
+
     /// True if the snapshot is complete now.
     pub fn barrier_done(&mut self, sound: bool) -> bool {
         if self.state != (State::Written { sent: true }) {
@@ -142,9 +149,10 @@ pub fn entries_per_piece(sector_bytes: usize, map: &L2p) -> usize {
     piece_bytes(sector_bytes) / usize_of(map.entry_bytes())
 }
 
-/// Pieces of a shard.
+/// Pieces of a shard; a map of less than one has fewer.
 pub fn pieces_per_shard(sector_bytes: usize, map: &L2p) -> usize {
-    SHARD.div_ceil(entries_per_piece(sector_bytes, map))
+    let entries = usize::try_from(map.sectors()).map_or(SHARD, |sectors| sectors.min(SHARD));
+    entries.div_ceil(entries_per_piece(sector_bytes, map))
 }
 
 impl Pblk {
@@ -306,7 +314,7 @@ impl Pblk {
         }
         let number = usize::try_from(number - self.snapshots.header_pieces).expect("an index");
         let entries = piece / usize_of(self.l2p.entry_bytes());
-        let per_shard = SHARD.div_ceil(entries);
+        let per_shard = pieces_per_shard(piece + PIECE_HEADER_BYTES, &self.l2p);
         let map_pieces = self.snapshots.shards.len() * per_shard;
         if number < map_pieces {
             let shard = usize_of(self.snapshots.shards[number / per_shard]);
@@ -359,7 +367,7 @@ impl Pblk {
             }
         }
         self.stats.snapshots += 1;
-        if self.snapshots.clean {
+        if self.snapshots.clean && !self.shutdown.ending {
             self.shutdown_complete();
         }
     }
@@ -370,6 +378,8 @@ impl Pblk {
 pub struct Shutdown {
     request: Option<SlabKey>,
     snapshotting: bool,
+    /// Only what was written is made durable.
+    ending: bool,
 }
 
 impl Shutdown {
@@ -395,21 +405,30 @@ impl Pblk {
         {
             return false;
         }
-        let filling: Vec<_> = self.streams.iter().filter_map(|stream| stream.filling).collect();
-        for &frame in &filling {
-            self.close_frame(frame);
+        if self.close_filling() {
+            return true;
         }
-        let busy = self.frames.in_use() > 0 || self.flight.len() > 0 || !self.to_erase.is_empty();
-        if busy || !filling.is_empty() {
-            return !filling.is_empty();
+        if self.frames.in_use() > 0 || self.flight.len() > 0 || !self.to_erase.is_empty() {
+            return false;
+        }
+        if self.is_read_only() {
+            return self.end_shutdown();
         }
         self.shutdown.snapshotting = true;
-        if self.is_read_only() {
-            self.shutdown_complete();
-        } else {
-            self.snapshots.ask_clean();
-        }
+        self.snapshots.ask_clean();
         self.work_due = true;
+        true
+    }
+
+    /// Ends a shutdown without a snapshot, for which there is no space: what was written is made durable, no more. True if
+    /// there was one to end.
+    pub(super) fn end_shutdown(&mut self) -> bool {
+        let Some(key) = self.shutdown.request.filter(|_| !self.shutdown.ending) else { return false };
+        self.shutdown.ending = true;
+        self.shutdown.snapshotting = true;
+        let buffers = self.snapshots.abandon();
+        self.whole.extend(buffers);
+        self.await_durable(key);
         true
     }
 
@@ -419,7 +438,7 @@ impl Pblk {
         pending.done = pending.request.count;
         self.finish(key);
         assert!(self.writes.is_empty(), "a write was left behind at shutdown");
-        assert!(self.frames.in_use() == 0 || self.is_read_only(), "a frame was left behind at shutdown");
+        assert!(self.frames.in_use() == 0, "a frame was left behind at shutdown");
     }
 }
 

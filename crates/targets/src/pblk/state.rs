@@ -27,6 +27,9 @@ const COLLECT_BUFFERS_MAX: u32 = 64;
 /// Granularity of last write times, as a power of two of sectors (chosen: finer than any line).
 const LAST_WRITES_SHIFT: u32 = 6;
 
+/// The stream of snapshots: the last there can be, whatever the classification, which may change from mount to mount.
+const MAP_STREAM: Stream = Stream(7);
+
 /// A stream of data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamState {
@@ -143,7 +146,8 @@ impl Pblk {
         let gc_frames = if gc_streams == 0 {
             2
         } else {
-            gc_streams * 2 + (window * shape.units()).min(capacity.frames / 2)
+            // What each of their streams may hold until it can be read, one being filled, one to go on with.
+            gc_streams * (window * shape.units() + 2)
         };
         let meta_sectors = unit.max(capacity.layout.tail);
         let mut take =
@@ -170,11 +174,11 @@ impl Pblk {
             last_writes: needs_last_writes.then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT)),
             limiter,
             sequence: Sequence(0),
-            streams: vec![StreamState::default(); usize::try_from(streams + 1).expect("few")],
+            streams: vec![StreamState::default(); MAP_STREAM.index() + 1],
             user_streams: u8::try_from(user_streams).expect("1 or 2"),
             gc_frames,
             active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),
-            open_lines_max: open_lines_max(geometry, streams),
+            open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
             stripe: stripe(geometry, &shape),
             unit_of_pu: unit_of_pu(geometry, &shape),
             requests: Slab::new(REQUESTS_MAX),
@@ -265,8 +269,8 @@ impl Pblk {
         self.classifier.streams()
     }
 
-    pub(super) fn map_stream(&self) -> Stream {
-        Stream(u8::try_from(self.streams_count()).expect("few streams"))
+    pub(super) const fn map_stream(&self) -> Stream {
+        MAP_STREAM
     }
 
     pub(super) fn is_map_stream(&self, stream: Stream) -> bool {
@@ -275,7 +279,7 @@ impl Pblk {
 
     /// Streams only garbage collection writes.
     pub(super) fn is_gc_stream(&self, stream: Stream) -> bool {
-        stream.0 >= self.user_streams && stream < self.map_stream()
+        stream.0 >= self.user_streams && u32::from(stream.0) < self.streams_count()
     }
 
     pub(super) fn is_whole_buffer(&self, buffer: BufId) -> bool {
@@ -330,20 +334,6 @@ impl Pblk {
         assert_eq!(self.valid.total(), owned, "valid sectors and their owners disagree");
         assert!(self.frames.slots() >= self.frames.unit(), "a buffer without a unit");
     }
-}
-
-/// Lines that may be open at once: what the drive's limits on open chunks leave.
-fn open_lines_max(geometry: &Geometry, streams: u32) -> usize {
-    let unlimited = 2 * (streams + 1);
-    let per_unit = match geometry.max_open_chunks_per_pu {
-        0 => unlimited,
-        limit => limit,
-    };
-    let drive = match geometry.max_open_chunks {
-        0 => unlimited,
-        limit => limit / geometry.pu_count(),
-    };
-    usize::try_from(unlimited.min(per_unit).min(drive)).expect("32 bits fit an index")
 }
 
 /// Units in stripe order: the next group first (`pblk.md` 1.1).

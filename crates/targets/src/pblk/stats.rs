@@ -65,6 +65,8 @@ pub struct PblkStats {
     pub waits_for_limiter: u64,
     /// Times a stream needed a line and none was free.
     pub waits_for_line: u64,
+    /// Times nothing could go on and requests were answered with errors instead.
+    pub gave_up: u64,
 }
 
 impl PblkStats {

@@ -8,7 +8,7 @@ use super::trims::TrimRange;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::block::BlockOp;
-use ocssd_lightnvm::{BufId, Buffers};
+use ocssd_lightnvm::{BufId, Buffers, Status};
 
 /// Blocks discarded before other work gets its turn (chosen: some hundred microseconds).
 const DISCARD_SLICE: u32 = 1 << 16;
@@ -18,6 +18,13 @@ impl Pblk {
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(&key) = self.writes.front() {
+            if self.is_read_only() {
+                self.writes.pop();
+                self.fail(key, Status::WRITE_TO_READ_ONLY, None);
+                self.finish(key);
+                any = true;
+                continue;
+            }
             let request = self.requests.get(key).request;
             let before = self.requests.get(key).done;
             let whole = match request.op {
@@ -212,6 +219,13 @@ impl Pblk {
         }
         state.ready.push_back(frame);
         self.stats.padding(self.frames.unit() - filled);
+    }
+
+    /// Closes every frame that is being filled. True if there was one.
+    pub(super) fn close_filling(&mut self) -> bool {
+        let filling: Vec<FrameId> = self.streams.iter().filter_map(|stream| stream.filling).collect();
+        filling.iter().for_each(|&frame| self.close_frame(frame));
+        !filling.is_empty()
     }
 
     fn classify_user(&self, block: u64) -> Stream {

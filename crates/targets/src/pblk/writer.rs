@@ -45,10 +45,7 @@ impl Pblk {
                 self.write_frame(frame, line, write, buffers);
                 true
             }
-            Piece::Data => {
-                self.fill_left -= 1;
-                self.write_fill(line, write, buffers)
-            }
+            Piece::Data => self.write_fill(line, write, buffers),
             Piece::Tail => unreachable!("a tail is no data"),
         }
     }
@@ -144,22 +141,20 @@ impl Pblk {
         let Some(buffer) = self.plain.pop() else { return false };
         let line_sequence = self.lines.get(line).sequence;
         let head = Head { instance: self.instance, stream, line: line_sequence, blocks: self.l2p.sectors() };
-        buffers.data_mut(buffer, 0, self.capacity.layout.unit).fill(0);
-        buffers.data_mut(buffer, 0, 1)[..HEAD_BYTES].copy_from_slice(&head.encode());
+        for sector in 0..self.capacity.layout.unit {
+            let content = buffers.data_mut(buffer, sector, 1);
+            content.fill(0);
+            content[..HEAD_BYTES].copy_from_slice(&head.encode());
+        }
         let tag = head.tag(self.sequence);
-        self.write_meta(
-            (line, write),
-            buffer,
-            (0, 0),
-            |sector| if sector == 0 { tag } else { SectorTag::PAD },
-            buffers,
-        );
+        self.write_meta((line, write), buffer, (0, 0), |_| tag, buffers);
         true
     }
 
     /// A unit of nothing.
     fn write_fill(&mut self, line: LineId, write: Write, buffers: &mut Buffers) -> bool {
         let Some(buffer) = self.plain.pop() else { return false };
+        assert!(self.fill_left > 0, "fill was written that nobody asked for");
         self.fill_left -= 1;
         buffers.data_mut(buffer, 0, self.capacity.layout.unit).fill(0);
         self.stats.padding(self.capacity.layout.unit);

@@ -1,9 +1,9 @@
 //! The power goes: at every command on tiny drives, at random ones on others, and again during recovery.
 
 use super::basic::{MIX, geometry, options};
+use super::power::CutAfter;
 use super::world::{Mix, World, config};
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::Clock;
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_targets::pblk::Mode;
 
@@ -58,8 +58,8 @@ fn a_cut_during_recovery_and_again_changes_nothing() {
         world.cut_at = None;
         world.cut(&mut prng);
         for _ in 0..4 {
-            let at = world.clock.now() + Nanos(prng.below(40_000_000));
-            if world.try_mount(Some(at)).is_some() {
+            let cut = CutAfter { commands: Some(prng.below(60)), later: Nanos(prng.below(2_000_000)) };
+            if world.try_mount(cut).is_ok() {
                 break;
             }
             world.cut(&mut prng);

@@ -3,4 +3,6 @@
 mod basic;
 mod crash;
 mod oracle;
+mod power;
+mod shapes;
 mod world;

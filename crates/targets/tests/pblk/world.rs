@@ -1,20 +1,22 @@
 //! A drive, a pblk instance on it, and requests whose answers are checked; the power can go at any command.
 
 use super::oracle::{Oracle, Version};
+use super::power::CutAfter;
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget};
 use ocssd_lightnvm::wrap::Check;
 use ocssd_lightnvm::{BufId, Buffers, Device, Geometry, PuId, Status, Tag, Target};
-use ocssd_targets::pblk::{MountReport, Options, Pblk};
+use ocssd_targets::pblk::{MountError, MountReport, Options, Pblk};
 use std::collections::BTreeMap;
 
 /// A small drive: `geometry` with the tiny preset's media, every unit written and erased in no time worth waiting for.
 pub fn config(geometry: Geometry) -> Config {
     let mut config = presets::find("tiny").expect("a preset").config();
     config.media.planes = 1;
-    config.media.sectors_per_page = geometry.ws_opt;
+    config.media.sectors_per_page = geometry.ws_min;
+    config.queue_depth = 4096;
     config.geometry = geometry;
     config
 }
@@ -38,9 +40,15 @@ pub struct World {
     pub version: Version,
     /// Commands the device took since the world was made.
     pub commands: u64,
+    /// Turns of the loop, idle ones too.
+    pub turns: u64,
     /// The power goes when so many were taken.
     pub cut_at: Option<u64>,
     pub label: String,
+    /// The media may lose what was written: reads may fail.
+    pub media_fail: bool,
+    /// The instance may run out of good chunks.
+    pub may_give_up: bool,
     outstanding: BTreeMap<u32, Outstanding>,
     spare: Vec<BufId>,
     next_tag: u32,
@@ -52,12 +60,30 @@ pub const REQUEST_MAX: u32 = 64;
 
 impl World {
     pub fn new(config: Config, options: Options, label: &str) -> Self {
-        let flash = Flash::format(config).expect("a sound drive");
-        let buffers = Buffers::new(flash.payload_format());
-        let units = (0..flash.geometry().pu_count()).map(PuId).collect();
-        let mut world = Self {
+        let units = (0..config.geometry.pu_count()).map(PuId).collect();
+        Self::on(config, units, options, label)
+    }
+
+    /// An instance on some of the drive's units.
+    pub fn on(config: Config, units: Vec<PuId>, options: Options, label: &str) -> Self {
+        let mut world = Self::unmounted(Flash::format(config).expect("a sound drive"), units, options, label);
+        world.mount();
+        world.oracle = Oracle::new(world.blocks());
+        world
+    }
+
+    /// Why options do not fit a drive.
+    pub fn refused(config: Config, options: Options) -> MountError {
+        let units = (0..config.geometry.pu_count()).map(PuId).collect();
+        let mut world = Self::unmounted(Flash::format(config).expect("a sound drive"), units, options, "");
+        let mounted = world.try_mount(CutAfter::NEVER);
+        mounted.expect_err("the options do not fit the drive")
+    }
+
+    fn unmounted(flash: Flash, units: Vec<PuId>, options: Options, label: &str) -> Self {
+        Self {
+            buffers: Buffers::new(flash.payload_format()),
             flash: Check::new(flash),
-            buffers,
             clock: VirtualClock::default(),
             pblk: None,
             units,
@@ -65,16 +91,29 @@ impl World {
             oracle: Oracle::new(1),
             version: 0,
             commands: 0,
+            turns: 0,
             cut_at: None,
             label: label.to_owned(),
+            media_fail: false,
+            may_give_up: false,
             outstanding: BTreeMap::new(),
             spare: Vec::new(),
             next_tag: 0,
             failures: Vec::new(),
-        };
-        world.mount();
-        world.oracle = Oracle::new(world.blocks());
-        world
+        }
+    }
+
+    /// The same drive and oracle as of now; what happens to it does not happen here. Nothing is mounted on it.
+    pub fn branch(&self, label: &str) -> Self {
+        let flash = self.flash.inner().fork().expect("a drive in memory");
+        let mut branch = Self::unmounted(flash, self.units.clone(), self.options.clone(), label);
+        branch.clock.wait_until(self.clock.now());
+        branch.oracle = self.oracle.clone();
+        branch.version = self.version;
+        branch.media_fail = self.media_fail;
+        branch.may_give_up = self.may_give_up;
+        branch.commands = self.commands;
+        branch
     }
 
     pub fn blocks(&self) -> u64 {
@@ -85,33 +124,28 @@ impl World {
         self.pblk.as_ref().expect("it is mounted")
     }
 
-    fn pblk_mut(&mut self) -> &mut Pblk {
+    pub fn pblk_mut(&mut self) -> &mut Pblk {
         self.pblk.as_mut().expect("it is mounted")
     }
 
     pub fn mount(&mut self) -> MountReport {
-        self.try_mount(None).unwrap_or_else(|| panic!("{}: no cut was asked for", self.label))
+        self.try_mount(CutAfter::NEVER).unwrap_or_else(|error| panic!("{}: {error}", self.label))
     }
 
-    /// Mounts; `None` if the power was cut at `cut_at`.
-    pub fn try_mount(&mut self, cut_at: Option<Nanos>) -> Option<MountReport> {
+    /// Mounts; fails if the options do not fit or the power was cut.
+    pub fn try_mount(&mut self, cut: CutAfter) -> Result<MountReport, MountError> {
         let mut buffers = Buffers::new(self.buffers.format());
         self.spare = (0..16).map(|_| buffers.take(REQUEST_MAX)).collect();
-        let mut caller =
-            Caller { device: &mut self.flash, clock: &mut self.clock, buffers: &mut buffers, cut_at };
-        let mounted = Pblk::mount(&mut caller, &self.units, &self.options);
+        let caller =
+            Caller { device: &mut self.flash, clock: &mut self.clock, buffers: &mut buffers, cut_at: None };
+        let mut device = cut.around(caller);
+        let mounted = Pblk::mount(&mut device, &self.units, &self.options);
         self.buffers = buffers;
-        match mounted {
-            Ok((pblk, report)) => {
-                pblk.check();
-                self.pblk = Some(pblk);
-                Some(report)
-            }
-            Err(error) => {
-                assert!(cut_at.is_some(), "{}: mount failed: {error}", self.label);
-                None
-            }
-        }
+        mounted.map(|(pblk, report)| {
+            pblk.check();
+            self.pblk = Some(pblk);
+            report
+        })
     }
 
     /// The power goes now.
@@ -124,6 +158,14 @@ impl World {
         self.outstanding.clear();
     }
 
+    /// Shuts the instance down and takes the power away.
+    pub fn shut_down(&mut self, prng: &mut Prng) {
+        assert!(self.send(BlockOp::Shutdown, 0, 0));
+        assert!(self.drain(), "{}: the power went", self.label);
+        self.check();
+        self.cut(prng);
+    }
+
     /// Sends a request; false if the target takes none now.
     pub fn send(&mut self, op: BlockOp, block: u64, count: u32) -> bool {
         let Some(buffer) = self.spare.pop() else { return false };
@@ -134,9 +176,7 @@ impl World {
             match op {
                 BlockOp::Write { .. } => {
                     self.version += 1;
-                    let stamp = self.buffers.data_mut(buffer, offset, 1);
-                    stamp[..8].copy_from_slice(&at.to_le_bytes());
-                    stamp[8..16].copy_from_slice(&self.version.to_le_bytes());
+                    write_version(self.buffers.data_mut(buffer, offset, 1), at, self.version);
                     self.oracle.sent(at, self.version);
                 }
                 BlockOp::Discard | BlockOp::WriteZeroes => self.oracle.sent(at, 0),
@@ -153,6 +193,18 @@ impl World {
         true
     }
 
+    /// Writes blocks, and waits until they are in the buffer.
+    pub fn write(&mut self, block: u64, count: u32) {
+        assert!(self.send(BlockOp::Write { fua: false }, block, count));
+        assert!(self.drain(), "{}: the power went", self.label);
+    }
+
+    /// Flushes, and waits for it.
+    pub fn flush(&mut self) {
+        assert!(self.send(BlockOp::Flush, 0, 0));
+        assert!(self.drain(), "{}: the power went", self.label);
+    }
+
     /// True if a request in flight touches the range.
     pub fn is_busy(&self, block: u64, count: u32) -> bool {
         self.outstanding.values().any(|other| {
@@ -161,14 +213,11 @@ impl World {
         })
     }
 
-    pub fn in_flight(&self) -> usize {
-        self.outstanding.len()
-    }
-
     /// One turn at the present time. True if anything happened. False also once the power should go.
     pub fn turn(&mut self) -> bool {
         let now = self.clock.now();
         let mut any = false;
+        self.turns += 1;
         let pblk = self.pblk.as_mut().expect("it is mounted");
         while let Some(completion) = self.flash.poll_completion(now, &mut self.buffers) {
             pblk.on_completion(now, completion, &mut self.buffers);
@@ -177,12 +226,22 @@ impl World {
         if pblk.deadline().is_some_and(|at| at <= now) {
             pblk.on_deadline(now);
         }
-        while !self.cut_at.is_some_and(|at| self.commands >= at) {
+        while !self.is_cut() {
+            let pblk = self.pblk.as_mut().expect("it is mounted");
             let Some(command) = pblk.poll_command(now, &mut self.buffers) else { break };
             self.flash.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
             self.commands += 1;
             any = true;
         }
+        let pblk = self.pblk();
+        let sound = self.may_give_up || pblk.stats().gave_up == 0 && !pblk.is_read_only();
+        assert!(
+            sound,
+            "{}: nothing went on after {} commands: {}",
+            self.label,
+            self.commands,
+            pblk.summary()
+        );
         while let Some(reply) = self.pblk_mut().poll_reply() {
             let done = self.outstanding.remove(&reply.tag.0).expect("it was sent");
             self.judge(&done, reply.status);
@@ -192,44 +251,44 @@ impl World {
         any
     }
 
+    fn is_cut(&self) -> bool {
+        self.cut_at.is_some_and(|at| self.commands >= at)
+    }
+
     fn judge(&mut self, done: &Outstanding, status: Status) {
         let BlockRequest { op, block, count, buffer, .. } = done.request;
+        let blocks = (0..count).map(|offset| block + u64::from(offset));
+        let changes = matches!(op, BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes);
         if !status.is_success() {
             self.failures.push(status);
+            blocks.filter(|_| changes).for_each(|block| self.oracle.refused(block));
             return;
         }
         match op {
             BlockOp::Read => {
-                for offset in 0..count {
-                    let found = version_in(
-                        self.buffers.data(buffer.expect("it has one"), offset, 1),
-                        block + u64::from(offset),
-                    );
-                    let expected = self.oracle.now(block + u64::from(offset));
-                    assert_eq!(
-                        found,
-                        Ok(expected),
-                        "{}: block {} after {} commands",
-                        self.label,
-                        block + u64::from(offset),
-                        self.commands
-                    );
+                for (offset, at) in (0..).zip(blocks) {
+                    let data = self.buffers.data(buffer.expect("it has one"), offset, 1);
+                    let read = version_in(data, at).and_then(|found| self.oracle.read(at, found));
+                    assert_eq!(read, Ok(()), "{} after {} commands", self.label, self.commands);
                 }
             }
-            BlockOp::Write { fua: true } => {
-                (0..count)
-                    .for_each(|offset| self.oracle.durable_block(block + u64::from(offset), done.moment));
-            }
+            BlockOp::Write { fua: true } => blocks.for_each(|block| {
+                self.oracle.made(block);
+                self.oracle.durable_block(block, done.moment);
+            }),
             BlockOp::Flush | BlockOp::Shutdown => {
                 // Everything that was answered when it was sent.
-                let moment = done.moment;
-                for at in 0..self.pblk.as_ref().expect("mounted").block_count() {
-                    if !done.unanswered.iter().any(|&(first, count)| (first..first + u64::from(count)).contains(&at)) {
-                        self.oracle.durable_block(at, moment);
-                    }
+                let covered = |at: u64| {
+                    !done
+                        .unanswered
+                        .iter()
+                        .any(|&(first, count)| (first..first + u64::from(count)).contains(&at))
+                };
+                for at in (0..self.blocks()).filter(|&at| covered(at)) {
+                    self.oracle.durable_block(at, done.moment);
                 }
             }
-            _ => {}
+            _ => blocks.for_each(|block| self.oracle.made(block)),
         }
     }
 
@@ -242,7 +301,7 @@ impl World {
     pub fn run_until(&mut self, done: impl Fn(&Self) -> bool) -> bool {
         loop {
             while self.turn() {}
-            if self.cut_at.is_some_and(|at| self.commands >= at) {
+            if self.is_cut() {
                 return false;
             }
             if done(self) {
@@ -251,13 +310,9 @@ impl World {
             let timer = self.pblk().deadline();
             let next = self.flash.deadline().into_iter().chain(timer).min();
             let Some(next) = next else {
-                panic!(
-                    "{}: stuck after {} commands with {} requests: {}",
-                    self.label,
-                    self.commands,
-                    self.outstanding.len(),
-                    self.pblk().debug()
-                );
+                let (commands, requests) = (self.commands, self.outstanding.len());
+                let summary = self.pblk().summary();
+                panic!("{}: stuck after {commands} commands with {requests} requests: {summary}", self.label);
             };
             self.clock.wait_until(next);
         }
@@ -267,7 +322,7 @@ impl World {
     pub fn settle(&mut self) -> bool {
         loop {
             while self.turn() {}
-            if self.cut_at.is_some_and(|at| self.commands >= at) {
+            if self.is_cut() {
                 return false;
             }
             let Some(next) = self.flash.deadline() else { return true };
@@ -275,33 +330,53 @@ impl World {
         }
     }
 
-    /// Reads every block and compares it with what it must be (`settled`: after a cut, with what it may be).
-    pub fn read_all(&mut self, settled: bool) {
-        let blocks = self.blocks();
-        let mut at = 0;
+    /// Reads every block and compares it with what it must be (`settled`: after a cut, with what it may be). Returns the
+    /// blocks the media lost, of which there must be none unless `media_fail`.
+    pub fn read_all(&mut self, settled: bool) -> Vec<u64> {
+        assert!(self.cut_at.is_none(), "the power may not go during a check");
+        assert!(self.drain(), "nothing else is asked during a check");
+        let (blocks, mut at, mut lost) = (self.blocks(), 0, Vec::new());
         while at < blocks {
             let count = u32::try_from((blocks - at).min(u64::from(REQUEST_MAX))).expect("small");
-            if settled {
-                let buffer = *self.spare.last().expect("a buffer");
-                let request = BlockRequest {
-                    tag: Tag(u32::MAX),
-                    op: BlockOp::Read,
-                    block: at,
-                    count,
-                    buffer: Some(buffer),
-                };
-                let now = self.clock.now();
-                self.pblk_mut().submit(now, request).expect("nothing else is asked");
-                self.read_settled(at, count, buffer);
-            } else {
-                assert!(self.send(BlockOp::Read, at, count));
-                assert!(self.drain(), "the power went during a check");
+            if !self.read_and_judge(at, count, settled) {
+                let each =
+                    (at..at + u64::from(count)).filter(|&block| !self.read_and_judge(block, 1, settled));
+                lost.extend(each.collect::<Vec<_>>());
             }
             at += u64::from(count);
         }
+        assert!(self.media_fail || lost.is_empty(), "{}: blocks {lost:?} were lost", self.label);
+        lost
     }
 
-    fn read_settled(&mut self, block: u64, count: u32, buffer: BufId) {
+    /// True if the blocks could be read; what they hold must then be right.
+    pub fn read_and_judge(&mut self, block: u64, count: u32, settled: bool) -> bool {
+        let buffer = *self.spare.last().expect("a buffer");
+        let status = self.read_into(block, count, buffer);
+        if !status.is_success() {
+            assert!(self.media_fail, "{}: blocks {block} + {count}: {status}", self.label);
+            assert_eq!(status, Status::UNRECOVERED_READ, "{}: blocks {block} + {count}", self.label);
+            if count == 1 && settled {
+                self.oracle.refused(block);
+            }
+            return false;
+        }
+        for offset in 0..count {
+            let at = block + u64::from(offset);
+            let found = version_in(self.buffers.data(buffer, offset, 1), at);
+            let fits = found.and_then(|found| {
+                if settled { self.oracle.settle(at, found) } else { self.oracle.read(at, found) }
+            });
+            assert_eq!(fits, Ok(()), "{} after {} commands", self.label, self.commands);
+        }
+        true
+    }
+
+    fn read_into(&mut self, block: u64, count: u32, buffer: BufId) -> Status {
+        let tag = Tag(u32::MAX);
+        let request = BlockRequest { tag, op: BlockOp::Read, block, count, buffer: Some(buffer) };
+        let now = self.clock.now();
+        self.pblk_mut().submit(now, request).expect("nothing else is asked");
         loop {
             let now = self.clock.now();
             let pblk = self.pblk.as_mut().expect("mounted");
@@ -310,24 +385,15 @@ impl World {
             }
             while let Some(command) = pblk.poll_command(now, &mut self.buffers) {
                 self.flash.submit(now, command, &mut self.buffers).expect("deep enough");
+                self.commands += 1;
             }
             if let Some(reply) = pblk.poll_reply() {
-                assert!(reply.status.is_success(), "{}: block {block}: {}", self.label, reply.status);
-                break;
+                assert_eq!(reply.tag, tag, "{}: another request was answered", self.label);
+                return reply.status;
             }
-            self.clock.wait_until(self.flash.deadline().unwrap_or_else(|| {
-                panic!(
-                    "{}: a read is stuck: {:#?}",
-                    self.label,
-                    self.pblk.as_ref().map(|p| p.debug_read(block, count))
-                )
-            }));
-        }
-        for offset in 0..count {
-            let at = block + u64::from(offset);
-            let found = version_in(self.buffers.data(buffer, offset, 1), at);
-            let allowed = found.and_then(|found| self.oracle.settle(at, found));
-            assert_eq!(allowed, Ok(()), "{} after {} commands", self.label, self.commands);
+            let next = self.flash.deadline();
+            let stuck = || panic!("{}: a read is stuck: {}", self.label, self.pblk().summary());
+            self.clock.wait_until(next.unwrap_or_else(stuck));
         }
     }
 
@@ -338,13 +404,22 @@ impl World {
     }
 }
 
+fn write_version(content: &mut [u8], block: u64, version: Version) {
+    let (head, rest) = content.split_at_mut(16);
+    head[..8].copy_from_slice(&block.to_le_bytes());
+    head[8..].copy_from_slice(&version.to_le_bytes());
+    rest.fill(version.to_le_bytes()[0]);
+}
+
 /// The version in a block's content.
-pub fn version_in(content: &[u8], block: u64) -> Result<Version, String> {
+fn version_in(content: &[u8], block: u64) -> Result<Version, String> {
     let word = |at: usize| u64::from_le_bytes(content[at..at + 8].try_into().expect("eight bytes"));
-    match (word(0), word(8)) {
-        (0, 0) => Ok(0),
-        (at, version) if at == block => Ok(version),
-        (at, version) => Err(format!("block {block} holds version {version} of block {at}")),
+    let (at, version) = (word(0), word(8));
+    let whole = content[16..].iter().all(|&byte| byte == version.to_le_bytes()[0]);
+    match (at, version, whole) {
+        (0, 0, true) => Ok(0),
+        (at, version, true) if at == block => Ok(version),
+        _ => Err(format!("block {block} holds version {version} of block {at}, whole: {whole}")),
     }
 }
 
@@ -361,6 +436,24 @@ pub struct Mix {
     pub fua: u64,
 }
 
+impl Mix {
+    fn draw(&self, blocks: u64, prng: &mut Prng) -> (BlockOp, u64, u32) {
+        let count = 1 + u32::try_from(prng.below(u64::from(self.longest))).expect("small");
+        let block = prng.below(self.span.min(blocks).saturating_sub(u64::from(count)).max(1));
+        let draw = prng.below(100);
+        let op = if draw < self.reads {
+            BlockOp::Read
+        } else if draw < self.reads + self.discards {
+            if prng.below(2) == 0 { BlockOp::Discard } else { BlockOp::WriteZeroes }
+        } else if draw < self.reads + self.discards + self.flushes {
+            BlockOp::Flush
+        } else {
+            BlockOp::Write { fua: prng.below(100) < self.fua }
+        };
+        if op == BlockOp::Flush { (op, 0, 0) } else { (op, block, count) }
+    }
+}
+
 impl World {
     /// Runs a mix; false if the power should go first.
     pub fn run(&mut self, mix: &Mix, prng: &mut Prng) -> bool {
@@ -369,24 +462,55 @@ impl World {
             if !self.run_until(|world| world.outstanding.len() < depth) {
                 return false;
             }
-            let count = 1 + u32::try_from(prng.below(u64::from(mix.longest))).expect("small");
-            let block = prng.below(mix.span.min(self.blocks()).saturating_sub(u64::from(count)).max(1));
-            let draw = prng.below(100);
-            let op = if draw < mix.reads {
-                BlockOp::Read
-            } else if draw < mix.reads + mix.discards {
-                if prng.below(2) == 0 { BlockOp::Discard } else { BlockOp::WriteZeroes }
-            } else if draw < mix.reads + mix.discards + mix.flushes {
-                BlockOp::Flush
-            } else {
-                BlockOp::Write { fua: prng.below(100) < mix.fua }
-            };
-            let (block, count) = if op == BlockOp::Flush { (0, 0) } else { (block, count) };
+            let (op, block, count) = mix.draw(self.blocks(), prng);
             if !self.run_until(|world| !world.is_busy(block, count)) {
                 return false;
             }
             self.send(op, block, count);
         }
         self.drain()
+    }
+
+    /// Requests without an answer.
+    pub fn in_flight(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Runs a mix; calls `at` before every command the device takes.
+    pub fn run_with(&mut self, mix: &Mix, prng: &mut Prng, mut at: impl FnMut(&Self)) {
+        let mut seen = self.commands;
+        for _ in 0..mix.requests {
+            let (op, block, count) = mix.draw(self.blocks(), prng);
+            let depth = mix.depth;
+            let mut sent = false;
+            loop {
+                self.cut_at = Some(self.commands + 1);
+                if !sent && self.in_flight() < depth && !self.is_busy(block, count) {
+                    self.send(op, block, count);
+                    sent = true;
+                }
+                if sent && self.in_flight() < depth {
+                    break;
+                }
+                self.run_until(|world| {
+                    if sent {
+                        world.in_flight() < depth
+                    } else {
+                        world.in_flight() < depth && !world.is_busy(block, count)
+                    }
+                });
+                if self.commands > seen {
+                    seen = self.commands;
+                    at(self);
+                }
+            }
+        }
+        self.cut_at = None;
+    }
+
+    /// Time passes.
+    pub fn wait(&mut self, time: Nanos) {
+        let until = self.clock.now() + time;
+        self.clock.wait_until(until);
     }
 }

@@ -154,6 +154,7 @@ impl Pblk {
         let unreadable = restore::unreadable(self, survey);
         survey::make_readable(batches, &shape, &layout, survey, &unreadable)?;
         restore::restore_lines(self, survey, loaded.as_ref());
+        restore::close_surplus(self);
         if !report.clean {
             self.snapshots.ask();
         }

@@ -8,7 +8,9 @@ use super::super::state::Pblk;
 use super::load::Loaded;
 use super::replay::Window;
 use super::survey::{FoundChunk, FoundLine, Survey, readable};
-use ocssd_ftl::{Line, LineId, LineSequence, LineState, Mapped, OpenLine, Place, Sequence, UnitIndex};
+use ocssd_ftl::{
+    Line, LineId, LineSequence, LineState, Mapped, OpenLine, Place, Sequence, Stream, UnitIndex,
+};
 use ocssd_lightnvm::ChunkState;
 
 /// Takes over the map, and what of it is valid.
@@ -125,7 +127,7 @@ fn restore_line(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, line:
     let entry = Line {
         state,
         sequence: found.sequence,
-        stream: found.stream,
+        stream: adopt(pblk, found.stream),
         readers: 0,
         opened_at: found.opened_at,
         data_sectors,
@@ -140,6 +142,38 @@ fn restore_line(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, line:
         }
         pblk.open[line.index()] = Some(Box::new(open));
     }
+}
+
+/// Closes lines that were left open and leave no room under the drive's limit for those every stream must be able to open:
+/// another classification may have left them.
+pub fn close_surplus(pblk: &mut Pblk) {
+    let wanted = usize_of(pblk.streams_count()) + 1;
+    loop {
+        let open: Vec<(Stream, u64, LineId)> = pblk
+            .open
+            .iter()
+            .flatten()
+            .map(|open| (pblk.lines.get(open.line()).stream, open.room(), open.line()))
+            .collect();
+        let mut streams: Vec<Stream> =
+            open.iter().filter(|(_, room, _)| *room > 0).map(|&(stream, _, _)| stream).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        assert!(streams.len() <= wanted, "a line was left open for a stream nobody writes");
+        if open.len() + wanted - streams.len() <= pblk.open_lines_max {
+            return;
+        }
+        let (_, _, line) = open.into_iter().min_by_key(|&(_, room, _)| room).expect("one is open");
+        pblk.open[line.index()] = None;
+        pblk.tails_due.retain(|&due| due != line);
+        pblk.lines.close(line);
+    }
+}
+
+/// The stream that goes on with a line of `stream`: with another classification there may be fewer.
+fn adopt(pblk: &Pblk, stream: Stream) -> Stream {
+    let last = Stream(u8::try_from(pblk.streams_count() - 1).expect("few streams"));
+    if pblk.is_map_stream(stream) { stream } else { stream.min(last) }
 }
 
 /// A chunk that was left open is written on; one never begun only where the line was open: in a line being reset, free

@@ -6,6 +6,9 @@ use super::blocking::{Batches, Run};
 use ocssd_ftl::{ChunkLayout, Head, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
 use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
 
+/// Units after the first in which a head is looked for that the media lost (chosen: beyond, its neighbours must do).
+const HEADS_AGAIN: u32 = 4;
+
 /// A chunk as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundChunk {
@@ -78,16 +81,47 @@ pub fn survey(batches: &mut Batches<'_>, shape: &Shape, layout: &ChunkLayout) ->
         .filter(|(_, _, chunk)| readable(layout, chunk) > 0)
         .map(|(line, unit, _)| (line, unit))
         .collect();
-    let ppas: Vec<Ppa> = used.iter().map(|&(line, unit)| Ppa::new(shape.chunk(line, unit), 0)).collect();
-    let mut heads: Vec<Option<(Head, Sequence)>> = Vec::with_capacity(used.len());
-    batches.read_sectors(&ppas, |found| {
-        let head =
-            found.tag.ok().and_then(|tag| Some((Head::decode(tag, &found.content).ok()?, tag.sequence)));
-        heads.push(head);
-    })?;
-    survey.heads_read = u64::try_from(heads.len()).expect("a count fits 64 bits");
+    let mut heads: Vec<Option<(Head, Sequence)>> = vec![None; used.len()];
+    // The first sector of a head is as good as any; the media may have lost it, or the whole unit, which was then written
+    // again behind.
+    let again = [0, 1].into_iter().chain((1..=HEADS_AGAIN).map(|number| number * layout.unit));
+    for (round, sector) in again.enumerate() {
+        let is_known = heads.iter().any(Option::is_some);
+        if round > 1 && !is_known {
+            break;
+        }
+        read_heads(batches, shape, layout, &mut survey, &used, sector, &mut heads)?;
+    }
     identify(&mut survey, &used, &heads);
     Ok(survey)
+}
+
+/// Reads `sector` of each chunk whose head was not found.
+fn read_heads(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &mut Survey,
+    used: &[(LineId, UnitIndex)],
+    sector: u32,
+    heads: &mut [Option<(Head, Sequence)>],
+) -> Result<(), PowerCut> {
+    let missing: Vec<usize> = (0..used.len())
+        .filter(|&index| {
+            let (line, unit) = used[index];
+            heads[index].is_none() && sector < readable(layout, survey.chunk(line, unit))
+        })
+        .collect();
+    let ppa = |index: &usize| Ppa::new(shape.chunk(used[*index].0, used[*index].1), sector);
+    let ppas: Vec<Ppa> = missing.iter().map(ppa).collect();
+    let mut next = missing.iter();
+    batches.read_sectors(&ppas, |found| {
+        let index = *next.next().expect("every sector is told once");
+        heads[index] =
+            found.tag.ok().and_then(|tag| Some((Head::decode(tag, &found.content).ok()?, tag.sequence)));
+    })?;
+    survey.heads_read += u64::try_from(missing.len()).expect("a count fits 64 bits");
+    Ok(())
 }
 
 fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Survey {

@@ -1,0 +1,33 @@
+//! When nothing can go on any more: nothing is in flight, no timer runs, and requests wait all the same.
+//!
+//! Bad chunks may use up what garbage collection needs. pblk's callers then tried again for ever (`pblk.md` 1.11). Here
+//! the instance becomes read-only, and what cannot be done is answered with an error: writes, then flushes, then reads
+//! whose media cannot be read before more is written. Deliberately not here: seeing it come (`judge_spare`).
+
+use super::Pblk;
+use ocssd_lightnvm::Status;
+
+impl Pblk {
+    /// Answers what nothing else will. True if that was needed, and there may be more to do.
+    pub(super) fn give_up(&mut self) -> bool {
+        if self.requests.is_empty() || self.flight.len() > 0 || self.limiter_deadline(self.now).is_some() {
+            return false;
+        }
+        self.stats.gave_up += 1;
+        if !self.is_read_only() {
+            self.read_only = true;
+            return true;
+        }
+        assert!(self.writes.is_empty(), "a write waits although it would be refused");
+        if self.end_shutdown() {
+            return true;
+        }
+        if self.fail_flushes() {
+            return true;
+        }
+        let Some(key) = self.reads.pop() else { return false };
+        self.fail(key, Status::UNRECOVERED_READ, None);
+        self.finish(key);
+        true
+    }
+}

@@ -1,0 +1,266 @@
+//! Drives and options of every kind: each is filled, overwritten, shut down, cut and mounted again.
+
+use super::basic::{MIX, geometry, options};
+use super::world::{Mix, World, config};
+use ocssd_base::{Nanos, Prng};
+use ocssd_flash::Config;
+use ocssd_ftl::{Classification, VictimPolicy};
+use ocssd_lightnvm::{Capabilities, Geometry, Payload, PuId};
+use ocssd_targets::pblk::{Mode, MountError, Options};
+
+/// Writes a drive several times over, shuts it down, cuts its power, and reads everything each time.
+fn exercise(config: &Config, options: &Options, units: Option<&[u32]>, label: &str) {
+    let all = (0..config.geometry.pu_count()).collect::<Vec<_>>();
+    let units = units.unwrap_or(&all).iter().map(|&unit| PuId(unit)).collect();
+    let seed = 77;
+    let label = format!("{label}, {}, seed {seed}", options.mode);
+    let mut world = World::on(config.clone(), units, options.clone(), &label);
+    let mut prng = Prng::new(seed);
+    let discards = if options.mode == Mode::Faithful { 0 } else { 4 };
+    let rounds = world.blocks() * 4 / 700 + 1;
+    let mix = Mix { requests: 120 * u32::try_from(rounds).expect("few"), discards, ..MIX };
+    assert!(world.run(&mix, &mut prng), "{label}");
+    world.read_all(false);
+    world.check();
+    world.shut_down(&mut prng);
+    let report = world.mount();
+    assert!(report.clean, "{label}: {report:?}");
+    world.read_all(true);
+    world.cut_at = Some(world.commands + 300 + prng.below(300));
+    world.run(&mix, &mut prng);
+    world.cut_at = None;
+    world.cut(&mut prng);
+    world.mount();
+    world.read_all(true);
+    world.check();
+    assert!(world.run(&Mix { requests: 60, ..mix }, &mut prng), "{label}");
+    world.read_all(false);
+    assert!(world.failures.is_empty(), "{label}: {:?}", world.failures);
+    assert_eq!(world.pblk().stats().gave_up, 0, "{label}");
+}
+
+fn both(config: &Config, label: &str, change: impl Fn(&mut Options)) {
+    for mode in [Mode::Improved, Mode::Faithful] {
+        let mut options = options(mode);
+        change(&mut options);
+        exercise(config, &options, None, label);
+    }
+}
+
+#[test]
+fn units_of_24_sectors_are_written_whatever_the_least_write() {
+    for ws_min in [4, 24] {
+        let geometry = Geometry { ws_min, mw_cunits: 24, ..Geometry::example(1, 3, 24, 96, 24) };
+        both(&config(geometry), &format!("ws_min {ws_min}"), |_| {});
+    }
+}
+
+#[test]
+fn any_read_window_is_honoured() {
+    for mw_cunits in [0, 4, 8, 20, 60] {
+        let geometry = Geometry { mw_cunits, ..Geometry::example(2, 1, 24, 64, 4) };
+        both(&config(geometry), &format!("mw_cunits {mw_cunits}"), |_| {});
+    }
+}
+
+#[test]
+fn one_unit_is_enough_and_fifteen_are_not_too_many() {
+    both(&config(Geometry { mw_cunits: 8, ..Geometry::example(1, 1, 40, 64, 4) }), "one unit", |_| {});
+    both(&config(Geometry { mw_cunits: 8, ..Geometry::example(3, 5, 20, 32, 4) }), "3 x 5 units", |_| {});
+}
+
+#[test]
+fn chunks_with_and_without_a_tail_are_recovered() {
+    for sectors_per_chunk in [8, 32, 256] {
+        let geometry = Geometry { mw_cunits: 4, ..Geometry::example(1, 2, 26, sectors_per_chunk, 4) };
+        both(&config(geometry), &format!("chunks of {sectors_per_chunk}"), |_| {});
+    }
+}
+
+#[test]
+fn ten_lines_work_with_enough_spare_and_say_so_without() {
+    let small = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 10, 64, 4) });
+    for percent in [11, 50] {
+        let options = Options { over_provisioning_percent: percent, ..options(Mode::Improved) };
+        let error = refusal(&small, &options);
+        assert!(error.contains("over_provisioning_percent must be at least"), "{error}");
+    }
+    let none = Some(Classification::None);
+    both(&small, "10 lines", |options| {
+        (options.over_provisioning_percent, options.classification) = (75, none);
+    });
+    let tiny = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 6, 64, 4) });
+    let error = refusal(&tiny, &options(Mode::Improved));
+    assert!(error.contains("too small for pblk"), "{error}");
+}
+
+/// Why options do not fit a drive.
+fn refusal(config: &Config, options: &Options) -> String {
+    match World::refused(config.clone(), options.clone()) {
+        MountError::DoesNotFit(sentence) => sentence,
+        MountError::PowerCut(cut) => panic!("no cut was asked for: {cut}"),
+    }
+}
+
+#[test]
+fn factory_bad_chunks_are_left_out() {
+    let mut config = config(geometry());
+    config.faults.factory_bad = 120_000_000;
+    both(&config, "factory-bad chunks", |_| {});
+}
+
+#[test]
+fn limits_on_open_chunks_are_kept_and_too_small_ones_refused() {
+    for (classification, needed) in
+        [(Classification::None, 2), (Classification::UserGc, 3), (Classification::SepBit, 7)]
+    {
+        for per_unit in [true, false] {
+            let limits = |open: u32| {
+                let mut geometry = Geometry { chunks_per_pu: 40, ..geometry() };
+                geometry.lba_format = ocssd_lightnvm::LbaFormat::smallest(2, 2, 40, 64);
+                let drive = if per_unit { 0 } else { open * 4 };
+                (geometry.max_open_chunks_per_pu, geometry.max_open_chunks) =
+                    (if per_unit { open } else { 0 }, drive);
+                config(geometry)
+            };
+            let options = Options {
+                classification: Some(classification),
+                over_provisioning_percent: 60,
+                ..options(Mode::Improved)
+            };
+            exercise(&limits(needed), &options, None, &format!("{needed} open chunks"));
+            let error = refusal(&limits(needed - 1), &options);
+            assert!(error.contains(&format!("keeps {needed} chunks open")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn resets_of_open_and_free_chunks_may_be_allowed() {
+    let capabilities = Capabilities { early_reset: true, multiple_resets: true, ..Capabilities::default() };
+    both(&config(Geometry { capabilities, ..geometry() }), "early resets", |_| {});
+}
+
+#[test]
+fn media_without_any_time_do_not_spin() {
+    let mut fast = config(geometry());
+    (fast.media.read, fast.media.program, fast.media.erase) = (vec![Nanos(0)], vec![Nanos(0)], Nanos(0));
+    (fast.channel.command, fast.link.command) = (Nanos(0), Nanos(0));
+    fast.channel.bytes_per_second = 1_000_000_000_000;
+    (fast.link.read_bytes_per_second, fast.link.write_bytes_per_second) =
+        (1_000_000_000_000, 1_000_000_000_000);
+    both(&fast, "RAM speed", |_| {});
+}
+
+#[test]
+fn a_volatile_cache_is_flushed_and_a_protected_one_trusted() {
+    for power_loss_protection in [false, true] {
+        let mut cached = config(geometry());
+        cached.cache = ocssd_flash::config::CacheConfig { sectors: 128, power_loss_protection };
+        both(&cached, &format!("cache, protected {power_loss_protection}"), |_| {});
+    }
+}
+
+#[test]
+fn real_bytes_are_kept_as_stamps_are() {
+    let mut bytes = config(geometry());
+    bytes.payload = Payload::Bytes;
+    both(&bytes, "bytes", |_| {});
+}
+
+#[test]
+fn some_units_of_a_drive_in_any_order_are_enough() {
+    let config = config(Geometry { mw_cunits: 8, ..Geometry::example(3, 3, 24, 32, 4) });
+    for mode in [Mode::Improved, Mode::Faithful] {
+        exercise(&config, &options(mode), Some(&[7, 2, 5]), "units 7, 2, 5");
+    }
+}
+
+#[test]
+fn active_units_and_writes_per_unit_may_be_any() {
+    for (active, writes) in [(1, 1), (2, 16), (3, 3), (4, 2)] {
+        both(&config(geometry()), &format!("active units {active}, writes {writes}"), |options| {
+            (options.active_units, options.writes_per_unit) = (Some(active), Some(writes));
+        });
+    }
+}
+
+#[test]
+fn every_classification_and_victim_policy_keeps_data() {
+    let mut geometry = Geometry { chunks_per_pu: 36, ..geometry() };
+    geometry.lba_format = ocssd_lightnvm::LbaFormat::smallest(2, 2, 36, 64);
+    for classification in [Classification::None, Classification::UserGc, Classification::SepBit] {
+        for victim in [VictimPolicy::Greedy, VictimPolicy::CostBenefit, VictimPolicy::DChoices { d: 2 }] {
+            let (classification, victim) = (Some(classification), Some(victim));
+            let options =
+                Options { classification, victim, over_provisioning_percent: 55, ..options(Mode::Improved) };
+            exercise(&config(geometry.clone()), &options, None, &format!("{classification:?}, {victim:?}"));
+        }
+    }
+}
+
+#[test]
+fn snapshots_may_be_taken_all_the_time_or_never() {
+    for interval in [0, 4096, 16 * 4096, 300 * 4096] {
+        both(&config(geometry()), &format!("a snapshot every {interval} bytes"), |options| {
+            options.snapshot_interval_bytes = Some(interval);
+        });
+    }
+}
+
+#[test]
+fn the_smallest_buffer_works_and_a_smaller_one_is_refused_with_its_size() {
+    let mut geometry = Geometry { chunks_per_pu: 36, mw_cunits: 20, ..geometry() };
+    geometry.lba_format = ocssd_lightnvm::LbaFormat::smallest(2, 2, 36, 64);
+    let config = config(geometry);
+    for classification in [None, Some(Classification::None), Some(Classification::SepBit)] {
+        for mode in [Mode::Improved, Mode::Faithful] {
+            if mode == Mode::Faithful && classification == Some(Classification::SepBit) {
+                continue;
+            }
+            let wanted = Options { classification, over_provisioning_percent: 55, ..options(mode) };
+            let world = World::new(config.clone(), wanted.clone(), "a buffer");
+            let least = u64::from(world.pblk().capacity().frames_needed) * 4 * 4096;
+            let with = |bytes| Options { write_buffer_bytes: Some(bytes), ..wanted.clone() };
+            let error = refusal(&config, &with(least - 1));
+            assert!(error.contains(&format!("needs {least}")), "{error}");
+            exercise(
+                &config,
+                &with(least.max(4 * 4 * 4096)),
+                None,
+                &format!("{least} bytes of buffer, {classification:?}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_buffer_smaller_than_the_window_makes_reads_wait_and_not_fail() {
+    let config = config(Geometry { mw_cunits: 40, ..geometry() });
+    for units in [4, 8, 20] {
+        let options = Options {
+            write_buffer_bytes: Some(units * 4 * 4096),
+            small_write_buffer: true,
+            ..options(Mode::Faithful)
+        };
+        exercise(&config, &options, None, &format!("{units} units of buffer"));
+        let mut world = World::new(config.clone(), options, &format!("{units} units"));
+        for block in 0..30 {
+            world.write(block * 12, 12);
+        }
+        world.read_all(false);
+        assert!(world.pblk().stats().read_parked > 0, "no read had to wait");
+    }
+}
+
+#[test]
+fn drives_pblk_cannot_use_are_refused_with_a_sentence() {
+    let cases: [(Geometry, &str); 2] = [
+        (Geometry { oob_bytes: 8, ..geometry() }, "16 bytes beside every sector"),
+        (Geometry { mw_cunits: 0, ..Geometry::example(1, 2, 24, 4, 4) }, "at least two write units"),
+    ];
+    for (geometry, part) in cases {
+        let error = World::refused(config(geometry), options(Mode::Improved));
+        assert!(matches!(&error, MountError::DoesNotFit(sentence) if sentence.contains(part)), "{error}");
+    }
+}
