@@ -1,0 +1,106 @@
+//! A report as data: what was claimed, how it was run, what came out.
+
+use crate::chart::ChartSpec;
+use crate::table::Table;
+use crate::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// Everything one experiment has to say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Name of the experiment, such as `ksc17-t3`.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The claim in our words. Empty lines separate paragraphs, here and below.
+    pub claim: String,
+    /// How it was run.
+    pub method: String,
+    /// Machine, commit, command, seed: what a rerun needs.
+    pub header: Vec<Fact>,
+    /// The claims checked.
+    pub verdicts: Vec<Verdict>,
+    /// Pictures.
+    pub charts: Vec<ChartSpec>,
+    /// Tables besides those of the charts' numbers, which every form of a report makes itself.
+    pub tables: Vec<Table>,
+    /// More text, after the pictures: what explains the result, what falls short.
+    pub sections: Vec<Section>,
+}
+
+/// One line of a report's header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fact {
+    /// What it is, such as `commit`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A text with a heading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// Heading.
+    pub title: String,
+    /// Text; empty lines separate paragraphs.
+    pub text: String,
+}
+
+impl Report {
+    /// A report without results yet.
+    pub fn new(id: &str, title: &str) -> Self {
+        Self { id: id.into(), title: title.into(), ..Self::default() }
+    }
+
+    /// Sets the claim.
+    #[must_use]
+    pub fn claim(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.claim);
+        self
+    }
+
+    /// Sets how it was run.
+    #[must_use]
+    pub fn method(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.method);
+        self
+    }
+
+    /// Adds a line to the header.
+    #[must_use]
+    pub fn fact(mut self, name: &str, value: &str) -> Self {
+        self.header.push(Fact { name: name.into(), value: value.into() });
+        self
+    }
+
+    /// Adds results of predicates.
+    #[must_use]
+    pub fn verdicts(mut self, verdicts: Vec<Verdict>) -> Self {
+        self.verdicts.extend(verdicts);
+        self
+    }
+
+    /// Adds a picture.
+    #[must_use]
+    pub fn chart(mut self, chart: ChartSpec) -> Self {
+        self.charts.push(chart);
+        self
+    }
+
+    /// Adds a table.
+    #[must_use]
+    pub fn table(mut self, table: Table) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// Adds a text after the pictures.
+    #[must_use]
+    pub fn section(mut self, title: &str, text: &str) -> Self {
+        self.sections.push(Section { title: title.into(), text: text.into() });
+        self
+    }
+}
