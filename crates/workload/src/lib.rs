@@ -3,6 +3,7 @@
 //! `job` reads what is asked, `run` turns it into requests and checks what comes back, `results` shows what was
 //! measured. Deliberately not here: clocks, devices, files.
 
+pub mod host_cpu;
 pub mod job;
 pub mod results;
 pub mod run;

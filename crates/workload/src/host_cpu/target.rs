@@ -1,0 +1,413 @@
+//! The target: what a request and a command go through, one step after the other.
+//!
+//! Deliberately not here: what becomes of replies (`way_back`), what a step costs, and who waits.
+
+use super::config::HostCpuConfig;
+use super::cores::Cores;
+use super::costs::Costs;
+use super::ftl_threads::{Around, FtlThreads};
+use super::lock::Lock;
+use super::stats::StatsHandle;
+use super::thread::{Step, Thread};
+use super::zone_order::ZoneOrder;
+use ocssd_base::{EventQueue, Nanos, Problems, Ring, Slab, SlabKey};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::{BufId, Buffers, Command, Completion, Tag, Target};
+
+/// What is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A thread's step is over.
+    Thread(SlabKey),
+    /// An FTL thread has prepared its command.
+    FtlThread(u32),
+}
+
+/// A block target on virtual host CPUs; see the module for the model.
+///
+/// The inner target sees requests under other tags, as late as their threads reach it, and is offered what it refused
+/// again, in order. Each request costs a few events, no memory after the start, whatever it waits for.
+pub struct HostCpu {
+    pub(super) inner: Box<dyn BlockTarget>,
+    pub(super) costs: Costs,
+    pub(super) threads: Slab<Thread>,
+    pub(super) cores: Cores,
+    pub(super) lock: Lock,
+    pub(super) ftl_threads: FtlThreads,
+    pub(super) events: EventQueue<Event>,
+    /// Requests the inner target may be offered, in order. Changes of zones are in `zone_order` instead.
+    pub(super) outside: Ring<SlabKey>,
+    pub(super) zone_order: Option<ZoneOrder>,
+    /// Wait until nothing else is outside.
+    pub(super) shutdowns: Ring<SlabKey>,
+    /// Requests the inner target has not taken.
+    pub(super) outside_count: u32,
+    /// The inner target refused the next one, and nothing has changed since.
+    pub(super) is_blocked: bool,
+    pub(super) replies: Ring<BlockReply>,
+    /// Requests in flight by buffer.
+    pub(super) buffer_users: Vec<u32>,
+    /// The most threads there ever were.
+    pub(super) threads_seen: u32,
+    pub(super) now: Nanos,
+    pub(super) stats: StatsHandle,
+}
+
+impl HostCpu {
+    /// `inner` on CPUs like `config`.
+    ///
+    /// # Errors
+    /// What is wrong with `config`.
+    pub fn new(inner: Box<dyn BlockTarget>, config: HostCpuConfig) -> Result<Self, Problems> {
+        config.check()?;
+        let places = index(config.requests_max);
+        Ok(Self {
+            threads: Slab::new(config.requests_max),
+            cores: Cores::new(config.cores, config.requests_max, config.spinner_starvation),
+            lock: Lock::new(config.sockets()),
+            ftl_threads: FtlThreads::new(config.writers),
+            events: EventQueue::with_capacity(places),
+            outside: Ring::new(places),
+            zone_order: inner.zones().map(|_| ZoneOrder::new(places)),
+            shutdowns: Ring::new(places),
+            outside_count: 0,
+            is_blocked: false,
+            replies: Ring::new(places),
+            buffer_users: Vec::new(),
+            threads_seen: 0,
+            now: Nanos::ZERO,
+            stats: StatsHandle::new(config.requests_max, config.writers),
+            costs: Costs::new(config, inner.block_bytes()),
+            inner,
+        })
+    }
+
+    /// The counters, to be kept when the loop takes the target.
+    #[must_use]
+    pub fn stats(&self) -> StatsHandle {
+        self.stats.clone()
+    }
+
+    /// What it is like.
+    #[must_use]
+    pub const fn config(&self) -> &HostCpuConfig {
+        self.costs.config()
+    }
+
+    /// The target within.
+    #[must_use]
+    pub fn inner(&self) -> &dyn BlockTarget {
+        self.inner.as_ref()
+    }
+
+    /// Does everything that is due, until nothing is; true if there was anything.
+    fn pump(&mut self, now: Nanos) -> bool {
+        self.now = now;
+        let mut any = false;
+        loop {
+            let mut moved = false;
+            while let Some((_, event)) = self.events.pop_due(now) {
+                moved = true;
+                match event {
+                    Event::Thread(key) => self.step(now, key),
+                    Event::FtlThread(thread) => {
+                        self.ftl_threads.on_prepared(now, thread, &mut self.cores);
+                    }
+                }
+            }
+            moved |= self.offer(now);
+            moved |= self.take_replies(now);
+            any |= moved;
+            if !moved {
+                return any;
+            }
+        }
+    }
+
+    /// The step a thread was at is over.
+    fn step(&mut self, now: Nanos, key: SlabKey) {
+        let thread = *self.threads.get(key);
+        match thread.step {
+            Step::Submit if thread.is_write() => self.test(now, key),
+            Step::Submit | Step::Test => self.ready(now, key),
+            Step::Notice => {
+                self.stop_spinning(now, key);
+                self.finish(now, key);
+            }
+            Step::Waking => self.finish(now, key),
+            Step::Finish => self.end(now, key),
+            Step::Outside | Step::Inside => {
+                unreachable!("a thread that waits for the inner target has no event")
+            }
+        }
+    }
+
+    /// Puts a thread on its core for its step, at once or when it is its turn.
+    pub(super) fn enter_core(&mut self, now: Nanos, key: SlabKey) {
+        let thread = self.threads.get_mut(key);
+        thread.since = now;
+        if self.cores.enter(thread.core, key) {
+            self.run(now, key);
+        }
+    }
+
+    /// A thread has its core.
+    fn run(&mut self, now: Nanos, key: SlabKey) {
+        let thread = *self.threads.get(key);
+        let costs = &self.costs;
+        let cpu = match thread.step {
+            Step::Submit => costs.submit(thread.request.op),
+            Step::Finish => {
+                let copied = if thread.copies { thread.pages } else { 0 };
+                let woken = if thread.slept { costs.config().completion_ns } else { Nanos::ZERO };
+                costs.copy(copied, costs.sockets_of(self.threads_seen)) + woken
+            }
+            step => unreachable!("a thread has no core for {step:?}"),
+        };
+        let locked = if thread.step == Step::Finish && thread.stores() {
+            let hold = costs.store_hold(thread.pages, self.lock.crowd());
+            self.take_lock(now, hold)
+        } else {
+            now
+        };
+        let stretch = self.cores.stretch(thread.core);
+        self.events.push(locked + cpu * stretch, Event::Thread(key));
+        self.stats.with(|stats| {
+            stats.core_wait_ns += now - thread.since;
+            stats.cpu_ns += cpu;
+            stats.starved_ns += cpu * (stretch - 1);
+        });
+    }
+
+    /// When a hold asked for now ends.
+    fn take_lock(&mut self, now: Nanos, hold: Nanos) -> Nanos {
+        let granted = self.lock.take(now, hold, &self.costs);
+        self.stats.with(|stats| {
+            stats.lock_holds += 1;
+            stats.lock_held_ns += hold;
+            stats.lock_wait_ns += granted.wait;
+        });
+        granted.end
+    }
+
+    /// A write looks for room: it keeps its core meanwhile.
+    fn test(&mut self, now: Nanos, key: SlabKey) {
+        self.threads.get_mut(key).step = Step::Test;
+        let end = self.take_lock(now, self.costs.test_hold(self.lock.crowd()));
+        self.events.push(end, Event::Thread(key));
+    }
+
+    pub(super) fn leave_core(&mut self, now: Nanos, key: SlabKey) {
+        let core = self.threads.get(key).core;
+        if let Some(next) = self.cores.leave(core, key) {
+            self.run(now, next);
+        }
+    }
+
+    /// A request is ready for the inner target.
+    fn ready(&mut self, now: Nanos, key: SlabKey) {
+        self.leave_core(now, key);
+        let waiting = self.config().waiting;
+        let thread = self.threads.get_mut(key);
+        (thread.step, thread.since) = (Step::Outside, now);
+        let (op, core) = (thread.request.op, thread.core);
+        if thread.may_spin(waiting) {
+            thread.spins = true;
+            self.cores.spin(core);
+            self.lock.spin();
+        }
+        let queue = if op == BlockOp::Shutdown { &mut self.shutdowns } else { &mut self.outside };
+        if self.zone_order.is_none() || !ZoneOrder::covers(op) {
+            queue.push(key).expect("there are as many places as requests");
+        }
+    }
+
+    /// Offers what is ready, until the inner target refuses; true if it took any.
+    fn offer(&mut self, now: Nanos) -> bool {
+        let mut any = false;
+        while !self.is_blocked
+            && let Some(key) = self.next_outside()
+        {
+            let request = BlockRequest { tag: Tag(key.0), ..self.threads.get(key).request };
+            let taken = self.inner.submit(now, request).is_ok();
+            let thread = self.threads.get_mut(key);
+            if !taken {
+                self.is_blocked = true;
+                let first = !std::mem::replace(&mut thread.was_refused, true);
+                self.stats.with(|stats| stats.refused += u64::from(first));
+                break;
+            }
+            (thread.step, thread.entered) = (Step::Inside, now);
+            let waited = now - thread.since;
+            self.stats.with(|stats| stats.refused_ns += waited);
+            self.taken(key);
+            any = true;
+        }
+        any
+    }
+
+    fn next_outside(&self) -> Option<SlabKey> {
+        let change = || self.zone_order.as_ref()?.ready(&self.threads);
+        let last = || self.shutdowns.front().copied().filter(|_| self.only_shutdowns_are_outside());
+        self.outside.front().copied().or_else(change).or_else(last)
+    }
+
+    /// The inner target takes nothing after a shutdown, so whatever arrived before must not come later.
+    fn only_shutdowns_are_outside(&self) -> bool {
+        self.shutdowns.len() == index(self.outside_count)
+    }
+
+    /// The inner target took what [`Self::next_outside`] said.
+    fn taken(&mut self, key: SlabKey) {
+        self.outside_count -= 1;
+        if self.outside.front() == Some(&key) {
+            self.outside.pop();
+        } else if self.shutdowns.front() == Some(&key) {
+            self.shutdowns.pop();
+        } else {
+            self.zone_order.as_mut().expect("a change of a zone").taken(key);
+        }
+    }
+
+    fn uses(&mut self, buffer: BufId) {
+        let place = index(buffer.0);
+        if self.buffer_users.len() <= place {
+            self.buffer_users.resize(place + 1, 0);
+        }
+        self.buffer_users[place] += 1;
+    }
+
+    /// Whether a request's own thread submits a command.
+    fn is_of_request(&self, command: &Command) -> bool {
+        let users = |buffer: BufId| self.buffer_users.get(index(buffer.0)).copied();
+        command.buffer.and_then(users).is_some_and(|users| users > 0)
+    }
+
+    fn start_ftl_threads(&mut self, now: Nanos) {
+        let sockets = self.costs.sockets_of(self.threads_seen);
+        let Self { costs, cores, events, stats, .. } = self;
+        self.ftl_threads.start(now, &mut Around { costs, cores, events, stats, sockets });
+    }
+}
+
+impl Target for HostCpu {
+    type Request = BlockRequest;
+    type Reply = BlockReply;
+
+    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+        if self.threads.is_full() || self.replies.len() + self.threads.len() >= self.replies.capacity() {
+            return Err(request);
+        }
+        let pages = self.costs.pages(request.count);
+        let Ok(key) = self.threads.insert(Thread::new(now, request, 0, pages)) else { return Err(request) };
+        let core = self.cores.of(key);
+        self.threads.get_mut(key).core = core;
+        self.threads_seen = self.threads_seen.max(key.0 + 1);
+        self.outside_count += 1;
+        if matches!(request.op, BlockOp::Write { .. }) {
+            self.lock.write_begins(core / self.config().cores_per_socket);
+        }
+        if let Some(buffer) = request.buffer {
+            self.uses(buffer);
+        }
+        if let Some(order) = self.zone_order.as_mut().filter(|_| ZoneOrder::covers(request.op)) {
+            order.arrive(key);
+        }
+        self.enter_core(now, key);
+        self.pump(now);
+        Ok(())
+    }
+
+    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
+        self.inner.on_completion(now, completion, buffers);
+        self.is_blocked = false;
+        self.pump(now);
+    }
+
+    fn on_deadline(&mut self, now: Nanos) {
+        if self.inner.deadline().is_some_and(|at| at <= now) {
+            self.inner.on_deadline(now);
+            self.is_blocked = false;
+        }
+        self.pump(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        // Replies the loop has not taken yet are due now: the loop asks for them after a timer.
+        let replies = (!self.replies.is_empty()).then_some(self.now);
+        [self.events.deadline(), self.inner.deadline(), replies].into_iter().flatten().min()
+    }
+
+    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+        loop {
+            self.start_ftl_threads(now);
+            let moved = self.pump(now);
+            if let Some(command) = self.ftl_threads.take(now, &self.stats) {
+                self.start_ftl_threads(now);
+                return Some(command);
+            }
+            let next = if self.ftl_threads.has_room() { self.inner.poll_command(now, buffers) } else { None };
+            match next {
+                Some(command) if self.is_of_request(&command) => {
+                    self.pump(now);
+                    return Some(command);
+                }
+                Some(command) => self.ftl_threads.queue(now, command, buffers),
+                None if !self.pump(now) && !moved => return None,
+                None => (),
+            }
+        }
+    }
+
+    fn poll_reply(&mut self) -> Option<BlockReply> {
+        self.replies.pop()
+    }
+
+    fn check(&self) {
+        let count = |is: fn(&Thread) -> bool| {
+            u32::try_from(self.threads.iter().filter(|(_, thread)| is(thread)).count()).expect("few")
+        };
+        let spinners = count(|thread| thread.spins);
+        assert_eq!(count(Thread::is_outside), self.outside_count, "requests outside");
+        self.lock.check(spinners, count(Thread::is_write));
+        self.cores.check(spinners, self.ftl_threads.running());
+        self.ftl_threads.check();
+        let waiting =
+            self.outside.len() + self.shutdowns.len() + self.zone_order.as_ref().map_or(0, ZoneOrder::len);
+        assert!(waiting <= index(self.outside_count), "more requests wait than there are outside");
+        assert!(self.threads.len() + self.replies.len() <= self.replies.capacity(), "room for every reply");
+        self.inner.check();
+    }
+}
+
+impl BlockTarget for HostCpu {
+    fn block_bytes(&self) -> u32 {
+        self.inner.block_bytes()
+    }
+
+    fn block_count(&self) -> u64 {
+        self.inner.block_count()
+    }
+
+    fn zones(&self) -> Option<Zones> {
+        self.inner.zones()
+    }
+
+    fn write_unit(&self) -> u32 {
+        self.inner.write_unit()
+    }
+
+    fn unreadable_tail(&self) -> u64 {
+        self.inner.unreadable_tail()
+    }
+
+    fn zone_written(&self, zone: u64) -> u64 {
+        let written = self.inner.zone_written(zone);
+        let (Some(zones), Some(order)) = (self.inner.zones(), &self.zone_order) else { return written };
+        order.written(&self.threads, zone * zones.blocks, zones.blocks, written)
+    }
+}
+
+pub(super) fn index(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}

@@ -1,0 +1,89 @@
+//! From the inner target's reply to the host's: the thread notices, is woken, or never waited, and finishes on its core.
+//!
+//! Deliberately not here: the way to the inner target (`target`).
+
+use super::HostCpu;
+use super::target::{Event, index};
+use super::thread::Step;
+use ocssd_base::{Nanos, SlabKey};
+use ocssd_lightnvm::block::BlockReply;
+
+impl HostCpu {
+    /// Takes the inner target's replies; true if there was one.
+    pub(super) fn take_replies(&mut self, now: Nanos) -> bool {
+        let mut any = false;
+        while let Some(reply) = self.inner.poll_reply() {
+            self.is_blocked = false;
+            self.answered(now, SlabKey(reply.tag.0), reply);
+            any = true;
+        }
+        any
+    }
+
+    /// The inner target is done with a request: its thread notices, is woken, or never waited.
+    fn answered(&mut self, now: Nanos, key: SlabKey, reply: BlockReply) {
+        let period = self.costs.retry_period(self.lock.crowd());
+        let thread = self.threads.get_mut(key);
+        thread.answered(now, reply);
+        let waited = now > thread.since;
+        if thread.spins && waited {
+            thread.step = Step::Notice;
+            self.events.push(now + Nanos(period.0 / 2), Event::Thread(key));
+        } else if waited {
+            thread.slept = true;
+            thread.step = Step::Waking;
+            self.events.push(now + self.costs.config().wake_up_ns, Event::Thread(key));
+            self.stats.with(|stats| stats.slept += 1);
+        } else {
+            if thread.spins {
+                self.stop_spinning(now, key);
+            }
+            self.finish(now, key);
+        }
+    }
+
+    pub(super) fn stop_spinning(&mut self, now: Nanos, key: SlabKey) {
+        let period = self.costs.retry_period(self.lock.crowd());
+        let thread = self.threads.get_mut(key);
+        assert!(std::mem::take(&mut thread.spins), "a thread stops spinning that did not");
+        let spun = now - thread.since;
+        self.cores.spun(thread.core);
+        self.lock.spun();
+        if spun > Nanos::ZERO {
+            self.stats.with(|stats| {
+                stats.spun += 1;
+                stats.spin_ns += spun;
+                // A retry without cost takes no time, so it cannot be counted.
+                stats.retries += if period.0 == 0 { 0 } else { spun.0.div_ceil(period.0) };
+            });
+        }
+    }
+
+    pub(super) fn finish(&mut self, now: Nanos, key: SlabKey) {
+        self.threads.get_mut(key).step = Step::Finish;
+        self.enter_core(now, key);
+    }
+
+    /// A request is over.
+    pub(super) fn end(&mut self, now: Nanos, key: SlabKey) {
+        self.leave_core(now, key);
+        let thread = self.threads.remove(key);
+        assert!(!thread.spins, "a request ended while its thread spins");
+        if thread.is_write() {
+            self.lock.write_ends(thread.core / self.config().cores_per_socket);
+        }
+        if let Some(buffer) = thread.request.buffer {
+            let users = &mut self.buffer_users[index(buffer.0)];
+            assert!(*users > 0, "buffer {} has a request that was not counted", buffer.0);
+            *users -= 1;
+        }
+        let reply = thread.reply.expect("it was answered");
+        self.replies.push(reply).expect("there are as many places for replies as for requests");
+        self.stats.with(|stats| {
+            stats.requests += 1;
+            let own = &mut stats.threads[index(key.0)];
+            own.requests += 1;
+            own.blocks += u64::from(thread.request.count);
+        });
+    }
+}
