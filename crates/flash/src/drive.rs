@@ -366,7 +366,7 @@ impl Device for Flash {
         &self.config.geometry
     }
 
-    /// Takes a typed command. Reads fill the buffer now; the host sees it when the completion comes. A read of what is
+    /// Takes a typed command. A read gives what is there now; its buffer is filled by the completion. A read of what is
     /// not written fails with 287h, as with DULBE set, and High ECC is reported.
     #[inline(always)]
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {

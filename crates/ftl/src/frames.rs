@@ -366,6 +366,19 @@ impl Frames {
         self.held[stream.0 as usize]
     }
 
+    /// The slot whose content was acknowledged at `place` and is still here. Cost: a pass over the frames.
+    #[must_use]
+    pub fn slot_at(&self, place: Place) -> Option<Slot> {
+        let holds = |frame: &Frame| {
+            let is_written = matches!(frame.state, FrameState::Written | FrameState::Evictable);
+            is_written && (frame.place.0..frame.place.0 + u64::from(frame.filled)).contains(&place.0)
+        };
+        let frame = self.frames.iter().position(holds)?;
+        let offset = u32::try_from(place.0 - self.frames[frame].place.0).expect("within a frame");
+        let first = u32::try_from(frame).expect("fewer frames than 2^32") * self.unit;
+        Some(Slot(first + offset))
+    }
+
     /// Lets go of `place` as the version before an entry's; false if none holds it. Cost: a pass over the entries.
     pub fn drop_previous(&mut self, place: Place) -> bool {
         let holder = self.entries.iter_mut().find(|entry| entry.previous == Some(place));

@@ -32,6 +32,6 @@ pub use rate_limiter::{
     PblkState, RateLimiter, Situation,
 };
 pub use stream::Stream;
-pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
+pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};
 pub use valid_map::{ValidMap, ValidMapError};
 pub use victim::{Candidate, D_MAX, VictimPolicy, VictimPolicyError};

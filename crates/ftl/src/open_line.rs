@@ -461,6 +461,28 @@ mod tests {
     }
 
     #[test]
+    fn a_head_that_failed_is_written_again_behind_what_was_sent() {
+        let turns = Turns { depth: 2, strict: false, active: 1 };
+        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
+        let tags = vec![2; 4 * ENTRY_BYTES];
+        let head = open.next_data().expect("a head");
+        open.issued(head, 4, &tags);
+        let data = open.next_data().expect("data");
+        assert_eq!((head.piece, data.piece, data.sector), (Piece::Head, Piece::Data, 4));
+        open.issued(data, 4, &tags);
+        open.failed(head, 4, false, |_| {});
+        let again = open.next_data().expect("the head again");
+        assert_eq!((again.piece, again.sector), (Piece::Head, 8));
+        open.issued(again, 4, &tags);
+        open.check();
+        assert_eq!(open.room(), 36 - 4 - 4 - 4, "a second head takes the room of data");
+        open.acknowledged(data, 4, None, |_| {});
+        open.acknowledged(again, 4, None, |_| {});
+        assert_eq!(open.next_data().map(|write| (write.piece, write.sector)), Some((Piece::Data, 12)));
+        open.check();
+    }
+
+    #[test]
     fn failing_chunks_leave_a_line_that_ends_all_the_same() {
         for seed in 0..200 {
             let turns = Turns {

@@ -7,6 +7,7 @@
 //!
 //! Layout, little endian: block 5 bytes, sequence 6, kind 1, CRC-32 4. Deliberately not here: who may be stale.
 
+use ocssd_lightnvm::STAMP_BYTES;
 use std::fmt;
 
 /// Bytes of a tag: what pblk's drives had beside a sector.
@@ -40,8 +41,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [Self::Pad, Self::Data, Self::Lost, Self::Trim, Self::Head, Self::Tail, Self::Map];
-
     /// The number on media. Zero is none of them: media that were never written hold zeroes.
     #[must_use]
     pub const fn to_byte(self) -> u8 {
@@ -58,8 +57,17 @@ impl Kind {
 
     /// The kind of a number on media.
     #[must_use]
-    pub fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.to_byte() == byte)
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Pad,
+            2 => Self::Data,
+            3 => Self::Lost,
+            4 => Self::Trim,
+            5 => Self::Head,
+            6 => Self::Tail,
+            7 => Self::Map,
+            _ => return None,
+        })
     }
 }
 
@@ -93,10 +101,11 @@ impl SectorTag {
     fn body(self) -> [u8; 12] {
         assert!(self.block <= BLOCK_MAX, "block {} does not fit a tag", self.block);
         assert!(self.sequence.0 <= SEQUENCE_MAX, "sequence {} does not fit a tag", self.sequence.0);
+        let packed = u128::from(self.block)
+            | u128::from(self.sequence.0) << 40
+            | u128::from(self.kind.to_byte()) << 88;
         let mut body = [0; 12];
-        body[..5].copy_from_slice(&self.block.to_le_bytes()[..5]);
-        body[5..11].copy_from_slice(&self.sequence.0.to_le_bytes()[..6]);
-        body[11] = self.kind.to_byte();
+        body.copy_from_slice(&packed.to_le_bytes()[..12]);
         body
     }
 
@@ -109,7 +118,7 @@ impl SectorTag {
         let body = self.body();
         let mut bytes = [0; TAG_BYTES];
         bytes[..12].copy_from_slice(&body);
-        bytes[12..].copy_from_slice(&checksum(&body, content).to_le_bytes());
+        bytes[12..].copy_from_slice(&checksum_of(&body, content).to_le_bytes());
         bytes
     }
 
@@ -121,19 +130,20 @@ impl SectorTag {
         let bytes: &[u8; TAG_BYTES] =
             bytes.get(..TAG_BYTES).and_then(|b| b.try_into().ok()).ok_or(Corrupt)?;
         let (body, crc) = bytes.split_at(12);
-        if checksum(body, content).to_le_bytes() != *crc {
+        if checksum_of(body, content).to_le_bytes() != *crc {
             return Err(Corrupt);
         }
         Self::from_body(body)
     }
 
     fn from_body(body: &[u8]) -> Result<Self, Corrupt> {
-        let mut block = [0; 8];
-        block[..5].copy_from_slice(&body[..5]);
-        let mut sequence = [0; 8];
-        sequence[..6].copy_from_slice(&body[5..11]);
+        let mut packed = [0; 16];
+        packed[..12].copy_from_slice(&body[..12]);
+        let packed = u128::from_le_bytes(packed);
+        let part =
+            |shift: u32, most: u64| u64::try_from(packed >> shift & u128::from(most)).expect("it is masked");
         let kind = Kind::from_byte(body[11]).ok_or(Corrupt)?;
-        Ok(Self { kind, block: u64::from_le_bytes(block), sequence: Sequence(u64::from_le_bytes(sequence)) })
+        Ok(Self { kind, block: part(0, BLOCK_MAX), sequence: Sequence(part(40, SEQUENCE_MAX)) })
     }
 
     /// The tag without its checksum, as lists of tags hold it.
@@ -151,7 +161,20 @@ impl SectorTag {
     }
 }
 
-fn checksum(body: &[u8], content: &[u8]) -> u32 {
+/// The CRC-32 of what a target keeps about itself.
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}
+
+fn checksum_of(body: &[u8], content: &[u8]) -> u32 {
+    // A stamp is so short that one pass over both is cheaper than two.
+    let mut both = [0; 12 + STAMP_BYTES];
+    if content.len() == STAMP_BYTES {
+        both[..12].copy_from_slice(body);
+        both[12..].copy_from_slice(content);
+        return crc32fast::hash(&both);
+    }
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(body);
     hasher.update(content);
@@ -169,7 +192,7 @@ mod tests {
         let mut prng = Prng::new(seed);
         for _ in 0..200 {
             let tag = SectorTag {
-                kind: Kind::ALL[usize::try_from(prng.below(7)).expect("small")],
+                kind: Kind::from_byte(u8::try_from(1 + prng.below(7)).expect("small")).expect("a kind"),
                 block: prng.below(BLOCK_MAX + 1),
                 sequence: Sequence(prng.below(SEQUENCE_MAX + 1)),
             };

@@ -22,6 +22,11 @@ const PACKAGES: &[Package] = &[
         why: "job files and JSON results are compared with fio's own",
     },
     Package {
+        name: "chromium",
+        proofs: &[&["chromium", "--version"]],
+        why: "reports are opened in a browser",
+    },
+    Package {
         name: "python3-venv",
         // The first python3 may be a user's own build; the second is always Debian's.
         proofs: &[&["python3", "-c", PYTHON_HAS_VENV], &["/usr/bin/python3", "-c", PYTHON_HAS_VENV]],

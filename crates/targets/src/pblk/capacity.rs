@@ -41,7 +41,8 @@ pub struct Capacity {
     pub snapshot_interval: u64,
 }
 
-/// The sizes for `options` on the units of `shape`.
+/// The sizes for `options` on the units of `shape`. An instance that exists keeps its blocks; chunks that died since
+/// make it read-only, and are no reason to refuse it.
 ///
 /// # Errors
 /// A sentence that says what does not fit, and what would.
@@ -49,6 +50,7 @@ pub fn plan(
     geometry: &Geometry,
     shape: &Shape,
     options: &Options,
+    existing: Option<u64>,
     report: &dyn Fn(ChunkId) -> ChunkDescriptor,
 ) -> Result<Capacity, String> {
     options.check()?;
@@ -59,20 +61,22 @@ pub fn plan(
     let line_sectors = u64::from(shape.units()) * u64::from(layout.data_sectors());
     let streams = options.classification().streams();
     let open_lines = open_lines(geometry, options)?;
-    let user_sectors = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
+    let wanted = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
+    let user_sectors = existing.unwrap_or(wanted);
     // One snapshot is written while the last one stands, each begun in the middle of a line.
     let map_lines = narrow(2 * snapshot_sectors(geometry, shape, user_sectors).div_ceil(line_sectors) + 1);
     let (frames, frames_needed) = frames(geometry, shape, options, streams)?;
     // What users have put into the buffer must always find a place: lines drain only once it has landed.
-    let buffer_lines = match options.mode {
-        Mode::Faithful => 0,
-        Mode::Improved => narrow((u64::from(frames) * u64::from(layout.unit)).div_ceil(line_sectors)),
-    };
+    let buffer_lines = narrow((u64::from(frames) * u64::from(layout.unit)).div_ceil(line_sectors));
     // Each stream has a line open and may need the next; one is being emptied.
     let reserve_lines = streams + map_lines + buffer_lines + 1;
     let need = u64::from(reserve_lines + streams + 1) * line_sectors;
+    assert!(line_sectors > 0 && reserve_lines > streams, "lines without data, or none kept");
+    assert!(open_lines > streams, "a stream without a line to write to");
     let spare = good_sectors.saturating_sub(user_sectors);
-    if spare < need || user_sectors == 0 {
+    if let Some(blocks) = existing {
+        check_existing(blocks, need, u64::from(shape.lines()) * line_sectors)?;
+    } else if spare < need || user_sectors == 0 {
         let percent = (need * 100).div_ceil(good_sectors.max(1));
         let fits = if percent <= 90 {
             format!("over_provisioning_percent must be at least {percent}")
@@ -111,6 +115,18 @@ pub fn plan(
         open_lines,
         snapshot_interval: interval,
     })
+}
+
+/// Whether an instance of `blocks` can work on its units as asked, were all chunks good.
+fn check_existing(blocks: u64, need: u64, sectors: u64) -> Result<(), String> {
+    if blocks > 0 && blocks + need <= sectors {
+        return Ok(());
+    }
+    Err(format!(
+        "the pblk instance on these units has {blocks} blocks, and with these options needs {need} sectors beside them, but \
+         the units have {sectors}; mount it on the units it was made on, or choose a classification with fewer streams or a \
+         smaller write_buffer_bytes"
+    ))
 }
 
 /// Sectors a snapshot takes at most: the entries of all shards, the bits of all lines, and the header.
@@ -162,7 +178,11 @@ fn check_oob(geometry: &Geometry) -> Result<(), String> {
     Ok(())
 }
 
-fn layout(geometry: &Geometry) -> Result<ChunkLayout, String> {
+/// How chunks are used.
+///
+/// # Errors
+/// A sentence, if they are too small.
+pub fn layout(geometry: &Geometry) -> Result<ChunkLayout, String> {
     let tail = tail::tail_sectors(geometry.sectors_per_chunk, geometry.ws_opt, geometry.sector_bytes);
     let layout = ChunkLayout {
         unit: geometry.ws_opt,

@@ -9,13 +9,17 @@ use super::Pblk;
 use super::flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_ftl::{
-    Candidate, Entry, Kind, Line, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot, Stream,
+    Candidate, Entry, FrameId, Kind, Line, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot,
+    Stream,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Status, VECTOR_MAX};
 use std::collections::VecDeque;
 
 /// Weak sectors waiting to be moved (chosen; more are found again when they are read again).
 const REFRESH_MAX: usize = 1024;
+
+/// Most lines emptied at a time (chosen: what they hold together fills units, whatever their number).
+const DRAINING_MAX: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Victim {
@@ -46,8 +50,6 @@ struct Draining {
     line: LineId,
     /// Units acknowledged when that was so.
     at_units: u64,
-    /// Frames that may hold its sectors were closed.
-    kicked: bool,
 }
 
 /// Which lines are being emptied, and how far that is.
@@ -106,6 +108,9 @@ impl Collector {
 impl Pblk {
     /// Goes on emptying lines. True if anything was done.
     pub(super) fn collect(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
+        if self.limiter_stale {
+            self.limiter_update();
+        }
         let mut any = self.insert_arrived(now, buffers);
         if self.shutdown.is_begun() {
             return any;
@@ -140,7 +145,8 @@ impl Pblk {
 
     /// Lines emptied at a time, those that drain included: as many as the reserve can take the content of.
     fn draining_max(&self) -> usize {
-        2
+        let spare = self.free_lines_worth().saturating_sub(self.lines_kept());
+        usize_of(spare.clamp(2, DRAINING_MAX))
     }
 
     fn best_victim(&mut self) -> Option<LineId> {
@@ -245,6 +251,7 @@ impl Pblk {
         completion: &Completion,
     ) {
         let (failed, status) = (completion.failed, completion.status);
+        assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors arrived in one read");
         self.collector.arrived.push_back(Arrived { buffer, count, next: 0, failed, status, line });
     }
 
@@ -276,6 +283,7 @@ impl Pblk {
     /// Moves one sector into the buffer if it is still current; false if there is no room.
     fn move_sector(&mut self, now: Nanos, arrived: &Arrived, buffers: &mut Buffers) -> bool {
         let index = arrived.next;
+        assert!(index < arrived.count, "a sector is moved that was not read");
         let place = self.place_of(buffers.addresses(arrived.buffer)[usize_of(index)]);
         if !self.valid.is_valid(place) {
             self.stats.gc_dead += 1;
@@ -290,7 +298,7 @@ impl Pblk {
             _ => return self.move_lost(now, place, buffers),
         };
         match tag.kind {
-            Kind::Data | Kind::Lost if self.l2p.get(tag.block) == Mapped::Media(place) => {}
+            Kind::Data | Kind::Lost if self.is_newest(tag.block, place) => {}
             Kind::Trim if self.trims.needs(tag.sequence, place) => {}
             // Superseded in the buffer: it stays valid until its successor is durable.
             _ => {
@@ -306,8 +314,19 @@ impl Pblk {
         true
     }
 
+    /// True if `place` holds the newest version of a block, whether the map points there or still to the buffer.
+    fn is_newest(&self, block: u64, place: Place) -> bool {
+        match self.l2p.get(block) {
+            Mapped::Media(newest) => newest == place,
+            Mapped::Buffer(slot) => self.durable_place(slot) == Some(place),
+            Mapped::Nowhere => false,
+        }
+    }
+
     /// A slot for a sector that is moved, entered in the map; the content is the caller's.
     fn gc_slot(&mut self, now: Nanos, stream: Stream, tag: SectorTag, place: Place) -> Option<Slot> {
+        assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
+        assert!(u32::from(stream.0) < self.streams_count(), "data is moved to no stream of data");
         if !self.limiter.may_insert_gc(now) {
             return None;
         }
@@ -325,6 +344,20 @@ impl Pblk {
     /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
     fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
         self.stats.read_failed_gc += 1;
+        if let Some(cached) = self.frames.slot_at(place)
+            && self.is_newest(self.frames.entry(cached).tag.block, place)
+            && self.frames.entry(cached).tag.kind != Kind::Trim
+        {
+            let tag = self.frames.entry(cached).tag;
+            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(tag.sequence.0));
+            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+            // The frame it was cached in may be the one just emptied for it.
+            if slot != cached {
+                buffers.copy_data(self.ring, cached.0, self.ring, slot.0, 1);
+            }
+            self.close_if_full(self.frames.frame_of(slot));
+            return true;
+        }
         if let Some((sequence, range)) = self.trims.at(place) {
             let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
             let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
@@ -336,7 +369,7 @@ impl Pblk {
         if let Some(block) = self.l2p.find(place) {
             let sequence = Sequence(self.sequence.0 + 1);
             let tag = SectorTag { kind: Kind::Lost, block, sequence };
-            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
+            let stream = self.classifier.gc_stream(Stream(0), sequence.0, Some(sequence.0));
             let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
             self.sequence = sequence;
             buffers.data_mut(self.ring, slot.0, 1).fill(0);
@@ -365,11 +398,7 @@ impl Pblk {
         );
         self.limiter.on_victim_done(victim.valid, sectors);
         if self.valid.count(victim.line) > 0 {
-            self.collector.draining.push(Draining {
-                line: victim.line,
-                at_units: self.stats.units_landed,
-                kicked: false,
-            });
+            self.collector.draining.push(Draining { line: victim.line, at_units: self.stats.units_landed });
         }
         self.limiter_update();
         self.work_due = true;
@@ -382,20 +411,18 @@ impl Pblk {
             return;
         }
         let is_stuck = self.collector.victim.is_none() && self.collector.arrived.is_empty();
-        let fresh = self.collector.draining.iter().any(|draining| !draining.kicked);
-        // Closed once they may hold what drains; again if nothing else goes on: what was put in since holds it now.
-        let due = fresh || self.flight.len() == 0;
-        if is_stuck && due && self.limiter.gc_should_run() && (self.close_filling() || fresh) {
-            for draining in &mut self.collector.draining {
-                draining.kicked = true;
-            }
+        // Fill is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
+        if is_stuck && self.limiter.gc_should_run() && self.is_all_landed() && self.close_drained() {
             self.work_due = true;
             return;
         }
         let all_written = self.frames.in_use() == 0;
         let buffer = u64::from(self.frames.count());
         let landed = self.stats.units_landed;
-        let due = |draining: &Draining| all_written || landed >= draining.at_units + buffer;
+        // Nothing that landed, nothing that could be moved now and not before.
+        let due = |draining: &Draining| {
+            all_written && landed > draining.at_units || landed >= draining.at_units + buffer
+        };
         if self.collector.victim.is_none()
             && let Some(at) = self.collector.draining.iter().position(due)
         {
@@ -407,6 +434,26 @@ impl Pblk {
                 self.work_due = true;
             }
         }
+    }
+
+    /// True if no write is in flight, nor waits to be sent.
+    pub(super) fn is_all_landed(&self) -> bool {
+        let is_landed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
+        is_landed && self.streams.iter().all(|stream| stream.ready.is_empty())
+    }
+
+    /// Closes frames being filled that hold the successors of what drains. True if there was one.
+    fn close_drained(&mut self) -> bool {
+        let drains = |place: Place| {
+            let line = self.shape.line_of(place);
+            self.collector.draining.iter().any(|draining| draining.line == line)
+        };
+        let holds =
+            |&frame: &FrameId| self.frames.live(frame).any(|(_, entry)| entry.previous.is_some_and(drains));
+        let due: Vec<FrameId> =
+            self.streams.iter().filter_map(|stream| stream.filling).filter(holds).collect();
+        due.iter().for_each(|&frame| self.close_frame(frame));
+        !due.is_empty()
     }
 
     /// A sector the media call weak is written again soon.

@@ -49,6 +49,9 @@ impl Pblk {
     pub(super) fn begin_erase(&mut self, line: LineId, buffers: &mut Buffers) {
         self.lines.erasing(line);
         self.collector.forget(line);
+        assert_eq!(self.valid.count(line), 0, "line {} is reset with data in it", line.0);
+        assert!(self.open[line.index()].is_none(), "line {} is reset while it is written", line.0);
+        assert!(!self.resets.contains_key(&line), "line {} is being reset already", line.0);
         let good: Vec<UnitIndex> =
             (0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit)).collect();
         assert!(!good.is_empty(), "line {} has no chunk to reset", line.0);
@@ -82,6 +85,7 @@ impl Pblk {
             }
         }
         let left = self.resets.get_mut(&line).expect("the line is being reset");
+        assert!(*left > 0, "line {} was reset more often than asked", line.0);
         *left -= 1;
         if *left > 0 {
             return;

@@ -48,6 +48,11 @@ impl Pblk {
     /// A request is answered once everything up to now is durable.
     pub(super) fn await_durable(&mut self, key: SlabKey) {
         let newest = self.sequence;
+        let before = self.flushes.waiting.iter().next_back();
+        assert!(
+            before.is_none_or(|&(before, _)| before <= newest),
+            "a flush waits for less than the one before"
+        );
         self.flushes.waiting.push((newest, key)).expect("there are as many places as requests");
         self.stats.flushes += 1;
         self.work_due = true;
@@ -100,6 +105,7 @@ impl Pblk {
 
     /// Answers every flush that waits for what cannot be written. True if there was one.
     pub(super) fn fail_flushes(&mut self) -> bool {
+        assert!(self.is_read_only(), "flushes are failed while writes are taken");
         let mut any = false;
         while let Some((_, key)) = self.flushes.waiting.pop() {
             self.fail(key, ocssd_lightnvm::Status::WRITE_FAULT, None);

@@ -14,6 +14,7 @@ impl Pblk {
             return false;
         }
         self.stats.gave_up += 1;
+        assert!(!self.flight.has_next(), "a command waits while nothing can go on");
         if !self.is_read_only() {
             self.read_only = true;
             return true;

@@ -35,6 +35,7 @@ impl Pblk {
         completion: &Completion,
     ) {
         let sectors = self.meta_sectors(write);
+        assert!(pieces.1 <= sectors, "a unit of {sectors} sectors carried {} pieces", pieces.1);
         let whole = self.is_whole_buffer(buffer);
         let failure = (!completion.status.is_success()).then_some(completion.status);
         if pieces.1 > 0 {
@@ -78,6 +79,7 @@ impl Pblk {
     }
 
     fn close_line(&mut self, line: LineId) {
+        assert!(self.open[line.index()].is_some(), "line {} is closed but not open", line.0);
         self.open[line.index()] = None;
         self.lines.close(line);
         self.tails_due.retain(|&due| due != line);
@@ -87,6 +89,7 @@ impl Pblk {
             }
         }
         self.maybe_dead.push(line);
+        self.limiter_stale = true;
     }
 
     /// The sectors of a frame are on media: they take the place of the versions before them.
@@ -96,8 +99,7 @@ impl Pblk {
         for offset in 0..self.frames.filled(frame) {
             let slot = Slot(first + offset);
             let place = Place(start.0 + u64::from(offset));
-            let entry = *self.frames.entry(slot);
-            match entry.tag.kind {
+            match self.frames.entry(slot).tag.kind {
                 Kind::Data | Kind::Lost => self.settle_block(slot, place),
                 Kind::Trim => self.settle_trim(slot, place),
                 Kind::Pad => {}
@@ -107,8 +109,8 @@ impl Pblk {
     }
 
     fn settle_block(&mut self, slot: Slot, place: Place) {
-        let entry = *self.frames.entry(slot);
-        match self.l2p.get(entry.tag.block) {
+        let tag = self.frames.entry(slot).tag;
+        match self.l2p.get(tag.block) {
             Mapped::Buffer(newest) if newest == slot => {
                 self.valid.set(place);
                 if let Some(previous) = self.frames.entry_mut(slot).previous.take() {
@@ -118,9 +120,9 @@ impl Pblk {
             Mapped::Buffer(newest) if self.durable_place(newest).is_none() => {
                 // Superseded while it was being written: it is the version before the newest one, until that is durable.
                 let holder = self.frames.entry_mut(newest);
-                if holder.previous_sequence < entry.tag.sequence {
+                if holder.previous_sequence < tag.sequence {
                     let older = holder.previous.replace(place);
-                    holder.previous_sequence = entry.tag.sequence;
+                    holder.previous_sequence = tag.sequence;
                     self.valid.set(place);
                     if let Some(older) = older {
                         self.invalidate(older);
@@ -133,8 +135,8 @@ impl Pblk {
 
     fn settle_trim(&mut self, slot: Slot, place: Place) {
         let previous = self.frames.entry_mut(slot).previous.take();
-        // A record a snapshot covered meanwhile was let go of where it was.
-        if self.trims.settle(self.frames.entry(slot).tag.sequence, place) {
+        // A record a snapshot covered meanwhile was let go of where it was; one that was moved twice is where it was first.
+        if self.trims.settle(self.frames.entry(slot).tag.sequence, place, previous) {
             self.valid.set(place);
             if let Some(previous) = previous {
                 self.invalidate(previous);

@@ -72,6 +72,7 @@ impl Pblk {
     }
 
     pub(super) fn limiter_user(&mut self, sectors: u32) {
+        assert!((1..=self.frames.unit()).contains(&sectors), "{sectors} sectors were let in at once");
         self.limiter.on_user_inserted(self.now, sectors);
     }
 
@@ -94,6 +95,7 @@ impl Pblk {
             open_user_sectors: users,
             gc_has_work: self.has_victims(),
         };
+        (self.gc_has_work, self.limiter_stale) = (situation.gc_has_work, false);
         self.limiter.update(situation);
         self.judge_spare();
         self.work_due = true;
@@ -118,7 +120,14 @@ impl Pblk {
     /// Lines users leave free. Where garbage collection shares their stream, the limiter alone holds users back.
     pub(super) fn lines_kept(&self) -> u32 {
         let Capacity { map_lines, reserve_lines, buffer_lines, .. } = self.capacity;
-        if self.streams_count() == 1 { map_lines } else { reserve_lines - buffer_lines - 1 }
+        assert!(
+            reserve_lines > buffer_lines + map_lines,
+            "a reserve of {reserve_lines} lines holds too little"
+        );
+        // Frames that were let in hold the versions before them: lines drain only once they are written, reserve or not.
+        let is_landed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
+        let is_stuck = is_landed && self.collector.is_draining();
+        if self.streams_count() == 1 || is_stuck { map_lines } else { reserve_lines - buffer_lines - 1 }
     }
 
     /// Notes whether the instance can still take writes: bad chunks may have used up what is spare.

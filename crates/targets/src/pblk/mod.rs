@@ -84,11 +84,16 @@ impl Target for Pblk {
 
     fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
         self.now = now;
+        let purpose = self.flight.end(completion.tag);
+        if let Purpose::Read { request, index, count, first } = purpose {
+            self.read_done(request, (index, count, first), &completion, buffers);
+            // The last reader of a line lets it be reset, and what waits may find room.
+            self.work_due |= !self.to_erase.is_empty() || !self.reads.is_empty() || self.flight.len() == 0;
+            return;
+        }
         self.work_due = true;
-        match self.flight.end(completion.tag) {
-            Purpose::Read { request, index, count, first } => {
-                self.read_done(request, (index, count, first), &completion, buffers);
-            }
+        match purpose {
+            Purpose::Read { .. } => unreachable!("reads were dealt with"),
             Purpose::Frame { frame, line, write } => self.frame_done(frame, line, write, &completion),
             Purpose::Meta { buffer, line, write, pieces, first_piece } => {
                 self.meta_done(buffer, (line, write), (first_piece, pieces), &completion);
@@ -114,8 +119,14 @@ impl Target for Pblk {
     }
 
     fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        if self.work_due && !self.flight.has_next() {
-            self.work(now, buffers);
+        if !self.flight.has_next() {
+            // Most reads need none of the other procedures.
+            if !self.reads.is_empty() && !self.work_due {
+                self.work_due = !self.serve_reads(buffers);
+            }
+            if self.work_due {
+                self.work(now, buffers);
+            }
         }
         self.flight.take()
     }

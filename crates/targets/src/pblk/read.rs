@@ -35,6 +35,7 @@ impl Pblk {
         let buffer = request.buffer.expect("a read without a buffer was refused");
         loop {
             let done = self.requests.get(key).done;
+            assert!(done <= request.count, "more was read than asked for");
             if done == request.count {
                 return true;
             }
@@ -132,7 +133,12 @@ impl Pblk {
         let request = self.requests.get(key).request;
         let buffer = request.buffer.expect("a read has a buffer");
         for offset in 0..count {
-            let ppa = buffers.addresses(buffer)[usize_of(index + offset)];
+            // The address of a single sector is known without its list.
+            let ppa = if count == 1 {
+                self.shape.ppa(first)
+            } else {
+                buffers.addresses(buffer)[usize_of(index + offset)]
+            };
             let line = self.line_of_chunk(ppa);
             self.lines.end_read(line);
             let status =

@@ -68,7 +68,7 @@ impl Pblk {
             return Ok(());
         }
         let Ok(key) = self.requests.insert(pending) else { return Err(request) };
-        self.work_due = true;
+        self.work_due |= request.op != BlockOp::Read;
         let queue = match request.op {
             BlockOp::Read => &mut self.reads,
             BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.writes,

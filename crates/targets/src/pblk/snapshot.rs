@@ -3,7 +3,8 @@
 //! pblk had none: it read every line at mount (`pblk.md` 1.8), and padded a whole line at shutdown. Here writes are held
 //! for as long as those in flight take; what is durable then is what the snapshot covers. The map is written piece by
 //! piece while writes go on: an entry changed meanwhile is found again in what was written after the hold, where the
-//! newest sequence wins. Pieces go to lines of their own stream; the lines of older snapshots are freed when one is
+//! newest sequence wins. The header is written last, behind a barrier: what a drive's cache lost, no complete snapshot
+//! names. Pieces go to lines of their own stream; the lines of older snapshots are freed when one is
 //! complete. A piece is a sector: 16 bytes of number and CRC-32, then content. Deliberately not here: reading them back
 //! (`mount`), the layout of the header.
 
@@ -46,6 +47,8 @@ pub struct Snapshots {
     pieces: u64,
     next: u64,
     done: u64,
+    /// Everything but the header is on media, and all that it names: the header may follow.
+    committing: bool,
     /// Pieces whose write failed, in the buffer they are still in.
     lost: Vec<((u32, u32), BufId)>,
     /// Discards that are durable and so covered.
@@ -71,6 +74,7 @@ impl Snapshots {
             pieces: 0,
             next: 0,
             done: 0,
+            committing: false,
             lost: Vec::new(),
             covered: Vec::new(),
             first_line: None,
@@ -110,6 +114,7 @@ impl Snapshots {
     }
 
     pub fn lost(&mut self, pieces: (u32, u32), buffer: BufId) {
+        assert!(pieces.1 > 0, "no piece was lost");
         self.lost.push((pieces, buffer));
     }
 
@@ -129,12 +134,28 @@ impl Snapshots {
         std::mem::take(&mut self.lost).into_iter().map(|(_, buffer)| buffer).collect()
     }
 
-    /// True if the snapshot is complete now.
+    /// The end of the pieces that may be written now.
+    const fn end(&self) -> u64 {
+        if self.committing { self.header_pieces } else { self.pieces }
+    }
+
+    /// True if all pieces that may be written now are acknowledged.
+    const fn is_written(&self) -> bool {
+        self.done == if self.committing { self.pieces } else { self.pieces - self.header_pieces }
+    }
+
+    /// True if the snapshot is complete now. After the first barrier its header follows.
     pub fn barrier_done(&mut self, sound: bool) -> bool {
         if self.state != (State::Written { sent: true }) {
             return false;
         }
         self.state = State::Written { sent: false };
+        if sound && !self.committing {
+            self.committing = true;
+            self.next = 0;
+            self.state = State::Writing;
+            return false;
+        }
         sound
     }
 }
@@ -181,6 +202,9 @@ impl Pblk {
 
     /// Notes what is durable now.
     fn begin_snapshot(&mut self, buffers: &Buffers) {
+        let in_flight: u32 = self.open.iter().flatten().map(|open| open.in_flight()).sum();
+        assert_eq!(in_flight, 0, "a snapshot begins under writes in flight");
+        assert!(self.snapshots.lost.is_empty(), "a snapshot begins before the last one ended");
         let sector_bytes = buffers.format().sector_bytes;
         let clean = self.snapshots.clean;
         let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));
@@ -220,6 +244,7 @@ impl Pblk {
             number: header.number,
             header: header.encode(),
             header_pieces: u64_of(header_pieces),
+            next: u64_of(header_pieces),
             pieces: header.pieces,
             shards: header.shards,
             rows,
@@ -231,19 +256,22 @@ impl Pblk {
     }
 
     fn open_row(&self, open: &ocssd_ftl::OpenLine) -> (u32, Vec<u32>) {
-        let pointers = (0..self.shape.units()).map(UnitIndex).map(|unit| open.pointer(unit));
-        (open.line().0, pointers.collect())
+        // Nothing comes after the end of a chunk, wherever it is: what is in it is in the map, or superseded.
+        let pointer =
+            |unit| if open.has_ended(unit) { self.capacity.layout.sectors } else { open.pointer(unit) };
+        (open.line().0, (0..self.shape.units()).map(UnitIndex).map(pointer).collect())
     }
 
     /// Sends pieces as long as there are buffers for them.
     fn write_pieces(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         loop {
-            if self.snapshots.done == self.snapshots.pieces {
+            if self.snapshots.is_written() {
+                assert!(self.snapshots.lost.is_empty(), "a piece was lost and counted as written");
                 self.snapshots.state = State::Written { sent: false };
                 return true;
             }
-            let more = self.snapshots.next < self.snapshots.pieces || !self.snapshots.lost.is_empty();
+            let more = self.snapshots.next < self.snapshots.end() || !self.snapshots.lost.is_empty();
             if !more || !self.flight.has_room(1) || self.whole.is_empty() {
                 return any;
             }
@@ -281,14 +309,15 @@ impl Pblk {
         }
         let buffer = self.whole.pop().expect("it was asked for before");
         let unit = self.capacity.layout.unit;
-        let left = self.snapshots.pieces - self.snapshots.next;
+        let left = self.snapshots.end() - self.snapshots.next;
         let count = u32::try_from(left.min(u64::from(unit))).expect("at most a unit");
+        assert!(count > 0, "a snapshot without pieces left goes on");
         let first = self.snapshots.next;
         buffers.data_mut(buffer, 0, unit).fill(0);
         let mut bytes = vec![0; buffers.format().sector_bytes];
         for index in 0..count {
             self.fill_piece(first + u64::from(index), &mut bytes);
-            let crc = crc32fast::hash(&bytes[PIECE_HEADER_BYTES..]);
+            let crc = ocssd_ftl::checksum(&bytes[PIECE_HEADER_BYTES..]);
             bytes[..8].copy_from_slice(&self.snapshots.number.to_le_bytes());
             bytes[8..12].copy_from_slice(&crc.to_le_bytes());
             bytes[12..16].fill(0);
@@ -353,6 +382,7 @@ impl Pblk {
 
     /// A snapshot is durable: what it covers can go.
     pub(super) fn snapshot_complete(&mut self) {
+        assert_eq!(self.snapshots.done, self.snapshots.pieces, "a snapshot is complete before its pieces");
         let state = &mut self.snapshots;
         state.state = State::Idle;
         state.keep_from = state.first_line.expect("a snapshot has pieces");
@@ -425,6 +455,8 @@ impl Pblk {
     pub(super) fn end_shutdown(&mut self) -> bool {
         let Some(key) = self.shutdown.request.filter(|_| !self.shutdown.ending) else { return false };
         self.shutdown.ending = true;
+        assert!(self.is_read_only(), "a shutdown was ended without its snapshot");
+        assert!(self.writes.is_empty(), "a write was left behind at shutdown");
         self.shutdown.snapshotting = true;
         let buffers = self.snapshots.abandon();
         self.whole.extend(buffers);

@@ -135,7 +135,7 @@ impl SnapshotHeader {
         }
         let length = narrow(out.len() + 4);
         out[8..12].copy_from_slice(&length.to_le_bytes());
-        let crc = crc32fast::hash(&out);
+        let crc = ocssd_ftl::checksum(&out);
         out.extend(crc.to_le_bytes());
         out
     }
@@ -152,7 +152,7 @@ impl SnapshotHeader {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..Self::length(bytes)?)?;
         let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
-        if crc32fast::hash(body).to_le_bytes() != *crc {
+        if ocssd_ftl::checksum(body).to_le_bytes() != *crc {
             return None;
         }
         let mut reader = Reader(body.get(12..)?);

@@ -61,6 +61,9 @@ pub struct Pblk {
     pub(super) classifier: Classifier,
     pub(super) last_writes: Option<LastWrites>,
     pub(super) limiter: RateLimiter,
+    /// What the limiter was last told of victims, and whether it must be told again.
+    pub(super) gc_has_work: bool,
+    pub(super) limiter_stale: bool,
     /// The newest write.
     pub(super) sequence: Sequence,
 
@@ -150,6 +153,8 @@ impl Pblk {
             gc_streams * (window * shape.units() + 2)
         };
         let meta_sectors = unit.max(capacity.layout.tail);
+        assert!(gc_frames < capacity.frames, "{gc_frames} frames of {} are kept from users", capacity.frames);
+        assert!(streams < u32::from(MAP_STREAM.0), "data has the stream of snapshots");
         let mut take =
             |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
         let ring = take(1, slots)[0];
@@ -173,6 +178,8 @@ impl Pblk {
             classifier: Classifier::new(classification),
             last_writes: needs_last_writes.then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT)),
             limiter,
+            gc_has_work: false,
+            limiter_stale: true,
             sequence: Sequence(0),
             streams: vec![StreamState::default(); MAP_STREAM.index() + 1],
             user_streams: u8::try_from(user_streams).expect("1 or 2"),

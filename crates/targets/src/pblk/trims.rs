@@ -22,6 +22,8 @@ pub struct TrimRange {
 impl TrimRange {
     /// Fills the content of a record; it fits a stamp.
     pub fn encode(self, content: &mut [u8]) {
+        assert!(self.count > 0, "nothing was discarded");
+        assert!(content.len() >= 12, "a record of a discard takes 12 bytes, not {}", content.len());
         content.fill(0);
         content[..8].copy_from_slice(&self.block.to_le_bytes());
         content[8..12].copy_from_slice(&self.count.to_le_bytes());
@@ -66,9 +68,12 @@ impl Trims {
         self.records.insert(sequence, Record { range, place: Some(place) });
     }
 
-    /// A record is durable at `place`; false if nobody needs it any more. A copy takes the place of its original.
-    pub fn settle(&mut self, sequence: Sequence, place: Place) -> bool {
-        let Some(record) = self.records.get_mut(&sequence) else { return false };
+    /// A record is durable at `place`; false if nobody needs it any more. A copy takes the place of `previous`, its original;
+    /// a second copy of it is not needed.
+    pub fn settle(&mut self, sequence: Sequence, place: Place, previous: Option<Place>) -> bool {
+        let Some(record) = self.records.get_mut(&sequence).filter(|record| record.place == previous) else {
+            return false;
+        };
         record.place = Some(place);
         true
     }
@@ -115,12 +120,13 @@ mod tests {
         let mut trims = Trims::default();
         trims.add(Sequence(5), 100, 8);
         assert!(trims.durable().is_empty());
-        assert!(trims.settle(Sequence(5), Place(7)));
+        assert!(trims.settle(Sequence(5), Place(7), None));
         assert!(trims.needs(Sequence(5), Place(7)) && !trims.needs(Sequence(5), Place(8)));
-        assert!(trims.settle(Sequence(5), Place(9)), "moved");
+        assert!(trims.settle(Sequence(5), Place(9), Some(Place(7))), "moved");
+        assert!(!trims.settle(Sequence(5), Place(11), Some(Place(7))), "moved twice");
         assert_eq!(trims.at(Place(9)), Some((Sequence(5), TrimRange { block: 100, count: 8 })));
         assert_eq!(trims.remove(Sequence(5)), Some(Place(9)));
-        assert!(!trims.settle(Sequence(5), Place(1)));
+        assert!(!trims.settle(Sequence(5), Place(1), Some(Place(9))));
     }
 
     #[test]

@@ -95,6 +95,7 @@ impl Pblk {
 
     /// Writes down a discard; false if there is no room yet.
     fn record_trim(&mut self, block: u64, count: u32, buffers: &mut Buffers) -> bool {
+        assert!(self.keeps_trims(), "discards are written down only where they are kept");
         if self.trims.is_full() {
             self.snapshots.ask();
             return false;
@@ -146,6 +147,8 @@ impl Pblk {
 
     /// Puts a block's newest version into the next slot of a frame; its content lies there already.
     fn put(&mut self, frame: FrameId, block: u64) {
+        assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
+        assert!(!self.is_read_only(), "a block was written although that is refused");
         let sequence = self.next_sequence();
         let tag = SectorTag { kind: Kind::Data, block, sequence };
         let slot = self.frames.push(frame, Entry { tag, ..Entry::PAD }, true);
@@ -163,7 +166,8 @@ impl Pblk {
     /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it.
     pub(super) fn take_previous(&mut self, old: Mapped) -> (Option<Place>, Sequence) {
         match old {
-            Mapped::Nowhere => (None, Sequence(0)),
+            // All versions before were discarded: one that lands late is not the version before this one.
+            Mapped::Nowhere => (None, Sequence(self.sequence.0.saturating_sub(1))),
             Mapped::Media(place) => (Some(place), Sequence(0)),
             Mapped::Buffer(slot) => {
                 if let Some(place) = self.durable_place(slot) {
@@ -197,6 +201,8 @@ impl Pblk {
     /// A place no longer holds the newest durable version of anything.
     pub(super) fn invalidate(&mut self, place: Place) {
         let line = self.valid.clear(place, self.sequence.0);
+        // There may be something to collect now, and users may have been told that there is not.
+        self.limiter_stale |= !self.gc_has_work;
         if self.valid.count(line) == 0 {
             self.maybe_dead.push(line);
         }
@@ -213,6 +219,7 @@ impl Pblk {
         let stream = self.frames.stream(frame);
         let filled = self.frames.filled(frame);
         self.frames.close(frame);
+        assert!(filled <= self.frames.unit(), "frame {} is overfull", frame.0);
         let state = &mut self.streams[stream.index()];
         if state.filling == Some(frame) {
             state.filling = None;

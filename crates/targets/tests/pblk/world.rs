@@ -55,6 +55,8 @@ pub struct World {
     pub failures: Vec<Status>,
 }
 
+/// More commands than any test needs: an instance that sends them goes round in circles.
+const COMMANDS_MAX: u64 = 400_000;
 /// Largest request.
 pub const REQUEST_MAX: u32 = 64;
 
@@ -72,12 +74,16 @@ impl World {
         world
     }
 
+    /// Whether options fit a drive.
+    pub fn try_on(config: Config, units: Vec<PuId>, options: Options) -> Result<(), MountError> {
+        let mut world = Self::unmounted(Flash::format(config).expect("a sound drive"), units, options, "");
+        world.try_mount(CutAfter::NEVER).map(|_| ())
+    }
+
     /// Why options do not fit a drive.
     pub fn refused(config: Config, options: Options) -> MountError {
         let units = (0..config.geometry.pu_count()).map(PuId).collect();
-        let mut world = Self::unmounted(Flash::format(config).expect("a sound drive"), units, options, "");
-        let mounted = world.try_mount(CutAfter::NEVER);
-        mounted.expect_err("the options do not fit the drive")
+        Self::try_on(config, units, options).expect_err("the options do not fit the drive")
     }
 
     fn unmounted(flash: Flash, units: Vec<PuId>, options: Options, label: &str) -> Self {
@@ -234,6 +240,7 @@ impl World {
             any = true;
         }
         let pblk = self.pblk();
+        assert!(self.commands < COMMANDS_MAX, "{}: no end in sight: {}", self.label, pblk.summary());
         let sound = self.may_give_up || pblk.stats().gave_up == 0 && !pblk.is_read_only();
         assert!(
             sound,
@@ -325,7 +332,8 @@ impl World {
             if self.is_cut() {
                 return false;
             }
-            let Some(next) = self.flash.deadline() else { return true };
+            let timer = self.pblk().deadline();
+            let Some(next) = self.flash.deadline().into_iter().chain(timer).min() else { return true };
             self.clock.wait_until(next);
         }
     }
@@ -506,6 +514,10 @@ impl World {
             }
         }
         self.cut_at = None;
+    }
+
+    pub fn clock_now(&self) -> Nanos {
+        self.clock.now()
     }
 
     /// Time passes.

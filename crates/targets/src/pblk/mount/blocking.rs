@@ -132,6 +132,8 @@ impl<'a> Batches<'a> {
     /// Writes fill to runs, in units. What the media fail is left as it is.
     pub fn fill(&mut self, runs: &[Run], unit: u32) -> Result<(), PowerCut> {
         let mut runs: Vec<Run> = runs.to_vec();
+        assert!(unit > 0, "fill is written in units");
+        assert!(runs.iter().all(|run| run.count.is_multiple_of(unit)), "fill ends within a unit");
         // A round writes the next piece of every run, so that the units of the drive work together.
         while runs.iter().any(|run| run.count > 0) {
             for batch in runs.chunks_mut(BATCH) {

@@ -108,7 +108,7 @@ pub fn load(
 fn content(number: Sequence, bytes: &[u8]) -> Option<&[u8]> {
     let (header, content) = bytes.split_at_checked(PIECE_HEADER_BYTES)?;
     let sound =
-        header[..8] == number.0.to_le_bytes() && header[8..12] == crc32fast::hash(content).to_le_bytes();
+        header[..8] == number.0.to_le_bytes() && header[8..12] == ocssd_ftl::checksum(content).to_le_bytes();
     sound.then_some(content)
 }
 
@@ -189,6 +189,7 @@ fn take_entries(map: &mut L2p, shard: usize, from: usize, entries: usize, conten
 /// Pieces from `from` to `to` as runs of neighbours, with the number of each run's first piece less `from`.
 fn runs_of(pieces: &Pieces, from: u64, to: u64) -> (Vec<Run>, Vec<usize>) {
     let (mut runs, mut starts): (Vec<Run>, Vec<usize>) = (Vec::new(), Vec::new());
+    assert!(from <= to, "a snapshot of less than its header");
     for (index, (_, &ppa)) in pieces.range(from..to).enumerate() {
         let next = runs.last_mut().filter(|run| {
             let end = run.first.sector + run.count;

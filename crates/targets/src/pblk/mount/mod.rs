@@ -85,17 +85,17 @@ impl Pblk {
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
         let shape = Shape::new(&geometry, units);
-        let mut capacity = capacity::plan(&geometry, &shape, options, &|chunk| device.chunk(chunk))
-            .map_err(MountError::DoesNotFit)?;
+        let layout = capacity::layout(&geometry).map_err(MountError::DoesNotFit)?;
         let started = device.now();
         let mut report = MountReport::default();
         let mut batches = Batches::new(device);
-        let mut survey = survey::survey(&mut batches, &shape, &capacity.layout)?;
+        let mut survey = survey::survey(&mut batches, &shape, &layout)?;
         report.heads_read = survey.heads_read;
         report.phases[0] = batches.device.now().saturating_since(started);
-        if survey.instance.is_some() {
-            capacity.user_sectors = survey.blocks;
-        }
+        let blocks = survey.instance.map(|_| survey.blocks);
+        let capacity =
+            capacity::plan(&geometry, &shape, options, blocks, &|chunk| batches.device.chunk(chunk))
+                .map_err(MountError::DoesNotFit)?;
         let mut pblk = Self::on(&mut batches, &shape, options, capacity, &survey);
         pblk.now = started;
         if survey.instance.is_some() {
@@ -104,7 +104,7 @@ impl Pblk {
             report.fresh = true;
         }
         let leftovers = restore::unusable(&survey, &pblk);
-        survey::fill_to_end(&mut batches, &shape, &capacity.layout, &mut survey, &leftovers)?;
+        survey::fill_to_end(&mut batches, &shape, &layout, &mut survey, &leftovers)?;
         restore::free_lines(&mut pblk, &survey);
         batches.flush()?;
         report.phases[3] = batches.device.now().saturating_since(started);

@@ -85,11 +85,7 @@ pub fn survey(batches: &mut Batches<'_>, shape: &Shape, layout: &ChunkLayout) ->
     // The first sector of a head is as good as any; the media may have lost it, or the whole unit, which was then written
     // again behind.
     let again = [0, 1].into_iter().chain((1..=HEADS_AGAIN).map(|number| number * layout.unit));
-    for (round, sector) in again.enumerate() {
-        let is_known = heads.iter().any(Option::is_some);
-        if round > 1 && !is_known {
-            break;
-        }
+    for sector in again {
         read_heads(batches, shape, layout, &mut survey, &used, sector, &mut heads)?;
     }
     identify(&mut survey, &used, &heads);
@@ -150,6 +146,8 @@ fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Survey 
 fn identify(survey: &mut Survey, used: &[(LineId, UnitIndex)], heads: &[Option<(Head, Sequence)>]) {
     let Some((youngest, _)) = heads.iter().flatten().max_by_key(|(head, _)| head.line) else { return };
     survey.instance = Some(youngest.instance);
+    assert_eq!(used.len(), heads.len(), "every chunk in use was asked for its head");
+    assert!(youngest.line.0 > 0, "a head of no generation");
     survey.blocks = youngest.blocks;
     for (&(line, unit), head) in used.iter().zip(heads) {
         let Some((head, opened_at)) = head.filter(|(head, _)| head.instance == youngest.instance) else {

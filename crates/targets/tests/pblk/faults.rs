@@ -1,0 +1,265 @@
+//! Media that fail: what was promised stays, what is lost says so, and nothing hangs.
+
+use super::basic::{MIX, geometry, options};
+use super::world::{Mix, World, config};
+use ocssd_base::Prng;
+use ocssd_flash::{Config, FaultKind, ScheduledFault};
+use ocssd_lightnvm::block::{BlockOp, BlockTarget};
+use ocssd_lightnvm::{ChunkId, ChunkState, Device, Geometry, LbaFormat, Status};
+use ocssd_targets::pblk::{Mode, Options};
+
+const MODES: [Mode; 2] = [Mode::Improved, Mode::Faithful];
+
+/// A drive of 2 x 2 units with chunks to lose.
+fn large(chunks_per_pu: u32) -> Config {
+    let lba_format = LbaFormat::smallest(2, 2, chunks_per_pu, 64);
+    config(Geometry { chunks_per_pu, lba_format, ..geometry() })
+}
+
+fn fault(kind: FaultKind, chunk: u32, sector: Option<u32>, times: u32) -> ScheduledFault {
+    ScheduledFault { kind, chunk: ChunkId(chunk), sector, times }
+}
+
+/// Every fault that a write can meet, at every unit of the first lines, heads and tails included.
+#[test]
+fn a_write_that_fails_anywhere_is_repeated_elsewhere() {
+    for kind in [FaultKind::WriteNextUnit, FaultKind::EarlyClose] {
+        for mode in MODES {
+            for sector in (0..64).step_by(4) {
+                let label = format!("{mode}, {kind:?} at sector {sector}");
+                let mut world = World::new(config(geometry()), options(mode), &label);
+                for chunk in 0..96 {
+                    if chunk % 3 != 1 {
+                        world.flash.inner_mut().schedule_fault(fault(kind, chunk, Some(sector), 1));
+                    }
+                }
+                let mut prng = Prng::new(3);
+                assert!(world.run(&Mix { requests: 150, discards: 0, ..MIX }, &mut prng), "{label}");
+                world.flush();
+                world.read_all(false);
+                world.check();
+                assert!(world.pblk().stats().write_failed > 0, "{label}");
+                assert!(world.failures.is_empty(), "{label}: {:?}", world.failures);
+                world.cut(&mut prng);
+                world.mount();
+                world.read_all(true);
+                world.check();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_head_is_found_again_even_on_one_unit() {
+    for kind in [FaultKind::WriteNextUnit, FaultKind::UnrecoveredRead] {
+        let geometry = Geometry { mw_cunits: 8, ..Geometry::example(1, 1, 40, 64, 4) };
+        let mut world = World::new(config(geometry), options(Mode::Improved), &format!("{kind:?}"));
+        for chunk in 0..40 {
+            world.flash.inner_mut().schedule_fault(fault(kind, chunk, Some(0), 1));
+        }
+        world.write(0, 60);
+        world.write(60, 60);
+        world.flush();
+        world.cut(&mut Prng::new(1));
+        world.mount();
+        world.read_all(true);
+        world.check();
+    }
+}
+
+#[test]
+fn a_sector_that_cannot_be_read_fails_its_request_and_no_other() {
+    for mode in MODES {
+        let mut world = World::new(config(geometry()), options(mode), &format!("{mode}"));
+        let blocks = world.blocks();
+        let mut block = 0;
+        while block < blocks {
+            let count = u32::try_from((blocks - block).min(60)).expect("small");
+            world.write(block, count);
+            block += 60;
+        }
+        world.flush();
+        for chunk in [0, 1, 24, 25] {
+            world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, None, 1));
+        }
+        world.media_fail = true;
+        let lost = world.read_all(false);
+        assert!(lost.is_empty(), "{mode}: the second read of each finds it: {lost:?}");
+        assert_eq!(world.pblk().stats().read_failed, 4, "{mode}");
+        world.check();
+    }
+}
+
+/// Fills the drive, makes a sector unreadable for garbage collection, and returns what was lost.
+fn lose(world: &mut World, prng: &mut Prng) -> Vec<u64> {
+    let mix = Mix { requests: 900, reads: 0, discards: 0, ..MIX };
+    assert!(world.run(&mix, prng));
+    world.flush();
+    for chunk in 0..96 {
+        world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, None, 1));
+    }
+    assert!(world.run(&mix, prng));
+    world.flush();
+    world.media_fail = true;
+    world.read_all(false);
+    world.read_all(false)
+}
+
+#[test]
+fn what_garbage_collection_cannot_read_is_lost_until_it_is_written_again() {
+    for mode in MODES {
+        let mut world = World::new(config(geometry()), options(mode), &format!("{mode}"));
+        let mut prng = Prng::new(9);
+        let lost = lose(&mut world, &mut prng);
+        assert!(!lost.is_empty(), "{mode}: nothing was lost, though reads of garbage collection failed");
+        assert!(world.pblk().stats().read_failed_gc > 0, "{mode}");
+        world.check();
+        for clean in [true, false] {
+            if clean {
+                world.shut_down(&mut prng)
+            } else {
+                world.cut(&mut prng)
+            }
+            world.mount();
+            for &block in &lost {
+                assert!(
+                    !world.read_and_judge(block, 1, true),
+                    "{mode}, clean {clean}: block {block} came back"
+                );
+            }
+            world.check();
+        }
+        for &block in &lost {
+            world.write(block, 1);
+            assert!(world.read_and_judge(block, 1, false), "{mode}: block {block} was written again");
+        }
+        world.check();
+    }
+}
+
+#[test]
+fn weak_sectors_are_written_elsewhere_soon() {
+    for mode in MODES {
+        let mut world = World::new(config(geometry()), options(mode), &format!("{mode}"));
+        (0..10).for_each(|run| world.write(run * 60, 60));
+        world.flush();
+        let kind = FaultKind::HighEcc;
+        (0..8).for_each(|chunk| world.flash.inner_mut().schedule_fault(fault(kind, chunk, None, 3)));
+        world.read_all(false);
+        assert!(world.settle());
+        let stats = world.pblk().stats().clone();
+        assert!(stats.read_high_ecc > 0, "{mode}: {stats:?}");
+        assert!(stats.gc_written >= stats.read_high_ecc.min(3), "{mode}: they were not refreshed: {stats:?}");
+        world.flush();
+        world.read_all(false);
+        world.check();
+    }
+}
+
+/// All faults at random, with power cuts.
+#[test]
+fn random_faults_and_cuts_lose_nothing_but_what_the_media_lost() {
+    for seed in 0..16 {
+        let mode = if seed % 4 == 3 { Mode::Faithful } else { Mode::Improved };
+        let mut drive = large(48);
+        drive.seed = seed;
+        drive.faults.write_next_unit = 6_000_000;
+        drive.faults.early_close = 3_000_000;
+        drive.faults.reset_failure = 3_000_000;
+        drive.faults.high_ecc = 2_000_000;
+        let options = Options { over_provisioning_percent: 60, ..options(mode) };
+        let mut world = World::new(drive, options, &format!("{mode}, seed {seed}"));
+        world.may_give_up = true;
+        let mut prng = Prng::new(seed);
+        let mix = Mix { requests: 700, discards: 0, ..MIX };
+        for _ in 0..4 {
+            world.cut_at = Some(world.commands + 100 + prng.below(900));
+            world.run(&mix, &mut prng);
+            world.cut_at = None;
+            world.cut(&mut prng);
+            world.mount();
+            world.read_all(true);
+            world.check();
+        }
+        let sound = |status: &Status| matches!(*status, Status::WRITE_TO_READ_ONLY | Status::WRITE_FAULT);
+        assert!(world.failures.iter().all(sound), "seed {seed}: {:?}", world.failures);
+    }
+}
+
+/// Sectors that cannot be read, without cuts: a block is right, or lost, and never stale.
+#[test]
+fn random_unreadable_sectors_never_give_stale_data() {
+    for seed in 0..8 {
+        let mode = if seed % 4 == 3 { Mode::Faithful } else { Mode::Improved };
+        let mut drive = config(geometry());
+        drive.seed = seed;
+        drive.faults.unrecovered_read = 4_000_000;
+        drive.faults.high_ecc = 4_000_000;
+        let mut world = World::new(drive, options(mode), &format!("{mode}, seed {seed}"));
+        world.media_fail = true;
+        let mut prng = Prng::new(seed);
+        for _ in 0..3 {
+            assert!(world.run(&Mix { requests: 900, discards: 2, ..MIX }, &mut prng));
+            world.read_all(false);
+            world.check();
+        }
+        world.flush();
+        world.shut_down(&mut prng);
+        world.mount();
+        let lost = world.read_all(true);
+        assert!(lost.len() < 300, "seed {seed}: {} blocks lost", lost.len());
+        world.check();
+    }
+}
+
+#[test]
+fn chunks_that_die_one_by_one_make_the_instance_read_only_and_no_more() {
+    for (mode, cut) in [(Mode::Improved, false), (Mode::Faithful, false), (Mode::Improved, true)] {
+        for seed in 0..4 {
+            let mut drive = config(geometry());
+            drive.seed = seed;
+            drive.faults.reset_failure = 150_000_000;
+            let mut world = World::new(drive, options(mode), &format!("{mode}, seed {seed}, cut {cut}"));
+            world.may_give_up = true;
+            let mut prng = Prng::new(seed);
+            let mix = Mix { requests: 400, reads: 5, discards: 0, ..MIX };
+            for round in 0.. {
+                assert!(round < 60, "{}: it is never read-only", world.label);
+                if cut {
+                    world.cut_at = Some(world.commands + prng.below(700));
+                }
+                if !world.run(&mix, &mut prng) {
+                    world.cut_at = None;
+                    world.cut(&mut prng);
+                    world.mount();
+                    world.read_all(true);
+                }
+                world.cut_at = None;
+                world.check();
+                if world.pblk().is_read_only() {
+                    break;
+                }
+            }
+            refuses_writes_only(&mut world, &mut prng);
+        }
+    }
+}
+
+fn refuses_writes_only(world: &mut World, prng: &mut Prng) {
+    world.failures.clear();
+    world.write(0, 1);
+    assert!(world.send(BlockOp::Discard, 3, 1) && world.drain());
+    assert_eq!(world.failures, [Status::WRITE_TO_READ_ONLY; 2], "{}", world.label);
+    world.failures.clear();
+    world.read_all(false);
+    world.flush();
+    assert!(world.failures.is_empty(), "{}: {:?}", world.label, world.failures);
+    world.shut_down(prng);
+    world.mount();
+    world.read_all(true);
+    let bad = (0..world.flash.geometry().chunk_count())
+        .filter(|&chunk| world.flash.chunk(ChunkId(chunk)).state == ChunkState::Offline)
+        .count();
+    assert!(bad > 0, "{}: no chunk died", world.label);
+    assert!(world.pblk().block_count() > 0, "{}", world.label);
+}

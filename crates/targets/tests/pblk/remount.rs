@@ -1,0 +1,109 @@
+//! Shutdowns and cuts, and mounts with other options than before.
+
+use super::basic::{MIX, geometry, options};
+use super::power::CutAfter;
+use super::world::{Mix, World, config};
+use ocssd_base::Prng;
+use ocssd_flash::Config;
+use ocssd_ftl::{Classification, VictimPolicy};
+use ocssd_lightnvm::{Geometry, LbaFormat, PuId};
+use ocssd_targets::pblk::{Mode, Options};
+
+fn drive(open: u32) -> Config {
+    let lba_format = LbaFormat::smallest(2, 2, 64, 64);
+    config(Geometry { chunks_per_pu: 64, lba_format, max_open_chunks_per_pu: open, ..geometry() })
+}
+
+fn mixed(prng: &mut Prng) -> Options {
+    let mode = if prng.below(3) == 0 { Mode::Faithful } else { Mode::Improved };
+    let classes = [Classification::None, Classification::UserGc, Classification::SepBit];
+    let policies = [VictimPolicy::Greedy, VictimPolicy::CostBenefit, VictimPolicy::DChoices { d: 3 }];
+    let pick = |prng: &mut Prng| usize::try_from(prng.below(3)).expect("small");
+    let (class, policy) = (classes[pick(prng)], policies[pick(prng)]);
+    Options {
+        over_provisioning_percent: 60,
+        classification: (mode == Mode::Improved).then_some(class),
+        victim: Some(policy),
+        active_units: Some(1 + u32::try_from(prng.below(4)).expect("small")),
+        writes_per_unit: Some(1 + u32::try_from(prng.below(3)).expect("small")),
+        snapshot_interval_bytes: [None, Some(0), Some(100 * 4096)][pick(prng)],
+        write_buffer_bytes: [None, Some(160 * 4 * 4096)][pick(prng) / 2],
+        ..options(mode)
+    }
+}
+
+#[test]
+fn any_options_go_on_with_what_any_others_left() {
+    for (seed, open) in (0..10).map(|seed| (seed, if seed % 2 == 0 { 0 } else { 7 })) {
+        let mut prng = Prng::new(seed);
+        let first = mixed(&mut prng);
+        let mut world = World::new(drive(open), first, &format!("seed {seed}"));
+        for round in 0..8 {
+            let requests = 300 + u32::try_from(prng.below(700)).expect("small");
+            assert!(world.run(&Mix { requests, discards: 0, ..MIX }, &mut prng));
+            world.check();
+            let clean = prng.below(2) == 0;
+            if clean {
+                world.shut_down(&mut prng)
+            } else {
+                world.cut(&mut prng)
+            }
+            world.options = mixed(&mut prng);
+            world.label = format!("seed {seed}, round {round}, clean {clean}, {:?}", world.options);
+            let report = world.mount();
+            assert_eq!(report.clean, clean, "{}", world.label);
+            world.read_all(true);
+        }
+        assert!(world.failures.is_empty(), "{}: {:?}", world.label, world.failures);
+    }
+}
+
+#[test]
+fn a_snapshot_is_found_whatever_the_classification() {
+    let classes =
+        [Classification::None, Classification::SepBit, Classification::UserGc, Classification::None];
+    let wish = |class| Options {
+        classification: Some(class),
+        over_provisioning_percent: 60,
+        ..options(Mode::Improved)
+    };
+    let mut world = World::new(drive(0), wish(Classification::UserGc), "snapshots");
+    let mut prng = Prng::new(2);
+    for class in classes {
+        assert!(world.run(&Mix { requests: 200, ..MIX }, &mut prng));
+        world.shut_down(&mut prng);
+        world.options = wish(class);
+        let report = world.mount();
+        assert!(report.clean && report.records == 0, "{class}: {report:?}");
+        world.read_all(true);
+    }
+}
+
+#[test]
+fn options_that_do_not_fit_an_instance_say_so_and_leave_it_alone() {
+    let mut world = World::new(config(geometry()), options(Mode::Improved), "small");
+    world.write(0, 60);
+    world.shut_down(&mut Prng::new(1));
+    let sound = world.options.clone();
+    let cases = [
+        (
+            Options { classification: Some(Classification::SepBit), ..sound.clone() },
+            "classification with fewer streams",
+        ),
+        (Options { write_buffer_bytes: Some(4096), ..sound.clone() }, "write_buffer_bytes"),
+        (Options { small_write_buffer: true, ..sound.clone() }, "mode=faithful"),
+        (Options { writes_per_unit: Some(17), ..sound }, "writes_per_unit"),
+    ];
+    for (options, part) in cases {
+        world.options = options;
+        let error = world.try_mount(CutAfter::NEVER).map(|_| ()).expect_err(part).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    world.options = sound;
+    world.units = vec![PuId(0)];
+    let error = world.try_mount(CutAfter::NEVER).map(|_| ()).expect_err("one unit").to_string();
+    assert!(error.contains("units it was made on"), "{error}");
+    world.units = (0..4).map(PuId).collect();
+    assert!(world.mount().clean);
+    world.read_all(true);
+}
