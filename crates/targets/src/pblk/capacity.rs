@@ -58,6 +58,7 @@ pub fn plan(
     let layout = layout(geometry)?;
     let good = good_chunks(shape, report);
     let good_sectors = good * u64::from(layout.data_sectors());
+    assert!(good_sectors <= shape.places(), "more data than places");
     let line_sectors = u64::from(shape.units()) * u64::from(layout.data_sectors());
     let streams = options.classification().streams();
     let open_lines = open_lines(geometry, options)?;
@@ -77,20 +78,7 @@ pub fn plan(
     if let Some(blocks) = existing {
         check_existing(blocks, need, u64::from(shape.lines()) * line_sectors)?;
     } else if spare < need || user_sectors == 0 {
-        let percent = (need * 100).div_ceil(good_sectors.max(1));
-        let fits = if percent <= 90 {
-            format!("over_provisioning_percent must be at least {percent}")
-        } else {
-            let lines = (need * 2).div_ceil(line_sectors);
-            format!("this drive is too small for pblk: it needs units of at least {lines} chunks")
-        };
-        return Err(format!(
-            "pblk needs {} of {} lines for open lines, snapshots and garbage collection, but {} % leave it {}; {fits}",
-            need / line_sectors,
-            good_sectors / line_sectors.max(1),
-            options.over_provisioning_percent,
-            spare / line_sectors,
-        ));
+        return Err(too_small(need, good_sectors, spare, line_sectors, options));
     }
     let spare_lines = narrow(spare / line_sectors);
     let interval = options.snapshot_interval_bytes.map_or_else(
@@ -103,6 +91,10 @@ pub fn plan(
         // Close to the end: the longer data may die, the less is moved.
         Mode::Improved => (reserve_lines + 1 + spare_lines / 16).min(spare_lines),
     };
+    assert!(user_sectors < good_sectors, "nothing is spare");
+    assert!(map_lines >= 3, "two snapshots and the line between them do not fit {map_lines} lines");
+    assert!(reserve_lines > buffer_lines + map_lines, "the reserve has no line for garbage collection");
+    assert!(frames >= frames_needed || options.small_write_buffer, "a buffer too small was let through");
     Ok(Capacity {
         layout,
         user_sectors,
@@ -127,6 +119,24 @@ fn check_existing(blocks: u64, need: u64, sectors: u64) -> Result<(), String> {
          the units have {sectors}; mount it on the units it was made on, or choose a classification with fewer streams or a \
          smaller write_buffer_bytes"
     ))
+}
+
+/// What is missing, and what would fit.
+fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, options: &Options) -> String {
+    let percent = (need * 100).div_ceil(good_sectors.max(1));
+    let fits = if percent <= 90 {
+        format!("over_provisioning_percent must be at least {percent}")
+    } else {
+        let lines = (need * 2).div_ceil(line_sectors);
+        format!("this drive is too small for pblk: it needs units of at least {lines} chunks")
+    };
+    format!(
+        "pblk needs {} of {} lines for open lines, snapshots and garbage collection, but {} % leave it {}; {fits}",
+        need / line_sectors,
+        good_sectors / line_sectors.max(1),
+        options.over_provisioning_percent,
+        spare / line_sectors,
+    )
 }
 
 /// Sectors a snapshot takes at most: the entries of all shards, the bits of all lines, and the header.

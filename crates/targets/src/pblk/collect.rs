@@ -84,6 +84,10 @@ impl Collector {
         }
     }
 
+    fn is_victim(&self, line: LineId) -> bool {
+        self.victim.is_some_and(|victim| victim.line == line)
+    }
+
     /// Nothing is being read or waits to be moved.
     pub fn is_idle(&self) -> bool {
         self.arrived.is_empty() && self.victim.is_none_or(|victim| victim.reading == 0)
@@ -136,6 +140,7 @@ impl Pblk {
         self.collector.forced = false;
         let start = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
         let valid = self.valid.count(line);
+        assert!(valid > 0, "line {} holds nothing to move", line.0);
         self.collector.victim = Some(Victim { line, from: start, valid, reading: 0, read: false });
         self.stats.victims += 1;
         self.stats.victim_valid += valid;
@@ -238,6 +243,7 @@ impl Pblk {
             return;
         }
         let purpose = Purpose::Collect { buffer, count, victim };
+        assert!(count <= VECTOR_MAX, "{count} sectors in one read");
         self.flight.send(purpose, Op::Read, Addresses::List { offset: 0, count }, Some(buffer), 0);
         self.stats.gc_read += u64::from(count);
     }
@@ -385,6 +391,10 @@ impl Pblk {
 
     /// A victim of which everything was moved drains.
     fn end_pass(&mut self) {
+        assert!(
+            self.collector.draining.iter().all(|draining| !self.collector.is_victim(draining.line)),
+            "a line drains and is emptied"
+        );
         let Some(victim) = self.collector.victim.filter(|victim| victim.read && victim.reading == 0) else {
             return;
         };

@@ -11,6 +11,7 @@ impl Pblk {
     /// What was mounted, how, and with which sizes.
     #[must_use]
     pub fn describe(&self, report: &MountReport) -> String {
+        assert!(!(report.fresh && report.clean), "a new instance was shut down before");
         let sector = u64::from(self.block_bytes);
         let buffer = u64::from(self.frames.slots()) * sector;
         let how = if report.fresh {
@@ -73,6 +74,7 @@ impl Pblk {
             count("lines_erased", "lines reset", stats.lines_erased),
             count("gc_victims", "lines emptied by garbage collection", stats.victims),
             count("gc_victim_valid_sectors", "valid sectors in them", stats.victim_valid),
+            count("gave_up", "times nothing could go on and requests were refused", stats.gave_up),
             count("snapshots", "snapshots of the map", stats.snapshots),
             count("waits_for_buffer", "times the oldest write found the buffer full", stats.waits_for_buffer),
             count("waits_for_limiter", "times the limiter held it back", stats.waits_for_limiter),

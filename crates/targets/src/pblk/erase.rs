@@ -47,6 +47,9 @@ impl Pblk {
 
     /// Resets a line's good chunks.
     pub(super) fn begin_erase(&mut self, line: LineId, buffers: &mut Buffers) {
+        assert_eq!(self.valid.count(line), 0, "line {} is reset with valid sectors", line.0);
+        assert!(self.open[line.index()].is_none(), "line {} is reset while it is written", line.0);
+        assert!(!self.resets.contains_key(&line), "line {} is reset twice at once", line.0);
         self.lines.erasing(line);
         self.collector.forget(line);
         assert_eq!(self.valid.count(line), 0, "line {} is reset with data in it", line.0);
@@ -85,6 +88,7 @@ impl Pblk {
             }
         }
         let left = self.resets.get_mut(&line).expect("the line is being reset");
+        assert!(*left > 0, "more resets of line {} ended than were sent", line.0);
         assert!(*left > 0, "line {} was reset more often than asked", line.0);
         *left -= 1;
         if *left > 0 {
@@ -122,6 +126,7 @@ impl Pblk {
             return None;
         }
         self.lines.open(line, stream, self.sequence);
+        assert!(self.open[line.index()].is_none(), "line {} is opened twice", line.0);
         let order: Vec<UnitIndex> =
             self.stripe.iter().copied().filter(|&unit| !self.lines.is_bad(line, unit)).collect();
         let (layout, turns) = (self.capacity.layout, self.turns());

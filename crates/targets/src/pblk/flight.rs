@@ -4,7 +4,7 @@
 
 use ocssd_base::{Ring, Slab, SlabKey};
 use ocssd_ftl::{FrameId, LineId, Place, UnitIndex, Write};
-use ocssd_lightnvm::{Addresses, BufId, Command, Op, Tag};
+use ocssd_lightnvm::{Addresses, BufId, Command, Op, Tag, VECTOR_MAX};
 
 /// Commands at once: what the deepest NVMe queue pairs of a host take (chosen).
 pub const COMMANDS_MAX: u32 = 8192;
@@ -98,9 +98,13 @@ impl Flight {
         buffer_first: u32,
     ) {
         let key = self.purposes.insert(purpose).expect("room was asked for before");
+        assert!(addresses.count() <= VECTOR_MAX, "{} sectors in one command", addresses.count());
+        assert!(buffer.is_some() || matches!(op, Op::Flush), "a command that moves data has a buffer");
+        assert!(matches!(op, Op::Flush) || addresses.count() > 0, "a command names nothing");
         let oob = matches!(op, Op::Read | Op::Write { .. });
         let command = Command { tag: Tag(key.0), op, addresses, buffer, buffer_first, oob };
         self.outbox.push(command).expect("there are as many places as commands");
+        assert!(self.outbox.len() <= self.purposes.len(), "a command without a purpose waits");
     }
 
     /// The next command for the device.
@@ -115,6 +119,7 @@ impl Flight {
 
     /// A command ended: what it was for.
     pub fn end(&mut self, tag: Tag) -> Purpose {
+        assert!(!self.purposes.is_empty(), "command {} ended, but none was in flight", tag.0);
         self.purposes.remove(SlabKey(tag.0))
     }
 

@@ -48,6 +48,10 @@ impl Pblk {
     /// A request is answered once everything up to now is durable.
     pub(super) fn await_durable(&mut self, key: SlabKey) {
         let newest = self.sequence;
+        assert!(
+            self.flushes.waiting.iter().next_back().is_none_or(|&(last, _)| last <= newest),
+            "flushes wait out of order"
+        );
         let before = self.flushes.waiting.iter().next_back();
         assert!(
             before.is_none_or(|&(before, _)| before <= newest),
@@ -119,6 +123,10 @@ impl Pblk {
     pub(super) fn barrier_done(&mut self, sound: bool) {
         assert!(self.flushes.in_flight, "a barrier ended that was not sent");
         self.flushes.in_flight = false;
+        assert!(
+            self.flushes.answered.iter().all(|&key| self.requests.get(key).commands == 0),
+            "a flush has commands"
+        );
         for key in std::mem::take(&mut self.flushes.answered) {
             let request = self.requests.get_mut(key);
             request.done = request.request.count;

@@ -4,7 +4,7 @@
 //! of it when the new one entered the ring. Deliberately not here: which command ended.
 
 use super::Pblk;
-use ocssd_ftl::{FrameId, Kind, LineId, Mapped, Place, Slot, Write};
+use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Place, Slot, Write};
 use ocssd_lightnvm::{BufId, Completion, Status};
 
 impl Pblk {
@@ -79,6 +79,7 @@ impl Pblk {
     }
 
     fn close_line(&mut self, line: LineId) {
+        assert_eq!(self.lines.get(line).state, LineState::Open, "line {} is closed twice", line.0);
         assert!(self.open[line.index()].is_some(), "line {} is closed but not open", line.0);
         self.open[line.index()] = None;
         self.lines.close(line);
@@ -96,6 +97,10 @@ impl Pblk {
     fn settle(&mut self, frame: FrameId) {
         let first = self.frames.first_slot(frame).0;
         let start = self.frames.place(frame);
+        assert!(
+            self.durable_place(self.frames.first_slot(frame)).is_some(),
+            "a frame is settled before it landed"
+        );
         for offset in 0..self.frames.filled(frame) {
             let slot = Slot(first + offset);
             let place = Place(start.0 + u64::from(offset));
@@ -109,6 +114,7 @@ impl Pblk {
     }
 
     fn settle_block(&mut self, slot: Slot, place: Place) {
+        assert!(place.0 < self.shape.places(), "a block landed beyond the instance");
         let tag = self.frames.entry(slot).tag;
         match self.l2p.get(tag.block) {
             Mapped::Buffer(newest) if newest == slot => {

@@ -55,6 +55,7 @@ impl Pblk {
             sectors /= 2;
         }
         self.stats.waits_for_limiter += u64::from(sectors == 0);
+        assert!(sectors <= self.frames.unit(), "more than a unit was let in");
         sectors
     }
 
@@ -67,6 +68,7 @@ impl Pblk {
             frames.evict_oldest(|slot, entry, place| {
                 super::write::evict(l2p, &mut evicted, slot, entry, place)
             });
+            assert!(evicted.0 + evicted.1 <= frames.unit(), "more was evicted than a frame holds");
             limiter.on_evicted(evicted.0, evicted.1);
         }
     }
@@ -78,6 +80,7 @@ impl Pblk {
 
     /// A frame is on media.
     pub(super) fn limiter_written(&mut self, frame: FrameId) {
+        assert!(self.frames.filled(frame) > 0, "an empty frame landed");
         self.stats.units_landed += 1;
         self.snapshots.note_written(self.frames.filled(frame));
     }
@@ -89,6 +92,7 @@ impl Pblk {
             line.and_then(|line| self.open[line.index()].as_ref()).map_or(0, |open| open.room())
         };
         let users = (0..self.user_streams).map(Stream).map(room).sum();
+        assert!(self.user_streams > 0, "users have no stream");
         let situation = Situation {
             free_chunks: u64::from(self.lines.free_chunks()),
             free_lines: u64::from(self.free_lines_worth()),

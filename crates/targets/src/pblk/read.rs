@@ -61,6 +61,7 @@ impl Pblk {
 
     fn read_slot(&mut self, key: SlabKey, slot: Slot, buffer: BufId, index: u32, buffers: &mut Buffers) {
         let entry = self.frames.entry(slot);
+        assert!(slot.0 < self.frames.slots(), "slot {} is beyond the buffer", slot.0);
         assert_ne!(entry.tag.kind, Kind::Pad, "the map names fill as a block");
         if entry.tag.kind == Kind::Lost {
             self.fail(key, Status::UNRECOVERED_READ, None);
@@ -106,6 +107,8 @@ impl Pblk {
         if count == 0 {
             return None;
         }
+        assert!(count <= most, "more is read than was asked for");
+        assert!(index + count <= request.count, "a read passes its end");
         let addresses = if is_run {
             Addresses::Run { first: self.shape.ppa(first), count }
         } else {
@@ -132,6 +135,7 @@ impl Pblk {
     ) {
         let request = self.requests.get(key).request;
         let buffer = request.buffer.expect("a read has a buffer");
+        assert!(self.requests.get(key).commands > 0, "a read ended that nobody sent");
         for offset in 0..count {
             // The address of a single sector is known without its list.
             let ppa = if count == 1 {

@@ -95,6 +95,7 @@ impl Pblk {
     /// The request is over.
     pub(super) fn finish(&mut self, key: SlabKey) {
         let pending = self.requests.remove(key);
+        assert!(pending.done <= pending.request.count, "more was done than was asked for");
         assert_eq!(pending.commands, 0, "a request ended before its commands");
         assert!(
             pending.done == pending.request.count || !pending.status.is_success(),

@@ -385,6 +385,7 @@ impl Pblk {
         assert_eq!(self.snapshots.done, self.snapshots.pieces, "a snapshot is complete before its pieces");
         let state = &mut self.snapshots;
         state.state = State::Idle;
+        assert_eq!(state.done, state.pieces, "a snapshot is complete without all its pieces");
         state.keep_from = state.first_line.expect("a snapshot has pieces");
         for sequence in std::mem::take(&mut state.covered) {
             if let Some(place) = self.trims.remove(sequence) {

@@ -14,8 +14,9 @@ use super::stats::PblkStats;
 use super::trims::Trims;
 use ocssd_base::{Nanos, Prng, Ring, Slab, SlabKey};
 use ocssd_ftl::{
-    Candidate, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId, LineSequence, LineState,
-    Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream, UnitIndex, ValidMap,
+    Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
+    LineSequence, LineState, Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream,
+    UnitIndex, ValidMap,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
 use std::collections::{BTreeMap, VecDeque};
@@ -131,59 +132,26 @@ impl Pblk {
         lines: Lines,
         buffers: &mut Buffers,
     ) -> Self {
-        let unit = capacity.layout.unit;
-        let release = match options.mode {
-            Mode::Faithful => Release::InOrder,
-            Mode::Improved => Release::AsReadable,
-        };
-        let frames = Frames::new(capacity.frames, unit, release);
-        let slots = frames.slots();
+        let frames = Frames::new(capacity.frames, capacity.layout.unit, release(options.mode));
         let classification = options.classification();
-        let streams = classification.streams();
-        let user_streams = match streams {
-            1 | 2 => 1,
-            _ => 2, // SepBIT: classes 0 and 1 (pblk.md 5.2)
-        };
-        let window = capacity.layout.mw_cunits.div_ceil(unit);
-        let gc_streams = streams - user_streams;
-        let gc_frames = if gc_streams == 0 {
-            2
-        } else {
-            // What each of their streams may hold until it can be read, one being filled, one to go on with.
-            gc_streams * (window * shape.units() + 2)
-        };
-        let meta_sectors = unit.max(capacity.layout.tail);
-        assert!(gc_frames < capacity.frames, "{gc_frames} frames of {} are kept from users", capacity.frames);
-        assert!(streams < u32::from(MAP_STREAM.0), "data has the stream of snapshots");
-        let mut take =
-            |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
-        let ring = take(1, slots)[0];
-        let plain = take(META_BUFFERS, unit);
-        let collect_buffers = (shape.units() / 2).clamp(4, COLLECT_BUFFERS_MAX);
-        let collector = Collector::new(take(collect_buffers, VECTOR_MAX));
-        let reset_sectors = VECTOR_MAX;
-        let list_count = shape.units().div_ceil(reset_sectors) * 4;
-        let lists = take(list_count, 1);
-        let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(meta_sectors)).collect();
+        let user_streams = user_streams(classification.streams());
+        let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
         let places = usize::try_from(REQUESTS_MAX).expect("32 bits fit an index");
-        let limiter = limit::limiter(&options, &capacity, &shape);
-        let needs_last_writes = classification.needs_last_writes();
-        let line_count = usize::try_from(shape.lines()).expect("32 bits fit an index");
         Self {
-            l2p: L2p::new(capacity.user_sectors, shape.places(), slots),
+            l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
             valid: ValidMap::new(&shape),
             frames,
-            open: vec![None; line_count],
+            open: lines.iter().map(|_| None).collect(),
             trims: Trims::default(),
             classifier: Classifier::new(classification),
-            last_writes: needs_last_writes.then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT)),
-            limiter,
+            last_writes: last_writes(classification, &capacity),
+            limiter: limit::limiter(&options, &capacity, &shape),
             gc_has_work: false,
             limiter_stale: true,
             sequence: Sequence(0),
             streams: vec![StreamState::default(); MAP_STREAM.index() + 1],
-            user_streams: u8::try_from(user_streams).expect("1 or 2"),
-            gc_frames,
+            user_streams,
+            gc_frames: gc_frames(&capacity, &shape, classification.streams() - u32::from(user_streams)),
             active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),
             open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
             stripe: stripe(geometry, &shape),
@@ -194,7 +162,7 @@ impl Pblk {
             replies: Ring::new(places),
             flight: Flight::new(),
             flushes: Flushes::new(REQUESTS_MAX),
-            collector,
+            collector: Collector::new(own.collect),
             snapshots: Snapshots::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),
             read_only: false,
@@ -203,15 +171,15 @@ impl Pblk {
             to_erase: VecDeque::new(),
             resets: BTreeMap::new(),
             failed_chunks: Vec::new(),
-            reset_sectors,
+            reset_sectors: VECTOR_MAX,
             tails_due: VecDeque::new(),
             fill_left: 0,
             fill_behind: false,
-            ring,
-            plain,
-            whole_ids: whole.clone(),
-            whole,
-            lists,
+            ring: own.ring,
+            plain: own.plain,
+            whole_ids: own.whole.clone(),
+            whole: own.whole,
+            lists: own.lists,
             list_scratch: Vec::new(),
             candidates: Vec::new(),
             work_due: true,
@@ -340,6 +308,59 @@ impl Pblk {
         owned += u64::try_from(self.trims.durable().len()).expect("few");
         assert_eq!(self.valid.total(), owned, "valid sectors and their owners disagree");
         assert!(self.frames.slots() >= self.frames.unit(), "a buffer without a unit");
+    }
+}
+
+/// pblk's ring lets go in order, because it is one; frames need not.
+const fn release(mode: Mode) -> Release {
+    match mode {
+        Mode::Faithful => Release::InOrder,
+        Mode::Improved => Release::AsReadable,
+    }
+}
+
+/// When blocks were last written, where the streams depend on it.
+fn last_writes(classification: Classification, capacity: &Capacity) -> Option<LastWrites> {
+    classification.needs_last_writes().then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT))
+}
+
+/// Streams users write: SepBIT has two (`pblk.md` 5.2: classes 0 and 1).
+fn user_streams(streams: u32) -> u8 {
+    assert!((1..u32::from(MAP_STREAM.0)).contains(&streams), "data has the stream of snapshots");
+    if streams <= 2 { 1 } else { 2 }
+}
+
+/// Frames kept for garbage collection: what each of its streams may hold until it can be read, one being filled, one to go
+/// on with.
+fn gc_frames(capacity: &Capacity, shape: &Shape, gc_streams: u32) -> u32 {
+    let window = capacity.layout.mw_cunits.div_ceil(capacity.layout.unit);
+    let frames = if gc_streams == 0 { 2 } else { gc_streams * (window * shape.units() + 2) };
+    assert!(frames < capacity.frames, "{frames} frames of {} are kept from users", capacity.frames);
+    frames
+}
+
+/// The buffers an instance takes for itself.
+struct OwnBuffers {
+    ring: BufId,
+    plain: Vec<BufId>,
+    whole: Vec<BufId>,
+    collect: Vec<BufId>,
+    lists: Vec<BufId>,
+}
+
+impl OwnBuffers {
+    fn take(shape: &Shape, capacity: &Capacity, slots: u32, buffers: &mut Buffers) -> Self {
+        let unit = capacity.layout.unit;
+        let mut take =
+            |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
+        let ring = take(1, slots)[0];
+        let plain = take(META_BUFFERS, unit);
+        let collect = take((shape.units() / 2).clamp(4, COLLECT_BUFFERS_MAX), VECTOR_MAX);
+        let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
+        let meta_sectors = unit.max(capacity.layout.tail);
+        let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(meta_sectors)).collect();
+        assert!(buffers.is_whole(whole[0]), "metadata is kept in stamps");
+        Self { ring, plain, whole, collect, lists }
     }
 }
 

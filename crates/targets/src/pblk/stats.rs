@@ -74,6 +74,7 @@ impl PblkStats {
     pub fn padding(&mut self, sectors: u32) {
         self.padded += u64::from(sectors);
         let place = usize::try_from(sectors).expect("32 bits fit an index");
+        assert!(place <= 64, "{sectors} sectors of fill in one unit");
         if self.padding_dist.len() <= place {
             self.padding_dist.resize(place + 1, 0);
         }

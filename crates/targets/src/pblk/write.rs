@@ -6,7 +6,9 @@
 use super::Pblk;
 use super::trims::TrimRange;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{
+    Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag, Sequence, Slot, Stream,
+};
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{BufId, Buffers, Status};
 
@@ -117,6 +119,7 @@ impl Pblk {
     }
 
     pub(super) fn next_sequence(&mut self) -> Sequence {
+        assert!(self.sequence.0 < SEQUENCE_MAX, "every sequence number was used");
         self.sequence.0 += 1;
         self.sequence
     }
@@ -148,6 +151,8 @@ impl Pblk {
     /// Puts a block's newest version into the next slot of a frame; its content lies there already.
     fn put(&mut self, frame: FrameId, block: u64) {
         assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
+        assert_eq!(self.frames.state(frame), FrameState::Filling, "a block goes to a frame that takes none");
+        assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
         assert!(!self.is_read_only(), "a block was written although that is refused");
         let sequence = self.next_sequence();
         let tag = SectorTag { kind: Kind::Data, block, sequence };
@@ -156,6 +161,7 @@ impl Pblk {
         let (previous, previous_sequence) = self.take_previous(old);
         let entry = self.frames.entry_mut(slot);
         entry.previous = previous;
+        assert!(previous_sequence < sequence, "a version is older than the one before it");
         entry.previous_sequence = previous_sequence;
         if let Some(last) = &mut self.last_writes {
             last.set(block, sequence.0);
@@ -200,6 +206,7 @@ impl Pblk {
 
     /// A place no longer holds the newest durable version of anything.
     pub(super) fn invalidate(&mut self, place: Place) {
+        assert!(place.0 < self.shape.places(), "place {} is beyond the instance", place.0);
         let line = self.valid.clear(place, self.sequence.0);
         // There may be something to collect now, and users may have been told that there is not.
         self.limiter_stale |= !self.gc_has_work;
@@ -216,6 +223,7 @@ impl Pblk {
 
     /// No more goes into a frame: it waits to be written.
     pub(super) fn close_frame(&mut self, frame: FrameId) {
+        assert!(self.frames.filled(frame) > 0, "an empty frame is closed");
         let stream = self.frames.stream(frame);
         let filled = self.frames.filled(frame);
         self.frames.close(frame);

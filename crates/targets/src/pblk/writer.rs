@@ -73,6 +73,9 @@ impl Pblk {
     fn write_frame(&mut self, frame: FrameId, line: LineId, write: Write, buffers: &mut Buffers) {
         let unit = self.frames.unit();
         let start = self.shape.chunk_start(line, write.unit);
+        assert_eq!(write.piece, Piece::Data, "a frame is no metadata");
+        assert!(write.sector >= self.capacity.layout.unit, "data overwrites a head");
+        assert!(write.sector + unit <= self.capacity.layout.data_end(), "data overwrites a tail");
         assert_eq!(write.piece, Piece::Data, "a frame is written where data does not go");
         assert!(!self.snapshots.holds_writes(), "a frame is written while writes are held");
         self.seal_frame(frame, buffers);
@@ -211,6 +214,8 @@ impl Pblk {
         buffers: &mut Buffers,
     ) {
         let sectors = self.meta_sectors(write);
+        assert!(!self.lines.is_bad(line, write.unit), "a bad chunk is written");
+        assert!(pieces.1 <= sectors, "more pieces than sectors");
         self.list_scratch.clear();
         for sector in 0..sectors {
             let tag = tag_of(sector);

@@ -170,6 +170,7 @@ impl<'a> Batches<'a> {
 }
 
 fn command(index: usize, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
+    assert!(index < BATCH, "a batch has {BATCH} commands");
     let tag = Tag(u32::try_from(index).expect("a batch is small"));
     Command { tag, op, addresses, buffer, buffer_first: 0, oob: matches!(op, Op::Read | Op::Write { .. }) }
 }
@@ -183,6 +184,7 @@ fn split(run: Run) -> impl Iterator<Item = Run> {
 }
 
 fn judge(buffers: &Buffers, buffer: BufId, index: u32, ppa: Ppa, completion: &Completion) -> Found {
+    assert!(index < VECTOR_MAX, "sector {index} of one read");
     let failed = completion.failed >> index & 1 == 1;
     let has_data = !failed || completion.status.has_data();
     let data = buffers.data(buffer, index, 1);

@@ -117,6 +117,7 @@ fn read_header(
     number: Sequence,
     pieces: &Pieces,
 ) -> Result<Option<SnapshotHeader>, PowerCut> {
+    assert!(!pieces.is_empty(), "a snapshot without pieces was listed");
     let mut bytes: Vec<u8> = Vec::new();
     for piece in 0.. {
         let Some(&first) = pieces.get(&piece) else { return Ok(None) };
@@ -188,6 +189,7 @@ fn take_entries(map: &mut L2p, shard: usize, from: usize, entries: usize, conten
 
 /// Pieces from `from` to `to` as runs of neighbours, with the number of each run's first piece less `from`.
 fn runs_of(pieces: &Pieces, from: u64, to: u64) -> (Vec<Run>, Vec<usize>) {
+    assert!(from <= to, "pieces {from} to {to}");
     let (mut runs, mut starts): (Vec<Run>, Vec<usize>) = (Vec::new(), Vec::new());
     assert!(from <= to, "a snapshot of less than its header");
     for (index, (_, &ppa)) in pieces.range(from..to).enumerate() {

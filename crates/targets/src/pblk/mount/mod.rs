@@ -85,6 +85,8 @@ impl Pblk {
     ) -> Result<(Self, MountReport), MountError> {
         let geometry = device.geometry().clone();
         let shape = Shape::new(&geometry, units);
+        let distinct: std::collections::BTreeSet<&PuId> = units.iter().collect();
+        assert_eq!(distinct.len(), units.len(), "a unit is leased twice");
         let layout = capacity::layout(&geometry).map_err(MountError::DoesNotFit)?;
         let started = device.now();
         let mut report = MountReport::default();

@@ -168,6 +168,7 @@ fn read_trims(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> 
 
 impl Window {
     fn take(&mut self, tag: SectorTag, line: LineSequence, place: Place, content: Option<&[u8; 16]>) {
+        assert!(line > LineSequence(0), "a sector of no line");
         match tag.kind {
             Kind::Data | Kind::Lost => {
                 self.newest = self.newest.max(tag.sequence);
@@ -199,6 +200,7 @@ impl Window {
     /// age; what was found beside it need not be.
     pub fn apply(&self, map: &mut L2p, known: Sequence) {
         let blocks = map.sectors();
+        assert!(self.records.is_sorted(), "versions are applied out of order");
         let later = self.trims.iter().filter(|&(&sequence, _)| sequence > known);
         for range in later.filter_map(|(_, &(_, _, range))| range) {
             for block in range.block..(range.block + u64::from(range.count)).min(blocks) {

@@ -102,6 +102,8 @@ fn drop_stale(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) {
 
 /// A line in use. It goes on if it was open and can be written where it was left.
 fn restore_line(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, line: LineId, found: FoundLine) {
+    assert!(found.sequence > LineSequence(0), "line {} is of no generation", line.0);
+    assert!(pblk.open[line.index()].is_none(), "line {} is restored twice", line.0);
     let layout = pblk.capacity.layout;
     let row = loaded.and_then(|loaded| loaded.header.lines.get(line.index()));
     let row = row.filter(|row| row.sequence == found.sequence);

@@ -60,6 +60,7 @@ impl Survey {
 
 /// How far a chunk can be read.
 pub fn readable(layout: &ChunkLayout, chunk: &FoundChunk) -> u32 {
+    assert!(chunk.written <= layout.sectors, "{} sectors of {} are written", chunk.written, layout.sectors);
     match chunk.state {
         ChunkState::Free | ChunkState::Offline => 0,
         ChunkState::Open => chunk.written.saturating_sub(layout.mw_cunits),
@@ -144,6 +145,7 @@ fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Survey 
 /// Takes the instance of the youngest line for ours; the first sound head of a line names its generation, and chunks of
 /// it whose head is lost belong to it too: a line is opened only when all its chunks are reset.
 fn identify(survey: &mut Survey, used: &[(LineId, UnitIndex)], heads: &[Option<(Head, Sequence)>]) {
+    assert_eq!(used.len(), heads.len(), "every chunk in use was looked at");
     let Some((youngest, _)) = heads.iter().flatten().max_by_key(|(head, _)| head.line) else { return };
     survey.instance = Some(youngest.instance);
     assert_eq!(used.len(), heads.len(), "every chunk in use was asked for its head");
