@@ -62,7 +62,10 @@ impl Pblk {
     /// pblk counts what is in the ring until its place is taken, so users advance only as garbage collection pushes them
     /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest frame goes.
     fn evict_for_users(&mut self) {
-        if !(self.limiter.gc_should_run() && self.has_victims()) {
+        // Both at their share exactly: neither would push the other on.
+        let gc_goes_on =
+            self.limiter.gc_should_run() && self.has_victims() && self.limiter.may_insert_gc(self.now);
+        if !gc_goes_on {
             let Self { frames, l2p, limiter, .. } = self;
             let mut evicted = (0, 0);
             frames.evict_oldest(|slot, entry, place| {

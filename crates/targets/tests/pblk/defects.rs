@@ -3,6 +3,7 @@
 use super::basic::{MIX, geometry, options};
 use super::world::{Mix, World, config};
 use ocssd_base::{Nanos, Prng};
+use ocssd_engine::Clock;
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_ftl::Classification;
 use ocssd_lightnvm::block::BlockOp;
@@ -224,4 +225,16 @@ fn erases_are_spread_over_lines() {
     let (least, most) = (cycles.iter().min().expect("some"), cycles.iter().max().expect("some"));
     assert!(*most > 20, "{cycles:?}");
     assert!(most - least <= 12 + most / 4, "{cycles:?}");
+}
+
+#[test]
+fn users_and_collection_both_at_their_share_go_on_without_waiting_for_the_idle_timer() {
+    let mut world = World::new(config(geometry()), options(Mode::Faithful), "both at their share");
+    let mut prng = Prng::new(9);
+    let mix = Mix { requests: 6000, depth: 12, reads: 50, flushes: 10, discards: 0, ..MIX };
+    let before = world.clock.now();
+    assert!(world.run(&mix, &mut prng));
+    let took = world.clock.now().saturating_since(before);
+    // pblk counted users as gone after five seconds without a write; a healthy run never waits for that.
+    assert!(took < Nanos::from_secs(5) * 2, "6 000 requests took {took}");
 }
