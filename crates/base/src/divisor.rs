@@ -38,12 +38,13 @@ impl Divisor {
     /// With `magic * value = 2^64 + e`, `e <= value`, the product exceeds `number / value * 2^64` by less than
     /// `number * e / value <= number`, which is too little to reach the next quotient while `number * value < 2^64`.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn div_rem(self, number: u64) -> (u64, u64) {
         if number < self.limit {
             let product = u128::from(number) * u128::from(self.magic);
             let quotient = u64::try_from(product >> 64).expect("the high half of a product");
-            (quotient, number - quotient * self.value)
+            // The quotient is exact, so neither step can wrap.
+            (quotient, number.wrapping_sub(quotient.wrapping_mul(self.value)))
         } else if self.value == 1 {
             (number, 0)
         } else {
@@ -56,7 +57,7 @@ impl Divisor {
     /// # Panics
     /// If the divisor does not fit 32 bits and the remainder needs more.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn div_rem_u32(self, number: u32) -> (u32, u32) {
         let (quotient, remainder) = self.div_rem(u64::from(number));
         (

@@ -79,11 +79,15 @@ impl<T> EventQueue<T> {
         if key < self.next {
             (self.next, self.next_lane) = (key, lane);
         }
-        self.firsts[lane] = self.firsts[lane].min(key);
         let entry = Entry { key, event };
         if lane == LANES {
+            self.firsts[LANES] = self.firsts[LANES].min(key);
             self.rest.push(Reverse(entry));
         } else {
+            // Behind others it is not the first; an empty lane has a last key of 0.
+            if self.lasts[lane] == 0 {
+                self.firsts[lane] = key;
+            }
             self.lasts[lane] = key;
             self.lanes[lane].push_back(entry);
         }

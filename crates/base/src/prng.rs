@@ -35,6 +35,7 @@ impl Prng {
     }
 
     /// 64 uniform bits.
+    #[inline(always)]
     pub fn next_u64(&mut self) -> u64 {
         let result = self.state[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let t = self.state[1] << 17;
@@ -51,6 +52,7 @@ impl Prng {
     ///
     /// # Panics
     /// If `bound` is zero.
+    #[inline(always)]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a number below zero was asked for");
         let product = u128::from(self.next_u64()) * u128::from(bound);

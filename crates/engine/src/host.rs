@@ -35,6 +35,8 @@ struct Lane {
     stalled: Option<Command>,
     /// The source waits for room in the target.
     full: bool,
+    /// The target may have deadlines.
+    timed: bool,
 }
 
 /// A device with its targets, and the loop that drives them.
@@ -61,7 +63,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// If there are 256 already.
     pub fn add(&mut self, target: Box<dyn BlockTarget>) -> TargetId {
         assert!(self.lanes.len() < TARGETS_MAX, "a host has at most {TARGETS_MAX} targets");
-        self.lanes.push(Lane { target, stalled: None, full: false });
+        let timed = target.has_deadlines();
+        self.lanes.push(Lane { target, stalled: None, full: false, timed });
         TargetId(u32::try_from(self.lanes.len() - 1).expect("fewer than 256 targets"))
     }
 
@@ -171,21 +174,22 @@ impl<D: Device, C: Clock> Host<D, C> {
             self.clock.note_late(now.saturating_since(due.unwrap_or(now)));
             self.complete(now, completion);
         }
-        if std::mem::take(&mut self.completed) {
+        let completed = std::mem::take(&mut self.completed);
+        if completed {
             self.replies(now, source);
         }
         let (taken, more) = self.arrivals(now, source);
         let timed = self.timers(now);
         self.commands(now);
-        // Answered without the device: the next request may come at once.
-        let answered = (taken || timed) && self.replies(now, source);
+        // Answered without the device, or as room was found for commands: the next request may come at once.
+        let answered = (taken || timed || completed) && self.replies(now, source);
         answered | more | timed
     }
 
     fn timers(&mut self, now: Nanos) -> bool {
         let mut any = false;
         for lane in &mut self.lanes {
-            if lane.target.deadline().is_some_and(|at| at <= now) {
+            if lane.timed && lane.target.deadline().is_some_and(|at| at <= now) {
                 lane.target.on_deadline(now);
                 any = true;
             }
@@ -251,7 +255,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     fn wait<S: Source>(&mut self, source: &S, stop_at: Nanos) -> bool {
         let full = self.lanes.iter().any(|lane| lane.full);
         let arrival = if full { None } else { source.next_arrival() };
-        let timers = self.lanes.iter().filter_map(|lane| lane.target.deadline());
+        let timed = self.lanes.iter().filter(|lane| lane.timed);
+        let timers = timed.filter_map(|lane| lane.target.deadline());
         let others = arrival.into_iter().chain(timers).min();
         let limit = others.unwrap_or(Nanos::MAX).min(stop_at);
         while let Some(at) = self.next_step(limit) {

@@ -29,6 +29,11 @@ pub trait Target {
     /// When it wants to be woken for reasons of its own.
     fn deadline(&self) -> Option<Nanos>;
 
+    /// False of a target that never has a deadline: the loop then asks it for none. Asked once.
+    fn has_deadlines(&self) -> bool {
+        true
+    }
+
     /// Gives its next command for the device.
     fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command>;
 

@@ -80,6 +80,7 @@ impl<D: Device> Stats<D> {
         }
     }
 
+    #[inline(always)]
     fn add(&mut self, op: Op, chunk: crate::ChunkId, sectors: u64, first: bool) {
         let unit = PuId(self.by_unit.div_rem_u32(chunk.0).0).index();
         // An address outside the geometry belongs to no unit.

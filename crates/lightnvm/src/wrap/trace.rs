@@ -81,6 +81,7 @@ impl<D> Trace<D> {
         self.next = (self.next + 1) % self.keep;
     }
 
+    #[inline(always)]
     fn hash_addresses(&mut self, command: &Command, buffers: &Buffers) {
         match command.addresses {
             Addresses::Run { first, count } => {

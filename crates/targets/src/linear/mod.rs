@@ -70,21 +70,39 @@ impl Linear {
     }
 
     /// What is wrong with a request before any of it is tried.
+    #[inline(always)]
     fn refusal(&self, request: &BlockRequest) -> Option<Status> {
+        // Reads first: they are asked for one question, not for their place among all kinds.
+        if request.op == BlockOp::Read { self.range_refusal(request) } else { self.change_refusal(request) }
+    }
+
+    /// What is wrong with the blocks a read or write names.
+    #[inline(always)]
+    fn range_refusal(&self, request: &BlockRequest) -> Option<Status> {
         let end = request.block.checked_add(u64::from(request.count));
-        let inside = end.is_some_and(|end| end <= self.block_count());
+        if request.count == 0 {
+            Some(Status::INVALID_FIELD)
+        } else if end.is_none_or(|end| end > self.map.block_count()) {
+            Some(Status::LBA_OUT_OF_RANGE)
+        } else {
+            None
+        }
+    }
+
+    /// What is wrong with anything but a read.
+    #[inline(never)]
+    fn change_refusal(&self, request: &BlockRequest) -> Option<Status> {
         match request.op {
             BlockOp::Flush | BlockOp::Shutdown => None,
             BlockOp::Discard | BlockOp::WriteZeroes => Some(Status::INVALID_OPCODE),
             BlockOp::ResetZone if !self.map.is_zone_start(request.block) => Some(Status::INVALID_FIELD),
             BlockOp::ResetZone if !self.map.can_reset(request.block) => Some(Status::INVALID_RESET),
             BlockOp::ResetZone => None,
-            BlockOp::Read | BlockOp::Write { .. } if request.count == 0 => Some(Status::INVALID_FIELD),
-            BlockOp::Read | BlockOp::Write { .. } if !inside => Some(Status::LBA_OUT_OF_RANGE),
-            BlockOp::Write { .. } if !self.map.fits_zone(request.block, request.count) => {
-                Some(Status::WRITE_FAULT)
+            BlockOp::Read => self.range_refusal(request),
+            BlockOp::Write { .. } => {
+                let fits = || self.map.fits_zone(request.block, request.count);
+                self.range_refusal(request).or_else(|| (!fits()).then_some(Status::WRITE_FAULT))
             }
-            BlockOp::Read | BlockOp::Write { .. } => None,
         }
     }
 
@@ -146,7 +164,8 @@ impl Target for Linear {
             return Err(request);
         }
         let refusal = self.refusal(&request);
-        let written = if refusal.is_none() { self.map.on_accepted(&request) } else { 0 };
+        let changes = refusal.is_none() && request.op != BlockOp::Read;
+        let written = if changes { self.map.on_accepted(&request) } else { 0 };
         let cursor = Cursor::new(request, written);
         let (issued, status) = (refusal.is_some(), refusal.unwrap_or(Status::SUCCESS));
         let fresh = Pending { cursor, commands: 0, issued, status, violation: None };
@@ -178,6 +197,10 @@ impl Target for Linear {
 
     fn deadline(&self) -> Option<Nanos> {
         None
+    }
+
+    fn has_deadlines(&self) -> bool {
+        false
     }
 
     fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {

@@ -126,7 +126,7 @@ impl ZoneMap {
     }
 
     /// Where a block lies, and how many blocks follow it there in one run.
-    #[inline]
+    #[inline(always)]
     pub(super) fn locate(&self, block: u64) -> (Ppa, u32) {
         assert!(block < self.block_count, "block {block} is beyond the window");
         let (zone, within) = self.by_zone.div_rem(block);

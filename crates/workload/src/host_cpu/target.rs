@@ -11,7 +11,7 @@ use super::stats::StatsHandle;
 use super::thread::{Step, Thread};
 use super::zone_order::ZoneOrder;
 use ocssd_base::{EventQueue, Nanos, Problems, Ring, Slab, SlabKey};
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
 use ocssd_lightnvm::{BufId, Buffers, Command, Completion, Tag, Target};
 
 /// What is due at a time.
@@ -399,6 +399,14 @@ impl BlockTarget for HostCpu {
 
     fn unreadable_tail(&self) -> u64 {
         self.inner.unreadable_tail()
+    }
+
+    fn is_mapped(&self, block: u64) -> Option<bool> {
+        self.inner.is_mapped(block)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        self.inner.counters()
     }
 
     fn zone_written(&self, zone: u64) -> u64 {

@@ -86,7 +86,7 @@ impl DirectionStats {
 
     /// As [`DirectionStats::record`] for an I/O whose submission took no time: completion latency is total latency. It is
     /// recorded once, and becomes all three when [`DirectionStats::finish`] is called; all I/Os or none are recorded so.
-    #[inline]
+    #[inline(always)]
     pub fn record_whole(&mut self, now: Nanos, bytes: u64, lat: Nanos) {
         self.total_ios += 1;
         self.io_bytes += bytes;

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: when it may start, and what it costs (`worker`).
 
+use super::plain::Way;
 use super::sizes::Sizes;
 use super::slots::Purpose;
 use super::worker::{Drawn, Want, Worker};
@@ -10,15 +11,22 @@ use crate::job::Operations;
 use crate::results::Direction;
 use ocssd_base::Nanos;
 
+/// A request whose time the caller knows.
+const fn request(purpose: Purpose, block: u64, count: u32) -> Option<Want> {
+    Some(Want::Request { purpose, block, count, intended: Nanos::ZERO })
+}
+
 impl Worker {
-    pub(super) fn draw(&mut self) -> Drawn {
-        if let Some(drawn) = self.drawn {
-            return drawn;
-        }
-        if let Some(&(block, count)) = self.to_write.front() {
+    /// What the next I/O is.
+    #[inline(always)]
+    pub(super) fn draw<W: Way>(&mut self) -> Drawn {
+        if W::OPTIONS
+            && let Some(&(block, count)) = self.to_write.front()
+        {
             return Drawn { direction: Direction::Write, count, block: Some(block) };
         }
         let direction = match self.operations {
+            _ if W::ONLY_READS => Direction::Read,
             Operations::Read => Direction::Read,
             Operations::Write => Direction::Write,
             Operations::Trim | Operations::TrimWrite => Direction::Trim,
@@ -31,55 +39,61 @@ impl Worker {
             Direction::Trim => &self.plan.sizes.trim,
         };
         let count = sizes.as_ref().map_or(1, |sizes: &Sizes| sizes.draw(&mut self.prng));
-        let drawn = Drawn { direction, count, block: None };
-        self.drawn = Some(drawn);
-        drawn
+        Drawn { direction, count, block: None }
     }
 
-    /// Where the drawn I/O goes. `None` if there is nothing it could do.
-    pub(super) fn place(
+    /// Where the drawn I/O goes. `None` if there is nothing it could do. A read that finds nothing becomes a write, if the
+    /// job writes.
+    #[inline(always)]
+    pub(super) fn place<W: Way>(
         &mut self,
         id: u32,
-        direction: Direction,
-        count: u32,
+        drawn: &mut Drawn,
         zones: Option<&mut ZoneTable>,
     ) -> Option<Want> {
-        let request =
-            |purpose, block, count| Some(Want::Request { purpose, block, count, intended: Nanos::ZERO });
+        let Drawn { direction, count, .. } = *drawn;
         match (direction, zones) {
-            (Direction::Write, Some(zones)) => {
-                let draw = self.random.then_some(&mut self.prng);
-                match zones.place_write(id, &mut self.open, count, self.plan.region, draw) {
-                    WriteStep::Write { block, count } => request(Purpose::Write, block, count),
-                    WriteStep::Reset { block } => request(Purpose::Reset, block, 0),
-                    WriteStep::Blocked => Some(Want::Zone),
-                    WriteStep::Gone => None,
-                }
-            }
+            (Direction::Write, Some(zones)) => self.place_write(id, count, zones),
             (Direction::Read, Some(zones)) if !self.read_anywhere => {
-                let block = self.next_block(direction, count);
+                let block = self.next_block::<W>(direction, count);
                 match zones.place_read(block, count, self.plan.region, &mut self.prng) {
                     Some(block) => request(Purpose::Read, block, count),
-                    None if self.operations == Operations::ReadWrite => {
+                    None if !W::ONLY_READS && self.operations == Operations::ReadWrite => {
                         // Nothing is readable yet: write instead, so that something will be.
                         let count =
                             self.plan.sizes.write.as_ref().map_or(count, |sizes| sizes.draw(&mut self.prng));
-                        self.drawn = Some(Drawn { direction: Direction::Write, count, block: None });
-                        self.place(id, Direction::Write, count, Some(zones))
+                        *drawn = Drawn { direction: Direction::Write, count, block: None };
+                        self.place_write(id, count, zones)
                     }
                     None => None,
                 }
             }
-            (Direction::Read, _) => request(Purpose::Read, self.next_block(direction, count), count),
-            (Direction::Write, None) => request(Purpose::Write, self.next_block(direction, count), count),
-            (Direction::Trim, None) => request(Purpose::Trim, self.next_block(direction, count), count),
             (Direction::Trim, Some(_)) => unreachable!("the plan refuses trims of zones"),
+            (direction, _) => {
+                let purpose = match direction {
+                    Direction::Read => Purpose::Read,
+                    Direction::Write => Purpose::Write,
+                    Direction::Trim => Purpose::Trim,
+                };
+                request(purpose, self.next_block::<W>(direction, count), count)
+            }
+        }
+    }
+
+    fn place_write(&mut self, id: u32, count: u32, zones: &mut ZoneTable) -> Option<Want> {
+        let draw = self.random.then_some(&mut self.prng);
+        match zones.place_write(id, &mut self.open, count, self.plan.region, draw) {
+            WriteStep::Write { block, count } => request(Purpose::Write, block, count),
+            WriteStep::Reset { block } => request(Purpose::Reset, block, 0),
+            WriteStep::Blocked => Some(Want::Zone),
+            WriteStep::Gone => None,
         }
     }
 
     /// The block at which the next I/O of a direction lies within the region.
-    fn next_block(&mut self, direction: Direction, count: u32) -> u64 {
-        if self.strides.is_some() {
+    #[inline(always)]
+    fn next_block<W: Way>(&mut self, direction: Direction, count: u32) -> u64 {
+        if W::OPTIONS && self.strides.is_some() {
             return self.next_strided(direction, count);
         }
         let (offsets, align) = match direction {
@@ -90,7 +104,7 @@ impl Worker {
         let align = u64::from(align);
         // Nearly every job has one block size and leaves nothing out: no division for those.
         let places = if u64::from(count) == align { 1 } else { u64::from(count).div_ceil(align) };
-        let skip = if self.plan.skip_bytes == 0 { 0 } else { self.plan.skip_places(align) };
+        let skip = if !W::OPTIONS || self.plan.skip_bytes == 0 { 0 } else { self.plan.skip_places(align) };
         let step = places + skip;
         let place = offsets.next(step, &mut self.prng).unwrap_or_else(|| {
             offsets.rewind(&mut self.prng);

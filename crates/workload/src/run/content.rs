@@ -116,6 +116,7 @@ impl Content {
     }
 
     /// True if a block holds what write `sequence` put there; 0 if any write to that block will do.
+    #[inline(always)]
     pub(super) fn matches(&self, payload: Payload, place: &[u8], block: u64, sequence: u64) -> bool {
         if payload == Payload::Bytes && self.bare_pattern {
             let Filler::Pattern(pattern) = &self.filler else { return true };
@@ -125,9 +126,12 @@ impl Content {
         if sequence == 0 {
             return head[..8] == block.to_le_bytes();
         }
-        if head != stamp(block, sequence) {
-            return false;
-        }
+        head == stamp(block, sequence) && self.filled(rest, block, sequence)
+    }
+
+    /// True if what follows the stamp is what the write left there.
+    #[inline(never)]
+    fn filled(&self, rest: &[u8], block: u64, sequence: u64) -> bool {
         match &self.filler {
             Filler::Kept => true,
             Filler::Zeroes => rest.iter().all(|&byte| byte == 0),
@@ -140,7 +144,7 @@ impl Content {
                 rest == expected
             }
             Filler::Compressible(parts) => {
-                let mut expected = vec![0; place.len()];
+                let mut expected = vec![0; STAMP + rest.len()];
                 parts.fill(block, sequence, &mut expected);
                 *rest == expected[STAMP..]
             }

@@ -86,6 +86,11 @@ impl Flows {
         ahead
     }
 
+    /// True if the worker is in a flow.
+    pub(super) fn is_in_one(&self, worker: u32) -> bool {
+        self.member(worker).weight > 0
+    }
+
     /// A worker issued an I/O.
     pub(super) fn on_issued(&mut self, worker: u32) {
         let member = &mut self.members[index(worker)];

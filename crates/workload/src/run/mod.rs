@@ -16,6 +16,7 @@ mod minimum_rate;
 mod offsets;
 mod oracle;
 mod permutation;
+mod plain;
 mod plan;
 mod plan_replay;
 mod plan_zones;

@@ -103,6 +103,7 @@ impl Offsets {
 
     /// The next place; `step` places are then behind it. `None` once a sequential walk is at its end, or every place
     /// of a random map was used: call [`Self::rewind`] to go on.
+    #[inline(always)]
     pub(super) fn next(&mut self, step: u64, prng: &mut Prng) -> Option<u64> {
         let follow = self.draw.is_none() || self.burst_left > 0 || !self.draws(prng);
         if follow {
@@ -121,10 +122,12 @@ impl Offsets {
         Some(place)
     }
 
+    #[inline(always)]
     fn draws(&self, prng: &mut Prng) -> bool {
         self.percent_random >= 100 || prng.below(100) < u64::from(self.percent_random)
     }
 
+    #[inline(always)]
     fn drawn(&mut self, prng: &mut Prng) -> Option<u64> {
         let places = self.places;
         Some(match self.draw.as_mut()? {

@@ -2,9 +2,12 @@
 //!
 //! Deliberately not here: who goes on then (`turns`).
 
+use super::plain::Way;
 use super::report;
 use super::runner::{Runner, index};
 use super::slots::{Purpose, Slot};
+use super::turns::stand_in_line;
+use crate::job::JobOptions;
 use crate::results::{Direction, VerifyStats};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::BlockReply;
@@ -19,50 +22,87 @@ pub(super) const fn direction_of(purpose: Purpose) -> Direction {
 }
 
 impl Runner {
-    pub(super) fn finish(&mut self, now: Nanos, number: u32, reply: &BlockReply, buffers: &Buffers) {
-        let slot = self.slots[index(number)];
-        self.slots[index(number)].count = 0;
-        let id = slot.worker;
-        let measured = now >= self.workers[index(id)].measured_from;
-        let failed = !reply.status.has_data();
-        let result = &mut self.results[index(id)];
-        match slot.purpose {
-            Purpose::Read | Purpose::Write | Purpose::Trim if !failed && measured => {
-                let direction = direction_of(slot.purpose);
-                let bytes = u64::from(slot.count) * u64::from(self.workers[index(id)].plan.block_bytes);
-                let latency = now - slot.issued;
-                result.direction_mut(direction).record_whole(now - self.origin, bytes, latency);
-                result.iodepth_complete.record(1);
-                if let Some(response) = &mut result.response {
-                    response.record(now - slot.intended);
-                }
-                if self.workers[index(id)].search.is_some() {
-                    self.on_searched(now, id, latency);
-                }
-            }
-            Purpose::Flush if !failed && measured => {
-                result.sync.total_ios += 1;
-                result.sync.lat.record(now - slot.issued);
-            }
-            _ => {}
+    /// A request of a worker ended. `W` as in [`super::plain`].
+    #[inline(never)]
+    pub(super) fn take_reply<W: Way>(
+        &mut self,
+        now: Nanos,
+        number: u32,
+        reply: &BlockReply,
+        buffers: &Buffers,
+    ) {
+        let slot = &mut self.slots[index(number)];
+        let ended = *slot;
+        slot.count = 0;
+        let id = ended.worker;
+        if W::ONLY_READS {
+            assert!(ended.purpose == Purpose::Read, "a worker that only reads did something else");
         }
-        match slot.purpose {
-            Purpose::Read | Purpose::Verify if !failed => self.compare(&slot, buffers),
+        self.workers[index(id)].on_reply::<W>(now);
+        self.finish::<W>(now, ended, reply, buffers);
+        if W::OPTIONS && self.workers[index(id)].search.is_some() {
+            self.follow_search(now, id);
+        }
+        let worker = &mut self.workers[index(id)];
+        worker.free.push(number);
+        stand_in_line(worker, &mut self.ready, id);
+    }
+
+    #[inline(always)]
+    fn finish<W: Way>(&mut self, now: Nanos, slot: Slot, reply: &BlockReply, buffers: &Buffers) {
+        let purpose = if W::ONLY_READS { Purpose::Read } else { slot.purpose };
+        let failed = !reply.status.has_data();
+        if !failed && now >= self.workers[index(slot.worker)].measured_from {
+            self.record::<W>(now, purpose, &slot);
+        }
+        let worker = &mut self.workers[index(slot.worker)];
+        match purpose {
+            Purpose::Read | Purpose::Verify if !failed => self.compare::<W>(&slot, buffers),
             Purpose::Write if !failed => {
-                if self.workers[index(id)].keeps_history {
-                    self.workers[index(id)].history.push_back((slot.block, slot.count));
+                if W::OPTIONS && worker.keeps_history {
+                    worker.history.push_back((slot.block, slot.count));
                 }
-                self.wake_all_blocked(self.workers[index(id)].plan.target);
+                let target = worker.plan.target;
+                self.wake_all_blocked(target);
             }
-            Purpose::Trim if !failed && self.workers[index(id)].writes_what_it_trims() => {
-                self.workers[index(id)].to_write.push_back((slot.block, slot.count));
+            Purpose::Trim if W::OPTIONS && !failed && worker.writes_what_it_trims() => {
+                worker.to_write.push_back((slot.block, slot.count));
             }
             Purpose::Reset => self.on_reset(&slot, !failed),
-            Purpose::Flush => self.workers[index(id)].on_end_flush(now),
+            Purpose::Flush => worker.on_end_flush(now),
             _ => {}
         }
         if failed {
             self.on_failed(&slot, *reply);
+        }
+    }
+
+    /// Puts a measured I/O that did not fail into the results.
+    #[inline(always)]
+    fn record<W: Way>(&mut self, now: Nanos, purpose: Purpose, slot: &Slot) {
+        let worker = &self.workers[index(slot.worker)];
+        let result = &mut self.results[index(slot.worker)];
+        let latency = now - slot.issued;
+        match purpose {
+            Purpose::Read | Purpose::Write | Purpose::Trim => {
+                let bytes = u64::from(slot.count) * u64::from(worker.plan.block_bytes);
+                let direction = result.direction_mut(direction_of(purpose));
+                direction.record_whole(now - self.origin, bytes, latency);
+                result.iodepth_complete.record(1);
+                if W::OPTIONS
+                    && let Some(response) = &mut result.response
+                {
+                    response.record(now - slot.intended);
+                }
+                if W::OPTIONS && worker.search.is_some() {
+                    self.on_searched(now, slot.worker, latency);
+                }
+            }
+            Purpose::Flush => {
+                result.sync.total_ios += 1;
+                result.sync.lat.record(latency);
+            }
+            Purpose::Reset | Purpose::Verify => {}
         }
     }
 
@@ -77,14 +117,15 @@ impl Runner {
     }
 
     /// Checks what a read returned: in full for verifying jobs, else that every stamp names its own block.
-    fn compare(&mut self, slot: &Slot, buffers: &Buffers) {
+    #[inline(always)]
+    fn compare<W: Way>(&mut self, slot: &Slot, buffers: &Buffers) {
         let worker = &self.workers[index(slot.worker)];
         let shared = &self.targets[worker.plan.target.index()];
         if !shared.stamped && shared.oracle.is_none() {
             return;
         }
-        let options = &self.plan.jobs[worker.plan.job].job.options;
-        let fatal = options.verify.is_some() && options.verify_fatal;
+        let is_fatal = |options: &JobOptions| options.verify.is_some() && options.verify_fatal;
+        let fatal = W::OPTIONS && is_fatal(&self.plan.jobs[worker.plan.job].job.options);
         let written_by = |writer: u32| &self.workers[index(writer)].plan.content;
         let VerifyStats { checked, failed: wrong } =
             shared.compare(slot, self.sequence, fatal, buffers, &written_by);
@@ -94,7 +135,9 @@ impl Runner {
         verify.failed += wrong;
         if wrong > 0 {
             result.error_count += 1;
-            if fatal || !options.continue_on_error.verify {
+            let go_on =
+                self.plan.jobs[self.workers[index(slot.worker)].plan.job].job.options.continue_on_error;
+            if fatal || !go_on.verify {
                 result.error = report::EILSEQ;
                 self.workers[index(slot.worker)].stopping = true;
             } else {

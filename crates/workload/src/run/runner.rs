@@ -7,6 +7,7 @@
 
 use super::content::fill_noise;
 use super::flow::Flows;
+use super::plain::{Any, Plain, PlainReads, Way, WayOf};
 use super::plan::{Plan, TargetShape};
 use super::report;
 use super::shared::Shared;
@@ -42,10 +43,7 @@ pub struct Runner {
     pub(super) results: Vec<JobResult>,
     pub(super) targets: Vec<Shared>,
     pub(super) slots: Vec<Slot>,
-    /// Free places of each worker.
-    pub(super) free: Vec<Vec<u32>>,
     pub(super) ready: VecDeque<u32>,
-    pub(super) is_ready: Vec<bool>,
     /// By worker; numbers behind the workers are watches.
     pub(super) timers: EventQueue<u32>,
     pub(super) watches: Vec<Watch>,
@@ -85,9 +83,7 @@ impl Runner {
             results: Vec::new(),
             targets: (0..targets.len()).map(|target| Shared::new(&plan, targets, target)).collect(),
             slots: Vec::new(),
-            free: Vec::new(),
             ready: VecDeque::with_capacity(plan.workers.len()),
-            is_ready: vec![false; plan.workers.len()],
             timers: EventQueue::with_capacity(8 * plan.workers.len()),
             watches: Vec::new(),
             flows: Flows::new(plan.workers.iter().map(|worker| {
@@ -134,59 +130,99 @@ impl Runner {
                     buffer,
                 });
             }
-            self.free.push((first..first + job.options.iodepth).rev().collect());
             self.results.push(report::job_result(job, &worker_plan, Nanos::ZERO));
-            self.workers.push(Worker::new(worker_plan, &job.options, prng, zones));
+            let way = WayOf::of(job, &worker_plan, &self.targets[worker_plan.target.index()]);
+            let mut worker = Worker::new(worker_plan, &job.options, prng, zones);
+            worker.free = (first..first + job.options.iodepth).rev().collect();
+            worker.way = way;
+            self.workers.push(worker);
         }
     }
 
-    /// The next request of a worker; `None` if it has none now.
-    fn ask(&mut self, now: Nanos, id: u32, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
-        let slot = *self.free[index(id)].last()?;
+    /// The next request of the first ready worker that has one.
+    #[inline(always)]
+    fn ask_ready(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
+        while let Some(&id) = self.ready.front() {
+            let request = match self.workers[index(id)].way {
+                WayOf::Any => self.ask::<Any>(now, id, buffers),
+                WayOf::Plain => self.ask::<Plain>(now, id, buffers),
+                WayOf::PlainReads => self.ask::<PlainReads>(now, id, buffers),
+            };
+            if request.is_some() {
+                return request;
+            }
+            self.ready.pop_front();
+            // A worker that moved on asked to be ready again while it still stood in the queue.
+            let worker = &mut self.workers[index(id)];
+            worker.is_ready = false;
+            if matches!(worker.phase, Phase::Flushing | Phase::Verifying) && worker.outstanding == 0 {
+                self.make_ready(id);
+            }
+        }
+        None
+    }
+
+    /// The next request of a worker; `None` if it has none now. `W` as in [`super::plain`].
+    #[inline(never)]
+    fn ask<W: Way>(
+        &mut self,
+        now: Nanos,
+        id: u32,
+        buffers: &mut Buffers,
+    ) -> Option<(TargetId, BlockRequest)> {
         let worker = &mut self.workers[index(id)];
-        if worker.outstanding >= worker.depth_limit {
+        let slot = *worker.free.last()?;
+        if worker.outstanding >= worker.depth_limit || (W::OPTIONS && self.is_held(now, id)) {
             return None;
         }
-        let options = &self.plan.jobs[worker.plan.job].job.options;
+        let worker = &mut self.workers[index(id)];
         let target = worker.plan.target;
-        if options.flow.weight > 0
+        let want = worker.want::<W>(now, id, self.targets[target.index()].zones.as_mut());
+        let Want::Request { purpose, block, count, intended } = want else {
+            self.put_off(now, id, want);
+            return None;
+        };
+        worker.free.pop();
+        if worker.free.is_empty() {
+            // It would be asked in vain.
+            worker.is_ready = false;
+            self.ready.pop_front();
+        }
+        if W::OPTIONS && self.flows.is_in_one(id) {
+            self.flows.on_issued(id);
+            self.wake_held(id);
+        }
+        if !W::ONLY_READS {
+            self.wake_blocked(target, purpose, block);
+        }
+        let issue = Issue { purpose, block, count, intended };
+        Some((target, self.issue::<W>(now, id, slot, issue, buffers)))
+    }
+
+    /// True if a worker is ahead of its share of a flow; it is asked again when it may be no more.
+    fn is_held(&mut self, now: Nanos, id: u32) -> bool {
+        let worker = &self.workers[index(id)];
+        let flow = &self.plan.jobs[worker.plan.job].job.options.flow;
+        let held = flow.weight > 0
             && worker.phase == Phase::Running
             && !worker.is_spent(now)
-            && self.flows.holds(id, options.flow.sleep == Nanos::ZERO)
-        {
-            if options.flow.sleep > Nanos::ZERO {
-                let at = now + options.flow.sleep;
-                self.set_timer(at, id);
-            }
-            return None;
+            && self.flows.holds(id, flow.sleep == Nanos::ZERO);
+        if held && flow.sleep > Nanos::ZERO {
+            let at = now + flow.sleep;
+            self.set_timer(at, id);
         }
-        let want = worker.want(now, id, options, self.targets[target.index()].zones.as_mut());
+        held
+    }
+
+    /// A worker wants something else than a request.
+    #[inline(never)]
+    fn put_off(&mut self, now: Nanos, id: u32, want: Want) {
         match want {
-            Want::Request { purpose, block, count, intended } => {
-                self.free[index(id)].pop();
-                if options.flow.weight > 0 {
-                    self.flows.on_issued(id);
-                    self.wake_held(id);
-                }
-                self.wake_blocked(target, purpose, block);
-                Some((target, self.issue(now, slot, Issue { purpose, block, count, intended }, buffers)))
-            }
-            Want::Later(at) => {
-                self.set_timer(at, id);
-                None
-            }
-            Want::Zone => {
-                self.block(id);
-                None
-            }
-            Want::Nothing(direction) => {
-                self.on_nothing(now, id, direction);
-                None
-            }
-            Want::Reply => {
-                self.move_on(now, id);
-                None
-            }
+            Want::Later(at) => self.set_timer(at, id),
+            Want::Zone => self.block(id),
+            Want::Nothing(direction) => self.on_nothing(now, id, direction),
+            Want::Reply => self.move_on(now, id),
+            Want::Request { .. } => unreachable!("a request is issued"),
         }
     }
 
@@ -205,28 +241,53 @@ impl Runner {
             && self.slots.iter().any(touches)
     }
 
-    fn issue(&mut self, now: Nanos, number: u32, issue: Issue, buffers: &mut Buffers) -> BlockRequest {
+    #[inline(always)]
+    fn issue<W: Way>(
+        &mut self,
+        now: Nanos,
+        id: u32,
+        number: u32,
+        issue: Issue,
+        buffers: &mut Buffers,
+    ) -> BlockRequest {
         let Issue { purpose, block, count, intended } = issue;
-        let id = self.slots[index(number)].worker;
-        let reads = matches!(purpose, Purpose::Read | Purpose::Verify);
-        let racing = reads && self.is_racing(self.workers[index(id)].plan.target, block, count);
+        let reads = W::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Verify);
+        let racing = W::OPTIONS && reads && self.is_racing(self.workers[index(id)].plan.target, block, count);
         let sequence = if racing { 0 } else { self.sequence };
         let slot = &mut self.slots[index(number)];
-        *slot = Slot { purpose, block, count, issued: now, intended, sequence, ..*slot };
+        (slot.purpose, slot.block, slot.count) = (purpose, block, count);
+        (slot.issued, slot.intended, slot.sequence) = (now, intended, sequence);
         let worker = &mut self.workers[index(id)];
         worker.outstanding += 1;
         self.in_flight += 1;
-        let shared = &mut self.targets[worker.plan.target.index()];
-        let options = &self.plan.jobs[worker.plan.job].job.options;
-        if let Some(recording) = &mut self.results[index(id)].recording
+        let result = &mut self.results[index(id)];
+        if W::OPTIONS
+            && let Some(recording) = &mut result.recording
             && let Some(op) = recorded_op(purpose)
         {
             let unit = u64::from(worker.plan.block_bytes);
             let (offset, bytes) = (block * unit, u64::from(count) * unit);
             recording.ios.push(RecordedIo { at: now - self.origin, op, offset, bytes });
         }
-        let (op, buffer) = match purpose {
-            Purpose::Read | Purpose::Verify => (BlockOp::Read, Some(slot.buffer)),
+        let transfers = W::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim);
+        if now >= worker.measured_from && transfers {
+            result.iodepth_level.record(worker.outstanding);
+            result.iodepth_submit.record(1);
+        }
+        let moves = reads || purpose == Purpose::Write;
+        let buffer = moves.then_some(slot.buffer);
+        let op = if reads { BlockOp::Read } else { self.change(id, number, buffers) };
+        BlockRequest { tag: Tag(number), op, block, count, buffer }
+    }
+
+    /// What a request about to be made changes, once it is asked for; how it is asked for.
+    fn change(&mut self, id: u32, number: u32, buffers: &mut Buffers) -> BlockOp {
+        let slot = &mut self.slots[index(number)];
+        let Slot { purpose, block, count, .. } = *slot;
+        let worker = &self.workers[index(id)];
+        let shared = &mut self.targets[worker.plan.target.index()];
+        match purpose {
+            Purpose::Read | Purpose::Verify => BlockOp::Read,
             Purpose::Write => {
                 self.sequence += 1;
                 slot.sequence = self.sequence;
@@ -234,28 +295,30 @@ impl Runner {
                 if let Some(oracle) = &mut shared.oracle {
                     oracle.wrote(block, count, self.sequence, id);
                 }
-                (BlockOp::Write { fua: options.sync != crate::job::SyncMode::None }, Some(slot.buffer))
+                BlockOp::Write { fua: worker.is_durable }
             }
             Purpose::Trim => {
                 if let Some(oracle) = &mut shared.oracle {
                     oracle.forget(block..block + u64::from(count));
                 }
-                (BlockOp::Discard, None)
+                BlockOp::Discard
             }
             Purpose::Reset => {
                 if let (Some(oracle), Some(zones)) = (&mut shared.oracle, &shared.zones) {
                     oracle.forget(block..block + zones.zone_blocks());
                 }
-                (BlockOp::ResetZone, None)
+                BlockOp::ResetZone
             }
-            Purpose::Flush => (BlockOp::Flush, None),
-        };
-        if now >= worker.measured_from && matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim) {
-            let result = &mut self.results[index(id)];
-            result.iodepth_level.record(worker.outstanding);
-            result.iodepth_submit.record(1);
+            Purpose::Flush => BlockOp::Flush,
         }
-        BlockRequest { tag: Tag(number), op, block, count, buffer }
+    }
+
+    /// Makes every worker go the way of any worker, though a shorter one would do. Nothing else changes: for tests of
+    /// that, and to see what the shorter ways save.
+    pub fn go_the_long_way(&mut self) {
+        for worker in &mut self.workers {
+            worker.way = WayOf::Any;
+        }
     }
 
     /// How far the run is at `now`.
@@ -332,30 +395,21 @@ const fn recorded_op(purpose: Purpose) -> Option<IologOp> {
 }
 
 impl Source for Runner {
+    #[inline(always)]
     fn next_arrival(&self) -> Option<Nanos> {
         self.timers.deadline()
     }
 
+    #[inline(always)]
     fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
-        if let Some(refused) = self.refused.take() {
-            return Some(refused);
+        if self.refused.is_some() {
+            return self.refused.take();
         }
-        if self.timers.deadline().is_some_and(|at| at <= now) {
+        if self.timers.next_at() <= now {
             self.on_timers(now);
         }
-        while let Some(&id) = self.ready.front() {
-            if let Some(request) = self.ask(now, id, buffers) {
-                return Some(request);
-            }
-            self.ready.pop_front();
-            self.is_ready[index(id)] = false;
-            // A worker that moved on asked to be ready again while it still stood in the queue.
-            let worker = &self.workers[index(id)];
-            if matches!(worker.phase, Phase::Flushing | Phase::Verifying) && worker.outstanding == 0 {
-                self.make_ready(id);
-            }
-        }
-        None
+        // Every second question finds nobody: it shall cost nothing.
+        if self.ready.is_empty() { None } else { self.ask_ready(now, buffers) }
     }
 
     fn on_refused(&mut self, _now: Nanos, target: TargetId, request: BlockRequest) {
@@ -365,15 +419,13 @@ impl Source for Runner {
     fn on_reply(&mut self, now: Nanos, _target: TargetId, reply: BlockReply, buffers: &mut Buffers) {
         let number = reply.tag.0;
         let id = self.slots[index(number)].worker;
-        self.workers[index(id)].on_reply(now);
         assert!(self.in_flight > 0, "more replies than requests");
         self.in_flight -= 1;
-        self.finish(now, number, &reply, buffers);
-        if self.workers[index(id)].search.is_some() {
-            self.follow_search(now, id);
+        match self.workers[index(id)].way {
+            WayOf::Any => self.take_reply::<Any>(now, number, &reply, buffers),
+            WayOf::Plain => self.take_reply::<Plain>(now, number, &reply, buffers),
+            WayOf::PlainReads => self.take_reply::<PlainReads>(now, number, &reply, buffers),
         }
-        self.free[index(id)].push(number);
-        self.make_ready(id);
     }
 
     fn is_finished(&self) -> bool {

@@ -44,7 +44,13 @@ impl Sizes {
         })
     }
 
+    #[inline(always)]
     pub(super) fn draw(&self, prng: &mut Prng) -> u32 {
+        if let Self::Fixed(count) = self { *count } else { self.draw_varied(prng) }
+    }
+
+    #[inline(never)]
+    fn draw_varied(&self, prng: &mut Prng) -> u32 {
         match self {
             Self::Fixed(count) => *count,
             Self::Range { min, steps } => {

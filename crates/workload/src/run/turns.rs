@@ -9,6 +9,16 @@ use super::worker::{Phase, Worker};
 use crate::results::Direction;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::TargetId;
+use std::collections::VecDeque;
+
+/// A worker stands in the queue of those that can ask for more, if it does not already.
+#[inline(always)]
+pub(super) fn stand_in_line(worker: &mut Worker, ready: &mut VecDeque<u32>, id: u32) {
+    if !worker.is_ready {
+        worker.is_ready = true;
+        ready.push_back(id);
+    }
+}
 
 impl Runner {
     /// Starts every worker whose turn has come.
@@ -47,10 +57,7 @@ impl Runner {
     }
 
     pub(super) fn make_ready(&mut self, id: u32) {
-        if !self.is_ready[index(id)] {
-            self.is_ready[index(id)] = true;
-            self.ready.push_back(id);
-        }
+        stand_in_line(&mut self.workers[index(id)], &mut self.ready, id);
     }
 
     pub(super) fn on_timers(&mut self, now: Nanos) {

@@ -7,13 +7,14 @@
 
 use super::latency_search::LatencySearch;
 use super::offsets::{DrawOptions, Offsets};
+use super::plain::{Any, Way, WayOf};
 use super::plan::WorkerPlan;
 use super::rate::Schedule;
 use super::replay::{Replay, ReplayStep};
 use super::slots::Purpose;
 use super::strides::Strides;
 use super::zones::{OpenLimits, OpenZones, ZoneTable};
-use crate::job::{IologOp, JobOptions, Operations, Order};
+use crate::job::{IologOp, JobOptions, Operations, Order, SyncMode};
 use crate::results::Direction;
 use ocssd_base::{Nanos, Prng};
 use std::collections::VecDeque;
@@ -62,7 +63,13 @@ pub(super) struct Drawn {
 pub(super) struct Worker {
     pub(super) plan: WorkerPlan,
     pub(super) phase: Phase,
+    /// What its requests and replies may need (`plain`).
+    pub(super) way: WayOf,
+    /// It stands in the queue of those that can ask for more.
+    pub(super) is_ready: bool,
     pub(super) outstanding: u32,
+    /// Its places that are free.
+    pub(super) free: Vec<u32>,
     /// I/Os that may be in flight: fewer than `iodepth` while a latency target is searched.
     pub(super) depth_limit: u32,
     /// What few jobs have lies apart, so that what all have lies together.
@@ -100,6 +107,9 @@ pub(super) struct Worker {
     pub(super) end_fsync: bool,
     pub(super) think_after: u32,
     pub(super) think_pause: Nanos,
+    pub(super) think_blocks: u32,
+    /// Its writes are durable when they are replied to.
+    pub(super) is_durable: bool,
     pub(super) not_before: Nanos,
     pub(super) operations: Operations,
     pub(super) read_percent: u8,
@@ -141,7 +151,10 @@ impl Worker {
         };
         Self {
             phase: Phase::Waiting,
+            way: WayOf::Any,
+            is_ready: false,
             outstanding: 0,
+            free: Vec::new(),
             depth_limit: options.iodepth,
             search: None,
             eligible_at: None,
@@ -171,6 +184,8 @@ impl Worker {
             end_fsync: options.end_fsync && options.rw.operations.writes(),
             think_after: 0,
             think_pause: options.thinktime.pause,
+            think_blocks: options.thinktime.blocks,
+            is_durable: options.sync != SyncMode::None,
             not_before: Nanos::ZERO,
             operations: options.rw.operations,
             read_percent: options.rwmixread,
@@ -207,15 +222,10 @@ impl Worker {
     }
 
     /// What it wants next. `block_bytes` and `zones` are its target's.
-    pub(super) fn want(
-        &mut self,
-        now: Nanos,
-        id: u32,
-        options: &JobOptions,
-        zones: Option<&mut ZoneTable>,
-    ) -> Want {
+    #[inline(always)]
+    pub(super) fn want<W: Way>(&mut self, now: Nanos, id: u32, zones: Option<&mut ZoneTable>) -> Want {
         match self.phase {
-            Phase::Running => self.want_running(now, id, options, zones),
+            Phase::Running => self.want_running::<W>(now, id, zones),
             Phase::Flushing if self.outstanding == 0 => {
                 Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: now }
             }
@@ -224,60 +234,76 @@ impl Worker {
         }
     }
 
-    fn want_running(
-        &mut self,
-        now: Nanos,
-        id: u32,
-        options: &JobOptions,
-        zones: Option<&mut ZoneTable>,
-    ) -> Want {
+    #[inline(always)]
+    fn want_running<W: Way>(&mut self, now: Nanos, id: u32, zones: Option<&mut ZoneTable>) -> Want {
         if self.is_spent(now) {
             return Want::Reply;
         }
-        if let Some(backlog) = self.verify_backlog {
-            let due = u64::try_from(self.history.len()).expect("a length fits 64 bits") >= backlog;
-            self.reading_backlog = (self.reading_backlog || due) && !self.history.is_empty();
-            let next = if self.reading_backlog { self.want_verify(now, zones.as_deref()) } else { None };
-            match next {
-                Some(want) => return want,
-                // What cannot be read yet waits for more writes.
-                None => self.reading_backlog = false,
-            }
+        if W::OPTIONS
+            && let Some(want) = self.want_before(now, zones.as_deref())
+        {
+            return want;
         }
-        if self.flush_every > 0 && self.writes_since_flush >= self.flush_every {
-            self.writes_since_flush = 0;
-            return Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: now };
-        }
-        if now < self.not_before {
-            return Want::Later(self.not_before);
-        }
-        if self.replay.is_some() {
-            return self.want_replay(now, options);
-        }
-        let Drawn { direction, count, block } = self.draw();
-        let rate = self.rates[usize::from(direction.number())].as_ref();
+        let mut drawn = if self.drawn.is_some() { self.drawn_before() } else { self.draw::<W>() };
+        let wanted = drawn.direction;
+        let rate = if !W::OPTIONS { None } else { self.rates[usize::from(wanted.number())].as_ref() };
         let intended = rate.map_or(now, Schedule::next);
         if intended > now {
+            self.drawn = Some(drawn);
             return Want::Later(intended);
         }
-        let placed = match block {
-            Some(block) => Some(Want::Request { purpose: Purpose::Write, block, count, intended }),
-            None => self.place(id, direction, count, zones),
+        let placed = match drawn.block {
+            Some(block) if W::OPTIONS => {
+                Some(Want::Request { purpose: Purpose::Write, block, count: drawn.count, intended })
+            }
+            _ => self.place::<W>(id, &mut drawn, zones),
         };
         match placed {
             Some(Want::Request { purpose, block, count, .. }) => {
-                if purpose != Purpose::Reset {
-                    self.on_issued(direction, count, options);
+                if purpose == Purpose::Reset {
+                    self.drawn = Some(drawn);
+                } else {
+                    self.on_issued::<W>(drawn.direction, count);
                 }
                 Want::Request { purpose, block, count, intended }
             }
-            Some(want) => want,
-            None => Want::Nothing(direction),
+            other => {
+                self.drawn = Some(drawn);
+                other.unwrap_or(Want::Nothing(wanted))
+            }
         }
     }
 
+    /// What was drawn and could not start.
+    #[cold]
+    fn drawn_before(&mut self) -> Drawn {
+        self.drawn.take().expect("only asked of a worker that has drawn")
+    }
+
+    /// What comes before another I/O is drawn: reading back, a flush, a pause, or the whole log that is replayed.
+    fn want_before(&mut self, now: Nanos, zones: Option<&ZoneTable>) -> Option<Want> {
+        if let Some(backlog) = self.verify_backlog {
+            let due = u64::try_from(self.history.len()).expect("a length fits 64 bits") >= backlog;
+            self.reading_backlog = (self.reading_backlog || due) && !self.history.is_empty();
+            let next = if self.reading_backlog { self.want_verify(now, zones) } else { None };
+            if next.is_some() {
+                return next;
+            }
+            // What cannot be read yet waits for more writes.
+            self.reading_backlog = false;
+        }
+        if self.flush_every > 0 && self.writes_since_flush >= self.flush_every {
+            self.writes_since_flush = 0;
+            return Some(Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: now });
+        }
+        if now < self.not_before {
+            return Some(Want::Later(self.not_before));
+        }
+        self.replay.is_some().then(|| self.want_replay(now))
+    }
+
     /// The next I/O of the log.
-    fn want_replay(&mut self, now: Nanos, options: &JobOptions) -> Want {
+    fn want_replay(&mut self, now: Nanos) -> Want {
         let replay = self.replay.as_mut().expect("only asked of a worker that replays");
         let Some(ReplayStep { op, block, count, at }) = replay.peek(self.plan.block_bytes) else {
             return Want::Reply;
@@ -296,11 +322,12 @@ impl Worker {
                 return Want::Request { purpose: Purpose::Flush, block: 0, count: 0, intended: at };
             }
         };
-        self.on_issued(direction, count, options);
+        self.on_issued::<Any>(direction, count);
         Want::Request { purpose, block, count, intended: at }
     }
 
     /// True once no more I/O is to be started.
+    #[inline(always)]
     pub(super) fn is_spent(&self, now: Nanos) -> bool {
         let used_up = (self.budget == 0 || self.ios_left == 0) && self.to_write.is_empty();
         self.stopping || used_up || now >= self.ends_at
@@ -320,10 +347,10 @@ impl Worker {
         self.ends_at
     }
 
-    fn on_issued(&mut self, direction: Direction, count: u32, options: &JobOptions) {
-        // A mixed job that read nothing wrote instead.
-        let direction = self.drawn.take().map_or(direction, |drawn| drawn.direction);
-        if self.operations == Operations::TrimWrite && direction == Direction::Write {
+    /// An I/O of the job was started, in the direction it has: a mixed job that can read nothing writes instead.
+    #[inline(always)]
+    fn on_issued<W: Way>(&mut self, direction: Direction, count: u32) {
+        if W::OPTIONS && self.operations == Operations::TrimWrite && direction == Direction::Write {
             // Counted when it was trimmed, as fio does.
             self.to_write.pop_front();
         } else {
@@ -331,13 +358,18 @@ impl Worker {
                 if self.budget == u64::MAX { u64::MAX } else { self.budget.saturating_sub(u64::from(count)) };
             self.ios_left = if self.ios_left == u64::MAX { u64::MAX } else { self.ios_left - 1 };
         }
-        self.writes_since_flush += u32::from(direction == Direction::Write);
+        if !W::OPTIONS {
+            return;
+        }
+        if self.flush_every > 0 {
+            self.writes_since_flush += u32::from(direction == Direction::Write);
+        }
         if let Some(schedule) = &mut self.rates[usize::from(direction.number())] {
             schedule.on_started(u64::from(count) * u64::from(self.plan.block_bytes), &mut self.prng);
         }
         if self.think_pause > Nanos::ZERO {
             self.think_after += 1;
-            if self.think_after >= options.thinktime.blocks {
+            if self.think_after >= self.think_blocks {
                 // Until a reply says when the pause begins.
                 self.not_before = Nanos::MAX;
             }
@@ -345,10 +377,11 @@ impl Worker {
     }
 
     /// One of its requests ended.
-    pub(super) fn on_reply(&mut self, now: Nanos) {
+    #[inline(always)]
+    pub(super) fn on_reply<W: Way>(&mut self, now: Nanos) {
         assert!(self.outstanding > 0, "a worker got more replies than it asked");
         self.outstanding -= 1;
-        if self.not_before == Nanos::MAX && self.outstanding == 0 {
+        if W::OPTIONS && self.not_before == Nanos::MAX && self.outstanding == 0 {
             self.not_before = now + self.think_pause;
             self.think_after = 0;
         }

@@ -133,6 +133,7 @@ impl ZoneTable {
     }
 
     /// Blocks from the zone's start that can be read now.
+    #[inline(always)]
     pub(super) fn readable(&self, zone: u64) -> u64 {
         let zone = &self.zones[index(zone)];
         if zone.written == self.capacity { zone.written } else { zone.written.saturating_sub(self.tail) }
@@ -145,12 +146,20 @@ impl ZoneTable {
 
     /// Where `count` blocks can be read: at `block` if they lie within what is written, else elsewhere in the same
     /// zone, else in the next zone that holds enough, never outside of the region. `None` if none does.
+    #[inline(always)]
     pub(super) fn place_read(&self, block: u64, count: u32, region: Region, prng: &mut Prng) -> Option<u64> {
         let (zone, within) = self.by_zone.div_rem(block);
         let count = u64::from(count);
         if within + count <= self.readable(zone) {
-            return Some(block);
+            Some(block)
+        } else {
+            self.find_read(zone, count, region, prng)
         }
+    }
+
+    /// Where else than it was drawn something can be read.
+    #[inline(never)]
+    fn find_read(&self, zone: u64, count: u64, region: Region, prng: &mut Prng) -> Option<u64> {
         let zones = region.zones(self.zone_blocks);
         let (first, total) = (zones.start, zones.end - zones.start);
         let inside = |zone: u64| {

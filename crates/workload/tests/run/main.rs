@@ -5,6 +5,7 @@ mod errors;
 mod options;
 mod pace;
 mod pattern;
+mod plain;
 mod replay;
 mod swarm;
 mod targets;

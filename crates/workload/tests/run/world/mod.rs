@@ -90,6 +90,8 @@ pub struct World {
     pub memory: Rc<RefCell<State>>,
     /// The chunks of the new drive.
     chunks: Vec<ChunkDescriptor>,
+    /// No worker takes a shorter way than it must.
+    pub goes_the_long_way: bool,
 }
 
 impl World {
@@ -102,7 +104,7 @@ impl World {
         let buffers = Buffers::new(flash.payload_format());
         let device = Trace::new(Stats::new(Fault::new(flash, faults)), EVENTS);
         let host = Host::new(device, VirtualClock::default(), buffers);
-        Self { host, targets: Vec::new(), memory: Rc::default(), chunks }
+        Self { host, targets: Vec::new(), memory: Rc::default(), chunks, goes_the_long_way: false }
     }
 
     /// A drive with one linear target on all its units.
@@ -194,6 +196,9 @@ impl World {
         let start = self.host.clock().now();
         let mut buffers = self.host.take_buffers();
         let mut runner = Runner::new(plan, &self.shapes(), &mut buffers, seed, start);
+        if self.goes_the_long_way {
+            runner.go_the_long_way();
+        }
         self.host.return_buffers(buffers);
         let end = self.host.run(&mut runner, LIMIT);
         assert_eq!(end, RunEnd::Finished, "seed {seed}: {:?}", runner.progress(self.host.clock().now()));
