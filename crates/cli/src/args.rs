@@ -46,6 +46,9 @@ pub enum Verb {
         #[arg(long)]
         decimal: bool,
     },
+    /// Run the papers' figures and tables again, with the papers' numbers beside ours
+    #[command(subcommand)]
+    Experiment(ExperimentVerb),
     /// List every fio option: carried out, noted, or refused
     Options,
     /// Print shell completions
@@ -204,5 +207,37 @@ pub enum TargetVerb {
     List {
         /// The image
         image: PathBuf,
+    },
+}
+
+/// `ocssd experiment`.
+#[derive(Debug, Subcommand)]
+pub enum ExperimentVerb {
+    /// List the experiments
+    List,
+    /// Run one, and report it
+    Run {
+        /// Its name, as fast17-f8
+        id: String,
+        /// Few points and short times
+        #[arg(long)]
+        small: bool,
+        /// Seed of all randomness
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Folder for rows, page and pictures [default: ocssd-results/experiments/ID]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// No progress
+        #[arg(long)]
+        quiet: bool,
+    },
+    /// Report again what a run kept, without running
+    Report {
+        /// Its name
+        id: String,
+        /// Folder of the run [default: ocssd-results/experiments/ID]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
     },
 }

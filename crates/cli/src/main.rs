@@ -4,6 +4,7 @@
 //! want to call.
 
 mod args;
+mod experiment;
 mod explain;
 mod format;
 mod inspect;
@@ -61,6 +62,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Target(verb) => target::target(verb, json)?,
         Verb::Presets => presets::presets(json),
         Verb::Explain { status, decimal } => explain::explain(&status, decimal, json)?,
+        Verb::Experiment(verb) => experiment::experiment(verb, json)?,
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

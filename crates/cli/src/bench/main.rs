@@ -10,7 +10,7 @@ mod world;
 
 use ocssd_base::Nanos;
 use std::process::ExitCode;
-use world::World;
+use world::{Setting, World};
 
 /// A job, and what is measured of it.
 struct Bench {
@@ -19,22 +19,37 @@ struct Bench {
     /// I/Os, or sectors per I/O times I/Os.
     sectors_per_io: u64,
     unit: &'static str,
+    setting: Setting,
 }
 
-/// The issue's figures: random reads at depth 64, and 64 KiB sequential vector writes, on the 128-unit Westlake.
-const BENCHES: [Bench; 4] = [
+/// The raw drive.
+const RAW: Setting = Setting { preset: "westlake", sectors_per_chunk: None, target: "linear", before: "" };
+/// pblk on the same drive.
+const PBLK: Setting = Setting { target: "pblk", ..RAW };
+/// pblk with as many lines, in chunks of a sixteenth, so that it fits memory; written twice over at random, so that
+/// garbage collection is in its steady state.
+const PBLK_AGED: Setting = Setting {
+    before: "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nio_size=250g\nnorandommap\n",
+    sectors_per_chunk: Some(256),
+    ..PBLK
+};
+
+/// The issues' figures: random reads at depth 64, and 64 KiB sequential vector writes, on the 128-unit Westlake.
+const BENCHES: [Bench; 7] = [
     Bench {
         name: "rand_read_4k_qd64",
         job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
               number_ios=3000000\n",
         sectors_per_io: 1,
         unit: "io/cpu-s",
+        setting: RAW,
     },
     Bench {
         name: "seq_write_64k_qd64",
         job: "[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=64g\n",
         sectors_per_io: 16,
         unit: "sectors/cpu-s",
+        setting: RAW,
     },
     Bench {
         name: "mixed_70_30_qd64",
@@ -42,6 +57,7 @@ const BENCHES: [Bench; 4] = [
               runtime=3600\nnumber_ios=1000000\n",
         sectors_per_io: 1,
         unit: "io/cpu-s",
+        setting: RAW,
     },
     Bench {
         name: "generator_null_4k_qd64",
@@ -49,6 +65,30 @@ const BENCHES: [Bench; 4] = [
               runtime=3600\n",
         sectors_per_io: 1,
         unit: "io/cpu-s",
+        setting: Setting { target: "null", ..RAW },
+    },
+    Bench {
+        name: "pblk_seq_write_64k",
+        job: "[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=64g\n",
+        sectors_per_io: 16,
+        unit: "sectors/cpu-s",
+        setting: PBLK,
+    },
+    Bench {
+        name: "pblk_rand_read_4k_qd64",
+        job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
+              number_ios=3000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+        setting: PBLK,
+    },
+    Bench {
+        name: "pblk_rand_write_4k_steady",
+        job: "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nnorandommap\ntime_based\nruntime=36000\n\
+              number_ios=5000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+        setting: PBLK_AGED,
     },
 ];
 
@@ -105,13 +145,17 @@ fn main() -> ExitCode {
     }
     for bench in BENCHES.iter().filter(|bench| is_chosen(bench.name)) {
         let limit = ios.map_or_else(String::new, |ios| format!("number_ios={ios}\n"));
-        let mut world = World::new("westlake", &format!("{}{limit}", bench.job));
+        let mut world = World::new(&bench.setting, &format!("{}{limit}", bench.job));
+        let moved = world.counter("gc_written_sectors");
         let before = cpu::thread_time();
         let ios = world.measure();
         let spent = cpu::thread_time() - before;
         let work = (ios * bench.sectors_per_io) as f64;
         report(bench.name, "rate", work / spent.as_secs_f64(), bench.unit);
         report(bench.name, "per_io", spent.0 as f64 / ios as f64, "ns");
+        if let (Some(before), Some(after)) = (moved, world.counter("gc_written_sectors")) {
+            report(bench.name, "moved_per_io", (after - before) as f64 / ios as f64, "sectors");
+        }
         report(bench.name, "hash", (world.hash() >> 11) as f64, "of the trace, upper 53 bits");
     }
     if is_chosen("wall_read_qd1") {
@@ -128,10 +172,10 @@ fn wall_read_latency() {
     let p50 = |result: &ocssd_workload::results::JobResult| {
         result.read.clat.histogram().percentile(50.0).expect("a run with reads").0 as f64
     };
-    let mut model = World::new("westlake", JOB);
+    let mut model = World::new(&RAW, JOB);
     model.measure();
     let (model, _) = model.into_result();
-    let mut wall = World::new("westlake", JOB).on_wall_clock();
+    let mut wall = World::new(&RAW, JOB).on_wall_clock();
     wall.measure();
     let (wall, lateness) = wall.into_result();
     let late = lateness.expect("a wall clock counts its lateness");
@@ -146,7 +190,7 @@ fn wall_read_latency() {
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 fn memory() {
     let before = cpu::resident_bytes();
-    let mut world = World::new("westlake", "[w]\nioengine=libaio\nrw=write\nbs=256k\niodepth=64\nsize=64g\n");
+    let mut world = World::new(&RAW, "[w]\nioengine=libaio\nrw=write\nbs=256k\niodepth=64\nsize=64g\n");
     let empty = cpu::resident_bytes() - before;
     report("memory", "empty_2tb_drive", empty as f64 / f64::from(1 << 20), "MiB");
     world.measure();

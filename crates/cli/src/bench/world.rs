@@ -3,12 +3,13 @@
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, Lateness, RunEnd, VirtualClock, WallClock};
 use ocssd_flash::{Flash, presets};
+use ocssd_lightnvm::block::CounterValue;
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_lightnvm::wrap::{Stats, Trace};
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry;
-use ocssd_workload::job::{IoEngine, parse_job_file};
+use ocssd_workload::job::parse_job_file;
 use ocssd_workload::results::JobResult;
 use ocssd_workload::run::{LayOut, Plan, PlannedJob, Runner, TargetShape};
 
@@ -18,51 +19,73 @@ type Device = Trace<Stats<Flash>>;
 pub struct World<C> {
     host: Host<Device, C>,
     runner: Runner,
+    target: TargetId,
+}
+
+/// A job's runner, with what it reads laid out.
+fn runner(host: &mut Host<Device, VirtualClock>, id: TargetId, job: &str) -> Runner {
+    let parsed = parse_job_file(job, "bench", &|_| None, &|_| Err("none".to_owned())).expect("a sound job");
+    let jobs = vec![PlannedJob { job: parsed.jobs[0].clone(), target: id }];
+    let plan = Plan::new(jobs, &[TargetShape(host.target(id))]).expect("a job that fits");
+    let mut buffers = host.take_buffers();
+    let mut lay_out = LayOut::new(&plan, &[TargetShape(host.target(id))], &mut buffers);
+    host.return_buffers(buffers);
+    assert_eq!(host.run(&mut lay_out, Nanos::MAX), RunEnd::Finished);
+    lay_out.release(host.buffers_mut());
+    host.settle();
+    let mut buffers = host.take_buffers();
+    let now = host.clock().now();
+    let runner = Runner::new(plan, &[TargetShape(host.target(id))], &mut buffers, 1, now);
+    host.return_buffers(buffers);
+    runner
+}
+
+/// What a benchmark runs on.
+pub struct Setting {
+    /// A preset.
+    pub preset: &'static str,
+    /// Another number of sectors in a chunk: a drive with as many lines, that fits memory.
+    pub sectors_per_chunk: Option<u32>,
+    /// A target by its name.
+    pub target: &'static str,
+    /// A job that is run first and not measured; empty for none.
+    pub before: &'static str,
 }
 
 impl World<VirtualClock> {
-    /// One job on one target over all units of a preset.
+    /// One job on one target over all units.
     ///
     /// # Panics
     /// If the job or the preset is not sound: both are constants of this program.
-    pub fn new(preset: &str, job: &str) -> Self {
-        let config = presets::find(preset).expect("a preset").config();
+    pub fn new(setting: &Setting, job: &str) -> Self {
+        let mut config = presets::find(setting.preset).expect("a preset").config();
+        config.geometry.sectors_per_chunk =
+            setting.sectors_per_chunk.unwrap_or(config.geometry.sectors_per_chunk);
         let flash = Flash::format(config).expect("a sound preset");
-        let geometry = flash.config().geometry.clone();
-        let parsed =
-            parse_job_file(job, "bench", &|_| None, &|_| Err("none".to_owned())).expect("a sound job");
-        let job = parsed.jobs[0].clone();
-        let kind = if job.options.ioengine == IoEngine::Null { "null" } else { "linear" };
-        let units = UnitSelection::All.resolve(&geometry).expect("every unit");
+        let units = UnitSelection::All.resolve(&flash.config().geometry).expect("every unit");
         let mut buffers = Buffers::new(flash.payload_format());
         let mut clock = VirtualClock::default();
         let mut device = Trace::new(Stats::new(flash), 0);
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
         let wish = registry::Wish { units: &units, layout: Layout::Striped, options: &[] };
-        let target =
-            registry::find(kind).and_then(|kind| kind.make(&mut caller, &wish)).expect("a target").target;
-        let jobs = vec![PlannedJob { job, target: TargetId(0) }];
-        let plan = Plan::new(jobs, &[TargetShape(target.as_ref())]).expect("a job that fits");
+        let target = registry::find(setting.target).and_then(|kind| kind.make(&mut caller, &wish));
         let mut host = Host::new(device, clock, buffers);
-        let id = host.add(target);
-        let mut buffers = host.take_buffers();
-        let mut lay_out = LayOut::new(&plan, &[TargetShape(host.target(id))], &mut buffers);
-        host.return_buffers(buffers);
-        assert_eq!(host.run(&mut lay_out, Nanos::MAX), RunEnd::Finished);
-        lay_out.release(host.buffers_mut());
-        host.settle();
-        let mut buffers = host.take_buffers();
-        let now = host.clock().now();
-        let runner = Runner::new(plan, &[TargetShape(host.target(id))], &mut buffers, 1, now);
-        host.return_buffers(buffers);
-        Self { host, runner }
+        let id = host.add(target.expect("a target").target);
+        if !setting.before.is_empty() {
+            let mut before = runner(&mut host, id, setting.before);
+            assert_eq!(host.run(&mut before, Nanos::MAX), RunEnd::Finished);
+            assert_eq!(before.failures().count(), 0, "an I/O before a benchmark failed");
+            drop(before.into_results(host.buffers_mut()));
+        }
+        let runner = runner(&mut host, id, job);
+        Self { host, runner, target: id }
     }
 
     /// The same world, which goes on in real time.
     pub fn on_wall_clock(self) -> World<WallClock> {
         let clock = WallClock::starting_at(self.host.clock().now());
-        World { host: self.host.with_clock(clock), runner: self.runner }
+        World { host: self.host.with_clock(clock), runner: self.runner, target: self.target }
     }
 }
 
@@ -75,6 +98,15 @@ impl<C: Clock> World<C> {
         assert_eq!(self.host.run(&mut self.runner, Nanos::MAX), RunEnd::Finished);
         assert_eq!(self.runner.failures().count(), 0, "an I/O of a benchmark failed");
         self.runner.progress(self.host.clock().now()).ios
+    }
+
+    /// A counter of the target, if it has one of this name.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        let counters = self.host.target(self.target).counters();
+        counters.into_iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
+            CounterValue::Count(value) | CounterValue::Gauge(value) => Some(value),
+            CounterValue::Ratio(_) => None,
+        })
     }
 
     /// What happened.

@@ -42,11 +42,14 @@ pub struct DriveFacts {
     pub image: Option<ocssd_drive::Image>,
 }
 
+/// Options of a target, name and value.
+type TargetOptions = Vec<(String, String)>;
+
 /// Which target a job wants; jobs that want the same share it.
 #[derive(Clone, PartialEq)]
 struct Wanted {
     kind: String,
-    options: Vec<(String, String)>,
+    options: TargetOptions,
     lease: Option<String>,
     units: Vec<PuId>,
     layout: Layout,
@@ -132,7 +135,7 @@ fn want_of(
 }
 
 /// A target's name, and the options after its colon.
-fn options_of(text: &str) -> Result<(&str, Vec<(String, String)>), String> {
+fn options_of(text: &str) -> Result<(&str, TargetOptions), String> {
     let Some((name, options)) = text.split_once(':') else { return Ok((text, Vec::new())) };
     let pairs = options.split(',').map(|option| {
         let (name, value) = option.split_once('=').ok_or_else(|| {

@@ -1,0 +1,100 @@
+//! Our rows beside the paper's: every number both have, how far apart they are, and why.
+
+use ocssd_report::{PaperRow, PaperTable, Table};
+
+/// Farther off than this is told row by row, in percent (chosen: what a digitised figure and one run are good for).
+const TOLERANCE_PERCENT: f64 = 10.0;
+
+/// Says why a number is off, if it is known: our row, and by how many percent.
+pub type Why = fn(&PaperTable, &PaperRow, f64) -> Option<String>;
+
+/// How far all our numbers are from the paper's.
+pub struct Comparison {
+    /// Numbers that both have.
+    pub compared: usize,
+    /// Of these, more than [`TOLERANCE_PERCENT`] off.
+    pub off: usize,
+    /// The one farthest off: its keys and percent.
+    pub largest: Option<(String, f64)>,
+    /// The table of those that are off, with reasons.
+    pub table: Table,
+}
+
+impl Comparison {
+    /// One sentence.
+    pub fn sentence(&self) -> String {
+        let Some((keys, percent)) = &self.largest else {
+            return "no number of this run is in the paper".to_owned();
+        };
+        format!(
+            "{} numbers compared with the paper's, {} within {TOLERANCE_PERCENT} %; the largest deviation is {percent:+.0} % \
+             ({keys})",
+            self.compared,
+            self.compared - self.off,
+        )
+    }
+}
+
+/// Compares every row of ours that has the same keys and unit as one of the paper's.
+pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
+    let columns = ["number", "paper", "ours", "unit", "off by", "why"];
+    let mut table = Table::new("Numbers more than 10 % off the paper's", &columns);
+    let (mut compared, mut off, mut largest) = (0, 0, None::<(String, f64)>);
+    for row in ours.rows() {
+        let keys: Vec<(&str, &str)> =
+            ours.keys().iter().map(String::as_str).zip(row.keys.iter().map(String::as_str)).collect();
+        let Some(published) = published(paper, &keys, row) else { continue };
+        let percent = (row.value / published.value - 1.0) * 100.0;
+        compared += 1;
+        let name = row.keys.join(" ");
+        if largest.as_ref().is_none_or(|(_, most)| percent.abs() > most.abs()) {
+            largest = Some((name.clone(), percent));
+        }
+        // What the figure can be read to is no deviation.
+        let readable = published.error_absolute().unwrap_or(0.0);
+        if percent.abs() <= TOLERANCE_PERCENT || (row.value - published.value).abs() <= readable {
+            continue;
+        }
+        off += 1;
+        let reason = why(ours, row, percent).unwrap_or_else(|| "not explained".to_owned());
+        table.push(vec![
+            name,
+            format!("{}", published.value),
+            format!("{}", row.value),
+            row.unit.clone(),
+            format!("{percent:+.0} %"),
+            reason,
+        ]);
+    }
+    Comparison { compared, off, largest, table }
+}
+
+/// The paper's row of these keys; if both text and figure have it, the first.
+fn published<'a>(paper: &'a PaperTable, keys: &[(&str, &str)], ours: &PaperRow) -> Option<&'a PaperRow> {
+    let is_known = |(name, _): &(&str, &str)| paper.keys().iter().any(|key| key == name);
+    // A key the paper does not have says what we changed; what is as in the paper is called baseline.
+    if keys.iter().any(|key| !is_known(key) && key.1 != "baseline") {
+        return None;
+    }
+    let keys: Vec<(&str, &str)> = keys.iter().copied().filter(is_known).collect();
+    paper.select(&keys).into_iter().find(|row| row.unit == ours.unit && row.value > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_both_have_is_compared_and_what_is_off_is_listed() {
+        let paper = "threads,value,unit,error,source,note\n1,100,us,,t,\n2,100,us,40,t,\n3,100,us,,t,\n";
+        let ours =
+            "threads,value,unit,error,source,note\n1,105,us,,o,\n2,130,us,,o,\n3,50,us,,o,\n4,1,us,,o,\n";
+        let load = |text| PaperTable::load(text).expect("a sound table");
+        let found =
+            compare(&load(paper), &load(ours), |_, _, percent| (percent < 0.0).then(|| "slow".to_owned()));
+        assert_eq!((found.compared, found.off), (3, 1));
+        assert_eq!(found.table.rows, [["3", "100", "50", "us", "-50 %", "slow"]]);
+        assert!(found.sentence().contains("3 numbers compared with the paper's, 2 within 10 %"));
+        assert!(found.sentence().contains("-50 % (3)"), "{}", found.sentence());
+    }
+}

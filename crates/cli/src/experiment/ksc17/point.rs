@@ -1,0 +1,225 @@
+//! One cell of the paper's tables: a drive, pblk as Linux had it, a host with as many cores as threads.
+
+use super::super::lab::Size;
+use super::super::world::{Wanted, World};
+use anyhow::Context;
+use ocssd_base::Nanos;
+use ocssd_flash::{Config, presets};
+use ocssd_lightnvm::Geometry;
+use ocssd_report::ksc::Pattern;
+use ocssd_workload::host_cpu::{HostCpuConfig, HostCpuStats, Waiting};
+use ocssd_workload::results::JobResult;
+
+/// Bytes of the region all threads share: what fits the paper's reads (`pblk.md` 3.3).
+const REGION: u64 = 1 << 30;
+
+/// What is changed against the paper's set-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Factor {
+    /// Nothing.
+    #[default]
+    Baseline,
+    /// The host costs nothing.
+    NoHost,
+    /// Writers without room sleep and are woken in order.
+    FairQueue,
+    /// Spinners do not slow down what shares their core.
+    NoStarvation,
+    /// Sockets do not matter.
+    OneSocket,
+    /// It does not matter whether the ring fits a socket's cache.
+    NoResidency,
+    /// The ring lock makes nobody wait.
+    NoLock,
+    /// Four writer threads.
+    FourWriters,
+    /// One core more than threads.
+    OneCoreMore,
+    /// An erase takes no time to speak of.
+    FastErase,
+    /// Waiting in order, and four writers.
+    FairFourWriters,
+    /// The improved mode, one stream, waiting in order and four writers.
+    Improved,
+}
+
+impl Factor {
+    /// Its name in the rows.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::NoHost => "no_host",
+            Self::FairQueue => "fair_queue",
+            Self::NoStarvation => "no_starvation",
+            Self::OneSocket => "one_socket",
+            Self::NoResidency => "no_residency",
+            Self::NoLock => "no_lock",
+            Self::FourWriters => "four_writers",
+            Self::OneCoreMore => "one_core_more",
+            Self::FastErase => "fast_erase",
+            Self::FairFourWriters => "fair_four_writers",
+            Self::Improved => "improved",
+        }
+    }
+
+    fn host(self, buffer_mib: u32, threads: u32) -> Option<HostCpuConfig> {
+        let mut host = HostCpuConfig {
+            cores: threads,
+            ring_bytes: u64::from(buffer_mib) << 20,
+            ..HostCpuConfig::e7_8870v3_x4()
+        };
+        match self {
+            Self::Baseline | Self::FastErase => {}
+            Self::NoHost => return None,
+            Self::FairQueue => host.waiting = Waiting::Fair,
+            Self::NoStarvation => host.spinner_starvation = false,
+            Self::OneSocket => host.cross_socket = false,
+            Self::NoResidency => host.cache_residency = false,
+            Self::NoLock => host.lock = false,
+            Self::FourWriters => host.writers = 4,
+            Self::OneCoreMore => host.cores += 1,
+            Self::FairFourWriters | Self::Improved => {
+                host.waiting = Waiting::Fair;
+                host.writers = 4;
+            }
+        }
+        Some(host)
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// Size of the write buffer.
+    pub buffer_mib: u32,
+    /// Threads, each a job at depth 1.
+    pub threads: u32,
+    /// What is different.
+    pub factor: Factor,
+}
+
+/// Table 1 of the paper: 8 channels of 16 units; everything else as Westlake.
+fn drive(factor: Factor) -> anyhow::Result<Config> {
+    let mut config = presets::find("westlake").context("no preset of the paper's drive")?.config();
+    let whole = config.geometry.clone();
+    config.geometry = Geometry {
+        mw_cunits: whole.mw_cunits,
+        capabilities: whole.capabilities,
+        times: whole.times,
+        ..Geometry::example(8, 16, whole.chunks_per_pu, whole.sectors_per_chunk, whole.ws_opt)
+    };
+    if factor == Factor::FastErase {
+        config.media.erase = Nanos::from_micros(1);
+    }
+    Ok(config)
+}
+
+impl Cell {
+    /// A drive with its target.
+    ///
+    /// # Errors
+    /// If the buffer does not fit the mode.
+    pub fn world(&self) -> anyhow::Result<World> {
+        let bytes = u64::from(self.buffer_mib) << 20;
+        let mut wanted = Wanted::new("pblk", 0..128).with("write_buffer_bytes", bytes);
+        wanted = if self.factor == Factor::Improved {
+            wanted.with("mode", "improved").with("classification", "none")
+        } else {
+            wanted.with("mode", "faithful").with("small_write_buffer", true)
+        };
+        wanted.host = self.factor.host(self.buffer_mib, self.threads);
+        World::new(drive(self.factor)?, &[wanted])
+    }
+
+    /// Writes the region once in order, then half as much at random, so that what is in the buffer lies anywhere in it.
+    /// It ends before a second line is opened.
+    pub fn prepare(&self, world: &mut World, seed: u64) -> anyhow::Result<()> {
+        world.run(&job("fill", "write", REGION), &[0], seed)?;
+        world.run(&job("mix", "randwrite", REGION / 2), &[0], seed)?;
+        Ok(())
+    }
+
+    /// Writes more than any buffer holds, so that a line is open and its heads are written.
+    pub fn prime(&self, world: &mut World, seed: u64) -> anyhow::Result<()> {
+        world.run(&job("prime", "write", REGION / 2), &[0], seed).map(drop)
+    }
+
+    /// Runs the threads; throughput in MB/s and what was counted.
+    pub fn measure(
+        &self,
+        world: &mut World,
+        pattern: Pattern,
+        is_read: bool,
+        size: Size,
+        seed: u64,
+    ) -> anyhow::Result<(f64, String)> {
+        let threads = u64::from(self.threads);
+        let block = REGION / 4096;
+        let slice = block / threads * 4096;
+        let rw = match (pattern, is_read) {
+            (Pattern::Sequential, true) => "read",
+            (Pattern::Random, true) => "randread",
+            (Pattern::Sequential, false) => "write",
+            (Pattern::Random, false) => "randwrite",
+        };
+        // In order, each thread has a part of its own: threads at the same address would read one page and write one place.
+        let place = match pattern {
+            Pattern::Sequential => format!("size={slice}\noffset_increment={slice}"),
+            Pattern::Random => format!("size={REGION}"),
+        };
+        let time = match (is_read, size) {
+            (true, Size::Small) => "ramp_time=200ms\nruntime=20ms",
+            (true, Size::Full) => "ramp_time=200ms\nruntime=300ms",
+            (false, Size::Small) => "ramp_time=60ms\nruntime=60ms",
+            (false, Size::Full) => "ramp_time=200ms\nruntime=300ms",
+        };
+        let text = format!(
+            "[threads]\nioengine=sync\ndirect=1\nnorandommap\nrw={rw}\nbs=4k\nnumjobs={threads}\n{place}\n{time}\ntime_based\n"
+        );
+        let before = world.cpu(0).map(|cpu| cpu.read());
+        let hits = world.flash().media.register_hits;
+        let results = world.run(&text, &[0], seed)?;
+        let mut note = counted(world, before.as_ref());
+        note += &format!("; found in a register {}", world.flash().media.register_hits - hits);
+        Ok((megabytes(&results, is_read), note))
+    }
+}
+
+fn job(name: &str, rw: &str, bytes: u64) -> String {
+    let block = if rw == "write" { "64k" } else { "4k" };
+    format!(
+        "[{name}]\nioengine=libaio\ndirect=1\nnorandommap\nrw={rw}\nbs={block}\niodepth=8\nsize={REGION}\nio_size={bytes}\n"
+    )
+}
+
+/// Of all threads together, in MB/s.
+fn megabytes(results: &[JobResult], is_read: bool) -> f64 {
+    let one = |job: &JobResult| {
+        let direction = if is_read { &job.read } else { &job.write };
+        direction.io_bytes as f64 / direction.runtime.as_secs_f64() / 1e6
+    };
+    results.iter().map(one).sum()
+}
+
+fn counted(world: &World, before: Option<&HostCpuStats>) -> String {
+    let (Some(cpu), Some(before)) = (world.cpu(0), before) else { return "host free".to_owned() };
+    let now = cpu.read();
+    let requests = (now.requests - before.requests).max(1);
+    let each = |now: Nanos, before: Nanos| (now.0 - before.0) / requests;
+    let writer = |stats: &HostCpuStats| {
+        stats
+            .writers
+            .iter()
+            .fold((0, 0), |(cpu, starved), one| (cpu + one.cpu_ns.0, starved + one.starved_ns.0))
+    };
+    let ((cpu_now, starved_now), (cpu_before, starved_before)) = (writer(&now), writer(before));
+    format!(
+        "per request: lock wait {} ns, spin {} ns; spun {} %; retries {}; writer ms of CPU {}, starved {}",
+        each(now.lock_wait_ns, before.lock_wait_ns),
+        each(now.spin_ns, before.spin_ns),
+        (now.spun - before.spun) * 100 / requests,
+        now.retries - before.retries,
+        (cpu_now - cpu_before) / 1_000_000,
+        (starved_now - starved_before) / 1_000_000,
+    )
+}

@@ -1,0 +1,19 @@
+//! `ocssd experiment`: the papers' figures and tables, run again, with the papers' numbers beside ours.
+//!
+//! [`catalogue`] names the experiments. Each is two functions: one runs it and gives rows ([`data`]), one makes a report
+//! of such rows, whether they are fresh or were kept. `world` is a drive with targets, `lab` what every run shares,
+//! `compare` sets our rows beside the paper's, `keep` writes and reads files, `verbs` is the command. Deliberately not
+//! here: charts and checks (`ocssd_report`).
+
+mod catalogue;
+mod compare;
+mod data;
+mod fast17;
+mod keep;
+mod ksc17;
+mod lab;
+mod verbs;
+mod wa_theory;
+mod world;
+
+pub use verbs::experiment;
