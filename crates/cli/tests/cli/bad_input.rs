@@ -51,7 +51,7 @@ fn wrong_options_are_refused() {
         ("--ocssd=place=pu:x", &["expected numbers and ranges"]),
         ("--results /proc/none", &["choose a directory with --results"]),
         ("--output none/there", &["name another file"]),
-        ("--ocssd=target=pblk", &["the targets are: linear, null"]),
+        ("--ocssd=target=ftl", &["the targets are: linear, pblk, null"]),
     ] {
         check(&program, &format!("{JOB} {options}"), words);
     }
