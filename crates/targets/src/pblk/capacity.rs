@@ -91,7 +91,7 @@ pub fn plan(
         // Close to the end: the longer data may die, the less is moved.
         Mode::Improved => (reserve_lines + 1 + spare_lines / 16).min(spare_lines),
     };
-    assert!(user_sectors < good_sectors, "nothing is spare");
+    assert!(existing.is_some() || user_sectors < good_sectors, "nothing is spare");
     assert!(map_lines >= 3, "two snapshots and the line between them do not fit {map_lines} lines");
     assert!(reserve_lines > buffer_lines + map_lines, "the reserve has no line for garbage collection");
     assert!(frames >= frames_needed || options.small_write_buffer, "a buffer too small was let through");
@@ -269,4 +269,28 @@ fn frames(geometry: &Geometry, shape: &Shape, options: &Options, streams: u32) -
         )
     };
     Ok((narrow(frames)?, narrow(needed)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{Lba, PuId};
+
+    #[test]
+    fn an_instance_keeps_its_blocks_when_more_chunks_died_than_were_spare() {
+        let geometry = Geometry::example(2, 2, 24, 64, 4);
+        let shape = Shape::new(&geometry, &[PuId(0), PuId(1), PuId(2), PuId(3)]);
+        let options = Options { over_provisioning_percent: 50, ..Options::default() };
+        let chunk = |state| ChunkDescriptor {
+            state,
+            wear_index: 0,
+            first: Lba(0),
+            sectors: 64,
+            write_pointer: Some(0),
+        };
+        let made = plan(&geometry, &shape, &options, None, &|_| chunk(ChunkState::Free)).expect("it fits");
+        let dead = |id: ChunkId| chunk(if id.0 % 3 == 0 { ChunkState::Free } else { ChunkState::Offline });
+        let found = plan(&geometry, &shape, &options, Some(made.user_sectors), &dead);
+        assert_eq!(found.map(|found| found.user_sectors), Ok(made.user_sectors));
+    }
 }

@@ -81,12 +81,12 @@ impl PblkStats {
         self.padding_dist[place] += 1;
     }
 
-    /// Sectors of data and fill programmed for each one a user wrote; metadata is not counted. `None` before any.
+    /// Sectors of data and fill programmed for each one a user wrote; metadata and what the media failed are not counted.
+    /// What was superseded in the buffer is programmed as fill in its place. `None` before any.
     #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a quotient for people; 2^53 sectors are 32 EiB")]
     pub fn write_amplification(&self) -> Option<f64> {
         let all = self.user_written + self.gc_written + self.padded;
-        let small = |value: u64| f64::from(u32::try_from(value >> 8).unwrap_or(u32::MAX)) * 256.0;
-        let exact = |value: u64| u32::try_from(value).map_or_else(|_| small(value), f64::from);
-        (self.user_written > 0).then(|| exact(all - self.superseded.min(all)) / exact(self.user_written))
+        (self.user_written > 0).then(|| all as f64 / self.user_written as f64)
     }
 }
