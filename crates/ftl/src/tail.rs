@@ -7,6 +7,7 @@
 //! here: reading a chunk without one.
 
 use crate::tag::{Corrupt, SectorTag};
+use ocssd_lightnvm::VECTOR_MAX;
 
 const MAGIC: [u8; 4] = *b"tags";
 const VERSION: u32 = 1;
@@ -16,13 +17,14 @@ pub const ENTRY_BYTES: usize = 12;
 /// A tail takes at most this part of a chunk (chosen: a scan of so small a chunk costs no more than reading its tail).
 const PART_MAX: u32 = 8;
 
-/// Sectors a chunk's tail takes, in whole units; 0 if the chunk is too small to have one.
+/// Sectors a chunk's tail takes, in whole units; 0 if the chunk is too small to have one, or so large that its list does not
+/// fit one vector command.
 #[must_use]
 pub fn tail_sectors(sectors_per_chunk: u32, unit: u32, sector_bytes: u32) -> u32 {
     let bytes = HEADER_BYTES + index(sectors_per_chunk) * ENTRY_BYTES;
     let sectors = bytes.div_ceil(index(sector_bytes));
     let sectors = u32::try_from(sectors).expect("a list is shorter than its chunk").next_multiple_of(unit);
-    if sectors * PART_MAX > sectors_per_chunk { 0 } else { sectors }
+    if sectors * PART_MAX > sectors_per_chunk || sectors > VECTOR_MAX { 0 } else { sectors }
 }
 
 /// Writes the list of `entries`, 12 bytes each, into the sectors of a tail; what is left of them is zeroed.
@@ -77,6 +79,8 @@ mod tests {
         assert_eq!(tail_sectors(6144, 24, 4096), 24);
         assert_eq!(tail_sectors(48, 24, 4096), 0);
         assert_eq!(tail_sectors(192, 24, 4096), 24);
+        assert_eq!(tail_sectors(16_384, 64, 4096), 64);
+        assert_eq!(tail_sectors(65_536, 16, 4096), 0, "193 sectors are no one command");
     }
 
     #[test]

@@ -289,7 +289,8 @@ mod tests {
             write_pointer: Some(0),
         };
         let made = plan(&geometry, &shape, &options, None, &|_| chunk(ChunkState::Free)).expect("it fits");
-        let dead = |id: ChunkId| chunk(if id.0 % 3 == 0 { ChunkState::Free } else { ChunkState::Offline });
+        let dead =
+            |id: ChunkId| chunk(if id.0.is_multiple_of(3) { ChunkState::Free } else { ChunkState::Offline });
         let found = plan(&geometry, &shape, &options, Some(made.user_sectors), &dead);
         assert_eq!(found.map(|found| found.user_sectors), Ok(made.user_sectors));
     }

@@ -136,7 +136,7 @@ impl Pblk {
         let classification = options.classification();
         let user_streams = user_streams(classification.streams());
         let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
-        let places = usize::try_from(REQUESTS_MAX).expect("32 bits fit an index");
+        let places = places(REQUESTS_MAX);
         Self {
             l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
             valid: ValidMap::new(&shape),
@@ -274,7 +274,29 @@ impl Pblk {
             let holds = self.valid.count(line);
             assert!(holds <= entry.data_sectors, "line {} holds {holds} of {}", line.0, entry.data_sectors);
         }
+        self.check_lists();
         self.check_owners();
+    }
+
+    /// What is listed is what the lists are for, and what was lent is back once nothing is under way.
+    fn check_lists(&self) {
+        for stream in &self.streams {
+            let is_open = stream.line.is_none_or(|line| self.open[line.index()].is_some());
+            assert!(is_open, "a stream writes to line {:?}, which is not open", stream.line);
+        }
+        for line in &self.dead {
+            assert_eq!(self.valid.count(*line), 0, "dead line {} holds something", line.0);
+        }
+        for line in &self.tails_due {
+            assert!(self.open[line.index()].is_some(), "a tail is due in line {}, which is not open", line.0);
+        }
+        assert!(self.requests.len() >= self.reads.len() + self.writes.len(), "a request waits that is over");
+        if self.flight.len() > 0 || !self.collector.is_idle() {
+            return;
+        }
+        assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
+        assert!(self.resets.is_empty(), "a line is reset by nobody");
+        assert_eq!(self.plain.len(), places(META_BUFFERS), "a buffer for heads was lost");
     }
 
     /// Every valid sector belongs to exactly one block or record.
@@ -380,4 +402,8 @@ fn unit_of_pu(geometry: &Geometry, shape: &Shape) -> Vec<Option<UnitIndex>> {
         units[shape.pu(unit).index()] = Some(unit);
     }
     units
+}
+
+fn places(count: u32) -> usize {
+    usize::try_from(count).expect("32 bits fit an index")
 }

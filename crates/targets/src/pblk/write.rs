@@ -150,7 +150,6 @@ impl Pblk {
 
     /// Puts a block's newest version into the next slot of a frame; its content lies there already.
     fn put(&mut self, frame: FrameId, block: u64) {
-        assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
         assert_eq!(self.frames.state(frame), FrameState::Filling, "a block goes to a frame that takes none");
         assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
         assert!(!self.is_read_only(), "a block was written although that is refused");

@@ -73,7 +73,6 @@ impl Pblk {
     fn write_frame(&mut self, frame: FrameId, line: LineId, write: Write, buffers: &mut Buffers) {
         let unit = self.frames.unit();
         let start = self.shape.chunk_start(line, write.unit);
-        assert_eq!(write.piece, Piece::Data, "a frame is no metadata");
         assert!(write.sector >= self.capacity.layout.unit, "data overwrites a head");
         assert!(write.sector + unit <= self.capacity.layout.data_end(), "data overwrites a tail");
         assert_eq!(write.piece, Piece::Data, "a frame is written where data does not go");
