@@ -11,6 +11,7 @@ mod ring;
 mod slab;
 mod time;
 mod trace_hash;
+mod usize_of;
 
 pub use divisor::Divisor;
 pub use event_queue::EventQueue;
@@ -20,3 +21,4 @@ pub use ring::Ring;
 pub use slab::{Slab, SlabKey};
 pub use time::{Nanos, TransferTimes};
 pub use trace_hash::TraceHash;
+pub use usize_of::usize_of;

@@ -12,7 +12,7 @@
 use crate::place::Place;
 use crate::tag::{Kind, SectorTag, Sequence};
 use crate::{Slot, Stream};
-use ocssd_base::Ring;
+use ocssd_base::{Ring, usize_of};
 use std::collections::BTreeSet;
 
 /// Most streams (chosen: SepBIT has six, snapshots one).
@@ -124,7 +124,7 @@ impl Frames {
     pub fn new(count: u32, unit: u32, release: Release) -> Self {
         assert!(count > 0 && unit > 0, "a write buffer holds at least one unit");
         let slots = count.checked_mul(unit).expect("a write buffer has fewer than 2^32 sectors");
-        let places = index(count);
+        let places = usize_of(count);
         let mut free = Ring::new(places);
         for frame in (0..count).map(FrameId) {
             free.push(frame).expect("there is a place for each");
@@ -140,7 +140,7 @@ impl Frames {
             unit,
             release,
             frames: vec![empty; places],
-            entries: vec![Entry::PAD; index(slots)],
+            entries: vec![Entry::PAD; usize_of(slots)],
             free,
             evictable: Ring::new(places),
             taken: Ring::new(places),
@@ -190,12 +190,12 @@ impl Frames {
     /// The entry in a slot.
     #[must_use]
     pub fn entry(&self, slot: Slot) -> &Entry {
-        &self.entries[index(slot.0)]
+        &self.entries[usize_of(slot.0)]
     }
 
     /// The entry in a slot, to change.
     pub fn entry_mut(&mut self, slot: Slot) -> &mut Entry {
-        &mut self.entries[index(slot.0)]
+        &mut self.entries[usize_of(slot.0)]
     }
 
     /// The state of a frame.
@@ -267,7 +267,7 @@ impl Frames {
         assert_eq!(state, FrameState::Evictable, "a frame in use was emptied");
         for offset in 0..filled {
             let slot = Slot(first.0 + offset);
-            evict(slot, &self.entries[index(slot.0)], Place(place.0 + u64::from(offset)));
+            evict(slot, &self.entries[usize_of(slot.0)], Place(place.0 + u64::from(offset)));
         }
         self.frames[frame.index()].state = FrameState::Free;
         self.free.push(frame).expect("there is a place for each");
@@ -277,7 +277,7 @@ impl Frames {
     pub fn push(&mut self, frame: FrameId, entry: Entry, awaited: bool) -> Slot {
         assert!(self.room(frame) > 0, "frame {} is full", frame.0);
         let slot = Slot(frame.0 * self.unit + self.frames[frame.index()].filled);
-        self.entries[index(slot.0)] = entry;
+        self.entries[usize_of(slot.0)] = entry;
         let header = &mut self.frames[frame.index()];
         header.filled += 1;
         if awaited && entry.tag.sequence < header.oldest {
@@ -415,9 +415,9 @@ impl Frames {
     /// Asserts that every list agrees with the states.
     pub fn check(&self) {
         let occupancy = self.occupancy();
-        assert_eq!(index(occupancy.free), self.free.len(), "free frames and their list disagree");
+        assert_eq!(usize_of(occupancy.free), self.free.len(), "free frames and their list disagree");
         assert_eq!(
-            index(occupancy.evictable),
+            usize_of(occupancy.evictable),
             self.evictable.len(),
             "evictable frames and their list disagree"
         );
@@ -442,8 +442,4 @@ impl Frames {
             .map(|slot| (slot, self.entry(slot)))
             .filter(|(_, entry)| entry.tag.kind != Kind::Pad)
     }
-}
-
-fn index(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

@@ -7,6 +7,7 @@
 use crate::Stream;
 use crate::place::{LineId, Shape, UnitIndex};
 use crate::tag::Sequence;
+use ocssd_base::usize_of;
 use std::collections::BTreeSet;
 
 /// The generation of a line: counts every line opened on the instance, from 1. Zero is none.
@@ -70,7 +71,7 @@ impl Lines {
     #[must_use]
     pub fn new(shape: &Shape, is_bad: impl Fn(LineId, UnitIndex) -> bool) -> Self {
         let units = shape.units();
-        let chunks = index(shape.lines()) * index(units);
+        let chunks = usize_of(shape.lines()) * usize_of(units);
         let fresh = Line {
             state: LineState::Free { erased: false },
             sequence: LineSequence(0),
@@ -83,7 +84,7 @@ impl Lines {
         };
         let mut lines = Self {
             units,
-            lines: vec![fresh; index(shape.lines())],
+            lines: vec![fresh; usize_of(shape.lines())],
             bad: vec![0; chunks.div_ceil(64)],
             free: BTreeSet::new(),
             freed: 0,
@@ -102,7 +103,7 @@ impl Lines {
 
     fn bit(&self, line: LineId, unit: UnitIndex) -> (usize, u64) {
         assert!(unit.0 < self.units, "unit {} is beyond the instance", unit.0);
-        let chunk = line.index() * index(self.units) + unit.index();
+        let chunk = line.index() * usize_of(self.units) + unit.index();
         (chunk / 64, 1 << (chunk % 64))
     }
 
@@ -301,14 +302,10 @@ impl Lines {
         assert_eq!(free, self.free.len(), "free lines and their list disagree");
         for (id, line) in self.iter() {
             let bad = (0..self.units).filter(|&unit| self.is_bad(id, UnitIndex(unit))).count();
-            assert_eq!(index(self.units - line.good_chunks), bad, "line {} counts its chunks wrong", id.0);
+            assert_eq!(usize_of(self.units - line.good_chunks), bad, "line {} counts its chunks wrong", id.0);
             assert!(line.sequence < self.next_sequence, "line {} is of a generation to come", id.0);
         }
     }
-}
-
-fn index(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }
 
 #[cfg(test)]

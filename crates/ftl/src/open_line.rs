@@ -9,6 +9,7 @@ use crate::frames::FrameId;
 use crate::place::{LineId, UnitIndex};
 use crate::tag::SectorTag;
 use crate::tail::ENTRY_BYTES;
+use ocssd_base::usize_of;
 use std::collections::VecDeque;
 
 /// Sizes every chunk of an instance shares, in sectors.
@@ -146,7 +147,7 @@ impl OpenLine {
             line,
             layout,
             turns,
-            chunks: vec![ended; index(all_units)],
+            chunks: vec![ended; usize_of(all_units)],
             waiting: VecDeque::with_capacity(order.len()),
             later: VecDeque::with_capacity(order.len()),
             active: 0,
@@ -182,7 +183,7 @@ impl OpenLine {
     /// Lets the next group of units take turns once the one before took all its data.
     fn activate(&mut self) {
         while self.active == 0 && !self.later.is_empty() {
-            let count = index(self.turns.active).min(self.later.len());
+            let count = usize_of(self.turns.active).min(self.later.len());
             self.waiting.extend(self.later.drain(..count));
             self.active = u32::try_from(count).expect("fewer units than 2^32");
         }
@@ -252,9 +253,9 @@ impl OpenLine {
             return;
         }
         if layout.tail > 0 && !chunk.resumed {
-            assert_eq!(tags.len(), index(sectors) * ENTRY_BYTES, "every sector has a tag");
+            assert_eq!(tags.len(), usize_of(sectors) * ENTRY_BYTES, "every sector has a tag");
             if chunk.tags.is_empty() {
-                chunk.tags.reserve_exact(index(layout.data_end()) * ENTRY_BYTES);
+                chunk.tags.reserve_exact(usize_of(layout.data_end()) * ENTRY_BYTES);
             }
             chunk.tags.extend_from_slice(tags);
         }
@@ -295,7 +296,7 @@ impl OpenLine {
     /// The media failed a write. With `closed` the chunk takes no more; else its pointer moved past the write.
     pub fn failed(&mut self, write: Write, sectors: u32, closed: bool, readable: impl FnMut(FrameId)) {
         let data_end = self.layout.data_end();
-        let (from, end) = (index(write.sector), index(write.sector + sectors));
+        let (from, end) = (usize_of(write.sector), usize_of(write.sector + sectors));
         let chunk = &mut self.chunks[write.unit.index()];
         chunk.headless |= write.piece == Piece::Head;
         if let Some(tags) = chunk.tags.get_mut(from * ENTRY_BYTES..end * ENTRY_BYTES) {
@@ -371,7 +372,7 @@ impl OpenLine {
         let in_flight: u32 = self.chunks.iter().map(|chunk| chunk.in_flight).sum();
         assert_eq!(in_flight, self.in_flight, "line {} counts its writes wrong", self.line.0);
         let open = self.chunks.iter().filter(|chunk| !chunk.ended).count();
-        assert_eq!(index(self.unfinished), open, "line {} counts its chunks wrong", self.line.0);
+        assert_eq!(usize_of(self.unfinished), open, "line {} counts its chunks wrong", self.line.0);
         let units = (0..).map(UnitIndex).take(self.chunks.len());
         let left: Vec<u32> =
             units.filter(|&unit| !self.has_ended(unit)).map(|unit| self.data_left(unit)).collect();
@@ -379,17 +380,13 @@ impl OpenLine {
         assert_eq!(room, self.room, "line {} counts its room wrong", self.line.0);
         let with_data = left.iter().filter(|&&sectors| sectors > 0).count();
         assert_eq!(
-            index(self.active) + self.later.len(),
+            usize_of(self.active) + self.later.len(),
             with_data,
             "a unit of line {} was lost",
             self.line.0
         );
-        assert!(self.waiting.len() <= index(self.active), "a unit of line {} waits twice", self.line.0);
+        assert!(self.waiting.len() <= usize_of(self.active), "a unit of line {} waits twice", self.line.0);
     }
-}
-
-fn index(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }
 
 #[cfg(test)]

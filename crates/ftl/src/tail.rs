@@ -7,6 +7,7 @@
 //! here: reading a chunk without one.
 
 use crate::tag::{Corrupt, SectorTag};
+use ocssd_base::usize_of;
 use ocssd_lightnvm::VECTOR_MAX;
 
 const MAGIC: [u8; 4] = *b"tags";
@@ -21,8 +22,8 @@ const PART_MAX: u32 = 8;
 /// fit one vector command.
 #[must_use]
 pub fn tail_sectors(sectors_per_chunk: u32, unit: u32, sector_bytes: u32) -> u32 {
-    let bytes = HEADER_BYTES + index(sectors_per_chunk) * ENTRY_BYTES;
-    let sectors = bytes.div_ceil(index(sector_bytes));
+    let bytes = HEADER_BYTES + usize_of(sectors_per_chunk) * ENTRY_BYTES;
+    let sectors = bytes.div_ceil(usize_of(sector_bytes));
     let sectors = u32::try_from(sectors).expect("a list is shorter than its chunk").next_multiple_of(unit);
     if sectors * PART_MAX > sectors_per_chunk || sectors > VECTOR_MAX { 0 } else { sectors }
 }
@@ -56,16 +57,12 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<SectorTag>, Corrupt> {
         return Err(Corrupt);
     }
     let entries =
-        index(word(8)).checked_mul(ENTRY_BYTES).and_then(|length| body.get(..length)).ok_or(Corrupt)?;
+        usize_of(word(8)).checked_mul(ENTRY_BYTES).and_then(|length| body.get(..length)).ok_or(Corrupt)?;
     if crc32fast::hash(entries) != word(12) {
         return Err(Corrupt);
     }
     let (entries, _) = entries.as_chunks::<ENTRY_BYTES>();
     entries.iter().map(SectorTag::from_list_entry).collect()
-}
-
-fn index(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use super::Pblk;
 use super::flight::Purpose;
-use ocssd_base::Nanos;
+use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
     Candidate, Entry, FrameId, Kind, Line, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot,
     Stream,
@@ -472,8 +472,4 @@ impl Pblk {
             self.collector.refresh.push_back(place);
         }
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

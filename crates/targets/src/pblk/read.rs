@@ -6,7 +6,7 @@
 
 use super::Pblk;
 use super::flight::Purpose;
-use ocssd_base::SlabKey;
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, LineId, Mapped, Place, SectorTag, Slot};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 
@@ -199,8 +199,4 @@ impl Pblk {
         let start = self.shape.chunk_start(self.line_of_chunk(ppa), unit);
         Place(start.0 + u64::from(ppa.sector))
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

@@ -10,7 +10,7 @@
 
 use super::Pblk;
 use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
-use ocssd_base::SlabKey;
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, SHARD, SectorTag, Sequence, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers};
 
@@ -473,10 +473,6 @@ impl Pblk {
         assert!(self.writes.is_empty(), "a write was left behind at shutdown");
         assert!(self.frames.in_use() == 0, "a frame was left behind at shutdown");
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }
 
 fn u64_of(value: usize) -> u64 {

@@ -12,7 +12,7 @@ use super::request::{Pending, REQUESTS_MAX};
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
 use super::trims::Trims;
-use ocssd_base::{Nanos, Prng, Ring, Slab, SlabKey};
+use ocssd_base::{Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
     LineSequence, LineState, Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream,
@@ -136,7 +136,7 @@ impl Pblk {
         let classification = options.classification();
         let user_streams = user_streams(classification.streams());
         let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
-        let places = places(REQUESTS_MAX);
+        let places = usize_of(REQUESTS_MAX);
         Self {
             l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
             valid: ValidMap::new(&shape),
@@ -296,7 +296,7 @@ impl Pblk {
         }
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
         assert!(self.resets.is_empty(), "a line is reset by nobody");
-        assert_eq!(self.plain.len(), places(META_BUFFERS), "a buffer for heads was lost");
+        assert_eq!(self.plain.len(), usize_of(META_BUFFERS), "a buffer for heads was lost");
     }
 
     /// Every valid sector belongs to exactly one block or record.
@@ -402,8 +402,4 @@ fn unit_of_pu(geometry: &Geometry, shape: &Shape) -> Vec<Option<UnitIndex>> {
         units[shape.pu(unit).index()] = Some(unit);
     }
     units
-}
-
-fn places(count: u32) -> usize {
-    usize::try_from(count).expect("32 bits fit an index")
 }

@@ -6,6 +6,7 @@
 
 use super::Pblk;
 use super::flight::Purpose;
+use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
     FrameId, HEAD_BYTES, Head, Kind, LineId, Mapped, OpenLine, Piece, Place, SectorTag, Slot, Stream,
@@ -239,8 +240,4 @@ impl Pblk {
             Piece::Head | Piece::Data => self.capacity.layout.unit,
         }
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what is read, and why.
 
+use ocssd_base::usize_of;
 use ocssd_ftl::{Corrupt, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Buffers, Command, Completion, Op, PowerCut, Ppa, Status, Tag,
@@ -201,8 +202,4 @@ fn seal_fill(buffers: &mut Buffers, buffer: BufId, count: u32) {
         oob.fill(0);
         oob[..TAG_BYTES].copy_from_slice(&SectorTag::PAD.encode(data));
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

@@ -8,6 +8,7 @@ use super::super::trims::TrimRange;
 use super::blocking::{Batches, Found, Run};
 use super::load::Loaded;
 use super::survey::{FoundChunk, Survey, make_readable, readable};
+use ocssd_base::usize_of;
 use ocssd_ftl::{
     ChunkLayout, Kind, L2p, LineId, LineSequence, Mapped, Place, SectorTag, Sequence, Shape, Stream,
     UnitIndex, tail,
@@ -228,8 +229,4 @@ impl Window {
             }
         }
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

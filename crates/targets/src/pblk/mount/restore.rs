@@ -8,6 +8,7 @@ use super::super::state::Pblk;
 use super::load::Loaded;
 use super::replay::Window;
 use super::survey::{FoundChunk, FoundLine, Survey, readable};
+use ocssd_base::usize_of;
 use ocssd_ftl::{
     Line, LineId, LineSequence, LineState, Mapped, OpenLine, Place, Sequence, Stream, UnitIndex,
 };
@@ -240,8 +241,4 @@ pub fn free_lines(pblk: &mut Pblk, survey: &Survey) {
         let erases = pblk.lines.get(line).erases;
         pblk.lines.restore_free(line, erased, erases);
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }

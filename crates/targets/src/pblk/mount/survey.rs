@@ -3,6 +3,7 @@
 //! Deliberately not here: what is in them.
 
 use super::blocking::{Batches, Run};
+use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkLayout, Head, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
 use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
 
@@ -228,8 +229,4 @@ fn fill_runs(batches: &mut Batches<'_>, layout: &ChunkLayout, runs: &[Run]) -> R
         return Ok(());
     }
     batches.fill(runs, layout.unit)
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("32 bits fit an index")
 }
