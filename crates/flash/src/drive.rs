@@ -4,7 +4,7 @@
 
 use crate::addresses::AddressList;
 use crate::chunks::{ChunkRecord, Chunks};
-use crate::config::Config;
+use crate::config::{Config, FaultConfig};
 use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk, WholeScratch};
 use crate::faults::{Faults, ScheduledFault, is_factory_bad};
 use crate::fetches::{Destination, Fetches};
@@ -15,7 +15,7 @@ use crate::store::{Memory, Store, StoreError};
 use ocssd_base::{Nanos, Prng, Problems};
 use ocssd_lightnvm::{
     Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op,
-    PayloadFormat, Rejected,
+    PayloadFormat, Ppa, Rejected,
 };
 use std::fmt;
 
@@ -250,6 +250,25 @@ impl Flash {
     pub fn schedule_fault(&mut self, fault: ScheduledFault) {
         self.chunks.flags_mut(fault.chunk).has_scheduled = true;
         self.faults.schedule(fault);
+    }
+
+    /// Flips a bit of a written sector without anyone being told: silent corruption, which only a checksum above can find.
+    /// Bits are counted modulo how many the metadata, or the content, has. False if nothing was written there, or the
+    /// content is not in memory.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub fn flip_bit(&mut self, at: Ppa, metadata: bool, bit: u64) -> bool {
+        let entry = self.chunks.get(at.chunk);
+        let is_written = entry.state != ChunkState::Offline && at.sector < entry.write_pointer;
+        is_written && self.store.flip(at, metadata, bit)
+    }
+
+    /// No more faults, by rates or by schedule. What cannot be read already stays so.
+    pub fn stop_faults(&mut self) {
+        self.config.faults = FaultConfig::default();
+        self.faults.stop();
+        self.plain_max = Self::plain_read_max(&self.config, &self.faults, &self.store);
     }
 
     /// The first failure of the backing; every command since ended with an internal error.

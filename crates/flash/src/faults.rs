@@ -93,6 +93,13 @@ impl Faults {
         }
     }
 
+    /// Nothing fails any more.
+    pub(crate) fn stop(&mut self) {
+        self.config = FaultConfig::default();
+        self.scheduled.clear();
+        (self.reads_fail, self.writes_fail) = (false, false);
+    }
+
     pub(crate) fn schedule(&mut self, fault: ScheduledFault) {
         assert!(fault.times > 0, "a fault that never happens was scheduled");
         self.scheduled.push(fault);

@@ -188,6 +188,24 @@ impl Memory {
         self.spare_whole.extend(whole.into_iter().flat_map(|whole| whole.into_room()));
     }
 
+    /// Flips a bit of a written sector: of its metadata, or of its content, whole bytes included. Bits are counted modulo
+    /// how many there are. False if there is nothing to flip.
+    pub(super) fn flip(&mut self, at: Ppa, metadata: bool, bit: u64) -> bool {
+        let block = &mut self.blocks[at.chunk.index()];
+        let unit = if metadata { self.format.oob_bytes } else { self.format.data_bytes };
+        let kept = if metadata { &mut block.oob } else { &mut block.data };
+        let Some(kept) = kept.as_mut().filter(|_| unit > 0) else { return false };
+        let mut bytes = &mut kept[index(at.sector) * unit..][..unit];
+        let whole = self.whole.get_mut(at.chunk.index()).and_then(Option::as_mut);
+        if let Some(whole) = whole.filter(|_| !metadata).and_then(|whole| whole.get_mut(at.sector)) {
+            bytes = whole;
+        }
+        let bits = u64::try_from(bytes.len()).expect("a sector is small") * 8;
+        let bit = bit % bits;
+        bytes[usize::try_from(bit / 8).expect("within a sector")] ^= 1 << (bit % 8);
+        true
+    }
+
     /// Bytes held for content, spare blocks included.
     #[must_use]
     pub fn content_bytes(&self) -> u64 {

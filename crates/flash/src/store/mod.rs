@@ -11,7 +11,7 @@ mod whole;
 pub use memory::Memory;
 
 use crate::chunks::ChunkRecord;
-use ocssd_lightnvm::ChunkId;
+use ocssd_lightnvm::{ChunkId, Ppa};
 use std::fmt;
 
 /// The backing failed: not a rule of the drive, but the file below it.
@@ -175,6 +175,14 @@ impl Store {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Backed(backing) => backing.sync(),
+        }
+    }
+
+    /// Flips a bit of a written sector, if content is in memory.
+    pub(crate) fn flip(&mut self, at: Ppa, metadata: bool, bit: u64) -> bool {
+        match self {
+            Self::Memory(memory) => memory.flip(at, metadata, bit),
+            Self::Backed(_) => false,
         }
     }
 

@@ -43,6 +43,12 @@ impl WholeSectors {
         Some(&self.0[place].1)
     }
 
+    /// The bytes of a sector, to change, if they are kept.
+    pub(super) fn get_mut(&mut self, sector: u32) -> Option<&mut [u8]> {
+        let place = self.0.binary_search_by_key(&sector, |&(found, _)| found).ok()?;
+        Some(&mut self.0[place].1)
+    }
+
     /// Which of `count` sectors from `first` on are kept: bit `i` is sector `first + i`. At most 64 are asked for.
     pub(super) fn bits(&self, first: u32, count: u32) -> u64 {
         assert!(count <= 64, "{count} sectors do not fit 64 bits");

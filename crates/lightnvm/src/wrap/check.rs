@@ -48,6 +48,11 @@ impl<D: Device> Check<D> {
         &mut self.inner
     }
 
+    /// The power went: what was in flight will not be completed.
+    pub fn power_cut(&mut self) {
+        self.in_flight.clear();
+    }
+
     fn advance(&mut self, now: Nanos) {
         assert!(now >= self.now, "time fell from {} to {now}", self.now);
         self.now = now;

@@ -1,0 +1,303 @@
+//! One block's history: the changes of it that a read may still show, now or after a power cut.
+//!
+//! Requests may overlap, so a change has a beginning and an end, and what lies between is in no order: a change is known
+//! to be overwritten only if another one began after its end (a register in the sense of Herlihy and Wing, 1990). A
+//! durable change puts an end to those before it also after a power cut. Deliberately not here: which request did it.
+
+use super::oracle::Moment;
+
+/// What a block holds: the number of the write, 0 for zeroes.
+pub type Content = u64;
+
+/// How a change ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Not,
+    /// Carried out.
+    Made(Moment),
+    /// Refused: it may have been carried out or not.
+    Refused(Moment),
+}
+
+/// One change of a block.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    content: Content,
+    sent: Moment,
+    ended: Ended,
+    /// It survives a power cut.
+    durable: bool,
+    /// It may be forgotten at a power cut even if flushed (discards of a target that keeps none).
+    forgettable: bool,
+    /// From then on no new read may show it.
+    overwritten: Option<Moment>,
+    /// A power cut cannot bring it back.
+    buried: bool,
+}
+
+impl Change {
+    const fn end(&self) -> Option<Moment> {
+        match self.ended {
+            Ended::Not => None,
+            Ended::Made(at) | Ended::Refused(at) => Some(at),
+        }
+    }
+
+    /// It was over before `moment`.
+    fn is_before(&self, moment: Moment) -> bool {
+        self.end().is_some_and(|end| end < moment)
+    }
+}
+
+/// All changes of a block that count.
+#[derive(Clone, Debug)]
+pub struct History(Vec<Change>);
+
+impl Default for History {
+    fn default() -> Self {
+        Self(vec![Change {
+            content: 0,
+            sent: Moment(0),
+            ended: Ended::Made(Moment(0)),
+            durable: true,
+            forgettable: false,
+            overwritten: None,
+            buried: false,
+        }])
+    }
+}
+
+impl History {
+    /// A change was sent.
+    pub fn sent(&mut self, content: Content, at: Moment, forgettable: bool) {
+        let change = Change {
+            content,
+            sent: at,
+            ended: Ended::Not,
+            durable: false,
+            forgettable,
+            overwritten: None,
+            buried: false,
+        };
+        self.0.push(change);
+    }
+
+    /// The change sent at `sent` was carried out.
+    pub fn made(&mut self, sent: Moment, now: Moment) {
+        for change in &mut self.0 {
+            if change.sent == sent {
+                change.ended = Ended::Made(now);
+            } else if change.is_before(sent) {
+                change.overwritten = Some(change.overwritten.map_or(now, |at| at.min(now)));
+            }
+        }
+    }
+
+    /// The change sent at `sent` was refused.
+    pub fn refused(&mut self, sent: Moment, now: Moment) {
+        self.0.iter_mut().filter(|change| change.sent == sent).for_each(|change| {
+            change.ended = Ended::Refused(now);
+        });
+    }
+
+    /// What was carried out before `moment` survives a power cut from now on, unless a forgettable discard followed it: what
+    /// was discarded need not be written any more. True if nothing is left to be made durable.
+    pub fn durable_before(&mut self, moment: Moment) -> bool {
+        let discards = self.0.iter().filter(|change| change.forgettable).map(|change| change.sent);
+        let discarded = discards.max().unwrap_or(Moment(0));
+        let made = |change: &Change| matches!(change.ended, Ended::Made(end) if end < moment);
+        let counts = |change: &Change| !change.forgettable && !change.is_before(discarded);
+        self.0.iter_mut().filter(|change| made(change) && counts(change)).for_each(|change| {
+            change.durable = true;
+        });
+        self.bury();
+        self.0.iter().all(|change| change.durable || !counts(change) && change.end().is_some())
+    }
+
+    /// The change sent at `sent`, which was carried out, survives a power cut from now on.
+    pub fn durable(&mut self, sent: Moment) {
+        self.0.iter_mut().filter(|change| change.sent == sent && !change.forgettable).for_each(|change| {
+            change.durable = true;
+        });
+        self.bury();
+    }
+
+    /// A durable change buries what was over before it began.
+    fn bury(&mut self) {
+        let Some(newest) = self.0.iter().filter(|change| change.durable).map(|change| change.sent).max()
+        else {
+            return;
+        };
+        self.0.iter_mut().filter(|change| change.is_before(newest)).for_each(|change| change.buried = true);
+    }
+
+    /// Forgets what neither a read since `oldest_read` nor a power cut can show.
+    pub fn prune(&mut self, oldest_read: Moment) {
+        self.0.retain(|change| !change.buried || change.overwritten.is_none_or(|at| at >= oldest_read));
+    }
+
+    fn is_readable(change: &Change, sent: Moment) -> bool {
+        change.overwritten.is_none_or(|at| at >= sent)
+    }
+
+    /// A read sent at `sent` showed `content`; false if that is none of what it may show. What was over before the read
+    /// began and is not what was seen will not be seen again.
+    pub fn read(&mut self, sent: Moment, content: Content) -> bool {
+        let shown = |change: &Change| change.content == content && Self::is_readable(change, sent);
+        if !self.0.iter().any(shown) {
+            return false;
+        }
+        for change in self.0.iter_mut().filter(|change| change.content != content && change.is_before(sent)) {
+            change.overwritten = Some(change.overwritten.map_or(sent, |at| at.min(sent)));
+        }
+        true
+    }
+
+    /// What a read sent at `sent` may show.
+    pub fn readable(&self, sent: Moment) -> Vec<Content> {
+        self.0.iter().filter(|change| Self::is_readable(change, sent)).map(|change| change.content).collect()
+    }
+
+    /// The power went: any change that is not buried may be what is left, sent ones that were never answered too.
+    pub fn power_cut(&mut self) {
+        self.0.retain(|change| !change.buried);
+        for change in &mut self.0 {
+            change.overwritten = None;
+            if change.ended == Ended::Not {
+                change.ended = Ended::Refused(change.sent);
+            }
+        }
+        assert!(!self.0.is_empty(), "a power cut left nothing a block may hold");
+    }
+
+    /// After a power cut, `content` was found: it is what the block holds from now on, power cuts or not. False if it may
+    /// not hold that.
+    pub fn settle(&mut self, content: Content, now: Moment) -> bool {
+        let Some(found) = self.0.iter().find(|change| change.content == content).copied() else {
+            return false;
+        };
+        self.0.clear();
+        self.0.push(Change {
+            ended: Ended::Made(now),
+            sent: now,
+            durable: true,
+            overwritten: None,
+            buried: false,
+            ..found
+        });
+        true
+    }
+
+    /// Only `content` is left: what was promised of the block could not be kept, and need not.
+    pub fn replace(&mut self, content: Content, now: Moment) {
+        *self = Self::default();
+        self.0[0] = Change { content, sent: now, ended: Ended::Made(now), ..self.0[0] };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(moment: u64) -> Moment {
+        Moment(moment)
+    }
+
+    #[test]
+    fn a_read_shows_the_last_change_or_one_in_flight() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        assert_eq!(history.readable(at(2)), [0, 5]);
+        history.made(at(1), at(3));
+        assert_eq!(history.readable(at(2)), [0, 5], "the read began before the write's end");
+        assert_eq!(history.readable(at(4)), [5]);
+        assert!(!history.read(at(4), 0));
+    }
+
+    #[test]
+    fn of_overlapping_changes_either_may_win_until_a_read_shows_one() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.sent(6, at(2), false);
+        history.made(at(2), at(3));
+        history.made(at(1), at(4));
+        assert_eq!(history.readable(at(9)), [5, 6]);
+        assert!(history.read(at(9), 5));
+        assert_eq!(history.readable(at(10)), [5]);
+    }
+
+    #[test]
+    fn a_power_cut_leaves_what_is_durable_or_newer() {
+        let mut history = History::default();
+        for (content, sent) in [(5, 1), (6, 3), (7, 5)] {
+            history.sent(content, at(sent), false);
+            history.made(at(sent), at(sent + 1));
+        }
+        assert!(!history.clone().durable_before(at(5)), "the third is not durable");
+        history.durable_before(at(5));
+        history.sent(8, at(8), false);
+        history.power_cut();
+        assert_eq!(history.readable(at(9)), [6, 7, 8]);
+        assert!(!history.clone().settle(5, at(10)));
+        assert!(history.settle(7, at(10)));
+        history.power_cut();
+        assert_eq!(history.readable(at(11)), [7], "what was found once stays");
+    }
+
+    #[test]
+    fn a_refused_change_may_be_there_or_not_until_the_next() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.refused(at(1), at(2));
+        assert_eq!(history.readable(at(3)), [0, 5]);
+        history.sent(6, at(4), false);
+        history.made(at(4), at(5));
+        assert_eq!(history.readable(at(6)), [6]);
+        assert!(history.clone().read(at(6), 6));
+    }
+
+    #[test]
+    fn a_forgettable_discard_may_be_forgotten_though_flushed() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.made(at(1), at(2));
+        history.durable_before(at(3));
+        history.sent(0, at(4), true);
+        history.made(at(4), at(5));
+        assert!(history.durable_before(at(6)));
+        assert_eq!(history.readable(at(7)), [0]);
+        history.power_cut();
+        assert_eq!(history.readable(at(8)), [5, 0]);
+    }
+
+    #[test]
+    fn what_a_forgettable_discard_followed_need_not_be_durable() {
+        let mut history = History::default();
+        for (content, sent) in [(5, 1), (6, 4)] {
+            history.sent(content, at(sent), false);
+            history.made(at(sent), at(sent + 1));
+            if content == 5 {
+                history.durable_before(at(3));
+            }
+        }
+        history.sent(0, at(6), true);
+        history.made(at(6), at(7));
+        assert!(history.durable_before(at(8)));
+        history.power_cut();
+        assert_eq!(history.readable(at(9)), [5, 6, 0]);
+    }
+
+    #[test]
+    fn pruning_forgets_only_what_nobody_can_see() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.made(at(1), at(2));
+        history.prune(at(9));
+        assert_eq!(history.0.len(), 2, "zeroes are durable still");
+        history.durable_before(at(3));
+        history.prune(at(2));
+        assert_eq!(history.0.len(), 2, "a read of moment 2 may still show zeroes");
+        history.prune(at(3));
+        assert_eq!(history.0.len(), 1);
+    }
+}

@@ -1,0 +1,10 @@
+//! The contract of block targets: what every block may hold, and requests of every kind that touch them.
+
+mod contract;
+mod history;
+mod mix;
+mod oracle;
+
+pub use contract::BlockContract;
+pub use mix::Mix;
+pub use oracle::{Moment, Oracle};

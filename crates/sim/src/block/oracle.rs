@@ -1,0 +1,175 @@
+//! What every block of a device may hold: histories, and which of them wait for a flush.
+//!
+//! Cost: a change or read costs its blocks, a flush the blocks changed since the last one. Deliberately not here:
+//! requests and their content (`contract`).
+
+use super::history::{Content, History};
+use crate::contract::Broken;
+use std::ops::Range;
+
+/// When something happened, counted in sends and replies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
+/// All blocks' histories.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    blocks: Vec<History>,
+    /// Blocks with a change that is not durable; some may be named twice.
+    pending: Vec<u64>,
+    is_pending: Vec<bool>,
+    /// Blocks nobody has looked at since the last power cut.
+    unsettled: Vec<bool>,
+    now: Moment,
+}
+
+fn place(block: u64) -> usize {
+    usize::try_from(block).expect("a simulated device is small")
+}
+
+impl Oracle {
+    /// A device of zeroes.
+    #[must_use]
+    pub fn new(blocks: u64) -> Self {
+        let count = place(blocks);
+        Self {
+            blocks: vec![History::default(); count],
+            pending: Vec::new(),
+            is_pending: vec![false; count],
+            unsettled: vec![false; count],
+            now: Moment(0),
+        }
+    }
+
+    /// Blocks of the device.
+    #[must_use]
+    pub fn block_count(&self) -> u64 {
+        u64::try_from(self.blocks.len()).expect("a length fits 64 bits")
+    }
+
+    /// The next moment.
+    pub fn tick(&mut self) -> Moment {
+        self.now.0 += 1;
+        self.now
+    }
+
+    /// A change of a block was sent.
+    pub fn sent(&mut self, block: u64, content: Content, at: Moment, forgettable: bool) {
+        let index = place(block);
+        self.blocks[index].sent(content, at, forgettable);
+        if !std::mem::replace(&mut self.is_pending[index], true) {
+            self.pending.push(block);
+        }
+    }
+
+    /// The change of these blocks sent at `sent` was carried out; `durable` if it survives a power cut.
+    pub fn made(&mut self, blocks: Range<u64>, sent: Moment, durable: bool, oldest_read: Moment) {
+        let now = self.now;
+        for block in blocks {
+            let history = &mut self.blocks[place(block)];
+            history.made(sent, now);
+            self.unsettled[place(block)] = false;
+            if durable {
+                history.durable(sent);
+                history.prune(oldest_read);
+            }
+        }
+    }
+
+    /// The change of these blocks sent at `sent` was refused.
+    pub fn refused(&mut self, blocks: Range<u64>, sent: Moment) {
+        let now = self.now;
+        blocks.for_each(|block| self.blocks[place(block)].refused(sent, now));
+    }
+
+    /// Everything carried out before `moment` survives a power cut from now on.
+    pub fn durable_before(&mut self, moment: Moment, oldest_read: Moment) {
+        let Self { blocks, pending, is_pending, .. } = self;
+        pending.retain(|&block| {
+            let history = &mut blocks[place(block)];
+            let done = history.durable_before(moment);
+            history.prune(oldest_read);
+            is_pending[place(block)] = !done;
+            !done
+        });
+    }
+
+    /// A read sent at `sent` showed `content` in `block`.
+    ///
+    /// # Errors
+    /// What the block may hold, if not that.
+    pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<(), Broken> {
+        let now = self.now;
+        let history = &mut self.blocks[place(block)];
+        let sound = if self.unsettled[place(block)] {
+            let sound = history.settle(content, now);
+            self.unsettled[place(block)] = !sound;
+            sound
+        } else {
+            history.read(sent, content)
+        };
+        if sound {
+            return Ok(());
+        }
+        let promised = format!("block {block} holds {}", one_of(&history.readable(sent)));
+        Err(Broken::new(promised, words(content)))
+    }
+
+    /// What was promised of a block could not be kept: it holds `content`.
+    pub fn replace(&mut self, block: u64, content: Content) {
+        self.blocks[place(block)].replace(content, self.now);
+        self.unsettled[place(block)] = false;
+    }
+
+    /// The power went.
+    pub fn power_cut(&mut self) {
+        for (block, history) in self.blocks.iter_mut().enumerate() {
+            history.power_cut();
+            self.unsettled[block] = true;
+            self.is_pending[block] = false;
+        }
+        self.pending.clear();
+    }
+}
+
+fn words(content: Content) -> String {
+    match content {
+        0 => "zeroes".to_owned(),
+        write => format!("write {write}"),
+    }
+}
+
+fn one_of(contents: &[Content]) -> String {
+    let all: Vec<String> = contents.iter().map(|&content| words(content)).collect();
+    all.join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushed_blocks_survive_and_others_may_be_old_or_new() {
+        let mut oracle = Oracle::new(4);
+        for block in 0..3 {
+            let sent = oracle.tick();
+            oracle.sent(block, block + 10, sent, false);
+            oracle.tick();
+            oracle.made(block..block + 1, sent, block == 2, Moment(u64::MAX));
+            if block == 0 {
+                let flush = oracle.tick();
+                oracle.tick();
+                oracle.durable_before(flush, Moment(u64::MAX));
+            }
+        }
+        oracle.power_cut();
+        for (block, allowed) in [(0, &[10][..]), (1, &[0, 11]), (2, &[12]), (3, &[0])] {
+            for content in 0..20 {
+                let sound = oracle.clone().read(block, Moment(99), content).is_ok();
+                assert_eq!(sound, allowed.contains(&content), "block {block}, write {content}");
+            }
+        }
+        let broken = oracle.read(0, Moment(99), 0).expect_err("it was flushed");
+        assert_eq!(broken.to_string(), "promised: block 0 holds write 10; found: zeroes");
+    }
+}

@@ -1,0 +1,127 @@
+//! What a target promises, as code: requests are drawn by it, and every answer is held against it.
+//!
+//! A block target's contract is `block`; transactional ones (a log, a table, a key-value store) bring their own, and get
+//! the world, the power cuts, the faults, shrinking and the command line with it. Deliberately not here: when requests
+//! are sent and when the power goes (`plan`, `run`).
+
+use ocssd_base::Nanos;
+use ocssd_lightnvm::{Buffers, Target};
+use std::fmt;
+
+/// A promise was broken: what was promised, and what came instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// What had to be.
+    pub promised: String,
+    /// What was.
+    pub found: String,
+}
+
+impl Broken {
+    /// Both sentences.
+    pub fn new(promised: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { promised: promised.into(), found: found.into() }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "promised: {}; found: {}", self.promised, self.found)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// What the media were made to do, and so what a target cannot be blamed for. Only ever grows, but for `refuse`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excuses {
+    /// Sectors may have become unreadable: reads may fail.
+    pub lose: bool,
+    /// Chunks may have gone: changes may be refused.
+    pub refuse: bool,
+    /// Media lost sectors nobody had a second record of, and the power went: what was written last may be gone without a
+    /// trace, and an older version be there (`docs/pblk.md`, what is not promised).
+    pub regress: bool,
+}
+
+/// What a reply was about, for whoever counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// When the request was sent.
+    pub sent: Nanos,
+    /// Its name among the counts, as `read`.
+    pub kind: &'static str,
+    /// It was carried out.
+    pub ok: bool,
+}
+
+/// A contract between a host and one kind of target.
+pub trait Contract {
+    /// The target.
+    type Target: Target + ?Sized;
+
+    /// A target was made on fresh media, or mounted again: its size must be what it was. Buffers for requests are taken
+    /// here; those of the last target are gone.
+    ///
+    /// # Errors
+    /// If it is not what it was.
+    fn mounted(&mut self, target: &Self::Target, buffers: &mut Buffers) -> Result<(), Broken>;
+
+    /// Draws a request, all of it from `draw`, and notes that it is sent. `None` if no more may be outstanding.
+    fn draw(
+        &mut self,
+        draw: u64,
+        now: Nanos,
+        buffers: &mut Buffers,
+    ) -> Option<<Self::Target as Target>::Request>;
+
+    /// The request that ends an instance in good order.
+    fn shutdown(&mut self, now: Nanos) -> <Self::Target as Target>::Request;
+
+    /// Starts over with reading everything.
+    fn begin_audit(&mut self);
+
+    /// The next request of an audit; `None` once everything was asked for, or no more may be outstanding.
+    fn audit(&mut self, now: Nanos) -> Option<<Self::Target as Target>::Request>;
+
+    /// Judges a reply.
+    ///
+    /// # Errors
+    /// If it is not what was promised.
+    fn replied(
+        &mut self,
+        now: Nanos,
+        reply: &<Self::Target as Target>::Reply,
+        buffers: &Buffers,
+    ) -> Result<Answered, Broken>;
+
+    /// An audit came to its end with nothing outstanding: everything was answered.
+    ///
+    /// # Errors
+    /// If something is missing.
+    fn end_audit(&mut self) -> Result<(), Broken>;
+
+    /// Requests without an answer.
+    fn outstanding(&self) -> u32;
+
+    /// When the oldest of them was sent.
+    fn oldest(&self) -> Option<Nanos>;
+
+    /// The power went: nothing outstanding will be answered.
+    fn power_cut(&mut self);
+
+    /// What the target cannot be blamed for from now on.
+    fn excuse(&mut self, excuses: Excuses);
+
+    /// A request's number, and the request in words.
+    fn request_in_words(request: &<Self::Target as Target>::Request) -> (u32, String);
+
+    /// The number of the request a reply answers, and the reply in words.
+    fn reply_in_words(reply: &<Self::Target as Target>::Reply) -> (u32, String);
+
+    /// Numbers of the contract's own, name and count, for the summary.
+    fn counts(&self) -> Vec<(&'static str, u64)>;
+
+    /// Numbers of a target, name and count, for the summary.
+    fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)>;
+}

@@ -1,0 +1,59 @@
+//! A run that failed: where, and why.
+//!
+//! Deliberately not here: making it shorter (`shrink`).
+
+use crate::contract::Broken;
+use std::fmt;
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A promise was broken.
+    Broken(Broken),
+    /// An assertion failed.
+    Panic {
+        /// What it said.
+        message: String,
+        /// Where, as `file:line`.
+        place: String,
+    },
+    /// A target that was there could not be mounted again.
+    NotMounted(String),
+}
+
+impl Cause {
+    /// True if `other` is the same failure as far as one can tell: the same assertion, or a promise of the same kind.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Panic { place: a, .. }, Self::Panic { place: b, .. }) => a == b,
+            (Self::Broken(_), Self::Broken(_)) | (Self::NotMounted(_), Self::NotMounted(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(broken) => broken.fmt(f),
+            Self::Panic { message, place } => write!(f, "assertion at {place}: {message}"),
+            Self::NotMounted(sentence) => write!(f, "it could not be mounted again: {sentence}"),
+        }
+    }
+}
+
+impl From<Broken> for Cause {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The step it failed in.
+    pub step: usize,
+    /// Why.
+    pub cause: Cause,
+}

@@ -1,0 +1,143 @@
+//! What happened, for people: the last events before a failure, and all of them for a timeline.
+//!
+//! Off by default, because a run that fails is run again from its seed with the journal on. Deliberately not here: how a
+//! timeline is written (`timeline`).
+
+use ocssd_base::Nanos;
+use ocssd_lightnvm::{Addresses, Buffers, Command, Completion, Op, Ppa, Status, Tag};
+use std::collections::VecDeque;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A step of the plan began.
+    Step {
+        /// Which.
+        index: usize,
+        /// The step in words.
+        what: String,
+    },
+    /// The target was given a request.
+    Request {
+        /// Its number.
+        number: u32,
+        /// The request in words.
+        what: String,
+    },
+    /// The target answered.
+    Reply {
+        /// The request's number.
+        number: u32,
+        /// The reply in words.
+        what: String,
+    },
+    /// The device took a command.
+    Command {
+        /// Its tag.
+        tag: Tag,
+        /// What it does.
+        op: Op,
+        /// The first sector it names.
+        first: Option<Ppa>,
+        /// Sectors it names.
+        count: u32,
+        /// The device was in a mount's hands.
+        mount: bool,
+    },
+    /// The device gave a completion.
+    Completion {
+        /// The command's tag.
+        tag: Tag,
+        /// How it ended.
+        status: Status,
+    },
+    /// The power went.
+    PowerCut,
+    /// A target was mounted.
+    Mounted,
+}
+
+impl Event {
+    /// A command, with where it begins.
+    #[must_use]
+    pub fn command(command: &Command, buffers: &Buffers, mount: bool) -> Self {
+        let first = match (command.addresses, command.buffer) {
+            (Addresses::Run { first, .. }, _) => Some(first),
+            (Addresses::List { offset, .. }, Some(buffer)) => {
+                usize::try_from(offset).ok().and_then(|at| buffers.addresses(buffer).get(at).copied())
+            }
+            _ => None,
+        };
+        Self::Command { tag: command.tag, op: command.op, first, count: command.addresses.count(), mount }
+    }
+
+    /// A completion.
+    #[must_use]
+    pub const fn completion(completion: &Completion) -> Self {
+        Self::Completion { tag: completion.tag, status: completion.status }
+    }
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Step { index, what } => write!(f, "step {index}: {what}"),
+            Self::Request { number, what } => write!(f, "request {number}: {what}"),
+            Self::Reply { number, what } => write!(f, "reply {number}: {what}"),
+            Self::Command { tag, op, first, count, mount } => {
+                let by = if *mount { "mount " } else { "" };
+                write!(f, "{by}command {}: {op:?} of {count}", tag.0)?;
+                first.map_or(Ok(()), |ppa| write!(f, " from chunk {} sector {}", ppa.chunk.0, ppa.sector))
+            }
+            Self::Completion { tag, status } => write!(f, "completion {}: {status}", tag.0),
+            Self::PowerCut => f.write_str("power cut"),
+            Self::Mounted => f.write_str("mounted"),
+        }
+    }
+}
+
+/// How much is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The newest events.
+    Newest(usize),
+    /// Everything.
+    All,
+}
+
+/// The events remembered, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    keep: Keep,
+    events: VecDeque<(Nanos, Event)>,
+}
+
+impl Journal {
+    /// A journal that keeps so much.
+    #[must_use]
+    pub fn new(keep: Keep) -> Self {
+        Self { keep, events: VecDeque::new() }
+    }
+
+    /// Remembers what `event` makes, if anything is kept.
+    pub fn note(&mut self, now: Nanos, event: impl FnOnce() -> Event) {
+        match self.keep {
+            Keep::Nothing => return,
+            Keep::Newest(most) => {
+                while self.events.len() >= most.max(1) {
+                    self.events.pop_front();
+                }
+            }
+            Keep::All => {}
+        }
+        self.events.push_back((now, event()));
+    }
+
+    /// What is remembered, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &(Nanos, Event)> {
+        self.events.iter()
+    }
+}

@@ -1,0 +1,128 @@
+//! What a seed means: a drive, a target on it, a mix of requests, and steps.
+//!
+//! Steps are drawn before anything runs and name places by raw numbers, so that a run is the same with some of them left
+//! out: that is how a failing one is made short. Deliberately not here: how things are drawn (`swarm`), what steps do
+//! (`run`).
+
+use crate::block::Mix;
+use ocssd_base::Nanos;
+use ocssd_flash::{Config, FaultKind};
+use ocssd_lightnvm::PuId;
+use std::fmt;
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A request, drawn from this number; sent as soon as there is room.
+    Request {
+        /// What it is drawn from.
+        draw: u64,
+        /// The loop turns once before the next step; else both go out together.
+        turn: bool,
+    },
+    /// Everything outstanding is waited for.
+    Quiesce,
+    /// Time passes.
+    Idle {
+        /// How much.
+        time: Nanos,
+    },
+    /// The power goes, and comes back.
+    Cut(Cut),
+    /// The target is shut down and mounted again.
+    Remount,
+    /// A bit of the media flips, and nobody says so.
+    Flip {
+        /// Which sector, as a raw number.
+        place: u64,
+        /// Which bit of it, as a raw number; odd ones are of the metadata.
+        bit: u64,
+    },
+    /// A fault at some place.
+    Fault {
+        /// Which.
+        kind: FaultKind,
+        /// Which chunk, as a raw number.
+        chunk: u64,
+        /// How often.
+        times: u32,
+    },
+    /// Everything is read and compared.
+    Audit,
+}
+
+/// A power cut, and what follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// After so many more events.
+    pub events: u64,
+    /// And such a part of the time to the next one, in millionths.
+    pub gap_millionths: u32,
+    /// Which pages of torn units survive.
+    pub seed: u64,
+    /// The power goes again during the mounts that follow, after so many commands each.
+    pub again: Vec<u64>,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request { .. } => f.write_str("a request"),
+            Self::Quiesce => f.write_str("wait for every reply"),
+            Self::Idle { time } => write!(f, "{time} pass"),
+            Self::Cut(cut) => {
+                write!(f, "the power goes {} events later", cut.events)?;
+                cut.again
+                    .iter()
+                    .try_for_each(|commands| write!(f, ", again {commands} commands into the mount"))
+            }
+            Self::Remount => f.write_str("shut down and mount again"),
+            Self::Flip { .. } => f.write_str("a bit flips on the media"),
+            Self::Fault { kind, times, .. } => write!(f, "a fault is due: {kind:?}, {times} times"),
+            Self::Audit => f.write_str("read and compare everything"),
+        }
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The drive.
+    pub config: Config,
+    /// The units the target is on.
+    pub units: Vec<PuId>,
+    /// The target's options, name and value.
+    pub options: Vec<(String, String)>,
+    /// Its requests.
+    pub mix: Mix,
+    /// What is done.
+    pub steps: Vec<Step>,
+    /// No request may take longer.
+    pub bound: Nanos,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let geometry = &self.config.geometry;
+        writeln!(
+            f,
+            "drive: {} groups of {} units of {} chunks of {} sectors; ws_min {}, ws_opt {}, mw_cunits {}; cache {} sectors, \
+             protected: {}; content: {:?}",
+            geometry.groups,
+            geometry.pus_per_group,
+            geometry.chunks_per_pu,
+            geometry.sectors_per_chunk,
+            geometry.ws_min,
+            geometry.ws_opt,
+            geometry.mw_cunits,
+            self.config.cache.sectors,
+            self.config.cache.power_loss_protection,
+            self.config.payload,
+        )?;
+        writeln!(f, "faults: {:?}; endurance {}", self.config.faults, self.config.wear.endurance)?;
+        let options: Vec<String> =
+            self.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        writeln!(f, "target: on {} units, {}", self.units.len(), options.join(","))?;
+        write!(f, "requests: {:?}", self.mix)
+    }
+}

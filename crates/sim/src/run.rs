@@ -1,0 +1,254 @@
+//! Carries out a plan, step by step, and says how it ended.
+//!
+//! An assertion that fails anywhere below is caught here and is a failure like any other. Deliberately not here: many
+//! seeds (`campaign`).
+
+use crate::block::BlockContract;
+use crate::contract::{Contract, Excuses};
+use crate::failure::{Cause, Failure};
+use crate::journal::{Event, Journal, Keep};
+use crate::panics;
+use crate::plan::{Cut, Plan, Step};
+use crate::power::MountCut;
+use crate::tally::Tally;
+use crate::world::{Mount, Mounted, Stop, World};
+use ocssd_base::{Nanos, Prng};
+use ocssd_flash::{FaultKind, Flash, ScheduledFault};
+use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::{BlockingDevice, ChunkId, Device, Ppa, PuId};
+use ocssd_targets::linear::Layout;
+use ocssd_targets::registry::{Kind, Wish};
+
+/// A kind of the registry, with its options.
+pub struct KindMount<'a> {
+    /// Which kind.
+    pub kind: &'a Kind,
+    /// On which units.
+    pub units: &'a [PuId],
+    /// With which options.
+    pub options: &'a [(String, String)],
+}
+
+impl Mount<dyn BlockTarget> for KindMount<'_> {
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn BlockTarget>, String> {
+        let wish = Wish { units: self.units, layout: Layout::default(), options: self.options };
+        self.kind.make(device, &wish).map(|made| made.target)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum Ended {
+    /// Everything was as promised.
+    Well,
+    /// The target does not fit the drive drawn.
+    DoesNotFit(String),
+    /// Something was not.
+    Failed(Failure),
+}
+
+/// A run that is over.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it exercised.
+    pub tally: Tally,
+    /// What happened, as far as it was kept.
+    pub journal: Journal,
+}
+
+/// Runs those steps of a plan for which `only` is true.
+#[must_use]
+pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
+    let flash =
+        Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
+    let world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(keep));
+    let mount = KindMount { kind, units: &plan.units, options: &plan.options };
+    let mut runner = Runner { world, mount, plan, excuses: Excuses::default(), step: 0 };
+    let ended = panics::caught(|| runner.run(only));
+    let ended = match ended {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(cause)) => Ended::Failed(Failure { step: runner.step, cause }),
+        Err(caught) => {
+            let cause = Cause::Panic { message: caught.message, place: caught.place };
+            Ended::Failed(Failure { step: runner.step, cause })
+        }
+    };
+    runner.count();
+    Ran { ended, tally: runner.world.tally, journal: runner.world.journal }
+}
+
+struct Runner<'a> {
+    world: World<BlockContract>,
+    mount: KindMount<'a>,
+    plan: &'a Plan,
+    excuses: Excuses,
+    step: usize,
+}
+
+impl Runner<'_> {
+    fn run(&mut self, only: &dyn Fn(usize) -> bool) -> Result<Ended, Cause> {
+        self.excuse_rates();
+        match self.world.mount(&self.mount, None)? {
+            Mounted::Up => {}
+            Mounted::Refused(sentence) => return Ok(Ended::DoesNotFit(sentence)),
+            Mounted::PowerCut => unreachable!("no cut was asked for"),
+        }
+        self.world.tally.add("mount.fresh", 1);
+        for (index, step) in self.plan.steps.iter().enumerate().filter(|&(index, _)| only(index)) {
+            self.step = index;
+            let now = self.world.now();
+            self.world.journal.note(now, || Event::Step { index, what: step.to_string() });
+            self.step(step)?;
+        }
+        self.calm()?;
+        Ok(Ended::Well)
+    }
+
+    /// What the drive's rates make excusable from the start.
+    fn excuse_rates(&mut self) {
+        let (faults, wear) = (&self.plan.config.faults, &self.plan.config.wear);
+        let chunks_go =
+            faults.reset_failure + faults.early_close + faults.write_next_unit + faults.factory_bad;
+        self.excuses.refuse = chunks_go > 0 || wear.endurance < 1000;
+        self.excuses.lose = faults.unrecovered_read > 0;
+        self.world.excuse(self.excuses);
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Cause> {
+        match step {
+            Step::Request { draw, turn } => self.request(*draw, *turn)?,
+            Step::Quiesce => {
+                self.world.drain()?;
+            }
+            Step::Idle { time } => {
+                self.world.idle(*time)?;
+            }
+            Step::Cut(cut) => self.cut(cut)?,
+            Step::Remount => self.remount()?,
+            Step::Flip { place, bit } => self.flip(*place, *bit),
+            Step::Fault { kind, chunk, times } => self.fault(*kind, *chunk, *times),
+            Step::Audit => self.world.audit()?,
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, draw: u64, turn: bool) -> Result<(), Cause> {
+        if !self.world.draw(draw) {
+            let before = self.world.contract.outstanding();
+            if self.world.go(|contract| contract.outstanding() < before)? == Stop::Idle {
+                self.world.drain()?;
+            }
+            assert!(self.world.draw(draw), "there is room for a request after a reply");
+        }
+        if turn {
+            self.world.turn()?;
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, cut: &Cut) -> Result<(), Cause> {
+        self.world.cut_after(cut.events);
+        let in_flight = self.world.go(|_| false)? == Stop::Cut;
+        self.world.tally.add(if in_flight { "cuts.in_flight" } else { "cuts.idle" }, 1);
+        self.world.part_of_gap(cut.gap_millionths);
+        let mut prng = Prng::new(cut.seed);
+        self.power_cut(&mut prng);
+        for &commands in &cut.again {
+            let later = Nanos(prng.below(2_000_000));
+            match self.world.mount(&self.mount, Some(MountCut { commands, later }))? {
+                Mounted::PowerCut => self.world.tally.add("cuts.in_mount", 1),
+                // The mount was over before: the power goes with the target just mounted.
+                Mounted::Up => self.world.tally.add("cuts.after_mount", 1),
+                Mounted::Refused(sentence) => return Err(Cause::NotMounted(sentence)),
+            }
+            self.power_cut(&mut prng);
+        }
+        self.mount_again()?;
+        self.world.audit()?;
+        Ok(())
+    }
+
+    fn power_cut(&mut self, prng: &mut Prng) {
+        self.world.power_cut(prng);
+        // What media lost nobody has a second record of.
+        self.excuses.regress |= self.excuses.lose;
+        self.world.excuse(self.excuses);
+    }
+
+    fn mount_again(&mut self) -> Result<(), Cause> {
+        match self.world.mount(&self.mount, None)? {
+            Mounted::Up => {
+                self.world.tally.add("mount.again", 1);
+                Ok(())
+            }
+            Mounted::Refused(sentence) => Err(Cause::NotMounted(sentence)),
+            Mounted::PowerCut => unreachable!("no cut was asked for"),
+        }
+    }
+
+    /// Shuts the target down and mounts it again: a power cut at which nothing may be lost, for it ended in good order.
+    fn remount(&mut self) -> Result<(), Cause> {
+        self.world.drain()?;
+        self.world.shut_down();
+        self.world.drain()?;
+        self.world.check();
+        let regress = self.excuses.regress;
+        self.world.power_cut(&mut Prng::new(0));
+        self.mount_again()?;
+        self.world.audit()?;
+        self.excuses.regress = regress;
+        Ok(())
+    }
+
+    fn flip(&mut self, place: u64, bit: u64) {
+        let geometry = self.world.device.geometry();
+        let (chunks, sectors) = (geometry.chunk_count(), geometry.sectors_per_chunk);
+        let first = u32::try_from(place % u64::from(chunks)).expect("below a 32-bit count");
+        let sector = u32::try_from((place >> 32) % u64::from(sectors)).expect("below a 32-bit count");
+        let flash = self.world.device.inner_mut();
+        let flipped = (0..chunks).any(|next| {
+            let chunk = ChunkId((first + next) % chunks);
+            flash.flip_bit(Ppa::new(chunk, sector), bit & 1 == 1, bit >> 1)
+        });
+        self.world.tally.add("faults.bits_flipped", u64::from(flipped));
+        self.excuses.lose |= flipped;
+        self.world.excuse(self.excuses);
+    }
+
+    fn fault(&mut self, kind: FaultKind, chunk: u64, times: u32) {
+        let chunks = self.world.device.geometry().chunk_count();
+        let chunk = ChunkId(u32::try_from(chunk % u64::from(chunks)).expect("below a 32-bit count"));
+        self.world.device.inner_mut().schedule_fault(ScheduledFault { kind, chunk, sector: None, times });
+        self.world.tally.add("faults.by_schedule", 1);
+        match kind {
+            FaultKind::UnrecoveredRead => self.excuses.lose = true,
+            FaultKind::HighEcc | FaultKind::LatencySpike => {}
+            FaultKind::WriteNextUnit | FaultKind::EarlyClose | FaultKind::ResetFailure => {
+                self.excuses.refuse = true;
+            }
+        }
+        self.world.excuse(self.excuses);
+    }
+
+    /// Faults stop: everything outstanding is answered, and what is read is right.
+    fn calm(&mut self) -> Result<(), Cause> {
+        self.world.device.inner_mut().stop_faults();
+        self.world.drain()?;
+        self.world.audit()?;
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        self.world.count_target();
+        for (name, count) in self.world.contract.counts() {
+            self.world.tally.add(name, count);
+        }
+        let media = self.world.device.inner().counters();
+        self.world.tally.add("device.sectors_written", media.sectors_written);
+        self.world.tally.add("device.sectors_read", media.sectors_read);
+        self.world.tally.add("device.resets", media.resets);
+        self.world.tally.add("events", self.world.events);
+    }
+}

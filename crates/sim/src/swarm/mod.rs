@@ -1,0 +1,97 @@
+//! Swarm testing: each seed draws which features there are at all, then how strong each is (Groce et al., ISSTA 2012).
+//!
+//! A run in which everything happens a little finds less than many in which some things never happen and others all the
+//! time. Deliberately not here: what is done with a draw.
+
+mod drive;
+mod steps;
+mod target;
+
+use crate::block::Mix;
+use crate::plan::Plan;
+use ocssd_base::{Nanos, Prng};
+
+/// How large worlds are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Size {
+    /// One or two units of a few dozen small chunks, no media faults, power cuts all the time: thousands a second.
+    Tiny,
+    /// Anything: one unit to 128, any write unit, all faults.
+    #[default]
+    Any,
+}
+
+/// Draws of one seed, which come true with some likelihood.
+pub(crate) struct Draw(Prng);
+
+impl Draw {
+    fn new(prng: &Prng, label: &str) -> Self {
+        Self(prng.split(label))
+    }
+
+    /// True in `percent` of all draws.
+    fn percent(&mut self, percent: u64) -> bool {
+        self.0.below(100) < percent
+    }
+
+    /// One of `from..=to`.
+    fn between(&mut self, from: u32, to: u32) -> u32 {
+        assert!(from <= to, "nothing lies between {from} and {to}");
+        let span = u64::from(to - from) + 1;
+        from + u32::try_from(self.0.below(span)).expect("below a 32-bit bound, or 2^32 of it")
+    }
+
+    /// One of a list.
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        let at = self.0.below(u64::try_from(choices.len()).expect("a length fits 64 bits"));
+        choices[usize::try_from(at).expect("below a length")]
+    }
+
+    /// 64 bits.
+    fn raw(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// No request of a drive without stuck units may take longer (chosen: all of garbage collection lies between).
+const BOUND: Nanos = Nanos::from_secs(60);
+
+/// What `seed` means for the target called `target`. `attempt` counts draws the drive was too small for.
+#[must_use]
+pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
+    let prng = Prng::new(seed ^ u64::from(attempt) << 56);
+    let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
+    if size == Size::Any {
+        drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
+    }
+    let units = target::units(&mut Draw::new(&prng, "units"), &config.geometry);
+    let chosen = target::draw(&mut Draw::new(&prng, "target"), target, &config, size);
+    let mix = mix(&mut Draw::new(&prng, "mix"), size, chosen.discards_are_durable);
+    let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
+    let bound = BOUND + Nanos(config.faults.spike.0 * 100);
+    Plan { config, units, options: chosen.options, mix, steps, bound }
+}
+
+fn mix(draw: &mut Draw, size: Size, discards_are_durable: bool) -> Mix {
+    let mut weight = |percent: u64, most: u32| if draw.percent(percent) { draw.between(1, most) } else { 0 };
+    let (reads, flushes, discards, zeroes) = (weight(80, 60), weight(80, 20), weight(50, 20), weight(40, 15));
+    let fua_percent = weight(50, 60);
+    let hot_percent = weight(50, 90);
+    let (longest, depth) = match size {
+        Size::Tiny => (draw.one_of(&[4, 16, 24]), draw.one_of(&[1, 4, 8])),
+        Size::Any => (draw.one_of(&[1, 4, 16, 64, 200]), draw.one_of(&[1, 2, 8, 32, 64])),
+    };
+    Mix {
+        reads,
+        writes: draw.between(20, 100),
+        flushes,
+        discards,
+        zeroes,
+        fua_percent,
+        longest,
+        span_percent: draw.one_of(&[100, 100, 60, 20]),
+        hot_percent,
+        depth,
+        discards_are_durable,
+    }
+}

@@ -1,0 +1,127 @@
+//! Steps: requests, and everything that happens to them.
+//!
+//! Deliberately not here: what a request is (`block::Mix`).
+
+use super::{Draw, Size};
+use crate::plan::{Cut, Step};
+use ocssd_base::Nanos;
+use ocssd_flash::{Config, FaultKind};
+
+/// How likely each kind of step is, in thousandths; the rest are requests.
+struct Weights {
+    quiesce: u64,
+    idle: u64,
+    cut: u64,
+    remount: u64,
+    flip: u64,
+    fault: u64,
+    audit: u64,
+    /// Requests that wait for a turn of the loop, in percent.
+    turns: u64,
+    /// Cuts that are followed by another during the mount, in percent.
+    again: u64,
+}
+
+fn weights(draw: &mut Draw, size: Size, has_faults: bool) -> Weights {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    match size {
+        Size::Tiny => Weights {
+            quiesce: weight(50, 20),
+            idle: weight(50, 20),
+            cut: 40 + weight(80, 260),
+            remount: weight(30, 10),
+            flip: 0,
+            fault: 0,
+            audit: 0,
+            turns: weight(70, 100),
+            again: weight(60, 50),
+        },
+        Size::Any => Weights {
+            quiesce: weight(50, 20),
+            idle: weight(50, 30),
+            cut: weight(80, 20),
+            remount: weight(50, 6),
+            flip: if has_faults { weight(30, 10) } else { 0 },
+            fault: if has_faults { weight(60, 30) } else { 0 },
+            audit: weight(50, 3),
+            turns: weight(70, 100),
+            again: weight(70, 70),
+        },
+    }
+}
+
+/// All steps of a run.
+pub(super) fn draw(draw: &mut Draw, size: Size, config: &Config) -> Vec<Step> {
+    let has_faults = draw.percent(50) && size == Size::Any;
+    let weights = weights(draw, size, has_faults);
+    let count = match size {
+        Size::Tiny => 400,
+        Size::Any => draw.one_of(&[100, 400, 1500]),
+    };
+    let mut steps: Vec<Step> = (0..count).map(|_| step(draw, &weights, config)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
+fn step(draw: &mut Draw, weights: &Weights, config: &Config) -> Step {
+    let mut left = draw.0.below(1000);
+    let mut is = |weight: u64| match left.checked_sub(weight) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => {
+            left = u64::MAX;
+            true
+        }
+    };
+    if is(weights.quiesce) {
+        Step::Quiesce
+    } else if is(weights.idle) {
+        Step::Idle { time: Nanos(draw.one_of(&[1_000, 100_000, 10_000_000, 3_000_000_000])) }
+    } else if is(weights.cut) {
+        Step::Cut(cut(draw, weights))
+    } else if is(weights.remount) {
+        Step::Remount
+    } else if is(weights.flip) {
+        Step::Flip { place: draw.raw(), bit: draw.raw() }
+    } else if is(weights.fault) {
+        fault(draw, config)
+    } else if is(weights.audit) {
+        Step::Audit
+    } else {
+        Step::Request { draw: draw.raw(), turn: draw.percent(weights.turns) }
+    }
+}
+
+fn cut(draw: &mut Draw, weights: &Weights) -> Cut {
+    let mut again = Vec::new();
+    while again.len() < 4 && draw.percent(weights.again) {
+        let most = draw.one_of(&[2, 20, 200]);
+        again.push(u64::from(draw.between(0, most)));
+    }
+    let most = draw.one_of(&[1, 8, 60]);
+    Cut {
+        events: u64::from(draw.between(0, most)),
+        gap_millionths: draw.between(0, 999_999),
+        seed: draw.raw(),
+        again,
+    }
+}
+
+fn fault(draw: &mut Draw, config: &Config) -> Step {
+    let mut kinds = vec![
+        FaultKind::WriteNextUnit,
+        FaultKind::EarlyClose,
+        FaultKind::HighEcc,
+        FaultKind::ResetFailure,
+        FaultKind::LatencySpike,
+    ];
+    // Where the drive's rates say that media lose nothing, nothing is lost by order either.
+    if config.faults.unrecovered_read > 0 {
+        kinds.push(FaultKind::UnrecoveredRead);
+    }
+    Step::Fault { kind: draw.one_of(&kinds), chunk: draw.raw(), times: draw.between(1, 4) }
+}

@@ -1,0 +1,62 @@
+//! Targets: their units and options.
+//!
+//! A target this file knows nothing of is tested as it is by default. Deliberately not here: what its options mean.
+
+use super::{Draw, Size};
+use ocssd_flash::Config;
+use ocssd_lightnvm::{Geometry, PuId};
+
+/// Options drawn, and what they promise.
+pub(super) struct Chosen {
+    pub options: Vec<(String, String)>,
+    pub discards_are_durable: bool,
+}
+
+/// The units a target is on: as a rule all of them.
+pub(super) fn units(draw: &mut Draw, geometry: &Geometry) -> Vec<PuId> {
+    let all = geometry.pu_count();
+    if all < 3 || draw.percent(75) {
+        return (0..all).map(PuId).collect();
+    }
+    let first = draw.between(0, all - 2);
+    let last = draw.between(first, all - 1);
+    (first..=last).map(PuId).collect()
+}
+
+/// Options of the target called `name`.
+pub(super) fn draw(draw: &mut Draw, name: &str, config: &Config, size: Size) -> Chosen {
+    match name {
+        "pblk" => pblk(draw, config, size),
+        _ => Chosen { options: Vec::new(), discards_are_durable: true },
+    }
+}
+
+fn pblk(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
+    let mut options = Vec::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let faithful = draw.percent(30);
+    set("mode", if faithful { "faithful" } else { "improved" }.to_owned());
+    let least = if size == Size::Tiny { 60 } else { 25 };
+    set("over_provisioning_percent", draw.between(least, 85).to_string());
+    let classification = draw.one_of(&["none", "user-gc", "sepbit"]);
+    if !faithful && draw.percent(60) {
+        set("classification", classification.to_owned());
+    }
+    if draw.percent(40) {
+        set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices"]).to_owned());
+    }
+    if draw.percent(50) {
+        set("writes_per_unit", draw.between(1, 4).to_string());
+    }
+    if !faithful && draw.percent(60) {
+        let sectors = draw.one_of(&[0, 4, 40, 400, 4000]);
+        set("snapshot_interval_bytes", (sectors * config.geometry.sector_bytes).to_string());
+    }
+    // Chunks so small that the usual buffer would not fit beside the data.
+    if size == Size::Tiny || draw.percent(50) {
+        let unit = config.geometry.ws_opt * config.geometry.sector_bytes;
+        set("write_buffer_bytes", (u64::from(unit) * u64::from(draw.between(12, 60))).to_string());
+    }
+    set("seed", draw.raw().to_string());
+    Chosen { options, discards_are_durable: !faithful }
+}

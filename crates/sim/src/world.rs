@@ -1,0 +1,381 @@
+//! A drive, a target on it, and a contract that both keep, under virtual time; the power can go between any two events.
+//!
+//! One turn is the engine's: completions, the target's timer, commands, replies. Deliberately not here: what happens when
+//! (`run`), and what is right (`contract`).
+
+use crate::contract::{Broken, Contract, Excuses};
+use crate::journal::{Event, Journal};
+use crate::power::{Fused, MountCut};
+use crate::tally::Tally;
+use ocssd_base::{Nanos, Prng};
+use ocssd_engine::{Caller, Clock, VirtualClock};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::wrap::Check;
+use ocssd_lightnvm::{BlockingDevice, Buffers, Device, Target};
+
+/// Makes a target of what lies on a device.
+pub trait Mount<T: ?Sized> {
+    /// Mounts.
+    ///
+    /// # Errors
+    /// A sentence: options that do not fit the device, or that the power went.
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<T>, String>;
+}
+
+/// What became of a mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mounted {
+    /// There is a target.
+    Up,
+    /// The power went first.
+    PowerCut,
+    /// The target cannot be on this drive.
+    Refused(String),
+}
+
+/// Why the world stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// What it waited for is so.
+    Done,
+    /// The power should go now.
+    Cut,
+    /// Nothing will happen any more unless something is asked.
+    Idle,
+}
+
+/// Turns at one point of time before the target is said to go round in circles (chosen: none needs a thousandth).
+const TURNS_MAX: u32 = 200_000;
+
+/// The world.
+pub struct World<C: Contract> {
+    /// The drive, its answers checked.
+    pub device: Check<Flash>,
+    /// What is promised.
+    pub contract: C,
+    /// Events so far: commands the device took, completions it gave.
+    pub events: u64,
+    /// What happened.
+    pub journal: Journal,
+    /// What was exercised.
+    pub tally: Tally,
+    buffers: Buffers,
+    clock: VirtualClock,
+    target: Option<Box<C::Target>>,
+    cut_at: Option<u64>,
+    turns_now: u32,
+    /// No request may take longer.
+    bound: Nanos,
+}
+
+impl<C: Contract> World<C> {
+    /// A world without a target yet. `bound` is the longest any request may take.
+    #[must_use]
+    pub fn new(flash: Flash, contract: C, bound: Nanos, journal: Journal) -> Self {
+        Self {
+            buffers: Buffers::new(flash.payload_format()),
+            device: Check::new(flash),
+            contract,
+            events: 0,
+            journal,
+            tally: Tally::default(),
+            clock: VirtualClock::default(),
+            target: None,
+            cut_at: None,
+            turns_now: 0,
+            bound,
+        }
+    }
+
+    /// The same drive and promises, nothing mounted: what happens to it does not happen here. `None` if the drive's
+    /// content is not in memory.
+    #[must_use]
+    pub fn branch(&self, journal: Journal) -> Option<Self>
+    where
+        C: Clone,
+    {
+        let mut branch = Self::new(self.device.inner().fork()?, self.contract.clone(), self.bound, journal);
+        branch.clock.wait_until(self.clock.now());
+        branch.events = self.events;
+        Some(branch)
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// The target.
+    ///
+    /// # Panics
+    /// If none is mounted.
+    #[must_use]
+    pub fn target(&self) -> &C::Target {
+        self.target.as_ref().expect("a target is mounted")
+    }
+
+    /// True if one is.
+    #[must_use]
+    pub const fn is_mounted(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Mounts a target; `cut` may take the power away before it is done.
+    ///
+    /// # Errors
+    /// If the target is not what it was.
+    pub fn mount(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
+        assert!(self.target.is_none(), "a target is mounted already");
+        let mut buffers = Buffers::new(self.buffers.format());
+        let caller =
+            Caller { device: &mut self.device, clock: &mut self.clock, buffers: &mut buffers, cut_at: None };
+        let mut device = Fused::new(caller, cut, &mut self.journal);
+        let made = how.mount(&mut device);
+        let (sent, is_cut) = (device.sent, device.is_cut);
+        self.tally.add("mount.commands", sent);
+        self.buffers = buffers;
+        if is_cut {
+            return Ok(Mounted::PowerCut);
+        }
+        let target = match made {
+            Ok(target) => target,
+            Err(sentence) => return Ok(Mounted::Refused(sentence)),
+        };
+        self.journal.note(self.clock.now(), || Event::Mounted);
+        self.contract.mounted(&target, &mut self.buffers)?;
+        self.target = Some(target);
+        Ok(Mounted::Up)
+    }
+
+    /// The power goes now. `prng` says which pages of torn units survive.
+    ///
+    /// # Panics
+    /// Never: memory does not fail.
+    pub fn power_cut(&mut self, prng: &mut Prng) {
+        let now = self.clock.now();
+        self.journal.note(now, || Event::PowerCut);
+        self.count_target();
+        let report = self.device.inner_mut().power_cut(now, prng).expect("memory does not fail");
+        self.device.power_cut();
+        self.tally.add("power_cut.commands_in_flight", u64::from(report.commands));
+        self.tally.add("power_cut.sectors_lost", report.sectors_lost);
+        self.tally.add("power_cut.units_torn", u64::from(report.units_torn));
+        self.tally.add("power_cut.resets_undone", u64::from(report.resets_undone));
+        self.target = None;
+        self.cut_at = None;
+        self.contract.power_cut();
+    }
+
+    /// Adds what the target counted to the tally.
+    pub fn count_target(&mut self) {
+        let Some(target) = &self.target else { return };
+        for (name, count) in self.contract.target_counts(target) {
+            self.tally.add(name, count);
+        }
+    }
+
+    /// The power should go after so many more events.
+    pub const fn cut_after(&mut self, events: u64) {
+        self.cut_at = Some(self.events + events);
+    }
+
+    /// True if the power should go now.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.cut_at.is_some_and(|at| self.events >= at)
+    }
+
+    /// What nobody can be blamed for from now on.
+    pub fn excuse(&mut self, excuses: Excuses) {
+        self.contract.excuse(excuses);
+    }
+
+    /// Draws a request and gives it to the target. False if no more may be outstanding.
+    pub fn draw(&mut self, draw: u64) -> bool {
+        let now = self.clock.now();
+        let Some(request) = self.contract.draw(draw, now, &mut self.buffers) else { return false };
+        self.submit(request);
+        true
+    }
+
+    /// Asks the target to end in good order.
+    pub fn shut_down(&mut self) {
+        let request = self.contract.shutdown(self.clock.now());
+        self.submit(request);
+    }
+
+    fn submit(&mut self, request: <C::Target as Target>::Request) {
+        let now = self.clock.now();
+        self.journal.note(now, || {
+            let (number, what) = C::request_in_words(&request);
+            Event::Request { number, what }
+        });
+        let target = self.target.as_mut().expect("a target is mounted");
+        let taken = target.submit(now, request);
+        assert!(taken.is_ok(), "the target refused a request, though few are outstanding");
+    }
+
+    /// One turn at the present time. True if anything happened.
+    ///
+    /// # Errors
+    /// If an answer is not what was promised.
+    pub fn turn(&mut self) -> Result<bool, Broken> {
+        let now = self.clock.now();
+        let mut any = false;
+        let target = self.target.as_mut().expect("a target is mounted");
+        while self.cut_at.is_none_or(|at| self.events < at) {
+            let Some(completion) = self.device.poll_completion(now, &mut self.buffers) else { break };
+            self.journal.note(now, || Event::completion(&completion));
+            target.on_completion(now, completion, &mut self.buffers);
+            self.events += 1;
+            any = true;
+        }
+        if target.deadline().is_some_and(|at| at <= now) {
+            target.on_deadline(now);
+        }
+        while self.cut_at.is_none_or(|at| self.events < at) {
+            let Some(command) = target.poll_command(now, &mut self.buffers) else { break };
+            self.journal.note(now, || Event::command(&command, &self.buffers, false));
+            self.device.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
+            self.events += 1;
+            any = true;
+        }
+        while let Some(reply) = target.poll_reply() {
+            self.journal.note(now, || {
+                let (number, what) = C::reply_in_words(&reply);
+                Event::Reply { number, what }
+            });
+            let answered = self.contract.replied(now, &reply, &self.buffers)?;
+            self.tally.add(answered.kind, 1);
+            any = true;
+        }
+        self.judge_progress(any)?;
+        Ok(any)
+    }
+
+    fn judge_progress(&mut self, any: bool) -> Result<(), Broken> {
+        self.turns_now = if any { self.turns_now + 1 } else { 0 };
+        if self.turns_now > TURNS_MAX {
+            return Err(Broken::new(
+                "work comes to an end",
+                format!("{TURNS_MAX} turns at one point of time"),
+            ));
+        }
+        let waited =
+            self.contract.oldest().map_or(Nanos::ZERO, |sent| self.clock.now().saturating_since(sent));
+        if waited > self.bound {
+            let promised = format!("every request is answered within {}", self.bound);
+            return Err(Broken::new(promised, format!("one waits since {waited}")));
+        }
+        Ok(())
+    }
+
+    /// When something happens next.
+    #[must_use]
+    pub fn next(&self) -> Option<Nanos> {
+        let timer = self.target.as_ref().and_then(|target| target.deadline());
+        self.device.deadline().into_iter().chain(timer).min()
+    }
+
+    /// Goes on until `done`, the power should go, or nothing happens any more.
+    ///
+    /// # Errors
+    /// If an answer is not what was promised, or none comes.
+    pub fn go(&mut self, done: impl Fn(&C) -> bool) -> Result<Stop, Broken> {
+        loop {
+            if done(&self.contract) {
+                return Ok(Stop::Done);
+            }
+            while !self.is_cut() && self.turn()? {}
+            if self.is_cut() {
+                return Ok(Stop::Cut);
+            }
+            if done(&self.contract) {
+                return Ok(Stop::Done);
+            }
+            let Some(next) = self.next() else { return Ok(Stop::Idle) };
+            self.clock.wait_until(next);
+        }
+    }
+
+    /// Goes on until everything outstanding was answered; `Stop::Cut` if the power should go first.
+    ///
+    /// # Errors
+    /// If an answer is not what was promised, or none comes.
+    pub fn drain(&mut self) -> Result<Stop, Broken> {
+        match self.go(|contract| contract.outstanding() == 0)? {
+            Stop::Idle => {
+                let waits = self.contract.outstanding();
+                Err(Broken::new(
+                    "every request is answered",
+                    format!("{waits} never will be: nothing is due"),
+                ))
+            }
+            stop => Ok(stop),
+        }
+    }
+
+    /// Goes on for so long.
+    ///
+    /// # Errors
+    /// If an answer is not what was promised.
+    pub fn idle(&mut self, time: Nanos) -> Result<Stop, Broken> {
+        let until = self.clock.now() + time;
+        loop {
+            while !self.is_cut() && self.turn()? {}
+            if self.is_cut() {
+                return Ok(Stop::Cut);
+            }
+            let next = self.next().unwrap_or(until).min(until);
+            self.clock.wait_until(next);
+            if next >= until {
+                return Ok(Stop::Done);
+            }
+        }
+    }
+
+    /// Lets a part of the time to the next event pass, in millionths.
+    pub fn part_of_gap(&mut self, millionths: u32) {
+        let Some(next) = self.next() else { return };
+        let now = self.clock.now();
+        let gap = next.saturating_since(now).0;
+        self.clock.wait_until(now + Nanos(gap / 1_000_000 * u64::from(millionths.min(999_999))));
+    }
+
+    /// Reads everything and holds it against the contract; then the whole state of target and drive is checked.
+    ///
+    /// # Errors
+    /// If anything is not what was promised.
+    pub fn audit(&mut self) -> Result<(), Broken> {
+        assert!(self.cut_at.is_none(), "the power does not go during an audit");
+        self.drain()?;
+        self.contract.begin_audit();
+        loop {
+            let now = self.clock.now();
+            while let Some(request) = self.contract.audit(now) {
+                self.submit(request);
+            }
+            if self.contract.outstanding() == 0 {
+                break;
+            }
+            let before = self.contract.outstanding();
+            if self.go(|contract| contract.outstanding() < before)? == Stop::Idle {
+                return Err(Broken::new("every read is answered", format!("{before} never will be")));
+            }
+        }
+        self.contract.end_audit()?;
+        self.tally.add("checks.audits", 1);
+        self.check();
+        Ok(())
+    }
+
+    /// Asserts every invariant of target and drive.
+    pub fn check(&mut self) {
+        if let Some(target) = &self.target {
+            target.check();
+        }
+        self.device.inner().check();
+        self.tally.add("checks.whole_state", 1);
+    }
+}
