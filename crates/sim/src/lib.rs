@@ -5,6 +5,7 @@
 //! same seed gives the same run on every machine. Deliberately not here: the command line (`cli`).
 
 pub mod block;
+pub mod campaign;
 pub mod contract;
 pub mod failure;
 pub mod journal;
@@ -15,4 +16,5 @@ pub mod run;
 pub mod shrink;
 pub mod swarm;
 pub mod tally;
+pub mod timeline;
 pub mod world;

@@ -37,16 +37,25 @@ pub struct Made {
     pub notes: Vec<String>,
 }
 
+/// Makes a target of a kind, or mounts the one that lies on the units; a sentence if that cannot be.
+pub type Make = fn(&mut dyn BlockingDevice, &Wish<'_>) -> Result<Made, String>;
+
 /// One kind of target.
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
-    make: fn(&mut dyn BlockingDevice, &Wish<'_>) -> Result<Made, String>,
+    make: Make,
 }
 
 impl Kind {
+    /// A kind that is not of this project: how a target of one's own is given to the simulator, or to a test.
+    #[must_use]
+    pub const fn new(name: &'static str, about: &'static str, make: Make) -> Self {
+        Self { name, about, make }
+    }
+
     /// Makes a target of this kind, or mounts the one that lies on the units.
     ///
     /// # Errors

@@ -49,12 +49,20 @@ impl Media {
                 // A suspended reset waits like any other: without this, reads that never end would starve it.
                 (Some(_), _) if unit.suspended.is_some() && unit.bypasses >= bypasses_max => Choice::Resume,
                 (Some(_), Some(change)) if unit.bypasses >= bypasses_max => Choice::Change(change),
+                // A program that holds the only register goes first: no read could take it before.
+                (Some(_), Some(change)) if self.holds_last_register(pu, change) => Choice::Change(change),
                 (Some(read), _) => Choice::Read(read),
                 (None, _) if unit.suspended.is_some() => Choice::Resume,
                 (None, Some(change)) => Choice::Change(change),
                 (None, None) => Choice::Nothing,
             },
         }
+    }
+
+    /// True of a program that is loaded while no register is free.
+    fn holds_last_register(&self, pu: PuId, change: PartId) -> bool {
+        let loaded = self.parts.get(change).phase == Phase::Loaded;
+        loaded && self.units[pu.index()].registers_used >= self.config.registers
     }
 
     fn sequence(&self, id: PartId) -> u64 {

@@ -18,7 +18,12 @@ fn priority(suspends_max: u32, bypasses_max: u32) -> Scheduler {
 
 /// A rig whose chunks 0 and 1, of one unit, are full.
 fn rig(scheduler: Scheduler) -> Rig {
+    rig_with(scheduler, preset("tiny").media.registers)
+}
+
+fn rig_with(scheduler: Scheduler, registers: u32) -> Rig {
     let mut config = preset("tiny");
+    config.media.registers = registers;
     config.geometry.mw_cunits = 0;
     config.scheduler = scheduler;
     let mut rig = Rig::new(config);
@@ -144,4 +149,17 @@ fn reads_that_keep_coming_pass_at_most_suspends_max_times_bypasses_max() {
     let before = ended[1..].iter().filter(|&&read| read < ended[0]).count();
     assert!((3..=8).contains(&before), "{before} reads passed");
     assert_eq!(rig.drive.counters().media.suspends, 2);
+}
+
+/// A program was loaded into the only register, and a read that came then waited for that register, the program for it.
+#[test]
+fn reads_and_writes_that_share_one_register_all_end() {
+    let mut rig = rig_with(priority(4, 8), 1);
+    for sector in 0..8 {
+        rig.fill(rig.buffer, sector, 7);
+    }
+    let mut commands = vec![(0, rig.command(Op::Read, run(ppa(1, 0), 1)))];
+    commands.push((0, rig.command(Op::Write { fua: false }, run(ppa(2, 0), 8))));
+    commands.extend((0..9).map(|at| (at * 20_000, rig.command(Op::Read, run(ppa(1, 0), 1)))));
+    assert_eq!(play(&mut rig, &commands).len(), 11);
 }

@@ -51,11 +51,16 @@ impl Change {
 
 /// All changes of a block that count.
 #[derive(Clone, Debug)]
-pub struct History(Vec<Change>);
+pub struct History {
+    changes: Vec<Change>,
+    /// A forgettable discard was sent and nothing durable since: after a power cut any earlier version may be there, for
+    /// what was discarded may be erased, and the discard forgotten.
+    forgotten: bool,
+}
 
 impl Default for History {
     fn default() -> Self {
-        Self(vec![Change {
+        let zeroes = Change {
             content: 0,
             sent: Moment(0),
             ended: Ended::Made(Moment(0)),
@@ -63,7 +68,8 @@ impl Default for History {
             forgettable: false,
             overwritten: None,
             buried: false,
-        }])
+        };
+        Self { changes: vec![zeroes], forgotten: false }
     }
 }
 
@@ -79,12 +85,13 @@ impl History {
             overwritten: None,
             buried: false,
         };
-        self.0.push(change);
+        self.changes.push(change);
+        self.forgotten |= forgettable;
     }
 
     /// The change sent at `sent` was carried out.
     pub fn made(&mut self, sent: Moment, now: Moment) {
-        for change in &mut self.0 {
+        for change in &mut self.changes {
             if change.sent == sent {
                 change.ended = Ended::Made(now);
             } else if change.is_before(sent) {
@@ -95,45 +102,58 @@ impl History {
 
     /// The change sent at `sent` was refused.
     pub fn refused(&mut self, sent: Moment, now: Moment) {
-        self.0.iter_mut().filter(|change| change.sent == sent).for_each(|change| {
+        self.changes.iter_mut().filter(|change| change.sent == sent).for_each(|change| {
             change.ended = Ended::Refused(now);
         });
     }
 
-    /// What was carried out before `moment` survives a power cut from now on, unless a forgettable discard followed it: what
-    /// was discarded need not be written any more. True if nothing is left to be made durable.
+    /// What was carried out before `moment` survives a power cut from now on. True if nothing is left to be made durable.
     pub fn durable_before(&mut self, moment: Moment) -> bool {
-        let discards = self.0.iter().filter(|change| change.forgettable).map(|change| change.sent);
-        let discarded = discards.max().unwrap_or(Moment(0));
-        let made = |change: &Change| matches!(change.ended, Ended::Made(end) if end < moment);
-        let counts = |change: &Change| !change.forgettable && !change.is_before(discarded);
-        self.0.iter_mut().filter(|change| made(change) && counts(change)).for_each(|change| {
-            change.durable = true;
-        });
-        self.bury();
-        self.0.iter().all(|change| change.durable || !counts(change) && change.end().is_some())
+        self.make_durable(|change| matches!(change.ended, Ended::Made(end) if end < moment));
+        let discarded = self.discarded();
+        self.changes.iter().all(|change| change.durable || change.sent <= discarded && change.end().is_some())
     }
 
     /// The change sent at `sent`, which was carried out, survives a power cut from now on.
     pub fn durable(&mut self, sent: Moment) {
-        self.0.iter_mut().filter(|change| change.sent == sent && !change.forgettable).for_each(|change| {
-            change.durable = true;
-        });
+        self.make_durable(|change| change.sent == sent);
+    }
+
+    /// What was not over before a forgettable discard's end need not survive: it may have been discarded before it was
+    /// written, and the discard forgotten.
+    fn make_durable(&mut self, which: impl Fn(&Change) -> bool) {
+        let discarded = self.discarded();
+        self.changes.iter_mut().filter(|change| which(change) && change.sent > discarded).for_each(
+            |change| {
+                change.durable = true;
+            },
+        );
+        self.forgotten &= !self.changes.iter().any(|change| change.durable && change.sent > discarded);
         self.bury();
+    }
+
+    /// The end of the last forgettable discard; the far future while one is under way.
+    fn discarded(&self) -> Moment {
+        let discards = self.changes.iter().filter(|change| change.forgettable);
+        discards.map(|change| change.end().unwrap_or(Moment(u64::MAX))).max().unwrap_or(Moment(0))
     }
 
     /// A durable change buries what was over before it began.
     fn bury(&mut self) {
-        let Some(newest) = self.0.iter().filter(|change| change.durable).map(|change| change.sent).max()
+        let Some(newest) =
+            self.changes.iter().filter(|change| change.durable).map(|change| change.sent).max()
         else {
             return;
         };
-        self.0.iter_mut().filter(|change| change.is_before(newest)).for_each(|change| change.buried = true);
+        self.changes
+            .iter_mut()
+            .filter(|change| change.is_before(newest))
+            .for_each(|change| change.buried = true);
     }
 
     /// Forgets what neither a read since `oldest_read` nor a power cut can show.
     pub fn prune(&mut self, oldest_read: Moment) {
-        self.0.retain(|change| !change.buried || change.overwritten.is_none_or(|at| at >= oldest_read));
+        self.changes.retain(|change| !change.buried || change.overwritten.is_none_or(|at| at >= oldest_read));
     }
 
     fn is_readable(change: &Change, sent: Moment) -> bool {
@@ -144,10 +164,12 @@ impl History {
     /// began and is not what was seen will not be seen again.
     pub fn read(&mut self, sent: Moment, content: Content) -> bool {
         let shown = |change: &Change| change.content == content && Self::is_readable(change, sent);
-        if !self.0.iter().any(shown) {
+        if !self.changes.iter().any(shown) {
             return false;
         }
-        for change in self.0.iter_mut().filter(|change| change.content != content && change.is_before(sent)) {
+        for change in
+            self.changes.iter_mut().filter(|change| change.content != content && change.is_before(sent))
+        {
             change.overwritten = Some(change.overwritten.map_or(sent, |at| at.min(sent)));
         }
         true
@@ -155,29 +177,38 @@ impl History {
 
     /// What a read sent at `sent` may show.
     pub fn readable(&self, sent: Moment) -> Vec<Content> {
-        self.0.iter().filter(|change| Self::is_readable(change, sent)).map(|change| change.content).collect()
+        self.changes
+            .iter()
+            .filter(|change| Self::is_readable(change, sent))
+            .map(|change| change.content)
+            .collect()
     }
 
     /// The power went: any change that is not buried may be what is left, sent ones that were never answered too.
     pub fn power_cut(&mut self) {
-        self.0.retain(|change| !change.buried);
-        for change in &mut self.0 {
+        self.changes.retain(|change| !change.buried);
+        for change in &mut self.changes {
             change.overwritten = None;
             if change.ended == Ended::Not {
                 change.ended = Ended::Refused(change.sent);
             }
         }
-        assert!(!self.0.is_empty(), "a power cut left nothing a block may hold");
+        assert!(!self.changes.is_empty(), "a power cut left nothing a block may hold");
     }
 
     /// After a power cut, `content` was found: it is what the block holds from now on, power cuts or not. False if it may
     /// not hold that.
     pub fn settle(&mut self, content: Content, now: Moment) -> bool {
-        let Some(found) = self.0.iter().find(|change| change.content == content).copied() else {
-            return false;
+        let Some(found) = self.changes.iter().find(|change| change.content == content).copied() else {
+            let is_old = self.forgotten;
+            if is_old {
+                self.replace(content, now);
+            }
+            return is_old;
         };
-        self.0.clear();
-        self.0.push(Change {
+        self.forgotten = false;
+        self.changes.clear();
+        self.changes.push(Change {
             ended: Ended::Made(now),
             sent: now,
             durable: true,
@@ -191,7 +222,8 @@ impl History {
     /// Only `content` is left: what was promised of the block could not be kept, and need not.
     pub fn replace(&mut self, content: Content, now: Moment) {
         *self = Self::default();
-        self.0[0] = Change { content, sent: now, ended: Ended::Made(now), ..self.0[0] };
+        let change = &mut self.changes[0];
+        *change = Change { content, sent: now, ended: Ended::Made(now), ..*change };
     }
 }
 
@@ -293,11 +325,11 @@ mod tests {
         history.sent(5, at(1), false);
         history.made(at(1), at(2));
         history.prune(at(9));
-        assert_eq!(history.0.len(), 2, "zeroes are durable still");
+        assert_eq!(history.changes.len(), 2, "zeroes are durable still");
         history.durable_before(at(3));
         history.prune(at(2));
-        assert_eq!(history.0.len(), 2, "a read of moment 2 may still show zeroes");
+        assert_eq!(history.changes.len(), 2, "a read of moment 2 may still show zeroes");
         history.prune(at(3));
-        assert_eq!(history.0.len(), 1);
+        assert_eq!(history.changes.len(), 1);
     }
 }

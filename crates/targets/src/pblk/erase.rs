@@ -1,20 +1,28 @@
 //! Lines that hold nothing any more: made durable elsewhere, reset, and opened again.
 //!
-//! A line may be reset only when nothing reads it and what superseded its content is durable, in the drive's cache or
-//! not: a barrier comes first. Deliberately not here: emptying lines that are not empty (`collect`).
+//! A line may be reset only when nothing reads it and what superseded its content is durable: the records of discards are
+//! written first, then comes a barrier. Deliberately not here: emptying lines that are not empty (`collect`).
 
 use super::Pblk;
 use super::flight::Purpose;
-use ocssd_ftl::{LineId, LineState, OpenLine, Stream, Turns, UnitIndex};
+use ocssd_ftl::{LineId, LineState, OpenLine, Sequence, Stream, Turns, UnitIndex};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
+
+/// A line that holds nothing any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Dead {
+    pub line: LineId,
+    /// When it was found: discards up to then may have killed it.
+    pub since: Sequence,
+}
 
 impl Pblk {
     /// Finds lines that died, and resets those whose barrier is done. True if anything was done.
     pub(super) fn erase(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         for line in std::mem::take(&mut self.maybe_dead) {
-            if self.is_dead(line) && !self.dead.contains(&line) {
-                self.dead.push(line);
+            if self.is_dead(line) && !self.dead.iter().any(|dead| dead.line == line) {
+                self.dead.push(Dead { line, since: self.sequence });
                 any = true;
             }
         }

@@ -5,6 +5,7 @@
 //! Flushes that wait together share one barrier. Deliberately not here: writing the frames.
 
 use super::Pblk;
+use super::erase::Dead;
 use super::flight::Purpose;
 use ocssd_base::{Ring, SlabKey};
 use ocssd_ftl::{LineId, Sequence};
@@ -18,7 +19,7 @@ pub struct Flushes {
     /// Requests the barrier in flight answers.
     answered: Vec<SlabKey>,
     /// Lines that may be reset once the barrier in flight is done.
-    freed: Vec<LineId>,
+    freed: Vec<Dead>,
     in_flight: bool,
 }
 
@@ -35,7 +36,7 @@ impl Flushes {
 
     /// True if a line waits for a barrier before it is reset.
     pub fn holds(&self, line: LineId) -> bool {
-        self.freed.contains(&line)
+        self.freed.iter().any(|dead| dead.line == line)
     }
 
     /// True if nobody waits.
@@ -76,8 +77,7 @@ impl Pblk {
             self.flushes.waiting.pop();
             self.flushes.answered.push(key);
         }
-        let freed = std::mem::take(&mut self.dead);
-        self.flushes.freed.extend(freed);
+        any |= self.free_dead();
         let for_snapshot = self.snapshots.wants_barrier();
         if self.flushes.answered.is_empty() && self.flushes.freed.is_empty() && !for_snapshot {
             return any;
@@ -88,6 +88,21 @@ impl Pblk {
         }
         self.flight.send(Purpose::Barrier, Op::Flush, Addresses::None, None, 0);
         true
+    }
+
+    /// Hands dead lines to the next barrier. One that may have died by a discard whose record is not on media waits for
+    /// that, and the record's frame is closed: an older version of the blocks may lie elsewhere, and a power cut would bring
+    /// it back. True if a frame was closed.
+    fn free_dead(&mut self) -> bool {
+        let Some(pending) = self.trims.oldest_pending() else {
+            self.flushes.freed.append(&mut self.dead);
+            return false;
+        };
+        let (waiting, free) = std::mem::take(&mut self.dead).into_iter().partition(|dead| dead.since >= pending);
+        self.flushes.freed.extend::<Vec<Dead>>(free);
+        self.dead = waiting;
+        let newest = self.dead.iter().map(|dead| dead.since).max();
+        newest.is_some_and(|newest| self.close_older(newest))
     }
 
     /// Closes the frames of users that hold a sector as old as `newest`.
@@ -131,11 +146,11 @@ impl Pblk {
             }
             self.finish(key);
         }
-        for line in std::mem::take(&mut self.flushes.freed) {
+        for dead in std::mem::take(&mut self.flushes.freed) {
             if sound {
-                self.to_erase.push_back(line);
+                self.to_erase.push_back(dead.line);
             } else {
-                self.dead.push(line);
+                self.dead.push(dead);
             }
         }
         if self.snapshots.barrier_done(sound) {

@@ -4,6 +4,7 @@
 
 use super::capacity::Capacity;
 use super::collect::Collector;
+use super::erase::Dead;
 use super::flight::Flight;
 use super::flush::Flushes;
 use super::limit;
@@ -94,7 +95,7 @@ pub struct Pblk {
     /// Lines whose last valid sector went, to be looked at.
     pub(super) maybe_dead: Vec<LineId>,
     /// Lines that hold nothing, waiting for a barrier.
-    pub(super) dead: Vec<LineId>,
+    pub(super) dead: Vec<Dead>,
     pub(super) to_erase: VecDeque<LineId>,
     /// Commands in flight per line being reset.
     pub(super) resets: BTreeMap<LineId, u32>,
@@ -284,7 +285,7 @@ impl Pblk {
             let is_open = stream.line.is_none_or(|line| self.open[line.index()].is_some());
             assert!(is_open, "a stream writes to line {:?}, which is not open", stream.line);
         }
-        for line in &self.dead {
+        for Dead { line, .. } in &self.dead {
             assert_eq!(self.valid.count(*line), 0, "dead line {} holds something", line.0);
         }
         for line in &self.tails_due {

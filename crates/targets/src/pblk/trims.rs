@@ -5,7 +5,7 @@
 //! (`mount`).
 
 use ocssd_ftl::{Corrupt, Place, Sequence};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Records kept before a snapshot is asked for and further discards wait (chosen: about 1 MiB of table).
 const RECORDS_MAX: usize = 16_384;
@@ -48,6 +48,8 @@ struct Record {
 #[derive(Clone, Debug, Default)]
 pub struct Trims {
     records: BTreeMap<Sequence, Record>,
+    /// Those that are not durable yet.
+    pending: BTreeSet<Sequence>,
 }
 
 impl Trims {
@@ -61,6 +63,13 @@ impl Trims {
         let record = Record { range: TrimRange { block, count }, place: None };
         let before = self.records.insert(sequence, record);
         assert!(before.is_none(), "two discards have sequence {}", sequence.0);
+        self.pending.insert(sequence);
+    }
+
+    /// The oldest record that is not durable yet. What it discarded looks dead already, but a power cut would need it: the
+    /// version before may be older still.
+    pub fn oldest_pending(&self) -> Option<Sequence> {
+        self.pending.first().copied()
     }
 
     /// A record was found at mount.
@@ -75,6 +84,7 @@ impl Trims {
             return false;
         };
         record.place = Some(place);
+        self.pending.remove(&sequence);
         true
     }
 
@@ -107,6 +117,7 @@ impl Trims {
 
     /// Lets go of a record, and says where it was.
     pub fn remove(&mut self, sequence: Sequence) -> Option<Place> {
+        self.pending.remove(&sequence);
         self.records.remove(&sequence).and_then(|record| record.place)
     }
 }
@@ -120,7 +131,9 @@ mod tests {
         let mut trims = Trims::default();
         trims.add(Sequence(5), 100, 8);
         assert!(trims.durable().is_empty());
+        assert_eq!(trims.oldest_pending(), Some(Sequence(5)));
         assert!(trims.settle(Sequence(5), Place(7), None));
+        assert_eq!(trims.oldest_pending(), None);
         assert!(trims.needs(Sequence(5), Place(7)) && !trims.needs(Sequence(5), Place(8)));
         assert!(trims.settle(Sequence(5), Place(9), Some(Place(7))), "moved");
         assert!(!trims.settle(Sequence(5), Place(11), Some(Place(7))), "moved twice");

@@ -31,6 +31,8 @@ impl Pblk {
             let before = self.requests.get(key).done;
             let whole = match request.op {
                 BlockOp::Write { .. } => self.admit_write(key, buffers),
+                // Zeroes are data: where discards are not kept, they are written, as Linux does above pblk.
+                BlockOp::WriteZeroes if !self.keeps_trims() => self.admit_write(key, buffers),
                 _ => self.admit_discard(key, buffers),
             };
             any |= whole || self.requests.get(key).done > before;
@@ -51,7 +53,6 @@ impl Pblk {
     /// Copies as much of a write as there is room for; true once all of it is in.
     fn admit_write(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
         let request = self.requests.get(key).request;
-        let from = request.buffer.expect("a write without a buffer was refused");
         while self.requests.get(key).done < request.count {
             let done = self.requests.get(key).done;
             let block = request.block + u64::from(done);
@@ -64,7 +65,12 @@ impl Pblk {
             let room = self.frames.room(frame).min(limit);
             let run = if self.last_writes.is_some() { 1 } else { room.min(request.count - done) };
             let slot = self.frames.first_slot(frame).0 + self.frames.filled(frame);
-            buffers.copy_data(from, done, self.ring, slot, run);
+            if request.op == BlockOp::WriteZeroes {
+                buffers.data_mut(self.ring, slot, run).fill(0);
+            } else {
+                let from = request.buffer.expect("a write without a buffer was refused");
+                buffers.copy_data(from, done, self.ring, slot, run);
+            }
             for offset in 0..run {
                 self.put(frame, block + u64::from(offset));
             }

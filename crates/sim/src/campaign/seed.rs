@@ -1,0 +1,76 @@
+//! One seed: the first of its drives that the target fits on, and a run there.
+//!
+//! Deliberately not here: what a seed draws (`swarm`), and what a run does (`run`).
+
+use crate::journal::Keep;
+use crate::plan::Plan;
+use crate::run::{Ended, Ran, run};
+use crate::swarm::{Size, draw};
+use ocssd_targets::registry::Kind;
+
+/// Drives drawn for a seed before it is given up (chosen: of those drawn for pblk most are large enough).
+pub const ATTEMPTS: u32 = 32;
+
+/// A seed that was run.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// Drives drawn before, all of them too small for the target.
+    pub attempt: u32,
+    /// What the seed means.
+    pub plan: Plan,
+    /// What came of it; never `Ended::DoesNotFit`.
+    pub ran: Ran,
+}
+
+/// No drive drawn for a seed could carry the target: why the last of them could not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit(pub String);
+
+/// Runs those steps of `seed` for which `only` is true, on the first drive the target fits on. Which drive that is does
+/// not depend on the steps.
+///
+/// # Errors
+/// If none of the [`ATTEMPTS`] drives carries the target.
+pub fn run_seed(
+    kind: &Kind,
+    size: Size,
+    seed: u64,
+    only: &dyn Fn(usize) -> bool,
+    keep: Keep,
+) -> Result<Simulated, Unfit> {
+    let mut reason = String::new();
+    for attempt in 0..ATTEMPTS {
+        let plan = draw(seed, attempt, size, kind.name);
+        let ran = run(&plan, kind, only, keep);
+        match ran.ended {
+            Ended::DoesNotFit(sentence) => reason = sentence,
+            Ended::Well | Ended::Failed(_) => return Ok(Simulated { attempt, plan, ran }),
+        }
+    }
+    Err(Unfit(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_targets::registry;
+
+    #[test]
+    fn a_seed_is_on_the_same_drive_whatever_steps_are_left_out() {
+        let kind = registry::find("pblk").expect("a kind");
+        for seed in 0..6 {
+            let whole = run_seed(kind, Size::Tiny, seed, &|_| true, Keep::Nothing).expect("it fits");
+            let none = run_seed(kind, Size::Tiny, seed, &|_| false, Keep::Nothing).expect("it fits");
+            assert_eq!(whole.attempt, none.attempt, "seed {seed}");
+            assert_eq!(whole.plan.to_string(), none.plan.to_string(), "seed {seed}");
+            assert_eq!(none.ran.tally.of("requests.writes"), 0, "seed {seed} wrote without a step");
+        }
+    }
+
+    #[test]
+    fn a_target_that_fits_nowhere_says_why() {
+        let kind = Kind::new("large", "fits nowhere", |_, _| Err("it needs more".to_owned()));
+        let unfit = run_seed(&kind, Size::Tiny, 0, &|_| true, Keep::Nothing).expect_err("it fits nowhere");
+        assert_eq!(unfit, Unfit("target large: it needs more".to_owned()));
+    }
+}
