@@ -1,8 +1,11 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_lightnvm::GenericAddress;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Open-Channel SSDs in user space.
 #[derive(Debug, Parser)]
@@ -49,6 +52,9 @@ pub enum Verb {
     /// Run the papers' figures and tables again, with the papers' numbers beside ours
     #[command(subcommand)]
     Experiment(ExperimentVerb),
+    /// Look for broken promises of a target: drawn drives, requests, media faults and power cuts, in virtual time
+    #[command(after_help = SIMULATE_HELP)]
+    Simulate(SimulateArgs),
     /// List every fio option: carried out, noted, or refused
     Options,
     /// Print shell completions
@@ -72,6 +78,19 @@ Examples:
   ocssd run examples/randread.fio --drive westlake --seed 7
   ocssd run --target pblk examples/quickstart.fio
   ocssd run --drive drive.img --name=r --rw=randread --bs=4k --iodepth=32 --size=1g --runtime=2 --time_based";
+
+const SIMULATE_HELP: &str = "\
+Without options: seeds from 0 on, for a minute, on all processors. A seed is a drive, the target's options, requests,
+faults and power cuts; the same seed is the same run on every machine. docs/simulate.md says how to read a failure.
+
+Exit status: 0 every promise was kept; 1 a failure was found; 2 the input cannot be used.
+
+Examples:
+  ocssd simulate
+  ocssd simulate --size tiny --time 10min
+  ocssd simulate --seeds 0..2000 --jobs 4 --keep-going 5
+  ocssd simulate --size tiny --seed 17
+  ocssd simulate --size tiny --seed 17 --only 3,17-20 --trace seed17.json";
 
 /// Which clock a run uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -126,6 +145,50 @@ pub struct RunArgs {
     /// fio job files and fio options
     #[arg(value_name = "JOB FILE or FIO OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
     pub fio: Vec<String>,
+}
+
+/// How large simulated worlds are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SizeArg {
+    /// One or two units of few small chunks, no media faults, power cuts all the time
+    Tiny,
+    /// One unit to 128, any write unit, all faults
+    Any,
+}
+
+/// `ocssd simulate`.
+#[derive(Args, Debug)]
+pub struct SimulateArgs {
+    /// Run one seed, and show its plan
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "jobs", "time", "keep_going", "quiet"])]
+    pub seed: Option<u64>,
+    /// The seeds, from A to before B, or from A on [default: 0..]
+    #[arg(long, value_name = "A..B")]
+    pub seeds: Option<Seeds>,
+    /// The kind of target
+    #[arg(long, default_value = "pblk", value_name = "KIND")]
+    pub target: String,
+    /// How large the worlds are
+    #[arg(long, value_enum, default_value = "any")]
+    pub size: SizeArg,
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// How long, as 30s, 10min or 2h [default: 60s, or until --seeds A..B are done]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time: Option<Duration>,
+    /// Carry out only these steps of the plan, as 3,17-20
+    #[arg(long, value_name = "STEPS", requires = "seed")]
+    pub only: Option<Steps>,
+    /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one
+    #[arg(long, value_name = "FILE", requires = "seed")]
+    pub trace: Option<PathBuf>,
+    /// Go on until so many seeds have failed
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub keep_going: NonZeroUsize,
+    /// No progress
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// `ocssd format`.

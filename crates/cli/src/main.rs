@@ -11,6 +11,7 @@ mod inspect;
 mod options;
 mod presets;
 mod run;
+mod simulate;
 mod split;
 mod table;
 mod target;
@@ -63,6 +64,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Presets => presets::presets(json),
         Verb::Explain { status, decimal } => explain::explain(&status, decimal, json)?,
         Verb::Experiment(verb) => experiment::experiment(verb, json)?,
+        Verb::Simulate(args) => return simulate::simulate(&args, json),
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -117,6 +117,11 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
         Vec::new()
     }
 
+    /// The state in words, for whoever looks for a bug. Empty of targets with nothing to say.
+    fn summary(&self) -> String {
+        String::new()
+    }
+
     /// Blocks written in order from a zone's start, those of taken requests included.
     ///
     /// # Panics

@@ -122,6 +122,9 @@ pub trait Contract {
     /// Numbers of the contract's own, name and count, for the summary.
     fn counts(&self) -> Vec<(&'static str, u64)>;
 
+    /// The state of a target in words, for whoever looks for a bug.
+    fn target_summary(&self, target: &Self::Target) -> String;
+
     /// Numbers of a target, name and count, for the summary.
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)>;
 }

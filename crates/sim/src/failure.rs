@@ -56,4 +56,6 @@ pub struct Failure {
     pub step: usize,
     /// Why.
     pub cause: Cause,
+    /// The target's state in words, if there was a target.
+    pub state: String,
 }

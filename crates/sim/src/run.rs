@@ -69,11 +69,8 @@ pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -
     let ended = panics::caught(|| runner.run(only));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
-        Ok(Err(cause)) => Ended::Failed(Failure { step: runner.step, cause }),
-        Err(caught) => {
-            let cause = Cause::Panic { message: caught.message, place: caught.place };
-            Ended::Failed(Failure { step: runner.step, cause })
-        }
+        Ok(Err(cause)) => runner.failed(cause),
+        Err(caught) => runner.failed(Cause::Panic { message: caught.message, place: caught.place }),
     };
     runner.count();
     Ran { ended, tally: runner.world.tally, journal: runner.world.journal }
@@ -238,6 +235,12 @@ impl Runner<'_> {
         self.world.drain()?;
         self.world.audit()?;
         Ok(())
+    }
+
+    /// A target that failed an assertion may fail another when it is asked.
+    fn failed(&self, cause: Cause) -> Ended {
+        let state = panics::caught(|| self.world.summary()).unwrap_or_default();
+        Ended::Failed(Failure { step: self.step, cause, state })
     }
 
     fn count(&mut self) {

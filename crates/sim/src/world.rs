@@ -175,6 +175,12 @@ impl<C: Contract> World<C> {
         }
     }
 
+    /// The target's state in words; empty if there is none.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        self.target.as_ref().map_or_else(String::new, |target| self.contract.target_summary(target))
+    }
+
     /// The power should go after so many more events.
     pub const fn cut_after(&mut self, events: u64) {
         self.cut_at = Some(self.events + events);

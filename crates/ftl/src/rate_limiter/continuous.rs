@@ -161,6 +161,13 @@ impl ContinuousLimiter {
         self.gc_has_work && self.free_sectors < self.limits.start_lines * self.limits.line_sectors
     }
 
+    /// Whether space would be low with so many more free lines.
+    #[must_use]
+    pub const fn is_low_with(&self, lines: u64) -> bool {
+        self.free_sectors + lines * self.limits.line_sectors
+            < self.limits.start_lines * self.limits.line_sectors
+    }
+
     /// Sectors users may insert now, at most the burst; zero at the reserve, also while GC has nothing to do there.
     #[must_use]
     pub fn user_credit(&self) -> u64 {

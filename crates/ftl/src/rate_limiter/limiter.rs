@@ -77,6 +77,16 @@ impl RateLimiter {
         }
     }
 
+    /// Whether space would still be low with so many more free lines of `line_chunks` good chunks each: lines on their way to
+    /// be free need no victim in their place.
+    #[must_use]
+    pub fn is_low_with(&self, lines: u64, line_chunks: u64) -> bool {
+        match self {
+            Self::Pblk(limiter) => limiter.is_low_with(lines * line_chunks),
+            Self::Continuous(limiter) => limiter.is_low_with(lines),
+        }
+    }
+
     /// When an answer of [`RateLimiter::may_insert_gc`] changes by itself; `None` if only events change it.
     #[must_use]
     pub fn deadline(&self, now: Nanos) -> Option<Nanos> {

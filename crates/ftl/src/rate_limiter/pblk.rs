@@ -174,6 +174,12 @@ impl PblkLimiter {
         self.gauges.state == PblkState::Low
     }
 
+    /// Whether space would be low with so many more free chunks.
+    #[must_use]
+    pub const fn is_low_with(&self, chunks: u64) -> bool {
+        self.gauges.free_chunks + chunks < self.gauges.high_chunks
+    }
+
     /// A user inserted `sectors` (`pblk_rl_user_in`, `pblk_rl_inserted`).
     ///
     /// # Panics

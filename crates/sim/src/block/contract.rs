@@ -32,6 +32,8 @@ pub struct BlockContract {
     /// Writes so far; each has its number as content.
     writes: u64,
     audit: Option<u64>,
+    /// Blocks an audit reads again one by one.
+    again: Vec<u64>,
     excuses: Excuses,
     lost: u64,
     regressed: u64,
@@ -51,6 +53,7 @@ impl BlockContract {
             next_tag: 0,
             writes: 0,
             audit: None,
+            again: Vec::new(),
             excuses: Excuses::default(),
             lost: 0,
             regressed: 0,
@@ -136,12 +139,19 @@ impl BlockContract {
         let Outstanding { request, sent, .. } = *done;
         let (excused, promised) = if request.op == BlockOp::Read {
             self.lost += 1;
-            (self.excuses.lose && status == Status::UNRECOVERED_READ, "a read of sound media succeeds")
+            let blocks = request.block..request.block + u64::from(request.count);
+            let may_fail = self.excuses.lose || self.oracle().may_fail(blocks, sent);
+            (may_fail && status == Status::UNRECOVERED_READ, "a read of sound media succeeds")
         } else {
             self.refused += 1;
             (self.excuses.refuse, "a change of a device with good chunks enough succeeds")
         };
-        self.oracle().refused(request.block..request.block + u64::from(request.count), sent);
+        if request.op != BlockOp::Read {
+            self.oracle().refused(request.block..request.block + u64::from(request.count), sent);
+        } else if self.audit.is_some() && request.count > 1 {
+            // A failed read says nothing about its other blocks.
+            self.again.extend(request.block..request.block + u64::from(request.count));
+        }
         let found = || format!("{:?} of blocks {} + {}: {status}", request.op, request.block, request.count);
         if excused { Ok(()) } else { Err(Broken::new(promised, found())) }
     }
@@ -212,13 +222,17 @@ impl Contract for BlockContract {
 
     fn audit(&mut self, now: Nanos) -> Option<BlockRequest> {
         let at = self.audit?;
-        let left = self.oracle().block_count() - at;
-        if left == 0 || self.spare.is_empty() {
+        if self.spare.is_empty() {
             return None;
         }
-        // Where reads may fail, blocks are asked for one by one: a failed read says nothing about its other blocks.
-        let most = if self.excuses.lose { 1 } else { AUDIT_BLOCKS };
-        let count = most.min(u32::try_from(left).unwrap_or(most));
+        if let Some(block) = self.again.pop() {
+            return self.send(BlockOp::Read, block, 1, now);
+        }
+        let left = self.oracle().block_count() - at;
+        if left == 0 {
+            return None;
+        }
+        let count = AUDIT_BLOCKS.min(u32::try_from(left).unwrap_or(AUDIT_BLOCKS));
         self.audit = Some(at + u64::from(count));
         self.send(BlockOp::Read, at, count, now)
     }
@@ -235,7 +249,7 @@ impl Contract for BlockContract {
 
     fn end_audit(&mut self) -> Result<(), Broken> {
         let (asked, blocks) = (self.audit.take(), self.oracle().block_count());
-        if asked == Some(blocks) {
+        if asked == Some(blocks) && self.again.is_empty() {
             return Ok(());
         }
         Err(Broken::new(format!("all {blocks} blocks are read"), format!("reading ended at {asked:?}")))
@@ -252,6 +266,7 @@ impl Contract for BlockContract {
     fn power_cut(&mut self) {
         self.outstanding.clear();
         self.audit = None;
+        self.again.clear();
         if let Some(oracle) = &mut self.oracle {
             oracle.power_cut();
         }
@@ -281,6 +296,10 @@ impl Contract for BlockContract {
             ("requests.changes_refused", self.refused),
             ("requests.blocks_older_than_lost_media", self.regressed),
         ]
+    }
+
+    fn target_summary(&self, target: &Self::Target) -> String {
+        target.summary()
     }
 
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)> {

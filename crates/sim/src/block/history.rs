@@ -175,6 +175,11 @@ impl History {
         true
     }
 
+    /// A forgettable discard was sent and nothing durable since.
+    pub const fn is_forgotten(&self) -> bool {
+        self.forgotten
+    }
+
     /// What a read sent at `sent` may show.
     pub fn readable(&self, sent: Moment) -> Vec<Content> {
         self.changes

@@ -20,6 +20,8 @@ pub struct Oracle {
     is_pending: Vec<bool>,
     /// Blocks nobody has looked at since the last power cut.
     unsettled: Vec<bool>,
+    /// Reads sent before this moment may fail: a discard was forgotten, and what it discarded may be gone.
+    shaky_until: Vec<Moment>,
     now: Moment,
 }
 
@@ -37,6 +39,7 @@ impl Oracle {
             pending: Vec::new(),
             is_pending: vec![false; count],
             unsettled: vec![false; count],
+            shaky_until: vec![Moment(0); count],
             now: Moment(0),
         }
     }
@@ -68,11 +71,11 @@ impl Oracle {
         for block in blocks {
             let history = &mut self.blocks[place(block)];
             history.made(sent, now);
-            self.unsettled[place(block)] = false;
             if durable {
                 history.durable(sent);
                 history.prune(oldest_read);
             }
+            self.settled(block);
         }
     }
 
@@ -101,24 +104,39 @@ impl Oracle {
     pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<(), Broken> {
         let now = self.now;
         let history = &mut self.blocks[place(block)];
-        let sound = if self.unsettled[place(block)] {
-            let sound = history.settle(content, now);
-            self.unsettled[place(block)] = !sound;
-            sound
-        } else {
+        let sound = if !self.unsettled[place(block)] {
             history.read(sent, content)
+        } else if history.settle(content, now) {
+            self.settled(block);
+            true
+        } else {
+            false
         };
         if sound {
             return Ok(());
         }
-        let promised = format!("block {block} holds {}", one_of(&history.readable(sent)));
+        let readable = self.blocks[place(block)].readable(sent);
+        let promised = format!("block {block} holds {}", one_of(&readable));
         Err(Broken::new(promised, words(content)))
+    }
+
+    /// True if a read of these blocks sent at `sent` may fail: nothing is promised of some of them since the last power cut
+    /// but that they can be written.
+    #[must_use]
+    pub fn may_fail(&self, mut blocks: Range<u64>, sent: Moment) -> bool {
+        blocks.any(|block| self.shaky_until[place(block)] > sent)
+    }
+
+    fn settled(&mut self, block: u64) {
+        self.unsettled[place(block)] = false;
+        let until = &mut self.shaky_until[place(block)];
+        *until = (*until).min(self.now);
     }
 
     /// What was promised of a block could not be kept: it holds `content`.
     pub fn replace(&mut self, block: u64, content: Content) {
         self.blocks[place(block)].replace(content, self.now);
-        self.unsettled[place(block)] = false;
+        self.settled(block);
     }
 
     /// The power went.
@@ -126,6 +144,9 @@ impl Oracle {
         for (block, history) in self.blocks.iter_mut().enumerate() {
             history.power_cut();
             self.unsettled[block] = true;
+            if history.is_forgotten() {
+                self.shaky_until[block] = Moment(u64::MAX);
+            }
             self.is_pending[block] = false;
         }
         self.pending.clear();

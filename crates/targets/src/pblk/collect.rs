@@ -127,8 +127,16 @@ impl Pblk {
         any
     }
 
+    /// True if there is too little space, lines on their way to be reset counted as free: else victims that are nearly full
+    /// would be written again and again, faster than resets give back what that took.
+    fn is_space_low(&self) -> bool {
+        let coming = self.resets.len() + self.to_erase.len() + self.flushes.lines_held();
+        let coming = u64::try_from(coming).expect("a length fits 64 bits");
+        self.limiter.gc_should_run() && self.limiter.is_low_with(coming, u64::from(self.shape.units()))
+    }
+
     fn choose_victim(&mut self) -> bool {
-        let wanted = self.limiter.gc_should_run() || self.collector.forced;
+        let wanted = self.is_space_low() || self.collector.forced;
         if self.collector.victim.is_some() || !wanted || self.collector.draining.len() >= self.draining_max()
         {
             return false;

@@ -39,6 +39,11 @@ impl Flushes {
         self.freed.iter().any(|dead| dead.line == line)
     }
 
+    /// Lines that wait for a barrier before they are reset.
+    pub fn lines_held(&self) -> usize {
+        self.freed.len()
+    }
+
     /// True if nobody waits.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && !self.in_flight
@@ -98,7 +103,8 @@ impl Pblk {
             self.flushes.freed.append(&mut self.dead);
             return false;
         };
-        let (waiting, free) = std::mem::take(&mut self.dead).into_iter().partition(|dead| dead.since >= pending);
+        let (waiting, free) =
+            std::mem::take(&mut self.dead).into_iter().partition(|dead| dead.since >= pending);
         self.flushes.freed.extend::<Vec<Dead>>(free);
         self.dead = waiting;
         let newest = self.dead.iter().map(|dead| dead.since).max();

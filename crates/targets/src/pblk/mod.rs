@@ -169,6 +169,10 @@ impl BlockTarget for Pblk {
         self.all_counters()
     }
 
+    fn summary(&self) -> String {
+        Self::summary(self)
+    }
+
     fn zone_written(&self, zone: u64) -> u64 {
         unreachable!("zone {zone} of a target without zones")
     }

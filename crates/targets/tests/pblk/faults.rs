@@ -67,6 +67,26 @@ fn a_lost_head_is_found_again_even_on_one_unit() {
     }
 }
 
+/// The head was written again behind the unit that failed, but so little came after it that it could not be read yet, and
+/// what it headed was taken for nobody's.
+#[test]
+fn a_head_written_again_is_found_while_it_is_too_young_to_be_read() {
+    for blocks in [1, 4, 8, 12] {
+        let geometry = Geometry { mw_cunits: 8, ..Geometry::example(1, 1, 40, 64, 4) };
+        let mut world = World::new(config(geometry), options(Mode::Improved), &format!("{blocks} blocks"));
+        for chunk in 0..40 {
+            let fault = fault(FaultKind::WriteNextUnit, chunk, Some(0), 1);
+            world.flash.inner_mut().schedule_fault(fault);
+        }
+        world.write(0, blocks);
+        world.flush();
+        world.cut(&mut Prng::new(1));
+        world.mount();
+        world.read_all(true);
+        world.check();
+    }
+}
+
 #[test]
 fn a_sector_that_cannot_be_read_fails_its_request_and_no_other() {
     for mode in MODES {

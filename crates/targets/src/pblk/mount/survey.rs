@@ -86,9 +86,26 @@ pub fn survey(batches: &mut Batches<'_>, shape: &Shape, layout: &ChunkLayout) ->
     let mut heads: Vec<Option<(Head, Sequence)>> = vec![None; used.len()];
     // The first sector of a head is as good as any; the media may have lost it, or the whole unit, which was then written
     // again behind.
-    let again = [0, 1].into_iter().chain((1..=HEADS_AGAIN).map(|number| number * layout.unit));
-    for sector in again {
+    let again = || [0, 1].into_iter().chain((1..=HEADS_AGAIN).map(|number| number * layout.unit));
+    for sector in again() {
         read_heads(batches, shape, layout, &mut survey, &used, sector, &mut heads)?;
+    }
+    // The head behind the lost one may be too young to be read.
+    let hidden: Vec<(LineId, UnitIndex)> = used
+        .iter()
+        .zip(&heads)
+        .filter(|&(&(line, unit), head)| {
+            let chunk = survey.chunk(line, unit);
+            let seen = readable(layout, chunk);
+            head.is_none() && seen < chunk.written && seen <= HEADS_AGAIN * layout.unit
+        })
+        .map(|(&place, _)| place)
+        .collect();
+    if !hidden.is_empty() {
+        make_readable(batches, shape, layout, &mut survey, &hidden)?;
+        for sector in again() {
+            read_heads(batches, shape, layout, &mut survey, &used, sector, &mut heads)?;
+        }
     }
     identify(&mut survey, &used, &heads);
     Ok(survey)

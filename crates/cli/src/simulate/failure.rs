@@ -1,0 +1,169 @@
+//! A failure, made short and told: where, what was promised, what came, the events before it, and how to run it again.
+
+use super::plan::steps_in_words;
+use super::steps::Steps;
+use crate::table;
+use ocssd_sim::failure::{Cause, Failure};
+use ocssd_sim::journal::{Journal, Keep};
+use ocssd_sim::plan::Plan;
+use ocssd_sim::run::{Ended, run};
+use ocssd_sim::shrink::shrink;
+use ocssd_targets::registry::Kind;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Events shown (chosen: about a screenful).
+const EVENTS: usize = 30;
+/// How long making a run short may take, about (chosen: what one waits for without looking elsewhere).
+const SHRINK_TIME: Duration = Duration::from_secs(20);
+/// Fewest and most runs of that (chosen: halving 1500 steps takes a few dozen, the last steps one by one some hundred).
+const SHRINK_RUNS: (u128, u128) = (30, 2000);
+
+/// Which world a seed is of.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The target.
+    pub kind: &'a Kind,
+    /// The size, as on the command line.
+    pub size: &'static str,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl World<'_> {
+    /// The command that runs it again, with these steps or all.
+    pub fn command(&self, only: Option<&Steps>) -> String {
+        let Self { kind, size, seed } = self;
+        let only = only.filter(|steps| !steps.is_empty()).map(|steps| format!(" --only {steps}"));
+        format!(
+            "ocssd simulate --target {} --size {size} --seed {seed}{}",
+            kind.name,
+            only.unwrap_or_default()
+        )
+    }
+}
+
+/// A failure with everything there is to say about it.
+pub struct Told<'a> {
+    world: World<'a>,
+    plan: &'a Plan,
+    /// How the run of these steps fails.
+    failure: Failure,
+    steps: Steps,
+    steps_count: usize,
+    /// The run of these steps failed as well.
+    is_repeated: bool,
+    /// What happened in it.
+    pub journal: Journal,
+}
+
+/// Makes a failing run short, and runs what is left of it with a journal.
+pub fn shorten<'a>(world: World<'a>, plan: &'a Plan, failure: &Failure, is_whole: bool) -> Told<'a> {
+    let started = Instant::now();
+    let again = run(plan, world.kind, &|_| true, Keep::Nothing);
+    drop(again);
+    let took = started.elapsed().max(Duration::from_micros(1));
+    let runs = (SHRINK_TIME.as_nanos() / took.as_nanos()).clamp(SHRINK_RUNS.0, SHRINK_RUNS.1);
+    let budget = u32::try_from(runs).expect("no more than the most");
+    let steps = shrink(plan, world.kind, failure, budget);
+    tell(world, plan, failure, &steps, is_whole)
+}
+
+/// Runs these steps of a plan that failed with a journal, of everything or of the last events.
+pub fn tell<'a>(
+    world: World<'a>,
+    plan: &'a Plan,
+    failure: &Failure,
+    steps: &[usize],
+    is_whole: bool,
+) -> Told<'a> {
+    let keep = if is_whole { Keep::All } else { Keep::Newest(EVENTS) };
+    let ran = run(plan, world.kind, &|index| steps.contains(&index), keep);
+    let (failure, is_repeated) = match ran.ended {
+        Ended::Failed(again) => (again, true),
+        Ended::Well | Ended::DoesNotFit(_) => (failure.clone(), false),
+    };
+    let (steps, steps_count) = (Steps::of(steps), steps.len());
+    Told { world, plan, failure, steps, steps_count, is_repeated, journal: ran.journal }
+}
+
+impl Told<'_> {
+    /// The command that runs what is left.
+    fn command(&self) -> String {
+        let is_all = self.steps_count == self.plan.steps.len();
+        self.world.command((!is_all).then_some(&self.steps))
+    }
+
+    /// The last events, oldest first.
+    fn events(&self) -> Vec<String> {
+        let count = self.journal.iter().count();
+        let last = self.journal.iter().skip(count.saturating_sub(EVENTS));
+        last.map(|(at, event)| format!("{at}  {event}")).collect()
+    }
+
+    /// Prints all of it but the command.
+    pub fn print(&self) {
+        table::line(&format!("seed {} failed in step {}", self.world.seed, self.failure.step));
+        for (name, sentence) in cause_in_words(&self.failure.cause) {
+            table::line(&format!("  {:10} {sentence}", format!("{name}:")));
+        }
+        if !self.is_repeated {
+            table::line("  It did not fail again: something in the target is not decided by the seed.");
+        }
+        table::line(&format!("\n{}", self.plan));
+        table::line(&format!("steps left: {} of {}", self.steps_count, self.plan.steps.len()));
+        for line in steps_in_words(self.plan, &self.steps) {
+            table::line(&format!("  {line}"));
+        }
+        table::line("\nlast events:");
+        for line in self.events() {
+            table::line(&format!("  {line}"));
+        }
+    }
+
+    /// Prints the command.
+    pub fn print_command(&self) {
+        table::line(&format!("run again: {}", self.command()));
+    }
+
+    /// All of it.
+    pub fn as_json(&self) -> Value {
+        let mut value = brief_as_json(&self.world, &self.failure);
+        value["command"] = json!(self.command());
+        value["is_repeated"] = json!(self.is_repeated);
+        value["plan"] = json!(self.plan.to_string());
+        value["steps"] = json!(steps_in_words(self.plan, &self.steps));
+        value["events"] = json!(self.events());
+        value
+    }
+}
+
+/// One line about a failure that is not looked into.
+pub fn brief(world: &World<'_>, failure: &Failure) -> String {
+    format!(
+        "seed {}, step {}: {}\n  run again: {}",
+        world.seed,
+        failure.step,
+        failure.cause,
+        world.command(None)
+    )
+}
+
+/// The same as JSON.
+pub fn brief_as_json(world: &World<'_>, failure: &Failure) -> Value {
+    let cause: serde_json::Map<String, Value> = cause_in_words(&failure.cause)
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), json!(text)))
+        .collect();
+    json!({ "seed": world.seed, "step": failure.step, "cause": cause, "command": world.command(None) })
+}
+
+fn cause_in_words(cause: &Cause) -> Vec<(&'static str, String)> {
+    match cause {
+        Cause::Broken(broken) => vec![("promised", broken.promised.clone()), ("found", broken.found.clone())],
+        Cause::Panic { message, place } => vec![("assertion", message.clone()), ("at", place.clone())],
+        Cause::NotMounted(sentence) => {
+            vec![("promised", "it can be mounted again".to_owned()), ("found", sentence.clone())]
+        }
+    }
+}

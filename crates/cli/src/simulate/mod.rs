@@ -1,0 +1,29 @@
+//! `ocssd simulate`: drives, requests, faults and power cuts drawn from seeds, and whether a target keeps its promises.
+//!
+//! [`ask`] is what is asked for; `many` runs seeds until one fails or the time is over, `one` runs one seed. `failure`
+//! makes a failing run short and tells it, `summary` and `marks` say what was exercised. Deliberately not here: the
+//! simulator (`ocssd_sim`).
+
+mod ask;
+mod failure;
+mod many;
+mod marks;
+mod one;
+mod plan;
+mod progress;
+mod steps;
+mod summary;
+
+use crate::Outcome;
+use crate::args::SimulateArgs;
+pub use ask::{Seeds, parse_time};
+pub use steps::Steps;
+
+/// Carries out the verb.
+pub fn simulate(args: &SimulateArgs, as_json: bool) -> anyhow::Result<Outcome> {
+    let kind = ask::kind(&args.target)?;
+    match args.seed {
+        Some(seed) => one::one(args, kind, seed, as_json),
+        None => many::many(args, kind, as_json),
+    }
+}

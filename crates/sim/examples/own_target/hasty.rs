@@ -1,0 +1,84 @@
+//! A target with a planted bug: pblk that answers a flush at once, before what was written lies on the media.
+//!
+//! The simulator's own tests use it as well: a simulator that does not find it is broken.
+
+use ocssd_base::Nanos;
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::{BlockingDevice, Buffers, Command, Completion, Status, Target};
+use ocssd_targets::registry::{self, Kind, Made, Wish};
+
+/// Called pblk, so that options are drawn as for pblk.
+pub const HASTY: Kind = Kind::new("pblk", "pblk that answers a flush at once", make);
+
+fn make(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+    let Made { target, notes } = registry::find("pblk")?.make(device, wish)?;
+    Ok(Made { target: Box::new(Hasty { pblk: target, flushed: Vec::new() }), notes })
+}
+
+struct Hasty {
+    pblk: Box<dyn BlockTarget>,
+    flushed: Vec<BlockReply>,
+}
+
+impl Target for Hasty {
+    type Request = BlockRequest;
+    type Reply = BlockReply;
+
+    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+        if request.op != BlockOp::Flush {
+            return self.pblk.submit(now, request);
+        }
+        self.flushed.push(BlockReply { tag: request.tag, status: Status::SUCCESS, violation: None });
+        Ok(())
+    }
+
+    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
+        self.pblk.on_completion(now, completion, buffers);
+    }
+
+    fn on_deadline(&mut self, now: Nanos) {
+        self.pblk.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.pblk.deadline()
+    }
+
+    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+        self.pblk.poll_command(now, buffers)
+    }
+
+    fn poll_reply(&mut self) -> Option<BlockReply> {
+        self.flushed.pop().or_else(|| self.pblk.poll_reply())
+    }
+
+    fn check(&self) {
+        self.pblk.check();
+    }
+}
+
+impl BlockTarget for Hasty {
+    fn block_bytes(&self) -> u32 {
+        self.pblk.block_bytes()
+    }
+
+    fn block_count(&self) -> u64 {
+        self.pblk.block_count()
+    }
+
+    fn zones(&self) -> Option<Zones> {
+        self.pblk.zones()
+    }
+
+    fn write_unit(&self) -> u32 {
+        self.pblk.write_unit()
+    }
+
+    fn unreadable_tail(&self) -> u64 {
+        self.pblk.unreadable_tail()
+    }
+
+    fn zone_written(&self, zone: u64) -> u64 {
+        self.pblk.zone_written(zone)
+    }
+}
