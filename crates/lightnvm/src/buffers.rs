@@ -84,6 +84,8 @@ pub struct PartsMut<'a> {
 pub struct Buffers {
     format: PayloadFormat,
     buffers: Vec<Buffer>,
+    /// Where the search for a spare buffer begins.
+    taken: usize,
 }
 
 fn index(value: u32) -> usize {
@@ -94,7 +96,7 @@ impl Buffers {
     /// An empty pool for sectors of this format.
     #[must_use]
     pub const fn new(format: PayloadFormat) -> Self {
-        Self { format, buffers: Vec::new() }
+        Self { format, buffers: Vec::new(), taken: 0 }
     }
 
     /// How many bytes a sector takes.
@@ -131,7 +133,11 @@ impl Buffers {
         assert!(sectors > 0, "a buffer holds at least one sector");
         let whole = index(sectors) * beside;
         let fits = |buffer: &Buffer| buffer.sectors == sectors && buffer.whole.len() == whole;
-        let spare = self.buffers.iter().position(|buffer| !buffer.in_use && fits(buffer));
+        // Behind the last one taken first: a pool that was reclaimed is taken again in the same order.
+        let (before, behind) = self.buffers.split_at(self.taken.min(self.buffers.len()));
+        let is_spare = |buffer: &Buffer| !buffer.in_use && fits(buffer);
+        let spare = behind.iter().position(is_spare).map(|place| place + before.len());
+        let spare = spare.or_else(|| before.iter().position(is_spare));
         let place = spare.unwrap_or_else(|| {
             let count = index(sectors);
             self.buffers.push(Buffer {
@@ -145,7 +151,14 @@ impl Buffers {
             self.buffers.len() - 1
         });
         self.buffers[place].in_use = true;
+        self.taken = place + 1;
         BufId(u32::try_from(place).expect("fewer than 2^32 buffers"))
+    }
+
+    /// Returns every buffer to the pool: whoever held them is gone.
+    pub fn reclaim(&mut self) {
+        self.buffers.iter_mut().for_each(|buffer| buffer.in_use = false);
+        self.taken = 0;
     }
 
     /// Returns a buffer to the pool.
@@ -290,6 +303,15 @@ mod tests {
         pool.give_back(small);
         assert_ne!(pool.take(2), small);
         assert_eq!(pool.take(1), small);
+    }
+
+    #[test]
+    fn a_reclaimed_pool_is_taken_again_in_the_same_order() {
+        let mut pool = pool(Payload::Stamp);
+        let mut take = |pool: &mut Buffers| [pool.take(1), pool.take_whole(2), pool.take(1), pool.take(3)];
+        let first = take(&mut pool);
+        pool.reclaim();
+        assert_eq!(take(&mut pool), first);
     }
 
     #[test]

@@ -52,9 +52,9 @@ fn put_hook() {
 /// The panic. What `work` changed may be half changed then.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
     HOOK.call_once(put_hook);
-    CAUGHT.with(|caught| *caught.borrow_mut() = Some(None));
+    let outer = CAUGHT.with(|caught| caught.borrow_mut().replace(None));
     let result = catch_unwind(AssertUnwindSafe(work));
-    let caught = CAUGHT.with(|caught| caught.borrow_mut().take()).flatten();
+    let caught = CAUGHT.with(|caught| std::mem::replace(&mut *caught.borrow_mut(), outer)).flatten();
     result.map_err(|_| {
         caught.unwrap_or_else(|| Caught {
             message: "a panic without a message".to_owned(),

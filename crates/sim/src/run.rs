@@ -72,7 +72,8 @@ pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -
         Ok(Err(cause)) => runner.failed(cause),
         Err(caught) => runner.failed(Cause::Panic { message: caught.message, place: caught.place }),
     };
-    runner.count();
+    // A target that failed an assertion may fail another when it is asked.
+    drop(panics::caught(|| runner.count()));
     Ran { ended, tally: runner.world.tally, journal: runner.world.journal }
 }
 
@@ -218,14 +219,17 @@ impl Runner<'_> {
         let chunks = self.world.device.geometry().chunk_count();
         let chunk = ChunkId(u32::try_from(chunk % u64::from(chunks)).expect("below a 32-bit count"));
         self.world.device.inner_mut().schedule_fault(ScheduledFault { kind, chunk, sector: None, times });
-        self.world.tally.add("faults.by_schedule", 1);
-        match kind {
-            FaultKind::UnrecoveredRead => self.excuses.lose = true,
-            FaultKind::HighEcc | FaultKind::LatencySpike => {}
-            FaultKind::WriteNextUnit | FaultKind::EarlyClose | FaultKind::ResetFailure => {
-                self.excuses.refuse = true;
-            }
-        }
+        let (name, loses, takes_chunks) = match kind {
+            FaultKind::WriteNextUnit => ("faults.write_next_unit_scheduled", false, true),
+            FaultKind::EarlyClose => ("faults.early_close_scheduled", false, true),
+            FaultKind::ResetFailure => ("faults.reset_failure_scheduled", false, true),
+            FaultKind::UnrecoveredRead => ("faults.unrecovered_read_scheduled", true, false),
+            FaultKind::HighEcc => ("faults.high_ecc_scheduled", false, false),
+            FaultKind::LatencySpike => ("faults.latency_spike_scheduled", false, false),
+        };
+        self.world.tally.add(name, 1);
+        self.excuses.lose |= loses;
+        self.excuses.refuse |= takes_chunks;
         self.world.excuse(self.excuses);
     }
 
@@ -237,7 +241,6 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A target that failed an assertion may fail another when it is asked.
     fn failed(&self, cause: Cause) -> Ended {
         let state = panics::caught(|| self.world.summary()).unwrap_or_default();
         Ended::Failed(Failure { step: self.step, cause, state })

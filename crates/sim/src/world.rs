@@ -127,14 +127,17 @@ impl<C: Contract> World<C> {
     /// If the target is not what it was.
     pub fn mount(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
         assert!(self.target.is_none(), "a target is mounted already");
-        let mut buffers = Buffers::new(self.buffers.format());
-        let caller =
-            Caller { device: &mut self.device, clock: &mut self.clock, buffers: &mut buffers, cut_at: None };
+        self.buffers.reclaim();
+        let caller = Caller {
+            device: &mut self.device,
+            clock: &mut self.clock,
+            buffers: &mut self.buffers,
+            cut_at: None,
+        };
         let mut device = Fused::new(caller, cut, &mut self.journal);
         let made = how.mount(&mut device);
         let (sent, is_cut) = (device.sent, device.is_cut);
         self.tally.add("mount.commands", sent);
-        self.buffers = buffers;
         if is_cut {
             return Ok(Mounted::PowerCut);
         }

@@ -2,13 +2,15 @@
 //!
 //! Deliberately not here: what is in them.
 
+use super::super::canary::Canary;
 use super::blocking::{Batches, Run};
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkLayout, Head, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
 use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
 
-/// Units after the first in which a head is looked for that the media lost (chosen: beyond, its neighbours must do).
-const HEADS_AGAIN: u32 = 4;
+/// Units after the first in which a head is looked for that the media lost (chosen: so many failures in a row are a chunk to
+/// be lost; beyond, its neighbours must do).
+const HEADS_AGAIN: u32 = 16;
 
 /// A chunk as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,9 +199,10 @@ pub fn make_readable(
     chunks: &[(LineId, UnitIndex)],
 ) -> Result<(), PowerCut> {
     let window = layout.mw_cunits.next_multiple_of(layout.unit);
+    let is_wanted = window > 0 && !batches.options.has_canary(Canary::WindowForgotten);
     let runs: Vec<Run> = chunks
         .iter()
-        .filter(|&&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open && window > 0)
+        .filter(|&&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open && is_wanted)
         .map(|&(line, unit)| {
             let written = survey.chunk(line, unit).written;
             let first = Ppa::new(shape.chunk(line, unit), written);
