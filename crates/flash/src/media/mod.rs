@@ -20,7 +20,7 @@ mod unit;
 pub(crate) use part::{Part, PartId, PartKind, Phase};
 
 use crate::config::{Config, MediaConfig, Scheduler};
-use ocssd_base::{Divisor, EventQueue, Nanos, TransferTimes};
+use ocssd_base::{Divisor, EventQueue, Nanos, SlabKey, TransferTimes};
 use ocssd_lightnvm::PuId;
 use part::Parts;
 use std::collections::VecDeque;
@@ -54,9 +54,11 @@ impl Channel {
 
 /// A part that is done, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub(crate) at: Nanos,
-    pub(crate) id: PartId,
+pub(crate) enum Done {
+    /// A read: its command. Its place is free already.
+    Read { at: Nanos, command: SlabKey },
+    /// A program or an erase. Its place stays taken until [`Media::remove`].
+    Change { at: Nanos, id: PartId },
 }
 
 /// All units and channels of a drive.
@@ -162,8 +164,7 @@ impl Media {
         self.events.next_at()
     }
 
-    /// Lets the next thing happen, and tells which part that ends, if it does. Its place stays taken until
-    /// [`Self::remove`].
+    /// Lets the next thing happen, and tells which part that ends, if it does.
     pub(crate) fn step(&mut self) -> Option<Done> {
         let (at, event) = self.events.pop_due(Nanos::MAX).expect("a step is taken when one is due");
         match event {
@@ -193,7 +194,7 @@ impl Media {
         if has_work {
             self.start_next(at, pu);
         }
-        (kind != PartKind::Read).then_some(Done { at, id })
+        (kind != PartKind::Read).then_some(Done::Change { at, id })
     }
 
     #[inline]
@@ -217,11 +218,12 @@ impl Media {
             self.events.push(channel.start(at, time, next), Event::Channel { group });
         }
         let part = self.parts.get_mut(id);
-        let (pu, is_read) = (part.pu, part.kind == PartKind::Read);
+        let (pu, command, is_read) = (part.pu, part.command, part.kind == PartKind::Read);
         let unit = &mut self.units[pu.index()];
         if is_read {
             assert!(unit.registers_used > 0, "a read's data leaves a register");
             unit.registers_used -= 1;
+            self.parts.remove(id);
         } else {
             assert!(part.kind == PartKind::Program, "an erase moves no data");
             assert!(unit.loading, "a register was loaded that nobody asked for");
@@ -231,7 +233,7 @@ impl Media {
         if unit.has_work() {
             self.start_next(at, pu);
         }
-        is_read.then_some(Done { at, id })
+        is_read.then_some(Done::Read { at, command })
     }
 
     /// Time each unit's array, and each channel, has been busy.
