@@ -20,6 +20,12 @@ impl Cursor {
         Self { request, done: 0, written }
     }
 
+    /// A request that was given out as one command.
+    #[inline(always)]
+    pub(super) const fn given_out(request: BlockRequest, written: u64) -> Self {
+        Self { request, done: request.count, written }
+    }
+
     /// The host's name for the request.
     pub(super) const fn tag(&self) -> Tag {
         self.request.tag
@@ -29,8 +35,9 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn as_one_run(&mut self, map: &ZoneMap) -> Option<Command> {
         let BlockRequest { op, block, count, buffer, .. } = self.request;
+        // Reads first: they are asked for one question, not for their place among all kinds.
         let op = match op {
-            BlockOp::Read => Op::Read,
+            _ if op == BlockOp::Read => Op::Read,
             BlockOp::Write { fua } => Op::Write { fua },
             _ => return None,
         };

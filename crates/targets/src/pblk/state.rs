@@ -12,7 +12,7 @@ use super::request::{Pending, REQUESTS_MAX};
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
 use super::trims::Trims;
-use ocssd_base::{Nanos, Prng, Ring, Slab, SlabKey, usize_of};
+use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
     LineSequence, LineState, Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream,
@@ -48,6 +48,8 @@ pub struct Pblk {
     pub(super) options: Options,
     pub(super) capacity: Capacity,
     pub(super) shape: Shape,
+    /// To find the unit and the line of a chunk.
+    pub(super) by_lines: Divisor,
     pub(super) block_bytes: u32,
     pub(super) instance: InstanceId,
     pub(super) now: Nanos,
@@ -185,6 +187,7 @@ impl Pblk {
             work_due: true,
             stats: PblkStats::default(),
             instance: InstanceId(0),
+            by_lines: Divisor::new(u64::from(shape.lines())),
             now: Nanos::ZERO,
             prng: Prng::new(options.seed),
             block_bytes: geometry.sector_bytes,
