@@ -138,7 +138,6 @@ impl Pblk {
         let classification = options.classification();
         let user_streams = user_streams(classification.streams());
         let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
-        let places = usize_of(REQUESTS_MAX);
         Self {
             l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
             valid: ValidMap::new(&shape),
@@ -159,9 +158,9 @@ impl Pblk {
             stripe: stripe(geometry, &shape),
             unit_of_pu: unit_of_pu(geometry, &shape),
             requests: Slab::new(REQUESTS_MAX),
-            reads: Ring::new(places),
-            writes: Ring::new(places),
-            replies: Ring::new(places),
+            reads: Ring::new(usize_of(REQUESTS_MAX)),
+            writes: Ring::new(usize_of(REQUESTS_MAX)),
+            replies: Ring::new(usize_of(REQUESTS_MAX)),
             flight: Flight::new(),
             flushes: Flushes::new(REQUESTS_MAX),
             collector: Collector::new(own.collect),
