@@ -248,12 +248,12 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// Whether any request was taken, and whether more wait than a turn takes.
     fn arrivals<S: Source>(&mut self, now: Nanos, source: &mut S) -> (bool, bool) {
         for count in 0..TURN_MAX {
-            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else {
-                return (count > 0, false);
-            };
-            if !self.submit(now, id, &request) {
+            // Looked at where it is: a copy of what was just written in parts makes the processor wait.
+            let polled = source.poll_request(now, &mut self.buffers);
+            let Some((id, request)) = &polled else { return (count > 0, false) };
+            if !self.submit(now, *id, request) {
                 self.lanes[id.index()].full = true;
-                source.on_refused(now, id, request);
+                source.on_refused(now, *id, *request);
                 return (count > 0, false);
             }
         }

@@ -62,7 +62,8 @@ impl Fetches {
         number > self.copied
     }
 
-    /// Adds a read and tells its number.
+    /// Adds a read and tells its number. Inlined, or the read would be written twice.
+    #[inline(always)]
     pub(crate) fn push(&mut self, fetch: Fetch) -> u64 {
         assert!(!self.is_full(), "the list of reads to copy was not emptied in time");
         self.waiting.push(fetch);

@@ -20,10 +20,12 @@ impl Cursor {
         Self { request, done: 0, written }
     }
 
-    /// A request that was given out as one command.
+    /// What is kept of a request that was given out as one command: its name. The rest is not copied, as the processor
+    /// would have to wait for what the host has just written.
     #[inline(always)]
-    pub(super) const fn given_out(request: BlockRequest, written: u64) -> Self {
-        Self { request, done: request.count, written }
+    pub(super) const fn given_out(tag: Tag) -> Self {
+        let request = BlockRequest { tag, op: BlockOp::Read, block: 0, count: 0, buffer: None };
+        Self { request, done: 0, written: 0 }
     }
 
     /// The host's name for the request.

@@ -214,8 +214,10 @@ impl Target for Linear {
         let Some(command) = Cursor::new(*request, 0).as_one_run(&self.map) else {
             return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
         };
-        let written = if request.op == BlockOp::Read { 0 } else { self.map.on_accepted(request) };
-        let cursor = Cursor::given_out(*request, written);
+        if request.op != BlockOp::Read {
+            self.map.on_accepted(request);
+        }
+        let cursor = Cursor::given_out(request.tag);
         let fresh = Pending { cursor, commands: 1, issued: true, status: Status::SUCCESS, violation: None };
         let request = self.requests.insert(fresh).expect("room was checked above");
         let key = self.commands.insert(request).expect("room was checked above");

@@ -81,7 +81,9 @@ impl Pblk {
         if request.op != BlockOp::Read || request.count != 1 || !may_go || self.refusal(request).is_some() {
             return None;
         }
-        let Mapped::Media(place) = self.l2p.get(request.block) else { return None };
+        // Field by field: a copy of what the host has just written in parts makes the processor wait.
+        let BlockRequest { tag, block, buffer, .. } = *request;
+        let Mapped::Media(place) = self.l2p.get(block) else { return None };
         let (line, unit, sector) = self.shape.split(place);
         if !self.can_read(line, unit, sector) {
             return None;
@@ -89,12 +91,13 @@ impl Pblk {
         self.lines.begin_read(line);
         let first = Ppa::new(self.shape.chunk(line, unit), sector);
         let (status, violation) = (Status::SUCCESS, None);
-        let pending = Pending { request: *request, done: 1, commands: 1, issued: true, status, violation };
+        let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer };
+        let pending = Pending { request, done: 1, commands: 1, issued: true, status, violation };
         let key = self.requests.insert(pending).expect("room was asked for above");
         self.stats.user_read += 1;
         let purpose = Purpose::Read { request: key, index: 0, count: 1, first };
         let addresses = Addresses::Run { first, count: 1 };
-        Some(self.flight.make(purpose, Op::Read, addresses, request.buffer, 0))
+        Some(self.flight.make(purpose, Op::Read, addresses, buffer, 0))
     }
 
     /// Sends one command for the sectors on media from `index` on; how many, or `None` if it must wait.

@@ -29,6 +29,7 @@ pub struct Pending {
 
 impl Pblk {
     /// What is wrong with a request before any of it is tried.
+    #[inline]
     pub(super) fn refusal(&self, request: &BlockRequest) -> Option<Status> {
         if self.shutdown.is_begun() {
             return Some(Status::NAMESPACE_NOT_READY);
