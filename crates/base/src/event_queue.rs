@@ -5,8 +5,9 @@
 //! event goes to the end of the first lane whose last one is not later, and the earliest is one of the lanes' first. Only
 //! what fits no lane goes into a binary heap. With as many lanes as there are delays nothing is ever sorted.
 //!
-//! The key is 128 bits (time, then sequence number), so ties can never depend on where an event lies. Deliberately not
-//! here: cancelling an event. Owners keep a generation and ignore what is stale.
+//! The key is 128 bits (time, sequence number, and last the lane, so that the earliest key says where its event is). Ties
+//! can never depend on where an event lies: no two have the same sequence number. Deliberately not here: cancelling an
+//! event. Owners keep a generation and ignore what is stale.
 
 use crate::Nanos;
 use std::cmp::Reverse;
@@ -16,6 +17,9 @@ use std::collections::{BinaryHeap, VecDeque};
 const LANES: usize = 4;
 /// What stands for the key of the earliest event where there is none.
 const NEVER: u128 = u128::MAX;
+/// Bits of a key that say which lane; [`LANES`] is the heap.
+const LANE_BITS: u32 = 3;
+const _: () = assert!(LANES < 1 << LANE_BITS, "the lanes and the heap have a number each");
 
 #[derive(Clone, Debug)]
 struct Entry<T> {
@@ -49,9 +53,9 @@ pub struct EventQueue<T> {
     firsts: [u128; LANES + 1],
     /// The key of the last event of each lane; 0 if it is empty.
     lasts: [u128; LANES],
-    /// The earliest key of all, and its lane: [`LANES`] for the heap.
+    /// The earliest key of all.
     next: u128,
-    next_lane: usize,
+    /// The sequence number of the next event, above the bits of the lane.
     sequence: u64,
 }
 
@@ -65,20 +69,19 @@ impl<T> EventQueue<T> {
             firsts: [NEVER; LANES + 1],
             lasts: [0; LANES],
             next: NEVER,
-            next_lane: LANES,
-            sequence: 0,
+            // An empty lane has a last key of 0: no event has that.
+            sequence: 1 << LANE_BITS,
         }
     }
 
     /// Adds `event`, due at `at`. Cost: O(1) if a lane fits, else O(log n).
     #[inline]
     pub fn push(&mut self, at: Nanos, event: T) {
-        let key = (u128::from(at.0) << 64) | u128::from(self.sequence);
-        self.sequence += 1;
-        let lane = self.lasts.iter().position(|&last| last < key).unwrap_or(LANES);
-        if key < self.next {
-            (self.next, self.next_lane) = (key, lane);
-        }
+        let bare = (u128::from(at.0) << 64) | u128::from(self.sequence);
+        self.sequence += 1 << LANE_BITS;
+        let lane = self.lasts.iter().position(|&last| last < bare).unwrap_or(LANES);
+        let key = bare | u128::try_from(lane).expect("a small number");
+        self.next = self.next.min(key);
         let entry = Entry { key, event };
         if lane == LANES {
             self.firsts[LANES] = self.firsts[LANES].min(key);
@@ -97,7 +100,7 @@ impl<T> EventQueue<T> {
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
-        (self.next != NEVER).then(|| time_of(self.next))
+        (!is_never(self.next)).then(|| time_of(self.next))
     }
 
     /// As [`Self::deadline`]; [`Nanos::MAX`] if nothing waits.
@@ -110,22 +113,23 @@ impl<T> EventQueue<T> {
     /// Takes the earliest event if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Nanos) -> Option<(Nanos, T)> {
-        if self.next == NEVER || time_of(self.next) > now {
+        if is_never(self.next) || time_of(self.next) > now {
             return None;
         }
-        let Entry { key, event } = if self.next_lane == LANES { self.pop_rest() } else { self.pop_lane() };
-        assert!(key == self.next, "the earliest event is not where it should be");
+        let lane = lane_of(self.next);
+        let Entry { key, event } = if lane == LANES { self.pop_rest() } else { self.pop_lane(lane) };
+        assert!(low(key) == low(self.next), "the earliest event is not where it should be");
         self.find_next();
         Some((time_of(key), event))
     }
 
-    fn pop_lane(&mut self) -> Entry<T> {
-        let lane = &mut self.lanes[self.next_lane];
-        let first = lane.pop_front().expect("the lane of the earliest event has one");
-        match lane.front() {
-            Some(next) => self.firsts[self.next_lane] = next.key,
+    fn pop_lane(&mut self, lane: usize) -> Entry<T> {
+        let queue = &mut self.lanes[lane];
+        let first = queue.pop_front().expect("the lane of the earliest event has one");
+        match queue.front() {
+            Some(next) => self.firsts[lane] = next.key,
             // An empty lane takes any event again.
-            None => (self.firsts[self.next_lane], self.lasts[self.next_lane]) = (NEVER, 0),
+            None => (self.firsts[lane], self.lasts[lane]) = (NEVER, 0),
         }
         first
     }
@@ -139,10 +143,9 @@ impl<T> EventQueue<T> {
 
     /// Finds the earliest of the first events. Without branches: which lane it is, nobody can predict.
     fn find_next(&mut self) {
-        let earlier = |a: (u128, usize), b: (u128, usize)| std::hint::select_unpredictable(b.0 < a.0, b, a);
+        let earlier = |a: u128, b: u128| std::hint::select_unpredictable(b < a, b, a);
         let [a, b, c, d, rest] = self.firsts;
-        let (left, right) = (earlier((a, 0), (b, 1)), earlier((c, 2), (d, 3)));
-        (self.next, self.next_lane) = earlier(earlier(left, right), (rest, LANES));
+        self.next = earlier(earlier(earlier(a, b), earlier(c, d)), rest);
     }
 
     /// Forgets every event.
@@ -161,9 +164,25 @@ impl<T> EventQueue<T> {
 
     /// True if nothing waits.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.next == NEVER
+    pub fn is_empty(&self) -> bool {
+        is_never(self.next)
     }
+}
+
+/// The low half of a key: the sequence number, which no other event has, and the lane. Looked at alone where it is enough:
+/// to compare a whole key that was written a moment ago, half by half, makes the processor wait.
+fn low(key: u128) -> u64 {
+    u64::try_from(key & u128::from(u64::MAX)).expect("the low half of a 128-bit key")
+}
+
+/// True of [`NEVER`]: a sequence number never comes to its low half.
+fn is_never(key: u128) -> bool {
+    low(key) == low(NEVER)
+}
+
+/// The lane a key names.
+fn lane_of(key: u128) -> usize {
+    usize::try_from(low(key) & ((1 << LANE_BITS) - 1)).expect("a few bits")
 }
 
 fn time_of(key: u128) -> Nanos {

@@ -4,12 +4,16 @@
 //! then wait for the nearest deadline. Equal times: completions before arrivals, targets in the order they were added,
 //! everything else first in, first out. A turn that left something to do is followed by another at the same time.
 //!
+//! Most requests are one command, and most ends of a command one reply. The target of a host that has no other may hand
+//! both over at once (`submit_direct`, `complete_direct`) and is then *quiet*: it is asked for nothing until it is told
+//! something again. With several targets every turn asks each, so that their order stays as above.
+//!
 //! Deliberately not here: threads. Several hosts on several threads share nothing.
 
 use crate::clock::Clock;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::BlockTarget;
-use ocssd_lightnvm::{Buffers, Command, Completion, Device, Source, Tag, TargetId};
+use ocssd_lightnvm::block::{BlockRequest, BlockTarget};
+use ocssd_lightnvm::{Buffers, Command, Completion, Device, Source, Tag, Taken, TargetId};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,10 @@ pub struct Host<D, C> {
     clock: C,
     buffers: Buffers,
     lanes: Vec<Lane>,
+    /// Some target may have deadlines.
+    timed: bool,
+    /// The only target said that it has nothing to give, was told nothing since, and no command of it waits.
+    quiet: bool,
     /// A command has ended since targets were last asked for replies.
     completed: bool,
     turns: u64,
@@ -54,7 +62,16 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// A host without targets.
     #[must_use]
     pub const fn new(device: D, clock: C, buffers: Buffers) -> Self {
-        Self { device, clock, buffers, lanes: Vec::new(), completed: false, turns: 0 }
+        Self {
+            device,
+            clock,
+            buffers,
+            lanes: Vec::new(),
+            timed: false,
+            quiet: false,
+            completed: false,
+            turns: 0,
+        }
     }
 
     /// Adds a target.
@@ -65,6 +82,8 @@ impl<D: Device, C: Clock> Host<D, C> {
         assert!(self.lanes.len() < TARGETS_MAX, "a host has at most {TARGETS_MAX} targets");
         let timed = target.has_deadlines();
         self.lanes.push(Lane { target, stalled: None, full: false, timed });
+        self.timed |= timed;
+        self.quiet = false;
         TargetId(u32::try_from(self.lanes.len() - 1).expect("fewer than 256 targets"))
     }
 
@@ -113,8 +132,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     #[must_use]
     pub fn with_clock<C2: Clock>(self, clock: C2) -> Host<D, C2> {
         assert!(clock.now() >= self.clock.now(), "time would fall");
-        let Self { device, buffers, lanes, completed, turns, .. } = self;
-        Host { device, clock, buffers, lanes, completed, turns }
+        let Self { device, buffers, lanes, timed, quiet, completed, turns, .. } = self;
+        Host { device, clock, buffers, lanes, timed, quiet, completed, turns }
     }
 
     /// Lets device and targets finish what goes on behind their replies: a cache that drains, a buffer that is written.
@@ -125,7 +144,7 @@ impl<D: Device, C: Clock> Host<D, C> {
         loop {
             let now = self.clock.now();
             while let Some(completion) = self.device.poll_completion(now, &mut self.buffers) {
-                self.complete(now, completion);
+                self.tell(now, completion);
             }
             self.commands(now);
             for lane in &mut self.lanes {
@@ -172,14 +191,17 @@ impl<D: Device, C: Clock> Host<D, C> {
             let due = if C::IS_VIRTUAL { None } else { self.device.deadline() };
             let Some(completion) = self.device.poll_completion(now, &mut self.buffers) else { break };
             self.clock.note_late(now.saturating_since(due.unwrap_or(now)));
-            self.complete(now, completion);
+            self.complete(now, completion, source);
         }
         let completed = std::mem::take(&mut self.completed);
         if completed {
             self.replies(now, source);
         }
         let (taken, more) = self.arrivals(now, source);
-        let timed = self.timers(now);
+        let timed = self.timed && self.timers(now);
+        if self.quiet {
+            return more;
+        }
         self.commands(now);
         // Answered without the device, or as room was found for commands: the next request may come at once.
         let answered = (taken || timed || completed) && self.replies(now, source);
@@ -191,51 +213,103 @@ impl<D: Device, C: Clock> Host<D, C> {
         for lane in &mut self.lanes {
             if lane.timed && lane.target.deadline().is_some_and(|at| at <= now) {
                 lane.target.on_deadline(now);
+                self.quiet = false;
                 any = true;
             }
         }
         any
     }
 
-    fn complete(&mut self, now: Nanos, mut completion: Completion) {
-        let lane = TargetId(completion.tag.0 >> TAG_BITS).index();
+    /// Passes an end to its target, and the reply it brings to the source.
+    #[inline]
+    fn complete<S: Source>(&mut self, now: Nanos, completion: Completion, source: &mut S) {
+        let [lane] = self.lanes.as_mut_slice() else { return self.tell(now, completion) };
+        assert!(completion.tag.0 >> TAG_BITS == 0, "a command of a target that is not there ended");
+        let reply = lane.target.complete_direct(now, completion, &mut self.buffers);
+        self.quiet = reply.is_some() && lane.stalled.is_none();
+        let Some(reply) = reply else {
+            self.completed = true;
+            return;
+        };
+        lane.full = false;
+        source.on_reply(now, TargetId(0), reply, &mut self.buffers);
+    }
+
+    /// Passes an end to its target.
+    #[inline(never)]
+    fn tell(&mut self, now: Nanos, mut completion: Completion) {
+        let lane = &mut self.lanes[TargetId(completion.tag.0 >> TAG_BITS).index()];
         completion.tag = Tag(completion.tag.0 & ((1 << TAG_BITS) - 1));
-        self.lanes[lane].target.on_completion(now, completion, &mut self.buffers);
+        lane.target.on_completion(now, completion, &mut self.buffers);
+        self.quiet = false;
         self.completed = true;
     }
 
     /// Whether any request was taken, and whether more wait than a turn takes.
     fn arrivals<S: Source>(&mut self, now: Nanos, source: &mut S) -> (bool, bool) {
         for count in 0..TURN_MAX {
-            let Some((id, request)) = source.poll_request(now, &mut self.buffers) else {
-                return (count > 0, false);
-            };
-            let lane = &mut self.lanes[id.index()];
-            if let Err(request) = lane.target.submit(now, request) {
-                lane.full = true;
-                source.on_refused(now, id, request);
+            // Looked at where it is: a copy of what was just written in parts makes the processor wait.
+            let polled = source.poll_request(now, &mut self.buffers);
+            let Some((id, request)) = &polled else { return (count > 0, false) };
+            if !self.submit(now, *id, request) {
+                self.lanes[id.index()].full = true;
+                source.on_refused(now, *id, *request);
                 return (count > 0, false);
             }
         }
         (true, true)
     }
 
+    /// Gives a request to its target; false if that has no room.
+    #[inline(always)]
+    fn submit(&mut self, now: Nanos, id: TargetId, request: &BlockRequest) -> bool {
+        let alone = self.lanes.len() == 1;
+        let lane = &mut self.lanes[id.index()];
+        // Behind a command that waits for room nothing goes to the device.
+        if !alone || lane.stalled.is_some() {
+            self.quiet = false;
+            return lane.target.submit(now, *request).is_ok();
+        }
+        match lane.target.submit_direct(now, request, &mut self.buffers) {
+            Taken::Command(command) => {
+                assert!(command.tag.0 >> TAG_BITS == 0, "a target's tags have 24 bits");
+                self.quiet = self.offer(now, 0, command);
+                true
+            }
+            other => {
+                self.quiet = false;
+                matches!(other, Taken::Queued)
+            }
+        }
+    }
+
+    #[inline(never)]
     fn commands(&mut self, now: Nanos) {
-        for (index, lane) in (0u32..).zip(&mut self.lanes) {
+        for (index, number) in (0..self.lanes.len()).zip(0u32..) {
             for _ in 0..TURN_MAX {
-                let command = if lane.stalled.is_some() {
-                    lane.stalled.take().expect("just seen")
+                let lane = &mut self.lanes[index];
+                let command = if let Some(command) = lane.stalled.take() {
+                    command
                 } else {
                     let Some(command) = lane.target.poll_command(now, &mut self.buffers) else { break };
                     assert!(command.tag.0 >> TAG_BITS == 0, "a target's tags have 24 bits");
-                    Command { tag: Tag(command.tag.0 | (index << TAG_BITS)), ..command }
+                    Command { tag: Tag(command.tag.0 | (number << TAG_BITS)), ..command }
                 };
-                if self.device.submit(now, command, &mut self.buffers).is_err() {
-                    lane.stalled = Some(command);
+                if !self.offer(now, index, command) {
                     break;
                 }
             }
         }
+    }
+
+    /// Gives a command to the device; false if it has no room, and the command waits.
+    #[inline(never)]
+    fn offer(&mut self, now: Nanos, index: usize, command: Command) -> bool {
+        let taken = self.device.submit(now, command, &mut self.buffers).is_ok();
+        if !taken {
+            self.lanes[index].stalled = Some(command);
+        }
+        taken
     }
 
     fn replies<S: Source>(&mut self, now: Nanos, source: &mut S) -> bool {
@@ -252,19 +326,17 @@ impl<D: Device, C: Clock> Host<D, C> {
 
     /// Waits for the nearest deadline; false if there is none. While only the device has work that ends no command, it
     /// goes on from step to step without a turn.
-    fn wait<S: Source>(&mut self, source: &S, stop_at: Nanos) -> bool {
+    fn wait<S: Source>(&mut self, source: &mut S, stop_at: Nanos) -> bool {
         let full = self.lanes.iter().any(|lane| lane.full);
         let arrival = if full { None } else { source.next_arrival() };
-        let timed = self.lanes.iter().filter(|lane| lane.timed);
-        let timers = timed.filter_map(|lane| lane.target.deadline());
-        let others = arrival.into_iter().chain(timers).min();
+        let others = if self.timed { arrival.into_iter().chain(self.timer()).min() } else { arrival };
         let limit = others.unwrap_or(Nanos::MAX).min(stop_at);
         while let Some(at) = self.next_step(limit) {
             self.clock.wait_until(at);
             let now = self.clock.now();
             if let Some(completion) = self.device.poll_completion(now, &mut self.buffers) {
                 self.clock.note_late(now.saturating_since(at));
-                self.complete(now, completion);
+                self.complete(now, completion, source);
                 return true;
             }
         }
@@ -273,6 +345,11 @@ impl<D: Device, C: Clock> Host<D, C> {
             self.clock.wait_until(limit);
         }
         found
+    }
+
+    /// The nearest deadline of a target.
+    fn timer(&self) -> Option<Nanos> {
+        self.lanes.iter().filter(|lane| lane.timed).filter_map(|lane| lane.target.deadline()).min()
     }
 
     /// When the device next has something to do before `limit`.

@@ -1,6 +1,6 @@
 //! The loop on a drive of its own: what comes first at equal times, bounds, and how a run ends.
 
-use ocssd_base::Nanos;
+use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, Host, RunEnd, VirtualClock, WallClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
@@ -305,4 +305,50 @@ fn a_run_in_wall_time_does_the_same_as_one_in_virtual_time() {
     let (content, pointers, _) = small_run(WallClock::default());
     let (expected, expected_pointers, _) = small_run(VirtualClock::default());
     assert_eq!((content, pointers), (expected, expected_pointers));
+}
+
+/// Random reads, writes and what is refused, on one target or on a wrapper that hands nothing over directly: every reply
+/// with its time, and the trace.
+fn random_run(seed: u64, depth: u32, wrapped: bool) -> (Vec<(Nanos, Tag, Status)>, u64) {
+    let flash = flash(|config| config.queue_depth = depth);
+    let target = linear(&flash, &[0, 1, 2, 3]);
+    let mut buffers = Buffers::new(flash.payload_format());
+    let mut prng = Prng::new(seed);
+    let (mut arrivals, mut at, mut written) = (VecDeque::new(), Nanos::ZERO, 0);
+    for tag in 0..300 {
+        // Several at once, some while others are under way, some after all have ended.
+        at += Nanos([0, 0, 3_000, 40_000, 2_000_000][usize::try_from(prng.below(5)).expect("small")]);
+        let count = u32::try_from(prng.below(100)).expect("small");
+        let buffer = Some(buffers.take(count.max(8)));
+        let request = match prng.below(4) {
+            0 => {
+                written += 8;
+                request(tag, BlockOp::Write { fua: false }, written - 8, 8, buffer)
+            }
+            1 => request(tag, BlockOp::Read, prng.below(written + 1), count, buffer),
+            2 => request(tag, BlockOp::Read, prng.below(written + 1), 1, buffer),
+            _ => request(tag, BlockOp::Flush, 0, 0, None),
+        };
+        arrivals.push_back((at, TargetId(0), request));
+    }
+    let mut host = Host::new(Trace::new(Check::new(flash), 0), VirtualClock::default(), buffers);
+    if wrapped {
+        host.add(Box::new(Logged { name: "a", inner: target, log: Log::default(), timer: None }));
+    } else {
+        host.add(Box::new(target));
+    }
+    let mut source = Timed { arrivals, ..Timed::default() };
+    assert_eq!(host.run(&mut source, Nanos::MAX), RunEnd::Finished, "seed {seed}");
+    (source.replies, host.device().hash())
+}
+
+#[test]
+fn a_target_that_hands_over_directly_does_what_one_that_is_polled_does() {
+    for seed in 0..20 {
+        for depth in [2, 64] {
+            let (direct, polled) = (random_run(seed, depth, false), random_run(seed, depth, true));
+            assert_eq!(direct, polled, "seed {seed}, depth {depth}");
+            assert_eq!(direct.0.len(), 300, "seed {seed}: every request was answered");
+        }
+    }
 }

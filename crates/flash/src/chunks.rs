@@ -113,6 +113,7 @@ impl Chunks {
     }
 
     /// The parallel unit of an existing chunk.
+    #[inline(always)]
     pub(crate) fn pu_of(&self, chunk: ChunkId) -> PuId {
         PuId(self.by_pu.div_rem_u32(chunk.0).0)
     }

@@ -331,71 +331,9 @@ impl Flash {
         }
     }
 
-    /// Copies the content reads wait for.
-    fn copy_fetched(&mut self, buffers: &mut Buffers) {
-        if let Store::Memory(memory) = &self.store {
-            self.fetches.copy(memory, buffers);
-        }
-    }
-
-    /// Lets everything happen that is due by `now`.
-    pub(crate) fn advance(&mut self, now: Nanos) {
-        loop {
-            let (arrival, media) = (self.flow.arrival(), self.media.next_at());
-            if arrival.min(media) > now {
-                return;
-            }
-            self.step(arrival, media);
-        }
-    }
-
-    /// Lets the next command arrive or the next thing happen on the media, which are due at these times.
-    fn step(&mut self, arrival: Nanos, media: Nanos) {
-        if arrival <= media {
-            self.flow.arrive(&mut self.media);
-        } else if let Some(Done { at, id }) = self.media.step() {
-            self.finish_part(at, id);
-        }
-    }
-
-    fn finish_part(&mut self, at: Nanos, id: PartId) {
-        let part = self.media.part(id);
-        if part.kind == PartKind::Read {
-            let command = part.command;
-            self.media.remove(id);
-            return self.flow.on_read_done(at, command, &mut self.media);
-        }
-        let part = *part;
-        self.media.remove(id);
-        match part.kind {
-            PartKind::Read => unreachable!("reads were seen to above"),
-            PartKind::Program => self.chunks.programmed_to(part.chunk, part.first + part.count, part.cycles),
-            PartKind::Erase => self.forget_saved(part.chunk, part.cycles),
-        }
-        self.flow.on_change_done(at, &part);
-    }
-}
-
-impl Device for Flash {
-    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
-        Self::chunk(self, chunk)
-    }
-
-    fn geometry(&self) -> &Geometry {
-        &self.config.geometry
-    }
-
-    /// Takes a typed command. A read gives what is there now; its buffer is filled by the completion. A read of what is
-    /// not written fails with 287h, as with DULBE set, and High ECC is reported.
-    #[inline(always)]
-    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
-        let changes = !matches!(command.op, Op::Read | Op::Flush);
-        if self.fetches.is_full() || (changes && !self.fetches.is_empty()) {
-            self.copy_fetched(buffers);
-        }
-        if command.op == Op::Read && self.take_plain_read(now, &command, buffers) {
-            return Ok(());
-        }
+    /// Takes a typed command the long way.
+    #[inline(never)]
+    fn take_typed(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         let (mut data, mut oob, mut list): (&mut [u8], &mut [u8], &[_]) = (&mut [], &mut [], &[]);
         let mut whole: &mut [u8] = &mut [];
         let format = self.format;
@@ -435,6 +373,73 @@ impl Device for Flash {
             oob: command.oob,
         });
         self.take(now, Operation { tag: command.tag, kind, addresses, data, oob, whole }, destination)
+    }
+
+    /// Copies the content reads wait for.
+    #[inline(never)]
+    fn copy_fetched(&mut self, buffers: &mut Buffers) {
+        if let Store::Memory(memory) = &self.store {
+            self.fetches.copy(memory, buffers);
+        }
+    }
+
+    /// Lets everything happen that is due by `now`.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        loop {
+            let (arrival, media) = (self.flow.arrival(), self.media.next_at());
+            if arrival.min(media) > now {
+                return;
+            }
+            self.step(arrival, media);
+        }
+    }
+
+    /// Lets the next command arrive or the next thing happen on the media, which are due at these times.
+    fn step(&mut self, arrival: Nanos, media: Nanos) {
+        if arrival <= media {
+            self.flow.arrive(&mut self.media);
+        } else {
+            match self.media.step() {
+                Some(Done::Read { at, command }) => self.flow.on_read_done(at, command, &mut self.media),
+                Some(Done::Change { at, id }) => self.finish_change(at, id),
+                None => {}
+            }
+        }
+    }
+
+    fn finish_change(&mut self, at: Nanos, id: PartId) {
+        let part = *self.media.part(id);
+        self.media.remove(id);
+        match part.kind {
+            PartKind::Read => unreachable!("a read changes nothing"),
+            PartKind::Program => self.chunks.programmed_to(part.chunk, part.first + part.count, part.cycles),
+            PartKind::Erase => self.forget_saved(part.chunk, part.cycles),
+        }
+        self.flow.on_change_done(at, &part);
+    }
+}
+
+impl Device for Flash {
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        Self::chunk(self, chunk)
+    }
+
+    fn geometry(&self) -> &Geometry {
+        &self.config.geometry
+    }
+
+    /// Takes a typed command. A read gives what is there now; its buffer is filled by the completion. A read of what is
+    /// not written fails with 287h, as with DULBE set, and High ECC is reported.
+    #[inline(always)]
+    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        let changes = !matches!(command.op, Op::Read | Op::Flush);
+        if self.fetches.is_full() || (changes && !self.fetches.is_empty()) {
+            self.copy_fetched(buffers);
+        }
+        if command.op == Op::Read && self.take_plain_read(now, &command, buffers) {
+            return Ok(());
+        }
+        self.take_typed(now, command, buffers)
     }
 
     fn deadline(&self) -> Option<Nanos> {

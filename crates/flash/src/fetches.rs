@@ -62,7 +62,8 @@ impl Fetches {
         number > self.copied
     }
 
-    /// Adds a read and tells its number.
+    /// Adds a read and tells its number. Inlined, or the read would be written twice.
+    #[inline(always)]
     pub(crate) fn push(&mut self, fetch: Fetch) -> u64 {
         assert!(!self.is_full(), "the list of reads to copy was not emptied in time");
         self.waiting.push(fetch);
@@ -73,11 +74,21 @@ impl Fetches {
     /// Copies all that wait.
     pub(crate) fn copy(&mut self, memory: &Memory, buffers: &mut Buffers) {
         // Nothing in this loop waits for what it loads, so that the misses overlap.
-        let touched = self.waiting.iter().fold(0u8, |all, fetch| all ^ memory.touch(fetch.first));
+        let touched =
+            self.waiting.iter().fold(0u8, |all, fetch| all ^ memory.touch(fetch.first, fetch.to.oob));
         std::hint::black_box(touched);
         for Fetch { first, count, to } in &self.waiting {
-            let (data, oob) = buffers.sectors_mut(to.buffer, to.first, *count);
-            memory.read(first.chunk, first.sector, data, if to.oob { oob } else { &mut [] });
+            if to.oob {
+                let (data, oob) = buffers.sectors_mut(to.buffer, to.first, *count);
+                memory.read(first.chunk, first.sector, data, oob);
+            } else {
+                memory.read(
+                    first.chunk,
+                    first.sector,
+                    buffers.data_mut(to.buffer, to.first, *count),
+                    &mut [],
+                );
+            }
         }
         self.forget();
     }

@@ -205,6 +205,7 @@ impl Buffers {
 
     /// Sectors of a buffer that holds stamps and nothing more; 0 of any other.
     #[must_use]
+    #[inline(always)]
     pub fn stamp_sectors(&self, id: BufId) -> u32 {
         let buffer = &self.buffers[index(id.0)];
         let only_stamps = self.format.payload == Payload::Stamp && buffer.whole.is_empty();

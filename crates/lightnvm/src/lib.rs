@@ -30,4 +30,4 @@ pub use geometry::{Capabilities, Geometry, MediaTimes};
 pub use rule::{Rule, Violation};
 pub use source::{Source, TargetId};
 pub use status::Status;
-pub use target::Target;
+pub use target::{Taken, Target};

@@ -26,6 +26,7 @@ struct Place {
 
 impl Flash {
     /// Takes a read if it is plain; false, and nothing changed, if it has to go the long way.
+    #[inline(always)]
     pub(crate) fn take_plain_read(&mut self, now: Nanos, command: &Command, buffers: &Buffers) -> bool {
         self.advance(now);
         assert!(
@@ -68,6 +69,7 @@ impl Flash {
     }
 
     /// Where the read reads, if it is plain.
+    #[inline(always)]
     fn plain_place(&self, command: &Command, buffers: &Buffers) -> Option<Place> {
         let (first, count) = match (command.addresses, command.buffer) {
             (Addresses::Run { first, count }, _) => (first, count),

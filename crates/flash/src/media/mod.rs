@@ -20,17 +20,52 @@ mod unit;
 pub(crate) use part::{Part, PartId, PartKind, Phase};
 
 use crate::config::{Config, MediaConfig, Scheduler};
-use ocssd_base::{Divisor, EventQueue, Nanos, TransferTimes};
+use ocssd_base::{Divisor, EventQueue, Nanos, SlabKey, TransferTimes};
 use ocssd_lightnvm::PuId;
 use part::Parts;
 use std::collections::VecDeque;
 use unit::Unit;
 
-/// What happens next on the media. The generation tells a suspended operation's old event from its new one.
-#[derive(Clone, Copy, Debug)]
-enum Event {
+/// What happens next on the media.
+enum Happening {
+    /// An operation of an array ends. The generation tells a suspended operation's old event from its new one.
     Array { pu: PuId, generation: u32 },
+    /// A transfer ends.
     Channel { group: u32 },
+}
+
+/// A [`Happening`] in one word, which goes into the queue of events in a register: one written to memory in parts and read
+/// at once makes the processor wait. The low half is the unit or the group, and the channel's bit; the high half the
+/// generation.
+#[derive(Clone, Copy, Debug)]
+struct Event(u64);
+
+impl Event {
+    /// Set in the events of channels. Units and groups are numbered below it.
+    const CHANNEL: u32 = 1 << 31;
+
+    #[inline(always)]
+    fn array(pu: PuId, generation: u32) -> Self {
+        assert!(pu.0 < Self::CHANNEL, "there are fewer than 2^31 units");
+        Self((u64::from(generation) << 32) | u64::from(pu.0))
+    }
+
+    #[inline(always)]
+    fn channel(group: u32) -> Self {
+        assert!(group < Self::CHANNEL, "there are fewer than 2^31 groups");
+        Self(u64::from(group | Self::CHANNEL))
+    }
+
+    #[inline(always)]
+    fn happening(self) -> Happening {
+        let [low, generation] = [self.0 & u64::from(u32::MAX), self.0 >> 32]
+            .map(|half| u32::try_from(half).expect("half a word"));
+        if low < Self::CHANNEL {
+            Happening::Array { pu: PuId(low), generation }
+        } else {
+            Happening::Channel { group: low - Self::CHANNEL }
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,9 +89,11 @@ impl Channel {
 
 /// A part that is done, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub(crate) at: Nanos,
-    pub(crate) id: PartId,
+pub(crate) enum Done {
+    /// A read: its command. Its place is free already.
+    Read { at: Nanos, command: SlabKey },
+    /// A program or an erase. Its place stays taken until [`Media::remove`].
+    Change { at: Nanos, id: PartId },
 }
 
 /// All units and channels of a drive.
@@ -162,13 +199,12 @@ impl Media {
         self.events.next_at()
     }
 
-    /// Lets the next thing happen, and tells which part that ends, if it does. Its place stays taken until
-    /// [`Self::remove`].
+    /// Lets the next thing happen, and tells which part that ends, if it does.
     pub(crate) fn step(&mut self) -> Option<Done> {
         let (at, event) = self.events.pop_due(Nanos::MAX).expect("a step is taken when one is due");
-        match event {
-            Event::Array { pu, generation } => self.on_array(at, pu, generation),
-            Event::Channel { group } => self.on_channel(at, group),
+        match event.happening() {
+            Happening::Array { pu, generation } => self.on_array(at, pu, generation),
+            Happening::Channel { group } => self.on_channel(at, group),
         }
     }
 
@@ -193,7 +229,7 @@ impl Media {
         if has_work {
             self.start_next(at, pu);
         }
-        (kind != PartKind::Read).then_some(Done { at, id })
+        (kind != PartKind::Read).then_some(Done::Change { at, id })
     }
 
     #[inline]
@@ -205,7 +241,7 @@ impl Media {
             channel.waiting.push_back(id);
         } else {
             let time = self.transfers.of(part.count);
-            self.events.push(channel.start(at, time, id), Event::Channel { group });
+            self.events.push(channel.start(at, time, id), Event::channel(group));
         }
     }
 
@@ -214,14 +250,15 @@ impl Media {
         let id = channel.active.take().expect("a channel event belongs to a transfer");
         if let Some(next) = channel.waiting.pop_front() {
             let time = self.transfers.of(self.parts.get(next).count);
-            self.events.push(channel.start(at, time, next), Event::Channel { group });
+            self.events.push(channel.start(at, time, next), Event::channel(group));
         }
         let part = self.parts.get_mut(id);
-        let (pu, is_read) = (part.pu, part.kind == PartKind::Read);
+        let (pu, command, is_read) = (part.pu, part.command, part.kind == PartKind::Read);
         let unit = &mut self.units[pu.index()];
         if is_read {
             assert!(unit.registers_used > 0, "a read's data leaves a register");
             unit.registers_used -= 1;
+            self.parts.remove(id);
         } else {
             assert!(part.kind == PartKind::Program, "an erase moves no data");
             assert!(unit.loading, "a register was loaded that nobody asked for");
@@ -231,7 +268,7 @@ impl Media {
         if unit.has_work() {
             self.start_next(at, pu);
         }
-        is_read.then_some(Done { at, id })
+        is_read.then_some(Done::Read { at, command })
     }
 
     /// Time each unit's array, and each channel, has been busy.

@@ -164,7 +164,7 @@ impl Media {
         unit.array_since = at;
         unit.array_until = start + time;
         unit.generation = unit.generation.wrapping_add(1);
-        self.events.push(unit.array_until, Event::Array { pu, generation: unit.generation });
+        self.events.push(unit.array_until, Event::array(pu, unit.generation));
     }
 
     /// A read came: an erase in the array makes way, unless it has done so often enough.

@@ -85,8 +85,10 @@ impl<D: Device> Stats<D> {
         let unit = PuId(self.by_unit.div_rem_u32(chunk.0).0).index();
         // An address outside the geometry belongs to no unit.
         let Some(counts) = self.units.get_mut(unit) else { return };
+        // Reads first: they are asked for one question, not for their place among all kinds.
         let counts = match op {
-            Op::Read => &mut counts.read,
+            _ if op == Op::Read => &mut counts.read,
+            Op::Read => unreachable!("reads came first"),
             Op::Write { .. } => &mut counts.write,
             Op::Reset => &mut counts.reset,
             Op::Copy | Op::Flush => return,

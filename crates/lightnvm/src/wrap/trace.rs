@@ -116,7 +116,9 @@ impl<D: Device> Device for Trace<D> {
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         self.inner.submit(now, command, buffers)?;
         self.hash.time(now);
-        self.hash.word((op_word(command.op) << 32) | u64::from(command.tag.0));
+        // Reads first: they are asked for one question, not for their place among all kinds.
+        let op = if command.op == Op::Read { op_word(Op::Read) } else { op_word(command.op) };
+        self.hash.word((op << 32) | u64::from(command.tag.0));
         self.hash_addresses(&command, buffers);
         if self.keep > 0 {
             self.remember(Event::Submitted(now, command));

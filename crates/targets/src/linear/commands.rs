@@ -20,6 +20,14 @@ impl Cursor {
         Self { request, done: 0, written }
     }
 
+    /// What is kept of a request that was given out as one command: its name. The rest is not copied, as the processor
+    /// would have to wait for what the host has just written.
+    #[inline(always)]
+    pub(super) const fn given_out(tag: Tag) -> Self {
+        let request = BlockRequest { tag, op: BlockOp::Read, block: 0, count: 0, buffer: None };
+        Self { request, done: 0, written: 0 }
+    }
+
     /// The host's name for the request.
     pub(super) const fn tag(&self) -> Tag {
         self.request.tag
@@ -29,8 +37,9 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn as_one_run(&mut self, map: &ZoneMap) -> Option<Command> {
         let BlockRequest { op, block, count, buffer, .. } = self.request;
+        // Reads first: they are asked for one question, not for their place among all kinds.
         let op = match op {
-            BlockOp::Read => Op::Read,
+            _ if op == BlockOp::Read => Op::Read,
             BlockOp::Write { fua } => Op::Write { fua },
             _ => return None,
         };

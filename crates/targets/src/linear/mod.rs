@@ -17,7 +17,7 @@ use crate::registry::Parts;
 use commands::Cursor;
 use ocssd_base::{Nanos, Ring, Slab, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
-use ocssd_lightnvm::{Buffers, Command, Completion, Status, Tag, Target, Violation};
+use ocssd_lightnvm::{Buffers, Command, Completion, Status, Tag, Taken, Target, Violation};
 use zones::ZoneMap;
 
 /// Requests at once: what a queue depth of 1024 in a few jobs needs (chosen).
@@ -148,10 +148,37 @@ impl Linear {
     #[inline(never)]
     fn next_reply(&mut self) -> Option<BlockReply> {
         let key = self.replies.pop()?;
+        Some(self.forget(key))
+    }
+
+    /// The reply to a request that is over and is forgotten.
+    #[inline(always)]
+    fn forget(&mut self, key: SlabKey) -> BlockReply {
         let &Pending { cursor, commands, status, violation, .. } = self.requests.get(key);
         assert_eq!(commands, 0, "a request is over before its commands");
         self.requests.free(key);
-        Some(BlockReply { tag: cursor.tag(), status, violation })
+        BlockReply { tag: cursor.tag(), status, violation }
+    }
+
+    /// Nothing waits to be given out.
+    fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.replies.is_empty()
+    }
+
+    /// Notes a command's end; the request it was of, if that is over.
+    #[inline(always)]
+    fn note_end(&mut self, completion: &Completion) -> Option<SlabKey> {
+        let command = SlabKey(completion.tag.0);
+        let key = *self.commands.get(command);
+        self.commands.free(command);
+        let pending = self.requests.get_mut(key);
+        assert!(pending.commands > 0, "a command of request {} completed twice", pending.cursor.tag().0);
+        pending.commands -= 1;
+        if pending.status.is_success() && !completion.status.is_success() {
+            pending.status = completion.status;
+            pending.violation = completion.violation;
+        }
+        (pending.issued && pending.commands == 0).then_some(key)
     }
 }
 
@@ -179,18 +206,42 @@ impl Target for Linear {
         Ok(())
     }
 
+    fn submit_direct(&mut self, now: Nanos, request: &BlockRequest, _buffers: &mut Buffers) -> Taken {
+        let has_room = !self.requests.is_full() && !self.commands.is_full();
+        if !has_room || !self.is_quiet() || self.refusal(request).is_some() {
+            return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
+        }
+        let Some(command) = Cursor::new(*request, 0).as_one_run(&self.map) else {
+            return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
+        };
+        if request.op != BlockOp::Read {
+            self.map.on_accepted(request);
+        }
+        let cursor = Cursor::given_out(request.tag);
+        let fresh = Pending { cursor, commands: 1, issued: true, status: Status::SUCCESS, violation: None };
+        let request = self.requests.insert(fresh).expect("room was checked above");
+        let key = self.commands.insert(request).expect("room was checked above");
+        Taken::Command(Command { tag: Tag(key.0), ..command })
+    }
+
     fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
-        let key = self.commands.remove(SlabKey(completion.tag.0));
-        let pending = self.requests.get_mut(key);
-        assert!(pending.commands > 0, "a command of request {} completed twice", pending.cursor.tag().0);
-        pending.commands -= 1;
-        if pending.status.is_success() && !completion.status.is_success() {
-            pending.status = completion.status;
-            pending.violation = completion.violation;
+        if let Some(over) = self.note_end(&completion) {
+            self.reply(over);
         }
-        if pending.issued && pending.commands == 0 {
-            self.reply(key);
+    }
+
+    fn complete_direct(
+        &mut self,
+        _now: Nanos,
+        completion: Completion,
+        _buffers: &mut Buffers,
+    ) -> Option<BlockReply> {
+        let over = self.note_end(&completion)?;
+        if self.is_quiet() {
+            return Some(self.forget(over));
         }
+        self.reply(over);
+        None
     }
 
     fn on_deadline(&mut self, _now: Nanos) {}

@@ -3,8 +3,8 @@
 //! Deliberately not here: what their ends mean.
 
 use ocssd_base::{Ring, Slab, SlabKey};
-use ocssd_ftl::{FrameId, LineId, Place, UnitIndex, Write};
-use ocssd_lightnvm::{Addresses, BufId, Command, Op, Tag, VECTOR_MAX};
+use ocssd_ftl::{FrameId, LineId, UnitIndex, Write};
+use ocssd_lightnvm::{Addresses, BufId, Command, Op, Ppa, Tag, VECTOR_MAX};
 
 /// Commands at once: what the deepest NVMe queue pairs of a host take (chosen).
 pub const COMMANDS_MAX: u32 = 8192;
@@ -21,8 +21,8 @@ pub enum Purpose {
         index: u32,
         /// Sectors.
         count: u32,
-        /// The first sector's place.
-        first: Place,
+        /// The first sector.
+        first: Ppa,
     },
     /// A frame to an open line.
     Frame {
@@ -97,14 +97,27 @@ impl Flight {
         buffer: Option<BufId>,
         buffer_first: u32,
     ) {
+        let command = self.make(purpose, op, addresses, buffer, buffer_first);
+        self.outbox.push(command).expect("there are as many places as commands");
+        assert!(self.outbox.len() <= self.purposes.len(), "a command without a purpose waits");
+    }
+
+    /// A command for the device that is given out at once.
+    #[inline(always)]
+    pub fn make(
+        &mut self,
+        purpose: Purpose,
+        op: Op,
+        addresses: Addresses,
+        buffer: Option<BufId>,
+        buffer_first: u32,
+    ) -> Command {
         let key = self.purposes.insert(purpose).expect("room was asked for before");
         assert!(addresses.count() <= VECTOR_MAX, "{} sectors in one command", addresses.count());
         assert!(buffer.is_some() || matches!(op, Op::Flush), "a command that moves data has a buffer");
         assert!(matches!(op, Op::Flush) || addresses.count() > 0, "a command names nothing");
         let oob = matches!(op, Op::Read | Op::Write { .. });
-        let command = Command { tag: Tag(key.0), op, addresses, buffer, buffer_first, oob };
-        self.outbox.push(command).expect("there are as many places as commands");
-        assert!(self.outbox.len() <= self.purposes.len(), "a command without a purpose waits");
+        Command { tag: Tag(key.0), op, addresses, buffer, buffer_first, oob }
     }
 
     /// The next command for the device.
@@ -120,7 +133,9 @@ impl Flight {
     /// A command ended: what it was for.
     pub fn end(&mut self, tag: Tag) -> Purpose {
         assert!(!self.purposes.is_empty(), "command {} ended, but none was in flight", tag.0);
-        self.purposes.remove(SlabKey(tag.0))
+        let purpose = *self.purposes.get(SlabKey(tag.0));
+        self.purposes.free(SlabKey(tag.0));
+        purpose
     }
 
     /// Commands in flight or queued.

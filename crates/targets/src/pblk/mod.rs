@@ -39,7 +39,7 @@ pub use stats::PblkStats;
 use flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget, Zones};
-use ocssd_lightnvm::{Buffers, Command, Completion, Target};
+use ocssd_lightnvm::{Buffers, Command, Completion, Taken, Target};
 
 impl Pblk {
     /// Lets every procedure go on until none can.
@@ -56,6 +56,48 @@ impl Pblk {
             any |= self.fill_for_reads();
             any |= self.write_out(buffers);
             self.work_due |= any;
+        }
+    }
+
+    /// Nothing waits to be given out, and no procedure would give anything.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.flight.has_next() && self.reads.is_empty() && !self.work_due && self.replies.is_empty()
+    }
+
+    /// A user's read ended; the reply of its request, if that is over.
+    #[inline(always)]
+    fn on_read_done(
+        &mut self,
+        purpose: Purpose,
+        completion: &Completion,
+        buffers: &Buffers,
+    ) -> Option<BlockReply> {
+        let Purpose::Read { request, index, count, first } = purpose else {
+            unreachable!("it is a read's end")
+        };
+        let reply = self.read_done(request, (index, count, first), completion, buffers);
+        // The last reader of a line lets it be reset, and what waits may find room.
+        self.work_due |= !self.to_erase.is_empty() || !self.reads.is_empty() || self.flight.len() == 0;
+        reply
+    }
+
+    /// The end of a command that is no user's read.
+    fn on_other_done(&mut self, purpose: Purpose, completion: &Completion) {
+        self.work_due = true;
+        match purpose {
+            Purpose::Read { .. } => unreachable!("reads are dealt with elsewhere"),
+            Purpose::Frame { frame, line, write } => self.frame_done(frame, line, write, completion),
+            Purpose::Meta { buffer, line, write, pieces, first_piece } => {
+                self.meta_done(buffer, (line, write), (first_piece, pieces), completion);
+            }
+            Purpose::Collect { buffer, count, victim } => {
+                self.collect_done(buffer, count, victim, completion);
+            }
+            Purpose::Reset { line, first_unit, buffer } => {
+                self.lists.push(buffer);
+                self.reset_done(line, first_unit, completion);
+            }
+            Purpose::Barrier => self.barrier_done(completion.status.is_success()),
         }
     }
 
@@ -82,31 +124,38 @@ impl Target for Pblk {
         self.take_request(request)
     }
 
+    fn submit_direct(&mut self, now: Nanos, request: &BlockRequest, _buffers: &mut Buffers) -> Taken {
+        self.now = now;
+        match self.take_direct_read(request) {
+            Some(command) => Taken::Command(command),
+            None => self.take_request(*request).map_or(Taken::Refused, |()| Taken::Queued),
+        }
+    }
+
     fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
+        if let Some(reply) = self.complete_direct(now, completion, buffers) {
+            self.queue_reply(reply);
+        }
+    }
+
+    fn complete_direct(
+        &mut self,
+        now: Nanos,
+        completion: Completion,
+        buffers: &mut Buffers,
+    ) -> Option<BlockReply> {
         self.now = now;
         let purpose = self.flight.end(completion.tag);
-        if let Purpose::Read { request, index, count, first } = purpose {
-            self.read_done(request, (index, count, first), &completion, buffers);
-            // The last reader of a line lets it be reset, and what waits may find room.
-            self.work_due |= !self.to_erase.is_empty() || !self.reads.is_empty() || self.flight.len() == 0;
-            return;
+        if !matches!(purpose, Purpose::Read { .. }) {
+            self.on_other_done(purpose, &completion);
+            return None;
         }
-        self.work_due = true;
-        match purpose {
-            Purpose::Read { .. } => unreachable!("reads were dealt with"),
-            Purpose::Frame { frame, line, write } => self.frame_done(frame, line, write, &completion),
-            Purpose::Meta { buffer, line, write, pieces, first_piece } => {
-                self.meta_done(buffer, (line, write), (first_piece, pieces), &completion);
-            }
-            Purpose::Collect { buffer, count, victim } => {
-                self.collect_done(buffer, count, victim, &completion);
-            }
-            Purpose::Reset { line, first_unit, buffer } => {
-                self.lists.push(buffer);
-                self.reset_done(line, first_unit, &completion);
-            }
-            Purpose::Barrier => self.barrier_done(completion.status.is_success()),
+        let reply = self.on_read_done(purpose, &completion, buffers)?;
+        if self.is_quiet() {
+            return Some(reply);
         }
+        self.queue_reply(reply);
+        None
     }
 
     fn on_deadline(&mut self, now: Nanos) {

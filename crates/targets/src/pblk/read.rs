@@ -6,9 +6,11 @@
 
 use super::Pblk;
 use super::flight::Purpose;
+use super::request::Pending;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, LineId, Mapped, Place, SectorTag, Slot};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Completion, Op, Ppa, Status, VECTOR_MAX};
 
 impl Pblk {
     /// Carries out waiting reads. True if any could be.
@@ -71,6 +73,33 @@ impl Pblk {
         self.stats.read_cached += 1;
     }
 
+    /// Takes a read of one sector on media and gives its command at once: nearly all reads are that, and it is what
+    /// [`Self::serve_reads`] would come to. `None`, and nothing changed, if it is another or has to wait.
+    #[inline(always)]
+    pub(super) fn take_direct_read(&mut self, request: &BlockRequest) -> Option<Command> {
+        let may_go = self.is_quiet() && self.has_request_room() && self.flight.has_room(1);
+        if request.op != BlockOp::Read || request.count != 1 || !may_go || self.refusal(request).is_some() {
+            return None;
+        }
+        // Field by field: a copy of what the host has just written in parts makes the processor wait.
+        let BlockRequest { tag, block, buffer, .. } = *request;
+        let Mapped::Media(place) = self.l2p.get(block) else { return None };
+        let (line, unit, sector) = self.shape.split(place);
+        if !self.can_read(line, unit, sector) {
+            return None;
+        }
+        self.lines.begin_read(line);
+        let first = Ppa::new(self.shape.chunk(line, unit), sector);
+        let (status, violation) = (Status::SUCCESS, None);
+        let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer };
+        let pending = Pending { request, done: 1, commands: 1, issued: true, status, violation };
+        let key = self.requests.insert(pending).expect("room was asked for above");
+        self.stats.user_read += 1;
+        let purpose = Purpose::Read { request: key, index: 0, count: 1, first };
+        let addresses = Addresses::Run { first, count: 1 };
+        Some(self.flight.make(purpose, Op::Read, addresses, buffer, 0))
+    }
+
     /// Sends one command for the sectors on media from `index` on; how many, or `None` if it must wait.
     fn read_media(&mut self, key: SlabKey, first: Place, index: u32, buffers: &mut Buffers) -> Option<u32> {
         if !self.flight.has_room(1) {
@@ -83,8 +112,9 @@ impl Pblk {
         let mut is_run = true;
         let mut place = first;
         let start = self.shape.split(first);
+        let mut at = start;
         loop {
-            let (line, unit, sector) = self.shape.split(place);
+            let (line, unit, sector) = at;
             if !self.can_read(line, unit, sector) {
                 // Only with a buffer smaller than the device needs: more must be written behind it first.
                 self.fill_behind = true;
@@ -100,7 +130,7 @@ impl Pblk {
                 break;
             }
             match self.l2p.get(request.block + u64::from(index + count)) {
-                Mapped::Media(next) => place = next,
+                Mapped::Media(next) => (place, at) = (next, self.shape.split(next)),
                 Mapped::Nowhere | Mapped::Buffer(_) => break,
             }
         }
@@ -109,11 +139,9 @@ impl Pblk {
         }
         assert!(count <= most, "more is read than was asked for");
         assert!(index + count <= request.count, "a read passes its end");
-        let addresses = if is_run {
-            Addresses::Run { first: self.shape.ppa(first), count }
-        } else {
-            Addresses::List { offset: index, count }
-        };
+        let first = Ppa::new(self.shape.chunk(start.0, start.1), start.2);
+        let addresses =
+            if is_run { Addresses::Run { first, count } } else { Addresses::List { offset: index, count } };
         let purpose = Purpose::Read { request: key, index, count, first };
         self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
         self.requests.get_mut(key).commands += 1;
@@ -125,39 +153,37 @@ impl Pblk {
         self.open[line.index()].as_ref().is_none_or(|open| sector < open.readable(unit))
     }
 
-    /// A user's read ended.
+    /// A user's read ended; the reply of its request, if that is over.
+    #[inline(always)]
     pub(super) fn read_done(
         &mut self,
         key: SlabKey,
-        (index, count, first): (u32, u32, Place),
+        (index, count, first): (u32, u32, Ppa),
         completion: &Completion,
         buffers: &Buffers,
-    ) {
-        let request = self.requests.get(key).request;
-        let buffer = request.buffer.expect("a read has a buffer");
-        assert!(self.requests.get(key).commands > 0, "a read ended that nobody sent");
+    ) -> Option<BlockReply> {
+        let &Pending { request: BlockRequest { block: start, buffer, .. }, commands, .. } =
+            self.requests.get(key);
+        let buffer = buffer.expect("a read has a buffer");
+        assert!(commands > 0, "a read ended that nobody sent");
         for offset in 0..count {
             // The address of a single sector is known without its list.
-            let ppa = if count == 1 {
-                self.shape.ppa(first)
-            } else {
-                buffers.addresses(buffer)[usize_of(index + offset)]
-            };
+            let ppa = if count == 1 { first } else { buffers.addresses(buffer)[usize_of(index + offset)] };
             let line = self.line_of_chunk(ppa);
             self.lines.end_read(line);
             let status =
                 if completion.failed >> offset & 1 == 1 { completion.status } else { Status::SUCCESS };
-            let block = request.block + u64::from(index + offset);
+            let block = start + u64::from(index + offset);
             self.judge_read(key, status, block, (buffer, index + offset), ppa, buffers);
         }
-        assert!(count > 0 && first.0 < self.shape.places(), "a read of nothing ended");
+        assert!(count > 0, "a read of nothing ended");
         let pending = self.requests.get_mut(key);
         pending.commands -= 1;
-        if pending.commands == 0 && pending.issued {
-            self.finish(key);
-        }
+        let over = pending.commands == 0 && pending.issued;
+        over.then(|| self.end(key))
     }
 
+    #[inline(always)]
     fn judge_read(
         &mut self,
         key: SlabKey,
@@ -189,12 +215,12 @@ impl Pblk {
 
     /// The line a sector of this instance is in.
     pub(super) fn line_of_chunk(&self, ppa: Ppa) -> LineId {
-        LineId(ppa.chunk.0 % self.shape.lines())
+        LineId(self.by_lines.div_rem_u32(ppa.chunk.0).1)
     }
 
     /// The place of a sector of this instance.
     pub(super) fn place_of(&self, ppa: Ppa) -> Place {
-        let pu = ppa.chunk.0 / self.shape.lines();
+        let (pu, _) = self.by_lines.div_rem_u32(ppa.chunk.0);
         let unit = self.unit_of_pu[usize_of(pu)].expect("the sector is of a leased unit");
         let start = self.shape.chunk_start(self.line_of_chunk(ppa), unit);
         Place(start.0 + u64::from(ppa.sector))

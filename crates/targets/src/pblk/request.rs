@@ -29,6 +29,7 @@ pub struct Pending {
 
 impl Pblk {
     /// What is wrong with a request before any of it is tried.
+    #[inline]
     pub(super) fn refusal(&self, request: &BlockRequest) -> Option<Status> {
         if self.shutdown.is_begun() {
             return Some(Status::NAMESPACE_NOT_READY);
@@ -49,10 +50,14 @@ impl Pblk {
         }
     }
 
+    /// Room for one more request, and for its reply.
+    pub(super) fn has_request_room(&self) -> bool {
+        !self.requests.is_full() && self.replies.len() + self.requests.len() < self.replies.capacity()
+    }
+
     /// Queues a request for the procedure that carries it out.
     pub(super) fn take_request(&mut self, request: BlockRequest) -> Result<(), BlockRequest> {
-        let places = self.replies.capacity();
-        if self.requests.is_full() || self.replies.len() + self.requests.len() >= places {
+        if !self.has_request_room() {
             return Err(request);
         }
         let pending = Pending {
@@ -64,7 +69,7 @@ impl Pblk {
             violation: None,
         };
         if let Some(status) = self.refusal(&request) {
-            self.reply(&Pending { status, ..pending });
+            self.queue_reply(BlockReply { tag: request.tag, status, violation: None });
             return Ok(());
         }
         let Ok(key) = self.requests.insert(pending) else { return Err(request) };
@@ -86,22 +91,31 @@ impl Pblk {
         Ok(())
     }
 
-    fn reply(&mut self, pending: &Pending) {
-        let reply =
-            BlockReply { tag: pending.request.tag, status: pending.status, violation: pending.violation };
+    /// A reply waits to be taken.
+    pub(super) fn queue_reply(&mut self, reply: BlockReply) {
         self.replies.push(reply).expect("there are as many places for replies as for requests");
     }
 
-    /// The request is over.
+    /// The request is over; its reply waits to be taken.
     pub(super) fn finish(&mut self, key: SlabKey) {
-        let pending = self.requests.remove(key);
+        let reply = self.end(key);
+        self.queue_reply(reply);
+    }
+
+    /// The request is over: its reply.
+    #[inline]
+    pub(super) fn end(&mut self, key: SlabKey) -> BlockReply {
+        let pending = self.requests.get(key);
         assert!(pending.done <= pending.request.count, "more was done than was asked for");
         assert_eq!(pending.commands, 0, "a request ended before its commands");
         assert!(
             pending.done == pending.request.count || !pending.status.is_success(),
             "a request ended well before all of it was done"
         );
-        self.reply(&pending);
+        let reply =
+            BlockReply { tag: pending.request.tag, status: pending.status, violation: pending.violation };
+        self.requests.free(key);
+        reply
     }
 
     /// Notes a failure; the first one is what the host hears.

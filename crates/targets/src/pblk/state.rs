@@ -13,7 +13,7 @@ use super::request::{Pending, REQUESTS_MAX};
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
 use super::trims::Trims;
-use ocssd_base::{Nanos, Prng, Ring, Slab, SlabKey, usize_of};
+use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
     LineSequence, LineState, Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream,
@@ -49,6 +49,8 @@ pub struct Pblk {
     pub(super) options: Options,
     pub(super) capacity: Capacity,
     pub(super) shape: Shape,
+    /// To find the unit and the line of a chunk.
+    pub(super) by_lines: Divisor,
     pub(super) block_bytes: u32,
     pub(super) instance: InstanceId,
     pub(super) now: Nanos,
@@ -137,7 +139,6 @@ impl Pblk {
         let classification = options.classification();
         let user_streams = user_streams(classification.streams());
         let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
-        let places = usize_of(REQUESTS_MAX);
         Self {
             l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
             valid: ValidMap::new(&shape),
@@ -158,9 +159,9 @@ impl Pblk {
             stripe: stripe(geometry, &shape),
             unit_of_pu: unit_of_pu(geometry, &shape),
             requests: Slab::new(REQUESTS_MAX),
-            reads: Ring::new(places),
-            writes: Ring::new(places),
-            replies: Ring::new(places),
+            reads: Ring::new(usize_of(REQUESTS_MAX)),
+            writes: Ring::new(usize_of(REQUESTS_MAX)),
+            replies: Ring::new(usize_of(REQUESTS_MAX)),
             flight: Flight::new(),
             flushes: Flushes::new(REQUESTS_MAX),
             collector: Collector::new(own.collect),
@@ -186,6 +187,7 @@ impl Pblk {
             work_due: true,
             stats: PblkStats::default(),
             instance: InstanceId(0),
+            by_lines: Divisor::new(u64::from(shape.lines())),
             now: Nanos::ZERO,
             prng: Prng::new(options.seed),
             block_bytes: geometry.sector_bytes,

@@ -5,9 +5,9 @@ use super::power::CutAfter;
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
-use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{BufId, Buffers, Device, Geometry, PuId, Status, Tag, Target};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Device, Geometry, PuId, Status, Tag, Taken, Target};
 use ocssd_targets::pblk::{MountError, MountReport, Options, Pblk};
 use std::collections::BTreeMap;
 
@@ -192,11 +192,46 @@ impl World {
         let request = BlockRequest { tag: Tag(tag), op, block, count, buffer: Some(buffer) };
         let now = self.clock.now();
         let moment = self.oracle.moment;
-        assert!(self.pblk_mut().submit(now, request).is_ok(), "{}: refused", self.label);
+        self.submit(now, &request);
         let all = self.outstanding.values().map(|other| (other.request.block, other.request.count));
         let unanswered = all.collect();
         self.outstanding.insert(tag, Outstanding { request, moment, unanswered });
         true
+    }
+
+    /// Gives a request to the target; every second one as a loop does that gives the command on at once.
+    fn submit(&mut self, now: Nanos, request: &BlockRequest) {
+        let direct = request.tag.0.is_multiple_of(2) && !self.is_cut();
+        let pblk = self.pblk.as_mut().expect("it is mounted");
+        if !direct {
+            assert!(pblk.submit(now, *request).is_ok(), "{}: refused", self.label);
+            return;
+        }
+        match pblk.submit_direct(now, request, &mut self.buffers) {
+            Taken::Command(command) => {
+                self.flash.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
+                self.commands += 1;
+            }
+            Taken::Queued => {}
+            Taken::Refused => panic!("{}: refused", self.label),
+        }
+    }
+
+    /// Tells the target of a command's end; in every second turn as a loop does that gives the reply on at once.
+    fn complete(&mut self, now: Nanos, completion: Completion) {
+        let pblk = self.pblk.as_mut().expect("it is mounted");
+        if !self.turns.is_multiple_of(2) {
+            pblk.on_completion(now, completion, &mut self.buffers);
+        } else if let Some(reply) = pblk.complete_direct(now, completion, &mut self.buffers) {
+            assert!(pblk.poll_reply().is_none(), "{}: a reply was overtaken", self.label);
+            self.on_reply(reply);
+        }
+    }
+
+    fn on_reply(&mut self, reply: BlockReply) {
+        let done = self.outstanding.remove(&reply.tag.0).expect("it was sent");
+        self.judge(&done, reply.status);
+        self.spare.push(done.request.buffer.expect("all have one"));
     }
 
     /// Writes blocks, and waits until they are in the buffer.
@@ -224,11 +259,11 @@ impl World {
         let now = self.clock.now();
         let mut any = false;
         self.turns += 1;
-        let pblk = self.pblk.as_mut().expect("it is mounted");
         while let Some(completion) = self.flash.poll_completion(now, &mut self.buffers) {
-            pblk.on_completion(now, completion, &mut self.buffers);
+            self.complete(now, completion);
             any = true;
         }
+        let pblk = self.pblk.as_mut().expect("it is mounted");
         if pblk.deadline().is_some_and(|at| at <= now) {
             pblk.on_deadline(now);
         }
@@ -250,9 +285,7 @@ impl World {
             pblk.summary()
         );
         while let Some(reply) = self.pblk_mut().poll_reply() {
-            let done = self.outstanding.remove(&reply.tag.0).expect("it was sent");
-            self.judge(&done, reply.status);
-            self.spare.push(done.request.buffer.expect("all have one"));
+            self.on_reply(reply);
             any = true;
         }
         any
