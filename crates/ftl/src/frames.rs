@@ -65,12 +65,19 @@ pub struct Entry {
     pub previous_sequence: Sequence,
     /// Garbage collection put it there; else a user did.
     pub from_gc: bool,
+    /// Its tag was copied with its content, and need not be made again.
+    pub is_sealed: bool,
 }
 
 impl Entry {
     /// An entry that fills.
-    pub const PAD: Self =
-        Self { tag: SectorTag::PAD, previous: None, previous_sequence: Sequence(0), from_gc: false };
+    pub const PAD: Self = Self {
+        tag: SectorTag::PAD,
+        previous: None,
+        previous_sequence: Sequence(0),
+        from_gc: false,
+        is_sealed: false,
+    };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -257,6 +264,12 @@ impl Frames {
             self.taken.push(frame).expect("there is a place for each");
         }
         Some(frame)
+    }
+
+    /// The frame [`Frames::take`] would empty now; none if there is a free one, or nothing to empty.
+    #[must_use]
+    pub fn next_emptied(&self) -> Option<FrameId> {
+        if self.free.is_empty() { self.evictable.front().copied() } else { None }
     }
 
     /// Empties the oldest evictable frame, if there is one; `evict` is told as [`Frames::take`] says.

@@ -153,6 +153,25 @@ impl L2p {
         with_table!(&mut self.width, table => table.set(lba, to))
     }
 
+    /// Maps a logical sector that is at `from` to `to`; false, and nothing changes, if it is elsewhere by now. Cost: as
+    /// [`L2p::get`].
+    ///
+    /// # Panics
+    /// As [`L2p::set`]; or if one of both is nowhere.
+    #[inline]
+    pub fn move_if(&mut self, lba: u64, from: Mapped, to: Mapped) -> bool {
+        assert!(lba < self.sectors, "logical sector {lba} of {}", self.sectors);
+        assert!(from != Mapped::Nowhere && to != Mapped::Nowhere, "a move from or to nowhere");
+        with_table!(&mut self.width, table => table.move_if(lba, from, to))
+    }
+
+    /// Brings the entries of logical sectors into the cache, for whoever looks them up next: asked together their misses
+    /// overlap, one after the other each is waited for. Sectors that do not exist are passed over.
+    #[inline]
+    pub fn fetch(&self, lbas: impl Iterator<Item = u64>) {
+        with_table!(&self.width, table => table.fetch(lbas));
+    }
+
     /// Logical sectors.
     #[must_use]
     pub const fn sectors(&self) -> u64 {
@@ -213,6 +232,16 @@ impl L2p {
     pub fn find(&self, place: Place) -> Option<u64> {
         let shards = (0..self.shard_count()).filter(|&shard| !self.shard_is_empty(shard));
         shards.flat_map(|shard| self.shard_sectors(shard)).find(|&lba| self.get(lba) == Mapped::Media(place))
+    }
+
+    /// Tells `each` every sector on media and its place, in order of sectors. Cost: a pass over the map.
+    pub fn for_each_media(&self, each: impl FnMut(u64, Place)) {
+        with_table!(&self.width, table => table.for_each_media(each));
+    }
+
+    /// Makes nowhere of every sector on media whose place `keeps` does not want. Cost: a pass over the map.
+    pub fn retain_media(&mut self, keeps: impl FnMut(Place) -> bool) {
+        with_table!(&mut self.width, table => table.retain_media(keeps));
     }
 
     /// Logical sectors that are somewhere. Cost: one addition per shard.

@@ -13,6 +13,7 @@ mod lines;
 mod open_line;
 mod place;
 mod rate_limiter;
+mod stamp_checksum;
 mod stream;
 mod tag;
 pub mod tail;

@@ -7,6 +7,7 @@
 //!
 //! Layout, little endian: block 5 bytes, sequence 6, kind 1, CRC-32 4. Deliberately not here: who may be stale.
 
+use crate::stamp_checksum::{self, BODY_BYTES};
 use ocssd_lightnvm::STAMP_BYTES;
 use std::fmt;
 
@@ -129,11 +130,18 @@ impl SectorTag {
     pub fn decode(bytes: &[u8], content: &[u8]) -> Result<Self, Corrupt> {
         let bytes: &[u8; TAG_BYTES] =
             bytes.get(..TAG_BYTES).and_then(|b| b.try_into().ok()).ok_or(Corrupt)?;
-        let (body, crc) = bytes.split_at(12);
+        let (body, crc) = bytes.split_first_chunk().ok_or(Corrupt)?;
         if checksum_of(body, content).to_le_bytes() != *crc {
             return Err(Corrupt);
         }
         Self::from_body(body)
+    }
+
+    /// The block a tag names, whether or not it belongs to its content: good for a guess.
+    #[must_use]
+    pub fn peek_block(bytes: &[u8]) -> Option<u64> {
+        let bytes: [u8; 8] = bytes.get(..8).and_then(|bytes| bytes.try_into().ok())?;
+        Some(u64::from_le_bytes(bytes) & BLOCK_MAX)
     }
 
     fn from_body(body: &[u8]) -> Result<Self, Corrupt> {
@@ -167,13 +175,9 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-fn checksum_of(body: &[u8], content: &[u8]) -> u32 {
-    // A stamp is so short that one pass over both is cheaper than two.
-    let mut both = [0; 12 + STAMP_BYTES];
-    if content.len() == STAMP_BYTES {
-        both[..12].copy_from_slice(body);
-        both[12..].copy_from_slice(content);
-        return crc32fast::hash(&both);
+fn checksum_of(body: &[u8; BODY_BYTES], content: &[u8]) -> u32 {
+    if let Ok(stamp) = <&[u8; STAMP_BYTES]>::try_from(content) {
+        return stamp_checksum::checksum(body, stamp);
     }
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(body);
@@ -199,6 +203,7 @@ mod tests {
             let mut content = [7; 16];
             let mut bytes = tag.encode(&content);
             assert_eq!(SectorTag::decode(&bytes, &content), Ok(tag), "seed {seed}");
+            assert_eq!(SectorTag::peek_block(&bytes), Some(tag.block), "seed {seed}");
             assert_eq!(SectorTag::from_list_entry(&tag.to_list_entry()), Ok(tag));
             let bit = usize::try_from(prng.below(32 * 8)).expect("small");
             let place = if bit < 128 { &mut bytes[bit / 8] } else { &mut content[bit / 8 - 16] };
@@ -211,5 +216,6 @@ mod tests {
     fn what_was_never_written_has_no_tag() {
         assert_eq!(SectorTag::decode(&[0; 16], &[0; 16]), Err(Corrupt));
         assert_eq!(SectorTag::decode(&[0; 3], &[]), Err(Corrupt));
+        assert_eq!(SectorTag::peek_block(&[0; 3]), None);
     }
 }

@@ -28,7 +28,8 @@ pub fn tail_sectors(sectors_per_chunk: u32, unit: u32, sector_bytes: u32) -> u32
     if sectors * PART_MAX > sectors_per_chunk || sectors > VECTOR_MAX { 0 } else { sectors }
 }
 
-/// Writes the list of `entries`, 12 bytes each, into the sectors of a tail; what is left of them is zeroed.
+/// Writes the list of `entries`, 12 bytes each, into the sectors of a tail; what is behind it is left as it is. Most of a
+/// small chunk's tail lies behind its list, so zero it once and not for every chunk.
 ///
 /// # Panics
 /// If the list does not fit.
@@ -38,7 +39,6 @@ pub fn encode(entries: &[u8], out: &mut [u8]) {
     let count = u32::try_from(entries.len() / ENTRY_BYTES).expect("fewer sectors than 2^32");
     let (header, body) = out.split_at_mut(HEADER_BYTES);
     body[..entries.len()].copy_from_slice(entries);
-    body[entries.len()..].fill(0);
     header[..4].copy_from_slice(&MAGIC);
     header[4..8].copy_from_slice(&VERSION.to_le_bytes());
     header[8..12].copy_from_slice(&count.to_le_bytes());

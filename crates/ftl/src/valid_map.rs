@@ -109,6 +109,15 @@ impl ValidMap {
         self.words[word] & bit != 0
     }
 
+    /// Brings the bits of places into the cache, for whoever changes them next: asked together their misses overlap, one
+    /// after the other each is waited for.
+    #[inline]
+    pub fn fetch(&self, places: impl Iterator<Item = Place>) {
+        let seen = places.fold(0, |seen, place| seen ^ self.words[self.locate(place).1]);
+        // Without a use the loads would be left out.
+        std::hint::black_box(seen);
+    }
+
     /// A place became valid. Cost: two cache misses at most.
     ///
     /// # Panics

@@ -259,6 +259,21 @@ impl Buffers {
         PartsMut { data, oob, whole, addresses }
     }
 
+    /// Copies payload and metadata of one sector to another buffer. Whole bytes beside stamps stay behind.
+    ///
+    /// # Panics
+    /// If it is the same buffer.
+    pub fn copy_sector(&mut self, from: BufId, from_sector: u32, to: BufId, to_sector: u32) {
+        let PayloadFormat { data_bytes, oob_bytes, .. } = self.format;
+        let (source, target) = (index(from_sector), index(to_sector));
+        let pair = self.buffers.get_disjoint_mut([index(from.0), index(to.0)]);
+        let [from, to] = pair.expect("two buffers of the pool");
+        to.data[target * data_bytes..][..data_bytes]
+            .copy_from_slice(&from.data[source * data_bytes..][..data_bytes]);
+        to.oob[target * oob_bytes..][..oob_bytes]
+            .copy_from_slice(&from.oob[source * oob_bytes..][..oob_bytes]);
+    }
+
     /// Copies the payload of `count` sectors from one buffer to another, or to another place of the same one. Metadata and
     /// whole bytes beside stamps stay behind.
     pub fn copy_data(&mut self, from: BufId, from_first: u32, to: BufId, to_first: u32, count: u32) {
@@ -337,6 +352,18 @@ mod tests {
         assert_eq!(pool.whole(whole, 1, 1), [7; 4096]);
         let parts = pool.parts_mut(whole);
         assert_eq!((parts.data.len(), parts.oob.len(), parts.whole.len()), (48, 48, 3 * 4096));
+    }
+
+    #[test]
+    fn a_sector_is_copied_with_its_metadata_and_without_its_neighbours() {
+        let mut pool = pool(Payload::Stamp);
+        let (from, to) = (pool.take(3), pool.take(2));
+        pool.data_mut(from, 1, 2).fill(5);
+        pool.oob_mut(from, 1, 2).fill(6);
+        pool.copy_sector(from, 2, to, 0);
+        assert_eq!((pool.data(to, 0, 1), pool.data(to, 1, 1)), (&[5; 16][..], &[0; 16][..]));
+        assert!(pool.oob(to, 0, 1).iter().all(|&byte| byte == 6));
+        assert!(pool.oob(to, 1, 1).iter().all(|&byte| byte == 0));
     }
 
     #[test]

@@ -6,9 +6,11 @@
 //! difference of two such runs is what the I/Os cost, without what comes before them.
 
 mod cpu;
+mod mount;
 mod world;
 
 use ocssd_base::Nanos;
+use ocssd_engine::VirtualClock;
 use std::process::ExitCode;
 use world::{Setting, World};
 
@@ -23,13 +25,17 @@ struct Bench {
 }
 
 /// The raw drive.
-const RAW: Setting = Setting { preset: "westlake", sectors_per_chunk: None, target: "linear", before: "" };
+const RAW: Setting = Setting { preset: "westlake", sectors_per_chunk: None, target: "linear", before: &[] };
 /// pblk on the same drive.
 const PBLK: Setting = Setting { target: "pblk", ..RAW };
-/// pblk with as many lines, in chunks of a sixteenth, so that it fits memory; written twice over at random, so that
-/// garbage collection is in its steady state.
+/// pblk with as many lines, in chunks of a sixteenth, so that it fits memory; filled, because a block never written is
+/// as good as spare, and then written one and a half times over at random, so that garbage collection is in its steady
+/// state.
 const PBLK_AGED: Setting = Setting {
-    before: "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nio_size=250g\nnorandommap\n",
+    before: &[
+        "[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=100%\n",
+        "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nio_size=155g\nnorandommap\n",
+    ],
     sectors_per_chunk: Some(256),
     ..PBLK
 };
@@ -96,6 +102,51 @@ fn report(bench: &str, metric: &str, value: f64, unit: &str) {
     println!("{}", serde_json::json!({ "bench": bench, "metric": metric, "value": value, "unit": unit }));
 }
 
+/// Sectors a target with garbage collection has written.
+#[derive(Clone, Copy)]
+struct Written {
+    user: u64,
+    moved: u64,
+    padded: u64,
+    meta: u64,
+}
+
+impl Written {
+    /// What it has written so far; `None` if it counts nothing of the kind.
+    fn so_far(world: &World<VirtualClock>) -> Option<Self> {
+        Some(Self {
+            user: world.counter("user_written_sectors")?,
+            moved: world.counter("gc_written_sectors")?,
+            padded: world.counter("padded_sectors")?,
+            meta: world.counter("meta_written_sectors")?,
+        })
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            user: self.user - before.user,
+            moved: self.moved - before.moved,
+            padded: self.padded - before.padded,
+            meta: self.meta - before.meta,
+        }
+    }
+
+    /// Prints at what write amplification a benchmark ran: of data, and with heads, tails and snapshots. Nothing if users
+    /// wrote nothing.
+    #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
+    fn report(self, bench: &str, spent: Nanos) {
+        if self.user == 0 {
+            return;
+        }
+        let (user, all) = (self.user as f64, (self.user + self.moved + self.padded + self.meta) as f64);
+        report(bench, "moved_per_written", self.moved as f64 / user, "sectors");
+        report(bench, "write_amplification", (self.user + self.moved + self.padded) as f64 / user, "of data");
+        report(bench, "write_amplification_all", all / user, "with metadata");
+        report(bench, "programmed", all / spent.as_secs_f64(), "sectors/cpu-s");
+        report(bench, "per_programmed", spent.0 as f64 / all, "ns");
+    }
+}
+
 /// What the command line asks for.
 struct Asked {
     /// I/Os of each benchmark with a job, instead of its own number.
@@ -111,7 +162,7 @@ struct Asked {
 fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
     let mut asked = Asked { ios: None, chosen: Vec::new() };
     let names: Vec<&str> =
-        BENCHES.iter().map(|bench| bench.name).chain(["memory", "wall_read_qd1"]).collect();
+        BENCHES.iter().map(|bench| bench.name).chain(["memory", "wall_read_qd1", mount::NAME]).collect();
     for argument in arguments {
         if let Some(ios) = argument.strip_prefix("--ios=") {
             let ios = ios.parse().ok().filter(|&ios| ios > 0);
@@ -146,17 +197,20 @@ fn main() -> ExitCode {
     for bench in BENCHES.iter().filter(|bench| is_chosen(bench.name)) {
         let limit = ios.map_or_else(String::new, |ios| format!("number_ios={ios}\n"));
         let mut world = World::new(&bench.setting, &format!("{}{limit}", bench.job));
-        let moved = world.counter("gc_written_sectors");
+        let written = Written::so_far(&world);
         let before = cpu::thread_time();
         let ios = world.measure();
         let spent = cpu::thread_time() - before;
         let work = (ios * bench.sectors_per_io) as f64;
         report(bench.name, "rate", work / spent.as_secs_f64(), bench.unit);
         report(bench.name, "per_io", spent.0 as f64 / ios as f64, "ns");
-        if let (Some(before), Some(after)) = (moved, world.counter("gc_written_sectors")) {
-            report(bench.name, "moved_per_io", (after - before) as f64 / ios as f64, "sectors");
+        if let (Some(before), Some(after)) = (written, Written::so_far(&world)) {
+            after.since(before).report(bench.name, spent);
         }
         report(bench.name, "hash", (world.hash() >> 11) as f64, "of the trace, upper 53 bits");
+    }
+    if is_chosen(mount::NAME) {
+        mount::measure();
     }
     if is_chosen("wall_read_qd1") {
         wall_read_latency();

@@ -22,20 +22,29 @@ pub struct World<C> {
     target: TargetId,
 }
 
+/// What a job sees of a host's targets, up to the last.
+fn shapes<D: ocssd_lightnvm::Device>(host: &Host<D, VirtualClock>, last: TargetId) -> Vec<TargetShape<'_>> {
+    (0..=last.0).map(|number| TargetShape(host.target(TargetId(number)))).collect()
+}
+
 /// A job's runner, with what it reads laid out.
-fn runner(host: &mut Host<Device, VirtualClock>, id: TargetId, job: &str) -> Runner {
+pub fn runner<D: ocssd_lightnvm::Device>(
+    host: &mut Host<D, VirtualClock>,
+    id: TargetId,
+    job: &str,
+) -> Runner {
     let parsed = parse_job_file(job, "bench", &|_| None, &|_| Err("none".to_owned())).expect("a sound job");
     let jobs = vec![PlannedJob { job: parsed.jobs[0].clone(), target: id }];
-    let plan = Plan::new(jobs, &[TargetShape(host.target(id))]).expect("a job that fits");
     let mut buffers = host.take_buffers();
-    let mut lay_out = LayOut::new(&plan, &[TargetShape(host.target(id))], &mut buffers);
+    let plan = Plan::new(jobs, &shapes(host, id)).expect("a job that fits");
+    let mut lay_out = LayOut::new(&plan, &shapes(host, id), &mut buffers);
     host.return_buffers(buffers);
     assert_eq!(host.run(&mut lay_out, Nanos::MAX), RunEnd::Finished);
     lay_out.release(host.buffers_mut());
     host.settle();
     let mut buffers = host.take_buffers();
     let now = host.clock().now();
-    let runner = Runner::new(plan, &[TargetShape(host.target(id))], &mut buffers, 1, now);
+    let runner = Runner::new(plan, &shapes(host, id), &mut buffers, 1, now);
     host.return_buffers(buffers);
     runner
 }
@@ -48,8 +57,8 @@ pub struct Setting {
     pub sectors_per_chunk: Option<u32>,
     /// A target by its name.
     pub target: &'static str,
-    /// A job that is run first and not measured; empty for none.
-    pub before: &'static str,
+    /// Jobs that are run first, one after the other, and not measured.
+    pub before: &'static [&'static str],
 }
 
 impl World<VirtualClock> {
@@ -72,8 +81,8 @@ impl World<VirtualClock> {
         let target = registry::find(setting.target).and_then(|kind| kind.make(&mut caller, &wish));
         let mut host = Host::new(device, clock, buffers);
         let id = host.add(target.expect("a target").target);
-        if !setting.before.is_empty() {
-            let mut before = runner(&mut host, id, setting.before);
+        for job in setting.before {
+            let mut before = runner(&mut host, id, job);
             assert_eq!(host.run(&mut before, Nanos::MAX), RunEnd::Finished);
             assert_eq!(before.failures().count(), 0, "an I/O before a benchmark failed");
             drop(before.into_results(host.buffers_mut()));

@@ -3,7 +3,8 @@
 //! An empty 2 TB drive (136 576 chunks) costs 32 bytes a chunk here, 4.2 MiB. A written chunk costs its payload: with
 //! stamps 16 bytes a sector, 4 GiB per TiB; metadata (16 bytes a sector as a rule) is kept only in chunks that were
 //! given some. Blocks of reset chunks are kept for the next ones, so a drive in steady state allocates nothing.
-//! Sectors written whole beside their stamps cost their bytes; while there are none, nothing, and one branch a command.
+//! Sectors written whole beside their stamps cost their bytes, unless they hold a stamp and zeros and no more; while there
+//! are none, nothing, and one branch a command.
 
 use super::whole::WholeSectors;
 use ocssd_lightnvm::{ChunkId, Payload, PayloadFormat, Ppa, STAMP_BYTES};
@@ -50,6 +51,13 @@ fn copy(from: &[u8], to: &mut [u8]) {
         (Ok(from), Ok(to)) => *to = *from,
         _ => to.copy_from_slice(from),
     }
+}
+
+/// Whether there is nothing but zeros. Cost: by the cache line, up to the first that is not.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (lines, rest) = bytes.as_chunks::<64>();
+    let is_zero = |bytes: &[u8]| bytes.iter().fold(0, |any, byte| any | byte) == 0;
+    lines.iter().all(|line| is_zero(line)) && is_zero(rest)
 }
 
 impl Memory {
@@ -99,16 +107,21 @@ impl Memory {
         }
     }
 
-    /// Keeps all bytes of sectors that were just written, `sector_bytes` each.
+    /// Keeps all bytes of sectors that were just written, `sector_bytes` each. A sector that is its stamp and zeros is as
+    /// good as plain: it reads the same, and a target that fills a unit with zeros behind what it has to say (a list, a
+    /// head) fills no memory with them.
     pub(super) fn write_whole(&mut self, chunk: ChunkId, first: u32, bytes: &[u8]) {
         let Self { format, blocks, whole, spare_whole, .. } = self;
         assert_eq!(format.payload, Payload::Stamp, "real bytes are kept as data");
-        assert!(blocks[chunk.index()].data.is_some(), "bytes of sectors that were not written");
+        let stamps = blocks[chunk.index()].data.as_ref().expect("bytes of sectors that were written before");
         if whole.is_empty() {
             whole.resize_with(blocks.len(), || None);
         }
         let sectors = whole[chunk.index()].get_or_insert_default();
-        sectors.insert(first, bytes, format.sector_bytes, spare_whole);
+        sectors.insert(first, bytes, format.sector_bytes, spare_whole, |sector, bytes| {
+            let (stamp, rest) = bytes.split_at(format.data_bytes);
+            stamp == span(stamps, sector, format.data_bytes, format.data_bytes) && is_zero(rest)
+        });
     }
 
     /// Reads a byte of a sector, and one of its metadata if that is wanted, for the cache to have them. 0 of what was

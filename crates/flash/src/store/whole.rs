@@ -22,14 +22,22 @@ impl WholeSectors {
         spare.extend(self.0.drain(places).map(|(_, bytes)| bytes));
     }
 
-    /// Keeps the bytes of sectors from `first` on, `unit` bytes each, in room from `spare` as far as that goes. None of
-    /// them was kept before. Cost: O(count) if no later sector is kept.
-    pub(super) fn insert(&mut self, first: u32, bytes: &[u8], unit: usize, spare: &mut Vec<Box<[u8]>>) {
+    /// Keeps the bytes of sectors from `first` on, `unit` bytes each, in room from `spare` as far as that goes, but for
+    /// those that `is_plain` says need none. None of them was kept before. Cost: O(count) if no later sector is kept.
+    pub(super) fn insert(
+        &mut self,
+        first: u32,
+        bytes: &[u8],
+        unit: usize,
+        spare: &mut Vec<Box<[u8]>>,
+        is_plain: impl Fn(u32, &[u8]) -> bool,
+    ) {
         assert!(bytes.len().is_multiple_of(unit), "{} bytes are no whole sectors of {unit}", bytes.len());
         let count = u32::try_from(bytes.len() / unit).expect("fewer sectors than a chunk can have");
         let places = self.places(first, count);
         assert!(places.is_empty(), "sector {first} is kept whole twice");
-        let kept = (first..).zip(bytes.chunks_exact(unit)).map(|(sector, bytes)| {
+        let sectors = (first..).zip(bytes.chunks_exact(unit));
+        let kept = sectors.filter(|&(sector, bytes)| !is_plain(sector, bytes)).map(|(sector, bytes)| {
             let mut room = spare.pop().unwrap_or_else(|| vec![0; unit].into());
             room.copy_from_slice(bytes);
             (sector, room)
@@ -73,13 +81,14 @@ mod tests {
     #[test]
     fn sectors_are_found_forgotten_and_kept_again() {
         let (mut kept, mut spare) = (WholeSectors::default(), Vec::new());
-        kept.insert(8, &[1, 1, 2, 2, 3, 3], 2, &mut spare);
-        kept.insert(2, &[9, 9], 2, &mut spare);
+        let is_plain = |_: u32, bytes: &[u8]| bytes == [0, 0];
+        kept.insert(8, &[1, 1, 2, 2, 3, 3], 2, &mut spare, is_plain);
+        kept.insert(2, &[9, 9, 0, 0], 2, &mut spare, is_plain);
         assert_eq!((kept.get(2), kept.get(3), kept.get(9)), (Some(&[9, 9][..]), None, Some(&[2, 2][..])));
         assert_eq!((kept.bits(0, 64), kept.bits(9, 2), kept.bits(3, 5)), (0b111_0000_0100, 0b11, 0));
         kept.forget(3, 6, &mut spare);
         assert_eq!((kept.bits(0, 64), spare.len(), kept.content_bytes()), (0b110_0000_0100, 1, 6));
-        kept.insert(8, &[7, 7], 2, &mut spare);
+        kept.insert(8, &[7, 7], 2, &mut spare, is_plain);
         assert_eq!((kept.get(8), spare.len()), (Some(&[7, 7][..]), 0));
         assert_eq!(kept.into_room().count(), 4);
     }

@@ -104,6 +104,60 @@ impl<E: Entry> Table<E> {
         self.mapped(old)
     }
 
+    /// See [`super::L2p::move_if`].
+    #[inline]
+    pub(super) fn move_if(&mut self, lba: u64, from: Mapped, to: Mapped) -> bool {
+        let (at, index) = split(lba);
+        let (from, to) = (self.entry(from), self.entry(to));
+        let Some(shard) = &mut self.shards[at] else { return false };
+        let is_there = shard.entries[index] == from;
+        if is_there {
+            shard.entries[index] = to;
+        }
+        is_there
+    }
+
+    /// See [`super::L2p::fetch`].
+    #[inline]
+    pub(super) fn fetch(&self, lbas: impl Iterator<Item = u64>) {
+        let mut seen = 0;
+        for lba in lbas {
+            let (at, index) = split(lba);
+            if let Some(Some(shard)) = self.shards.get(at) {
+                seen ^= shard.entries[index].number();
+            }
+        }
+        // Without a use the loads would be left out.
+        std::hint::black_box(seen);
+    }
+
+    /// See [`super::L2p::for_each_media`].
+    pub(super) fn for_each_media(&self, mut each: impl FnMut(u64, Place)) {
+        for (lba, shard) in (0..).step_by(SHARD).zip(&self.shards) {
+            let entries = shard.iter().flat_map(|shard| shard.entries.iter());
+            for (lba, entry) in (lba..).zip(entries) {
+                let number = entry.number();
+                if number < self.places {
+                    each(lba, Place(number));
+                }
+            }
+        }
+    }
+
+    /// See [`super::L2p::retain_media`].
+    pub(super) fn retain_media(&mut self, mut keeps: impl FnMut(Place) -> bool) {
+        for (shard, used) in self.shards.iter_mut().zip(&mut self.used) {
+            for entry in shard.iter_mut().flat_map(|shard| shard.entries.iter_mut()) {
+                let number = entry.number();
+                if number < self.places && !keeps(Place(number)) {
+                    *entry = E::NOWHERE;
+                    assert!(*used > 0, "an entry of a shard was not counted");
+                    *used -= 1;
+                }
+            }
+        }
+    }
+
     pub(super) fn used(&self) -> &[u32] {
         &self.used
     }

@@ -56,6 +56,40 @@ fn the_map_is_a_vector_of_where_sectors_are() {
 }
 
 #[test]
+fn passes_over_the_map_meet_what_is_on_media_and_nothing_else() {
+    for (seed, (mut map, places)) in (31..).zip(both_widths()) {
+        let naive = random_map(&mut map, places, seed);
+        let mut met = Vec::new();
+        map.for_each_media(|lba, place| met.push((lba, Mapped::Media(place))));
+        let is_media = |mapped: &Mapped| matches!(mapped, Mapped::Media(_));
+        let expected = (0..SECTORS).zip(naive.iter().copied()).filter(|(_, mapped)| is_media(mapped));
+        assert!(expected.eq(met), "seed {seed}");
+        map.retain_media(|place| place.0.is_multiple_of(3));
+        let kept = |mapped: Mapped| match mapped {
+            Mapped::Media(place) if !place.0.is_multiple_of(3) => Mapped::Nowhere,
+            mapped => mapped,
+        };
+        assert!((0..SECTORS).zip(&naive).all(|(lba, &mapped)| map.get(lba) == kept(mapped)), "seed {seed}");
+        map.check();
+    }
+}
+
+#[test]
+fn a_move_takes_only_a_sector_that_is_still_there() {
+    for (mut map, _) in both_widths() {
+        let [old, new, other] = [Mapped::Buffer(Slot(3)), Mapped::Media(Place(70)), Mapped::Media(Place(5))];
+        assert!(!map.move_if(9, old, new), "a shard without entries holds nothing");
+        map.set(9, old);
+        map.fetch([9, SECTORS, u64::MAX].into_iter());
+        assert!(!map.move_if(9, other, new));
+        assert_eq!(map.get(9), old);
+        assert!(map.move_if(9, old, new));
+        assert_eq!((map.get(9), map.count_mapped()), (new, 1));
+        map.check();
+    }
+}
+
+#[test]
 fn entries_written_and_read_back_in_odd_pieces_are_the_same_map() {
     for (seed, (mut map, places)) in (11..).zip(both_widths()) {
         let naive = random_map(&mut map, places, seed);

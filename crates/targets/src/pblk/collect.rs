@@ -12,7 +12,7 @@ use ocssd_ftl::{
     Candidate, Entry, FrameId, Kind, Line, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot,
     Stream,
 };
-use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Status, VECTOR_MAX};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, ChunkId, Completion, Op, Ppa, Status, VECTOR_MAX};
 use std::collections::VecDeque;
 
 /// Weak sectors waiting to be moved (chosen; more are found again when they are read again).
@@ -273,13 +273,24 @@ impl Pblk {
     fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(mut arrived) = self.collector.arrived.pop_front() {
+            if arrived.next == 0 {
+                self.fetch_owners(&arrived, buffers);
+            }
+            let mut chunk: Option<(ChunkId, LineId, Place)> = None;
             while arrived.next < arrived.count {
-                if !self.move_sector(now, &arrived, buffers) {
+                let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
+                // Neighbours are of one chunk as a rule: it is looked up once.
+                let (_, line, start) = match chunk {
+                    Some(same) if same.0 == ppa.chunk => same,
+                    _ => (ppa.chunk, self.line_of_chunk(ppa), self.place_of(Ppa::new(ppa.chunk, 0))),
+                };
+                chunk = Some((ppa.chunk, line, start));
+                let place = Place(start.0 + u64::from(ppa.sector));
+                if !self.move_sector(now, &arrived, (line, place), buffers) {
                     self.collector.arrived.push_front(arrived);
                     return any;
                 }
-                let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
-                self.lines.end_read(self.line_of_chunk(ppa));
+                self.lines.end_read(line);
                 arrived.next += 1;
                 any = true;
             }
@@ -294,11 +305,23 @@ impl Pblk {
         any
     }
 
-    /// Moves one sector into the buffer if it is still current; false if there is no room.
-    fn move_sector(&mut self, now: Nanos, arrived: &Arrived, buffers: &mut Buffers) -> bool {
+    /// Brings the map's entries of what arrived into the cache, before it is looked at sector by sector.
+    fn fetch_owners(&self, arrived: &Arrived, buffers: &Buffers) {
+        let tags = buffers.oob(arrived.buffer, arrived.next, arrived.count - arrived.next);
+        let tags = tags.chunks_exact(buffers.format().oob_bytes);
+        self.l2p.fetch(tags.filter_map(SectorTag::peek_block));
+    }
+
+    /// Moves the sector of `line` at `place` into the buffer if it is still current; false if there is no room.
+    fn move_sector(
+        &mut self,
+        now: Nanos,
+        arrived: &Arrived,
+        (line, place): (LineId, Place),
+        buffers: &mut Buffers,
+    ) -> bool {
         let index = arrived.next;
         assert!(index < arrived.count, "a sector is moved that was not read");
-        let place = self.place_of(buffers.addresses(arrived.buffer)[usize_of(index)]);
         if !self.valid.is_valid(place) {
             self.stats.gc_dead += 1;
             return true;
@@ -320,10 +343,11 @@ impl Pblk {
                 return true;
             }
         }
-        let from = self.lines.get(self.shape.line_of(place)).stream;
+        let from = self.lines.get(line).stream;
         let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
         let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-        buffers.copy_data(arrived.buffer, index, self.ring, slot.0, 1);
+        buffers.copy_sector(arrived.buffer, index, self.ring, slot.0);
+        self.frames.entry_mut(slot).is_sealed = true;
         self.close_if_full(self.frames.frame_of(slot));
         true
     }
@@ -345,7 +369,8 @@ impl Pblk {
             return None;
         }
         let frame = self.filling_frame(stream, true)?;
-        let entry = Entry { tag, previous: Some(place), previous_sequence: tag.sequence, from_gc: true };
+        let (previous, previous_sequence) = (Some(place), tag.sequence);
+        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false };
         let slot = self.frames.push(frame, entry, false);
         if tag.kind != Kind::Trim {
             self.l2p.set(tag.block, Mapped::Buffer(slot));

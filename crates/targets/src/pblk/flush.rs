@@ -74,9 +74,8 @@ impl Pblk {
         if self.flushes.in_flight || !self.flight.has_room(1) {
             return any;
         }
-        let oldest = self.frames.oldest_unwritten();
         while let Some(&(newest, key)) = self.flushes.waiting.front() {
-            if oldest.is_some_and(|oldest| oldest <= newest) {
+            if self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest) {
                 break;
             }
             self.flushes.waiting.pop();

@@ -4,7 +4,7 @@
 //! of it when the new one entered the ring. Deliberately not here: which command ended.
 
 use super::Pblk;
-use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Place, Slot, Write};
+use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
 use ocssd_lightnvm::{BufId, Completion, Status};
 
 impl Pblk {
@@ -36,7 +36,6 @@ impl Pblk {
     ) {
         let sectors = self.meta_sectors(write);
         assert!(pieces.1 <= sectors, "a unit of {sectors} sectors carried {} pieces", pieces.1);
-        let whole = self.is_whole_buffer(buffer);
         let failure = (!completion.status.is_success()).then_some(completion.status);
         if pieces.1 > 0 {
             if failure.is_some() {
@@ -46,7 +45,12 @@ impl Pblk {
             }
         }
         if !(pieces.1 > 0 && failure.is_some()) {
-            if whole { self.whole.push(buffer) } else { self.plain.push(buffer) }
+            let spare = match write.piece {
+                Piece::Tail => &mut self.tails,
+                _ if self.is_whole_buffer(buffer) => &mut self.whole,
+                Piece::Head | Piece::Data => &mut self.plain,
+            };
+            spare.push(buffer);
         }
         self.stats.write_failed += u64::from(failure.is_some());
         self.land(line, write, sectors, None, failure);
@@ -101,27 +105,48 @@ impl Pblk {
             self.durable_place(self.frames.first_slot(frame)).is_some(),
             "a frame is settled before it landed"
         );
-        for offset in 0..self.frames.filled(frame) {
+        let Self { frames, l2p, valid, .. } = self;
+        l2p.fetch(frames.live(frame).map(|(_, entry)| entry.tag.block));
+        valid.fetch(frames.live(frame).filter_map(|(_, entry)| entry.previous));
+        // Neighbours become valid together.
+        let mut run = 0;
+        let filled = self.frames.filled(frame);
+        for offset in 0..filled {
             let slot = Slot(first + offset);
             let place = Place(start.0 + u64::from(offset));
-            match self.frames.entry(slot).tag.kind {
+            let joins = match self.frames.entry(slot).tag.kind {
                 Kind::Data | Kind::Lost => self.settle_block(slot, place),
                 Kind::Trim => self.settle_trim(slot, place),
-                Kind::Pad => {}
+                Kind::Pad => false,
                 Kind::Head | Kind::Tail | Kind::Map => unreachable!("the buffer holds blocks"),
+            };
+            if joins {
+                run += 1;
+            } else {
+                self.validate(place, std::mem::take(&mut run));
             }
+        }
+        self.validate(Place(start.0 + u64::from(filled)), run);
+    }
+
+    /// The `run` places before `end` hold the newest durable versions of something.
+    fn validate(&mut self, end: Place, run: u64) {
+        if run > 0 {
+            self.valid.set_run(Place(end.0 - run), run);
         }
     }
 
-    fn settle_block(&mut self, slot: Slot, place: Place) {
+    /// A block is durable at `place`. True if that is its newest version, whose place is valid from now on; what is only
+    /// the version before the newest was seen to.
+    fn settle_block(&mut self, slot: Slot, place: Place) -> bool {
         assert!(place.0 < self.shape.places(), "a block landed beyond the instance");
         let tag = self.frames.entry(slot).tag;
         match self.l2p.get(tag.block) {
             Mapped::Buffer(newest) if newest == slot => {
-                self.valid.set(place);
                 if let Some(previous) = self.frames.entry_mut(slot).previous.take() {
                     self.invalidate(previous);
                 }
+                return true;
             }
             Mapped::Buffer(newest) if self.durable_place(newest).is_none() => {
                 // Superseded while it was being written: it is the version before the newest one, until that is durable.
@@ -137,16 +162,17 @@ impl Pblk {
             }
             Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => {}
         }
+        false
     }
 
-    fn settle_trim(&mut self, slot: Slot, place: Place) {
+    /// A discard's record is durable at `place`. True if it is valid there from now on.
+    fn settle_trim(&mut self, slot: Slot, place: Place) -> bool {
         let previous = self.frames.entry_mut(slot).previous.take();
         // A record a snapshot covered meanwhile was let go of where it was; one that was moved twice is where it was first.
-        if self.trims.settle(self.frames.entry(slot).tag.sequence, place, previous) {
-            self.valid.set(place);
-            if let Some(previous) = previous {
-                self.invalidate(previous);
-            }
+        let is_needed = self.trims.settle(self.frames.entry(slot).tag.sequence, place, previous);
+        if is_needed && let Some(previous) = previous {
+            self.invalidate(previous);
         }
+        is_needed
     }
 }

@@ -113,9 +113,11 @@ pub struct Pblk {
     pub(super) ring: BufId,
     /// Buffers of a unit, for heads and fill.
     pub(super) plain: Vec<BufId>,
-    /// Buffers of a unit or a tail that hold all bytes.
+    /// Buffers of a unit that hold all bytes.
     pub(super) whole: Vec<BufId>,
     pub(super) whole_ids: Vec<BufId>,
+    /// Buffers of a tail that hold all bytes; zero behind the list.
+    pub(super) tails: Vec<BufId>,
     /// Lists of chunks to reset.
     pub(super) lists: Vec<BufId>,
     pub(super) list_scratch: Vec<u8>,
@@ -181,6 +183,7 @@ impl Pblk {
             plain: own.plain,
             whole_ids: own.whole.clone(),
             whole: own.whole,
+            tails: own.tails,
             lists: own.lists,
             list_scratch: Vec::new(),
             candidates: Vec::new(),
@@ -300,6 +303,8 @@ impl Pblk {
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
         assert!(self.resets.is_empty(), "a line is reset by nobody");
         assert_eq!(self.plain.len(), usize_of(META_BUFFERS), "a buffer for heads was lost");
+        let tails = if self.capacity.layout.tail > 0 { usize_of(META_BUFFERS) } else { 0 };
+        assert_eq!(self.tails.len(), tails, "a buffer for tails was lost");
     }
 
     /// Every valid sector belongs to exactly one block or record.
@@ -369,6 +374,7 @@ struct OwnBuffers {
     ring: BufId,
     plain: Vec<BufId>,
     whole: Vec<BufId>,
+    tails: Vec<BufId>,
     collect: Vec<BufId>,
     lists: Vec<BufId>,
 }
@@ -382,10 +388,16 @@ impl OwnBuffers {
         let plain = take(META_BUFFERS, unit);
         let collect = take((shape.units() / 2).clamp(4, COLLECT_BUFFERS_MAX), VECTOR_MAX);
         let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
-        let meta_sectors = unit.max(capacity.layout.tail);
-        let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(meta_sectors)).collect();
+        let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(unit)).collect();
         assert!(buffers.is_whole(whole[0]), "metadata is kept in stamps");
-        Self { ring, plain, whole, collect, lists }
+        let tail = capacity.layout.tail;
+        let tails: Vec<BufId> =
+            (0..META_BUFFERS).filter(|_| tail > 0).map(|_| buffers.take_whole(tail)).collect();
+        for &buffer in &tails {
+            buffers.data_mut(buffer, 0, tail).fill(0);
+            buffers.whole_mut(buffer, 0, tail).fill(0);
+        }
+        Self { ring, plain, whole, tails, collect, lists }
     }
 }
 

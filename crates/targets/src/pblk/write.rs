@@ -7,7 +7,8 @@ use super::Pblk;
 use super::trims::TrimRange;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{
-    Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag, Sequence, Slot, Stream,
+    Admission, Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag, Sequence, Slot,
+    Stream,
 };
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{BufId, Buffers, Status};
@@ -15,11 +16,18 @@ use ocssd_lightnvm::{BufId, Buffers, Status};
 /// Blocks discarded before other work gets its turn (chosen: some hundred microseconds).
 const DISCARD_SLICE: u32 = 1 << 16;
 
+/// Writes whose entries of the map are looked up together: as many misses as a processor waits for at a time (10 to 16).
+const FETCH_AHEAD: usize = 16;
+
 impl Pblk {
     /// Admits what waits, as far as there is room. True if anything was admitted.
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = false;
+        let (mut any, mut fetched) = (false, 0);
         while let Some(&key) = self.writes.front() {
+            if fetched == 0 {
+                fetched = self.fetch_waiting();
+            }
+            fetched -= 1;
             if self.is_read_only() {
                 self.writes.pop();
                 self.fail(key, Status::WRITE_TO_READ_ONLY, None);
@@ -48,6 +56,17 @@ impl Pblk {
             }
         }
         any
+    }
+
+    /// Brings the map's entries of the writes at the front of the queue into the cache, if the first may go on; returns of
+    /// how many.
+    fn fetch_waiting(&self) -> usize {
+        if self.limiter.may_insert_user(1) != Admission::Granted {
+            return 1;
+        }
+        let next = self.writes.iter().take(FETCH_AHEAD);
+        self.l2p.fetch(next.map(|&key| self.requests.get(key).request.block));
+        FETCH_AHEAD
     }
 
     /// Copies as much of a write as there is room for; true once all of it is in.
@@ -148,6 +167,9 @@ impl Pblk {
     /// Takes a frame, and lets the map point to media for what was in it.
     pub(super) fn take_frame(&mut self, stream: Stream) -> Option<FrameId> {
         let Self { frames, l2p, limiter, .. } = self;
+        if let Some(emptied) = frames.next_emptied() {
+            l2p.fetch(frames.live(emptied).map(|(_, entry)| entry.tag.block));
+        }
         let mut evicted = (0, 0);
         let frame = frames.take(stream, |slot, entry, place| evict(l2p, &mut evicted, slot, entry, place));
         limiter.on_evicted(evicted.0, evicted.1);
@@ -161,13 +183,13 @@ impl Pblk {
         assert!(!self.is_read_only(), "a block was written although that is refused");
         let sequence = self.next_sequence();
         let tag = SectorTag { kind: Kind::Data, block, sequence };
-        let slot = self.frames.push(frame, Entry { tag, ..Entry::PAD }, true);
+        let slot = Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame));
         let old = self.l2p.set(block, Mapped::Buffer(slot));
         let (previous, previous_sequence) = self.take_previous(old);
-        let entry = self.frames.entry_mut(slot);
-        entry.previous = previous;
         assert!(previous_sequence < sequence, "a version is older than the one before it");
-        entry.previous_sequence = previous_sequence;
+        let entry = Entry { tag, previous, previous_sequence, from_gc: false, is_sealed: false };
+        let pushed = self.frames.push(frame, entry, true);
+        assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
         if let Some(last) = &mut self.last_writes {
             last.set(block, sequence.0);
         }
@@ -269,7 +291,7 @@ pub(super) fn evict(l2p: &mut L2p, evicted: &mut (u32, u32), slot: Slot, entry: 
         evicted.0 += 1;
     }
     let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
-    if is_block && l2p.get(entry.tag.block) == Mapped::Buffer(slot) {
-        l2p.set(entry.tag.block, Mapped::Media(place));
+    if is_block {
+        l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));
     }
 }

@@ -97,29 +97,33 @@ impl Pblk {
         let first = self.frames.first_slot(frame).0;
         let filled = self.frames.filled(frame);
         let unit = self.frames.unit();
-        self.list_scratch.clear();
-        for offset in 0..unit {
-            let slot = Slot(first + offset);
-            let tag = if offset < filled { self.current_tag(slot) } else { SectorTag::PAD };
-            let (content, oob) = buffers.sectors_mut(self.ring, slot.0, 1);
-            if offset >= filled {
+        let format = buffers.format();
+        let (content, oob) = buffers.sectors_mut(self.ring, first, unit);
+        let sectors = content.chunks_exact_mut(format.data_bytes).zip(oob.chunks_exact_mut(format.oob_bytes));
+        let mut list = std::mem::take(&mut self.list_scratch);
+        list.clear();
+        for (slot, (content, oob)) in (first..).map(Slot).zip(sectors) {
+            let (bytes, rest) = oob.split_at_mut(TAG_BYTES);
+            rest.fill(0);
+            let is_filled = slot.0 < first + filled;
+            if !is_filled {
                 content.fill(0);
+                bytes.copy_from_slice(&SectorTag::PAD.encode(content));
+            } else if !(self.keep_current(slot) && self.frames.entry(slot).is_sealed) {
+                bytes.copy_from_slice(&self.frames.entry(slot).tag.encode(content));
             }
-            let bytes = tag.encode(content);
-            self.list_scratch.extend_from_slice(&bytes[..ENTRY_BYTES]);
-            oob[..TAG_BYTES].copy_from_slice(&bytes);
-            if oob.len() > TAG_BYTES {
-                oob[TAG_BYTES..].fill(0);
-            }
+            list.extend_from_slice(&bytes[..ENTRY_BYTES]);
         }
-        assert_eq!(self.list_scratch.len(), usize_of(unit) * ENTRY_BYTES, "every sector of a unit has a tag");
+        assert_eq!(list.len(), usize_of(unit) * ENTRY_BYTES, "every sector of a unit has a tag");
+        self.list_scratch = list;
     }
 
-    fn current_tag(&mut self, slot: Slot) -> SectorTag {
-        let entry = *self.frames.entry(slot);
+    /// Makes fill of a sector that nobody needs any more; false if it is one.
+    fn keep_current(&mut self, slot: Slot) -> bool {
+        let entry = self.frames.entry(slot);
         let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
         if !is_block || self.l2p.get(entry.tag.block) == Mapped::Buffer(slot) {
-            return entry.tag;
+            return true;
         }
         assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
         let is_needed = !entry.from_gc
@@ -129,7 +133,7 @@ impl Pblk {
             self.frames.entry_mut(slot).tag = SectorTag::PAD;
             self.stats.superseded += 1;
         }
-        self.frames.entry(slot).tag
+        is_needed
     }
 
     /// True if what came after a sector is on media, so that nobody can want it back.
@@ -188,9 +192,14 @@ impl Pblk {
             }
             let sectors = self.capacity.layout.tail;
             assert!(sectors > 0, "a tail is due in chunks that have none");
-            let Some(buffer) = self.whole.pop() else { break };
-            buffers.data_mut(buffer, 0, sectors).fill(0);
+            let Some(buffer) = self.tails.pop() else { break };
             let kind = if let Some(tags) = tags {
+                let listed = usize_of(self.capacity.layout.data_end()) * ENTRY_BYTES;
+                assert_eq!(
+                    tags.len(),
+                    listed,
+                    "every tail lists all sectors before it, and no more was ever written"
+                );
                 tail::encode(tags, buffers.whole_mut(buffer, 0, sectors));
                 Kind::Tail
             } else {

@@ -3,15 +3,13 @@
 //! Deliberately not here: reading anything.
 
 use super::super::snapshot::Snapshots;
-use super::super::snapshot_header::RowState;
+use super::super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use super::super::state::Pblk;
 use super::load::Loaded;
 use super::replay::Window;
 use super::survey::{FoundChunk, FoundLine, Survey, readable};
 use ocssd_base::usize_of;
-use ocssd_ftl::{
-    Line, LineId, LineSequence, LineState, Mapped, OpenLine, Place, Sequence, Stream, UnitIndex,
-};
+use ocssd_ftl::{Line, LineId, LineSequence, LineState, OpenLine, Place, Sequence, Stream, UnitIndex};
 use ocssd_lightnvm::ChunkState;
 
 /// Takes over the map, and what of it is valid.
@@ -80,24 +78,40 @@ fn drop_stale(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) {
             same.then_some(chunk.written)
         })
         .collect();
-    let all_alive = loaded.header.lines.iter().enumerate().all(|(line, row)| {
-        let first = line * usize_of(units);
-        !matches!(row.state, RowState::Open | RowState::Closed)
-            || alive[first..first + usize_of(units)].iter().all(Option::is_some)
+    let all_alive = (0..).map(LineId).zip(&loaded.header.lines).all(|(line, row)| {
+        let first = line.index() * usize_of(units);
+        let chunks = &alive[first..first + usize_of(units)];
+        !names(pblk, &loaded.header, row) || has_all(&loaded.header, line, row, chunks)
     });
-    let has_open = loaded.header.lines.iter().any(|row| row.state == RowState::Free);
-    if all_alive && !has_open {
+    // What was written while the pieces were may be named by them, in lines that were free when they were begun. At a
+    // shutdown nothing was.
+    let may_name_free =
+        !loaded.header.clean && loaded.header.lines.iter().any(|row| row.state == RowState::Free);
+    if all_alive && !may_name_free {
         return;
     }
-    let shards = (0..pblk.l2p.shard_count()).filter(|&shard| !pblk.l2p.shard_is_empty(shard));
-    let ranges: Vec<_> = shards.map(|shard| pblk.l2p.shard_sectors(shard)).collect();
-    for block in ranges.into_iter().flatten() {
-        let Mapped::Media(place) = pblk.l2p.get(block) else { continue };
-        let (line, unit, sector) = pblk.shape.split(place);
-        let chunk = alive[line.index() * usize_of(units) + unit.index()];
-        if chunk.is_none_or(|written| sector >= written) {
-            pblk.l2p.set(block, Mapped::Nowhere);
+    let Pblk { l2p, shape, .. } = pblk;
+    l2p.retain_media(|place| {
+        let (line, unit, sector) = shape.split(place);
+        alive[line.index() * usize_of(units) + unit.index()].is_some_and(|written| sector < written)
+    });
+}
+
+/// Whether entries of a snapshot may name sectors of a line that its header knows like this.
+fn names(pblk: &Pblk, header: &SnapshotHeader, row: &LineRow) -> bool {
+    let is_data = matches!(row.state, RowState::Open | RowState::Closed) && !pblk.is_map_stream(row.stream);
+    // At a shutdown the header says which lines hold anything.
+    is_data && (row.has_bits || !header.clean)
+}
+
+/// Whether every chunk of a line that was written when the snapshot was begun is still there. `alive` says it of all.
+fn has_all(header: &SnapshotHeader, line: LineId, row: &LineRow, alive: &[Option<u32>]) -> bool {
+    let pointers = header.open.iter().find(|(open, _)| *open == line.0).map(|(_, pointers)| pointers);
+    match (row.state, pointers) {
+        (RowState::Open, Some(pointers)) if pointers.len() == alive.len() => {
+            alive.iter().zip(pointers).all(|(alive, &pointer)| pointer == 0 || alive.is_some())
         }
+        _ => alive.iter().all(Option::is_some),
     }
 }
 
@@ -207,13 +221,27 @@ fn find_valid(pblk: &mut Pblk) {
     for line in (0..pblk.shape.lines()).map(LineId) {
         pblk.valid.clear_line(line);
     }
-    let shards =
-        (0..pblk.l2p.shard_count()).filter(|&shard| !pblk.l2p.shard_is_empty(shard)).collect::<Vec<_>>();
-    for block in shards.into_iter().flat_map(|shard| pblk.l2p.shard_sectors(shard)) {
-        if let Mapped::Media(place) = pblk.l2p.get(block) {
-            pblk.valid.set(place);
+    let Pblk { l2p, valid, .. } = pblk;
+    // Neighbouring blocks are neighbours on media as a rule; heads part the chunks, so that no run leaves its line.
+    let (mut first, mut count) = (Place(0), 0);
+    l2p.for_each_media(|_, place| {
+        if count > 0 && place.0 == first.0 + count {
+            count += 1;
+            return;
         }
+        if count > 0 {
+            valid.set_run(first, count);
+        }
+        (first, count) = (place, 1);
+    });
+    if count > 0 {
+        valid.set_run(first, count);
     }
+    assert_eq!(
+        valid.total(),
+        l2p.count_mapped(),
+        "every block is on media at mount, and no two in one place"
+    );
 }
 
 /// Open chunks nobody goes on with: they must be full before they can be reset.
