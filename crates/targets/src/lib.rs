@@ -6,6 +6,8 @@ pub mod linear;
 mod null;
 pub mod pblk;
 pub mod registry;
+pub mod small_blocks;
 
 pub use linear::{Layout, Linear};
 pub use null::Null;
+pub use small_blocks::SmallBlocks;
