@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
 
+pub mod block_ssd;
 pub mod linear;
 mod null;
 pub mod pblk;

@@ -1,5 +1,6 @@
 //! Targets by name, as the media manager's leases call them.
 
+use crate::block_ssd::{self, BlockSsdOptions};
 use crate::linear::{Layout, Linear};
 use crate::null::Null;
 use crate::pblk::{self, MountError, Pblk};
@@ -127,6 +128,12 @@ pub const ALL: &[Kind] = &[
         make: make_pblk,
     },
     Kind {
+        name: "block_ssd",
+        about: "a traditional SSD, a black box: its own FTL over all parallel units, DRAM cache (option: dram_cache_bytes=...)",
+        overwrites: true,
+        make: make_block_ssd,
+    },
+    Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
         overwrites: false,
@@ -162,6 +169,16 @@ fn make_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, S
         MountError::PowerCut(cut) => cut.to_string(),
     })?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_block_ssd(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+    let mut options = BlockSsdOptions::default();
+    for (name, value) in wish.options {
+        options.set(name, value)?;
+    }
+    let (target, report) = block_ssd::mount(device, wish.units, &options)?;
+    let note = format!("block_ssd over {} units, its FTL: {}", wish.units.len(), target.describe(&report));
+    Ok(Made { notes: vec![note], target: Box::new(target) })
 }
 
 /// The kind of this name.
