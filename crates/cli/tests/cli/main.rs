@@ -4,4 +4,5 @@ mod bad_input;
 mod examples;
 mod logs;
 mod program;
+mod targets;
 mod verbs;
