@@ -121,9 +121,13 @@ pub struct RunArgs {
     /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The target for jobs that name none: linear, pblk or null, with options after a colon, as pblk:mode=faithful
+    /// The target for jobs that name none: linear, pblk, block_ssd or null, with options after a colon, as pblk:mode=faithful
     #[arg(long, value_name = "NAME[:OPTION=VALUE,..]")]
     pub target: Option<String>,
+    /// Processors of the host for jobs that name none: e7-8870v3-x4, free or none, with options after a colon, as
+    /// e7-8870v3-x4:cores=36; virtual time only
+    #[arg(long, value_name = "PRESET[:NAME=VALUE,..]")]
+    pub host_cpu: Option<String>,
     /// Write what drive and targets counted to this file, as Prometheus reads it
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! The block interface: requests and replies every block target shares, zoned ones included.
 //!
-//! A block is the target's unit of address. Deliberately not here: partial blocks; who serves smaller units splits them.
+//! A block is the target's unit of address. Deliberately not here: partial blocks; who serves smaller units splits them
+//! (`targets::small_blocks`).
 
 use crate::buffers::BufId;
 use crate::command::Tag;
@@ -20,7 +21,8 @@ pub enum BlockOp {
     },
     /// Replies when everything replied to before is durable.
     Flush,
-    /// The range's content is no longer needed: it reads as zeroes. Durable as a write is.
+    /// The range's content is no longer needed: it reads as zeroes. Durable as a write is. Of a target whose blocks are
+    /// smaller than what it maps, only whole sectors are discarded; the rest of the range keeps its content.
     Discard,
     /// The range reads as zeroes from now on. Durable as a write is.
     WriteZeroes,
@@ -42,7 +44,9 @@ pub struct BlockRequest {
     pub block: u64,
     /// How many blocks; 0 for flush and shutdown.
     pub count: u32,
-    /// The host's buffer, from its first sector on. Reads and writes need one of at least `count` sectors.
+    /// The host's buffer, from its first sector on. Reads and writes need one that holds `count` blocks
+    /// ([`PayloadFormat::sectors_of_blocks`](crate::PayloadFormat::sectors_of_blocks)). A read may change the buffer up to
+    /// the end of the sector in which its last block ends.
     pub buffer: Option<BufId>,
 }
 

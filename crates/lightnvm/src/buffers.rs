@@ -49,6 +49,26 @@ impl PayloadFormat {
         };
         Self { payload, data_bytes, sector_bytes, oob_bytes }
     }
+
+    /// Bytes one block of a target takes in a buffer. A block of a sector, or a stamp, has the sector's place; smaller
+    /// blocks of real bytes lie one after the other, as they do on the drive.
+    #[must_use]
+    pub fn block_place_bytes(&self, block_bytes: u32) -> usize {
+        match self.payload {
+            Payload::Bytes => self.data_bytes.min(index(block_bytes)),
+            Payload::Stamp => self.data_bytes,
+        }
+    }
+
+    /// Sectors of a buffer that holds `blocks` blocks of a target.
+    ///
+    /// # Panics
+    /// If the buffer would have 2^32 sectors.
+    #[must_use]
+    pub fn sectors_of_blocks(&self, blocks: u32, block_bytes: u32) -> u32 {
+        let bytes = index(blocks) * self.block_place_bytes(block_bytes);
+        u32::try_from(bytes.div_ceil(self.data_bytes)).expect("fewer sectors than blocks")
+    }
 }
 
 /// The name of a buffer in a pool.
@@ -190,6 +210,17 @@ impl Buffers {
         &mut self.buffers[index(id.0)].data[index(first) * unit..][..index(count) * unit]
     }
 
+    /// `count` bytes of payload from byte `first` of the buffer on: for blocks smaller than a sector.
+    #[must_use]
+    pub fn bytes(&self, id: BufId, first: usize, count: usize) -> &[u8] {
+        &self.buffers[index(id.0)].data[first..][..count]
+    }
+
+    /// `count` bytes of payload from byte `first` of the buffer on, to change.
+    pub fn bytes_mut(&mut self, id: BufId, first: usize, count: usize) -> &mut [u8] {
+        &mut self.buffers[index(id.0)].data[first..][..count]
+    }
+
     /// The metadata of `count` sectors from `first` on.
     #[must_use]
     pub fn oob(&self, id: BufId, first: u32, count: u32) -> &[u8] {
@@ -279,14 +310,19 @@ impl Buffers {
     pub fn copy_data(&mut self, from: BufId, from_first: u32, to: BufId, to_first: u32, count: u32) {
         let unit = self.format.data_bytes;
         let (source, target) = (index(from_first) * unit, index(to_first) * unit);
-        let length = index(count) * unit;
+        self.copy_bytes((from, source), (to, target), index(count) * unit);
+    }
+
+    /// Copies `count` bytes of payload from a place in one buffer to a place in another, or in the same one.
+    pub fn copy_bytes(&mut self, from: (BufId, usize), to: (BufId, usize), count: usize) {
+        let ((from, source), (to, target)) = (from, to);
         if from == to {
-            self.buffers[index(from.0)].data.copy_within(source..source + length, target);
+            self.buffers[index(from.0)].data.copy_within(source..source + count, target);
             return;
         }
         let pair = self.buffers.get_disjoint_mut([index(from.0), index(to.0)]);
         let [from, to] = pair.expect("two buffers of the pool");
-        to.data[target..target + length].copy_from_slice(&from.data[source..source + length]);
+        to.data[target..target + count].copy_from_slice(&from.data[source..source + count]);
     }
 
     /// The address list.
@@ -377,6 +413,28 @@ mod tests {
         assert_eq!(pool.parts_mut(buffer).whole, []);
         pool.give_back(buffer);
         assert_eq!(pool.take_whole(2), buffer, "there is one kind of buffer");
+    }
+
+    #[test]
+    fn small_blocks_of_real_bytes_lie_one_after_the_other() {
+        let mut pool = pool(Payload::Bytes);
+        let format = pool.format();
+        let sectors = [1, 8, 9, 17].map(|blocks| format.sectors_of_blocks(blocks, 512));
+        assert_eq!((sectors, format.block_place_bytes(512)), ([1, 1, 2, 3], 512));
+        assert_eq!((format.sectors_of_blocks(9, 4096), format.block_place_bytes(4096)), (9, 4096));
+        let (a, b) = (pool.take(2), pool.take(2));
+        pool.bytes_mut(a, 4096 - 512, 1024).fill(3);
+        assert_eq!((pool.data(a, 0, 1)[4095], pool.data(a, 1, 1)[511], pool.data(a, 1, 1)[512]), (3, 3, 0));
+        pool.copy_bytes((a, 4096 - 512), (b, 5), 1024);
+        assert_eq!((pool.bytes(b, 4, 3), pool.bytes(b, 1028, 2)), (&[0, 3, 3][..], &[3, 0][..]));
+        pool.copy_bytes((b, 5), (b, 0), 1024);
+        assert_eq!(pool.bytes(b, 0, 2), [3, 3]);
+    }
+
+    #[test]
+    fn a_stamp_has_a_sectors_place_whatever_the_blocks() {
+        let format = pool(Payload::Stamp).format();
+        assert_eq!((format.block_place_bytes(512), format.sectors_of_blocks(3, 512)), (STAMP_BYTES, 3));
     }
 
     #[test]

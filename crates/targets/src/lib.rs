@@ -2,10 +2,13 @@
 //!
 //! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
 
+pub mod block_ssd;
 pub mod linear;
 mod null;
 pub mod pblk;
 pub mod registry;
+pub mod small_blocks;
 
 pub use linear::{Layout, Linear};
 pub use null::Null;
+pub use small_blocks::SmallBlocks;

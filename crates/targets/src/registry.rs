@@ -1,8 +1,11 @@
 //! Targets by name, as the media manager's leases call them.
 
+use crate::block_ssd::{self, BlockSsdOptions};
 use crate::linear::{Layout, Linear};
 use crate::null::Null;
 use crate::pblk::{self, MountError, Pblk};
+use crate::small_blocks::SmallBlocks;
+use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::{BlockingDevice, ChunkDescriptor, ChunkId, Geometry, PuId};
 
@@ -17,6 +20,9 @@ pub struct Parts<'a> {
     /// How logical blocks lie on the units.
     pub layout: Layout,
 }
+
+/// Options of a target, name and value.
+pub type TargetOptions = Vec<(String, String)>;
 
 /// What a target is asked to be.
 #[derive(Clone, Debug)]
@@ -46,14 +52,17 @@ pub struct Kind {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
+    /// It can be overwritten sector by sector, so smaller blocks can be made of it (option `block_bytes`).
+    overwrites: bool,
     make: Make,
 }
 
 impl Kind {
-    /// A kind that is not of this project: how a target of one's own is given to the simulator, or to a test.
+    /// A kind that is not of this project, whose blocks can be written in any order: how a target of one's own is given to
+    /// the simulator, or to a test.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str, make: Make) -> Self {
-        Self { name, about, make }
+        Self { name, about, overwrites: true, make }
     }
 
     /// Makes a target of this kind, or mounts the one that lies on the units.
@@ -61,25 +70,83 @@ impl Kind {
     /// # Errors
     /// A sentence, if the units cannot carry one or an option is wrong.
     pub fn make(&self, device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
-        (self.make)(device, wish).map_err(|sentence| format!("target {}: {sentence}", self.name))
+        self.make_within(device, wish, Ok)
+    }
+
+    /// The same, within something that works on sectors: `around` is put around the target, and smaller blocks, if they
+    /// are asked for, around both.
+    ///
+    /// # Errors
+    /// As [`Self::make`], or what `around` says.
+    pub fn make_within(
+        &self,
+        device: &mut dyn BlockingDevice,
+        wish: &Wish<'_>,
+        around: impl FnOnce(Box<dyn BlockTarget>) -> Result<Box<dyn BlockTarget>, String>,
+    ) -> Result<Made, String> {
+        let named = |sentence| format!("target {}: {sentence}", self.name);
+        let (block_bytes, options) = self.block_bytes_of(wish).map_err(named)?;
+        let format = device.buffers().format();
+        let small = block_bytes.filter(|&bytes| usize_of(bytes) != format.sector_bytes);
+        if let Some(bytes) = small {
+            // Before anything is written to the drive.
+            SmallBlocks::fits(bytes, &format).map_err(named)?;
+        }
+        let mut made = (self.make)(device, &Wish { options: &options, ..*wish }).map_err(named)?;
+        made.target = around(made.target)?;
+        if let Some(bytes) = small {
+            let target = SmallBlocks::new(made.target, bytes, device.buffers()).map_err(named)?;
+            made.target = Box::new(target);
+            made.notes.push(format!(
+                "blocks of {bytes} B: a write of a part of a sector of {} B reads, merges and writes it",
+                format.sector_bytes
+            ));
+        }
+        Ok(made)
+    }
+
+    /// The size of blocks asked for, and the options that are the kind's own.
+    fn block_bytes_of(&self, wish: &Wish<'_>) -> Result<(Option<u32>, TargetOptions), String> {
+        let mut options = wish.options.to_vec();
+        if !self.overwrites {
+            return Ok((None, options));
+        }
+        let asked = options.iter().rfind(|(name, _)| name == BLOCK_BYTES).map(|(_, value)| value.clone());
+        options.retain(|(name, _)| name != BLOCK_BYTES);
+        let number = |text: String| {
+            text.parse().map_err(|_| format!("{BLOCK_BYTES} should be a whole number, but is \"{text}\""))
+        };
+        Ok((asked.map(number).transpose()?, options))
     }
 }
+
+/// The option of every kind that can be overwritten.
+const BLOCK_BYTES: &str = "block_bytes";
 
 /// Every kind.
 pub const ALL: &[Kind] = &[
     Kind {
         name: "linear",
         about: "a raw window on parallel units: zones written in order, no mapping, vector I/O",
+        overwrites: false,
         make: make_linear,
     },
     Kind {
         name: "pblk",
         about: "a block device: mapping, write buffer, garbage collection, recovery (options: mode=faithful|improved, ...)",
+        overwrites: true,
         make: make_pblk,
+    },
+    Kind {
+        name: "block_ssd",
+        about: "a traditional SSD, a black box: its own FTL over all parallel units, DRAM cache (option: dram_cache_bytes=...)",
+        overwrites: true,
+        make: make_block_ssd,
     },
     Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
+        overwrites: false,
         make: |_, wish| {
             no_options(wish)?;
             Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })
@@ -112,6 +179,16 @@ fn make_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, S
         MountError::PowerCut(cut) => cut.to_string(),
     })?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_block_ssd(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+    let mut options = BlockSsdOptions::default();
+    for (name, value) in wish.options {
+        options.set(name, value)?;
+    }
+    let (target, report) = block_ssd::mount(device, wish.units, &options)?;
+    let note = format!("block_ssd over {} units, its FTL: {}", wish.units.len(), target.describe(&report));
+    Ok(Made { notes: vec![note], target: Box::new(target) })
 }
 
 /// The kind of this name.

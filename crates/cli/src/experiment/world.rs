@@ -68,19 +68,17 @@ impl World {
                 Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
             let wish = registry::Wish { units: &want.units, layout: Layout::Striped, options: &want.options };
             let kind = registry::find(want.kind).map_err(anyhow::Error::msg)?;
-            let target = kind.make(&mut caller, &wish).map_err(anyhow::Error::msg)?.target;
-            match &want.host {
-                None => {
+            let on_host = |target: Box<dyn BlockTarget>| -> Result<Box<dyn BlockTarget>, String> {
+                let Some(host) = &want.host else {
                     cpus.push(None);
-                    made.push(target);
-                }
-                Some(host) => {
-                    let wrapped =
-                        HostCpu::new(target, host.clone()).map_err(|problems| anyhow!("{problems}"))?;
-                    cpus.push(Some(wrapped.stats()));
-                    made.push(Box::new(wrapped));
-                }
-            }
+                    return Ok(target);
+                };
+                let wrapped = HostCpu::new(target, host.clone()).map_err(|problems| problems.to_string())?;
+                cpus.push(Some(wrapped.stats()));
+                Ok(Box::new(wrapped))
+            };
+            let target = kind.make_within(&mut caller, &wish, on_host).map_err(anyhow::Error::msg)?;
+            made.push(target.target);
         }
         let mut host = Host::new(flash, clock, buffers);
         let targets = made.into_iter().map(|target| host.add(target)).collect();

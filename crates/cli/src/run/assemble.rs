@@ -11,8 +11,10 @@ use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::wrap::{Stats, Trace};
 use ocssd_lightnvm::{Buffers, PuId, TargetId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry;
+use ocssd_targets::registry::{self, TargetOptions};
+use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
+use ocssd_workload::results::ClockKind;
 use ocssd_workload::run::{Plan, PlannedJob, TargetShape};
 
 /// The device of a run: the drive, counted and traced.
@@ -42,9 +44,6 @@ pub struct DriveFacts {
     pub image: Option<ocssd_drive::Image>,
 }
 
-/// Options of a target, name and value.
-type TargetOptions = Vec<(String, String)>;
-
 /// Which target a job wants; jobs that want the same share it.
 #[derive(Clone, PartialEq)]
 struct Wanted {
@@ -53,6 +52,8 @@ struct Wanted {
     lease: Option<String>,
     units: Vec<PuId>,
     layout: Layout,
+    /// The host's CPUs before it, and how they were asked for.
+    host: Option<(String, HostCpuConfig)>,
 }
 
 /// Opens the drive and puts the targets on it.
@@ -64,8 +65,12 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
-        let want = want_of(job, args.target.as_deref(), &geometry, &media_manager)
-            .map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
+        let host = host_of(job, args.host_cpu.as_deref(), choice.clock);
+        let want = host.and_then(|host| {
+            let target = args.target.as_deref();
+            Ok(Wanted { host, ..want_of(job, target, &geometry, &media_manager)? })
+        });
+        let want = want.map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
         let place = wanted.iter().position(|other| *other == want).unwrap_or_else(|| {
             wanted.push(want);
             wanted.len() - 1
@@ -85,7 +90,9 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         let wish = registry::Wish { units: &want.units, layout: want.layout, options: &want.options };
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let target = kind.make(&mut caller, &wish).map_err(anyhow::Error::msg)?;
+        let target = kind
+            .make_within(&mut caller, &wish, |target| on_host(target, want.host.as_ref()))
+            .map_err(anyhow::Error::msg)?;
         notes.extend(target.notes);
         made.push(target.target);
     }
@@ -115,13 +122,13 @@ fn want_of(
     };
     if job.options.ioengine == IoEngine::Null {
         let kind = "null".to_owned();
-        return Ok(Wanted { kind, options: Vec::new(), lease: None, units: Vec::new(), layout });
+        return Ok(Wanted { kind, options: Vec::new(), lease: None, units: Vec::new(), layout, host: None });
     }
     let asked = job.extension.target.as_deref().or(default).unwrap_or("linear");
     let (asked, options) = options_of(asked)?;
     if let Some(lease) = manager.find(asked) {
         let (kind, units) = (lease.kind.clone(), lease.units.clone());
-        return Ok(Wanted { kind, options, lease: Some(lease.name.clone()), units, layout });
+        return Ok(Wanted { kind, options, lease: Some(lease.name.clone()), units, layout, host: None });
     }
     registry::find(asked)?;
     let ranges = |ranges: &[job::IndexRange]| ranges.iter().map(|range| (range.first, range.last)).collect();
@@ -131,7 +138,34 @@ fn want_of(
         Placement::Groups(list) => UnitSelection::Groups(ranges(list)),
     };
     let units = selection.resolve(geometry).map_err(|error| error.to_string())?;
-    Ok(Wanted { kind: asked.to_owned(), options, lease: None, units, layout })
+    Ok(Wanted { kind: asked.to_owned(), options, lease: None, units, layout, host: None })
+}
+
+/// The host's CPUs a job asks for, else the command line's.
+fn host_of(
+    job: &Job,
+    default: Option<&str>,
+    clock: ClockKind,
+) -> Result<Option<(String, HostCpuConfig)>, String> {
+    let Some(text) = job.extension.host_cpu.as_deref().or(default) else { return Ok(None) };
+    let host = HostCpuConfig::parse_text(text).map_err(|problems| problems.to_string())?;
+    if host.is_some() && clock == ClockKind::Wall {
+        return Err(format!(
+            "host_cpu={text} stands for processors that are not there, which only virtual time can do; use --clock \
+             virtual, or leave it out"
+        ));
+    }
+    Ok(host.map(|host| (text.to_owned(), host)))
+}
+
+/// A target behind the host's CPUs, if there are any.
+fn on_host(
+    target: Box<dyn BlockTarget>,
+    host: Option<&(String, HostCpuConfig)>,
+) -> Result<Box<dyn BlockTarget>, String> {
+    let Some((_, config)) = host else { return Ok(target) };
+    let on_host = HostCpu::new(target, config.clone()).map_err(|problems| problems.to_string())?;
+    Ok(Box::new(on_host))
 }
 
 /// A target's name, and the options after its colon.
@@ -197,5 +231,6 @@ fn describe(want: &Wanted, units: &str) -> String {
         if want.kind == "linear" { format!(", {:?}", want.layout).to_lowercase() } else { String::new() };
     let options: Vec<String> = want.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let options = if options.is_empty() { String::new() } else { format!(", {}", options.join(",")) };
-    format!("{} on {}{layout}{options}", want.kind, units.to_lowercase())
+    let host = want.host.as_ref().map_or_else(String::new, |(text, _)| format!(", host_cpu {text}"));
+    format!("{} on {}{layout}{options}{host}", want.kind, units.to_lowercase())
 }

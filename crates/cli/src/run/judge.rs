@@ -67,6 +67,7 @@ fn rerun(args: &RunArgs, choice: &Choice) -> String {
     let mut words = vec!["ocssd run".to_owned(), format!("--drive {}", quoted(&choice.drive))];
     words.extend(args.set.iter().map(|set| format!("--set {}", quoted(set))));
     words.extend(args.target.iter().map(|target| format!("--target {}", quoted(target))));
+    words.extend(args.host_cpu.iter().map(|host| format!("--host-cpu {}", quoted(host))));
     words.push(format!("--clock {} --seed {}", choice.clock.name(), args.seed));
     words.extend(args.fio.iter().map(|argument| quoted(argument)));
     words.join(" ")

@@ -40,7 +40,7 @@ fn wrong_options_are_refused() {
     let program = Program::new();
     for (options, words) in [
         ("--bogus=3", &["`--bogus`"][..]),
-        ("--bs=512", &["512 bytes", "4096"]),
+        ("--bs=512", &["512 bytes", "4096", "pblk:block_bytes=512"]),
         ("--rw=write", &["16 KiB", "ws_min"]),
         ("--size=1t", &["1099511627776"]),
         ("--clock=sun", &["possible values: virtual, wall"]),
@@ -51,9 +51,30 @@ fn wrong_options_are_refused() {
         ("--ocssd=place=pu:x", &["expected numbers and ranges"]),
         ("--results /proc/none", &["choose a directory with --results"]),
         ("--output none/there", &["name another file"]),
-        ("--ocssd=target=ftl", &["the targets are: linear, pblk, null"]),
+        ("--ocssd=target=ftl", &["the targets are: linear, pblk, block_ssd, null"]),
+        ("--target pblk:block_bytes=512", &["--set payload=bytes", "4096"]),
+        ("--set payload=bytes --target pblk:block_bytes=1000", &["power of two", "1000"]),
+        ("--target pblk:block_bytes=half", &["block_bytes should be a whole number"]),
+        ("--target linear:block_bytes=512", &["has no options", "block_bytes"]),
+        ("--target block_ssd --ocssd=place=pu:0-2", &["no parallel units", "all 4", "but 3"]),
+        ("--target block_ssd:mode=faithful", &["black box", "dram_cache_bytes"]),
+        ("--host-cpu xeon", &["e7-8870v3-x4, free or none"]),
+        ("--ocssd=host_cpu=free:cores=0", &["1 to 1024"]),
+        ("--host-cpu free --clock wall", &["only virtual time", "--clock virtual"]),
     ] {
         check(&program, &format!("{JOB} {options}"), words);
+    }
+}
+
+#[test]
+fn a_black_box_is_refused_in_its_own_words() {
+    let job = "run --drive qemu --quiet --name=a --size=1m --target block_ssd:over_provisioning_percent=20";
+    for (options, words) in [
+        ("dram_cache_bytes=1", &["dram_cache_bytes is 0", "make it larger"][..]),
+        ("dram_cache_bytes=much", &["dram_cache_bytes should be a whole number"]),
+        ("seed=2,victim=greedy", &["no option \"victim\"", "black box"]),
+    ] {
+        check(&Program::new(), &format!("{job},{options}"), words);
     }
 }
 

@@ -5,4 +5,5 @@ mod examples;
 mod logs;
 mod program;
 mod simulate;
+mod targets;
 mod verbs;

@@ -152,7 +152,7 @@ impl Options {
                 return Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
                      write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
-                     snapshot_interval_bytes, writes_per_unit and seed"
+                     snapshot_interval_bytes, writes_per_unit, seed and block_bytes"
                 ));
             }
         }

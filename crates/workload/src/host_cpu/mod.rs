@@ -5,7 +5,7 @@
 //! wake-up and completion work. Nothing else changes, and with every cost zero all of them pass at once. Like every target
 //! it is a state machine without a clock: `target` and `way_back` route, and each part is a file: `cores` (who runs where), `lock`,
 //! `ftl_threads` (the writer and garbage collection), `zone_order`, `costs` (the equations), `config` and `parse`
-//! (parameters), `stats` (counters).
+//! (parameters), `stats` and `counters` (what it counts).
 //!
 //! The model, all of it mean values, so that no event is spent on a retry:
 //!
@@ -30,6 +30,7 @@
 mod config;
 mod cores;
 mod costs;
+mod counters;
 mod ftl_threads;
 mod lock;
 mod parse;

@@ -95,6 +95,26 @@ impl HostCpuConfig {
         Ok(Some(config))
     }
 
+    /// Reads `PRESET` or `PRESET:NAME=VALUE,NAME=VALUE`, as job files and command lines have it.
+    ///
+    /// # Errors
+    /// As [`Self::parse`], or if an option is not written so.
+    pub fn parse_text(text: &str) -> Result<Option<Self>, Problems> {
+        let (preset, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut pairs = vec![("preset", preset)];
+        for option in options.split(',').filter(|_| !options.is_empty()) {
+            let pair = option.split_once('=').ok_or_else(|| {
+                Problems(vec![problem(
+                    "an option of the host's CPUs",
+                    option,
+                    "it must be written NAME=VALUE",
+                )])
+            })?;
+            pairs.push(pair);
+        }
+        Self::parse(pairs)
+    }
+
     /// Sets one parameter: a whole number, `true` or `false`; `busy_retry` chooses between the two ways of waiting.
     ///
     /// # Errors
@@ -178,6 +198,25 @@ mod tests {
         assert_eq!((host.waiting, host.yield_ns), (Waiting::Fair, Nanos(700)));
         assert_eq!(HostCpuConfig::parse([("preset", "none")]), Ok(None));
         assert_eq!(HostCpuConfig::parse([]), Ok(None));
+    }
+
+    #[test]
+    fn a_text_is_a_preset_and_options_after_a_colon() {
+        let read = |text| HostCpuConfig::parse_text(text);
+        let host = read("e7-8870v3-x4:cores=36,writers=4").expect("sound").expect("a model");
+        assert_eq!((host.cores, host.writers), (36, 4));
+        assert_eq!(read("none"), Ok(None));
+        assert_eq!(read("free").map(|host| host.is_some()), Ok(true));
+        for (text, says) in [
+            ("xeon", "e7-8870v3-x4, free or none"),
+            ("free:cores", "NAME=VALUE"),
+            ("free:cores=0", "1 to 1024"),
+            ("none:cores=4", "choose another preset"),
+            ("", "e7-8870v3-x4, free or none"),
+        ] {
+            let said = read(text).expect_err(says).to_string();
+            assert!(said.contains(says), "{said}");
+        }
     }
 
     #[test]

@@ -406,7 +406,9 @@ impl BlockTarget for HostCpu {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        self.inner.counters()
+        let mut counters = self.inner.counters();
+        counters.extend(super::counters::counters(&self.stats.read()));
+        counters
     }
 
     fn zone_written(&self, zone: u64) -> u64 {

@@ -6,6 +6,7 @@
 
 use super::suggest::did_you_mean;
 use super::word::choose;
+use crate::host_cpu::HostCpuConfig;
 
 /// The most ranges of one placement (chosen; a drive has at most 65 536 parallel units, and ranges join them).
 const RANGES_MAX: usize = 1024;
@@ -68,6 +69,8 @@ pub struct Extension {
     pub layout: Layout,
     /// The host-side target by its name, with its options after a colon; or the run's own choice.
     pub target: Option<String>,
+    /// The host's CPUs, as [`HostCpuConfig::parse_text`] reads them, sound; or the run's own choice.
+    pub host_cpu: Option<String>,
     /// As given; see [`Job::response`](super::Job::response) for what holds.
     pub response: Option<Response>,
     /// The settings as given, in order, the last of a name only.
@@ -83,7 +86,7 @@ pub struct RunHints {
     pub clock: Option<RunClock>,
 }
 
-const KEYS: [&str; 6] = ["place", "layout", "target", "response", "drive", "clock"];
+const KEYS: [&str; 7] = ["place", "layout", "target", "host_cpu", "response", "drive", "clock"];
 
 /// Reads one setting into a job's extension, or into the run's hints when `run` is given (a global place).
 ///
@@ -107,6 +110,10 @@ pub fn apply_extension(
             extension.layout = choose(value, &[("striped", Layout::Striped), ("chunk", Layout::Chunk)])?
         }
         "target" => extension.target = Some(parse_target(value)?),
+        "host_cpu" => {
+            HostCpuConfig::parse_text(value).map_err(|problems| problems.to_string())?;
+            extension.host_cpu = Some(value.to_owned());
+        }
         "response" => {
             let words = [("intended", Response::Intended), ("issued", Response::Issued)];
             extension.response = Some(choose(value, &words)?);
@@ -193,6 +200,8 @@ mod tests {
         assert_eq!(place("place=group:1"), Ok(Placement::Groups(vec![range(1, 1)])));
         assert_eq!(read("layout=chunk").map(|found| found.0.layout), Ok(Layout::Chunk));
         assert_eq!(read("target=linear").map(|found| found.0.target), Ok(Some("linear".to_owned())));
+        let host = read("host_cpu=e7-8870v3-x4:cores=4").map(|found| found.0.host_cpu);
+        assert_eq!(host, Ok(Some("e7-8870v3-x4:cores=4".to_owned())));
         assert_eq!(read("response=issued").map(|found| found.0.response), Ok(Some(Response::Issued)));
         assert_eq!(read("drive=westlake").map(|found| found.1.drive), Ok(Some("westlake".to_owned())));
         assert_eq!(read("clock=wall").map(|found| found.1.clock), Ok(Some(RunClock::Wall)));
@@ -216,6 +225,8 @@ mod tests {
             ("clock=sun", "virtual, wall"),
             ("drive=a/b", "a name of letters"),
             ("target=pblk:mode", "OPTION=VALUE"),
+            ("host_cpu=xeon", "e7-8870v3-x4, free or none"),
+            ("host_cpu=free:cores=many", "whole number"),
             (&many, "at most 1024"),
         ];
         for (setting, expected) in cases {

@@ -5,6 +5,7 @@
 
 use ocssd_base::Prng;
 use ocssd_lightnvm::{BufId, Buffers, Payload};
+use std::ops::Range;
 
 /// What fills blocks of real bytes behind the stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,11 +94,19 @@ pub(super) fn fill_noise(buffers: &mut Buffers, buffer: BufId, prng: &mut Prng) 
 }
 
 impl Content {
-    /// Fills `count` blocks of a buffer, the first of which is `block`.
-    pub(super) fn fill(&self, buffers: &mut Buffers, buffer: BufId, block: u64, count: u32, sequence: u64) {
+    /// Fills a buffer with blocks of a target, `unit` bytes of the buffer each.
+    pub(super) fn fill(
+        &self,
+        buffers: &mut Buffers,
+        buffer: BufId,
+        unit: usize,
+        blocks: Range<u64>,
+        sequence: u64,
+    ) {
         let format = buffers.format();
-        let data = buffers.data_mut(buffer, 0, count);
-        for (block, place) in (block..).zip(data.chunks_exact_mut(format.data_bytes)) {
+        let count = usize::try_from(blocks.end - blocks.start).expect("a buffer fits memory");
+        let data = buffers.bytes_mut(buffer, 0, count * unit);
+        for (block, place) in blocks.zip(data.chunks_exact_mut(unit)) {
             let stamped = format.payload == Payload::Stamp || !self.bare_pattern;
             if let Filler::Compressible(parts) = &self.filler {
                 parts.fill(block, sequence, place);
@@ -168,8 +177,8 @@ mod tests {
                 let mut buffers =
                     Buffers::new(PayloadFormat::new(payload, &Geometry::example(1, 1, 1, 8, 8)));
                 let buffer = buffers.take(2);
-                content.fill(&mut buffers, buffer, 70, 2, 5);
                 let unit = buffers.format().data_bytes;
+                content.fill(&mut buffers, buffer, unit, 70..72, 5);
                 let second = buffers.data(buffer, 1, 1).to_vec();
                 assert!(content.matches(payload, &second, 71, 5));
                 assert!(content.matches(payload, &second, 71, 0));
@@ -188,7 +197,7 @@ mod tests {
         let content = Content { filler: Filler::Pattern(b"ab".to_vec()), bare_pattern: true };
         let mut buffers = Buffers::new(PayloadFormat::new(Payload::Bytes, &Geometry::example(1, 1, 1, 8, 8)));
         let buffer = buffers.take(1);
-        content.fill(&mut buffers, buffer, 3, 1, 9);
+        content.fill(&mut buffers, buffer, 4096, 3..4, 9);
         assert!(buffers.data(buffer, 0, 1).chunks(2).all(|pair| pair == b"ab"));
         assert!(content.matches(Payload::Bytes, buffers.data(buffer, 0, 1), 3, 9));
     }

@@ -22,6 +22,8 @@ struct Zone {
     end: u64,
     /// Blocks of one write: whole write units.
     step: u64,
+    /// Bytes of a block in a buffer.
+    unit: usize,
 }
 
 /// The source that lays out.
@@ -64,6 +66,7 @@ impl LayOut {
         unmapped.dedup();
         needed.sort_unstable();
         needed.dedup();
+        let unit_of = |id: TargetId| unit_in(buffers, targets[id.index()].0);
         let zone_of = |&(target, zone): &(TargetId, u64)| {
             let shape = targets[target.index()].0;
             let blocks = shape.zones()?.blocks;
@@ -71,7 +74,13 @@ impl LayOut {
             let unit = shape.write_unit();
             assert!((1..=WRITE_BLOCKS).contains(&unit), "a write unit fits a vector command");
             let step = u64::from(WRITE_BLOCKS - WRITE_BLOCKS % unit);
-            let zone = Zone { target, next: zone * blocks + written, end: (zone + 1) * blocks, step };
+            let zone = Zone {
+                target,
+                next: zone * blocks + written,
+                end: (zone + 1) * blocks,
+                step,
+                unit: unit_of(target),
+            };
             (written < blocks).then_some(zone)
         };
         let mut zones: Vec<Zone> = needed.iter().filter_map(zone_of).collect();
@@ -80,7 +89,13 @@ impl LayOut {
             // Regions may overlap in part; what the one before covers is not written again.
             let next = if end.0 == target { run.start.max(end.1) } else { run.start };
             if next < run.end {
-                zones.push(Zone { target, next, end: run.end, step: u64::from(WRITE_BLOCKS) });
+                zones.push(Zone {
+                    target,
+                    next,
+                    end: run.end,
+                    step: u64::from(WRITE_BLOCKS),
+                    unit: unit_of(target),
+                });
                 end = (target, run.end);
             }
         }
@@ -119,6 +134,11 @@ impl LayOut {
     }
 }
 
+/// Bytes of a target's block in a buffer.
+fn unit_in(buffers: &Buffers, target: &dyn BlockTarget) -> usize {
+    buffers.format().block_place_bytes(target.block_bytes())
+}
+
 /// The blocks of a range that hold nothing, as runs; none of a target that does not know.
 fn empty_runs(target: &dyn BlockTarget, blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let knows = !blocks.is_empty() && target.is_mapped(blocks.start).is_some();
@@ -155,7 +175,7 @@ impl Source for LayOut {
         let buffer = self.buffers[usize::try_from(slot).expect("32 bits fit an index")];
         let count = u32::try_from((zone.end - zone.next).min(zone.step)).expect("at most 64");
         self.sequence += 1;
-        CONTENT.fill(buffers, buffer, zone.next, count, self.sequence);
+        CONTENT.fill(buffers, buffer, zone.unit, zone.next..zone.next + u64::from(count), self.sequence);
         let request = BlockRequest {
             tag: Tag(slot),
             op: BlockOp::Write { fua: false },

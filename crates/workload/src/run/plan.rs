@@ -323,7 +323,7 @@ fn sizes_of(options: &JobOptions, block_bytes: u32) -> Result<ByDirection<Option
             let refused = |bytes| {
                 format!(
                     "has blocks of {bytes} bytes, but its target's blocks have {block_bytes}: use multiples of that, \
-                     up to 16 MiB"
+                     up to 16 MiB (or smaller blocks, as --target pblk:block_bytes=512)"
                 )
             };
             *place = Some(Sizes::new(given, block_bytes).map_err(refused)?);

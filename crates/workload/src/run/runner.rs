@@ -117,7 +117,8 @@ impl Runner {
             let largest = report::largest_io(&worker_plan);
             let first = u32::try_from(self.slots.len()).expect("fewer than 2^32 places");
             for _ in 0..job.options.iodepth {
-                let buffer = buffers.take(largest);
+                let sectors = buffers.format().sectors_of_blocks(largest, worker_plan.block_bytes);
+                let buffer = buffers.take(sectors);
                 fill_noise(buffers, buffer, &mut prng);
                 self.slots.push(Slot {
                     worker: id,
@@ -291,7 +292,9 @@ impl Runner {
             Purpose::Write => {
                 self.sequence += 1;
                 slot.sequence = self.sequence;
-                worker.plan.content.fill(buffers, slot.buffer, block, count, self.sequence);
+                let unit = buffers.format().block_place_bytes(worker.plan.block_bytes);
+                let blocks = block..block + u64::from(count);
+                worker.plan.content.fill(buffers, slot.buffer, unit, blocks, self.sequence);
                 if let Some(oracle) = &mut shared.oracle {
                     oracle.wrote(block, count, self.sequence, id);
                 }

@@ -16,6 +16,7 @@ use ocssd_lightnvm::Buffers;
 pub(super) struct Shared {
     pub(super) zones: Option<ZoneTable>,
     pub(super) oracle: Option<Oracle>,
+    block_bytes: u32,
     /// What all writers of the target write; the plainest of contents if they do not agree.
     content: Content,
     /// Every written block carries a stamp of ours.
@@ -55,6 +56,7 @@ impl Shared {
         Self {
             zones: ZoneTable::new(shape, emulated, end, early),
             oracle,
+            block_bytes: shape.block_bytes(),
             content,
             stamped,
             blocked: Vec::new(),
@@ -101,9 +103,11 @@ impl Shared {
         written_by: &dyn Fn(u32) -> &'a Content,
     ) -> VerifyStats {
         let format = buffers.format();
-        let data = buffers.data(slot.buffer, 0, slot.count);
+        let unit = format.block_place_bytes(self.block_bytes);
+        let count = usize::try_from(slot.count).expect("32 bits fit an index");
+        let data = buffers.bytes(slot.buffer, 0, count * unit);
         let mut found = VerifyStats::default();
-        for (block, place) in (slot.block..).zip(data.chunks_exact(format.data_bytes)) {
+        for (block, place) in (slot.block..).zip(data.chunks_exact(unit)) {
             let newest = self.oracle.as_ref().map_or(0, |oracle| oracle.newest(block, sequence));
             // Written again since the read was asked for: it may return this or that.
             let newest = if newest > slot.sequence { 0 } else { newest };

@@ -27,7 +27,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              ranges that LightNVM's lun_begin and lun_end give, whole groups, so that nothing but the link is shared; the paper \
              does not say which units it used. ocssd_half_groups: four units of every group for each, so that they share every \
              channel but no unit. ocssd_shared: the same drive, both jobs on one pblk over all units.\n\n\
-             nvme: one pblk over all units of a drive like Intel's P3700 of 400 GB. Its numbers are chosen for 20 nm MLC and \
+             nvme: a block_ssd, its own FTL over all units of a drive like Intel's P3700 of 400 GB. Its numbers are chosen for 20 nm MLC and \
              the data sheet's 1 080 MB/s of writes, and its time per command is set so that it reads alone as the paper's \
              does (95 us at the 95th percentile). Nothing is set by the mixed runs.",
     paper: include_str!("../../../../../experiments/fast17-f8/paper.csv"),
@@ -96,7 +96,7 @@ fn world(device: &str) -> anyhow::Result<World> {
         "ocssd" => World::new(westlake()?, &apart(|unit| unit < 64)),
         "ocssd_half_groups" => World::new(westlake()?, &apart(|unit| unit % 8 < 4)),
         "ocssd_shared" => World::new(westlake()?, &[Wanted::new("pblk", 0..128)]),
-        _ => World::new(p3700()?, &[Wanted::new("pblk", 0..32)]),
+        _ => World::new(p3700()?, &[Wanted::new("block_ssd", 0..32)]),
     }
 }
 

@@ -13,6 +13,12 @@ use ocssd_workload::results::JobResult;
 /// Bytes of the region all threads share: what fits the paper's reads (`pblk.md` 3.3).
 const REGION: u64 = 1 << 30;
 
+/// Chunks of a unit of a drive that is to be aged: 28 lines of 2 GiB (chosen: all of it is written in a minute of real time,
+/// and chunks keep their size).
+const AGED_CHUNKS: u32 = 28;
+/// Its over-provisioning: what pblk keeps in reserve does not fit in 11 % of 28 lines (chosen, near the smallest it takes).
+const AGED_SPARE_PERCENT: u32 = 30;
+
 /// What is changed against the paper's set-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Factor {
@@ -37,6 +43,10 @@ pub enum Factor {
     OneCoreMore,
     /// An erase takes no time to speak of.
     FastErase,
+    /// The drive was filled and half of it overwritten, so garbage is collected all the time (H3).
+    Aged,
+    /// The same, and the host costs nothing: what age does alone.
+    AgedNoHost,
     /// Waiting in order, and four writers.
     FairFourWriters,
     /// The improved mode, one stream, waiting in order and four writers.
@@ -57,9 +67,15 @@ impl Factor {
             Self::FourWriters => "four_writers",
             Self::OneCoreMore => "one_core_more",
             Self::FastErase => "fast_erase",
+            Self::Aged => "aged",
+            Self::AgedNoHost => "aged_no_host",
             Self::FairFourWriters => "fair_four_writers",
             Self::Improved => "improved",
         }
+    }
+
+    const fn is_aged(self) -> bool {
+        matches!(self, Self::Aged | Self::AgedNoHost)
     }
 
     fn host(self, buffer_mib: u32, threads: u32) -> Option<HostCpuConfig> {
@@ -69,8 +85,8 @@ impl Factor {
             ..HostCpuConfig::e7_8870v3_x4()
         };
         match self {
-            Self::Baseline | Self::FastErase => {}
-            Self::NoHost => return None,
+            Self::Baseline | Self::FastErase | Self::Aged => {}
+            Self::NoHost | Self::AgedNoHost => return None,
             Self::FairQueue => host.waiting = Waiting::Fair,
             Self::NoStarvation => host.spinner_starvation = false,
             Self::OneSocket => host.cross_socket = false,
@@ -102,11 +118,12 @@ pub struct Cell {
 fn drive(factor: Factor) -> anyhow::Result<Config> {
     let mut config = presets::find("westlake").context("no preset of the paper's drive")?.config();
     let whole = config.geometry.clone();
+    let chunks = if factor.is_aged() { AGED_CHUNKS } else { whole.chunks_per_pu };
     config.geometry = Geometry {
         mw_cunits: whole.mw_cunits,
         capabilities: whole.capabilities,
         times: whole.times,
-        ..Geometry::example(8, 16, whole.chunks_per_pu, whole.sectors_per_chunk, whole.ws_opt)
+        ..Geometry::example(8, 16, chunks, whole.sectors_per_chunk, whole.ws_opt)
     };
     if factor == Factor::FastErase {
         config.media.erase = Nanos::from_micros(1);
@@ -127,6 +144,9 @@ impl Cell {
         } else {
             wanted.with("mode", "faithful").with("small_write_buffer", true)
         };
+        if self.factor.is_aged() {
+            wanted = wanted.with("over_provisioning_percent", AGED_SPARE_PERCENT);
+        }
         wanted.host = self.factor.host(self.buffer_mib, self.threads);
         World::new(drive(self.factor)?, &[wanted])
     }
@@ -139,8 +159,18 @@ impl Cell {
         Ok(())
     }
 
-    /// Writes more than any buffer holds, so that a line is open and its heads are written.
+    /// Writes more than any buffer holds, so that a line is open and its heads are written. A drive that is to be aged is
+    /// filled before, and as much as half of it overwritten at random.
     pub fn prime(&self, world: &mut World, seed: u64) -> anyhow::Result<()> {
+        if self.factor.is_aged() {
+            let bytes = world.blocks(0) * 4096;
+            for (rw, block, amount) in [("write", "256k", bytes), ("randwrite", "64k", bytes / 2)] {
+                let text = format!(
+                    "[age]\nioengine=libaio\ndirect=1\nnorandommap\nrw={rw}\nbs={block}\niodepth=16\nio_size={amount}\n"
+                );
+                world.run(&text, &[0], seed)?;
+            }
+        }
         world.run(&job("prime", "write", REGION / 2), &[0], seed).map(drop)
     }
 
@@ -177,10 +207,17 @@ impl Cell {
             "[threads]\nioengine=sync\ndirect=1\nnorandommap\nrw={rw}\nbs=4k\nnumjobs={threads}\n{place}\n{time}\ntime_based\n"
         );
         let before = world.cpu(0).map(|cpu| cpu.read());
+        let collected = |world: &World| world.counter(0, "gc_written_sectors").unwrap_or(0);
+        let collected_before = collected(world);
         let hits = world.flash().media.register_hits;
         let results = world.run(&text, &[0], seed)?;
         let mut note = counted(world, before.as_ref());
         note += &format!("; found in a register {}", world.flash().media.register_hits - hits);
+        note += &format!(
+            "; sectors collected {}, lines free {}",
+            collected(world) - collected_before,
+            world.counter(0, "lines_free").unwrap_or(0)
+        );
         Ok((megabytes(&results, is_read), note))
     }
 }

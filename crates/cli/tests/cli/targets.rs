@@ -1,0 +1,86 @@
+//! Targets that a job is run on by name: small blocks, a black box, and the host's processors before them.
+
+use crate::program::Program;
+use serde_json::Value;
+
+/// 60 lines of 256 MiB, which take pblk with a fifth spare.
+const SPARE: &str = "over_provisioning_percent=20";
+
+fn counter(result: &Value, name: &str) -> u64 {
+    let counters = &result["ocssd"]["counters"]["targets"][0]["counters"];
+    counters[name].as_u64().unwrap_or_else(|| panic!("no counter {name}: {counters}"))
+}
+
+#[test]
+fn jobs_of_512_bytes_run_and_verify_and_their_image_is_read_again() {
+    let program = Program::new();
+    program.good("format a.img --drive qemu");
+    let target = format!("--drive a.img --target pblk:block_bytes=512,{SPARE}");
+    let job = "--name=a --bs=512 --iodepth=8 --size=256k";
+    let written = program
+        .json(&format!("run --quiet --json {target} {job} --rw=randwrite --verify=crc32c --io_size=512k"));
+    assert_eq!(written["ocssd"]["verdict"]["outcome"], "pass", "{}", written["ocssd"]["verdict"]);
+    assert!(counter(&written, "rmw_requests") >= 1000, "every write is a part of a sector");
+    let read = program.json(&format!(
+        "run --quiet --json {target} --name=r --rw=randread --bssplit=512/50:4k/30:9k/20 --size=256k --io_size=8m --norandommap"
+    ));
+    assert_eq!(read["ocssd"]["verdict"]["outcome"], "pass", "{}", read["ocssd"]["verdict"]);
+    assert_eq!(counter(&read, "read_empty_sectors"), 0, "what was written is there");
+}
+
+#[test]
+fn a_black_box_does_what_pblk_over_all_units_does() {
+    let program = Program::new();
+    let hash = |target: &str| {
+        program.good(&format!(
+            "run --quiet --print hash --drive qemu --target {target}:{SPARE} --name=a --rw=randrw --bs=4k --iodepth=8 \
+             --size=8m"
+        ))
+    };
+    assert_eq!(hash("block_ssd"), hash("pblk"));
+}
+
+#[test]
+fn the_hosts_processors_cost_time_and_are_counted() {
+    let program = Program::new();
+    let job = "--name=a --rw=randwrite --bs=4k --iodepth=16 --size=8m";
+    let run = |host: &str| {
+        let target = format!("--target pblk:mode=faithful,{SPARE}");
+        program.json(&format!("run --quiet --json --drive qemu {target} {host} {job}"))
+    };
+    let rate = |result: &Value| result["jobs"][0]["write"]["iops"].as_f64().expect("a number");
+    let (free, slow) = (run(""), run("--host-cpu e7-8870v3-x4:cores=2"));
+    assert!(rate(&slow) < rate(&free), "{} with the host, {} without", rate(&slow), rate(&free));
+    assert_eq!(counter(&slow, "host_requests"), 2048);
+    assert!(counter(&slow, "host_lock_wait_ns") > 0 && counter(&slow, "host_lock_holds") >= 4096);
+    let again =
+        slow["ocssd"]["rerun_command"].as_str().map(str::to_owned).unwrap_or(slow["ocssd"].to_string());
+    assert!(again.contains("--host-cpu e7-8870v3-x4:cores=2"), "{again}");
+    // A job's own word goes before the command line's.
+    let none = run("--host-cpu e7-8870v3-x4:cores=2 --ocssd=host_cpu=none");
+    assert_eq!(rate(&none), rate(&free));
+}
+
+#[test]
+fn small_blocks_lie_above_the_hosts_processors() {
+    let program = Program::new();
+    let result = program.json(&format!(
+        "run --quiet --json --drive qemu --set payload=bytes --target pblk:block_bytes=512,{SPARE} --host-cpu free \
+         --name=a --rw=randwrite --bs=512 --size=64k --verify=crc32c"
+    ));
+    let merges = counter(&result, "rmw_requests");
+    assert_eq!(counter(&result, "rmw_read_sectors"), merges);
+    assert!(counter(&result, "host_requests") >= 2 * merges, "a merge is a read and a write");
+}
+
+#[test]
+fn jobs_on_one_target_agree_about_the_host() {
+    let program = Program::new();
+    program.write(
+        "two.fio",
+        b"[a]\nrw=read\nsize=1m\n;ocssd: target=pblk:over_provisioning_percent=20 host_cpu=free\n\
+          [b]\nrw=read\nsize=1m\n;ocssd: target=pblk:over_provisioning_percent=20\n",
+    );
+    let answer = program.run("run --quiet --drive qemu two.fio");
+    assert_eq!((answer.code, answer.err.contains("in different ways")), (2, true), "{}", answer.err);
+}

@@ -1,0 +1,131 @@
+//! `block_ssd`: the traditional SSD, a black box. The FTL sits in the device, over all parallel units, shared by whoever
+//! uses it: the baseline of FAST'17 figure 8 and NVMW'18 figure 3.
+//!
+//! It is an assembly of pblk's parts: map, streams, garbage collection, limiter and snapshots as in the improved mode, with
+//! the drive's DRAM as write buffer. Writes are acknowledged from DRAM; a flush writes it out. What makes it a black box is
+//! what it does not have: a choice of units, a mode, a placement. A lease of some units is refused, because nothing outside
+//! of such a drive knows them.
+//!
+//! Deliberately not here: a read cache beyond what waits to be written (drives that have one do not say how it works), power
+//! loss protection of the DRAM, the time the device's own processor takes (the drive's time per command is its place).
+
+use crate::pblk::{self, MountError, MountReport, OVER_PROVISIONING_PERCENT, Pblk};
+use ocssd_lightnvm::{BlockingDevice, PuId};
+
+/// What can be asked of such a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSsdOptions {
+    /// DRAM that holds what is not on media yet. Default: what the media need so that no read waits for a paired page, as
+    /// pblk's improved mode counts it (chosen: data sheets do not say; more only makes bursts longer).
+    pub dram_cache_bytes: Option<u64>,
+    /// Good chunks kept from the user, in percent, 1..=90. Default as pblk (chosen: then a comparison with pblk compares
+    /// placement and nothing else).
+    pub over_provisioning_percent: u32,
+    /// Seed of its name and of random choices.
+    pub seed: u64,
+}
+
+impl Default for BlockSsdOptions {
+    fn default() -> Self {
+        Self { dram_cache_bytes: None, over_provisioning_percent: OVER_PROVISIONING_PERCENT, seed: 1 }
+    }
+}
+
+impl BlockSsdOptions {
+    /// Reads one `name=value`.
+    ///
+    /// # Errors
+    /// A sentence that says which names there are, or what the value should be.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let number = || {
+            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
+        };
+        match name {
+            "dram_cache_bytes" => self.dram_cache_bytes = Some(number()?),
+            "over_provisioning_percent" => {
+                self.over_provisioning_percent = u32::try_from(number()?).unwrap_or(u32::MAX);
+            }
+            "seed" => self.seed = number()?,
+            _ => {
+                return Err(format!(
+                    "a block_ssd has no option \"{name}\": it is a black box; its options are dram_cache_bytes, \
+                     over_provisioning_percent, seed and block_bytes"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts it is made of.
+    fn assembly(&self) -> pblk::Options {
+        pblk::Options {
+            mode: pblk::Mode::Improved,
+            over_provisioning_percent: self.over_provisioning_percent,
+            write_buffer_bytes: self.dram_cache_bytes,
+            seed: self.seed,
+            ..pblk::Options::default()
+        }
+    }
+}
+
+/// Mounts the drive's own FTL over all of its units, or makes one.
+///
+/// # Errors
+/// A sentence, if `units` are not all there are, or the options do not fit.
+pub fn mount(
+    device: &mut dyn BlockingDevice,
+    units: &[PuId],
+    options: &BlockSsdOptions,
+) -> Result<(Pblk, MountReport), String> {
+    let all = device.geometry().pu_count();
+    if u32::try_from(units.len()) != Ok(all) {
+        return Err(format!(
+            "a block SSD shows no parallel units, so it takes all {all} of the drive, but {} were leased to it; use \
+             place=all, or pblk for a part of a drive",
+            units.len()
+        ));
+    }
+    Pblk::mount(device, units, &options.assembly()).map_err(|error| match error {
+        MountError::DoesNotFit(sentence) => in_its_own_words(&sentence),
+        MountError::PowerCut(cut) => cut.to_string(),
+    })
+}
+
+/// The parts speak of a write buffer, and of options that a black box does not have.
+fn in_its_own_words(sentence: &str) -> String {
+    let plain = sentence.split_once(", or force it").map_or(sentence, |(plain, _)| plain);
+    plain.replace("write_buffer_bytes", "dram_cache_bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_options_are_its_own_and_others_are_refused() {
+        let mut options = BlockSsdOptions::default();
+        for (name, value) in
+            [("dram_cache_bytes", "1048576"), ("over_provisioning_percent", "27"), ("seed", "9")]
+        {
+            assert_eq!(options.set(name, value), Ok(()), "{name}");
+        }
+        let parts = options.assembly();
+        assert_eq!(
+            (parts.write_buffer_bytes, parts.over_provisioning_percent, parts.seed),
+            (Some(1 << 20), 27, 9)
+        );
+        for (name, value, says) in [
+            ("mode", "faithful", "black box"),
+            ("active_units", "4", "dram_cache_bytes"),
+            ("seed", "one", "whole number"),
+        ] {
+            let error = options.set(name, value).expect_err(name);
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_options_it_is_made_of_what_pblk_is() {
+        assert_eq!(BlockSsdOptions::default().assembly(), pblk::Options::default());
+    }
+}
