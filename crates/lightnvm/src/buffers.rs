@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_reclaimed_pool_is_taken_again_in_the_same_order() {
         let mut pool = pool(Payload::Stamp);
-        let mut take = |pool: &mut Buffers| [pool.take(1), pool.take_whole(2), pool.take(1), pool.take(3)];
+        let take = |pool: &mut Buffers| [pool.take(1), pool.take_whole(2), pool.take(1), pool.take(3)];
         let first = take(&mut pool);
         pool.reclaim();
         assert_eq!(take(&mut pool), first);

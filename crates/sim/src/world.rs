@@ -189,6 +189,11 @@ impl<C: Contract> World<C> {
         self.cut_at = Some(self.events + events);
     }
 
+    /// The power stays.
+    pub const fn keep_power(&mut self) {
+        self.cut_at = None;
+    }
+
     /// True if the power should go now.
     #[must_use]
     pub fn is_cut(&self) -> bool {

@@ -12,6 +12,12 @@ use ocssd_lightnvm::{Geometry, LbaFormat, Payload};
 /// Sectors of a drive at most, so that reading all of it stays quick (chosen).
 const SECTORS_MAX: u32 = 40_000;
 
+/// Commands a drive takes at once: as many as pblk sends, so that none is refused.
+const QUEUE_DEPTH: u32 = 8192;
+/// The same for one or two units and a handful of requests (chosen: a power cut and a check cost as much as the queue is
+/// deep).
+const QUEUE_DEPTH_TINY: u32 = 512;
+
 /// A drive.
 pub(super) fn draw(draw: &mut Draw, size: Size, seed: u64) -> Config {
     let geometry = match size {
@@ -20,7 +26,10 @@ pub(super) fn draw(draw: &mut Draw, size: Size, seed: u64) -> Config {
     };
     let mut config = presets::find("tiny").expect("a preset of that name").config();
     config.seed = seed;
-    config.queue_depth = 8192;
+    config.queue_depth = match size {
+        Size::Tiny => QUEUE_DEPTH_TINY,
+        Size::Any => QUEUE_DEPTH,
+    };
     media(draw, &mut config, &geometry);
     config.cache = cache(draw);
     config.payload = Payload::Stamp;
