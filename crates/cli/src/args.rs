@@ -164,7 +164,7 @@ pub enum SizeArg {
 #[derive(Args, Debug)]
 pub struct SimulateArgs {
     /// Run one seed, and show its plan
-    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "jobs", "time", "keep_going", "quiet"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "jobs", "time", "keep_going"])]
     pub seed: Option<u64>,
     /// The seeds, from A to before B, or from A on [default: 0..]
     #[arg(long, value_name = "A..B")]
@@ -187,6 +187,12 @@ pub struct SimulateArgs {
     /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one
     #[arg(long, value_name = "FILE", requires = "seed")]
     pub trace: Option<PathBuf>,
+    /// Cut the power after every device event of a short workload, and again after every command of each mount; tiny worlds
+    #[arg(long, conflicts_with_all = ["only", "trace", "jobs", "keep_going", "size"])]
+    pub exhaustive: bool,
+    /// Steps of that workload
+    #[arg(long, value_name = "N", default_value = "40", requires = "exhaustive")]
+    pub steps: NonZeroUsize,
     /// Go on until so many seeds have failed
     #[arg(long, value_name = "N", default_value = "1")]
     pub keep_going: NonZeroUsize,

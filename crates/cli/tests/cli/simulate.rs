@@ -102,3 +102,18 @@ fn help_and_manual_have_examples() {
         "the completions do not know the verb"
     );
 }
+
+#[test]
+fn every_cut_of_a_short_workload_is_counted() {
+    let program = Program::new();
+    let value = program.json("simulate --exhaustive --seed 3 --steps 6 --quiet --json");
+    assert_eq!(value["verdict"], "pass", "{value}");
+    let (events, states) = (value["events"].as_u64(), value["states"].as_u64());
+    assert!(events > Some(5) && states > events, "{value}");
+    let text = program.good("simulate --exhaustive --seeds 3..4 --steps 3");
+    assert!(text.contains("a power cut after each") && text.contains("verdict: pass"), "{text}");
+    for wrong in ["--seed 1 --steps 3", "--exhaustive --only 3 --seed 1", "--exhaustive --steps 0"] {
+        let answer = program.run(&format!("simulate {wrong}"));
+        assert_eq!(answer.code, 2, "{wrong} was taken: {}", answer.out);
+    }
+}

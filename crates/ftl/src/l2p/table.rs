@@ -133,9 +133,15 @@ impl<E: Entry> Table<E> {
 
     /// See [`super::L2p::for_each_media`].
     pub(super) fn for_each_media(&self, mut each: impl FnMut(u64, Place)) {
-        for (lba, shard) in (0..).step_by(SHARD).zip(&self.shards) {
+        for ((lba, shard), &used) in (0..).step_by(SHARD).zip(&self.shards).zip(&self.used) {
+            // Behind the last entry in use there is nothing: the last shard may be used for a few sectors only.
+            let mut left = used;
             let entries = shard.iter().flat_map(|shard| shard.entries.iter());
             for (lba, entry) in (lba..).zip(entries) {
+                if left == 0 {
+                    break;
+                }
+                left -= u32::from(*entry != E::NOWHERE);
                 let number = entry.number();
                 if number < self.places {
                     each(lba, Place(number));
@@ -147,7 +153,12 @@ impl<E: Entry> Table<E> {
     /// See [`super::L2p::retain_media`].
     pub(super) fn retain_media(&mut self, mut keeps: impl FnMut(Place) -> bool) {
         for (shard, used) in self.shards.iter_mut().zip(&mut self.used) {
+            let mut left = *used;
             for entry in shard.iter_mut().flat_map(|shard| shard.entries.iter_mut()) {
+                if left == 0 {
+                    break;
+                }
+                left -= u32::from(*entry != E::NOWHERE);
                 let number = entry.number();
                 if number < self.places && !keeps(Place(number)) {
                     *entry = E::NOWHERE;
