@@ -91,6 +91,8 @@ struct OpenChunk {
     closed_early: bool,
     /// Its head was lost to the media and must be written again, behind what is there.
     headless: bool,
+    /// A head of it is on media.
+    headed: bool,
     /// Was written in part before this mount: its tags are not all known, and its tail is filled instead.
     resumed: bool,
     /// Tags of its sectors, as its tail will list them.
@@ -161,8 +163,13 @@ impl OpenLine {
                 pointer < layout.sectors && pointer.is_multiple_of(layout.unit),
                 "a chunk cannot go on there"
             );
-            open.chunks[unit.index()] =
-                OpenChunk { pointer, acknowledged: pointer, resumed: pointer > 0, ..OpenChunk::default() };
+            open.chunks[unit.index()] = OpenChunk {
+                pointer,
+                acknowledged: pointer,
+                resumed: pointer > 0,
+                headed: pointer > 0,
+                ..OpenChunk::default()
+            };
             open.room += u64::from(open.data_left(unit));
             if pointer < layout.data_end() {
                 open.later.push_back(unit);
@@ -211,6 +218,12 @@ impl OpenLine {
     #[must_use]
     pub const fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+
+    /// True if no head of a unit's chunk is on media: what lies in the chunk would not be found after a power cut.
+    #[must_use]
+    pub fn is_headless(&self, unit: UnitIndex) -> bool {
+        !self.chunks[unit.index()].headed
     }
 
     /// The next write if data is at hand: a head, then data.
@@ -287,6 +300,7 @@ impl OpenLine {
         readable: impl FnMut(FrameId),
     ) {
         let chunk = &mut self.chunks[write.unit.index()];
+        chunk.headed |= write.piece == Piece::Head;
         if let Some(frame) = frame {
             chunk.unreadable.push_back((write.sector + sectors, frame));
         }
@@ -468,13 +482,16 @@ mod tests {
         assert_eq!((head.piece, data.piece, data.sector), (Piece::Head, Piece::Data, 4));
         open.issued(data, 4, &tags);
         open.failed(head, 4, false, |_| {});
+        assert!(open.is_headless(head.unit));
         let again = open.next_data().expect("the head again");
         assert_eq!((again.piece, again.sector), (Piece::Head, 8));
         open.issued(again, 4, &tags);
         open.check();
         assert_eq!(open.room(), 36 - 4 - 4 - 4, "a second head takes the room of data");
         open.acknowledged(data, 4, None, |_| {});
+        assert!(open.is_headless(head.unit));
         open.acknowledged(again, 4, None, |_| {});
+        assert!(!open.is_headless(head.unit));
         assert_eq!(open.next_data().map(|write| (write.piece, write.sector)), Some((Piece::Data, 12)));
         open.check();
     }

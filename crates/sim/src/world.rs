@@ -354,7 +354,8 @@ impl<C: Contract> World<C> {
         let Some(next) = self.next() else { return };
         let now = self.clock.now();
         let gap = next.saturating_since(now).0;
-        self.clock.wait_until(now + Nanos(gap / 1_000_000 * u64::from(millionths.min(999_999))));
+        let part = u128::from(gap) * u128::from(millionths.min(999_999)) / 1_000_000;
+        self.clock.wait_until(now + Nanos(u64::try_from(part).expect("less than the gap")));
     }
 
     /// Reads everything and holds it against the contract; then the whole state of target and drive is checked.

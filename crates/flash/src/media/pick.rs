@@ -45,12 +45,15 @@ impl Media {
                 (None, Some(change)) => Choice::Change(change),
                 (None, None) => Choice::Nothing,
             },
-            Scheduler::ReadPriority { bypasses_max, .. } => match (read, change) {
-                // A suspended reset waits like any other: without this, reads that never end would starve it.
-                (Some(_), _) if unit.suspended.is_some() && unit.bypasses >= bypasses_max => Choice::Resume,
-                (Some(_), Some(change)) if unit.bypasses >= bypasses_max => Choice::Change(change),
-                // A program that holds the only register goes first: no read could take it before.
-                (Some(_), Some(change)) if self.holds_last_register(pu, change) => Choice::Change(change),
+            Scheduler::ReadPriority { .. } => match (read, change) {
+                // A suspended reset waits like any other: without this, reads that never end would starve it. And what
+                // holds the only register goes before any read, which could not take it, but behind the reset.
+                (Some(_), change) if unit.suspended.is_some() && self.is_turn_of_changes(pu, change) => {
+                    Choice::Resume
+                }
+                (Some(_), Some(change)) if self.is_turn_of_changes(pu, Some(change)) => {
+                    Choice::Change(change)
+                }
                 (Some(read), _) => Choice::Read(read),
                 (None, _) if unit.suspended.is_some() => Choice::Resume,
                 (None, Some(change)) => Choice::Change(change),
@@ -59,10 +62,13 @@ impl Media {
         }
     }
 
-    /// True of a program that is loaded while no register is free.
-    fn holds_last_register(&self, pu: PuId, change: PartId) -> bool {
-        let loaded = self.parts.get(change).phase == Phase::Loaded;
-        loaded && self.units[pu.index()].registers_used >= self.config.registers
+    /// True if reads passed the waiting change, or a suspended reset, often enough, or cannot go first because a loaded
+    /// program holds the last register.
+    fn is_turn_of_changes(&self, pu: PuId, change: Option<PartId>) -> bool {
+        let Scheduler::ReadPriority { bypasses_max, .. } = self.scheduler else { return false };
+        let unit = &self.units[pu.index()];
+        let holds_register = change.is_some_and(|change| self.parts.get(change).phase == Phase::Loaded);
+        unit.bypasses >= bypasses_max || holds_register && unit.registers_used >= self.config.registers
     }
 
     fn sequence(&self, id: PartId) -> u64 {

@@ -116,7 +116,8 @@ impl Pblk {
             self.limiter_update();
         }
         let mut any = self.insert_arrived(now, buffers);
-        if self.shutdown.is_begun() {
+        // Writes taken before a shutdown may need the space.
+        if self.shutdown.is_begun() && self.writes.is_empty() {
             return any;
         }
         any |= self.choose_victim();
@@ -129,7 +130,7 @@ impl Pblk {
 
     /// True if there is too little space, lines on their way to be reset counted as free: else victims that are nearly full
     /// would be written again and again, faster than resets give back what that took.
-    fn is_space_low(&self) -> bool {
+    pub(super) fn is_space_low(&self) -> bool {
         let coming = self.resets.len() + self.to_erase.len() + self.flushes.lines_held();
         let coming = u64::try_from(coming).expect("a length fits 64 bits");
         self.limiter.gc_should_run() && self.limiter.is_low_with(coming, u64::from(self.shape.units()))

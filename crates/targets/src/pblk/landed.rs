@@ -11,22 +11,30 @@ impl Pblk {
     /// A write of data ended.
     pub(super) fn frame_done(&mut self, frame: FrameId, line: LineId, write: Write, completion: &Completion) {
         let unit = self.frames.unit();
-        if completion.status.is_success() {
+        let is_lost = self.is_headless(line, write);
+        if completion.status.is_success() && !is_lost {
             self.frames.written(frame);
             self.settle(frame);
             self.limiter_written(frame);
             self.land(line, write, unit, Some(frame), None);
         } else {
-            self.stats.write_failed += 1;
+            let failure = (!completion.status.is_success()).then_some(completion.status);
+            self.stats.write_failed += u64::from(failure.is_some());
             self.frames.failed(frame);
             let stream = self.frames.stream(frame);
             self.streams[stream.index()].ready.push_front(frame);
-            self.land(line, write, unit, None, Some(completion.status));
+            self.land(line, write, unit, None, failure);
         }
     }
 
-    /// A write of the target's own ended. A lost head or tail is no harm: recovery finds the chunk's generation by its
-    /// neighbours, and reads what has no tail.
+    /// True if a write landed in a chunk whose head the media lost: it goes out again, behind another head.
+    fn is_headless(&self, line: LineId, write: Write) -> bool {
+        let open = self.open[line.index()].as_ref().expect("a write went to an open line");
+        write.piece == Piece::Data && open.is_headless(write.unit)
+    }
+
+    /// A write of the target's own ended. A lost tail is no harm: recovery reads what has none. What followed a lost head
+    /// goes out again.
     pub(super) fn meta_done(
         &mut self,
         buffer: BufId,
@@ -37,14 +45,15 @@ impl Pblk {
         let sectors = self.meta_sectors(write);
         assert!(pieces.1 <= sectors, "a unit of {sectors} sectors carried {} pieces", pieces.1);
         let failure = (!completion.status.is_success()).then_some(completion.status);
+        let is_lost = failure.is_some() || self.is_headless(line, write);
         if pieces.1 > 0 {
-            if failure.is_some() {
+            if is_lost {
                 self.snapshots.lost(pieces, buffer);
             } else {
                 self.snapshots.piece_done(pieces.1);
             }
         }
-        if !(pieces.1 > 0 && failure.is_some()) {
+        if !(pieces.1 > 0 && is_lost) {
             let spare = match write.piece {
                 Piece::Tail => &mut self.tails,
                 _ if self.is_whole_buffer(buffer) => &mut self.whole,

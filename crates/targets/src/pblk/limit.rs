@@ -63,8 +63,7 @@ impl Pblk {
     /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest frame goes.
     fn evict_for_users(&mut self) {
         // Both at their share exactly: neither would push the other on.
-        let gc_goes_on =
-            self.limiter.gc_should_run() && self.has_victims() && self.limiter.may_insert_gc(self.now);
+        let gc_goes_on = self.is_space_low() && self.has_victims() && self.limiter.may_insert_gc(self.now);
         if !gc_goes_on {
             let Self { frames, l2p, limiter, .. } = self;
             let mut evicted = (0, 0);

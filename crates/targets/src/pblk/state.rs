@@ -138,8 +138,7 @@ impl Pblk {
         buffers: &mut Buffers,
     ) -> Self {
         let frames = Frames::new(capacity.frames, capacity.layout.unit, release(options.mode));
-        let classification = options.classification();
-        let user_streams = user_streams(classification.streams());
+        let (classification, user_streams) = streams_of(&options);
         let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
         Self {
             l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
@@ -352,6 +351,12 @@ const fn release(mode: Mode) -> Release {
 /// When blocks were last written, where the streams depend on it.
 fn last_writes(classification: Classification, capacity: &Capacity) -> Option<LastWrites> {
     classification.needs_last_writes().then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT))
+}
+
+/// How data is told apart, and into how many streams users write.
+fn streams_of(options: &Options) -> (Classification, u8) {
+    let classification = options.classification();
+    (classification, user_streams(classification.streams()))
 }
 
 /// Streams users write: SepBIT has two (`pblk.md` 5.2: classes 0 and 1).
