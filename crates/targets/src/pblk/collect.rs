@@ -6,6 +6,7 @@
 //! users may write meanwhile (`limit`).
 
 use super::Pblk;
+use super::canary::Canary;
 use super::flight::Purpose;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
@@ -133,6 +134,7 @@ impl Pblk {
     pub(super) fn is_space_low(&self) -> bool {
         let coming = self.resets.len() + self.to_erase.len() + self.flushes.lines_held();
         let coming = u64::try_from(coming).expect("a length fits 64 bits");
+        assert!(coming <= u64::from(self.shape.lines()), "{coming} lines are on their way to be reset");
         self.limiter.gc_should_run() && self.limiter.is_low_with(coming, u64::from(self.shape.units()))
     }
 
@@ -337,6 +339,7 @@ impl Pblk {
         };
         match tag.kind {
             Kind::Data | Kind::Lost if self.is_newest(tag.block, place) => {}
+            Kind::Data | Kind::Lost if self.has_canary(Canary::MovesStale) => {}
             Kind::Trim if self.trims.needs(tag.sequence, place) => {}
             // Superseded in the buffer: it stays valid until its successor is durable.
             _ => {
@@ -375,6 +378,7 @@ impl Pblk {
         let slot = self.frames.push(frame, entry, false);
         if tag.kind != Kind::Trim {
             self.l2p.set(tag.block, Mapped::Buffer(slot));
+            self.let_go_early(Canary::MovedTooEarly, slot);
         }
         self.limiter.on_gc_inserted(1);
         self.stats.gc_written += 1;

@@ -4,6 +4,7 @@
 //! written first, then comes a barrier. Deliberately not here: emptying lines that are not empty (`collect`).
 
 use super::Pblk;
+use super::canary::Canary;
 use super::flight::Purpose;
 use ocssd_ftl::{LineId, LineState, OpenLine, Sequence, Stream, Turns, UnitIndex};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
@@ -26,9 +27,13 @@ impl Pblk {
                 any = true;
             }
         }
+        if self.has_canary(Canary::ResetWithoutBarrier) {
+            self.to_erase.extend(self.dead.drain(..).map(|dead| dead.line));
+        }
         for _ in 0..self.to_erase.len() {
             let line = self.to_erase.pop_front().expect("it was counted");
-            if self.lines.get(line).readers > 0 || !self.has_room_to_reset() {
+            let is_read = self.lines.get(line).readers > 0 && !self.has_canary(Canary::ResetUnderReads);
+            if is_read || !self.has_room_to_reset() {
                 self.to_erase.push_back(line);
                 continue;
             }
@@ -134,7 +139,8 @@ impl Pblk {
         assert!(self.open[line.index()].is_none(), "line {} is opened twice", line.0);
         let order: Vec<UnitIndex> =
             self.stripe.iter().copied().filter(|&unit| !self.lines.is_bad(line, unit)).collect();
-        let (layout, turns) = (self.capacity.layout, self.turns());
+        let (mut layout, turns) = (self.capacity.layout, self.turns());
+        layout.mw_cunits *= u32::from(!self.has_canary(Canary::WindowIgnored));
         let open = OpenLine::new(line, layout, turns, self.shape.units(), &order);
         self.open[line.index()] = Some(Box::new(open));
         self.stats.lines_opened += 1;

@@ -5,6 +5,7 @@
 //! Flushes that wait together share one barrier. Deliberately not here: writing the frames.
 
 use super::Pblk;
+use super::canary::Canary;
 use super::erase::Dead;
 use super::flight::Purpose;
 use ocssd_base::{Ring, SlabKey};
@@ -75,7 +76,8 @@ impl Pblk {
             return any;
         }
         while let Some(&(newest, key)) = self.flushes.waiting.front() {
-            if self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest) {
+            let is_waiting = self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest);
+            if is_waiting && !self.has_canary(Canary::FlushTooEarly) {
                 break;
             }
             self.flushes.waiting.pop();
@@ -98,7 +100,8 @@ impl Pblk {
     /// that, and the record's frame is closed: an older version of the blocks may lie elsewhere, and a power cut would bring
     /// it back. True if a frame was closed.
     fn free_dead(&mut self) -> bool {
-        let Some(pending) = self.trims.oldest_pending() else {
+        let is_early = self.has_canary(Canary::ResetBeforeDiscard);
+        let Some(pending) = self.trims.oldest_pending().filter(|_| !is_early) else {
             self.flushes.freed.append(&mut self.dead);
             return false;
         };

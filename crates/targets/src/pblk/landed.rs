@@ -4,6 +4,7 @@
 //! of it when the new one entered the ring. Deliberately not here: which command ended.
 
 use super::Pblk;
+use super::canary::Canary;
 use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
 use ocssd_lightnvm::{BufId, Completion, Status};
 
@@ -11,8 +12,8 @@ impl Pblk {
     /// A write of data ended.
     pub(super) fn frame_done(&mut self, frame: FrameId, line: LineId, write: Write, completion: &Completion) {
         let unit = self.frames.unit();
-        let is_lost = self.is_headless(line, write);
-        if completion.status.is_success() && !is_lost {
+        let is_sound = completion.status.is_success() && !self.is_headless(line, write);
+        if is_sound || self.has_canary(Canary::FailedWriteLands) {
             self.frames.written(frame);
             self.settle(frame);
             self.limiter_written(frame);
@@ -30,6 +31,7 @@ impl Pblk {
     /// True if a write landed in a chunk whose head the media lost: it goes out again, behind another head.
     fn is_headless(&self, line: LineId, write: Write) -> bool {
         let open = self.open[line.index()].as_ref().expect("a write went to an open line");
+        assert_eq!(open.line(), line, "a write landed in another line than it went to");
         write.piece == Piece::Data && open.is_headless(write.unit)
     }
 

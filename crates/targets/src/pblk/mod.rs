@@ -8,6 +8,7 @@
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
 
+mod canary;
 mod capacity;
 mod collect;
 mod describe;
@@ -30,6 +31,8 @@ mod trims;
 mod write;
 mod writer;
 
+#[cfg(feature = "canaries")]
+pub use canary::Canary;
 pub use capacity::Capacity;
 pub use mount::{MountError, MountReport};
 pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options};

@@ -2,6 +2,8 @@
 //!
 //! Deliberately not here: whether it fits the drive (`capacity`).
 
+#[cfg(feature = "canaries")]
+use super::canary::Canary;
 use ocssd_ftl::{Classification, VictimPolicy};
 use std::fmt;
 
@@ -66,6 +68,9 @@ pub struct Options {
     pub writes_per_unit: Option<u32>,
     /// Seed of the instance's name and of random choices.
     pub seed: u64,
+    /// The bug planted in this instance.
+    #[cfg(feature = "canaries")]
+    pub canary: Option<Canary>,
 }
 
 impl Default for Options {
@@ -81,6 +86,8 @@ impl Default for Options {
             snapshot_interval_bytes: None,
             writes_per_unit: None,
             seed: 1,
+            #[cfg(feature = "canaries")]
+            canary: None,
         }
     }
 }
@@ -148,6 +155,8 @@ impl Options {
             "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number()?),
             "writes_per_unit" => self.writes_per_unit = Some(small()?),
             "seed" => self.seed = number()?,
+            #[cfg(feature = "canaries")]
+            "canary" => self.canary = Some(value.parse()?),
             _ => {
                 return Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \

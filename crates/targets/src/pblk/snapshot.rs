@@ -9,6 +9,7 @@
 //! (`mount`), the layout of the header.
 
 use super::Pblk;
+use super::canary::Canary;
 use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, SHARD, SectorTag, Sequence, UnitIndex};
@@ -41,6 +42,8 @@ pub struct Snapshots {
     since: u64,
     header: Vec<u8>,
     header_pieces: u64,
+    /// Of these, how many wait for the rest: all.
+    held: u64,
     shards: Vec<u32>,
     /// Lines whose valid bits are among the pieces.
     rows: Vec<LineId>,
@@ -69,6 +72,7 @@ impl Snapshots {
             since: 0,
             header: Vec::new(),
             header_pieces: 0,
+            held: 0,
             shards: Vec::new(),
             rows: Vec::new(),
             pieces: 0,
@@ -136,12 +140,12 @@ impl Snapshots {
 
     /// The end of the pieces that may be written now.
     const fn end(&self) -> u64 {
-        if self.committing { self.header_pieces } else { self.pieces }
+        if self.committing { self.held } else { self.pieces }
     }
 
     /// True if all pieces that may be written now are acknowledged.
     const fn is_written(&self) -> bool {
-        self.done == if self.committing { self.pieces } else { self.pieces - self.header_pieces }
+        self.done == if self.committing { self.pieces } else { self.pieces - self.held }
     }
 
     /// True if the snapshot is complete now. After the first barrier its header follows.
@@ -238,13 +242,15 @@ impl Pblk {
             "a line is open that is not"
         );
         let covered = self.trims.durable();
+        let held = if self.has_canary(Canary::SnapshotUnordered) { 0 } else { u64_of(header_pieces) };
         let state = &mut self.snapshots;
         *state = Snapshots {
             state: State::Writing,
             number: header.number,
             header: header.encode(),
             header_pieces: u64_of(header_pieces),
-            next: u64_of(header_pieces),
+            held,
+            next: held,
             pieces: header.pieces,
             shards: header.shards,
             rows,

@@ -64,6 +64,7 @@ impl Trims {
         let before = self.records.insert(sequence, record);
         assert!(before.is_none(), "two discards have sequence {}", sequence.0);
         self.pending.insert(sequence);
+        assert!(self.pending.len() <= self.records.len(), "a discard waits that was not recorded");
     }
 
     /// The oldest record that is not durable yet. What it discarded looks dead already, but a power cut would need it: the

@@ -4,6 +4,7 @@
 //! in one queue, and the oldest takes each slot as it becomes free. Deliberately not here: when frames are written.
 
 use super::Pblk;
+use super::canary::Canary;
 use super::trims::TrimRange;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{
@@ -49,7 +50,7 @@ impl Pblk {
             }
             self.writes.pop();
             let durable = matches!(request.op, BlockOp::Write { fua: true });
-            if durable {
+            if durable && !self.has_canary(Canary::FuaIgnored) {
                 self.await_durable(key);
             } else {
                 self.finish(key);
@@ -85,6 +86,7 @@ impl Pblk {
             let run = if self.last_writes.is_some() { 1 } else { room.min(request.count - done) };
             let slot = self.frames.first_slot(frame).0 + self.frames.filled(frame);
             if request.op == BlockOp::WriteZeroes {
+                assert!(!self.keeps_trims(), "zeroes are written where a record would do");
                 buffers.data_mut(self.ring, slot, run).fill(0);
             } else {
                 let from = request.buffer.expect("a write without a buffer was refused");
@@ -104,8 +106,8 @@ impl Pblk {
     fn admit_discard(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
         let pending = *self.requests.get(key);
         let request = pending.request;
-        if pending.done == 0 && self.keeps_trims() && !self.record_trim(request.block, request.count, buffers)
-        {
+        let is_kept = self.keeps_trims() && !self.has_canary(Canary::DiscardUnrecorded);
+        if pending.done == 0 && is_kept && !self.record_trim(request.block, request.count, buffers) {
             return false;
         }
         let slice = (request.count - pending.done).min(DISCARD_SLICE);
@@ -190,6 +192,7 @@ impl Pblk {
         let entry = Entry { tag, previous, previous_sequence, from_gc: false, is_sealed: false };
         let pushed = self.frames.push(frame, entry, true);
         assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
+        self.let_go_early(Canary::OverwrittenTooEarly, slot);
         if let Some(last) = &mut self.last_writes {
             last.set(block, sequence.0);
         }

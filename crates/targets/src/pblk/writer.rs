@@ -5,6 +5,7 @@
 //! Deliberately not here: what becomes of a write (`landed`), where lines come from (`lines`).
 
 use super::Pblk;
+use super::canary::Canary;
 use super::flight::Purpose;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
@@ -127,6 +128,7 @@ impl Pblk {
         }
         assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
         let is_needed = !entry.from_gc
+            && !self.has_canary(Canary::FlushedBecomesFill)
             && (self.flushes.covers(entry.tag.sequence) || self.collector.is_draining())
             && !self.is_durably_superseded(entry.tag);
         if !is_needed {

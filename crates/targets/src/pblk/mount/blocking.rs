@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what is read, and why.
 
+use super::super::options::Options;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Corrupt, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{
@@ -15,6 +16,7 @@ const BATCH: usize = 256;
 /// A device with buffers to read into.
 pub struct Batches<'a> {
     pub device: &'a mut dyn BlockingDevice,
+    pub options: &'a Options,
     plain: Vec<BufId>,
     whole: Vec<BufId>,
     pub sectors_read: u64,
@@ -37,10 +39,10 @@ pub struct Run {
 }
 
 impl<'a> Batches<'a> {
-    pub fn new(device: &'a mut dyn BlockingDevice) -> Self {
+    pub fn new(device: &'a mut dyn BlockingDevice, options: &'a Options) -> Self {
         let buffers = device.buffers();
         let plain = (0..BATCH).map(|_| buffers.take(VECTOR_MAX)).collect();
-        Self { device, plain, whole: Vec::new(), sectors_read: 0, sectors_filled: 0 }
+        Self { device, options, plain, whole: Vec::new(), sectors_read: 0, sectors_filled: 0 }
     }
 
     /// Gives the buffers back to the pool.

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what was written after it.
 
+use super::super::canary::Canary;
 use super::super::snapshot::{PIECE_HEADER_BYTES, entries_per_piece, pieces_per_shard};
 use super::super::snapshot_header::SnapshotHeader;
 use super::blocking::{Batches, Run};
@@ -153,6 +154,7 @@ fn read_content(
     let skip = u64::try_from(header_pieces).expect("few");
     let (runs, starts) = runs_of(pieces, skip, header.pieces);
     let (mut sound, mut rows) = (true, Vec::new());
+    let is_unchecked = batches.options.has_canary(Canary::SnapshotUnchecked);
     batches.read_whole(&runs, |run, bytes| {
         let Some(bytes) = bytes else {
             sound = false;
@@ -160,7 +162,8 @@ fn read_content(
         };
         for (offset, bytes) in bytes.chunks_exact(sector_bytes).enumerate() {
             let index = starts[run] + offset;
-            let Some(content) = content(number, bytes) else {
+            let unchecked = is_unchecked.then_some(&bytes[PIECE_HEADER_BYTES..]);
+            let Some(content) = content(number, bytes).or(unchecked) else {
                 sound = false;
                 continue;
             };

@@ -90,7 +90,7 @@ impl Pblk {
         let layout = capacity::layout(&geometry).map_err(MountError::DoesNotFit)?;
         let started = device.now();
         let mut report = MountReport::default();
-        let mut batches = Batches::new(device);
+        let mut batches = Batches::new(device, options);
         let mut survey = survey::survey(&mut batches, &shape, &layout)?;
         report.heads_read = survey.heads_read;
         report.phases[0] = batches.device.now().saturating_since(started);

@@ -3,6 +3,8 @@
 //! Of all versions of a block the one with the largest sequence wins, of equal ones that in the younger line: a copy made
 //! by garbage collection. A discard takes away what is older than itself. Deliberately not here: the snapshot.
 
+use super::super::canary::Canary;
+use super::super::options::Options;
 use super::super::snapshot_header::RowState;
 use super::super::trims::TrimRange;
 use super::blocking::{Batches, Found, Run};
@@ -199,7 +201,7 @@ impl Window {
 
     /// Brings the map up to date. What the snapshot had, which covers all up to `known`, is newer than any discard of that
     /// age; what was found beside it need not be.
-    pub fn apply(&self, map: &mut L2p, known: Sequence) {
+    pub fn apply(&self, map: &mut L2p, known: Sequence, options: &Options) {
         let blocks = map.sectors();
         assert!(self.records.is_sorted(), "versions are applied out of order");
         let later = self.trims.iter().filter(|&(&sequence, _)| sequence > known);
@@ -208,13 +210,16 @@ impl Window {
                 map.set(block, Mapped::Nowhere);
             }
         }
+        let is_deaf = options.has_canary(Canary::DiscardNotReplayed);
         let mut trims: Vec<(TrimRange, Sequence)> =
             self.trims.iter().filter_map(|(&sequence, &(_, _, range))| Some((range?, sequence))).collect();
         trims.sort_unstable_by_key(|(range, _)| std::cmp::Reverse(range.block));
         // Discards that reach the block at hand, the newest on top.
         let mut active: BinaryHeap<(Sequence, u64)> = BinaryHeap::new();
         for group in self.records.chunk_by(|a, b| a.block == b.block) {
-            let newest = group.last().expect("a group has a member");
+            let is_upside_down = options.has_canary(Canary::OldestWins);
+            let newest = if is_upside_down { group.first() } else { group.last() };
+            let newest = newest.expect("a group has a member");
             if newest.block >= blocks {
                 continue;
             }
@@ -224,7 +229,7 @@ impl Window {
             while active.peek().is_some_and(|&(_, end)| end <= newest.block) {
                 active.pop();
             }
-            if active.peek().is_none_or(|&(sequence, _)| sequence < newest.sequence) {
+            if active.peek().is_none_or(|&(sequence, _)| sequence < newest.sequence || is_deaf) {
                 map.set(newest.block, Mapped::Media(newest.place));
             }
         }

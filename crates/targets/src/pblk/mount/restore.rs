@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: reading anything.
 
+use super::super::canary::Canary;
 use super::super::snapshot::Snapshots;
 use super::super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use super::super::state::Pblk;
@@ -25,7 +26,7 @@ pub fn restore_map(
         pblk.lines.skip_sequences(LineSequence(loaded.header.next_line.0 - 1));
     }
     let known = loaded.map_or(Sequence(0), |loaded| loaded.header.sequence);
-    window.apply(&mut pblk.l2p, known);
+    window.apply(&mut pblk.l2p, known, &pblk.options);
     let opened = survey.lines.iter().flatten().map(|line| line.opened_at).max().unwrap_or_default();
     pblk.sequence = known.max(window.newest).max(opened);
     let keep_from = loaded.map_or(LineSequence(0), |loaded| loaded.first_line);
@@ -87,7 +88,7 @@ fn drop_stale(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) {
     // shutdown nothing was.
     let may_name_free =
         !loaded.header.clean && loaded.header.lines.iter().any(|row| row.state == RowState::Free);
-    if all_alive && !may_name_free {
+    if all_alive && !may_name_free || pblk.has_canary(Canary::StaleGeneration) {
         return;
     }
     let Pblk { l2p, shape, .. } = pblk;

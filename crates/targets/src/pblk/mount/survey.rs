@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what is in them.
 
+use super::super::canary::Canary;
 use super::blocking::{Batches, Run};
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkLayout, Head, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
@@ -198,9 +199,10 @@ pub fn make_readable(
     chunks: &[(LineId, UnitIndex)],
 ) -> Result<(), PowerCut> {
     let window = layout.mw_cunits.next_multiple_of(layout.unit);
+    let is_wanted = window > 0 && !batches.options.has_canary(Canary::WindowForgotten);
     let runs: Vec<Run> = chunks
         .iter()
-        .filter(|&&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open && window > 0)
+        .filter(|&&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open && is_wanted)
         .map(|&(line, unit)| {
             let written = survey.chunk(line, unit).written;
             let first = Ppa::new(shape.chunk(line, unit), written);

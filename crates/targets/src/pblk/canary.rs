@@ -1,0 +1,158 @@
+//! Canaries: bugs planted on purpose, each of which the simulator must find; one that finds nothing is broken.
+//!
+//! A bug is planted only in builds with the feature `canaries`, which is off by default and which only the simulator's
+//! tests ask for, and there only in instances with the option `canary=NAME`. Otherwise `has_canary` is a constant, and
+//! nothing of a bug is compiled. Deliberately not here: how soon each is found (`docs/simulate.md`).
+
+use super::options::Options;
+use super::state::Pblk;
+use ocssd_ftl::Slot;
+
+/// A planted bug: what it does, and the real defect it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canary {
+    /// A flush does not wait for frames in flight, only for the drive's cache: acknowledged before it is durable.
+    FlushTooEarly,
+    /// A write with FUA is answered like any other: a flag that is taken and ignored.
+    FuaIgnored,
+    /// What a flush was promised becomes fill once it is superseded in the buffer, though its successor is not durable:
+    /// data that looks dead is dropped.
+    FlushedBecomesFill,
+    /// Content and tag of what a user reads are not looked at: no end-to-end check.
+    ReadUnchecked,
+    /// Pieces of a snapshot are taken as they are at mount: no checksum of metadata.
+    SnapshotUnchecked,
+    /// A snapshot's header is written without waiting for what it names: no barrier before a commit record.
+    SnapshotUnordered,
+    /// Lines dead by garbage collection or overwriting are reset without a barrier: erased before the copy is durable.
+    ResetWithoutBarrier,
+    /// A line that died by a discard is reset before the discard's record is on media: an older version comes back.
+    ResetBeforeDiscard,
+    /// A line is reset although it is being read: no reference count.
+    ResetUnderReads,
+    /// The durable version of a block dies when the next one enters the buffer, not when that lands, as in Linux's pblk.
+    OverwrittenTooEarly,
+    /// The same of a sector that garbage collection copies: it dies when the copy enters the buffer.
+    MovedTooEarly,
+    /// Garbage collection maps the sector it moved although a newer one was written meanwhile: a lost update.
+    MovesStale,
+    /// Sectors are read from media as soon as they are written, within `mw_cunits` of the write pointer.
+    WindowIgnored,
+    /// A write that failed is treated as one that succeeded: a status nobody looks at.
+    FailedWriteLands,
+    /// Discards are not written down: as in Linux's pblk, but where they should be durable.
+    DiscardUnrecorded,
+    /// Discards found at mount take away nothing: replay of one kind of record is missing.
+    DiscardNotReplayed,
+    /// Of several versions found at mount the oldest wins: replay in the wrong order.
+    OldestWins,
+    /// Map entries that point to lines reset since the snapshot are kept at mount: no check of generations.
+    StaleGeneration,
+    /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
+    WindowForgotten,
+}
+
+impl Options {
+    /// True if this bug is planted.
+    #[cfg(feature = "canaries")]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.canary == Some(canary)
+    }
+
+    /// False: no bug is planted in builds that people use.
+    #[cfg(not(feature = "canaries"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
+    pub(super) const fn has_canary(&self, _: Canary) -> bool {
+        false
+    }
+}
+
+impl Pblk {
+    /// True if this bug is planted in the instance.
+    #[inline]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.options.has_canary(canary)
+    }
+
+    /// Where `canary` is planted, the durable version of the block in `slot` is let go of before there is another.
+    #[inline]
+    pub(super) fn let_go_early(&mut self, canary: Canary, slot: Slot) {
+        if self.has_canary(canary)
+            && let Some(previous) = self.frames.entry_mut(slot).previous.take()
+        {
+            self.invalidate(previous);
+        }
+    }
+}
+
+#[cfg(feature = "canaries")]
+impl Canary {
+    /// Every canary with its name, as `canary=NAME` takes it.
+    pub const ALL: &[(Self, &str)] = &[
+        (Self::FlushTooEarly, "flush-too-early"),
+        (Self::FuaIgnored, "fua-ignored"),
+        (Self::FlushedBecomesFill, "flushed-becomes-fill"),
+        (Self::ReadUnchecked, "read-unchecked"),
+        (Self::SnapshotUnchecked, "snapshot-unchecked"),
+        (Self::SnapshotUnordered, "snapshot-unordered"),
+        (Self::ResetWithoutBarrier, "reset-without-barrier"),
+        (Self::ResetBeforeDiscard, "reset-before-discard"),
+        (Self::ResetUnderReads, "reset-under-reads"),
+        (Self::OverwrittenTooEarly, "overwritten-too-early"),
+        (Self::MovedTooEarly, "moved-too-early"),
+        (Self::MovesStale, "moves-stale"),
+        (Self::WindowIgnored, "window-ignored"),
+        (Self::FailedWriteLands, "failed-write-lands"),
+        (Self::DiscardUnrecorded, "discard-unrecorded"),
+        (Self::DiscardNotReplayed, "discard-not-replayed"),
+        (Self::OldestWins, "oldest-wins"),
+        (Self::StaleGeneration, "stale-generation"),
+        (Self::WindowForgotten, "window-forgotten"),
+    ];
+}
+
+#[cfg(feature = "canaries")]
+impl std::str::FromStr for Canary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|&(canary, _)| canary).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
+            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_planted_unless_asked_for() {
+        let options = Options::default();
+        assert!(!options.has_canary(Canary::FlushTooEarly));
+    }
+
+    #[cfg(not(feature = "canaries"))]
+    #[test]
+    fn a_build_without_canaries_refuses_the_option() {
+        let error = Options::default().set("canary", "flush-too-early").expect_err("no such option");
+        assert!(error.starts_with("pblk has no option \"canary\""), "{error}");
+    }
+
+    #[cfg(feature = "canaries")]
+    #[test]
+    fn every_canary_is_called_by_its_name_and_no_other() {
+        let mut options = Options::default();
+        for &(canary, name) in Canary::ALL {
+            assert_eq!(options.set("canary", name), Ok(()));
+            for &(other, _) in Canary::ALL {
+                assert_eq!(options.has_canary(other), other == canary, "{name}");
+            }
+        }
+        let error = options.set("canary", "polly").expect_err("no such canary");
+        assert!(error.contains("fua-ignored"), "{error}");
+    }
+}
