@@ -130,26 +130,6 @@ fn nothing_promised_is_lost_at_any_command_with_sepbit() {
     assert!(cuts > 80 && double > 20, "only {cuts} and {double} cuts");
 }
 
-/// A discard killed the line with the newest versions; it was reset before the discard's record was on media, and a power
-/// cut brought the versions before them back.
-#[test]
-fn a_line_killed_by_a_discard_is_reset_only_once_the_discard_is_durable() {
-    for blocks in [40, 48, 60, 96] {
-        let mut world = World::new(tiny(2, 28), improved(), &format!("{blocks} blocks"));
-        for _ in 0..4 {
-            (0..blocks / 4).for_each(|run| world.write(run * 4, 4));
-            world.flush();
-        }
-        let blocks = u32::try_from(blocks).expect("small");
-        assert!(world.send(BlockOp::Discard, 0, blocks));
-        assert!(world.settle());
-        world.cut(&mut Prng::new(1));
-        world.mount();
-        world.read_all(true);
-        world.check();
-    }
-}
-
 #[test]
 fn nothing_promised_is_lost_at_any_command_with_many_discards() {
     let mix = Mix { requests: 250, flushes: 8, reads: 2, discards: 50, ..MIX };

@@ -180,6 +180,23 @@ fn discards_survive_a_power_cut_in_improved_mode() {
     }
 }
 
+/// Zeroes written are data: only discards are forgotten in faithful mode, and zeroes went the way of discards.
+#[test]
+fn zeroes_written_survive_a_power_cut_in_both_modes() {
+    for mode in MODES {
+        let mut world = World::new(config(geometry()), options(mode), &format!("{mode}"));
+        (0..8).for_each(|run| world.write(run * 50, 50));
+        world.flush();
+        assert!(world.send(BlockOp::WriteZeroes, 10, 60));
+        assert!(world.drain());
+        world.flush();
+        world.cut(&mut Prng::new(1));
+        world.mount();
+        world.read_all(true);
+        world.check();
+    }
+}
+
 /// The whole rest of a line was filled at shutdown.
 #[test]
 fn a_shutdown_fills_less_than_a_unit_per_stream() {
