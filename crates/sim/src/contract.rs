@@ -32,7 +32,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// What the media were made to do, and so what a target cannot be blamed for. Only ever grows, but for `refuse`.
+/// What the media were made to do, and so what a target cannot be blamed for. Only ever grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excuses {
     /// Sectors may have become unreadable: reads may fail.
@@ -42,17 +42,6 @@ pub struct Excuses {
     /// Media lost sectors nobody had a second record of, and the power went: what was written last may be gone without a
     /// trace, and an older version be there (`docs/pblk.md`, what is not promised).
     pub regress: bool,
-}
-
-/// What a reply was about, for whoever counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// When the request was sent.
-    pub sent: Nanos,
-    /// Its name among the counts, as `read`.
-    pub kind: &'static str,
-    /// It was carried out.
-    pub ok: bool,
 }
 
 /// A contract between a host and one kind of target.
@@ -84,16 +73,15 @@ pub trait Contract {
     /// The next request of an audit; `None` once everything was asked for, or no more may be outstanding.
     fn audit(&mut self, now: Nanos) -> Option<<Self::Target as Target>::Request>;
 
-    /// Judges a reply.
+    /// Judges a reply; gives the request's name among the counts, as `requests.reads`.
     ///
     /// # Errors
     /// If it is not what was promised.
     fn replied(
         &mut self,
-        now: Nanos,
         reply: &<Self::Target as Target>::Reply,
         buffers: &Buffers,
-    ) -> Result<Answered, Broken>;
+    ) -> Result<&'static str, Broken>;
 
     /// An audit came to its end with nothing outstanding: everything was answered.
     ///

@@ -5,6 +5,7 @@
 //! dropped, as a power cut drops it. Deliberately not here: faults, and other times between two events than a few.
 
 use crate::block::BlockContract;
+use crate::campaign::ATTEMPTS;
 use crate::contract::Broken;
 use crate::failure::{Cause, Failure};
 use crate::journal::{Journal, Keep};
@@ -19,9 +20,6 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_targets::registry::Kind;
-
-/// Drives drawn for a seed before it is given up: small ones do not fit every set of options (as in `campaign`).
-const ATTEMPTS: u32 = 32;
 
 /// What an exploration found.
 #[derive(Clone, Debug, Default)]

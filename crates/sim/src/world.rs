@@ -106,21 +106,6 @@ impl<C: Contract> World<C> {
         self.clock.now()
     }
 
-    /// The target.
-    ///
-    /// # Panics
-    /// If none is mounted.
-    #[must_use]
-    pub fn target(&self) -> &C::Target {
-        self.target.as_ref().expect("a target is mounted")
-    }
-
-    /// True if one is.
-    #[must_use]
-    pub const fn is_mounted(&self) -> bool {
-        self.target.is_some()
-    }
-
     /// Mounts a target; `cut` may take the power away before it is done.
     ///
     /// # Errors
@@ -260,8 +245,8 @@ impl<C: Contract> World<C> {
                 let (number, what) = C::reply_in_words(&reply);
                 Event::Reply { number, what }
             });
-            let answered = self.contract.replied(now, &reply, &self.buffers)?;
-            self.tally.add(answered.kind, 1);
+            let name = self.contract.replied(&reply, &self.buffers)?;
+            self.tally.add(name, 1);
             any = true;
         }
         self.judge_progress(any)?;

@@ -5,7 +5,7 @@
 
 use super::mix::Mix;
 use super::oracle::{Moment, Oracle};
-use crate::contract::{Answered, Broken, Contract, Excuses};
+use crate::contract::{Broken, Contract, Excuses};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
 use ocssd_lightnvm::{BufId, Buffers, Status, Tag};
@@ -157,7 +157,7 @@ impl BlockContract {
     }
 }
 
-/// The bytes of a request's block in its buffer: blocks may be smaller than the buffer's sectors.
+/// The bytes of a request's block in its buffer. Blocks are sectors: `mounted` asserts it.
 fn content_of<'a>(buffers: &'a mut Buffers, request: &BlockRequest, offset: u32) -> &'a mut [u8] {
     buffers.data_mut(request.buffer.expect("every request has one"), offset, 1)
 }
@@ -187,6 +187,8 @@ impl Contract for BlockContract {
     type Target = dyn BlockTarget;
 
     fn mounted(&mut self, target: &Self::Target, buffers: &mut Buffers) -> Result<(), Broken> {
+        let (block_bytes, sector_bytes) = (target.block_bytes(), buffers.format().sector_bytes);
+        assert_eq!(usize::try_from(block_bytes), Ok(sector_bytes), "smaller blocks are not simulated yet");
         let longest = self.mix.longest.max(AUDIT_BLOCKS);
         self.spare = (0..self.mix.depth).map(|_| buffers.take(longest)).collect();
         self.outstanding.clear();
@@ -237,14 +239,14 @@ impl Contract for BlockContract {
         self.send(BlockOp::Read, at, count, now)
     }
 
-    fn replied(&mut self, _now: Nanos, reply: &BlockReply, buffers: &Buffers) -> Result<Answered, Broken> {
+    fn replied(&mut self, reply: &BlockReply, buffers: &Buffers) -> Result<&'static str, Broken> {
         let Some(done) = self.outstanding.remove(&reply.tag) else {
             return Err(Broken::new("every request is answered once", format!("{reply:?} answers none")));
         };
         self.oracle().tick();
         self.judge(&done, reply.status, buffers)?;
         self.spare.push(done.request.buffer.expect("every request has one"));
-        Ok(Answered { sent: done.at, kind: name(done.request.op), ok: reply.status.is_success() })
+        Ok(name(done.request.op))
     }
 
     fn end_audit(&mut self) -> Result<(), Broken> {
