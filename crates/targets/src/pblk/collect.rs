@@ -113,7 +113,7 @@ impl Collector {
 impl Pblk {
     /// Goes on emptying lines. True if anything was done.
     pub(super) fn collect(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
-        if self.limiter_stale {
+        if self.told.is_stale {
             self.limiter_update();
         }
         let mut any = self.insert_arrived(now, buffers);

@@ -44,6 +44,16 @@ pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLim
     }
 }
 
+/// What the limiter was told last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    pub gc_has_work: bool,
+    /// Good chunks snapshots hold of the lines kept for them.
+    pub map_chunks: u32,
+    /// It is so no longer.
+    pub is_stale: bool,
+}
+
 impl Pblk {
     /// Sectors a user may insert in this step, at most a unit.
     pub(super) fn limit_user(&mut self) -> u32 {
@@ -95,21 +105,42 @@ impl Pblk {
         };
         let users = (0..self.user_streams).map(Stream).map(room).sum();
         assert!(self.user_streams > 0, "users have no stream");
+        let map_chunks = self.map_chunks_in_use();
+        self.told = Told { gc_has_work: self.has_victims(), map_chunks, is_stale: false };
         let situation = Situation {
-            free_chunks: u64::from(self.lines.free_chunks()),
+            free_chunks: u64::from(self.lines.free_chunks() + map_chunks),
             free_lines: u64::from(self.free_lines_worth()),
             open_user_sectors: users,
-            gc_has_work: self.has_victims(),
+            gc_has_work: self.told.gc_has_work,
         };
-        (self.gc_has_work, self.limiter_stale) = (situation.gc_has_work, false);
         self.limiter.update(situation);
         self.judge_spare();
         self.work_due = true;
     }
 
-    /// Whole lines that the good chunks of free ones make up: a line with bad chunks takes less.
+    /// Whole lines that the good chunks of free ones make up, those included that snapshots hold of the lines kept for them:
+    /// a line with bad chunks takes less.
     pub(super) fn free_lines_worth(&self) -> u32 {
-        self.lines.free_chunks() / self.shape.units()
+        (self.lines.free_chunks() + self.told.map_chunks) / self.shape.units()
+    }
+
+    /// Good chunks of lines that hold snapshots, as far as lines are kept for these. The reserve counts such a line whether it
+    /// is free or in use: asked for as free it would be asked for twice, and small instances would have no space to work in.
+    /// A line on its way to be reset is counted there.
+    fn map_chunks_in_use(&self) -> u32 {
+        let (mut lines, mut chunks) = (0, 0);
+        for (id, line) in self.lines.iter().filter(|(_, line)| self.is_map_stream(line.stream)) {
+            let is_used = matches!(line.state, LineState::Open | LineState::Closed);
+            if is_used
+                && lines < self.capacity.map_lines
+                && !self.to_erase.contains(&id)
+                && !self.flushes.holds(id)
+            {
+                (lines, chunks) = (lines + 1, chunks + line.good_chunks);
+            }
+        }
+        assert!(chunks <= lines * self.shape.units(), "{lines} lines of snapshots have {chunks} chunks");
+        chunks
     }
 
     pub(super) fn limiter_deadline(&self, now: Nanos) -> Option<Nanos> {

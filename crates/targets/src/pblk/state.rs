@@ -65,9 +65,7 @@ pub struct Pblk {
     pub(super) classifier: Classifier,
     pub(super) last_writes: Option<LastWrites>,
     pub(super) limiter: RateLimiter,
-    /// What the limiter was last told of victims, and whether it must be told again.
-    pub(super) gc_has_work: bool,
-    pub(super) limiter_stale: bool,
+    pub(super) told: limit::Told,
     /// The newest write.
     pub(super) sequence: Sequence,
 
@@ -149,8 +147,7 @@ impl Pblk {
             classifier: Classifier::new(classification),
             last_writes: last_writes(classification, &capacity),
             limiter: limit::limiter(&options, &capacity, &shape),
-            gc_has_work: false,
-            limiter_stale: true,
+            told: limit::Told::default(),
             sequence: Sequence(0),
             streams: vec![StreamState::default(); MAP_STREAM.index() + 1],
             user_streams,

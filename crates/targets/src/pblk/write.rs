@@ -239,7 +239,7 @@ impl Pblk {
         assert!(place.0 < self.shape.places(), "place {} is beyond the instance", place.0);
         let line = self.valid.clear(place, self.sequence.0);
         // There may be something to collect now, and users may have been told that there is not.
-        self.limiter_stale |= !self.gc_has_work;
+        self.told.is_stale |= !self.told.gc_has_work;
         if self.valid.count(line) == 0 {
             self.maybe_dead.push(line);
         }
