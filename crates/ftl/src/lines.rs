@@ -51,6 +51,8 @@ pub struct Line {
     pub erases: u32,
     /// Chunks of it that can be written.
     pub good_chunks: u32,
+    /// A head of it is written: it names the instance.
+    pub headed: bool,
 }
 
 /// All lines.
@@ -81,6 +83,7 @@ impl Lines {
             data_sectors: 0,
             erases: 0,
             good_chunks: units,
+            headed: false,
         };
         let mut lines = Self {
             units,
@@ -210,6 +213,7 @@ impl Lines {
         entry.erases += 1;
         entry.sequence = LineSequence(0);
         entry.data_sectors = 0;
+        entry.headed = false;
         if entry.good_chunks == 0 {
             entry.state = LineState::Bad;
         } else {
@@ -242,6 +246,13 @@ impl Lines {
         let entry = &mut self.lines[line.index()];
         assert_eq!(entry.state, LineState::Open, "data went to line {} which is not open", line.0);
         entry.data_sectors += u64::from(sectors);
+    }
+
+    /// A head of an open line is written.
+    pub fn head_written(&mut self, line: LineId) {
+        let entry = &mut self.lines[line.index()];
+        assert_eq!(entry.state, LineState::Open, "a head went to line {} which is not open", line.0);
+        entry.headed = true;
     }
 
     /// An open line is written to its end.

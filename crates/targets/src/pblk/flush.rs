@@ -9,7 +9,7 @@ use super::canary::Canary;
 use super::erase::Dead;
 use super::flight::Purpose;
 use ocssd_base::{Ring, SlabKey};
-use ocssd_ftl::{LineId, Sequence};
+use ocssd_ftl::{Line, LineId, LineState, Sequence};
 use ocssd_lightnvm::{Addresses, Op};
 
 /// Who waits for durability, and how far it is.
@@ -101,16 +101,30 @@ impl Pblk {
     /// it back. True if a frame was closed.
     fn free_dead(&mut self) -> bool {
         let is_early = self.has_canary(Canary::ResetBeforeDiscard);
-        let Some(pending) = self.trims.oldest_pending().filter(|_| !is_early) else {
-            self.flushes.freed.append(&mut self.dead);
-            return false;
-        };
-        let (waiting, free) =
-            std::mem::take(&mut self.dead).into_iter().partition(|dead| dead.since >= pending);
-        self.flushes.freed.extend::<Vec<Dead>>(free);
+        let pending = self.trims.oldest_pending().filter(|_| !is_early);
+        let waits = |dead: &Dead| pending.is_some_and(|pending| dead.since >= pending);
+        let (waiting, mut free): (Vec<Dead>, Vec<Dead>) =
+            std::mem::take(&mut self.dead).into_iter().partition(waits);
         self.dead = waiting;
         let newest = self.dead.iter().map(|dead| dead.since).max();
+        self.keep_name(&mut free);
+        self.flushes.freed.append(&mut free);
         newest.is_some_and(|newest| self.close_older(newest))
+    }
+
+    /// Keeps back a dead line if no line that stays has a head: heads alone say on media that there is an instance, and how
+    /// large it is. The barrier the others wait for makes the head that stays durable.
+    fn keep_name(&mut self, free: &mut Vec<Dead>) {
+        let goes = |line: LineId| free.iter().any(|dead| dead.line == line) || self.flushes.holds(line);
+        let stays = |(id, line): (LineId, &Line)| {
+            line.headed && line.state != LineState::Erasing && !goes(id) && !self.to_erase.contains(&id)
+        };
+        if !free.is_empty()
+            && !self.lines.iter().any(stays)
+            && let Some(at) = free.iter().position(|dead| self.lines.get(dead.line).headed)
+        {
+            self.dead.push(free.swap_remove(at));
+        }
     }
 
     /// Closes the frames of users that hold a sector as old as `newest`.

@@ -79,7 +79,12 @@ impl Pblk {
         let Self { open, frames, .. } = self;
         let entry = open[line.index()].as_mut().expect("a write went to an open line");
         match failure {
-            None => entry.acknowledged(write, sectors, frame, |frame| frames.readable(frame)),
+            None => {
+                entry.acknowledged(write, sectors, frame, |frame| frames.readable(frame));
+                if write.piece == Piece::Head {
+                    self.lines.head_written(line);
+                }
+            }
             Some(status) => {
                 let closed = status != Status::WRITE_NEXT_UNIT;
                 entry.failed(write, sectors, closed, |frame| frames.readable(frame));
@@ -105,7 +110,7 @@ impl Pblk {
             }
         }
         self.maybe_dead.push(line);
-        self.limiter_stale = true;
+        self.told.is_stale = true;
     }
 
     /// The sectors of a frame are on media: they take the place of the versions before them.

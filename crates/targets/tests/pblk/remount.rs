@@ -6,6 +6,7 @@ use super::world::{Mix, World, config};
 use ocssd_base::Prng;
 use ocssd_flash::Config;
 use ocssd_ftl::{Classification, VictimPolicy};
+use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{Geometry, LbaFormat, PuId};
 use ocssd_targets::pblk::{Mode, Options};
 
@@ -105,5 +106,43 @@ fn options_that_do_not_fit_an_instance_say_so_and_leave_it_alone() {
     assert!(error.contains("units it was made on"), "{error}");
     world.units = (0..4).map(PuId).collect();
     assert!(world.mount().clean);
+    world.read_all(true);
+}
+
+/// Only heads on media say that there is an instance, and how large it is.
+#[test]
+fn an_instance_keeps_its_size_from_its_first_mount_on() {
+    let wish = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Improved) };
+    let mut world = World::new(drive(0), wish(60), "fresh");
+    let blocks = world.blocks();
+    for (round, percent) in (0..).zip([80, 70, 90]) {
+        world.cut(&mut Prng::new(round));
+        world.options = wish(percent);
+        assert!(!world.mount().fresh, "round {round}");
+        assert_eq!(world.blocks(), blocks, "round {round}");
+    }
+}
+
+/// Without records of discards and without snapshots, lines written to their ends and then discarded leave nothing.
+#[test]
+fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
+    let wish = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Faithful) };
+    let mut world = World::new(drive(0), wish(60), "empty");
+    let blocks = world.blocks();
+    let line = world.pblk().capacity().layout.data_sectors() * 4;
+    for block in (0..2 * line).step_by(4) {
+        world.write(block.into(), 4);
+    }
+    world.flush();
+    for block in (0..2 * line).step_by(4) {
+        assert!(world.send(BlockOp::Discard, block.into(), 4));
+        assert!(world.drain());
+    }
+    world.settle();
+    assert!(world.pblk().stats().lines_erased > 0, "{}", world.pblk().summary());
+    world.cut(&mut Prng::new(1));
+    world.options = wish(70);
+    assert!(!world.mount().fresh);
+    assert_eq!(world.blocks(), blocks);
     world.read_all(true);
 }

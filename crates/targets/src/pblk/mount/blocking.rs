@@ -4,9 +4,9 @@
 
 use super::super::options::Options;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Corrupt, SectorTag, TAG_BYTES};
+use ocssd_ftl::{Corrupt, HEAD_BYTES, Head, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, Command, Completion, Op, PowerCut, Ppa, Status, Tag,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, PowerCut, Ppa, Status, Tag,
     VECTOR_MAX,
 };
 
@@ -164,6 +164,33 @@ impl<'a> Batches<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Writes a head of `count` sectors. False if the media did not take it.
+    pub fn write_head(
+        &mut self,
+        first: Ppa,
+        count: u32,
+        head: &Head,
+        newest: Sequence,
+    ) -> Result<bool, PowerCut> {
+        let buffers = self.device.buffers();
+        for sector in 0..count {
+            let (data, oob) = buffers.sectors_mut(self.plain[0], sector, 1);
+            data.fill(0);
+            oob.fill(0);
+            data[..HEAD_BYTES].copy_from_slice(&head.encode());
+            oob[..TAG_BYTES].copy_from_slice(&head.tag(newest).encode(data));
+        }
+        let addresses = Addresses::Run { first, count };
+        let write = command(0, Op::Write { fua: false }, addresses, Some(self.plain[0]));
+        Ok(self.device.call(&[write])?[0].status.is_success())
+    }
+
+    /// Resets a chunk. False if the media failed.
+    pub fn reset(&mut self, chunk: ChunkId) -> Result<bool, PowerCut> {
+        let addresses = Addresses::Run { first: Ppa::new(chunk, 0), count: 1 };
+        Ok(self.device.call(&[command(0, Op::Reset, addresses, None)])?[0].status.is_success())
     }
 
     /// Makes everything so far durable.

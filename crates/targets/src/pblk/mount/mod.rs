@@ -6,6 +6,7 @@
 //! changed; mounting again after a cut in the middle finds the same blocks. Deliberately not here: anything after mount.
 
 mod blocking;
+mod create;
 mod load;
 mod replay;
 mod restore;
@@ -104,6 +105,10 @@ impl Pblk {
             pblk.recover(&mut batches, &mut survey, &mut report)?;
         } else {
             report.fresh = true;
+            if let Some(line) = create::create(&pblk, &mut batches, &mut survey)? {
+                restore::restore_lines(&mut pblk, &survey, None);
+                assert!(pblk.lines.get(line).headed, "line {} of a new instance has no head", line.0);
+            }
         }
         let leftovers = restore::unusable(&survey, &pblk);
         survey::fill_to_end(&mut batches, &shape, &layout, &mut survey, &leftovers)?;

@@ -117,7 +117,13 @@ fn has_all(header: &SnapshotHeader, line: LineId, row: &LineRow, alive: &[Option
 }
 
 /// A line in use. It goes on if it was open and can be written where it was left.
-fn restore_line(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, line: LineId, found: FoundLine) {
+pub fn restore_line(
+    pblk: &mut Pblk,
+    survey: &Survey,
+    loaded: Option<&Loaded>,
+    line: LineId,
+    found: FoundLine,
+) {
     assert!(found.sequence > LineSequence(0), "line {} is of no generation", line.0);
     assert!(pblk.open[line.index()].is_none(), "line {} is restored twice", line.0);
     let layout = pblk.capacity.layout;
@@ -151,6 +157,7 @@ fn restore_line(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, line:
         data_sectors,
         erases,
         good_chunks: 0,
+        headed: true,
     };
     pblk.lines.restore(line, entry);
     if !order.is_empty() {

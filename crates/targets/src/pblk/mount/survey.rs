@@ -6,7 +6,7 @@ use super::super::canary::Canary;
 use super::blocking::{Batches, Run};
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkLayout, Head, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
-use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkState, PowerCut, Ppa};
 
 /// Units after the first in which a head is looked for that the media lost (chosen: so many failures in a row are a chunk to
 /// be lost; beyond, its neighbours must do).
@@ -50,6 +50,15 @@ impl Survey {
 
     fn chunk_mut(&mut self, line: LineId, unit: UnitIndex) -> &mut FoundChunk {
         &mut self.chunks[line.index() * usize_of(self.units) + unit.index()]
+    }
+
+    /// The first head of a new instance was written to a chunk.
+    pub fn created(&mut self, line: LineId, unit: UnitIndex, found: FoundLine, now: &ChunkDescriptor) {
+        assert!(self.lines[line.index()].is_none(), "line {} of a new instance was in use", line.0);
+        self.lines[line.index()] = Some(found);
+        let chunk = self.chunk_mut(line, unit);
+        (chunk.state, chunk.line) = (now.state, Some(found.sequence));
+        chunk.written = now.write_pointer.unwrap_or(0);
     }
 
     /// All chunks, line by line.
