@@ -59,7 +59,7 @@ canaries! {
     flushed_becomes_fill_is_found: "flushed-becomes-fill", Tiny;
     read_unchecked_is_found: "read-unchecked", Any;
     reset_without_barrier_is_found: "reset-without-barrier", Tiny;
-    reset_before_discard_is_found: "reset-before-discard", Any;
+    reset_before_discard_is_found: "reset-before-discard", Tiny;
     reset_under_reads_is_found: "reset-under-reads", Any;
     overwritten_too_early_is_found: "overwritten-too-early", Tiny;
     moved_too_early_is_found: "moved-too-early", Tiny;

@@ -66,10 +66,20 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     }
     let units = target::units(&mut Draw::new(&prng, "units"), &config.geometry);
     let chosen = target::draw(&mut Draw::new(&prng, "target"), target, &config, size);
-    let mix = mix(&mut Draw::new(&prng, "mix"), size, chosen.discards_are_durable);
+    let mut mix = mix(&mut Draw::new(&prng, "mix"), size, chosen.discards_are_durable);
+    discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     let bound = BOUND + Nanos(config.faults.spike.0 * 100);
     Plan { config, units, options: chosen.options, mix, steps, bound }
+}
+
+/// Now and then nearly everything dies by discards, and whole lines with it: what is reset then was never overwritten.
+fn discard_most(draw: &mut Draw, mix: &mut Mix) {
+    if mix.discards > 0 && draw.percent(20) {
+        mix.discards = mix.writes;
+        mix.longest *= 2;
+        mix.span_percent = 20;
+    }
 }
 
 fn mix(draw: &mut Draw, size: Size, discards_are_durable: bool) -> Mix {
