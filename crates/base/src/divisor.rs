@@ -52,18 +52,14 @@ impl Divisor {
         }
     }
 
-    /// Quotient and remainder of a 32-bit number by a 32-bit divisor.
-    ///
-    /// # Panics
-    /// If the divisor does not fit 32 bits and the remainder needs more.
+    /// Quotient and remainder of a 32-bit number. Both are no more than the number; the remainder's upper half is masked
+    /// for the compiler to know it, and to leave out a remainder that nobody wants.
     #[must_use]
     #[inline(always)]
     pub fn div_rem_u32(self, number: u32) -> (u32, u32) {
         let (quotient, remainder) = self.div_rem(u64::from(number));
-        (
-            u32::try_from(quotient).expect("no more than the number"),
-            u32::try_from(remainder).expect("no more than it"),
-        )
+        let narrow = |part: u64| u32::try_from(part & u64::from(u32::MAX)).expect("half a word");
+        (narrow(quotient), narrow(remainder))
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Host<D, C> {
     lanes: Vec<Lane>,
     /// Some target may have deadlines.
     timed: bool,
+    /// Some target may be full.
+    full: bool,
     /// The only target said that it has nothing to give, was told nothing since, and no command of it waits.
     quiet: bool,
     /// A command has ended since targets were last asked for replies.
@@ -68,6 +70,7 @@ impl<D: Device, C: Clock> Host<D, C> {
             buffers,
             lanes: Vec::new(),
             timed: false,
+            full: false,
             quiet: false,
             completed: false,
             turns: 0,
@@ -132,8 +135,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     #[must_use]
     pub fn with_clock<C2: Clock>(self, clock: C2) -> Host<D, C2> {
         assert!(clock.now() >= self.clock.now(), "time would fall");
-        let Self { device, buffers, lanes, timed, quiet, completed, turns, .. } = self;
-        Host { device, clock, buffers, lanes, timed, quiet, completed, turns }
+        let Self { device, buffers, lanes, timed, full, quiet, completed, turns, .. } = self;
+        Host { device, clock, buffers, lanes, timed, full, quiet, completed, turns }
     }
 
     /// Lets device and targets finish what goes on behind their replies: a cache that drains, a buffer that is written.
@@ -252,7 +255,7 @@ impl<D: Device, C: Clock> Host<D, C> {
             let polled = source.poll_request(now, &mut self.buffers);
             let Some((id, request)) = &polled else { return (count > 0, false) };
             if !self.submit(now, *id, request) {
-                self.lanes[id.index()].full = true;
+                (self.lanes[id.index()].full, self.full) = (true, true);
                 source.on_refused(now, *id, *request);
                 return (count > 0, false);
             }
@@ -327,8 +330,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// Waits for the nearest deadline; false if there is none. While only the device has work that ends no command, it
     /// goes on from step to step without a turn.
     fn wait<S: Source>(&mut self, source: &mut S, stop_at: Nanos) -> bool {
-        let full = self.lanes.iter().any(|lane| lane.full);
-        let arrival = if full { None } else { source.next_arrival() };
+        self.full = self.full && self.lanes.iter().any(|lane| lane.full);
+        let arrival = if self.full { None } else { source.next_arrival() };
         let others = if self.timed { arrival.into_iter().chain(self.timer()).min() } else { arrival };
         let limit = others.unwrap_or(Nanos::MAX).min(stop_at);
         while let Some(at) = self.next_step(limit) {

@@ -205,6 +205,7 @@ impl Buffers {
     }
 
     /// The payload of `count` sectors from `first` on, to change.
+    #[inline(always)]
     pub fn data_mut(&mut self, id: BufId, first: u32, count: u32) -> &mut [u8] {
         let unit = self.format.data_bytes;
         &mut self.buffers[index(id.0)].data[index(first) * unit..][..index(count) * unit]

@@ -216,7 +216,7 @@ impl Flow {
     }
 
     /// A read of a command is done: the last one of a read sends its data, the last one of a copy lets its programs go.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_read_done(&mut self, at: Nanos, key: SlabKey, media: &mut Media) {
         let command = self.commands.get_mut(key);
         assert!(command.remaining > 0, "a command has more parts done than it had");
@@ -282,7 +282,7 @@ impl Flow {
     }
 
     /// A read's data goes over the link.
-    #[inline]
+    #[inline(always)]
     fn send_back(&mut self, at: Nanos, key: SlabKey) {
         let command = self.commands.get_mut(key);
         command.done = true;

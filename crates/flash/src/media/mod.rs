@@ -200,6 +200,7 @@ impl Media {
     }
 
     /// Lets the next thing happen, and tells which part that ends, if it does.
+    #[inline(always)]
     pub(crate) fn step(&mut self) -> Option<Done> {
         let (at, event) = self.events.pop_due(Nanos::MAX).expect("a step is taken when one is due");
         match event.happening() {
@@ -208,6 +209,7 @@ impl Media {
         }
     }
 
+    #[inline(always)]
     fn on_array(&mut self, at: Nanos, pu: PuId, generation: u32) -> Option<Done> {
         let unit = &mut self.units[pu.index()];
         if unit.generation != generation {
@@ -232,7 +234,7 @@ impl Media {
         (kind != PartKind::Read).then_some(Done::Change { at, id })
     }
 
-    #[inline]
+    #[inline(always)]
     fn request_channel(&mut self, at: Nanos, group: u32, id: PartId) {
         let part = self.parts.get_mut(id);
         part.phase = Phase::Transfer;
@@ -245,6 +247,7 @@ impl Media {
         }
     }
 
+    #[inline(always)]
     fn on_channel(&mut self, at: Nanos, group: u32) -> Option<Done> {
         let channel = &mut self.channels[PuId(group).index()];
         let id = channel.active.take().expect("a channel event belongs to a transfer");

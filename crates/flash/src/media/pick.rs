@@ -95,20 +95,22 @@ impl Media {
         let unit = &mut self.units[pu.index()];
         assert!(unit.registers_used < self.config.registers, "a read takes a register that is not there");
         unit.registers_used += 1;
-        if unit.held == Some((chunk, cycles, row)) && delay == Nanos::ZERO {
+        let is_held = unit.held == Some((chunk, cycles, row)) && delay == Nanos::ZERO;
+        if is_held && at >= unit.ready_at {
             self.counters.register_hits += 1;
-            if at < unit.ready_at {
-                // The unit is still busy suspending an erase: nothing leaves it before that is done.
-                self.run_array(at, pu, id, Nanos::ZERO);
-            } else {
-                let group = unit.group;
-                self.request_channel(at, group, id);
-            }
+            let group = unit.group;
+            self.request_channel(at, group, id);
             return;
         }
-        self.counters.senses += 1;
-        let time = nth_of(&self.config.read, row) + delay;
-        unit.held = Some((chunk, cycles, row));
+        let time = if is_held {
+            // The unit is still busy suspending an erase: nothing leaves it before that is done.
+            self.counters.register_hits += 1;
+            Nanos::ZERO
+        } else {
+            self.counters.senses += 1;
+            unit.held = Some((chunk, cycles, row));
+            nth_of(&self.config.read, row) + delay
+        };
         self.run_array(at, pu, id, time);
     }
 
@@ -156,7 +158,7 @@ impl Media {
         nth_of(times, self.by_unit.div_rem_u32(first).0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_array(&mut self, at: Nanos, pu: PuId, id: PartId, time: Nanos) {
         self.parts.get_mut(id).phase = Phase::Array;
         let unit = &mut self.units[pu.index()];

@@ -137,6 +137,7 @@ impl Memory {
         byte(&block.data, self.format.data_bytes) ^ metadata
     }
 
+    #[inline(always)]
     pub(crate) fn read(&self, chunk: ChunkId, first: u32, data: &mut [u8], oob: &mut [u8]) {
         let unit = self.format.data_bytes;
         // Most reads are of one sector, and a division takes longer than all the rest of one.

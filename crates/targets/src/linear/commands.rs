@@ -4,6 +4,24 @@ use super::zones::ZoneMap;
 use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Command, Op, Ppa, Tag, VECTOR_MAX};
 
+/// The whole request as one command, if it is that: nearly all are.
+#[inline(always)]
+pub(super) fn as_one_run(request: &BlockRequest, map: &ZoneMap) -> Option<Command> {
+    let BlockRequest { op, block, count, buffer, .. } = *request;
+    // Reads first: they are asked for one question, not for their place among all kinds.
+    let op = match op {
+        _ if op == BlockOp::Read => Op::Read,
+        BlockOp::Write { fua } => Op::Write { fua },
+        _ => return None,
+    };
+    if count > map.transfer_max(op) {
+        return None;
+    }
+    let (first, run) = map.locate(block);
+    let addresses = Addresses::Run { first, count };
+    (run >= count).then_some(Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: false })
+}
+
 /// How far a request has been turned into commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor {
@@ -20,39 +38,14 @@ impl Cursor {
         Self { request, done: 0, written }
     }
 
-    /// What is kept of a request that was given out as one command: its name. The rest is not copied, as the processor
-    /// would have to wait for what the host has just written.
-    #[inline(always)]
-    pub(super) const fn given_out(tag: Tag) -> Self {
-        let request = BlockRequest { tag, op: BlockOp::Read, block: 0, count: 0, buffer: None };
-        Self { request, done: 0, written: 0 }
-    }
-
     /// The host's name for the request.
     pub(super) const fn tag(&self) -> Tag {
         self.request.tag
     }
 
-    /// The whole request as one command, if it is that: nearly all are. It is then given out.
-    #[inline(always)]
-    pub(super) fn as_one_run(&mut self, map: &ZoneMap) -> Option<Command> {
-        let BlockRequest { op, block, count, buffer, .. } = self.request;
-        // Reads first: they are asked for one question, not for their place among all kinds.
-        let op = match op {
-            _ if op == BlockOp::Read => Op::Read,
-            BlockOp::Write { fua } => Op::Write { fua },
-            _ => return None,
-        };
-        if self.done > 0 || count > map.transfer_max(op) {
-            return None;
-        }
-        let (first, run) = map.locate(block);
-        if run < count {
-            return None;
-        }
-        self.done = count;
-        let addresses = Addresses::Run { first, count };
-        Some(Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: false })
+    /// The whole request as one command, if it is that and nothing of it was given out.
+    pub(super) fn as_one_run(&self, map: &ZoneMap) -> Option<Command> {
+        if self.done > 0 { None } else { as_one_run(&self.request, map) }
     }
 
     /// The next command and whether it is the last; `None` if the request needs none.

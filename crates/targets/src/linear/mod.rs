@@ -14,7 +14,7 @@ mod zones;
 pub use zones::Layout;
 
 use crate::registry::Parts;
-use commands::Cursor;
+use commands::{Cursor, as_one_run};
 use ocssd_base::{Nanos, Ring, Slab, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::{Buffers, Command, Completion, Status, Tag, Taken, Target, Violation};
@@ -25,8 +25,7 @@ const REQUESTS_MAX: u32 = 4096;
 /// Commands at once: a request of 1 MiB is four.
 const COMMANDS_MAX: u32 = 4 * REQUESTS_MAX;
 
-/// A request that was taken and not replied to. It stays in its place from the beginning to its reply; queues hold its
-/// key.
+/// A request that is not over. It stays in its place from the beginning to its end; the queue holds its key.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     cursor: Cursor,
@@ -38,17 +37,27 @@ struct Pending {
     violation: Option<Violation>,
 }
 
+/// Whose a command in flight is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    /// It is all of a request of this name, of which nothing else is kept.
+    Whole(Tag),
+    /// A request with a place of its own.
+    Request(SlabKey),
+}
+
 /// The target.
 #[derive(Clone, Debug)]
 pub struct Linear {
     map: ZoneMap,
+    /// Requests taken and not replied to, with and without a place.
+    taken: u32,
     requests: Slab<Pending>,
-    /// Which request each command in flight belongs to.
-    commands: Slab<SlabKey>,
+    commands: Slab<Owner>,
     /// Requests with commands to give out.
     waiting: Ring<SlabKey>,
-    /// Requests that are over.
-    replies: Ring<SlabKey>,
+    /// Of requests that are over.
+    replies: Ring<BlockReply>,
     block_bytes: u32,
 }
 
@@ -61,6 +70,7 @@ impl Linear {
         let capacity = usize::try_from(REQUESTS_MAX).expect("32 bits fit an index");
         Ok(Self {
             map: ZoneMap::new(parts)?,
+            taken: 0,
             requests: Slab::new(REQUESTS_MAX),
             commands: Slab::new(COMMANDS_MAX),
             waiting: Ring::new(capacity),
@@ -106,9 +116,15 @@ impl Linear {
         }
     }
 
-    fn reply(&mut self, key: SlabKey) {
-        let queued = self.replies.push(key);
+    fn reply(&mut self, reply: BlockReply) {
+        let queued = self.replies.push(reply);
         assert!(queued.is_ok(), "there are as many places for replies as for requests");
+    }
+
+    /// A reply is handed over.
+    fn on_replied(&mut self) {
+        assert!(self.taken > 0, "more replies than requests");
+        self.taken -= 1;
     }
 
     /// The next command, if there is one and a place for it.
@@ -124,7 +140,7 @@ impl Linear {
                 self.waiting.pop();
                 pending.issued = true;
                 pending.commands = 1;
-                let key = self.commands.insert(request).expect("room was checked above");
+                let key = self.commands.insert(Owner::Request(request)).expect("room was checked above");
                 return Some(Command { tag: Tag(key.0), ..command });
             }
             let next = pending.cursor.next(&self.map, buffers);
@@ -134,29 +150,21 @@ impl Linear {
             }
             let Some((command, _)) = next else {
                 if pending.commands == 0 {
-                    self.reply(request);
+                    let reply = self.forget(request);
+                    self.reply(reply);
                 }
                 continue;
             };
             pending.commands += 1;
-            let key = self.commands.insert(request).expect("room was checked above");
+            let key = self.commands.insert(Owner::Request(request)).expect("room was checked above");
             return Some(Command { tag: Tag(key.0), ..command });
         }
     }
 
-    /// The oldest reply; its request is forgotten.
-    #[inline(never)]
-    fn next_reply(&mut self) -> Option<BlockReply> {
-        let key = self.replies.pop()?;
-        Some(self.forget(key))
-    }
-
     /// The reply to a request that is over and is forgotten.
-    #[inline(always)]
     fn forget(&mut self, key: SlabKey) -> BlockReply {
-        let &Pending { cursor, commands, status, violation, .. } = self.requests.get(key);
+        let Pending { cursor, commands, status, violation, .. } = self.requests.remove(key);
         assert_eq!(commands, 0, "a request is over before its commands");
-        self.requests.free(key);
         BlockReply { tag: cursor.tag(), status, violation }
     }
 
@@ -165,20 +173,24 @@ impl Linear {
         self.waiting.is_empty() && self.replies.is_empty()
     }
 
-    /// Notes a command's end; the request it was of, if that is over.
-    #[inline(always)]
-    fn note_end(&mut self, completion: &Completion) -> Option<SlabKey> {
-        let command = SlabKey(completion.tag.0);
-        let key = *self.commands.get(command);
-        self.commands.free(command);
+    /// Notes a command's end, and the reply to its request, if that is over.
+    #[inline(never)]
+    fn note_end(&mut self, owner: Owner, completion: &Completion) {
+        let &Completion { status, violation, .. } = completion;
+        let key = match owner {
+            Owner::Whole(tag) => return self.reply(BlockReply { tag, status, violation }),
+            Owner::Request(key) => key,
+        };
         let pending = self.requests.get_mut(key);
         assert!(pending.commands > 0, "a command of request {} completed twice", pending.cursor.tag().0);
         pending.commands -= 1;
-        if pending.status.is_success() && !completion.status.is_success() {
-            pending.status = completion.status;
-            pending.violation = completion.violation;
+        if pending.status.is_success() && !status.is_success() {
+            (pending.status, pending.violation) = (status, violation);
         }
-        (pending.issued && pending.commands == 0).then_some(key)
+        if pending.issued && pending.commands == 0 {
+            let reply = self.forget(key);
+            self.reply(reply);
+        }
     }
 }
 
@@ -187,47 +199,44 @@ impl Target for Linear {
     type Reply = BlockReply;
 
     fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
-        if self.requests.is_full() {
+        if self.taken == REQUESTS_MAX {
             return Err(request);
         }
+        self.taken += 1;
         let refusal = self.refusal(&request);
         let changes = refusal.is_none() && request.op != BlockOp::Read;
         let written = if changes { self.map.on_accepted(&request) } else { 0 };
-        let cursor = Cursor::new(request, written);
-        let (issued, status) = (refusal.is_some(), refusal.unwrap_or(Status::SUCCESS));
-        let fresh = Pending { cursor, commands: 0, issued, status, violation: None };
-        let key = self.requests.insert(fresh).expect("room was checked above");
-        if issued {
-            self.reply(key);
+        if let Some(status) = refusal {
+            self.reply(BlockReply { tag: request.tag, status, violation: None });
             return Ok(());
         }
+        let cursor = Cursor::new(request, written);
+        let fresh = Pending { cursor, commands: 0, issued: false, status: Status::SUCCESS, violation: None };
+        let key = self.requests.insert(fresh).expect("no more requests have a place than were taken");
         let queued = self.waiting.push(key);
         assert!(queued.is_ok(), "there are as many places to wait as requests");
         Ok(())
     }
 
     fn submit_direct(&mut self, now: Nanos, request: &BlockRequest, _buffers: &mut Buffers) -> Taken {
-        let has_room = !self.requests.is_full() && !self.commands.is_full();
+        let has_room = self.taken < REQUESTS_MAX && !self.commands.is_full();
         if !has_room || !self.is_quiet() || self.refusal(request).is_some() {
             return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
         }
-        let Some(command) = Cursor::new(*request, 0).as_one_run(&self.map) else {
+        let Some(command) = as_one_run(request, &self.map) else {
             return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
         };
         if request.op != BlockOp::Read {
             self.map.on_accepted(request);
         }
-        let cursor = Cursor::given_out(request.tag);
-        let fresh = Pending { cursor, commands: 1, issued: true, status: Status::SUCCESS, violation: None };
-        let request = self.requests.insert(fresh).expect("room was checked above");
-        let key = self.commands.insert(request).expect("room was checked above");
+        self.taken += 1;
+        let key = self.commands.insert(Owner::Whole(request.tag)).expect("room was checked above");
         Taken::Command(Command { tag: Tag(key.0), ..command })
     }
 
     fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
-        if let Some(over) = self.note_end(&completion) {
-            self.reply(over);
-        }
+        let owner = self.commands.remove(SlabKey(completion.tag.0));
+        self.note_end(owner, &completion);
     }
 
     fn complete_direct(
@@ -236,12 +245,18 @@ impl Target for Linear {
         completion: Completion,
         _buffers: &mut Buffers,
     ) -> Option<BlockReply> {
-        let over = self.note_end(&completion)?;
-        if self.is_quiet() {
-            return Some(self.forget(over));
+        let owner = self.commands.remove(SlabKey(completion.tag.0));
+        let quiet = self.is_quiet();
+        // Made anew: what the completion says of a broken rule need not be copied if none was.
+        if let Owner::Whole(tag) = owner
+            && quiet
+            && completion.status.is_success()
+        {
+            self.on_replied();
+            return Some(BlockReply { tag, status: Status::SUCCESS, violation: None });
         }
-        self.reply(over);
-        None
+        self.note_end(owner, &completion);
+        if quiet { self.poll_reply() } else { None }
     }
 
     fn on_deadline(&mut self, _now: Nanos) {}
@@ -260,12 +275,18 @@ impl Target for Linear {
     }
 
     fn poll_reply(&mut self) -> Option<BlockReply> {
-        if self.replies.is_empty() { None } else { self.next_reply() }
+        let reply = self.replies.pop()?;
+        self.on_replied();
+        Some(reply)
     }
 
     fn check(&self) {
-        let in_flight: u32 = self.requests.iter().map(|(_, pending)| pending.commands).sum();
-        assert_eq!(usize::try_from(in_flight), Ok(self.commands.len()), "commands and requests disagree");
+        let whole = self.commands.iter().filter(|(_, owner)| matches!(owner, Owner::Whole(_))).count();
+        let of_requests: u32 = self.requests.iter().map(|(_, pending)| pending.commands).sum();
+        let in_parts = self.commands.len() - whole;
+        assert_eq!(usize::try_from(of_requests), Ok(in_parts), "commands and requests disagree");
+        let taken = whole + self.requests.len() + self.replies.len();
+        assert_eq!(usize::try_from(self.taken), Ok(taken), "a request was lost on its way to its reply");
         let unissued = self.requests.iter().filter(|(_, pending)| !pending.issued).count();
         assert_eq!(unissued, self.waiting.len(), "a request was lost on its way to the device");
         self.map.check();

@@ -8,16 +8,47 @@ use super::runner::{Runner, index};
 use super::slots::{Purpose, Slot};
 use super::turns::stand_in_line;
 use crate::job::JobOptions;
-use crate::results::{Direction, VerifyStats};
+use crate::results::{Direction, JobResult, VerifyStats};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::BlockReply;
-use ocssd_lightnvm::{Buffers, Status};
+use ocssd_lightnvm::{Buffers, Status, TargetId};
 
 pub(super) const fn direction_of(purpose: Purpose) -> Direction {
     match purpose {
         Purpose::Read | Purpose::Verify => Direction::Read,
         Purpose::Trim => Direction::Trim,
         Purpose::Write | Purpose::Reset | Purpose::Flush => Direction::Write,
+    }
+}
+
+/// A measured I/O that did not fail.
+struct Measured {
+    purpose: Purpose,
+    /// When it ended, in run time.
+    at: Nanos,
+    bytes: u64,
+    /// Since it was issued, and since it was meant to be; the latter only where somebody may ask for it.
+    latency: Nanos,
+    response: Option<Nanos>,
+}
+
+/// Puts a measured I/O into its job's results.
+#[inline(always)]
+fn record<W: Way>(result: &mut JobResult, io: &Measured) {
+    match io.purpose {
+        Purpose::Read | Purpose::Write | Purpose::Trim => {
+            let direction = result.direction_mut(direction_of(io.purpose));
+            direction.record_whole(io.at, io.bytes, io.latency);
+            result.iodepth_complete.record(1);
+            if let (Some(response), Some(after)) = (&mut result.response, io.response) {
+                response.record(after);
+            }
+        }
+        Purpose::Flush => {
+            result.sync.total_ios += 1;
+            result.sync.lat.record(io.latency);
+        }
+        Purpose::Reset | Purpose::Verify => {}
     }
 }
 
@@ -39,7 +70,7 @@ impl Runner {
             assert!(ended.purpose == Purpose::Read, "a worker that only reads did something else");
         }
         self.workers[index(id)].on_reply::<W>(now);
-        self.finish::<W>(now, ended, reply, buffers);
+        self.finish::<W>(now, &ended, reply, buffers);
         if W::OPTIONS && self.workers[index(id)].search.is_some() {
             self.follow_search(now, id);
         }
@@ -49,60 +80,46 @@ impl Runner {
     }
 
     #[inline(always)]
-    fn finish<W: Way>(&mut self, now: Nanos, slot: Slot, reply: &BlockReply, buffers: &Buffers) {
+    fn finish<W: Way>(&mut self, now: Nanos, slot: &Slot, reply: &BlockReply, buffers: &Buffers) {
         let purpose = if W::ONLY_READS { Purpose::Read } else { slot.purpose };
         let failed = !reply.status.has_data();
-        if !failed && now >= self.workers[index(slot.worker)].measured_from {
-            self.record::<W>(now, purpose, &slot);
+        let worker = &self.workers[index(slot.worker)];
+        let target = worker.plan.target;
+        if !failed && now >= worker.measured_from {
+            let searches = W::OPTIONS && worker.search.is_some();
+            let measured = Measured {
+                purpose,
+                at: now - self.origin,
+                bytes: u64::from(slot.count) * u64::from(worker.plan.block_bytes),
+                latency: now - slot.issued,
+                response: W::OPTIONS.then(|| now - slot.intended),
+            };
+            record::<W>(&mut self.results[index(slot.worker)], &measured);
+            if searches && matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim) {
+                self.on_searched(now, slot.worker, measured.latency);
+            }
         }
-        let worker = &mut self.workers[index(slot.worker)];
         match purpose {
-            Purpose::Read | Purpose::Verify if !failed => self.compare::<W>(&slot, buffers),
+            Purpose::Read | Purpose::Verify if !failed => self.compare::<W>(target, slot, buffers),
             Purpose::Write if !failed => {
+                let worker = &mut self.workers[index(slot.worker)];
                 if W::OPTIONS && worker.keeps_history {
                     worker.history.push_back((slot.block, slot.count));
                 }
-                let target = worker.plan.target;
                 self.wake_all_blocked(target);
             }
-            Purpose::Trim if W::OPTIONS && !failed && worker.writes_what_it_trims() => {
-                worker.to_write.push_back((slot.block, slot.count));
+            Purpose::Trim if W::OPTIONS && !failed => {
+                let worker = &mut self.workers[index(slot.worker)];
+                if worker.writes_what_it_trims() {
+                    worker.to_write.push_back((slot.block, slot.count));
+                }
             }
-            Purpose::Reset => self.on_reset(&slot, !failed),
-            Purpose::Flush => worker.on_end_flush(now),
+            Purpose::Reset => self.on_reset(slot, !failed),
+            Purpose::Flush => self.workers[index(slot.worker)].on_end_flush(now),
             _ => {}
         }
         if failed {
-            self.on_failed(&slot, *reply);
-        }
-    }
-
-    /// Puts a measured I/O that did not fail into the results.
-    #[inline(always)]
-    fn record<W: Way>(&mut self, now: Nanos, purpose: Purpose, slot: &Slot) {
-        let worker = &self.workers[index(slot.worker)];
-        let result = &mut self.results[index(slot.worker)];
-        let latency = now - slot.issued;
-        match purpose {
-            Purpose::Read | Purpose::Write | Purpose::Trim => {
-                let bytes = u64::from(slot.count) * u64::from(worker.plan.block_bytes);
-                let direction = result.direction_mut(direction_of(purpose));
-                direction.record_whole(now - self.origin, bytes, latency);
-                result.iodepth_complete.record(1);
-                if W::OPTIONS
-                    && let Some(response) = &mut result.response
-                {
-                    response.record(now - slot.intended);
-                }
-                if W::OPTIONS && worker.search.is_some() {
-                    self.on_searched(now, slot.worker, latency);
-                }
-            }
-            Purpose::Flush => {
-                result.sync.total_ios += 1;
-                result.sync.lat.record(latency);
-            }
-            Purpose::Reset | Purpose::Verify => {}
+            self.on_failed(slot, *reply);
         }
     }
 
@@ -118,14 +135,16 @@ impl Runner {
 
     /// Checks what a read returned: in full for verifying jobs, else that every stamp names its own block.
     #[inline(always)]
-    fn compare<W: Way>(&mut self, slot: &Slot, buffers: &Buffers) {
-        let worker = &self.workers[index(slot.worker)];
-        let shared = &self.targets[worker.plan.target.index()];
+    fn compare<W: Way>(&mut self, target: TargetId, slot: &Slot, buffers: &Buffers) {
+        let shared = &self.targets[target.index()];
         if !shared.stamped && shared.oracle.is_none() {
             return;
         }
         let is_fatal = |options: &JobOptions| options.verify.is_some() && options.verify_fatal;
-        let fatal = W::OPTIONS && is_fatal(&self.plan.jobs[worker.plan.job].job.options);
+        let fatal = W::OPTIONS && {
+            let job = self.workers[index(slot.worker)].plan.job;
+            is_fatal(&self.plan.jobs[job].job.options)
+        };
         let written_by = |writer: u32| &self.workers[index(writer)].plan.content;
         let VerifyStats { checked, failed: wrong } =
             shared.compare(slot, self.sequence, fatal, buffers, &written_by);
