@@ -19,7 +19,8 @@ use crate::Place;
 use entry::Entry;
 use table::Table;
 
-/// Logical sectors of a shard. Chosen: 256 KiB of narrow entries, a size the media read and write in a few commands.
+/// Logical sectors of a shard; the last one has what is left, so a small instance has a small map. Chosen: 256 KiB of
+/// narrow entries, a size the media read and write in a few commands.
 pub const SHARD: usize = 1 << 16;
 
 /// A sector of the write buffer, from 0.
@@ -122,12 +123,12 @@ impl L2p {
     pub fn new(sectors: u64, places: u64, slots: u32) -> Self {
         assert!((1..=1 << 48).contains(&sectors), "a map of {sectors} logical sectors");
         assert!(places <= 1 << 48, "a map to {places} places");
-        let shards = usize::try_from(sectors).expect("fewer than 2^48").div_ceil(SHARD);
+        let entries = usize::try_from(sectors).expect("fewer than 2^48");
         // One number of each width is nowhere.
         let width = if places + u64::from(slots) < 1 << 32 {
-            Width::Narrow(Table::new(shards, places, slots))
+            Width::Narrow(Table::new(entries, places, slots))
         } else {
-            Width::Wide(Table::new(shards, places, slots))
+            Width::Wide(Table::new(entries, places, slots))
         };
         Self { width, sectors, places, slots }
     }
