@@ -294,6 +294,7 @@ impl<C: Contract> World<C> {
         self.turns_now = if any { self.turns_now + 1 } else { 0 };
         if self.turns_now > TURNS_MAX {
             return Err(Broken::new(
+                "work ends",
                 "work comes to an end",
                 format!("{TURNS_MAX} turns at one point of time"),
             ));
@@ -302,7 +303,7 @@ impl<C: Contract> World<C> {
             self.contract.oldest().map_or(Nanos::ZERO, |sent| self.clock.now().saturating_since(sent));
         if waited > self.bound {
             let promised = format!("every request is answered within {}", self.bound);
-            return Err(Broken::new(promised, format!("one waits since {waited}")));
+            return Err(Broken::new("answered in time", promised, format!("one waits since {waited}")));
         }
         Ok(())
     }
@@ -344,6 +345,7 @@ impl<C: Contract> World<C> {
             Stop::Idle => {
                 let waits = self.contract.outstanding();
                 Err(Broken::new(
+                    "answered",
                     "every request is answered",
                     format!("{waits} never will be: nothing is due"),
                 ))
@@ -398,7 +400,8 @@ impl<C: Contract> World<C> {
             }
             let before = self.contract.outstanding();
             if self.go(|contract| contract.outstanding() < before)? == Stop::Idle {
-                return Err(Broken::new("every read is answered", format!("{before} never will be")));
+                let found = format!("{before} never will be");
+                return Err(Broken::new("audit answered", "every read is answered", found));
             }
         }
         self.contract.end_audit()?;
