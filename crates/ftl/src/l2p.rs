@@ -1,7 +1,7 @@
 //! The logical-to-physical map: where the newest version of every logical sector is.
 //!
 //! One entry per logical sector, in shards of [`SHARD`] that take memory from their first entry on: an empty 2 TB
-//! instance costs 137 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
+//! instance costs 164 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
 //! it. Unlike pblk's (`trans_map`, one entry per raw sector and one global lock) it covers only what is exported.
 //! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
 //!
