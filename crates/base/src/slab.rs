@@ -14,20 +14,23 @@ impl SlabKey {
 }
 
 /// At most `capacity` values, each in a place of its own.
+///
+/// Only places that were ever used are looked at: a slab for thousands that holds a few costs what a few do.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
+    /// Places used so far, in order.
     places: Vec<Option<T>>,
+    /// Of these, those free again.
     free: Vec<SlabKey>,
+    capacity: u32,
 }
 
 impl<T> Slab<T> {
-    /// Room for `capacity` values, all allocated now.
+    /// Room for `capacity` values, all allocated now; a place is written when it is first used.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
-        Self {
-            places: std::iter::repeat_with(|| None).take(SlabKey(capacity).index()).collect(),
-            free: (0..capacity).rev().map(SlabKey).collect(),
-        }
+        let places = SlabKey(capacity).index();
+        Self { places: Vec::with_capacity(places), free: Vec::with_capacity(places), capacity }
     }
 
     /// Puts `value` into a free place.
@@ -36,10 +39,21 @@ impl<T> Slab<T> {
     /// The value itself, if every place is taken.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Result<SlabKey, T> {
-        let Some(key) = self.free.pop() else { return Err(value) };
+        let Some(key) = self.free.pop() else { return self.insert_behind(value) };
         let place = &mut self.places[key.index()];
         assert!(place.is_none(), "free place {} holds a value", key.0);
         *place = Some(value);
+        Ok(key)
+    }
+
+    /// Puts `value` into a place that was never used.
+    #[inline(never)]
+    fn insert_behind(&mut self, value: T) -> Result<SlabKey, T> {
+        let key = SlabKey(u32::try_from(self.places.len()).expect("no more places than a 32-bit capacity"));
+        if key.0 >= self.capacity {
+            return Err(value);
+        }
+        self.places.push(Some(value));
         Ok(key)
     }
 
@@ -62,6 +76,12 @@ impl<T> Slab<T> {
         assert!(place.is_some(), "a key is removed once");
         *place = None;
         self.free.push(key);
+    }
+
+    /// Drops every value. Places are given out again as by a new slab.
+    pub fn clear(&mut self) {
+        self.places.clear();
+        self.free.clear();
     }
 
     /// The value at `key`.
@@ -101,7 +121,7 @@ impl<T> Slab<T> {
     /// True if the next insert would be refused.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.free.is_empty()
+        self.len() == SlabKey(self.capacity).index()
     }
 }
 
@@ -118,5 +138,20 @@ mod tests {
         assert_eq!(slab.remove(a), 'a');
         assert_eq!(slab.insert('d'), Ok(a));
         assert_eq!((*slab.get(b), slab.len(), slab.is_full()), ('b', 2, true));
+    }
+
+    #[test]
+    fn the_place_freed_last_is_taken_next_and_a_new_one_only_if_none_is_free() {
+        let mut slab = Slab::new(4);
+        let keys: Vec<SlabKey> = (0..3).map(|value| slab.insert(value).expect("room")).collect();
+        assert_eq!(keys, [SlabKey(0), SlabKey(1), SlabKey(2)]);
+        slab.free(SlabKey(0));
+        slab.free(SlabKey(2));
+        assert_eq!(slab.iter().map(|(key, &value)| (key.0, value)).collect::<Vec<_>>(), [(1, 1)]);
+        let taken: Vec<_> = (5..9).map(|value| slab.insert(value)).collect();
+        assert_eq!(taken, [Ok(SlabKey(2)), Ok(SlabKey(0)), Ok(SlabKey(3)), Err(8)]);
+        assert!(slab.is_full() && !slab.is_empty());
+        slab.clear();
+        assert_eq!((slab.len(), slab.insert(1)), (0, Ok(SlabKey(0))));
     }
 }

@@ -3,6 +3,7 @@
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_lightnvm::GenericAddress;
+use ocssd_sim::part::Part;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -184,11 +185,15 @@ pub struct SimulateArgs {
     /// Carry out only these steps of the plan, as 3,17-20
     #[arg(long, value_name = "STEPS", requires = "seed")]
     pub only: Option<Steps>,
+    /// Leave these parts out of the plan: mount-cuts, factory-bad, unrecovered-read, high-ecc, write-next-unit, early-close,
+    /// reset-failure, latency-spike, wear-out
+    #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',')]
+    pub without: Vec<Part>,
     /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one
     #[arg(long, value_name = "FILE", requires = "seed")]
     pub trace: Option<PathBuf>,
     /// Cut the power after every device event of a short workload, and again after every command of each mount; tiny worlds
-    #[arg(long, conflicts_with_all = ["only", "trace", "jobs", "keep_going", "size"])]
+    #[arg(long, conflicts_with_all = ["only", "without", "trace", "jobs", "keep_going", "size"])]
     pub exhaustive: bool,
     /// Steps of that workload
     #[arg(long, value_name = "N", default_value = "40", requires = "exhaustive")]

@@ -8,7 +8,6 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::{
     BlockingDevice, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, PowerCut, Tag,
 };
-use std::collections::BTreeMap;
 
 /// A device and a clock, used one batch at a time.
 pub struct Caller<'a, D, C> {
@@ -44,7 +43,7 @@ impl<D: Device, C: Clock> BlockingDevice for Caller<'_, D, C> {
     /// # Panics
     /// If two commands have the same tag.
     fn call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, PowerCut> {
-        let mut done: BTreeMap<Tag, Completion> = BTreeMap::new();
+        let mut done: Vec<Completion> = Vec::with_capacity(commands.len());
         let mut waiting = commands.iter().copied().peekable();
         while done.len() < commands.len() {
             let now = self.clock.now();
@@ -52,8 +51,7 @@ impl<D: Device, C: Clock> BlockingDevice for Caller<'_, D, C> {
                 return Err(PowerCut { at });
             }
             while let Some(completion) = self.device.poll_completion(now, self.buffers) {
-                let previous = done.insert(completion.tag, completion);
-                assert!(previous.is_none(), "two commands of a batch have tag {}", completion.tag.0);
+                done.push(completion);
             }
             while waiting.next_if(|&command| self.device.submit(now, command, self.buffers).is_ok()).is_some()
             {
@@ -65,6 +63,18 @@ impl<D: Device, C: Clock> BlockingDevice for Caller<'_, D, C> {
             let next = self.device.deadline().expect("a device that owes completions has a deadline");
             self.clock.wait_until(self.cut_at.map_or(next, |at| at.min(next)));
         }
-        Ok(commands.iter().map(|command| done[&command.tag]).collect())
+        Ok(in_order(commands, done))
     }
+}
+
+/// The completions in the order of their commands.
+fn in_order(commands: &[Command], mut done: Vec<Completion>) -> Vec<Completion> {
+    done.sort_unstable_by_key(|completion| completion.tag);
+    let twice = done.windows(2).find(|pair| pair[0].tag == pair[1].tag).map(|pair| pair[0].tag.0);
+    assert!(twice.is_none(), "two commands of a batch have tag {twice:?}");
+    let of = |tag: Tag| {
+        let found = done.binary_search_by_key(&tag, |completion| completion.tag);
+        done[found.expect("as many completions as commands, each of another tag")]
+    };
+    commands.iter().map(|command| of(command.tag)).collect()
 }

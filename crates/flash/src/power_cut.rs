@@ -46,8 +46,7 @@ impl Flash {
             self.undo_program(part, prng, &mut report)?;
         }
         self.media.power_off();
-        let config = self.config.clone();
-        self.flow.power_off(&config);
+        self.flow.power_off();
         self.fetches.forget();
         assert!(self.saved.is_empty(), "every reset in progress was settled");
         assert!(self.media.parts().next().is_none(), "something is in progress after a power cut");

@@ -1,7 +1,7 @@
 //! The logical-to-physical map: where the newest version of every logical sector is.
 //!
 //! One entry per logical sector, in shards of [`SHARD`] that take memory from their first entry on: an empty 2 TB
-//! instance costs 137 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
+//! instance costs 164 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
 //! it. Unlike pblk's (`trans_map`, one entry per raw sector and one global lock) it covers only what is exported.
 //! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
 //!
@@ -19,7 +19,8 @@ use crate::Place;
 use entry::Entry;
 use table::Table;
 
-/// Logical sectors of a shard. Chosen: 256 KiB of narrow entries, a size the media read and write in a few commands.
+/// Logical sectors of a shard; the last one has what is left, so a small instance has a small map. Chosen: 256 KiB of
+/// narrow entries, a size the media read and write in a few commands.
 pub const SHARD: usize = 1 << 16;
 
 /// A sector of the write buffer, from 0.
@@ -122,12 +123,12 @@ impl L2p {
     pub fn new(sectors: u64, places: u64, slots: u32) -> Self {
         assert!((1..=1 << 48).contains(&sectors), "a map of {sectors} logical sectors");
         assert!(places <= 1 << 48, "a map to {places} places");
-        let shards = usize::try_from(sectors).expect("fewer than 2^48").div_ceil(SHARD);
+        let entries = usize::try_from(sectors).expect("fewer than 2^48");
         // One number of each width is nowhere.
         let width = if places + u64::from(slots) < 1 << 32 {
-            Width::Narrow(Table::new(shards, places, slots))
+            Width::Narrow(Table::new(entries, places, slots))
         } else {
-            Width::Wide(Table::new(shards, places, slots))
+            Width::Wide(Table::new(entries, places, slots))
         };
         Self { width, sectors, places, slots }
     }

@@ -93,12 +93,12 @@ impl Lines {
             freed: 0,
             next_sequence: LineSequence(1),
         };
+        // All at once, in order: a tree is made of a sorted list faster than entry by entry.
+        lines.free = (0..shape.lines()).map(|line| (0, u64::from(line) + 1, LineId(line))).collect();
+        lines.freed = u64::from(shape.lines());
         for line in (0..shape.lines()).map(LineId) {
-            lines.list_free(line);
-            for unit in (0..units).map(UnitIndex) {
-                if is_bad(line, unit) {
-                    lines.mark_bad(line, unit);
-                }
+            for unit in (0..units).map(UnitIndex).filter(|&unit| is_bad(line, unit)) {
+                lines.mark_bad(line, unit);
             }
         }
         lines
@@ -293,13 +293,14 @@ impl Lines {
         self.lines[line.index()] = Line { good_chunks, ..found };
     }
 
-    /// What was found at mount of a free line: whether it is erased, and how often it was.
-    pub fn restore_free(&mut self, line: LineId, erased: bool, erases: u32) {
-        self.unlist_free(line);
+    /// What was found at mount of a free line: whether it is erased. Its place among the free ones stays.
+    ///
+    /// # Panics
+    /// If the line is not free.
+    pub fn restore_free(&mut self, line: LineId, erased: bool) {
         let entry = &mut self.lines[line.index()];
+        assert!(matches!(entry.state, LineState::Free { .. }), "line {} is {:?}", line.0, entry.state);
         entry.state = LineState::Free { erased };
-        entry.erases = erases;
-        self.list_free(line);
     }
 
     /// No generation up to this one is given again.

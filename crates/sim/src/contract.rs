@@ -11,6 +11,8 @@ use std::fmt;
 /// A promise was broken: what was promised, and what came instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
+    /// The name of the promise, without block or time: two that broke the same rule are taken for the same failure.
+    pub rule: &'static str,
     /// What had to be.
     pub promised: String,
     /// What was.
@@ -18,9 +20,9 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// Both sentences.
-    pub fn new(promised: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { promised: promised.into(), found: found.into() }
+    /// The rule and both sentences.
+    pub fn new(rule: &'static str, promised: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { rule, promised: promised.into(), found: found.into() }
     }
 }
 

@@ -155,7 +155,8 @@ impl Explorer<'_> {
     }
 
     fn clone_of(&self, world: &World<BlockContract>) -> Result<World<BlockContract>, Cause> {
-        let none = || Broken::new("a simulated drive is in memory", "one that cannot be cloned");
+        let none =
+            || Broken::new("can be cloned", "a simulated drive is in memory", "one that cannot be cloned");
         Ok(world.branch(Journal::new(Keep::Nothing)).ok_or_else(none)?)
     }
 

@@ -22,12 +22,13 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// True if `other` is the same failure as far as one can tell: the same assertion, or a promise of the same kind.
+    /// True if `other` is the same failure as far as one can tell: the same assertion, or the same rule broken.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Panic { place: a, .. }, Self::Panic { place: b, .. }) => a == b,
-            (Self::Broken(_), Self::Broken(_)) | (Self::NotMounted(_), Self::NotMounted(_)) => true,
+            (Self::Broken(a), Self::Broken(b)) => a.rule == b.rule,
+            (Self::NotMounted(_), Self::NotMounted(_)) => true,
             _ => false,
         }
     }
@@ -58,4 +59,26 @@ pub struct Failure {
     pub cause: Cause,
     /// The target's state in words, if there was a target.
     pub state: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_alike_by_assertion_or_rule_and_not_by_their_words() {
+        let broken = |rule, found: &str| Cause::Broken(Broken::new(rule, "block 5 holds write 3", found));
+        let panic =
+            |place: &str, message: &str| Cause::Panic { message: message.into(), place: place.into() };
+        let size = broken("size", "zeroes");
+        for (a, b, alike) in [
+            (&size, broken("size", "write 2"), true),
+            (&size, broken("answered", "zeroes"), false),
+            (&size, Cause::NotMounted("too small".into()), false),
+            (&panic("a.rs:1", "3 of 2"), panic("a.rs:1", "9 of 2"), true),
+            (&panic("a.rs:1", "3 of 2"), panic("a.rs:2", "3 of 2"), false),
+        ] {
+            assert_eq!((a.is_like(&b), b.is_like(a)), (alike, alike), "{a}; {b}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub mod exhaustive;
 pub mod failure;
 pub mod journal;
 pub mod panics;
+pub mod part;
 pub mod plan;
 pub mod power;
 pub mod run;

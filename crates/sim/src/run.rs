@@ -8,6 +8,7 @@ use crate::contract::{Contract, Excuses};
 use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
 use crate::panics;
+use crate::part::ENDURANCE_LONG;
 use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
@@ -109,7 +110,7 @@ impl Runner<'_> {
         let (faults, wear) = (&self.plan.config.faults, &self.plan.config.wear);
         let chunks_go =
             faults.reset_failure + faults.early_close + faults.write_next_unit + faults.factory_bad;
-        self.excuses.refuse = chunks_go > 0 || wear.endurance < 1000;
+        self.excuses.refuse = chunks_go > 0 || wear.endurance < ENDURANCE_LONG;
         self.excuses.lose = faults.unrecovered_read > 0;
         self.world.excuse(self.excuses);
     }

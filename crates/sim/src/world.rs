@@ -63,6 +63,8 @@ pub struct World<C: Contract> {
     clock: VirtualClock,
     target: Option<Box<C::Target>>,
     cut_at: Option<u64>,
+    /// The target was told something, and has not said since that it has no more commands.
+    is_told: bool,
     turns_now: u32,
     /// No request may take longer.
     bound: Nanos,
@@ -82,6 +84,7 @@ impl<C: Contract> World<C> {
             clock: VirtualClock::default(),
             target: None,
             cut_at: None,
+            is_told: false,
             turns_now: 0,
             bound,
         }
@@ -133,6 +136,7 @@ impl<C: Contract> World<C> {
         self.journal.note(self.clock.now(), || Event::Mounted);
         self.contract.mounted(&target, &mut self.buffers)?;
         self.target = Some(target);
+        self.is_told = true;
         Ok(Mounted::Up)
     }
 
@@ -212,17 +216,36 @@ impl<C: Contract> World<C> {
         });
         let target = self.target.as_mut().expect("a target is mounted");
         let taken = target.submit(now, request);
+        self.is_told = true;
         assert!(taken.is_ok(), "the target refused a request, though few are outstanding");
     }
 
     /// One turn at the present time. True if anything happened.
     ///
+    /// As in the engine's loop, a target that was told nothing is asked for nothing: most turns are steps inside the device.
+    ///
     /// # Errors
     /// If an answer is not what was promised.
     pub fn turn(&mut self) -> Result<bool, Broken> {
         let now = self.clock.now();
-        let mut any = false;
+        let mut any = self.completions(now);
         let target = self.target.as_mut().expect("a target is mounted");
+        if target.deadline().is_some_and(|at| at <= now) {
+            target.on_deadline(now);
+            self.is_told = true;
+        }
+        if self.is_told {
+            any |= self.commands(now);
+            any |= self.replies(now)?;
+        }
+        self.judge_progress(any)?;
+        Ok(any)
+    }
+
+    /// Passes on what the device has done by now.
+    fn completions(&mut self, now: Nanos) -> bool {
+        let target = self.target.as_mut().expect("a target is mounted");
+        let mut any = false;
         while self.cut_at.is_none_or(|at| self.events < at) {
             let Some(completion) = self.device.poll_completion(now, &mut self.buffers) else { break };
             self.journal.note(now, || Event::completion(&completion));
@@ -230,16 +253,31 @@ impl<C: Contract> World<C> {
             self.events += 1;
             any = true;
         }
-        if target.deadline().is_some_and(|at| at <= now) {
-            target.on_deadline(now);
-        }
+        self.is_told |= any;
+        any
+    }
+
+    /// Gives the device the target's commands.
+    fn commands(&mut self, now: Nanos) -> bool {
+        let target = self.target.as_mut().expect("a target is mounted");
+        let mut any = false;
         while self.cut_at.is_none_or(|at| self.events < at) {
-            let Some(command) = target.poll_command(now, &mut self.buffers) else { break };
+            let Some(command) = target.poll_command(now, &mut self.buffers) else {
+                self.is_told = false;
+                break;
+            };
             self.journal.note(now, || Event::command(&command, &self.buffers, false));
             self.device.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
             self.events += 1;
             any = true;
         }
+        any
+    }
+
+    /// Holds the target's replies against the contract.
+    fn replies(&mut self, now: Nanos) -> Result<bool, Broken> {
+        let target = self.target.as_mut().expect("a target is mounted");
+        let mut any = false;
         while let Some(reply) = target.poll_reply() {
             self.journal.note(now, || {
                 let (number, what) = C::reply_in_words(&reply);
@@ -249,7 +287,6 @@ impl<C: Contract> World<C> {
             self.tally.add(name, 1);
             any = true;
         }
-        self.judge_progress(any)?;
         Ok(any)
     }
 
@@ -257,6 +294,7 @@ impl<C: Contract> World<C> {
         self.turns_now = if any { self.turns_now + 1 } else { 0 };
         if self.turns_now > TURNS_MAX {
             return Err(Broken::new(
+                "work ends",
                 "work comes to an end",
                 format!("{TURNS_MAX} turns at one point of time"),
             ));
@@ -265,7 +303,7 @@ impl<C: Contract> World<C> {
             self.contract.oldest().map_or(Nanos::ZERO, |sent| self.clock.now().saturating_since(sent));
         if waited > self.bound {
             let promised = format!("every request is answered within {}", self.bound);
-            return Err(Broken::new(promised, format!("one waits since {waited}")));
+            return Err(Broken::new("answered in time", promised, format!("one waits since {waited}")));
         }
         Ok(())
     }
@@ -307,6 +345,7 @@ impl<C: Contract> World<C> {
             Stop::Idle => {
                 let waits = self.contract.outstanding();
                 Err(Broken::new(
+                    "answered",
                     "every request is answered",
                     format!("{waits} never will be: nothing is due"),
                 ))
@@ -361,7 +400,8 @@ impl<C: Contract> World<C> {
             }
             let before = self.contract.outstanding();
             if self.go(|contract| contract.outstanding() < before)? == Stop::Idle {
-                return Err(Broken::new("every read is answered", format!("{before} never will be")));
+                let found = format!("{before} never will be");
+                return Err(Broken::new("audit answered", "every read is answered", found));
             }
         }
         self.contract.end_audit()?;

@@ -6,8 +6,9 @@ mod hasty;
 use ocssd_sim::campaign::{Campaign, Outcome, Stopped, cuts, run_seed, search};
 use ocssd_sim::failure::Cause;
 use ocssd_sim::journal::Keep;
+use ocssd_sim::part::Part;
 use ocssd_sim::run::{Ended, run};
-use ocssd_sim::shrink::shrink;
+use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind};
 use std::num::NonZeroUsize;
@@ -82,7 +83,7 @@ fn a_planted_bug_is_found_and_made_short() {
         panic!("seed {}: {}", found.seed, found.failure.cause)
     };
     assert!(broken.promised.starts_with("block "), "seed {}: {broken}", found.seed);
-    let steps = shrink(&found.plan, &hasty::HASTY, &found.failure, 150);
+    let Short { plan, without, steps } = shrink(&found.plan, &hasty::HASTY, &found.failure, 150);
     assert!(
         steps.len() <= 20,
         "seed {}: {} steps are left of {}",
@@ -91,11 +92,10 @@ fn a_planted_bug_is_found_and_made_short() {
         found.plan.steps.len()
     );
     let only = |index: usize| steps.contains(&index);
-    assert!(
-        matches!(run(&found.plan, &hasty::HASTY, &only, Keep::Nothing).ended, Ended::Failed(_)),
-        "seed {}",
-        found.seed
-    );
+    let ended = run(&plan, &hasty::HASTY, &only, Keep::Nothing).ended;
+    let Ended::Failed(again) = ended else { panic!("seed {} does not fail any more: {ended:?}", found.seed) };
+    assert!(again.cause.is_like(&found.failure.cause), "seed {}: it is {} now", found.seed, again.cause);
+    assert!(plan.without(Part::MountCuts).is_none(), "seed {}: only {without:?} were left out", found.seed);
     let same = run_seed(&hasty::HASTY, Size::Tiny, found.seed, &only, Keep::Nothing).expect("it fits");
     assert!(
         matches!(same.ran.ended, Ended::Failed(_)),

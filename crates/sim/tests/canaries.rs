@@ -5,6 +5,11 @@
 
 use ocssd_lightnvm::BlockingDevice;
 use ocssd_sim::campaign::{Campaign, Outcome, Stopped, search};
+use ocssd_sim::journal::Keep;
+use ocssd_sim::part::Part;
+use ocssd_sim::plan::Plan;
+use ocssd_sim::run::{Ended, run};
+use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::pblk::Canary;
 use ocssd_targets::registry::{self, Kind, Made, Wish};
@@ -80,6 +85,23 @@ const RARE: &[&str] = &["snapshot-unchecked", "snapshot-unordered"];
 fn every_canary_is_looked_for_or_known_to_be_rare() {
     let names: BTreeSet<&str> = Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(names, TESTED.iter().chain(RARE).copied().collect());
+}
+
+/// Media faults have no part in a FUA that is ignored: of a world full of them nothing is left but the power cut.
+#[test]
+fn a_failure_is_told_without_the_faults_it_does_not_need() {
+    let kind = Kind::new("pblk", "fua-ignored", |device, wish| planted(device, wish, "fua-ignored"));
+    let (jobs, failures) = (NonZeroUsize::MIN, NonZeroUsize::new(8).expect("not zero"));
+    let campaign = Campaign { kind: &kind, size: Size::Any, seeds: SEEDS, jobs, time: None, failures };
+    let has = |plan: &Plan| Part::ALL.into_iter().filter(|&part| plan.without(part).is_some()).count();
+    let all = search(&campaign, &mut |_| {}).failures;
+    let found = all.iter().max_by_key(|found| has(&found.plan)).expect("it was found before");
+    assert!(has(&found.plan) >= 3, "seed {} has too little to leave out: {}", found.seed, found.plan);
+    let Short { plan, without, steps } = shrink(&found.plan, &kind, &found.failure, 100);
+    assert_eq!((has(&plan), without.len()), (0, has(&found.plan)), "seed {}: {without:?}", found.seed);
+    let ended = run(&plan, &kind, &|index| steps.contains(&index), Keep::Nothing).ended;
+    let Ended::Failed(again) = ended else { panic!("seed {} does not fail any more: {ended:?}", found.seed) };
+    assert!(again.cause.is_like(&found.failure.cause), "seed {}: it is {} now", found.seed, again.cause);
 }
 
 #[test]

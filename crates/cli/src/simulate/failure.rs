@@ -5,9 +5,10 @@ use super::steps::Steps;
 use crate::table;
 use ocssd_sim::failure::{Cause, Failure};
 use ocssd_sim::journal::{Journal, Keep};
+use ocssd_sim::part::Part;
 use ocssd_sim::plan::Plan;
 use ocssd_sim::run::{Ended, run};
-use ocssd_sim::shrink::shrink;
+use ocssd_sim::shrink::{Short, shrink};
 use ocssd_targets::registry::Kind;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -31,22 +32,30 @@ pub struct World<'a> {
 }
 
 impl World<'_> {
-    /// The command that runs it again, with these steps or all.
-    pub fn command(&self, only: Option<&Steps>) -> String {
+    /// The command that runs it again, with these steps or all, and without these parts.
+    pub fn command(&self, only: Option<&Steps>, without: &[Part]) -> String {
         let Self { kind, size, seed } = self;
-        let only = only.filter(|steps| !steps.is_empty()).map(|steps| format!(" --only {steps}"));
-        format!(
-            "ocssd simulate --target {} --size {size} --seed {seed}{}",
-            kind.name,
-            only.unwrap_or_default()
-        )
+        let mut command = format!("ocssd simulate --target {} --size {size} --seed {seed}", kind.name);
+        if let Some(steps) = only.filter(|steps| !steps.is_empty()) {
+            command += &format!(" --only {steps}");
+        }
+        if !without.is_empty() {
+            command += &format!(" --without {}", names(without).join(","));
+        }
+        command
     }
+}
+
+fn names(parts: &[Part]) -> Vec<&'static str> {
+    parts.iter().map(|part| part.name()).collect()
 }
 
 /// A failure with everything there is to say about it.
 pub struct Told<'a> {
     world: World<'a>,
-    plan: &'a Plan,
+    /// The plan, without these parts.
+    plan: Plan,
+    without: Vec<Part>,
     /// How the run of these steps fails.
     failure: Failure,
     steps: Steps,
@@ -58,40 +67,34 @@ pub struct Told<'a> {
 }
 
 /// Makes a failing run short, and runs what is left of it with a journal.
-pub fn shorten<'a>(world: World<'a>, plan: &'a Plan, failure: &Failure, is_whole: bool) -> Told<'a> {
+pub fn shorten<'a>(world: World<'a>, plan: &Plan, failure: &Failure, is_whole: bool) -> Told<'a> {
     let started = Instant::now();
     let again = run(plan, world.kind, &|_| true, Keep::Nothing);
     drop(again);
     let took = started.elapsed().max(Duration::from_micros(1));
     let runs = (SHRINK_TIME.as_nanos() / took.as_nanos()).clamp(SHRINK_RUNS.0, SHRINK_RUNS.1);
     let budget = u32::try_from(runs).expect("no more than the most");
-    let steps = shrink(plan, world.kind, failure, budget);
-    tell(world, plan, failure, &steps, is_whole)
+    tell(world, shrink(plan, world.kind, failure, budget), failure, is_whole)
 }
 
-/// Runs these steps of a plan that failed with a journal, of everything or of the last events.
-pub fn tell<'a>(
-    world: World<'a>,
-    plan: &'a Plan,
-    failure: &Failure,
-    steps: &[usize],
-    is_whole: bool,
-) -> Told<'a> {
+/// Runs what is left of a plan that failed with a journal, of everything or of the last events.
+pub fn tell<'a>(world: World<'a>, left: Short, failure: &Failure, is_whole: bool) -> Told<'a> {
     let keep = if is_whole { Keep::All } else { Keep::Newest(EVENTS) };
-    let ran = run(plan, world.kind, &|index| steps.contains(&index), keep);
+    let Short { plan, without, steps } = left;
+    let ran = run(&plan, world.kind, &|index| steps.contains(&index), keep);
     let (failure, is_repeated) = match ran.ended {
         Ended::Failed(again) => (again, true),
         Ended::Well | Ended::DoesNotFit(_) => (failure.clone(), false),
     };
-    let (steps, steps_count) = (Steps::of(steps), steps.len());
-    Told { world, plan, failure, steps, steps_count, is_repeated, journal: ran.journal }
+    let (steps, steps_count) = (Steps::of(&steps), steps.len());
+    Told { world, plan, without, failure, steps, steps_count, is_repeated, journal: ran.journal }
 }
 
 impl Told<'_> {
     /// The command that runs what is left.
     fn command(&self) -> String {
         let is_all = self.steps_count == self.plan.steps.len();
-        self.world.command((!is_all).then_some(&self.steps))
+        self.world.command((!is_all).then_some(&self.steps), &self.without)
     }
 
     /// The last events, oldest first.
@@ -111,8 +114,11 @@ impl Told<'_> {
             table::line("  It did not fail again: something in the target is not decided by the seed.");
         }
         table::line(&format!("\n{}", self.plan));
+        if !self.without.is_empty() {
+            table::line(&format!("left out: {}", names(&self.without).join(", ")));
+        }
         table::line(&format!("steps left: {} of {}", self.steps_count, self.plan.steps.len()));
-        for line in steps_in_words(self.plan, &self.steps) {
+        for line in steps_in_words(&self.plan, &self.steps) {
             table::line(&format!("  {line}"));
         }
         table::line("\nlast events:");
@@ -132,7 +138,8 @@ impl Told<'_> {
         value["command"] = json!(self.command());
         value["is_repeated"] = json!(self.is_repeated);
         value["plan"] = json!(self.plan.to_string());
-        value["steps"] = json!(steps_in_words(self.plan, &self.steps));
+        value["without"] = json!(names(&self.without));
+        value["steps"] = json!(steps_in_words(&self.plan, &self.steps));
         value["events"] = json!(self.events());
         value
     }
@@ -145,7 +152,7 @@ pub fn brief(world: &World<'_>, failure: &Failure) -> String {
         world.seed,
         failure.step,
         failure.cause,
-        world.command(None)
+        world.command(None, &[])
     )
 }
 
@@ -155,7 +162,7 @@ pub fn brief_as_json(world: &World<'_>, failure: &Failure) -> Value {
         .into_iter()
         .map(|(name, text)| (name.to_owned(), json!(text)))
         .collect();
-    json!({ "seed": world.seed, "step": failure.step, "cause": cause, "command": world.command(None) })
+    json!({ "seed": world.seed, "step": failure.step, "cause": cause, "command": world.command(None, &[]) })
 }
 
 fn cause_in_words(cause: &Cause) -> Vec<(&'static str, String)> {

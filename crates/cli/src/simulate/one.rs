@@ -8,10 +8,11 @@ use super::summary;
 use crate::args::SimulateArgs;
 use crate::{Outcome, table};
 use anyhow::Context;
-use ocssd_sim::campaign::{Simulated, run_seed};
+use ocssd_sim::campaign::{Simulated, fitting};
 use ocssd_sim::journal::{Journal, Keep};
 use ocssd_sim::plan::Plan;
-use ocssd_sim::run::Ended;
+use ocssd_sim::run::{Ended, run};
+use ocssd_sim::shrink::Short;
 use ocssd_sim::timeline;
 use ocssd_targets::registry::Kind;
 use serde_json::json;
@@ -26,19 +27,31 @@ pub fn one(args: &SimulateArgs, kind: &Kind, seed: u64, as_json: bool) -> anyhow
     let world = World { kind, size: ask::size_name(args.size), seed };
     let only = |index: usize| args.only.as_ref().is_none_or(|steps| steps.contains(index));
     let keep = if file.is_some() { Keep::All } else { Keep::Nothing };
-    let done = run_seed(kind, ask::size(args.size), seed, &only, keep)
+    let (attempt, mut plan) = fitting(kind, ask::size(args.size), seed)
         .map_err(|unfit| anyhow::anyhow!("no drive drawn for seed {seed} is one it fits on: {}", unfit.0))?;
+    for &part in &args.without {
+        plan = plan.without(part).with_context(|| {
+            format!(
+                "seed {seed} has no {part} to leave out, or it was named twice; name only what its plan has"
+            )
+        })?;
+    }
+    let ran = run(&plan, kind, &only, keep);
+    let done = Simulated { attempt, plan, ran };
     check_steps(seed, &done.plan, args.only.as_ref())?;
     let told = match &done.ran.ended {
-        Ended::Failed(failed) if args.only.is_none() => {
+        Ended::Failed(failed) if args.only.is_none() && args.without.is_empty() => {
             Some(failure::shorten(world, &done.plan, failed, file.is_some()))
         }
         Ended::Failed(failed) => {
-            let steps: Vec<usize> = (0..done.plan.steps.len()).filter(|&index| only(index)).collect();
-            Some(failure::tell(world, &done.plan, failed, &steps, file.is_some()))
+            let steps = (0..done.plan.steps.len()).filter(|&index| only(index)).collect();
+            let asked = Short { plan: done.plan.clone(), without: args.without.clone(), steps };
+            Some(failure::tell(world, asked, failed, file.is_some()))
         }
         Ended::Well => None,
-        Ended::DoesNotFit(_) => unreachable!("such a drive is passed over"),
+        Ended::DoesNotFit(sentence) => {
+            anyhow::bail!("seed {seed} does not fit its drive without what --without leaves out: {sentence}")
+        }
     };
     if let (Some(file), Some(path)) = (file, &args.trace) {
         let journal = told.as_ref().map_or(&done.ran.journal, |told| &told.journal);

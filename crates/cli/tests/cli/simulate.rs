@@ -47,6 +47,20 @@ fn one_seed_shows_its_plan_and_the_steps_left() {
 }
 
 #[test]
+fn a_part_of_a_plan_can_be_left_out() {
+    let program = Program::new();
+    let cuts = |arguments: &str| {
+        let value = program.json(&format!("simulate --size tiny --seed 2 --json{arguments}"));
+        assert_eq!(value["verdict"], "pass", "{value}");
+        let cuts = &value["counts"]["power cuts"];
+        let again = ["in_mount", "after_mount"].map(|name| cuts[name].as_u64().unwrap_or(0));
+        (cuts["in_flight"].as_u64(), again.iter().sum::<u64>())
+    };
+    let (whole, less) = (cuts(""), cuts(" --without mount-cuts"));
+    assert!(whole.1 > 0 && less.1 == 0 && less.0 > Some(0), "{whole:?}, then {less:?}");
+}
+
+#[test]
 fn a_timeline_is_json_with_commands_requests_and_power_cuts() {
     let program = Program::new();
     let text = program.good(&format!("{ONE} --trace a.json"));
@@ -78,6 +92,9 @@ fn what_cannot_be_simulated_is_refused_with_a_sentence() {
         ("--seed 1 --size tiny --only 99999", "names step 99999"),
         ("--seed 1 --seeds 0..3", "cannot be used with"),
         ("--only 3", "required arguments were not provided"),
+        ("--without high-ecc", "required arguments were not provided"),
+        ("--seed 1 --without power", "those that can be left out are mount-cuts"),
+        ("--seed 1 --size tiny --without high-ecc", "has no high-ecc to leave out"),
         ("--trace a.json", "required arguments were not provided"),
         ("--keep-going 0", "--keep-going <N>"),
         ("--seed 1 --size tiny --trace none/a.json", "name another file"),

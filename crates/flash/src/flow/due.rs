@@ -32,6 +32,12 @@ impl Due {
         first
     }
 
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+        self.first = Nanos::MAX;
+    }
+
     /// Asserts that times never fall.
     pub(super) fn check(&self) {
         assert!(self.queue.iter().map(|&(at, _)| at).is_sorted(), "times in a queue fall");

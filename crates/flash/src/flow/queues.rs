@@ -371,9 +371,24 @@ impl Flow {
         }
     }
 
-    /// Everything in flight is gone.
-    pub(crate) fn power_off(&mut self, config: &Config) {
-        *self = Self::new(config);
+    /// Everything in flight is gone; memory is kept.
+    pub(crate) fn power_off(&mut self) {
+        self.commands.clear();
+        for queue in [&mut self.link_in, &mut self.link_out, &mut self.acks] {
+            queue.clear();
+        }
+        for waiting in [&mut self.link_in_free, &mut self.link_out_free] {
+            *waiting = Nanos::ZERO;
+        }
+        for count in
+            [&mut self.untold, &mut self.cache_used, &mut self.copies, &mut self.programs, &mut self.epoch]
+        {
+            *count = 0;
+        }
+        self.cache_waiting.clear();
+        self.flushes.clear();
+        self.held.clear();
+        assert_eq!(self.next_end().min(self.arrival()), Nanos::MAX, "something is due after a power cut");
     }
 }
 

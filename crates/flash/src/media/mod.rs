@@ -320,7 +320,7 @@ impl Media {
 
     /// Everything in progress is gone; the counters stay.
     pub(crate) fn power_off(&mut self) {
-        self.parts = Parts::new();
+        self.parts.clear();
         for unit in &mut self.units {
             unit.power_off();
         }

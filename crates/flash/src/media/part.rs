@@ -84,6 +84,13 @@ impl Parts {
         Self { places: vec![None], free: Vec::new() }
     }
 
+    /// Forgets every part; memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.places.truncate(1);
+        self.free.clear();
+        assert!(self.places[0].is_none(), "place 0 holds a part");
+    }
+
     #[inline(always)]
     pub(crate) fn insert(&mut self, part: Part) -> PartId {
         let id = self.free.pop().unwrap_or_else(|| {

@@ -16,10 +16,10 @@ const GROUP: usize = 256;
 const _: () = assert!(SHARD.is_power_of_two(), "an address splits into shard and index by a shift");
 const _: () = assert!(SHARD.is_multiple_of(GROUP), "a shard is whole groups");
 
-/// Entries of one shard.
+/// Entries of one shard: as many as there are sectors, so fewer in the last one.
 #[derive(Clone, Debug)]
 struct Shard<E> {
-    entries: Box<[E; SHARD]>,
+    entries: Box<[E]>,
 }
 
 /// The map with entries of type `E`.
@@ -28,6 +28,8 @@ pub(super) struct Table<E> {
     shards: Vec<Option<Shard<E>>>,
     /// Entries of each shard that are not nowhere.
     used: Vec<u32>,
+    /// Entries of the last shard; the others have [`SHARD`].
+    last_entries: usize,
     places: u64,
     slots: u32,
 }
@@ -40,13 +42,22 @@ fn split(lba: u64) -> (usize, usize) {
 }
 
 impl<E: Entry> Table<E> {
-    pub(super) fn new(shards: usize, places: u64, slots: u32) -> Self {
-        let table = Self { shards: vec![None; shards], used: vec![0; shards], places, slots };
+    /// A table for `sectors` entries.
+    pub(super) fn new(sectors: usize, places: u64, slots: u32) -> Self {
+        assert!(sectors > 0, "a map of nothing");
+        let shards = sectors.div_ceil(SHARD);
+        let last_entries = sectors - (shards - 1) * SHARD;
+        let table = Self { shards: vec![None; shards], used: vec![0; shards], last_entries, places, slots };
         assert!(
             places <= table.first_buffered().number(),
             "places and slots share the numbers below nowhere"
         );
         table
+    }
+
+    /// Entries of shard `at`.
+    const fn shard_entries(&self, at: usize) -> usize {
+        if at + 1 == self.shards.len() { self.last_entries } else { SHARD }
     }
 
     /// The lowest number that is a slot; nowhere if there are no slots.
@@ -95,7 +106,8 @@ impl<E: Entry> Table<E> {
         if new == E::NOWHERE && self.shards[at].is_none() {
             return Mapped::Nowhere;
         }
-        let shard = self.shards[at].get_or_insert_with(Shard::nowhere);
+        let count = self.shard_entries(at);
+        let shard = self.shards[at].get_or_insert_with(|| Shard::nowhere(count));
         let old = std::mem::replace(&mut shard.entries[index], new);
         // Both terms are 0 or 1; the count of a shard never passes below zero because `old` was counted when it came.
         let used = self.used[at] + u32::from(new != E::NOWHERE);
@@ -174,7 +186,8 @@ impl<E: Entry> Table<E> {
     }
 
     pub(super) fn resident_bytes(&self) -> u64 {
-        let shards = self.shards.iter().flatten().count() * SHARD * E::BYTES;
+        let entries: usize = self.shards.iter().flatten().map(|shard| shard.entries.len()).sum();
+        let shards = entries * E::BYTES;
         let index = self.shards.len() * (size_of::<Option<Shard<E>>>() + size_of::<u32>());
         u64::try_from(shards + index).expect("memory has fewer than 2^64 bytes")
     }
@@ -249,14 +262,14 @@ impl<E: Entry> Table<E> {
 
     /// Takes entries of shard `at` from `index` on.
     fn decode_part(&mut self, at: usize, index: usize, part: &[u8]) {
-        let count = part.len() / E::BYTES;
-        assert!(index + count <= SHARD, "{count} entries from {index} on leave shard {at}");
+        let (count, most) = (part.len() / E::BYTES, self.shard_entries(at));
+        assert!(index + count <= most, "{count} entries from {index} on leave the {most} of shard {at}");
         if self.shards[at].is_none() {
             if part.iter().all(|&byte| byte == 0xFF) {
                 // An empty part of the drive stays without memory.
                 return;
             }
-            if count == SHARD {
+            if count == most {
                 // As a mount does it: the memory of the shard is touched once, not filled first.
                 let shard = Shard::of(E::collect_all(part));
                 self.used[at] = count_somewhere(&shard.entries[..]);
@@ -264,7 +277,7 @@ impl<E: Entry> Table<E> {
                 return;
             }
         }
-        let shard = self.shards[at].get_or_insert_with(Shard::nowhere);
+        let shard = self.shards[at].get_or_insert_with(|| Shard::nowhere(most));
         let entries = &mut shard.entries[index..index + count];
         let before = count_somewhere(entries);
         E::read_all(entries, part);
@@ -283,14 +296,14 @@ impl<E: Entry> Table<E> {
 }
 
 impl<E: Entry> Shard<E> {
-    /// A shard of nothing.
-    fn nowhere() -> Self {
-        Self::of(vec![E::NOWHERE; SHARD])
+    /// A shard of `count` times nothing.
+    fn nowhere(count: usize) -> Self {
+        Self::of(vec![E::NOWHERE; count])
     }
 
-    /// A shard of these entries. From a vector, because an array of this size does not belong on a stack.
+    /// A shard of these entries.
     fn of(entries: Vec<E>) -> Self {
-        assert_eq!(entries.len(), SHARD, "a shard is full");
-        Self { entries: entries.into_boxed_slice().try_into().expect("of a shard's length") }
+        assert!((1..=SHARD).contains(&entries.len()), "a shard of {} entries", entries.len());
+        Self { entries: entries.into_boxed_slice() }
     }
 }

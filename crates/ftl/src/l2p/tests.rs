@@ -160,7 +160,11 @@ fn an_empty_instance_takes_no_shards() {
     assert!((0..map.shard_count()).all(|shard| map.shard_is_empty(shard)));
     let empty = map.resident_bytes();
     map.set(488_281_249, Mapped::Media(Place(7)));
-    assert_eq!(map.resident_bytes() - empty, 4 << 16);
+    let cut = map.resident_bytes();
+    assert_eq!(cut - empty, 4 * (488_281_250 % (1 << 16)), "the last shard ends with the map");
+    let mut whole = map.clone();
+    whole.set(1_000_000, Mapped::Media(Place(8)));
+    assert_eq!(whole.resident_bytes() - cut, 4 << 16);
     let last = map.shard_count() - 1;
     assert_eq!((map.shard_is_empty(last), map.shard_is_empty(0), map.count_mapped()), (false, true, 1));
     assert_eq!(map.shard_sectors(last), (u64::try_from(last).unwrap() << 16)..488_281_250);

@@ -8,28 +8,28 @@ use crate::command::{Addresses, Command, Completion, Rejected, Tag};
 use crate::device::Device;
 use crate::geometry::Geometry;
 use ocssd_base::Nanos;
-use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
+    tag: Tag,
     submitted: Nanos,
     count: u32,
     span: Option<(BufId, u32)>,
 }
 
-/// A device whose every answer is checked. For tests and the simulator: it allocates per command.
+/// A device whose every answer is checked. For tests and the simulator: a command costs a look at all others in flight.
 #[derive(Clone, Debug)]
 pub struct Check<D> {
     inner: D,
     now: Nanos,
-    in_flight: BTreeMap<Tag, InFlight>,
+    in_flight: Vec<InFlight>,
 }
 
 impl<D: Device> Check<D> {
     /// Checks `inner`.
     #[must_use]
     pub fn new(inner: D) -> Self {
-        Self { inner, now: Nanos::ZERO, in_flight: BTreeMap::new() }
+        Self { inner, now: Nanos::ZERO, in_flight: Vec::new() }
     }
 
     /// Commands without a completion so far.
@@ -74,7 +74,7 @@ impl<D: Device> Device for Check<D> {
         let span = command.buffer.map(|id| (id, command.buffer_first));
         if let (Some((id, first)), Addresses::Run { .. }) = (span, command.addresses) {
             assert!(first + count <= buffers.sectors(id), "the command reaches beyond buffer {}", id.0);
-            let shared = self.in_flight.values().any(|other| {
+            let shared = self.in_flight.iter().any(|other| {
                 other.span.is_some_and(|(theirs, from)| {
                     theirs == id && from < first + count && first < from + other.count
                 })
@@ -82,8 +82,9 @@ impl<D: Device> Device for Check<D> {
             assert!(!shared, "buffer {} belongs to two commands at once", id.0);
         }
         self.inner.submit(now, command, buffers)?;
-        let previous = self.in_flight.insert(command.tag, InFlight { submitted: now, count, span });
-        assert!(previous.is_none(), "tag {} was in flight already", command.tag.0);
+        let is_new = self.in_flight.iter().all(|other| other.tag != command.tag);
+        assert!(is_new, "tag {} was in flight already", command.tag.0);
+        self.in_flight.push(InFlight { tag: command.tag, submitted: now, count, span });
         assert!(self.inner.deadline().is_some(), "a device with a command in flight has a deadline");
         Ok(())
     }
@@ -95,8 +96,9 @@ impl<D: Device> Device for Check<D> {
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
         self.advance(now);
         let completion = self.inner.poll_completion(now, buffers)?;
-        let command = self.in_flight.remove(&completion.tag);
-        let command = command.expect("a completion answers a command in flight");
+        let place = self.in_flight.iter().position(|command| command.tag == completion.tag);
+        let place = place.expect("a completion answers a command in flight");
+        let command = self.in_flight.swap_remove(place);
         assert!(command.submitted <= now, "a completion came before its command");
         assert!(
             completion.failed == 0 || !completion.status.is_success(),

@@ -30,8 +30,12 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     println!("seed {}, step {}: {}", found.seed, found.failure.step, found.failure.cause);
-    for index in shrink(&found.plan, campaign.kind, &found.failure, 500) {
-        println!("step {index}: {}", found.plan.steps[index]);
+    let short = shrink(&found.plan, campaign.kind, &found.failure, 500);
+    for part in &short.without {
+        println!("without {part}");
+    }
+    for &index in &short.steps {
+        println!("step {index}: {}", short.plan.steps[index]);
     }
     ExitCode::FAILURE
 }

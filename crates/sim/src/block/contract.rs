@@ -137,14 +137,15 @@ impl BlockContract {
 
     fn judge_failure(&mut self, done: &Outstanding, status: Status) -> Result<(), Broken> {
         let Outstanding { request, sent, .. } = *done;
-        let (excused, promised) = if request.op == BlockOp::Read {
+        let (excused, rule, promised) = if request.op == BlockOp::Read {
             self.lost += 1;
             let blocks = request.block..request.block + u64::from(request.count);
             let may_fail = self.excuses.lose || self.oracle().may_fail(blocks, sent);
-            (may_fail && status == Status::UNRECOVERED_READ, "a read of sound media succeeds")
+            let excused = may_fail && status == Status::UNRECOVERED_READ;
+            (excused, "reads succeed", "a read of sound media succeeds")
         } else {
             self.refused += 1;
-            (self.excuses.refuse, "a change of a device with good chunks enough succeeds")
+            (self.excuses.refuse, "changes succeed", "a change of a device with good chunks enough succeeds")
         };
         if request.op != BlockOp::Read {
             self.oracle().refused(request.block..request.block + u64::from(request.count), sent);
@@ -153,7 +154,7 @@ impl BlockContract {
             self.again.extend(request.block..request.block + u64::from(request.count));
         }
         let found = || format!("{:?} of blocks {} + {}: {status}", request.op, request.block, request.count);
-        if excused { Ok(()) } else { Err(Broken::new(promised, found())) }
+        if excused { Ok(()) } else { Err(Broken::new(rule, promised, found())) }
     }
 }
 
@@ -180,7 +181,8 @@ fn read_content(buffers: &Buffers, request: &BlockRequest, offset: u32, block: u
     }
     let found =
         format!("content of block {found}, write {write}, {}", if is_whole { "whole" } else { "mixed" });
-    Err(Broken::new(format!("block {block} holds a write of its own, whole, or zeroes"), found))
+    let promised = format!("block {block} holds a write of its own, whole, or zeroes");
+    Err(Broken::new("own content, whole", promised, found))
 }
 
 impl Contract for BlockContract {
@@ -196,7 +198,8 @@ impl Contract for BlockContract {
             None => self.oracle = Some(Oracle::new(target.block_count())),
             Some(oracle) if oracle.block_count() != target.block_count() => {
                 let blocks = |count: u64| format!("the device has {count} blocks");
-                return Err(Broken::new(blocks(oracle.block_count()), blocks(target.block_count())));
+                let (was, is) = (oracle.block_count(), target.block_count());
+                return Err(Broken::new("size", blocks(was), blocks(is)));
             }
             Some(_) => {}
         }
@@ -241,7 +244,8 @@ impl Contract for BlockContract {
 
     fn replied(&mut self, reply: &BlockReply, buffers: &Buffers) -> Result<&'static str, Broken> {
         let Some(done) = self.outstanding.remove(&reply.tag) else {
-            return Err(Broken::new("every request is answered once", format!("{reply:?} answers none")));
+            let found = format!("{reply:?} answers none");
+            return Err(Broken::new("answered once", "every request is answered once", found));
         };
         self.oracle().tick();
         self.judge(&done, reply.status, buffers)?;
@@ -254,7 +258,8 @@ impl Contract for BlockContract {
         if asked == Some(blocks) && self.again.is_empty() {
             return Ok(());
         }
-        Err(Broken::new(format!("all {blocks} blocks are read"), format!("reading ended at {asked:?}")))
+        let found = format!("reading ended at {asked:?}");
+        Err(Broken::new("audit reads all", format!("all {blocks} blocks are read"), found))
     }
 
     fn outstanding(&self) -> u32 {
@@ -262,7 +267,8 @@ impl Contract for BlockContract {
     }
 
     fn oldest(&self) -> Option<Nanos> {
-        self.outstanding.values().map(|other| other.at).min()
+        // Tags count up, and time does not fall: the first was sent first.
+        self.outstanding.first_key_value().map(|(_, other)| other.at)
     }
 
     fn power_cut(&mut self) {

@@ -104,7 +104,8 @@ impl Oracle {
     pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<(), Broken> {
         let now = self.now;
         let history = &mut self.blocks[place(block)];
-        let sound = if !self.unsettled[place(block)] {
+        let is_first = self.unsettled[place(block)];
+        let sound = if !is_first {
             history.read(sent, content)
         } else if history.settle(content, now) {
             self.settled(block);
@@ -117,7 +118,8 @@ impl Oracle {
         }
         let readable = self.blocks[place(block)].readable(sent);
         let promised = format!("block {block} holds {}", one_of(&readable));
-        Err(Broken::new(promised, words(content)))
+        let rule = if is_first { "what survives a power cut" } else { "what a read may show" };
+        Err(Broken::new(rule, promised, words(content)))
     }
 
     /// True if a read of these blocks sent at `sent` may fail: nothing is promised of some of them since the last power cut

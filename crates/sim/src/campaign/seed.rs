@@ -50,6 +50,15 @@ pub fn run_seed(
     Err(Unfit(reason))
 }
 
+/// The first drive of `seed` the target fits on: how many were drawn before, and what the seed means there.
+///
+/// # Errors
+/// As [`run_seed`].
+pub fn fitting(kind: &Kind, size: Size, seed: u64) -> Result<(u32, Plan), Unfit> {
+    let Simulated { attempt, plan, .. } = run_seed(kind, size, seed, &|_| false, Keep::Nothing)?;
+    Ok((attempt, plan))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

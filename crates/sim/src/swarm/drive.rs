@@ -14,8 +14,7 @@ const SECTORS_MAX: u32 = 40_000;
 
 /// Commands a drive takes at once: as many as pblk sends, so that none is refused.
 const QUEUE_DEPTH: u32 = 8192;
-/// The same for one or two units and a handful of requests (chosen: a power cut and a check cost as much as the queue is
-/// deep).
+/// The same for one or two units and a handful of requests (chosen: more than these ever have in flight).
 const QUEUE_DEPTH_TINY: u32 = 512;
 
 /// A drive.

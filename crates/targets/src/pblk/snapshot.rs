@@ -13,7 +13,7 @@ use super::canary::Canary;
 use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, SHARD, SectorTag, Sequence, UnitIndex};
-use ocssd_lightnvm::{BufId, Buffers};
+use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES};
 
 /// Bytes of a piece before its content: the snapshot's number and a CRC-32.
 pub const PIECE_HEADER_BYTES: usize = 16;
@@ -233,7 +233,7 @@ impl Pblk {
             shards,
         };
         let piece = piece_bytes(sector_bytes);
-        let header_pieces = header.encode().len().div_ceil(piece);
+        let header_pieces = header.encoded_bytes().div_ceil(piece);
         let map_pieces = header.shards.len() * pieces_per_shard(sector_bytes, &self.l2p);
         let row_pieces = (rows.len() * self.valid.line_bytes()).div_ceil(piece);
         header.pieces = u64_of(header_pieces + map_pieces + row_pieces);
@@ -320,17 +320,17 @@ impl Pblk {
         assert!(count > 0, "a snapshot without pieces left goes on");
         let first = self.snapshots.next;
         buffers.data_mut(buffer, 0, unit).fill(0);
-        let mut bytes = vec![0; buffers.format().sector_bytes];
         for index in 0..count {
-            self.fill_piece(first + u64::from(index), &mut bytes);
+            let bytes = buffers.whole_mut(buffer, index, 1);
+            self.fill_piece(first + u64::from(index), bytes);
             let crc = ocssd_ftl::checksum(&bytes[PIECE_HEADER_BYTES..]);
             bytes[..8].copy_from_slice(&self.snapshots.number.to_le_bytes());
             bytes[8..12].copy_from_slice(&crc.to_le_bytes());
             bytes[12..16].fill(0);
-            buffers.whole_mut(buffer, index, 1).copy_from_slice(&bytes);
-            let stamp = buffers.data_mut(buffer, index, 1);
-            let length = stamp.len().min(bytes.len());
-            stamp.copy_from_slice(&bytes[..length]);
+            // Where content is stamps, a piece's stamp is how it begins.
+            let mut begin = [0; STAMP_BYTES];
+            begin.copy_from_slice(&bytes[..STAMP_BYTES]);
+            buffers.data_mut(buffer, index, 1)[..STAMP_BYTES].copy_from_slice(&begin);
         }
         self.snapshots.next += u64::from(count);
         ((u32::try_from(first).expect("fewer pieces than 2^32"), count), buffer)

@@ -74,6 +74,9 @@ impl LineRow {
         }
     }
 
+    /// Bytes of a row.
+    const BYTES: usize = 32;
+
     fn encode(&self, out: &mut Vec<u8>) {
         let state = match self.state {
             RowState::Free => 0,
@@ -81,11 +84,14 @@ impl LineRow {
             RowState::Closed => 2,
             RowState::Bad => 3,
         };
-        out.extend([state, self.stream.0, u8::from(self.has_bits), 0]);
-        out.extend(self.erases.to_le_bytes());
-        for value in [self.sequence.0, self.opened_at.0, self.data_sectors] {
-            out.extend(value.to_le_bytes());
+        let mut row = [0; Self::BYTES];
+        row[..4].copy_from_slice(&[state, self.stream.0, u8::from(self.has_bits), 0]);
+        row[4..8].copy_from_slice(&self.erases.to_le_bytes());
+        let values = [self.sequence.0, self.opened_at.0, self.data_sectors];
+        for (place, value) in row[8..].chunks_exact_mut(8).zip(values) {
+            place.copy_from_slice(&value.to_le_bytes());
         }
+        out.extend_from_slice(&row);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Option<Self> {
@@ -110,9 +116,19 @@ impl LineRow {
 }
 
 impl SnapshotHeader {
-    /// The bytes; their length does not depend on `pieces`.
+    /// Bytes before the lists: magic, version, length and whether it is clean; six numbers; the size of entries and three
+    /// counts.
+    const FIXED_BYTES: usize = 16 + 6 * 8 + 4 * 4;
+
+    /// Bytes it takes; they do not depend on `pieces`.
+    pub fn encoded_bytes(&self) -> usize {
+        let open: usize = self.open.iter().map(|(_, pointers)| 8 + 4 * pointers.len()).sum();
+        Self::FIXED_BYTES + 4 * self.shards.len() + LineRow::BYTES * self.lines.len() + open + 4
+    }
+
+    /// The bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(self.encoded_bytes());
         out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend([0; 4]); // the length, filled in below
@@ -137,6 +153,7 @@ impl SnapshotHeader {
         out[8..12].copy_from_slice(&length.to_le_bytes());
         let crc = ocssd_ftl::checksum(&out);
         out.extend(crc.to_le_bytes());
+        assert_eq!(out.len(), self.encoded_bytes(), "a header has another length than was said");
         out
     }
 

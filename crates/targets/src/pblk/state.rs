@@ -114,8 +114,10 @@ pub struct Pblk {
     /// Buffers of a unit that hold all bytes.
     pub(super) whole: Vec<BufId>,
     pub(super) whole_ids: Vec<BufId>,
-    /// Buffers of a tail that hold all bytes; zero behind the list.
+    /// Buffers of a tail that hold all bytes; zero behind the list, once they were used.
     pub(super) tails: Vec<BufId>,
+    /// Of these, so many from the first on were never used.
+    pub(super) tails_fresh: usize,
     /// Lists of chunks to reset.
     pub(super) lists: Vec<BufId>,
     pub(super) list_scratch: Vec<u8>,
@@ -179,6 +181,7 @@ impl Pblk {
             plain: own.plain,
             whole_ids: own.whole.clone(),
             whole: own.whole,
+            tails_fresh: own.tails.len(),
             tails: own.tails,
             lists: own.lists,
             list_scratch: Vec::new(),
@@ -395,10 +398,6 @@ impl OwnBuffers {
         let tail = capacity.layout.tail;
         let tails: Vec<BufId> =
             (0..META_BUFFERS).filter(|_| tail > 0).map(|_| buffers.take_whole(tail)).collect();
-        for &buffer in &tails {
-            buffers.data_mut(buffer, 0, tail).fill(0);
-            buffers.whole_mut(buffer, 0, tail).fill(0);
-        }
         Self { ring, plain, whole, tails, collect, lists }
     }
 }

@@ -195,6 +195,12 @@ impl Pblk {
             let sectors = self.capacity.layout.tail;
             assert!(sectors > 0, "a tail is due in chunks that have none");
             let Some(buffer) = self.tails.pop() else { break };
+            // Zeroed at its first use, and not at mount: most mounts of a small instance write few tails.
+            if self.tails.len() < self.tails_fresh {
+                self.tails_fresh = self.tails.len();
+                buffers.data_mut(buffer, 0, sectors).fill(0);
+                buffers.whole_mut(buffer, 0, sectors).fill(0);
+            }
             let kind = if let Some(tags) = tags {
                 let listed = usize_of(self.capacity.layout.data_end()) * ENTRY_BYTES;
                 assert_eq!(

@@ -13,7 +13,7 @@ use ocssd_lightnvm::{
 /// Commands of a batch (chosen: enough for every unit of a large drive).
 const BATCH: usize = 256;
 
-/// A device with buffers to read into.
+/// A device with buffers to read into, taken when a batch first needs them: small instances need few.
 pub struct Batches<'a> {
     pub device: &'a mut dyn BlockingDevice,
     pub options: &'a Options,
@@ -40,9 +40,16 @@ pub struct Run {
 
 impl<'a> Batches<'a> {
     pub fn new(device: &'a mut dyn BlockingDevice, options: &'a Options) -> Self {
-        let buffers = device.buffers();
-        let plain = (0..BATCH).map(|_| buffers.take(VECTOR_MAX)).collect();
-        Self { device, options, plain, whole: Vec::new(), sectors_read: 0, sectors_filled: 0 }
+        Self { device, options, plain: Vec::new(), whole: Vec::new(), sectors_read: 0, sectors_filled: 0 }
+    }
+
+    /// Sees to it that there is a plain buffer for each of so many commands.
+    fn need_plain(&mut self, commands: usize) {
+        assert!(commands <= BATCH, "{commands} commands in a batch of {BATCH}");
+        while self.plain.len() < commands {
+            let buffer = self.device.buffers().take(VECTOR_MAX);
+            self.plain.push(buffer);
+        }
     }
 
     /// Gives the buffers back to the pool.
@@ -54,6 +61,7 @@ impl<'a> Batches<'a> {
 
     /// Reads single sectors anywhere; `found` is told each in order.
     pub fn read_sectors(&mut self, ppas: &[Ppa], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
+        self.need_plain(ppas.len().div_ceil(usize_of(VECTOR_MAX)).min(BATCH));
         for batch in ppas.chunks(BATCH * usize_of(VECTOR_MAX)) {
             let mut commands = Vec::new();
             for (index, list) in batch.chunks(usize_of(VECTOR_MAX)).enumerate() {
@@ -77,6 +85,7 @@ impl<'a> Batches<'a> {
     /// Reads runs of sectors; `found` is told each sector, run by run.
     pub fn read_runs(&mut self, runs: &[Run], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
         let pieces: Vec<Run> = runs.iter().flat_map(|&run| split(run)).collect();
+        self.need_plain(pieces.len().min(BATCH));
         for batch in pieces.chunks(BATCH) {
             let commands: Vec<Command> = batch
                 .iter()
@@ -106,8 +115,10 @@ impl<'a> Batches<'a> {
         runs: &[Run],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), PowerCut> {
+        // A run lies in one chunk.
+        let longest = self.device.geometry().sectors_per_chunk.min(VECTOR_MAX);
         while self.whole.len() < BATCH.min(runs.len()) {
-            let buffer = self.device.buffers().take_whole(VECTOR_MAX);
+            let buffer = self.device.buffers().take_whole(longest);
             self.whole.push(buffer);
         }
         for (number, batch) in runs.chunks(BATCH).enumerate() {
@@ -115,7 +126,7 @@ impl<'a> Batches<'a> {
                 .iter()
                 .enumerate()
                 .map(|(index, run)| {
-                    assert!(run.count <= VECTOR_MAX, "a run of whole sectors is one command");
+                    assert!(run.count <= longest, "a run of whole sectors is one command");
                     let addresses = Addresses::Run { first: run.first, count: run.count };
                     command(index, Op::Read, addresses, Some(self.whole[index]))
                 })
@@ -137,6 +148,7 @@ impl<'a> Batches<'a> {
         let mut runs: Vec<Run> = runs.to_vec();
         assert!(unit > 0, "fill is written in units");
         assert!(runs.iter().all(|run| run.count.is_multiple_of(unit)), "fill ends within a unit");
+        self.need_plain(runs.len().min(BATCH));
         // A round writes the next piece of every run, so that the units of the drive work together.
         while runs.iter().any(|run| run.count > 0) {
             for batch in runs.chunks_mut(BATCH) {

@@ -147,7 +147,7 @@ fn read_content(
 ) -> Result<Option<Vec<u8>>, PowerCut> {
     let sector_bytes = batches.device.buffers().format().sector_bytes;
     let piece_bytes = sector_bytes - PIECE_HEADER_BYTES;
-    let header_pieces = header.encode().len().div_ceil(piece_bytes);
+    let header_pieces = header.encoded_bytes().div_ceil(piece_bytes);
     let per_shard = pieces_per_shard(sector_bytes, map);
     let entries = entries_per_piece(sector_bytes, map);
     let map_pieces = header.shards.len() * per_shard;

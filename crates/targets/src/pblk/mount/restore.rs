@@ -274,7 +274,6 @@ pub fn free_lines(pblk: &mut Pblk, survey: &Survey) {
         let erased = units
             .filter(|&unit| !pblk.lines.is_bad(line, unit))
             .all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
-        let erases = pblk.lines.get(line).erases;
-        pblk.lines.restore_free(line, erased, erases);
+        pblk.lines.restore_free(line, erased);
     }
 }

@@ -99,7 +99,9 @@ pub fn survey(batches: &mut Batches<'_>, shape: &Shape, layout: &ChunkLayout) ->
     // again behind.
     let again = || [0, 1].into_iter().chain((1..=HEADS_AGAIN).map(|number| number * layout.unit));
     for sector in again() {
-        read_heads(batches, shape, layout, &mut survey, &used, sector, &mut heads)?;
+        if heads.iter().any(Option::is_none) {
+            read_heads(batches, shape, layout, &mut survey, &used, sector, &mut heads)?;
+        }
     }
     // The head behind the lost one may be too young to be read.
     let hidden: Vec<(LineId, UnitIndex)> = used

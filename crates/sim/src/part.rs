@@ -1,0 +1,170 @@
+//! Parts of a plan that can be left out as a whole, beside its steps: rates of faults, wear, power cuts during mounts.
+//!
+//! A failing run is easier to read without those that had no part in it. Deliberately not here: the drive and the target's
+//! options, without which a seed's requests would be others.
+
+use crate::plan::{Plan, Step};
+use std::fmt;
+use std::str::FromStr;
+
+/// Cycles from which on chunks do not wear out in a run (chosen: the longest resets a chunk some hundred times).
+pub(crate) const ENDURANCE_LONG: u32 = 1000;
+
+/// A part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The power goes again during the mounts that follow a power cut.
+    MountCuts,
+    /// Chunks are bad from the start.
+    FactoryBad,
+    /// Reads fail.
+    UnrecoveredRead,
+    /// Sectors have many bit errors.
+    HighEcc,
+    /// Write units fail.
+    WriteNextUnit,
+    /// Chunks are closed early.
+    EarlyClose,
+    /// Resets fail.
+    ResetFailure,
+    /// Operations take long.
+    LatencySpike,
+    /// Chunks wear out after a few cycles.
+    WearOut,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::MountCuts,
+        Self::FactoryBad,
+        Self::UnrecoveredRead,
+        Self::HighEcc,
+        Self::WriteNextUnit,
+        Self::EarlyClose,
+        Self::ResetFailure,
+        Self::LatencySpike,
+        Self::WearOut,
+    ];
+
+    /// Its name, as it is given on a command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MountCuts => "mount-cuts",
+            Self::FactoryBad => "factory-bad",
+            Self::UnrecoveredRead => "unrecovered-read",
+            Self::HighEcc => "high-ecc",
+            Self::WriteNextUnit => "write-next-unit",
+            Self::EarlyClose => "early-close",
+            Self::ResetFailure => "reset-failure",
+            Self::LatencySpike => "latency-spike",
+            Self::WearOut => "wear-out",
+        }
+    }
+
+    /// Leaves it out of a plan. False if the plan was without it.
+    fn leave_out(self, plan: &mut Plan) -> bool {
+        let (faults, wear) = (&mut plan.config.faults, &mut plan.config.wear);
+        let rate = |rate: &mut u32| std::mem::take(rate) > 0;
+        match self {
+            Self::MountCuts => leave_out_mount_cuts(&mut plan.steps),
+            Self::FactoryBad => rate(&mut faults.factory_bad),
+            Self::UnrecoveredRead => {
+                let fresh = rate(&mut faults.unrecovered_read);
+                rate(&mut faults.unrecovered_read_worn) || fresh
+            }
+            Self::HighEcc => {
+                let fresh = rate(&mut faults.high_ecc);
+                rate(&mut faults.high_ecc_worn) || fresh
+            }
+            Self::WriteNextUnit => rate(&mut faults.write_next_unit),
+            Self::EarlyClose => rate(&mut faults.early_close),
+            Self::ResetFailure => rate(&mut faults.reset_failure),
+            Self::LatencySpike => rate(&mut faults.latency_spike),
+            Self::WearOut => {
+                let is_short = wear.endurance < ENDURANCE_LONG;
+                wear.endurance = wear.endurance.max(ENDURANCE_LONG);
+                is_short
+            }
+        }
+    }
+}
+
+fn leave_out_mount_cuts(steps: &mut [Step]) -> bool {
+    let mut any = false;
+    for step in steps {
+        if let Step::Cut(cut) = step {
+            any |= !std::mem::take(&mut cut.again).is_empty();
+        }
+    }
+    any
+}
+
+impl Plan {
+    /// The same plan without `part`; `None` if it has no such part.
+    #[must_use]
+    pub fn without(&self, part: Part) -> Option<Self> {
+        let mut plan = self.clone();
+        part.leave_out(&mut plan).then_some(plan)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|part| part.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("\"{text}\" is no part of a plan; those that can be left out are {names}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::swarm::{Size, draw};
+
+    #[test]
+    fn a_part_that_was_left_out_is_not_there_to_be_left_out_again() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            let mut plan = draw(seed, 0, Size::Any, "pblk");
+            for part in Part::ALL {
+                let Some(less) = plan.without(part) else { continue };
+                assert_eq!(
+                    less.steps.len(),
+                    plan.steps.len(),
+                    "seed {seed}, {part}: a step changed its number"
+                );
+                assert!(less.without(part).is_none(), "seed {seed}: {part} is still there");
+                seen.insert(part);
+                plan = less;
+            }
+            assert_eq!(plan.config.check(), Ok(()), "seed {seed}");
+            let faults = &plan.config.faults;
+            assert_eq!(
+                (faults.factory_bad, faults.high_ecc_worn, faults.latency_spike),
+                (0, 0, 0),
+                "seed {seed}"
+            );
+        }
+        assert_eq!(seen.len(), Part::ALL.len(), "only {seen:?} were drawn");
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for part in Part::ALL {
+            assert_eq!(part.to_string().parse(), Ok(part));
+        }
+        let sentence = "power".parse::<Part>().expect_err("no part");
+        assert!(sentence.contains("mount-cuts, factory-bad"), "{sentence}");
+    }
+}
