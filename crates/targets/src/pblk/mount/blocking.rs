@@ -186,6 +186,7 @@ impl<'a> Batches<'a> {
         head: &Head,
         newest: Sequence,
     ) -> Result<bool, PowerCut> {
+        self.need_plain(1);
         let buffers = self.device.buffers();
         for sector in 0..count {
             let (data, oob) = buffers.sectors_mut(self.plain[0], sector, 1);
