@@ -41,6 +41,13 @@ pub struct Capacity {
     pub snapshot_interval: u64,
 }
 
+impl Capacity {
+    /// Sectors of the write buffer.
+    pub const fn slots(&self) -> u32 {
+        self.frames * self.layout.unit
+    }
+}
+
 /// The sizes for `options` on the units of `shape`. An instance that exists keeps its blocks; chunks that died since
 /// make it read-only, and are no reason to refuse it.
 ///

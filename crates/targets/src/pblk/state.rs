@@ -137,13 +137,12 @@ impl Pblk {
         lines: Lines,
         buffers: &mut Buffers,
     ) -> Self {
-        let frames = Frames::new(capacity.frames, capacity.layout.unit, release(options.mode));
         let (classification, user_streams) = streams_of(&options);
-        let own = OwnBuffers::take(&shape, &capacity, frames.slots(), buffers);
+        let own = OwnBuffers::take(&shape, &capacity, buffers);
         Self {
-            l2p: L2p::new(capacity.user_sectors, shape.places(), frames.slots()),
+            l2p: L2p::new(capacity.user_sectors, shape.places(), capacity.slots()),
             valid: ValidMap::new(&shape),
-            frames,
+            frames: Frames::new(capacity.frames, capacity.layout.unit, release(options.mode)),
             open: lines.iter().map(|_| None).collect(),
             trims: Trims::default(),
             classifier: Classifier::new(classification),
@@ -385,11 +384,11 @@ struct OwnBuffers {
 }
 
 impl OwnBuffers {
-    fn take(shape: &Shape, capacity: &Capacity, slots: u32, buffers: &mut Buffers) -> Self {
+    fn take(shape: &Shape, capacity: &Capacity, buffers: &mut Buffers) -> Self {
         let unit = capacity.layout.unit;
         let mut take =
             |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
-        let ring = take(1, slots)[0];
+        let ring = take(1, capacity.slots())[0];
         let plain = take(META_BUFFERS, unit);
         let collect = take((shape.units() / 2).clamp(4, COLLECT_BUFFERS_MAX), VECTOR_MAX);
         let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
