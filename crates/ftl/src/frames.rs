@@ -67,6 +67,8 @@ pub struct Entry {
     pub from_gc: bool,
     /// Its tag was copied with its content, and need not be made again.
     pub is_sealed: bool,
+    /// The map says that the block is here: kept beside the map, because asking it is a cache miss.
+    pub is_newest: bool,
 }
 
 impl Entry {
@@ -77,6 +79,7 @@ impl Entry {
         previous_sequence: Sequence(0),
         from_gc: false,
         is_sealed: false,
+        is_newest: false,
     };
 }
 
@@ -203,6 +206,16 @@ impl Frames {
     /// The entry in a slot, to change.
     pub fn entry_mut(&mut self, slot: Slot) -> &mut Entry {
         &mut self.entries[usize_of(slot.0)]
+    }
+
+    /// The block of a slot is elsewhere from now on.
+    ///
+    /// # Panics
+    /// If it was elsewhere already.
+    pub fn supersede(&mut self, slot: Slot) {
+        let entry = self.entry_mut(slot);
+        assert!(entry.is_newest, "slot {} was superseded twice", slot.0);
+        entry.is_newest = false;
     }
 
     /// The state of a frame.
@@ -423,6 +436,14 @@ impl Frames {
             }
         }
         occupancy
+    }
+
+    /// Entries that hold the newest version of a block. Cost: a pass over the entries.
+    #[must_use]
+    pub fn count_newest(&self) -> usize {
+        let in_use = |frame: &FrameId| self.state(*frame) != FrameState::Free;
+        let frames = (0..self.count()).map(FrameId).filter(in_use);
+        frames.flat_map(|frame| self.live(frame)).filter(|(_, entry)| entry.is_newest).count()
     }
 
     /// Asserts that every list agrees with the states.

@@ -374,10 +374,11 @@ impl Pblk {
         }
         let frame = self.filling_frame(stream, true)?;
         let (previous, previous_sequence) = (Some(place), tag.sequence);
-        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false };
+        let is_newest = tag.kind != Kind::Trim;
+        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false, is_newest };
         let slot = self.frames.push(frame, entry, false);
-        if tag.kind != Kind::Trim {
-            self.l2p.set(tag.block, Mapped::Buffer(slot));
+        if is_newest {
+            self.remap(tag.block, Mapped::Buffer(slot));
             self.let_go_early(Canary::MovedTooEarly, slot);
         }
         self.limiter.on_gc_inserted(1);

@@ -116,8 +116,7 @@ impl Pblk {
             self.durable_place(self.frames.first_slot(frame)).is_some(),
             "a frame is settled before it landed"
         );
-        let Self { frames, l2p, valid, .. } = self;
-        l2p.fetch(frames.live(frame).map(|(_, entry)| entry.tag.block));
+        let Self { frames, valid, .. } = self;
         valid.fetch(frames.live(frame).filter_map(|(_, entry)| entry.previous));
         // Neighbours become valid together.
         let mut run = 0;
@@ -151,14 +150,15 @@ impl Pblk {
     /// the version before the newest was seen to.
     fn settle_block(&mut self, slot: Slot, place: Place) -> bool {
         assert!(place.0 < self.shape.places(), "a block landed beyond the instance");
-        let tag = self.frames.entry(slot).tag;
-        match self.l2p.get(tag.block) {
-            Mapped::Buffer(newest) if newest == slot => {
-                if let Some(previous) = self.frames.entry_mut(slot).previous.take() {
-                    self.invalidate(previous);
-                }
-                return true;
+        let entry = self.frames.entry_mut(slot);
+        if entry.is_newest {
+            if let Some(previous) = entry.previous.take() {
+                self.invalidate(previous);
             }
+            return true;
+        }
+        let tag = entry.tag;
+        match self.l2p.get(tag.block) {
             Mapped::Buffer(newest) if self.durable_place(newest).is_none() => {
                 // Superseded while it was being written: it is the version before the newest one, until that is durable.
                 let holder = self.frames.entry_mut(newest);

@@ -122,8 +122,7 @@ impl Pblk {
     /// Makes fill of a sector that nobody needs any more; false if it is one.
     fn keep_current(&mut self, slot: Slot) -> bool {
         let entry = self.frames.entry(slot);
-        let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
-        if !is_block || self.l2p.get(entry.tag.block) == Mapped::Buffer(slot) {
+        if entry.is_newest || !matches!(entry.tag.kind, Kind::Data | Kind::Lost) {
             return true;
         }
         assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
