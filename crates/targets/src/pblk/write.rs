@@ -26,7 +26,7 @@ impl Pblk {
         let (mut any, mut fetched) = (false, 0);
         while let Some(&key) = self.writes.front() {
             if fetched == 0 {
-                fetched = self.fetch_waiting();
+                fetched = self.fetch_waiting(buffers);
             }
             fetched -= 1;
             if self.is_read_only() {
@@ -59,14 +59,17 @@ impl Pblk {
         any
     }
 
-    /// Brings the map's entries of the writes at the front of the queue into the cache, if the first may go on; returns of
-    /// how many.
-    fn fetch_waiting(&self) -> usize {
+    /// Brings what the writes at the front of the queue need into the cache, if the first may go on: the map's entries, and
+    /// the content, which a long queue has driven out. Returns of how many.
+    fn fetch_waiting(&self, buffers: &Buffers) -> usize {
         if self.limiter.may_insert_user(1) != Admission::Granted {
             return 1;
         }
-        let next = self.writes.iter().take(FETCH_AHEAD);
-        self.l2p.fetch(next.map(|&key| self.requests.get(key).request.block));
+        let next = || self.writes.iter().take(FETCH_AHEAD).map(|&key| self.requests.get(key).request);
+        self.l2p.fetch(next().map(|request| request.block));
+        let content = next().filter_map(|request| request.buffer.map(|buffer| buffers.data(buffer, 0, 1)[0]));
+        // Without a use the loads would be left out.
+        std::hint::black_box(content.fold(0, |seen, byte| seen ^ byte));
         FETCH_AHEAD
     }
 
@@ -250,8 +253,13 @@ impl Pblk {
 
     /// A place no longer holds the newest durable version of anything.
     pub(super) fn invalidate(&mut self, place: Place) {
-        assert!(place.0 < self.shape.places(), "place {} is beyond the instance", place.0);
-        let line = self.valid.clear(place, self.sequence.0);
+        self.invalidate_run(place, 1);
+    }
+
+    /// As [`Self::invalidate`], of neighbours in one line.
+    pub(super) fn invalidate_run(&mut self, first: Place, count: u64) {
+        assert!(first.0 + count <= self.shape.places(), "place {} is beyond the instance", first.0);
+        let line = self.valid.clear_run(first, count, self.sequence.0);
         // There may be something to collect now, and users may have been told that there is not.
         self.limiter_stale |= !self.gc_has_work;
         if self.valid.count(line) == 0 {
