@@ -12,7 +12,7 @@
 use crate::place::Place;
 use crate::tag::{Kind, SectorTag, Sequence};
 use crate::{Slot, Stream};
-use ocssd_base::{Ring, usize_of};
+use ocssd_base::{Divisor, Ring, usize_of};
 use std::collections::BTreeSet;
 
 /// Most streams (chosen: SepBIT has six, snapshots one).
@@ -67,6 +67,8 @@ pub struct Entry {
     pub from_gc: bool,
     /// Its tag was copied with its content, and need not be made again.
     pub is_sealed: bool,
+    /// The map says that the block is here: kept beside the map, because asking it is a cache miss.
+    pub is_newest: bool,
 }
 
 impl Entry {
@@ -77,6 +79,7 @@ impl Entry {
         previous_sequence: Sequence(0),
         from_gc: false,
         is_sealed: false,
+        is_newest: false,
     };
 }
 
@@ -107,6 +110,7 @@ pub struct Occupancy {
 #[derive(Clone, Debug)]
 pub struct Frames {
     unit: u32,
+    per_frame: Divisor,
     release: Release,
     frames: Vec<Frame>,
     entries: Vec<Entry>,
@@ -145,6 +149,7 @@ impl Frames {
         };
         Self {
             unit,
+            per_frame: Divisor::new(u64::from(unit)),
             release,
             frames: vec![empty; places],
             entries: vec![Entry::PAD; usize_of(slots)],
@@ -185,7 +190,7 @@ impl Frames {
     #[must_use]
     pub fn frame_of(&self, slot: Slot) -> FrameId {
         assert!(slot.0 < self.slots(), "slot {} is beyond the buffer", slot.0);
-        FrameId(slot.0 / self.unit)
+        FrameId(self.per_frame.div_rem_u32(slot.0).0)
     }
 
     /// The first slot of a frame.
@@ -203,6 +208,23 @@ impl Frames {
     /// The entry in a slot, to change.
     pub fn entry_mut(&mut self, slot: Slot) -> &mut Entry {
         &mut self.entries[usize_of(slot.0)]
+    }
+
+    /// The entries of a frame's filled slots, in order.
+    #[must_use]
+    pub fn entries(&self, frame: FrameId) -> &[Entry] {
+        let first = usize_of(self.first_slot(frame).0);
+        &self.entries[first..first + usize_of(self.filled(frame))]
+    }
+
+    /// The block of a slot is elsewhere from now on.
+    ///
+    /// # Panics
+    /// If it was elsewhere already.
+    pub fn supersede(&mut self, slot: Slot) {
+        let entry = self.entry_mut(slot);
+        assert!(entry.is_newest, "slot {} was superseded twice", slot.0);
+        entry.is_newest = false;
     }
 
     /// The state of a frame.
@@ -425,6 +447,14 @@ impl Frames {
         occupancy
     }
 
+    /// Entries that hold the newest version of a block. Cost: a pass over the entries.
+    #[must_use]
+    pub fn count_newest(&self) -> usize {
+        let in_use = |frame: &FrameId| self.state(*frame) != FrameState::Free;
+        let frames = (0..self.count()).map(FrameId).filter(in_use);
+        frames.flat_map(|frame| self.live(frame)).filter(|(_, entry)| entry.is_newest).count()
+    }
+
     /// Asserts that every list agrees with the states.
     pub fn check(&self) {
         let occupancy = self.occupancy();
@@ -454,5 +484,35 @@ impl Frames {
             .map(Slot)
             .map(|slot| (slot, self.entry(slot)))
             .filter(|(_, entry)| entry.tag.kind != Kind::Pad)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_newest_until_it_is_superseded_or_its_frame_is_emptied() {
+        let mut frames = Frames::new(2, 3, Release::AsReadable);
+        let frame =
+            frames.take(Stream(0), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
+        let entry = |block| {
+            let tag = SectorTag { kind: Kind::Data, block, sequence: Sequence(block) };
+            Entry { tag, is_newest: true, ..Entry::PAD }
+        };
+        let slots: Vec<Slot> = (1..4).map(|block| frames.push(frame, entry(block), false)).collect();
+        assert!(slots.iter().all(|&slot| frames.frame_of(slot) == frame), "{slots:?}");
+        frames.supersede(slots[1]);
+        assert_eq!(frames.count_newest(), 2);
+        let newest: Vec<bool> = frames.entries(frame).iter().map(|entry| entry.is_newest).collect();
+        assert_eq!(newest, [true, false, true]);
+        frames.close(frame);
+        frames.programming(frame, Place(0));
+        frames.written(frame);
+        frames.readable(frame);
+        let mut emptied = Vec::new();
+        frames.evict_oldest(|slot, entry, place| emptied.push((slot, entry.is_newest, place.0)));
+        assert_eq!(emptied, [(slots[0], true, 0), (slots[1], false, 1), (slots[2], true, 2)]);
+        assert_eq!(frames.count_newest(), 0, "an empty frame holds nothing");
     }
 }

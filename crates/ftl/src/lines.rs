@@ -264,6 +264,12 @@ impl Lines {
 
     /// A read of the line begins.
     pub fn begin_read(&mut self, line: LineId) {
+        self.begin_reads(line, 1);
+    }
+
+    /// As [`Self::begin_read`], of so many sectors.
+    pub fn begin_reads(&mut self, line: LineId, sectors: u32) {
+        assert!(sectors > 0, "nothing of line {} is read", line.0);
         let entry = &mut self.lines[line.index()];
         assert!(
             matches!(entry.state, LineState::Open | LineState::Closed),
@@ -271,14 +277,21 @@ impl Lines {
             line.0,
             entry.state
         );
-        entry.readers += 1;
+        entry.readers += sectors;
     }
 
     /// A read of the line ended.
+    #[inline]
     pub fn end_read(&mut self, line: LineId) {
+        self.end_reads(line, 1);
+    }
+
+    /// As [`Self::end_read`], of so many sectors.
+    #[inline]
+    pub fn end_reads(&mut self, line: LineId, sectors: u32) {
         let entry = &mut self.lines[line.index()];
-        assert!(entry.readers > 0, "a read of line {} ended twice", line.0);
-        entry.readers -= 1;
+        assert!(entry.readers >= sectors, "a read of line {} ended twice", line.0);
+        entry.readers -= sectors;
     }
 
     /// What was found at mount: a line in use, of this generation. Later generations will be larger.

@@ -132,6 +132,12 @@ impl Shape {
         self.split(place).0
     }
 
+    /// Whether two places lie in one line. Cost: two multiplications.
+    #[must_use]
+    pub fn is_same_line(&self, one: Place, other: Place) -> bool {
+        self.line_of(one) == self.line_of(other)
+    }
+
     /// The drive's address of a place.
     ///
     /// # Panics

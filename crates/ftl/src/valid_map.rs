@@ -160,17 +160,36 @@ impl ValidMap {
     /// A place is no longer valid since `now_seq`, and says which line it is in. Cost: three cache misses at most.
     ///
     /// # Panics
-    /// If it was not, or if `now_seq` is before an earlier one of the line.
+    /// As [`Self::clear_run`].
     #[inline]
     pub fn clear(&mut self, place: Place, now_seq: u64) -> LineId {
-        let (line, word, bit) = self.locate(place);
-        assert!(self.words[word] & bit != 0, "{place:?} is not valid");
-        assert!(self.counts[line] > 0, "line {line} has a valid place that was not counted");
-        assert!(self.last_invalidated[line] <= now_seq, "time runs backwards in line {line}");
-        self.words[word] &= !bit;
-        self.counts[line] -= 1;
-        self.total -= 1;
-        self.last_invalidated[line] = now_seq;
+        self.clear_run(place, 1, now_seq)
+    }
+
+    /// A run of places of one line is no longer valid since `now_seq`, as when garbage collection moved neighbours; says
+    /// which line. Cost: one step per 64 places.
+    ///
+    /// # Panics
+    /// If one was not, if the run leaves its line, or if `now_seq` is before an earlier one of the line.
+    pub fn clear_run(&mut self, first: Place, count: u64, now_seq: u64) -> LineId {
+        assert!(count > 0, "a run of nothing at {first:?}");
+        let (line, start) = self.per_line.div_rem(first.0);
+        assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
+        let at = index(line);
+        let (mut sector, end) = (start, start + count);
+        while sector < end {
+            let bits = (WORD - sector % WORD).min(end - sector);
+            let mask = (u64::MAX >> (WORD - bits)) << (sector % WORD);
+            let word = &mut self.words[at * self.words_per_line + index(sector / WORD)];
+            assert!(*word & mask == mask, "a place of {count} from {first:?} is not valid");
+            *word &= !mask;
+            sector += bits;
+        }
+        assert!(self.counts[at] >= count, "line {line} has valid places that were not counted");
+        assert!(self.last_invalidated[at] <= now_seq, "time runs backwards in line {line}");
+        self.counts[at] -= count;
+        self.total -= count;
+        self.last_invalidated[at] = now_seq;
         LineId(u32::try_from(line).expect("a line of the instance"))
     }
 
@@ -369,12 +388,20 @@ mod tests {
         let mut prng = Prng::new(4);
         for round in 0..300 {
             let (mut map, mut naive) = (ValidMap::new(&shape), Naive::default());
-            let line = prng.below(5) * 300;
+            let id = LineId(u32::try_from(prng.below(5)).expect("small"));
+            let line = u64::from(id.0) * 300;
             let mut sector = prng.below(100);
             while sector < 300 {
                 let count = 1 + prng.below(300 - sector);
                 map.set_run(Place(line + sector), count);
                 naive.valid.extend((0..count).map(|at| Place(line + sector + at)));
+                // Part of it goes again, as neighbours that were moved do.
+                let skip = prng.below(count);
+                let gone = 1 + prng.below(count - skip);
+                let first = line + sector + skip;
+                assert_eq!(map.clear_run(Place(first), gone, sector), id, "seed 4, round {round}");
+                naive.valid.retain(|place| !(first..first + gone).contains(&place.0));
+                naive.last.insert(id, sector);
                 sector += count + prng.below(70);
             }
             check_same(&map, &naive, &shape, &format!("seed 4, round {round}"));

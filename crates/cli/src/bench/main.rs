@@ -2,8 +2,9 @@
 //!
 //! Each prints JSON lines `{"bench", "metric", "value", "unit"}` and a hash of what was done, so that runs of different
 //! commits can be compared. `cargo xtask bench` repeats them and keeps the raw lines. The drive, target, job engine,
-//! statistics, stamps and assertions are those of `ocssd run`. `--ios=N` runs N I/Os instead, for profilers: the
-//! difference of two such runs is what the I/Os cost, without what comes before them.
+//! statistics, stamps and assertions are those of `ocssd run`. For profilers, `--ios=N` runs N I/Os instead: the difference
+//! of two such runs is what the I/Os cost, without what comes before them; `--chunks=N` gives units of N chunks, a
+//! drive that is soon full; and `--before=N` runs only the first N of the jobs that come before a benchmark's own.
 
 mod cpu;
 mod mount;
@@ -25,7 +26,13 @@ struct Bench {
 }
 
 /// The raw drive.
-const RAW: Setting = Setting { preset: "westlake", sectors_per_chunk: None, target: "linear", before: &[] };
+const RAW: Setting = Setting {
+    preset: "westlake",
+    sectors_per_chunk: None,
+    chunks_per_pu: None,
+    target: "linear",
+    before: &[],
+};
 /// pblk on the same drive.
 const PBLK: Setting = Setting { target: "pblk", ..RAW };
 /// pblk with as many lines, in chunks of a sixteenth, so that it fits memory; filled, because a block never written is
@@ -34,7 +41,8 @@ const PBLK: Setting = Setting { target: "pblk", ..RAW };
 const PBLK_AGED: Setting = Setting {
     before: &[
         "[w]\nioengine=libaio\nrw=write\nbs=64k\niodepth=64\nsize=100%\n",
-        "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nio_size=155g\nnorandommap\n",
+        "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nio_size=100%\nnorandommap\n",
+        "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=256\nsize=100%\nio_size=50%\nrandseed=2\nnorandommap\n",
     ],
     sectors_per_chunk: Some(256),
     ..PBLK
@@ -151,6 +159,10 @@ impl Written {
 struct Asked {
     /// I/Os of each benchmark with a job, instead of its own number.
     ios: Option<u64>,
+    /// Chunks of each unit, instead of the preset's.
+    chunks: Option<u32>,
+    /// Jobs to run before, at most.
+    before: usize,
     /// Names of benchmarks; none for all.
     chosen: Vec<String>,
 }
@@ -158,21 +170,27 @@ struct Asked {
 /// Reads the command line.
 ///
 /// # Errors
-/// A sentence, if something in it is neither `--ios=N` nor a benchmark.
+/// A sentence, if something in it is neither `--ios=N`, `--chunks=N`, `--before=N` nor a benchmark.
 fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let mut asked = Asked { ios: None, chosen: Vec::new() };
+    let mut asked = Asked { ios: None, chunks: None, before: usize::MAX, chosen: Vec::new() };
     let names: Vec<&str> =
         BENCHES.iter().map(|bench| bench.name).chain(["memory", "wall_read_qd1", mount::NAME]).collect();
     for argument in arguments {
+        let number = |text: &str| {
+            let number = text.parse::<u64>().ok().filter(|&number| number > 0);
+            number.ok_or_else(|| format!("{argument}: a number above 0 was expected after the ="))
+        };
         if let Some(ios) = argument.strip_prefix("--ios=") {
-            let ios = ios.parse().ok().filter(|&ios| ios > 0);
-            asked.ios =
-                Some(ios.ok_or_else(|| format!("{argument}: a number above 0 was expected after --ios="))?);
+            asked.ios = Some(number(ios)?);
+        } else if let Some(chunks) = argument.strip_prefix("--chunks=") {
+            asked.chunks = Some(u32::try_from(number(chunks)?).map_err(|_| format!("{argument}: too many"))?);
+        } else if let Some(before) = argument.strip_prefix("--before=") {
+            asked.before = usize::try_from(number(before)?).map_err(|_| format!("{argument}: too many"))?;
         } else if names.contains(&argument.as_str()) {
             asked.chosen.push(argument);
         } else {
             return Err(format!(
-                "{argument} is no benchmark; there are {}, and the option --ios=N",
+                "{argument} is no benchmark; there are {}, and the options --ios=N, --chunks=N and --before=N",
                 names.join(", ")
             ));
         }
@@ -182,7 +200,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
 
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 fn main() -> ExitCode {
-    let Asked { ios, chosen } = match asked(std::env::args().skip(1)) {
+    let Asked { ios, chunks, before, chosen } = match asked(std::env::args().skip(1)) {
         Ok(asked) => asked,
         Err(sentence) => {
             eprintln!("{sentence}");
@@ -196,7 +214,10 @@ fn main() -> ExitCode {
     }
     for bench in BENCHES.iter().filter(|bench| is_chosen(bench.name)) {
         let limit = ios.map_or_else(String::new, |ios| format!("number_ios={ios}\n"));
-        let mut world = World::new(&bench.setting, &format!("{}{limit}", bench.job));
+        let jobs = bench.setting.before;
+        let setting =
+            Setting { chunks_per_pu: chunks, before: &jobs[..before.min(jobs.len())], ..bench.setting };
+        let mut world = World::new(&setting, &format!("{}{limit}", bench.job));
         let written = Written::so_far(&world);
         let before = cpu::thread_time();
         let ios = world.measure();

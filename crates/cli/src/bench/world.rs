@@ -50,11 +50,14 @@ pub fn runner<D: ocssd_lightnvm::Device>(
 }
 
 /// What a benchmark runs on.
+#[derive(Clone, Copy)]
 pub struct Setting {
     /// A preset.
     pub preset: &'static str,
     /// Another number of sectors in a chunk: a drive with as many lines, that fits memory.
     pub sectors_per_chunk: Option<u32>,
+    /// Another number of chunks in a unit.
+    pub chunks_per_pu: Option<u32>,
     /// A target by its name.
     pub target: &'static str,
     /// Jobs that are run first, one after the other, and not measured.
@@ -70,6 +73,7 @@ impl World<VirtualClock> {
         let mut config = presets::find(setting.preset).expect("a preset").config();
         config.geometry.sectors_per_chunk =
             setting.sectors_per_chunk.unwrap_or(config.geometry.sectors_per_chunk);
+        config.geometry.chunks_per_pu = setting.chunks_per_pu.unwrap_or(config.geometry.chunks_per_pu);
         let flash = Flash::format(config).expect("a sound preset");
         let units = UnitSelection::All.resolve(&flash.config().geometry).expect("every unit");
         let mut buffers = Buffers::new(flash.payload_format());

@@ -230,13 +230,9 @@ impl Pblk {
                 break;
             }
             let Some(buffer) = self.collector.spare.pop() else { break };
-            let (mut count, mut from) = (0, victim.from);
-            while count < VECTOR_MAX {
-                let Some(place) = self.valid.next_valid(victim.line, from) else { break };
-                self.lines.begin_read(victim.line);
-                buffers.addresses_mut(buffer)[usize_of(count)] = self.shape.ppa(place);
-                from = Place(place.0 + 1);
-                count += 1;
+            let (count, from) = self.list_valid(victim, buffers.addresses_mut(buffer));
+            if count > 0 {
+                self.lines.begin_reads(victim.line, count);
             }
             let state = self.collector.victim.as_mut().expect("it is being read");
             state.from = from;
@@ -246,6 +242,27 @@ impl Pblk {
             any = true;
         }
         any
+    }
+
+    /// Lists the next valid places of a victim, as many as one command reads: how many, and where to go on.
+    fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, Place) {
+        let (mut count, mut from) = (0, victim.from);
+        // The chunk of the last one, where it starts and ends: neighbours are in one as a rule.
+        let (mut chunk, mut start, mut end) = (ChunkId(0), 0, 0);
+        while count < VECTOR_MAX {
+            let Some(place) = self.valid.next_valid(victim.line, from) else { break };
+            if place.0 >= end {
+                let first = self.shape.ppa(place);
+                (chunk, start) = (first.chunk, place.0 - u64::from(first.sector));
+                end = start + u64::from(self.shape.sectors_per_chunk());
+            }
+            let sector = u32::try_from(place.0 - start).expect("within a chunk");
+            list[usize_of(count)] = Ppa::new(chunk, sector);
+            from = Place(place.0 + 1);
+            count += 1;
+        }
+        assert!(count <= VECTOR_MAX, "{count} sectors in one read");
+        (count, from)
     }
 
     fn send_collect(&mut self, buffer: BufId, count: u32, victim: Option<LineId>) {
@@ -293,9 +310,14 @@ impl Pblk {
                     self.collector.arrived.push_front(arrived);
                     return any;
                 }
-                self.lines.end_read(line);
+                if arrived.line.is_none() {
+                    self.lines.end_read(line);
+                }
                 arrived.next += 1;
                 any = true;
+            }
+            if let Some(line) = arrived.line {
+                self.lines.end_reads(line, arrived.count);
             }
             self.collector.spare.push(arrived.buffer);
             if let Some(victim) =
@@ -374,10 +396,11 @@ impl Pblk {
         }
         let frame = self.filling_frame(stream, true)?;
         let (previous, previous_sequence) = (Some(place), tag.sequence);
-        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false };
+        let is_newest = tag.kind != Kind::Trim;
+        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false, is_newest };
         let slot = self.frames.push(frame, entry, false);
-        if tag.kind != Kind::Trim {
-            self.l2p.set(tag.block, Mapped::Buffer(slot));
+        if is_newest {
+            self.remap(tag.block, Mapped::Buffer(slot));
             self.let_go_early(Canary::MovedTooEarly, slot);
         }
         self.limiter.on_gc_inserted(1);

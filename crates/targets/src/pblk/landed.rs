@@ -8,6 +8,12 @@ use super::canary::Canary;
 use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
 use ocssd_lightnvm::{BufId, Completion, Status};
 
+/// Neighbouring places that are no longer valid, and were not let go of yet.
+struct Gone {
+    first: Place,
+    count: u64,
+}
+
 impl Pblk {
     /// A write of data ended.
     pub(super) fn frame_done(&mut self, frame: FrameId, line: LineId, write: Write, completion: &Completion) {
@@ -121,17 +127,17 @@ impl Pblk {
             self.durable_place(self.frames.first_slot(frame)).is_some(),
             "a frame is settled before it landed"
         );
-        let Self { frames, l2p, valid, .. } = self;
-        l2p.fetch(frames.live(frame).map(|(_, entry)| entry.tag.block));
+        let Self { frames, valid, .. } = self;
         valid.fetch(frames.live(frame).filter_map(|(_, entry)| entry.previous));
-        // Neighbours become valid together.
+        // Neighbours become valid together, and what was moved died where its neighbours did.
         let mut run = 0;
+        let mut gone = Gone { first: Place(0), count: 0 };
         let filled = self.frames.filled(frame);
         for offset in 0..filled {
             let slot = Slot(first + offset);
             let place = Place(start.0 + u64::from(offset));
             let joins = match self.frames.entry(slot).tag.kind {
-                Kind::Data | Kind::Lost => self.settle_block(slot, place),
+                Kind::Data | Kind::Lost => self.settle_block(slot, place, &mut gone),
                 Kind::Trim => self.settle_trim(slot, place),
                 Kind::Pad => false,
                 Kind::Head | Kind::Tail | Kind::Map => unreachable!("the buffer holds blocks"),
@@ -143,6 +149,23 @@ impl Pblk {
             }
         }
         self.validate(Place(start.0 + u64::from(filled)), run);
+        self.let_go(&mut gone, None);
+    }
+
+    /// Adds `place` to the run of places that are no longer valid; what it does not join is let go of. `None` ends the last.
+    fn let_go(&mut self, gone: &mut Gone, place: Option<Place>) {
+        if let Some(place) = place
+            && gone.count > 0
+            && place.0 == gone.first.0 + gone.count
+            && self.shape.is_same_line(gone.first, place)
+        {
+            gone.count += 1;
+            return;
+        }
+        if gone.count > 0 {
+            self.invalidate_run(gone.first, gone.count);
+        }
+        *gone = Gone { first: place.unwrap_or(Place(0)), count: u64::from(place.is_some()) };
     }
 
     /// The `run` places before `end` hold the newest durable versions of something.
@@ -154,16 +177,17 @@ impl Pblk {
 
     /// A block is durable at `place`. True if that is its newest version, whose place is valid from now on; what is only
     /// the version before the newest was seen to.
-    fn settle_block(&mut self, slot: Slot, place: Place) -> bool {
+    fn settle_block(&mut self, slot: Slot, place: Place, gone: &mut Gone) -> bool {
         assert!(place.0 < self.shape.places(), "a block landed beyond the instance");
-        let tag = self.frames.entry(slot).tag;
-        match self.l2p.get(tag.block) {
-            Mapped::Buffer(newest) if newest == slot => {
-                if let Some(previous) = self.frames.entry_mut(slot).previous.take() {
-                    self.invalidate(previous);
-                }
-                return true;
+        let entry = self.frames.entry_mut(slot);
+        if entry.is_newest {
+            if let Some(previous) = entry.previous.take() {
+                self.let_go(gone, Some(previous));
             }
+            return true;
+        }
+        let tag = entry.tag;
+        match self.l2p.get(tag.block) {
             Mapped::Buffer(newest) if self.durable_place(newest).is_none() => {
                 // Superseded while it was being written: it is the version before the newest one, until that is durable.
                 let holder = self.frames.entry_mut(newest);

@@ -307,7 +307,7 @@ impl Pblk {
 
     /// Every valid sector belongs to exactly one block or record.
     fn check_owners(&self) {
-        let mut owned = 0;
+        let (mut owned, mut in_slots) = (0, 0);
         for block in 0..self.l2p.sectors() {
             match self.l2p.get(block) {
                 Mapped::Nowhere => {}
@@ -320,7 +320,10 @@ impl Pblk {
                     owned += 1;
                 }
                 Mapped::Buffer(slot) => {
-                    assert_eq!(self.frames.entry(slot).tag.block, block, "block {block} is not in its slot");
+                    let entry = self.frames.entry(slot);
+                    assert_eq!(entry.tag.block, block, "block {block} is not in its slot");
+                    assert!(entry.is_newest, "slot {} does not know that block {block} is in it", slot.0);
+                    in_slots += 1;
                     let place = self.durable_place(slot).or(self.frames.entry(slot).previous);
                     if let Some(place) = place {
                         assert!(
@@ -333,6 +336,7 @@ impl Pblk {
                 }
             }
         }
+        assert_eq!(self.frames.count_newest(), in_slots, "slots think they hold blocks that are elsewhere");
         owned += u64::try_from(self.trims.durable().len()).expect("few");
         assert_eq!(self.valid.total(), owned, "valid sectors and their owners disagree");
         assert!(self.frames.slots() >= self.frames.unit(), "a buffer without a unit");

@@ -26,7 +26,7 @@ impl Pblk {
         let (mut any, mut fetched) = (false, 0);
         while let Some(&key) = self.writes.front() {
             if fetched == 0 {
-                fetched = self.fetch_waiting();
+                fetched = self.fetch_waiting(buffers);
             }
             fetched -= 1;
             if self.is_read_only() {
@@ -59,14 +59,17 @@ impl Pblk {
         any
     }
 
-    /// Brings the map's entries of the writes at the front of the queue into the cache, if the first may go on; returns of
-    /// how many.
-    fn fetch_waiting(&self) -> usize {
+    /// Brings what the writes at the front of the queue need into the cache, if the first may go on: the map's entries, and
+    /// the content, which a long queue has driven out. Returns of how many.
+    fn fetch_waiting(&self, buffers: &Buffers) -> usize {
         if self.limiter.may_insert_user(1) != Admission::Granted {
             return 1;
         }
-        let next = self.writes.iter().take(FETCH_AHEAD);
-        self.l2p.fetch(next.map(|&key| self.requests.get(key).request.block));
+        let next = || self.writes.iter().take(FETCH_AHEAD).map(|&key| self.requests.get(key).request);
+        self.l2p.fetch(next().map(|request| request.block));
+        let content = next().filter_map(|request| request.buffer.map(|buffer| buffers.data(buffer, 0, 1)[0]));
+        // Without a use the loads would be left out.
+        std::hint::black_box(content.fold(0, |seen, byte| seen ^ byte));
         FETCH_AHEAD
     }
 
@@ -170,7 +173,8 @@ impl Pblk {
     pub(super) fn take_frame(&mut self, stream: Stream) -> Option<FrameId> {
         let Self { frames, l2p, limiter, .. } = self;
         if let Some(emptied) = frames.next_emptied() {
-            l2p.fetch(frames.live(emptied).map(|(_, entry)| entry.tag.block));
+            let newest = frames.live(emptied).filter(|(_, entry)| entry.is_newest);
+            l2p.fetch(newest.map(|(_, entry)| entry.tag.block));
         }
         let mut evicted = (0, 0);
         let frame = frames.take(stream, |slot, entry, place| evict(l2p, &mut evicted, slot, entry, place));
@@ -186,10 +190,10 @@ impl Pblk {
         let sequence = self.next_sequence();
         let tag = SectorTag { kind: Kind::Data, block, sequence };
         let slot = Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame));
-        let old = self.l2p.set(block, Mapped::Buffer(slot));
+        let old = self.remap(block, Mapped::Buffer(slot));
         let (previous, previous_sequence) = self.take_previous(old);
         assert!(previous_sequence < sequence, "a version is older than the one before it");
-        let entry = Entry { tag, previous, previous_sequence, from_gc: false, is_sealed: false };
+        let entry = Entry { tag, previous, previous_sequence, is_newest: true, ..Entry::PAD };
         let pushed = self.frames.push(frame, entry, true);
         assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
         self.let_go_early(Canary::OverwrittenTooEarly, slot);
@@ -197,6 +201,19 @@ impl Pblk {
             last.set(block, sequence.0);
         }
         self.stats.user_written += 1;
+    }
+
+    /// Maps a block, and says where it was; a slot it was in is told. Every change of the map after mount goes this way, or
+    /// by `evict`.
+    #[inline]
+    pub(super) fn remap(&mut self, block: u64, to: Mapped) -> Mapped {
+        let old = self.l2p.set(block, to);
+        assert!(old != to || to == Mapped::Nowhere, "block {block} is mapped to where it is already");
+        if let Mapped::Buffer(slot) = old {
+            assert_eq!(self.frames.entry(slot).tag.block, block, "slot {} holds another block", slot.0);
+            self.frames.supersede(slot);
+        }
+        old
     }
 
     /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it.
@@ -225,7 +242,7 @@ impl Pblk {
 
     /// A block becomes nowhere.
     fn forget(&mut self, block: u64) {
-        let old = self.l2p.set(block, Mapped::Nowhere);
+        let old = self.remap(block, Mapped::Nowhere);
         if let (Some(place), _) = self.take_previous(old) {
             self.invalidate(place);
         }
@@ -236,8 +253,13 @@ impl Pblk {
 
     /// A place no longer holds the newest durable version of anything.
     pub(super) fn invalidate(&mut self, place: Place) {
-        assert!(place.0 < self.shape.places(), "place {} is beyond the instance", place.0);
-        let line = self.valid.clear(place, self.sequence.0);
+        self.invalidate_run(place, 1);
+    }
+
+    /// As [`Self::invalidate`], of neighbours in one line.
+    pub(super) fn invalidate_run(&mut self, first: Place, count: u64) {
+        assert!(first.0 + count <= self.shape.places(), "place {} is beyond the instance", first.0);
+        let line = self.valid.clear_run(first, count, self.sequence.0);
         // There may be something to collect now, and users may have been told that there is not.
         self.told.is_stale |= !self.told.gc_has_work;
         if self.valid.count(line) == 0 {
@@ -293,8 +315,9 @@ pub(super) fn evict(l2p: &mut L2p, evicted: &mut (u32, u32), slot: Slot, entry: 
     } else {
         evicted.0 += 1;
     }
-    let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
-    if is_block {
-        l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));
+    if entry.is_newest {
+        assert!(matches!(entry.tag.kind, Kind::Data | Kind::Lost), "the map names what is no block");
+        let moved = l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));
+        assert!(moved, "block {} is not in slot {}", entry.tag.block, slot.0);
     }
 }

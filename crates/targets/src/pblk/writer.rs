@@ -96,35 +96,40 @@ impl Pblk {
     /// it in between. What is written was not yet superseded on media when it was sent, which recovery relies on.
     fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
         let first = self.frames.first_slot(frame).0;
-        let filled = self.frames.filled(frame);
         let unit = self.frames.unit();
+        for slot in (first..first + self.frames.filled(frame)).map(Slot) {
+            if !self.frames.entry(slot).is_newest {
+                self.keep_needed(slot);
+            }
+        }
         let format = buffers.format();
         let (content, oob) = buffers.sectors_mut(self.ring, first, unit);
         let sectors = content.chunks_exact_mut(format.data_bytes).zip(oob.chunks_exact_mut(format.oob_bytes));
-        let mut list = std::mem::take(&mut self.list_scratch);
+        let Self { frames, list_scratch: list, .. } = self;
         list.clear();
-        for (slot, (content, oob)) in (first..).map(Slot).zip(sectors) {
+        let mut entries = frames.entries(frame).iter();
+        for (content, oob) in sectors {
             let (bytes, rest) = oob.split_at_mut(TAG_BYTES);
             rest.fill(0);
-            let is_filled = slot.0 < first + filled;
-            if !is_filled {
-                content.fill(0);
-                bytes.copy_from_slice(&SectorTag::PAD.encode(content));
-            } else if !(self.keep_current(slot) && self.frames.entry(slot).is_sealed) {
-                bytes.copy_from_slice(&self.frames.entry(slot).tag.encode(content));
+            match entries.next() {
+                Some(entry) if entry.is_sealed => {}
+                Some(entry) => bytes.copy_from_slice(&entry.tag.encode(content)),
+                None => {
+                    content.fill(0);
+                    bytes.copy_from_slice(&SectorTag::PAD.encode(content));
+                }
             }
             list.extend_from_slice(&bytes[..ENTRY_BYTES]);
         }
         assert_eq!(list.len(), usize_of(unit) * ENTRY_BYTES, "every sector of a unit has a tag");
-        self.list_scratch = list;
     }
 
-    /// Makes fill of a sector that nobody needs any more; false if it is one.
-    fn keep_current(&mut self, slot: Slot) -> bool {
+    /// Makes fill of a sector that was superseded and that nobody needs any more.
+    fn keep_needed(&mut self, slot: Slot) {
         let entry = self.frames.entry(slot);
-        let is_block = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
-        if !is_block || self.l2p.get(entry.tag.block) == Mapped::Buffer(slot) {
-            return true;
+        assert!(!entry.is_newest, "the newest version of a block is needed");
+        if !matches!(entry.tag.kind, Kind::Data | Kind::Lost) {
+            return;
         }
         assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
         let is_needed = !entry.from_gc
@@ -132,10 +137,10 @@ impl Pblk {
             && (self.flushes.covers(entry.tag.sequence) || self.collector.is_draining())
             && !self.is_durably_superseded(entry.tag);
         if !is_needed {
-            self.frames.entry_mut(slot).tag = SectorTag::PAD;
+            let entry = self.frames.entry_mut(slot);
+            (entry.tag, entry.is_sealed) = (SectorTag::PAD, false);
             self.stats.superseded += 1;
         }
-        is_needed
     }
 
     /// True if what came after a sector is on media, so that nobody can want it back.
