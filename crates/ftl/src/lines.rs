@@ -321,10 +321,10 @@ impl Lines {
         self.next_sequence = self.next_sequence.max(LineSequence(used.0 + 1));
     }
 
-    /// Asserts that the list of free lines agrees with the states.
-    pub fn check(&self) {
+    /// Asserts that the list of free lines agrees with the states; `taken` free lines wait to be erased.
+    pub fn check(&self, taken: usize) {
         let free = self.lines.iter().filter(|line| matches!(line.state, LineState::Free { .. })).count();
-        assert_eq!(free, self.free.len(), "free lines and their list disagree");
+        assert_eq!(free, self.free.len() + taken, "free lines and their list disagree");
         for (id, line) in self.iter() {
             let bad = (0..self.units).filter(|&unit| self.is_bad(id, UnitIndex(unit))).count();
             assert_eq!(usize_of(self.units - line.good_chunks), bad, "line {} counts its chunks wrong", id.0);
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(lines.free_count(), 3);
         assert_eq!(lines.get(LineId(2)).good_chunks, 1);
         assert_eq!(lines.get(LineId(1)).state, LineState::Bad);
-        lines.check();
+        lines.check(0);
         let taken: Vec<u32> = std::iter::from_fn(|| lines.take_free().map(|line| line.0)).collect();
         assert_eq!(taken, [0, 2, 3]);
     }

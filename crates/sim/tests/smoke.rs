@@ -34,3 +34,18 @@ fn tight_instances_go_on() {
         assert_ends_well(kind, seed);
     }
 }
+
+/// A line that was half reset when the power went was written on, in chunks a snapshot knew the old content of.
+#[test]
+fn what_was_half_reset_is_not_written_on() {
+    let kind = registry::find("pblk").expect("a kind");
+    for seed in [3294, 7071] {
+        assert_ends_well(kind, seed);
+    }
+}
+
+/// Lines taken to be erased were missing among the free ones when everything was checked.
+#[test]
+fn a_check_finds_lines_that_wait_to_be_erased() {
+    assert_ends_well(registry::find("pblk").expect("a kind"), 5340);
+}

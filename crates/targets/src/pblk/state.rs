@@ -268,7 +268,8 @@ impl Pblk {
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
         self.frames.check();
-        self.lines.check();
+        let is_free = |line: &&LineId| matches!(self.lines.get(**line).state, LineState::Free { .. });
+        self.lines.check(self.to_erase.iter().filter(is_free).count());
         self.l2p.check();
         self.valid.check();
         self.open.iter().flatten().for_each(|open| open.check());

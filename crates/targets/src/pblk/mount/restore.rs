@@ -110,7 +110,8 @@ fn has_all(header: &SnapshotHeader, line: LineId, row: &LineRow, alive: &[Option
     let pointers = header.open.iter().find(|(open, _)| *open == line.0).map(|(_, pointers)| pointers);
     match (row.state, pointers) {
         (RowState::Open, Some(pointers)) if pointers.len() == alive.len() => {
-            alive.iter().zip(pointers).all(|(alive, &pointer)| pointer == 0 || alive.is_some())
+            let has = |alive: &Option<u32>, pointer: u32| alive.is_some_and(|written| written >= pointer);
+            alive.iter().zip(pointers).all(|(alive, &pointer)| pointer == 0 || has(alive, pointer))
         }
         _ => alive.iter().all(Option::is_some),
     }
@@ -129,16 +130,18 @@ pub fn restore_line(
     let layout = pblk.capacity.layout;
     let row = loaded.and_then(|loaded| loaded.header.lines.get(line.index()));
     let row = row.filter(|row| row.sequence == found.sequence);
-    let was_closed = row.is_some_and(|row| row.state == RowState::Closed);
     let ours = |unit: UnitIndex| {
         let chunk = survey.chunk(line, unit);
         chunk.line == Some(found.sequence) || chunk.state == ChunkState::Free
     };
+    // Where the snapshot knows the line, its entries may name what was in it.
+    let was_open =
+        row.is_none_or(|row| row.state != RowState::Closed && is_being_written(pblk, survey, line, found));
     let order: Vec<(UnitIndex, u32)> = pblk
         .stripe
         .iter()
         .copied()
-        .filter(|&unit| ours(unit) && goes_on(survey.chunk(line, unit), was_closed))
+        .filter(|&unit| ours(unit) && goes_on(survey.chunk(line, unit), was_open))
         .map(|unit| (unit, survey.chunk(line, unit).written))
         .collect();
     let data_sectors: u64 = (0..pblk.shape.units())
@@ -201,12 +204,20 @@ fn adopt(pblk: &Pblk, stream: Stream) -> Stream {
     if pblk.is_map_stream(stream) { stream } else { stream.min(last) }
 }
 
+/// Whether a line was surely being written when the power went. One of which every chunk is full or free may have been closed
+/// since the snapshot, and be half reset: were it written on, entries of the snapshot would name the new content.
+fn is_being_written(pblk: &Pblk, survey: &Survey, line: LineId, found: FoundLine) -> bool {
+    (0..pblk.shape.units())
+        .map(|unit| survey.chunk(line, UnitIndex(unit)))
+        .any(|chunk| chunk.line == Some(found.sequence) && chunk.state == ChunkState::Open)
+}
+
 /// A chunk that was left open is written on; one never begun only where the line was open: in a line being reset, free
 /// chunks are those already done.
-fn goes_on(chunk: &FoundChunk, was_closed: bool) -> bool {
+fn goes_on(chunk: &FoundChunk, was_open: bool) -> bool {
     match chunk.state {
         ChunkState::Open => true,
-        ChunkState::Free => !was_closed,
+        ChunkState::Free => was_open,
         ChunkState::Closed | ChunkState::Offline => false,
     }
 }
