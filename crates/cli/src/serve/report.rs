@@ -1,4 +1,4 @@
-//! What a server says: where it serves what, and what it counted.
+//! What a server says: where it serves what, and what it counted. It serves on if nobody listens.
 
 use crate::table;
 use ocssd_export::reactor::Endpoint;
@@ -36,18 +36,19 @@ pub fn begin(exports: &Exports, endpoints: &[Endpoint], notes: &[String], tls: b
                 "block_bytes": export.block_bytes, "read_only": export.read_only, "uris": uris(export),
             })
         });
-        return table::print_json(&json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes }));
+        let document = json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes });
+        return table::say(&format!("{document:#}"));
     }
     for note in notes {
-        table::line(&format!("note: {note}"));
+        table::say(&format!("note: {note}"));
     }
     for export in exports.iter() {
         let (size, blocks) = (table::bytes(export.bytes()), export.block_bytes);
         let what = if export.read_only { "serving, read only," } else { "serving" };
         let line =
             format!("{what} \"{}\": {size} in blocks of {blocks} B, {}", export.name, export.description);
-        table::line(&line);
-        uris(export).iter().for_each(|uri| table::line(&format!("  {uri}")));
+        table::say(&line);
+        uris(export).iter().for_each(|uri| table::say(&format!("  {uri}")));
     }
 }
 
@@ -58,10 +59,11 @@ pub fn stats(stats: &Stats, as_json: bool) {
         let counters: Map<String, Value> =
             stats.rows().into_iter().map(|(name, value)| (name, json!(value))).collect();
         let copies = json!({ "write": written, "read": read });
-        return table::print_json(&json!({ "stats": counters, "copies_per_byte": copies }));
+        let document = json!({ "stats": counters, "copies_per_byte": copies });
+        return table::say(&format!("{document:#}"));
     }
     if stats.connections == 0 {
-        return table::line("No client came.");
+        return table::say("No client came.");
     }
     let shown = stats.rows().into_iter().filter(|(_, value)| *value > 0);
     let mut rows: Vec<Vec<String>> = shown.map(|(name, value)| vec![name, value.to_string()]).collect();
@@ -73,7 +75,7 @@ pub fn stats(stats: &Stats, as_json: bool) {
             ]);
         }
     }
-    table::print(&["counted", ""], &rows);
+    table::say(&table::text(&["counted", ""], &rows));
 }
 
 #[cfg(test)]

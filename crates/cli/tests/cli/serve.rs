@@ -299,6 +299,36 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
     }
 }
 
+#[test]
+fn a_server_whose_output_nobody_reads_serves_on_and_keeps_what_was_written() {
+    let program = Program::new();
+    program.good(&format!("format a.img --drive tiny {DRIVE}"));
+    let mut command = program.command(&format!("serve --json --nbd unix:socket --drive a.img {TARGET}"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built");
+    let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+    document(&mut out);
+    drop(out);
+    drop(child.stderr.take());
+    let client = |command: &str| {
+        let mut client = Command::new("qemu-io");
+        client.current_dir(program.path("")).args(["-f", "raw", URI, "-c", command]);
+        let output = client.output().expect("qemu-io is installed");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    };
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    };
+    client("write -P 7 0 64k");
+    signal("-USR1");
+    client("read -P 7 0 64k");
+    signal("-TERM");
+    assert!(child.wait().expect("it can be waited for").success());
+    let served = Served::start(&program, &format!("--drive a.img {TARGET}"));
+    served.client("qemu-io", &["-f", "raw", URI, "-c", "read -P 7 0 64k"]);
+    served.stop();
+}
+
 /// Reads to the end, so that a server that says more than expected is seen.
 #[test]
 fn text_for_people_names_the_address_of_every_export() {
