@@ -28,6 +28,6 @@ pub use desk::Desk;
 pub use exports::{Export, ExportId, Exports};
 pub use job::{Done, Extent, Job, JobOwner, Work};
 pub use outbox::Outbox;
-pub use pool::{Piece, Pool};
+pub use pool::{PIECE_BYTES_MAX, Piece, Pool};
 pub use protocol::{Protocol, Rude, Space};
-pub use stats::{DropReason, Stats};
+pub use stats::{DROP_REASONS, DropReason, Stats};
