@@ -81,6 +81,7 @@ def main():
             process = subprocess.Popen(command(socket), stdout=subprocess.DEVNULL)
             running.append((name, socket, process))
             while not os.path.exists(socket):
+                assert process.poll() is None, f"{name} did not start"
                 time.sleep(0.05)
             fio(socket, "write", "128k", 8, 1, [])
         for number in range(rounds):

@@ -23,7 +23,9 @@ for setting in (
     "link.read_bytes_per_second=1000GB/s", "link.write_bytes_per_second=1000GB/s", "link.command=0ns",
 ):
     NOTHING += ["--set", setting]
-TARGET = ["--target", "pblk:block_bytes=512"]
+TARGET = ["--target", "pblk:block_bytes=512,over_provisioning_percent=30"]
+# One group: its write buffer is a few MiB, so that reads find their data on media.
+PLACE = "pu:0-7"
 SIZE = ["--size=256m"]
 
 
@@ -50,8 +52,10 @@ def served(ocssd, drive, depth, seconds):
     """The job over NBD."""
     with tempfile.TemporaryDirectory() as folder:
         socket = f"{folder}/s"
-        server = subprocess.Popen([ocssd, "serve", "--nbd", f"unix:{socket}", *drive, *TARGET], stdout=subprocess.DEVNULL)
+        serve = [ocssd, "serve", "--nbd", f"unix:{socket}", *drive, *TARGET, "--place", PLACE]
+        server = subprocess.Popen(serve, stdout=subprocess.DEVNULL)
         while not os.path.exists(socket):
+            assert server.poll() is None, "the server did not start"
             time.sleep(0.05)
         fio = ["fio", "--output-format=json", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={socket}", "--name=r", *SIZE]
         run([*fio, "--rw=write", "--bs=256k", "--iodepth=8", "--end_fsync=1"])
@@ -67,8 +71,9 @@ def served(ocssd, drive, depth, seconds):
 def virtual(ocssd, depth, ios):
     """The same job in virtual time."""
     job = ["--name=r", *SIZE, "--rw=randread", "--bs=4k", f"--iodepth={depth}", "--norandommap", f"--number_ios={ios}"]
+    drive = [*WESTLAKE, "--set", "payload=bytes", *TARGET]
     with tempfile.TemporaryDirectory() as folder:
-        text = run([ocssd, "run", "--json", "--quiet", "--results", folder, *WESTLAKE, "--set", "payload=bytes", *TARGET, *job])
+        text = run([ocssd, "run", "--json", "--quiet", "--results", folder, *drive, *job, f"--ocssd=place={PLACE}"])
     return parsed(text)
 
 
