@@ -2,7 +2,9 @@
 
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ocssd_export::reactor::{AddressRange, Endpoint};
 use ocssd_lightnvm::GenericAddress;
+use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_sim::part::Part;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -56,6 +58,9 @@ pub enum Verb {
     /// Look for broken promises of a target: drawn drives, requests, media faults and power cuts, in virtual time
     #[command(after_help = SIMULATE_HELP)]
     Simulate(SimulateArgs),
+    /// Serve targets of a drive to programs: block devices over NBD, in real time
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArgs),
     /// List every fio option: carried out, noted, or refused
     Options,
     /// Print shell completions
@@ -92,6 +97,62 @@ Examples:
   ocssd simulate --seeds 0..2000 --jobs 4 --keep-going 5
   ocssd simulate --size tiny --seed 17
   ocssd simulate --size tiny --seed 17 --only 3,17-20 --trace seed17.json";
+
+const SERVE_HELP: &str = "\
+It serves until SIGINT or SIGTERM: then what is asked already is answered, targets write out what they hold, and the image
+is closed. SIGUSR1 prints what was counted so far. docs/serve.md has a command for each client.
+
+Examples:
+  ocssd serve --nbd unix:ocssd.sock
+  ocssd serve --nbd tcp:127.0.0.1:10809 --drive drive.img
+  ocssd serve --nbd unix:ocssd.sock --export log=pblk@pu:0-3 --export data=pblk:mode=faithful@pu:4-63
+  ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
+
+  nbdinfo 'nbd+unix:///?socket=ocssd.sock'";
+
+/// `ocssd serve`.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
+    #[arg(long, value_name = "ENDPOINT", required = true)]
+    pub nbd: Vec<Endpoint>,
+    /// The drive: a preset, a .toml file or an image
+    #[arg(long, default_value = ocssd_flash::presets::DEFAULT)]
+    pub drive: String,
+    /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The target: pblk, block_ssd, null or one of the image's, with options after a colon, as pblk:mode=faithful
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "pblk", conflicts_with = "export")]
+    pub target: String,
+    /// Its parallel units: all, pu:0-3,8 or group:1
+    #[arg(long, value_name = "UNITS", default_value = "all", conflicts_with = "export")]
+    pub place: UnitSelection,
+    /// An export of its own name, with its target and units; instead of --target and --place; may be repeated
+    #[arg(long, value_name = "NAME=TARGET[@UNITS]")]
+    pub export: Vec<String>,
+    /// Refuse what would change an export
+    #[arg(long)]
+    pub read_only: bool,
+    /// Certificates of the server in PEM form, its own first; clients must then use TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of the first of them
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+    /// Serve only clients with a certificate signed by one of these
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_clients: Option<PathBuf>,
+    /// Listen where other machines can reach it; needs TLS, or --allow
+    #[arg(long)]
+    pub beyond_loopback: bool,
+    /// Serve only these addresses, as 10.0.0.0/8, and those of this machine; may be repeated
+    #[arg(long, value_name = "ADDRESSES")]
+    pub allow: Vec<AddressRange>,
+    /// Connections at once; one more is closed as it comes
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub connections: NonZeroUsize,
+}
 
 /// Which clock a run uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

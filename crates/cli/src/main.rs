@@ -11,10 +11,13 @@ mod inspect;
 mod options;
 mod presets;
 mod run;
+mod serve;
+mod shut_down;
 mod simulate;
 mod split;
 mod table;
 mod target;
+mod wanted;
 
 use anyhow::Context;
 use args::{Cli, Verb};
@@ -65,6 +68,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Explain { status, decimal } => explain::explain(&status, decimal, json)?,
         Verb::Experiment(verb) => experiment::experiment(verb, json)?,
         Verb::Simulate(args) => return simulate::simulate(&args, json),
+        Verb::Serve(args) => serve::serve(&args, json)?,
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -10,7 +10,6 @@ mod judge;
 mod metrics;
 mod present;
 mod progress;
-mod shut_down;
 
 use crate::args::{ClockArg, RunArgs};
 use crate::{Outcome, table};

@@ -19,6 +19,13 @@ pub fn show(text: &str) {
     }
 }
 
+/// Writes a line to standard output, for programs that must go on when nobody reads it any more.
+pub fn say(text: &str) {
+    let mut out = stdout().lock();
+    // Whoever read it has gone, or its disk is full: neither ends a server.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
 /// Writes a line to standard output.
 pub fn line(text: &str) {
     show(&format!("{text}\n"));
@@ -26,6 +33,11 @@ pub fn line(text: &str) {
 
 /// A table without frames; numbers (cells that start with a digit) are aligned right. An empty header is left out.
 pub fn print(header: &[&str], rows: &[Vec<String>]) {
+    line(&text(header, rows));
+}
+
+/// The same as text.
+pub fn text(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     if header.iter().any(|name| !name.is_empty()) {
@@ -42,7 +54,7 @@ pub fn print(header: &[&str], rows: &[Vec<String>]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    line(&table.trim_fmt());
+    table.trim_fmt()
 }
 
 /// JSON, indented.

@@ -94,6 +94,7 @@ impl<D: Device, C: Clock> Host<D, C> {
     ///
     /// # Panics
     /// If it is not of this host.
+    #[inline]
     #[must_use]
     pub fn target(&self, id: TargetId) -> &dyn BlockTarget {
         self.lanes[id.index()].target.as_ref()
@@ -185,6 +186,21 @@ impl<D: Device, C: Clock> Host<D, C> {
                 return RunEnd::Stuck;
             }
         }
+    }
+
+    /// One turn at the clock's time, for a caller that waits by itself: for sockets, say. True if another is needed at once;
+    /// else nothing happens before [`Self::next_deadline`], unless the source has something new.
+    pub fn step<S: Source>(&mut self, source: &mut S) -> bool {
+        self.turns += 1;
+        let now = self.clock.now();
+        self.turn(now, source)
+    }
+
+    /// When device or targets next have something to do.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let timer = if self.timed { self.timer() } else { None };
+        timer.into_iter().chain(self.device.deadline()).min()
     }
 
     /// One turn at `now`; true if another is needed at the same time.

@@ -22,6 +22,21 @@ const PACKAGES: &[Package] = &[
         why: "job files and JSON results are compared with fio's own",
     },
     Package {
+        name: "libnbd-bin",
+        proofs: &[&["nbdcopy", "--version"]],
+        why: "served drives are looked at and copied by nbdinfo and nbdcopy",
+    },
+    Package {
+        name: "python3-libnbd",
+        proofs: &[&["python3", "-c", "import nbd"], &["/usr/bin/python3", "-c", "import nbd"]],
+        why: "served drives are asked what sound clients do not ask, by nbdsh",
+    },
+    Package {
+        name: "qemu-utils",
+        proofs: &[&["qemu-io", "--version"]],
+        why: "served drives are read, written and compared by qemu-io and qemu-img",
+    },
+    Package {
         name: "chromium",
         proofs: &[&["chromium", "--version"]],
         why: "reports are opened in a browser",
@@ -118,6 +133,6 @@ mod tests {
 
     #[test]
     fn names_are_listed_as_apt_takes_them() {
-        assert!(names(PACKAGES.iter()).starts_with("fio chromium"));
+        assert!(names(PACKAGES.iter()).starts_with("fio libnbd-bin"));
     }
 }

@@ -2,16 +2,17 @@
 
 use super::Choice;
 use crate::args::RunArgs;
-use anyhow::{Context, anyhow, bail};
+use crate::wanted::Wanted;
+use anyhow::{Context, anyhow};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::wrap::{Stats, Trace};
-use ocssd_lightnvm::{Buffers, PuId, TargetId};
+use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{self, TargetOptions};
+use ocssd_targets::registry;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
 use ocssd_workload::results::ClockKind;
@@ -46,15 +47,17 @@ pub struct DriveFacts {
 
 /// Which target a job wants; jobs that want the same share it.
 #[derive(Clone, PartialEq)]
-struct Wanted {
-    kind: String,
-    options: TargetOptions,
-    lease: Option<String>,
-    units: Vec<PuId>,
-    layout: Layout,
+struct JobTarget {
+    wanted: Wanted,
     /// The host's CPUs before it, and how they were asked for.
     host: Option<(String, HostCpuConfig)>,
 }
+
+/// What to do about units that are another's: of the image, or of another job.
+const ADVICE: [&str; 2] = [
+    "run on it with ;ocssd: target=NAME, choose other units with place=..., or end the lease with `ocssd target remove`",
+    "two jobs want the same parallel units in different ways; give both the same place and layout, or disjoint places",
+];
 
 /// Opens the drive and puts the targets on it.
 pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Result<Assembled> {
@@ -62,13 +65,13 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let options = OpenOptions { settings: args.set.clone(), ..OpenOptions::default() };
     let OpenDrive { flash, mut media_manager, image, spec } = ocssd_drive::open_with(&source, &options)?;
     let geometry = spec.config.geometry.clone();
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut wanted: Vec<JobTarget> = Vec::new();
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
         let host = host_of(job, args.host_cpu.as_deref(), choice.clock);
         let want = host.and_then(|host| {
             let target = args.target.as_deref();
-            Ok(Wanted { host, ..want_of(job, target, &geometry, &media_manager)? })
+            Ok(JobTarget { wanted: want_of(job, target, &geometry, &media_manager)?, host })
         });
         let want = want.map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
         let place = wanted.iter().position(|other| *other == want).unwrap_or_else(|| {
@@ -84,14 +87,13 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut clock = VirtualClock::default();
     let mut device = Trace::new(Stats::new(flash), 0);
     let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
-    for (number, want) in wanted.iter().enumerate() {
-        lease(&mut media_manager, want, number, &kept)?;
-        let kind = registry::find(&want.kind).map_err(anyhow::Error::msg)?;
-        let wish = registry::Wish { units: &want.units, layout: want.layout, options: &want.options };
+    for (number, JobTarget { wanted, host }) in wanted.iter().enumerate() {
+        wanted.lease(&mut media_manager, &format!("run{number}"), &kept, ADVICE)?;
+        let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
         let target = kind
-            .make_within(&mut caller, &wish, |target| on_host(target, want.host.as_ref()))
+            .make_within(&mut caller, &wanted.wish(), |target| on_host(target, host.as_ref()))
             .map_err(anyhow::Error::msg)?;
         notes.extend(target.notes);
         made.push(target.target);
@@ -105,7 +107,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     notes.extend(plan.notes().iter().cloned());
     let rows = rows_of(&choice.drive, args, &wanted, &spec.config);
     let mut host = Host::new(device, clock, buffers);
-    let names = wanted.iter().map(|want| want.kind.clone()).collect();
+    let names = wanted.iter().map(|want| want.wanted.kind.clone()).collect();
     let targets = made.into_iter().map(|target| host.add(target)).collect();
     Ok(Assembled { host, plan, targets, names, notes, drive: DriveFacts { rows, image } })
 }
@@ -121,24 +123,16 @@ fn want_of(
         job::Layout::Chunk => Layout::Chunk,
     };
     if job.options.ioengine == IoEngine::Null {
-        let kind = "null".to_owned();
-        return Ok(Wanted { kind, options: Vec::new(), lease: None, units: Vec::new(), layout, host: None });
+        return Ok(Wanted::null(layout));
     }
     let asked = job.extension.target.as_deref().or(default).unwrap_or("linear");
-    let (asked, options) = options_of(asked)?;
-    if let Some(lease) = manager.find(asked) {
-        let (kind, units) = (lease.kind.clone(), lease.units.clone());
-        return Ok(Wanted { kind, options, lease: Some(lease.name.clone()), units, layout, host: None });
-    }
-    registry::find(asked)?;
     let ranges = |ranges: &[job::IndexRange]| ranges.iter().map(|range| (range.first, range.last)).collect();
     let selection = match &job.extension.place {
         Placement::All => UnitSelection::All,
         Placement::ParallelUnits(list) => UnitSelection::Units(ranges(list)),
         Placement::Groups(list) => UnitSelection::Groups(ranges(list)),
     };
-    let units = selection.resolve(geometry).map_err(|error| error.to_string())?;
-    Ok(Wanted { kind: asked.to_owned(), options, lease: None, units, layout, host: None })
+    Ok(Wanted { layout, ..Wanted::named(asked, &selection, geometry, manager)? })
 }
 
 /// The host's CPUs a job asks for, else the command line's.
@@ -168,43 +162,10 @@ fn on_host(
     Ok(Box::new(on_host))
 }
 
-/// A target's name, and the options after its colon.
-fn options_of(text: &str) -> Result<(&str, TargetOptions), String> {
-    let Some((name, options)) = text.split_once(':') else { return Ok((text, Vec::new())) };
-    let pairs = options.split(',').map(|option| {
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            format!("an option of a target is written NAME=VALUE, but \"{option}\" was given")
-        })?;
-        Ok((name.to_owned(), value.to_owned()))
-    });
-    Ok((name, pairs.collect::<Result<_, String>>()?))
-}
-
-/// Leases the units for the time of the run; a lease of the image stands already.
-fn lease(manager: &mut MediaManager, want: &Wanted, number: usize, kept: &[String]) -> anyhow::Result<()> {
-    if want.lease.is_some() || want.units.is_empty() {
-        return Ok(());
-    }
-    let taken = manager.list().iter().find(|lease| lease.units.iter().any(|unit| want.units.contains(unit)));
-    if let Some(taken) = taken.filter(|taken| kept.contains(&taken.name)) {
-        let units = UnitSelection::of(&taken.units);
-        bail!(
-            "the image leases {units} to its target \"{name}\"; run on it with ;ocssd: target={name}, choose other units \
-             with place=..., or end the lease with `ocssd target remove`",
-            name = taken.name
-        );
-    }
-    manager.create(&format!("run{number}"), &want.kind, &want.units).with_context(|| {
-        "two jobs want the same parallel units in different ways; give both the same place and layout, or disjoint \
-         places"
-    })?;
-    Ok(())
-}
-
 fn rows_of(
     name: &str,
     args: &RunArgs,
-    wanted: &[Wanted],
+    wanted: &[JobTarget],
     config: &ocssd_flash::Config,
 ) -> Vec<(String, String)> {
     let geometry = &config.geometry;
@@ -215,22 +176,9 @@ fn rows_of(
         ("payload".to_owned(), format!("{:?}", config.payload).to_lowercase()),
     ];
     rows.extend(args.set.iter().map(|set| ("set".to_owned(), set.clone())));
-    for want in wanted {
-        let units = if want.units.is_empty() {
-            "no units".to_owned()
-        } else {
-            UnitSelection::of(&want.units).to_string()
-        };
-        rows.push(("target".to_owned(), describe(want, &units)));
+    for JobTarget { wanted, host } in wanted {
+        let host = host.as_ref().map_or_else(String::new, |(text, _)| format!(", host_cpu {text}"));
+        rows.push(("target".to_owned(), format!("{}{host}", wanted.describe())));
     }
     rows
-}
-
-fn describe(want: &Wanted, units: &str) -> String {
-    let layout =
-        if want.kind == "linear" { format!(", {:?}", want.layout).to_lowercase() } else { String::new() };
-    let options: Vec<String> = want.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let options = if options.is_empty() { String::new() } else { format!(", {}", options.join(",")) };
-    let host = want.host.as_ref().map_or_else(String::new, |(text, _)| format!(", host_cpu {text}"));
-    format!("{} on {}{layout}{options}{host}", want.kind, units.to_lowercase())
 }

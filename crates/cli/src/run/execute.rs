@@ -3,8 +3,8 @@
 use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
 use super::progress::Bar;
-use super::shut_down::ShutDown;
 use crate::args::RunArgs;
+use crate::shut_down::shut_down;
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, Lateness, RunEnd, WallClock};
@@ -210,18 +210,6 @@ fn measure<C: Clock>(
         read_time: config.media.read[config.media.read.len() / 2],
         took: started.elapsed(),
     })
-}
-
-/// Lets targets with a map put away what they know: the next run on the image mounts at once.
-fn shut_down<C: Clock>(host: &mut Host<RunDevice, C>, targets: &[TargetId]) -> anyhow::Result<()> {
-    let mapped = targets.iter().copied().filter(|&id| host.target(id).zones().is_none()).collect();
-    let mut source = ShutDown::new(mapped);
-    match host.run(&mut source, Nanos::MAX) {
-        RunEnd::Finished => Ok(()),
-        RunEnd::Stuck | RunEnd::Stopped => {
-            bail!("a target did not shut down; this is a bug, please report the job")
-        }
-    }
 }
 
 /// What was counted after `before`.

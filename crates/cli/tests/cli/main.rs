@@ -4,6 +4,7 @@ mod bad_input;
 mod examples;
 mod logs;
 mod program;
+mod serve;
 mod simulate;
 mod targets;
 mod verbs;

@@ -77,7 +77,8 @@ impl Drop for Program {
 }
 
 impl Answer {
-    fn of(output: &Output) -> Self {
+    /// What a program answered.
+    pub fn of(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),

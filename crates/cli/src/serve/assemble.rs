@@ -1,0 +1,128 @@
+//! A drive with its targets, in real time, and what clients are to see of them.
+
+use crate::args::ServeArgs;
+use crate::wanted::Wanted;
+use anyhow::{Context, anyhow, bail};
+use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
+use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
+use ocssd_export::{Export, Exports};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
+use ocssd_lightnvm::{Buffers, Geometry, Payload, TargetId};
+use ocssd_targets::registry;
+
+/// Everything ready to be served.
+pub struct Assembled {
+    /// The drive with its targets.
+    pub host: Host<Flash, WallClock>,
+    /// The targets, in order.
+    pub targets: Vec<TargetId>,
+    /// What clients see of them, in the same order.
+    pub exports: Exports,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// The image; kept open, and locked, as long as it is served.
+    pub image: Option<Image>,
+}
+
+/// What to do about units that are another's: of the image, or of another export.
+const ADVICE: [&str; 2] = [
+    "serve it by its name, as --target NAME, choose other units, or end the lease with `ocssd target remove`",
+    "two exports want the same parallel units; give each its own, as --export a=pblk@pu:0-3 --export b=pblk@pu:4-7",
+];
+
+/// Blocks every client can use: most take 512 bytes for granted.
+const SMALL_BLOCK: &str = "512";
+
+/// Opens the drive and mounts the targets.
+pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
+    let OpenDrive { flash, mut media_manager, image, spec } = open(args)?;
+    let geometry = &spec.config.geometry;
+    let wanted = wanted(args, geometry, &media_manager)?;
+    let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
+    let mut buffers = Buffers::new(flash.payload_format());
+    let (mut device, mut clock) = (flash, VirtualClock::default());
+    let (mut made, mut exports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, (name, wanted)) in wanted.iter().enumerate() {
+        wanted.lease(&mut media_manager, &format!("serve{number}"), &kept, ADVICE)?;
+        let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
+        let mut caller =
+            Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
+        let target = kind.make(&mut caller, &wanted.wish()).map_err(anyhow::Error::msg)?;
+        notes.extend(target.notes);
+        exports.push(export(name, wanted, target.target.as_ref(), geometry, args.read_only)?);
+        made.push(target.target);
+    }
+    let exports = Exports::new(exports).map_err(anyhow::Error::msg)?;
+    let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
+    let targets = made.into_iter().map(|target| host.add(target)).collect();
+    Ok(Assembled { host, targets, exports, notes, image })
+}
+
+/// The drive, with real bytes: clients read what they wrote.
+fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
+    let source = Source::named(&args.drive)?;
+    let mut settings = args.set.clone();
+    if !matches!(source, Source::Image(_)) {
+        // First, so that who says otherwise is told why not.
+        settings.insert(0, "payload=bytes".to_owned());
+    }
+    let drive = ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?;
+    if drive.spec.config.payload != Payload::Bytes {
+        bail!(
+            "{} keeps stamps of 16 bytes instead of what is written, so clients would not read what they wrote; make an \
+             image with `ocssd format FILE --set payload=bytes`, or leave out --set payload=stamp",
+            args.drive
+        );
+    }
+    Ok(drive)
+}
+
+/// The exports asked for: each a name and its target.
+fn wanted(
+    args: &ServeArgs,
+    geometry: &Geometry,
+    manager: &MediaManager,
+) -> anyhow::Result<Vec<(String, Wanted)>> {
+    if args.export.is_empty() {
+        let wanted =
+            Wanted::named(&args.target, &args.place, geometry, manager).map_err(anyhow::Error::msg)?;
+        return Ok(vec![(String::new(), with_small_blocks(wanted, geometry))]);
+    }
+    let one = |text: &String| {
+        let (name, rest) = text.split_once('=').with_context(|| {
+            format!("an export is written NAME=TARGET[@UNITS], as log=pblk@pu:0-3, but \"{text}\" was given")
+        })?;
+        let (target, place) = rest.split_once('@').unwrap_or((rest, "all"));
+        let place: UnitSelection = place.parse().map_err(anyhow::Error::msg)?;
+        let wanted = Wanted::named(target, &place, geometry, manager);
+        let wanted = wanted.map_err(|error| anyhow!("export \"{name}\": {error}"))?;
+        Ok((name.to_owned(), with_small_blocks(wanted, geometry)))
+    };
+    args.export.iter().map(one).collect()
+}
+
+/// The same with blocks of 512 bytes, if it can have them and nothing else is asked for.
+fn with_small_blocks(mut wanted: Wanted, geometry: &Geometry) -> Wanted {
+    let can = matches!(wanted.kind.as_str(), "pblk" | "block_ssd") && geometry.sector_bytes > 512;
+    if can && wanted.options.iter().all(|(name, _)| name != "block_bytes") {
+        wanted.options.push(("block_bytes".to_owned(), SMALL_BLOCK.to_owned()));
+    }
+    wanted
+}
+
+fn export(
+    name: &str,
+    wanted: &Wanted,
+    target: &dyn BlockTarget,
+    geometry: &Geometry,
+    read_only: bool,
+) -> anyhow::Result<Export> {
+    let made = Export::of(name, &wanted.describe(), target, geometry.sector_bytes, read_only);
+    let mut export = made.map_err(anyhow::Error::msg)?;
+    // pblk as it was writes zeroes as any data.
+    let faithful = wanted.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
+    export.fast_zero &= !faithful;
+    Ok(export)
+}

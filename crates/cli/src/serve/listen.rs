@@ -1,0 +1,69 @@
+//! Endpoints, and what must be so before anything listens on them.
+
+use crate::args::ServeArgs;
+use anyhow::{Context, anyhow, bail};
+use ocssd_export::nbd::{Session, TlsPolicy};
+use ocssd_export::reactor::{Endpoint, Listener, Server, TlsConfig, load_tls};
+use ocssd_lightnvm::Device;
+use std::sync::Arc;
+
+/// How clients are kept out.
+pub struct Security {
+    /// Encryption, if there is any.
+    pub tls: Option<Arc<TlsConfig>>,
+}
+
+/// Checks what was asked for, and reads certificates.
+///
+/// # Errors
+/// An endpoint that other machines reach, without leave or without protection.
+pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
+    let tls = match (&args.tls_certificate, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Some(load_tls(certificate, key, args.tls_clients.as_deref()).map_err(|error| anyhow!(error))?)
+        }
+        _ => None,
+    };
+    let Some(exposed) = args.nbd.iter().find(|endpoint| !endpoint.is_local()) else {
+        return Ok(Security { tls });
+    };
+    if !args.beyond_loopback {
+        bail!(
+            "{exposed} can be reached by other machines; listen on a unix socket or 127.0.0.1, or say --beyond-loopback \
+             with --tls-certificate and --tls-key, or with --allow ADDRESSES"
+        );
+    }
+    if tls.is_none() && args.allow.is_empty() {
+        bail!(
+            "{exposed} can be reached by other machines without protection; add --tls-certificate and --tls-key, or --allow \
+             ADDRESSES to serve those machines without encryption"
+        );
+    }
+    Ok(Security { tls })
+}
+
+/// Listens; returns where, with the ports that were found.
+///
+/// # Errors
+/// An endpoint that cannot be had.
+pub fn listen<D: Device>(
+    server: &mut Server<D>,
+    args: &ServeArgs,
+    security: &Security,
+) -> anyhow::Result<Vec<Endpoint>> {
+    let policy = if security.tls.is_some() { TlsPolicy::Required } else { TlsPolicy::None };
+    if let Some(config) = &security.tls {
+        server.use_tls(Arc::clone(config));
+    }
+    let mut endpoints = Vec::new();
+    for endpoint in &args.nbd {
+        let listener =
+            Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
+        endpoints.push(listener.endpoint().clone());
+        let make = Box::new(move |connection, generation| {
+            Box::new(Session::new(policy, connection, generation)) as _
+        });
+        server.listen(listener, make).with_context(|| format!("{endpoint} cannot be served"))?;
+    }
+    Ok(endpoints)
+}

@@ -1,0 +1,40 @@
+//! `ocssd serve`: targets of a drive for programs that know nothing of them.
+//!
+//! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), and the reactor of
+//! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted.
+
+mod assemble;
+mod listen;
+mod report;
+
+use crate::args::ServeArgs;
+use crate::shut_down::shut_down;
+use anyhow::{Context, anyhow};
+use assemble::Assembled;
+use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
+use std::io::Write;
+
+/// Carries out the verb.
+pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
+    let security = listen::security(args)?;
+    let assembled = assemble::assemble(args)?;
+    let Assembled { host, targets, exports, notes, image } = assembled;
+    let signals = Signals::new().context("signals cannot be listened to")?;
+    let limits =
+        Limits { connections: args.connections.get(), allowed: args.allow.clone(), ..Limits::default() };
+    // It serves on if nobody reads standard error.
+    let log = Box::new(|sentence: &str| drop(writeln!(std::io::stderr(), "ocssd: {sentence}")));
+    let mut server =
+        Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
+    let endpoints = listen::listen(&mut server, args, &security)?;
+    report::begin(&exports, &endpoints, &notes, security.tls.is_some(), as_json);
+    let stopped = server.run(&mut |stats| report::stats(stats, as_json)).context("serving failed")?;
+    let Stopped { mut host, stats } = stopped;
+    shut_down(&mut host, &targets)?;
+    host.settle();
+    let mut flash = host.into_device();
+    flash.sync().map_err(|error| anyhow!("the image could not be kept: {error}"))?;
+    drop(image);
+    report::stats(&stats, as_json);
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! What a server says: where it serves what, and what it counted. It serves on if nobody listens.
+
+use crate::table;
+use ocssd_export::reactor::Endpoint;
+use ocssd_export::{Export, Exports, Stats};
+use serde_json::{Map, Value, json};
+
+/// Where an export is, as clients write it.
+fn uri(endpoint: &Endpoint, export: &Export, tls: bool) -> String {
+    let scheme = if tls { "nbds" } else { "nbd" };
+    let name = percent(&export.name);
+    match endpoint {
+        Endpoint::Unix(path) => {
+            format!("{scheme}+unix:///{name}?socket={}", percent(&path.to_string_lossy()))
+        }
+        Endpoint::Tcp(address) => format!("{scheme}://{address}/{name}"),
+    }
+}
+
+/// Text as a URI carries it: what is no letter, digit or plain mark becomes its bytes (RFC 3986 section 2).
+fn percent(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let one = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(one).collect()
+}
+
+/// Says that clients may come.
+pub fn begin(exports: &Exports, endpoints: &[Endpoint], notes: &[String], tls: bool, as_json: bool) {
+    let uris = |export: &Export| -> Vec<String> {
+        endpoints.iter().map(|endpoint| uri(endpoint, export, tls)).collect()
+    };
+    if as_json {
+        let serving = exports.iter().map(|export| {
+            json!({
+                "name": export.name, "description": export.description, "bytes": export.bytes(),
+                "block_bytes": export.block_bytes, "read_only": export.read_only, "uris": uris(export),
+            })
+        });
+        let document = json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes });
+        return table::say(&format!("{document:#}"));
+    }
+    for note in notes {
+        table::say(&format!("note: {note}"));
+    }
+    for export in exports.iter() {
+        let (size, blocks) = (table::bytes(export.bytes()), export.block_bytes);
+        let what = if export.read_only { "serving, read only," } else { "serving" };
+        let line =
+            format!("{what} \"{}\": {size} in blocks of {blocks} B, {}", export.name, export.description);
+        table::say(&line);
+        uris(export).iter().for_each(|uri| table::say(&format!("  {uri}")));
+    }
+}
+
+/// Says what was counted.
+pub fn stats(stats: &Stats, as_json: bool) {
+    let (written, read) = stats.copies_per_byte();
+    if as_json {
+        let counters: Map<String, Value> =
+            stats.rows().into_iter().map(|(name, value)| (name, json!(value))).collect();
+        let copies = json!({ "write": written, "read": read });
+        let document = json!({ "stats": counters, "copies_per_byte": copies });
+        return table::say(&format!("{document:#}"));
+    }
+    if stats.connections == 0 {
+        return table::say("No client came.");
+    }
+    let shown = stats.rows().into_iter().filter(|(_, value)| *value > 0);
+    let mut rows: Vec<Vec<String>> = shown.map(|(name, value)| vec![name, value.to_string()]).collect();
+    for (path, copies) in [("write", written), ("read", read)] {
+        if let Some(copies) = copies {
+            rows.push(vec![
+                format!("copies per byte between socket and buffer, {path}"),
+                format!("{copies:.3}"),
+            ]);
+        }
+    }
+    table::say(&table::text(&["counted", ""], &rows));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_carries_any_name() {
+        assert_eq!(percent("a b/ü%"), "a%20b/%C3%BC%25");
+    }
+}

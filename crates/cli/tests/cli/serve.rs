@@ -1,0 +1,351 @@
+//! Served drives and the programs of others: libnbd's tools, QEMU's, fio. Each test is one client, or one promise.
+
+use crate::program::{Answer, Program};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// 64 MiB raw on 4 units whose media is quick.
+const DRIVE: &str = "--set chunks_per_pu=64 --set sectors_per_chunk=64 --set media.read=2us --set media.program=5us \
+                     --set media.erase=9us";
+const TARGET: &str = "--target pblk:over_provisioning_percent=25";
+
+/// A server of a test.
+struct Served<'a> {
+    program: &'a Program,
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// What it serves.
+    serving: Value,
+}
+
+/// The next JSON document of a server.
+fn document(out: &mut BufReader<ChildStdout>) -> Value {
+    let mut text = String::new();
+    loop {
+        let mut line = String::new();
+        let count = out.read_line(&mut line).expect("the server's output is text");
+        assert!(count > 0, "the server ended after saying: {text}");
+        text.push_str(&line);
+        if line == "}\n" {
+            return serde_json::from_str(&text).expect("JSON");
+        }
+    }
+}
+
+impl<'a> Served<'a> {
+    /// Serves at `socket` in the program's folder.
+    fn start(program: &'a Program, arguments: &str) -> Self {
+        let mut command = program.command(&format!("serve --json --nbd unix:socket {arguments}"));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program was built for this test");
+        let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+        let serving = document(&mut out);
+        Self { program, child, out, serving }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status().expect("kill is part of every system");
+        assert!(sent.success());
+    }
+
+    /// Runs a client in the program's folder, which must succeed.
+    fn client(&self, name: &str, arguments: &[&str]) -> String {
+        let answer = self.try_client(name, arguments);
+        assert_eq!(answer.code, 0, "{name} {arguments:?} said:\n{}{}", answer.out, answer.err);
+        answer.out
+    }
+
+    fn try_client(&self, name: &str, arguments: &[&str]) -> Answer {
+        let mut command = Command::new(name);
+        let output = command.current_dir(self.program.path("")).args(arguments).output();
+        Answer::of(&output.unwrap_or_else(|error| panic!("{name} cannot be started: {error}")))
+    }
+
+    /// Stops it as people do; gives what it counted.
+    fn stop(mut self) -> Value {
+        self.signal("-TERM");
+        let counted = document(&mut self.out);
+        let status = self.child.wait().expect("it can be waited for");
+        assert!(status.success(), "{status}");
+        counted
+    }
+}
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        // It has ended already, unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const URI: &str = "nbd+unix:///?socket=socket";
+
+#[test]
+fn nbdinfo_sees_what_is_served() {
+    let program = Program::new();
+    let served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
+    let info: Value = serde_json::from_str(&served.client("nbdinfo", &["--json", URI])).expect("JSON");
+    let export = &info["exports"][0];
+    assert_eq!(export["export-size"], served.serving["serving"][0]["bytes"]);
+    for can in [
+        "can_flush",
+        "can_fua",
+        "can_multi_conn",
+        "can_trim",
+        "can_zero",
+        "can_fast_zero",
+        "can_cache",
+        "can_df",
+    ] {
+        assert_eq!(export[can], true, "{can} of {export}");
+    }
+    assert_eq!((&export["is_read_only"], &export["block_size_minimum"]), (&false.into(), &512.into()));
+    assert_eq!(info["structured"], true);
+    let map: Value =
+        serde_json::from_str(&served.client("nbdinfo", &["--map", "--json", URI])).expect("JSON");
+    assert_eq!(map[0]["description"], "hole,zero", "nothing was written: {map}");
+    let listed = served.client("nbdinfo", &["--list", "nbd+unix://?socket=socket"]);
+    assert!(listed.contains("pblk on"), "{listed}");
+    served.stop();
+}
+
+#[test]
+fn nbdcopy_brings_data_there_and_back_over_several_connections() {
+    let program = Program::new();
+    let served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
+    let bytes =
+        usize::try_from(served.serving["serving"][0]["bytes"].as_u64().expect("a number")).expect("small");
+    let mut data = vec![0; bytes];
+    for (at, byte) in data.iter_mut().enumerate().filter(|(at, _)| at / 100_000 % 3 != 1) {
+        *byte = u8::try_from(at * 31 % 255).expect("below 255");
+    }
+    program.write("there", &data);
+    served.client("nbdcopy", &["--flush", "there", URI]);
+    served.client("nbdcopy", &[URI, "back"]);
+    assert!(std::fs::read(program.path("back")).expect("it was written") == data);
+    let counted = served.stop();
+    let stats = &counted["stats"];
+    assert!(stats["connections"].as_u64() > Some(2) && stats["zeroes"].as_u64() > Some(0), "{stats}");
+    assert_eq!((&stats["errors"], &counted["copies_per_byte"]["read"]), (&0.into(), &0.0.into()));
+}
+
+#[test]
+fn qemus_tools_read_write_zero_discard_and_compare() {
+    let program = Program::new();
+    let served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
+    let io = |commands: &[&str]| {
+        let mut arguments = vec!["-f", "raw", "-t", "none", URI];
+        commands.iter().for_each(|command| arguments.extend(["-c", command]));
+        served.client("qemu-io", &arguments)
+    };
+    let out = io(&[
+        "write -P 0x5a 0 1M",
+        "write -f -P 0x11 1049088 512",
+        "read -P 0x5a 0 1M",
+        "read -P 0x11 1049088 512",
+        "aio_write -P 0x77 2M 3M",
+        "aio_flush",
+        "write -z 0 64k",
+        "write -z -u 64k 64k",
+        "discard 128k 128k",
+        "read -P 0 0 128k",
+        "read -P 0x77 2M 3M",
+        "flush",
+    ]);
+    assert!(!out.contains("failed") && !out.contains("error"), "{out}");
+    let map = served.client("qemu-img", &["map", "-f", "raw", "--output=json", URI]);
+    assert!(map.contains("\"zero\": true") && map.contains("\"data\": true"), "{map}");
+    served.client("qemu-img", &["convert", "-f", "raw", "-O", "raw", URI, "copy"]);
+    served.client("qemu-img", &["compare", "-f", "raw", "-F", "raw", URI, "copy"]);
+    let counted = served.stop();
+    assert!(counted["stats"]["fuas"].as_u64() > Some(0), "{counted}");
+    assert_eq!(counted["stats"]["errors"], 0);
+}
+
+#[test]
+fn fio_verifies_what_it_wrote_over_two_connections() {
+    let program = Program::new();
+    let served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
+    let uri = format!("--uri={URI}");
+    let job = "--rw=randrw --bs=4k --iodepth=32 --size=8m --io_size=24m --verify=crc32c --fsync=64";
+    let mut arguments = vec!["--output-format=json", "--ioengine=nbd", uri.as_str()];
+    arguments.extend(job.split_whitespace());
+    arguments.extend(["--name=a", "--name=b", "--offset=16m"]);
+    let out = served.client("fio", &arguments);
+    // Notes may stand before the JSON.
+    let result: Value = serde_json::from_str(&out[out.find('{').expect("JSON")..]).expect("JSON");
+    for job in result["jobs"].as_array().expect("jobs") {
+        assert_eq!(job["error"], 0, "{job}");
+    }
+    let counted = served.stop();
+    assert_eq!((&counted["stats"]["errors"], &counted["stats"]["connections_max"]), (&0.into(), &2.into()));
+    assert!(counted["stats"]["flushes"].as_u64() > Some(10), "{counted}");
+}
+
+/// What no tool asks by itself.
+const SHELL: &str = r#"
+import errno, nbd, os
+h.set_strict_mode(0)
+size = h.get_size()
+def refused(what, *numbers):
+    try:
+        what()
+    except nbd.Error as error:
+        assert error.errnum in numbers, error
+    else:
+        assert False, "it was not refused"
+refused(lambda: h.pread(512, size), errno.EINVAL)
+refused(lambda: h.pwrite(b"x" * 512, size), errno.ENOSPC)
+refused(lambda: h.pread(511, 0), errno.EINVAL)
+refused(lambda: h.zero(512, 0, nbd.CMD_FLAG_FAST_ZERO | nbd.CMD_FLAG_NO_HOLE), errno.ENOTSUP)
+h.pwrite(b"a" * 4096, 0, nbd.CMD_FLAG_FUA)
+h.zero(512, 512, nbd.CMD_FLAG_FAST_ZERO)
+h.zero(512, 1024, nbd.CMD_FLAG_NO_HOLE)
+h.cache(4096, 0)
+assert bytes(h.pread(2048, 0, nbd.CMD_FLAG_DF)) == b"a" * 512 + b"\0" * 1024 + b"a" * 512
+h.trim(8192, 0)
+assert bytes(h.pread(8192, 0)) == b"\0" * 8192
+h.flush()
+os.mkdir("done")
+"#;
+
+#[test]
+fn nbdsh_asks_what_no_tool_asks() {
+    let program = Program::new();
+    let served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
+    // nbdsh itself begins with the first python3, which may be a user's own build without libnbd.
+    let shell = format!("import nbd\nh = nbd.NBD()\nh.connect_uri(\"{URI}\")\n{SHELL}");
+    served.client("/usr/bin/python3", &["-c", &shell]);
+    assert!(program.path("done").exists(), "the shell came to its end");
+    served.stop();
+}
+
+#[test]
+fn an_image_is_served_again_with_what_it_held_after_a_stop_and_after_a_kill() {
+    let program = Program::new();
+    program.good(&format!("format a.img --drive tiny {DRIVE}"));
+    let io = |served: &Served<'_>, commands: &[&str]| {
+        let mut arguments = vec!["-f", "raw", URI];
+        commands.iter().for_each(|command| arguments.extend(["-c", command]));
+        let out = served.client("qemu-io", &arguments);
+        assert!(!out.contains("failed") && !out.contains("error"), "{out}");
+    };
+    let serve = || Served::start(&program, &format!("--drive a.img {TARGET}"));
+    let served = serve();
+    io(&served, &["write -P 1 0 1M", "flush"]);
+    served.stop();
+    let mut served = serve();
+    io(&served, &["read -P 1 0 1M", "write -P 2 4k 64k", "write -f -P 3 1M 4k", "flush"]);
+    served.child.kill().expect("it runs");
+    served.child.wait().expect("it can be waited for");
+    let served = serve();
+    io(&served, &["read -P 1 0 4k", "read -P 2 4k 64k", "read -P 1 68k 956k", "read -P 3 1M 4k"]);
+    served.stop();
+}
+
+#[test]
+fn several_exports_have_their_own_units_and_names_and_read_only_is_kept() {
+    let program = Program::new();
+    let drive = "--drive tiny --set chunks_per_pu=128 --set sectors_per_chunk=64";
+    let target = "pblk:over_provisioning_percent=40";
+    let exports = format!("--export left={target}@pu:0-1 --export right={target}@pu:2-3");
+    let served = Served::start(&program, &format!("{drive} {exports} --read-only"));
+    let listed = served.client("nbdinfo", &["--list", "nbd+unix://?socket=socket"]);
+    assert!(listed.contains("left") && listed.contains("right") && listed.contains("pu:2-3"), "{listed}");
+    let left = "nbd+unix:///left?socket=socket";
+    let info: Value = serde_json::from_str(&served.client("nbdinfo", &["--json", left])).expect("JSON");
+    assert_eq!(info["exports"][0]["is_read_only"], true);
+    assert_ne!(served.try_client("nbdinfo", &["nbd+unix:///middle?socket=socket"]).code, 0);
+    served.stop();
+}
+
+#[test]
+fn usr1_tells_what_was_counted_and_term_ends_it_with_the_socket_removed() {
+    let program = Program::new();
+    let mut served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
+    served.client("qemu-io", &["-f", "raw", URI, "-c", "write 0 4k"]);
+    served.signal("-USR1");
+    let counted = document(&mut served.out);
+    assert_eq!(counted["stats"]["writes"], 1);
+    served.stop();
+    assert!(!program.path("socket").exists());
+}
+
+#[test]
+fn what_cannot_be_served_is_said_before_anything_is_opened() {
+    let program = Program::new();
+    program.good(&format!("format stamps.img --drive tiny {DRIVE} --set payload=stamp"));
+    let cases = [
+        ("--nbd tcp:0.0.0.0:0 --drive tiny", "--beyond-loopback"),
+        ("--nbd tcp:0.0.0.0:0 --drive tiny --beyond-loopback", "--allow"),
+        ("--nbd nowhere --drive tiny", "expected unix:/path"),
+        ("--nbd unix:s --drive stamps.img", "stamps of 16 bytes"),
+        ("--nbd unix:s --drive tiny --target linear", "zone by zone"),
+        ("--nbd unix:s --drive tiny --export a", "NAME=TARGET"),
+        ("--nbd unix:s --drive tiny --export a=null@pu:0 --export a=null@pu:1", "two exports are called"),
+        ("--nbd unix:s --drive tiny --tls-certificate a.pem --tls-key b.pem", "b.pem"),
+        ("--nbd unix:stamps.img --drive tiny --target null", "is no socket"),
+    ];
+    for (arguments, words) in cases {
+        let answer = program.run(&format!("serve {arguments}"));
+        assert!(
+            answer.code == 2 && answer.err.contains(words),
+            "{arguments}: {} {}",
+            answer.code,
+            answer.err
+        );
+    }
+}
+
+#[test]
+fn a_server_whose_output_nobody_reads_serves_on_and_keeps_what_was_written() {
+    let program = Program::new();
+    program.good(&format!("format a.img --drive tiny {DRIVE}"));
+    let mut command = program.command(&format!("serve --json --nbd unix:socket --drive a.img {TARGET}"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built");
+    let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+    document(&mut out);
+    drop(out);
+    drop(child.stderr.take());
+    let client = |command: &str| {
+        let mut client = Command::new("qemu-io");
+        client.current_dir(program.path("")).args(["-f", "raw", URI, "-c", command]);
+        let output = client.output().expect("qemu-io is installed");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    };
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    };
+    client("write -P 7 0 64k");
+    signal("-USR1");
+    client("read -P 7 0 64k");
+    signal("-TERM");
+    assert!(child.wait().expect("it can be waited for").success());
+    let served = Served::start(&program, &format!("--drive a.img {TARGET}"));
+    served.client("qemu-io", &["-f", "raw", URI, "-c", "read -P 7 0 64k"]);
+    served.stop();
+}
+
+/// Reads to the end, so that a server that says more than expected is seen.
+#[test]
+fn text_for_people_names_the_address_of_every_export() {
+    let program = Program::new();
+    let mut command =
+        program.command("serve --nbd unix:socket --nbd tcp:127.0.0.1:0 --drive tiny --target null");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program was built for this test");
+    let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut lines = String::new();
+    for _ in 0..3 {
+        out.read_line(&mut lines).expect("the server's output is text");
+    }
+    assert!(lines.contains("nbd+unix:///?socket=socket") && lines.contains("nbd://127.0.0.1:"), "{lines}");
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    assert!(child.wait().expect("it can be waited for").success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("text");
+    assert_eq!(rest, "No client came.\n");
+}

@@ -1,0 +1,185 @@
+//! What is served: the exports, by name.
+//!
+//! Deliberately not here: the targets behind them, which the host has under the same numbers.
+
+use ocssd_lightnvm::TargetId;
+use ocssd_lightnvm::block::BlockTarget;
+
+/// The number of an export; its target has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportId(pub u32);
+
+impl ExportId {
+    /// The target behind it.
+    #[must_use]
+    pub const fn target(self) -> TargetId {
+        TargetId(self.0)
+    }
+
+    /// As an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.target().index()
+    }
+}
+
+/// A block device as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// What clients ask for; empty for the one that is meant when none is named.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// Bytes of a block: every offset and length is a multiple.
+    pub block_bytes: u32,
+    /// Bytes that are best read and written at once: a sector of the drive.
+    pub preferred_bytes: u32,
+    /// How many blocks.
+    pub block_count: u64,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The target knows which blocks hold something.
+    pub has_map: bool,
+    /// Zeroes are written without writing them.
+    pub fast_zero: bool,
+}
+
+impl Export {
+    /// What clients are to see of a target on a drive with sectors of `sector_bytes`. Zeroes are taken to be fast if the
+    /// target has a map; who knows better says so afterwards.
+    ///
+    /// # Errors
+    /// A sentence, if the target is no block device that can be written anywhere, or too large for 64 bits of bytes.
+    pub fn of(
+        name: &str,
+        description: &str,
+        target: &dyn BlockTarget,
+        sector_bytes: u32,
+        read_only: bool,
+    ) -> Result<Self, String> {
+        if target.zones().is_some() {
+            return Err(format!(
+                "export \"{name}\": {description} is written zone by zone, which NBD cannot say; serve a target that can \
+                 be written anywhere, as pblk"
+            ));
+        }
+        let (block_bytes, block_count) = (target.block_bytes(), target.block_count());
+        if block_count.checked_mul(u64::from(block_bytes)).is_none_or(|bytes| bytes > MAX_BYTES) {
+            return Err(format!(
+                "export \"{name}\": {block_count} blocks of {block_bytes} bytes are more than the 2^63 - 1 bytes a client \
+                 can address; serve a smaller target"
+            ));
+        }
+        let has_map = block_count > 0 && target.is_mapped(0).is_some();
+        Ok(Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            block_bytes,
+            preferred_bytes: sector_bytes.max(block_bytes).max(PREFERRED_MIN),
+            block_count,
+            read_only,
+            has_map,
+            fast_zero: has_map,
+        })
+    }
+
+    /// Bytes of the device.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.block_count * u64::from(self.block_bytes)
+    }
+}
+
+/// NBD: sizes are signed 64 bits in many clients, and the protocol says so.
+const MAX_BYTES: u64 = (1 << 63) - 1;
+
+/// NBD, block size constraints: the preferred size is at least 512; sectors of drives begin there too.
+const PREFERRED_MIN: u32 = 512;
+
+/// All exports.
+#[derive(Clone, Debug, Default)]
+pub struct Exports(Vec<Export>);
+
+impl Exports {
+    /// These, in the order of their targets.
+    ///
+    /// # Errors
+    /// A sentence, if two have one name.
+    pub fn new(list: Vec<Export>) -> Result<Self, String> {
+        for (place, export) in list.iter().enumerate() {
+            if list[..place].iter().any(|other| other.name == export.name) {
+                return Err(format!("two exports are called \"{}\"; give each its own name", export.name));
+            }
+        }
+        Ok(Self(list))
+    }
+
+    /// The one of this name. The empty name also means the only one there is.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<ExportId> {
+        let alone = name.is_empty() && self.0.len() == 1;
+        let place = self.0.iter().position(|export| export.name == name || alone)?;
+        Some(ExportId(u32::try_from(place).expect("a host has at most 256 targets")))
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    /// If there is no such export.
+    #[must_use]
+    pub fn get(&self, id: ExportId) -> &Export {
+        &self.0[id.index()]
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Export> {
+        self.0.iter()
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// None at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(name: &str) -> Export {
+        Export {
+            name: name.to_owned(),
+            description: String::new(),
+            block_bytes: 512,
+            preferred_bytes: 4096,
+            block_count: 8,
+            read_only: false,
+            has_map: false,
+            fast_zero: false,
+        }
+    }
+
+    #[test]
+    fn an_export_is_found_by_its_name_and_the_only_one_by_none() {
+        let one = Exports::new(vec![export("a")]).unwrap();
+        assert_eq!(
+            [one.find("a"), one.find(""), one.find("b")],
+            [Some(ExportId(0)), Some(ExportId(0)), None]
+        );
+        let two = Exports::new(vec![export("a"), export("b")]).unwrap();
+        assert_eq!([two.find("b"), two.find("")], [Some(ExportId(1)), None]);
+    }
+
+    #[test]
+    fn a_name_is_given_once() {
+        let error = Exports::new(vec![export("a"), export("b"), export("a")]).err().unwrap();
+        assert!(error.contains("\"a\""), "{error}");
+    }
+}

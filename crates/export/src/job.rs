@@ -1,0 +1,75 @@
+//! A job: one request to one target on behalf of a client, and its end.
+//!
+//! Deliberately not here: requests of clients. One of those may be many jobs, or none.
+
+use crate::exports::ExportId;
+use crate::pool::Piece;
+use ocssd_lightnvm::Status;
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Fills the piece.
+    Read,
+    /// Stores the piece.
+    Write {
+        /// Ends only when durable.
+        fua: bool,
+    },
+    /// Everything that ended before is durable.
+    Flush,
+    /// The range is not needed any more.
+    Discard,
+    /// The range reads as zeroes.
+    WriteZeroes,
+    /// Says which blocks hold something.
+    Map,
+}
+
+/// Who is told of a job's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobOwner {
+    /// Which connection.
+    pub connection: u32,
+    /// Which of those that had this number.
+    pub generation: u32,
+    /// Which of its requests.
+    pub request: u32,
+}
+
+/// A job.
+#[derive(Debug)]
+pub struct Job {
+    /// Who is told.
+    pub owner: JobOwner,
+    /// On which export.
+    pub export: ExportId,
+    /// What.
+    pub work: Work,
+    /// First block.
+    pub block: u64,
+    /// How many; 0 for a flush.
+    pub count: u32,
+    /// The payload; `Some` for reads and writes only.
+    pub piece: Option<Piece>,
+}
+
+/// Blocks in a row that all hold something, or all do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// How many blocks.
+    pub blocks: u32,
+    /// They hold something.
+    pub mapped: bool,
+}
+
+/// The end of a job.
+#[derive(Debug)]
+pub struct Done {
+    /// The job, with its piece.
+    pub job: Job,
+    /// How it ended.
+    pub status: Status,
+    /// What a [`Work::Map`] found: the beginning of its range, at least one block.
+    pub extents: Vec<Extent>,
+}

@@ -1,0 +1,33 @@
+//! Targets for real clients: the protocols they speak, and the reactor that serves them.
+//!
+//! A protocol is a plain state machine ([`Protocol`]): bytes of a client in, bytes for it out, jobs for targets between. It
+//! knows no socket and no clock. What it needs lies on the [`Desk`]: buffers, exports, and the jobs themselves. The
+//! [`reactor`] owns sockets, desk and [`ocssd_engine::Host`], in one thread; it is the only file that waits.
+//!
+//! ```text
+//!   socket ──bytes──► Protocol ──jobs──► Desk ──requests──► Host (target, drive)
+//!   socket ◄─slices── Outbox   ◄──ends── Desk ◄──replies─── Host
+//! ```
+//!
+//! A protocol that is no stream of bytes (rings in shared memory) uses the desk in the same way and brings its own edge.
+//! Deliberately not here: opening drives and making targets (the caller does), and anything about command lines.
+
+mod desk;
+mod exports;
+pub mod fuzz;
+mod job;
+mod memory_disk;
+pub mod nbd;
+mod outbox;
+mod pool;
+mod protocol;
+pub mod reactor;
+mod stats;
+
+pub use desk::Desk;
+pub use exports::{Export, ExportId, Exports};
+pub use job::{Done, Extent, Job, JobOwner, Work};
+pub use outbox::Outbox;
+pub use pool::{PIECE_BYTES_MAX, Piece, Pool};
+pub use protocol::{Protocol, Rude, Space};
+pub use stats::{DROP_REASONS, DropReason, Stats};

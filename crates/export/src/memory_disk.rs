@@ -1,0 +1,111 @@
+//! Something to serve when there is no drive: bytes in memory behind a desk, for tests and fuzzers of protocols.
+//!
+//! It carries out requests in any order a target may. Deliberately not here: media time, and everything a target does.
+
+use crate::desk::Desk;
+use crate::exports::{Export, Exports};
+use crate::pool::Pool;
+use ocssd_base::{Nanos, usize_of};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::{Buffers, Payload, PayloadFormat, Source, Status, TargetId};
+use std::ops::Range;
+
+/// Bytes of a block.
+pub const BLOCK_BYTES: u32 = 512;
+
+/// What its sectors are: as small as its blocks, without metadata.
+const FORMAT: PayloadFormat =
+    PayloadFormat { payload: Payload::Bytes, data_bytes: 4096, sector_bytes: 4096, oob_bytes: 0 };
+
+/// A disk for each export of a desk.
+#[derive(Debug)]
+pub struct MemoryDisks {
+    /// Their content.
+    pub disks: Vec<Vec<u8>>,
+    /// Whether each block was written.
+    mapped: Vec<Vec<bool>>,
+    /// Requests that touch these blocks of the first disk fail.
+    pub bad: Range<u64>,
+    /// Taken and not replied to.
+    open: Vec<(TargetId, BlockRequest)>,
+    /// Writes and flushes carried out, for tests that look at their order.
+    pub log: Vec<(TargetId, BlockOp)>,
+}
+
+impl MemoryDisks {
+    /// Disks for a desk with these names and numbers of blocks.
+    pub fn new(exports: &[(&str, u64)], pieces: [usize; 3]) -> (Desk, Self) {
+        let list = exports.iter().map(|&(name, block_count)| Export {
+            name: name.to_owned(),
+            description: "memory".to_owned(),
+            block_bytes: BLOCK_BYTES,
+            preferred_bytes: 4096,
+            block_count,
+            read_only: name.ends_with("-ro"),
+            has_map: true,
+            fast_zero: true,
+        });
+        let exports_made = Exports::new(list.collect()).expect("the names differ");
+        let mut buffers = Buffers::new(FORMAT);
+        let pool = Pool::with_counts(&mut buffers, pieces);
+        let blocks = |&(_, count): &(&str, u64)| usize::try_from(count).expect("small");
+        let disks = exports.iter().map(|export| vec![0; blocks(export) * usize_of(BLOCK_BYTES)]).collect();
+        let mapped = exports.iter().map(|export| vec![false; blocks(export)]).collect();
+        let disks = Self { disks, mapped, bad: 0..0, open: Vec::new(), log: Vec::new() };
+        (Desk::new(exports_made, pool, buffers), disks)
+    }
+
+    /// Takes what the desk has, as a host does.
+    pub fn take(&mut self, desk: &mut Desk) {
+        let mut none = Buffers::new(FORMAT);
+        while let Some(request) = desk.poll_request(Nanos::ZERO, &mut none) {
+            self.open.push(request);
+        }
+        desk.look_up(|target, block| {
+            Some(self.mapped[target.index()][usize::try_from(block).expect("it is on the disk")])
+        });
+    }
+
+    /// Carries out one of the requests taken, if there is one: the one at place `which`, counted round.
+    pub fn carry_out(&mut self, which: usize, desk: &mut Desk) -> bool {
+        if self.open.is_empty() {
+            return false;
+        }
+        let (target, request) = self.open.remove(which % self.open.len());
+        let status = self.status(target, &request, &mut desk.buffers);
+        let reply = BlockReply { tag: request.tag, status, violation: None };
+        let mut none = Buffers::new(FORMAT);
+        desk.on_reply(Nanos::ZERO, target, reply, &mut none);
+        true
+    }
+
+    fn status(&mut self, target: TargetId, request: &BlockRequest, buffers: &mut Buffers) -> Status {
+        let (disk, mapped) = (&mut self.disks[target.index()], &mut self.mapped[target.index()]);
+        let (first, count) = (usize::try_from(request.block).expect("small"), usize_of(request.count));
+        let unit = usize_of(BLOCK_BYTES);
+        assert!(first + count <= mapped.len(), "{request:?} reaches beyond the disk");
+        if target.index() == 0
+            && (request.block..request.block + u64::from(request.count)).any(|b| self.bad.contains(&b))
+        {
+            return Status::UNRECOVERED_READ;
+        }
+        self.log.push((target, request.op));
+        let place = &mut disk[first * unit..][..count * unit];
+        match (request.op, request.buffer) {
+            (BlockOp::Read, Some(buffer)) => {
+                buffers.bytes_mut(buffer, 0, place.len()).copy_from_slice(place);
+            }
+            (BlockOp::Write { .. }, Some(buffer)) => {
+                place.copy_from_slice(buffers.bytes(buffer, 0, place.len()));
+                mapped[first..][..count].fill(true);
+            }
+            (BlockOp::Flush, None) => {}
+            (BlockOp::Discard | BlockOp::WriteZeroes, None) => {
+                place.fill(0);
+                mapped[first..][..count].fill(false);
+            }
+            other => unreachable!("{other:?} was asked of a disk"),
+        }
+        Status::SUCCESS
+    }
+}

@@ -1,0 +1,150 @@
+//! One NBD connection: the handshake, then the transmission.
+
+use super::handshake::{Handshake, Next, TlsPolicy};
+use super::transmission::Transmission;
+use crate::desk::Desk;
+use crate::job::Done;
+use crate::outbox::Outbox;
+use crate::protocol::{Phase, Protocol, Rude, Space};
+
+/// Bytes received at once during the handshake (chosen: several options).
+const HANDSHAKE_BYTES: usize = 4096;
+
+#[derive(Debug)]
+enum Stage {
+    Handshake(Box<Handshake>),
+    /// TLS is to begin.
+    Tls(Box<Handshake>),
+    Transmission(Box<Transmission>),
+    Over,
+}
+
+/// One NBD connection.
+#[derive(Debug)]
+pub struct Session {
+    stage: Stage,
+    outbox: Outbox,
+    /// What its jobs are called.
+    name: (u32, u32),
+    stopping: bool,
+}
+
+impl Session {
+    /// A connection that has just begun; its jobs are told to (`connection`, `generation`).
+    #[must_use]
+    pub fn new(tls: TlsPolicy, connection: u32, generation: u32) -> Self {
+        let mut outbox = Outbox::default();
+        let handshake = Box::new(Handshake::new(tls, &mut outbox));
+        let name = (connection, generation);
+        Self { stage: Stage::Handshake(handshake), outbox, name, stopping: false }
+    }
+
+    /// Takes bytes of the handshake.
+    fn greet(&mut self, bytes: &[u8], desk: &Desk) -> Result<usize, Rude> {
+        let Stage::Handshake(handshake) = &mut self.stage else { return Ok(0) };
+        if self.outbox.is_long() {
+            return Ok(0);
+        }
+        let (used, next) = handshake.on_bytes(bytes, &desk.exports, &mut self.outbox)?;
+        match next {
+            Next::More => {}
+            Next::Farewell => self.stage = Stage::Over,
+            Next::Tls => {
+                if let Stage::Handshake(handshake) = std::mem::replace(&mut self.stage, Stage::Over) {
+                    self.stage = Stage::Tls(handshake);
+                }
+            }
+            Next::Serve(agreed) => {
+                let (connection, generation) = self.name;
+                let mut transmission = Transmission::new(agreed, connection, generation);
+                if self.stopping {
+                    transmission.on_stop();
+                }
+                self.stage = Stage::Transmission(Box::new(transmission));
+            }
+        }
+        Ok(used)
+    }
+}
+
+impl Protocol for Session {
+    fn on_bytes(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Rude> {
+        let mut used = self.greet(bytes, desk)?;
+        if let Stage::Transmission(transmission) = &mut self.stage {
+            used += transmission.on_bytes(&bytes[used..], &mut self.outbox, desk)?;
+        }
+        Ok(used)
+    }
+
+    fn payload_space(&self) -> Option<Space> {
+        let Stage::Transmission(transmission) = &self.stage else { return None };
+        transmission.payload_space().filter(|space| space.count > 0)
+    }
+
+    fn on_payload(&mut self, count: usize, desk: &mut Desk) {
+        let Stage::Transmission(transmission) = &mut self.stage else {
+            unreachable!("payload came in a handshake")
+        };
+        transmission.on_payload(count, desk);
+    }
+
+    fn text_wanted(&self) -> usize {
+        match &self.stage {
+            Stage::Handshake(_) => HANDSHAKE_BYTES,
+            Stage::Transmission(transmission) => transmission.text_wanted(),
+            Stage::Tls(_) | Stage::Over => 0,
+        }
+    }
+
+    fn on_done(&mut self, done: Done, desk: &mut Desk) {
+        let Stage::Transmission(transmission) = &mut self.stage else {
+            unreachable!("a job ended in a handshake")
+        };
+        transmission.on_done(done, &mut self.outbox, desk);
+    }
+
+    fn go_on(&mut self, desk: &mut Desk) -> bool {
+        let Stage::Transmission(transmission) = &mut self.stage else { return false };
+        transmission.go_on(desk)
+    }
+
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    fn phase(&self) -> Phase {
+        match &self.stage {
+            Stage::Handshake(_) => Phase::Greeting,
+            Stage::Tls(_) => Phase::StartTls,
+            Stage::Transmission(transmission) if transmission.is_over() => Phase::Leaving,
+            Stage::Transmission(_) => Phase::Serving,
+            Stage::Over => Phase::Leaving,
+        }
+    }
+
+    fn on_tls(&mut self) {
+        if let Stage::Tls(mut handshake) = std::mem::replace(&mut self.stage, Stage::Over) {
+            handshake.on_tls();
+            self.stage = Stage::Handshake(handshake);
+        }
+    }
+
+    fn on_stop(&mut self) {
+        self.stopping = true;
+        if let Stage::Transmission(transmission) = &mut self.stage {
+            transmission.on_stop();
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        !matches!(&self.stage, Stage::Transmission(transmission) if !transmission.is_idle())
+    }
+
+    fn release(&mut self, desk: &mut Desk) {
+        if let Stage::Transmission(transmission) = &mut self.stage {
+            transmission.release(desk);
+        }
+        self.outbox.clear(&mut desk.pool);
+        self.stage = Stage::Over;
+    }
+}

@@ -1,0 +1,5 @@
+//! A session as a client sees it, over memory.
+
+mod handshake;
+mod room;
+mod transmission;

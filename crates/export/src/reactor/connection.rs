@@ -1,0 +1,200 @@
+//! One client's connection: its stream, its protocol, and the bytes between that neither has taken.
+//!
+//! Deliberately not here: other connections, and when it is looked at.
+
+use super::poller::Interest;
+use super::stream::Stream;
+use crate::desk::Desk;
+use crate::protocol::{Phase, Protocol};
+use crate::stats::DropReason;
+use ocssd_base::Nanos;
+use std::io::{self, IoSlice};
+
+/// Bytes received at once that are no payload for a known place (chosen: the most a protocol asks for).
+const STAGING_BYTES: usize = 16 << 10;
+
+/// Receives in one go, so that one client does not hold up the others (chosen: a megabyte or two of payload).
+const RECEIVES_MAX: usize = 8;
+
+/// Parts sent by one call: as many as the system takes is 1024, and 128 are 64 answers (chosen).
+const SLICES_MAX: usize = 128;
+
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In peace.
+    Closed,
+    /// It was dropped.
+    Dropped(DropReason, String),
+}
+
+/// A connection.
+pub struct Connection {
+    pub(super) stream: Stream,
+    pub(super) session: Box<dyn Protocol>,
+    staging: Box<[u8]>,
+    /// What was received and not taken: these bytes of the staging.
+    staged: std::ops::Range<usize>,
+    pub(super) generation: u32,
+    /// What is waited for now.
+    pub(super) interest: Interest,
+    /// When it came.
+    pub(super) since: Nanos,
+    /// When bytes moved last, either way.
+    pub(super) moved: Nanos,
+    /// The socket took less than was given.
+    pub(super) send_blocked: bool,
+    /// It is on the list of those that wait for room.
+    pub(super) waits: bool,
+    /// It is on the list of those to look at.
+    pub(super) listed: bool,
+}
+
+impl Connection {
+    /// A connection that has just come.
+    pub fn new(stream: Stream, session: Box<dyn Protocol>, generation: u32, now: Nanos) -> Self {
+        Self {
+            stream,
+            session,
+            staging: vec![0; STAGING_BYTES].into(),
+            staged: 0..0,
+            generation,
+            interest: Interest::default(),
+            since: now,
+            moved: now,
+            send_blocked: false,
+            waits: false,
+            listed: false,
+        }
+    }
+
+    /// It would take bytes from the client.
+    pub fn wants_bytes(&self) -> bool {
+        self.staged.is_empty() && (self.session.text_wanted() > 0 || self.session.payload_space().is_some())
+    }
+
+    /// Gives the protocol what was received and not taken. True if it took something.
+    pub fn offer(&mut self, desk: &mut Desk) -> Result<bool, End> {
+        let mut any = false;
+        while !self.staged.is_empty() {
+            let bytes = &self.staging[self.staged.clone()];
+            let taken = self.session.on_bytes(bytes, desk);
+            let taken = taken.map_err(|rude| End::Dropped(rude.reason, rude.sentence))?;
+            if taken == 0 {
+                break;
+            }
+            any = true;
+            self.staged.start += taken;
+        }
+        Ok(any)
+    }
+
+    /// Receives what is there, within bounds.
+    pub fn receive(&mut self, now: Nanos, desk: &mut Desk) -> Result<(), End> {
+        for _ in 0..RECEIVES_MAX {
+            self.offer(desk)?;
+            if !self.wants_bytes() {
+                return Ok(());
+            }
+            let (count, asked) = match self.receive_once(desk) {
+                Ok(both) => both,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.failure(&error)),
+            };
+            if count == 0 {
+                return Err(self.on_hang_up());
+            }
+            self.moved = now;
+            if count < asked && !self.stream.is_encrypted() {
+                break;
+            }
+        }
+        self.offer(desk).map(drop)
+    }
+
+    /// One receive: payload to its place, the rest to the staging.
+    fn receive_once(&mut self, desk: &mut Desk) -> io::Result<(usize, usize)> {
+        let text = self.session.text_wanted().min(STAGING_BYTES);
+        let staging = &mut self.staging[..text];
+        desk.stats.receives += 1;
+        let Some(space) = self.session.payload_space() else {
+            let count = self.stream.receive(&mut [], staging)?;
+            self.staged = 0..count;
+            return Ok((count, text));
+        };
+        let place = desk.buffers.bytes_mut(space.buffer, space.first, space.count);
+        let count = self.stream.receive(place, staging)?;
+        let payload = count.min(space.count);
+        if payload > 0 {
+            if self.stream.is_encrypted() {
+                desk.stats.received_copied_bytes += as_u64(payload);
+            }
+            self.session.on_payload(payload, desk);
+        }
+        self.staged = 0..count - payload;
+        Ok((count, space.count + text))
+    }
+
+    fn failure(&self, error: &io::Error) -> End {
+        let reason = match error.kind() {
+            io::ErrorKind::InvalidData => DropReason::Tls,
+            _ => DropReason::Vanished,
+        };
+        End::Dropped(reason, error.to_string())
+    }
+
+    /// The client sends nothing more.
+    pub fn on_hang_up(&self) -> End {
+        if self.session.is_idle() && self.staged.is_empty() && self.session.phase() != Phase::Greeting {
+            return End::Closed;
+        }
+        End::Dropped(DropReason::Vanished, "the client went in the middle of something".to_owned())
+    }
+
+    /// Sends what is in the outbox, as far as it goes.
+    pub fn send(&mut self, now: Nanos, desk: &mut Desk) -> Result<(), End> {
+        self.send_blocked = false;
+        // Who has said farewell need not wait for the answer to it.
+        let leaving = self.session.phase() == Phase::Leaving;
+        let gone = |error: io::Error| match leaving {
+            true => End::Closed,
+            false => End::Dropped(DropReason::Vanished, error.to_string()),
+        };
+        while !self.session.outbox().is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let used = self.session.outbox().slices(&desk.buffers, &mut slices);
+            let asked: usize = slices[..used].iter().map(|slice| slice.len()).sum();
+            desk.stats.sends += 1;
+            let count = match self.stream.send(&slices[..used]) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(gone(error)),
+            };
+            let payload = self.session.outbox().sent(count, &mut desk.pool);
+            desk.stats.sent_bytes += as_u64(payload);
+            if self.stream.is_encrypted() {
+                desk.stats.sent_copied_bytes += as_u64(payload);
+            }
+            if count > 0 {
+                self.moved = now;
+            }
+            if count == 0 || count < asked && !self.stream.is_encrypted() {
+                self.send_blocked = true;
+                return Ok(());
+            }
+        }
+        self.send_blocked = !self.stream.flush().map_err(gone)?;
+        Ok(())
+    }
+
+    /// The client owes the next step: it has not taken what is to be sent, or not sent what it began.
+    pub fn is_owed(&self) -> bool {
+        self.send_blocked || self.session.payload_space().is_some()
+    }
+}
+
+fn as_u64(count: usize) -> u64 {
+    u64::try_from(count).expect("a length fits 64 bits")
+}

@@ -1,0 +1,23 @@
+//! The edge: sockets, TLS, signals and time, in one thread that owns the host.
+//!
+//! [`Server`] accepts connections on its [`Endpoint`]s, moves bytes between sockets and [`Protocol`](crate::Protocol)s, and
+//! gives the host its turns. It waits in one place, for sockets and for the drive's next deadline together. It names no
+//! protocol: what a listener speaks is given to it.
+
+mod connection;
+mod endpoint;
+mod listener;
+mod poller;
+mod server;
+mod signals;
+mod stream;
+mod turn;
+mod wait;
+mod watch;
+
+pub use endpoint::{AddressRange, Endpoint};
+pub use listener::Listener;
+pub use rustls::ServerConfig as TlsConfig;
+pub use server::{Limits, MakeProtocol, Server, Stopped};
+pub use signals::{Signal, Signals};
+pub use stream::load_tls;

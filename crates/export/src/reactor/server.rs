@@ -1,0 +1,396 @@
+//! The server: endpoints, connections, the desk and the host, and the loop over them.
+//!
+//! A round: wait for sockets or the drive, receive, give the host turns and its replies to their connections, send. Its
+//! parts are files: `turn` is the host's, `wait` the wait, `watch` what clients may not do for ever.
+
+use super::connection::{Connection, End};
+use super::endpoint::AddressRange;
+use super::listener::{Listener, Socket};
+use super::poller::{Interest, Poller, Ready};
+use super::signals::{Signal, Signals};
+use super::stream::Stream;
+use crate::desk::Desk;
+use crate::exports::Exports;
+use crate::pool::Pool;
+use crate::protocol::{Phase, Protocol};
+use crate::stats::{DropReason, Stats};
+use ocssd_base::Nanos;
+use ocssd_engine::{Clock, Host, WallClock};
+use ocssd_lightnvm::Device;
+use rustls::ServerConfig;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+/// What clients may do.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once; one more is closed as it comes.
+    pub connections: usize,
+    /// A handshake takes no longer.
+    pub greeting: Nanos,
+    /// A client that owes the next step is dropped after so long without a byte moved.
+    pub stall: Nanos,
+    /// The same, while others wait for the memory it holds.
+    pub stall_crowded: Nanos,
+    /// After the signal to stop, what is asked already is answered for so long.
+    pub farewell: Nanos,
+    /// Who may come from the network; everybody, if there is none.
+    pub allowed: Vec<AddressRange>,
+}
+
+impl Default for Limits {
+    /// Chosen: a thousand connections are 16 MiB; people and loaded machines shake hands within ten seconds; a minute is
+    /// twice what clients wait for a disk; five seconds are more than any client needs that is there.
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            greeting: Nanos::from_secs(10),
+            stall: Nanos::from_secs(60),
+            stall_crowded: Nanos::from_secs(5),
+            farewell: Nanos::from_secs(5),
+            allowed: Vec::new(),
+        }
+    }
+}
+
+/// Makes a protocol's side of a new connection, whose jobs are told to (connection, generation).
+pub type MakeProtocol = Box<dyn Fn(u32, u32) -> Box<dyn Protocol>>;
+
+/// A server that has stopped.
+pub struct Stopped<D: Device> {
+    /// The host, with no request open.
+    pub host: Host<D, WallClock>,
+    /// What was counted.
+    pub stats: Stats,
+}
+
+/// A server.
+pub struct Server<D: Device> {
+    pub(super) host: Host<D, WallClock>,
+    pub(super) desk: Desk,
+    pub(super) poller: Poller,
+    pub(super) signals: Signals,
+    pub(super) listeners: Vec<(Listener, MakeProtocol)>,
+    pub(super) connections: Vec<Option<Connection>>,
+    /// The generation the next connection of each place has.
+    generations: Vec<u32>,
+    pub(super) open: usize,
+    /// Connections that wait for room, the first come first.
+    pub(super) waiting: VecDeque<usize>,
+    /// Connections to look at in this round.
+    pub(super) listed: Vec<usize>,
+    pub(super) limits: Limits,
+    tls: Option<Arc<ServerConfig>>,
+    /// No more is accepted before this time: the system had no room.
+    pub(super) accept_after: Option<Nanos>,
+    pub(super) stopping: Option<Nanos>,
+    pub(super) watched: Nanos,
+    /// What is said about dropped clients.
+    log: Box<dyn FnMut(&str)>,
+}
+
+/// Numbers of sockets: signals, then listeners, then connections.
+const STOP: u64 = 0;
+const REPORT: u64 = 1;
+const FIRST_LISTENER: u64 = 2;
+const FIRST_CONNECTION: u64 = 1 << 16;
+
+impl<D: Device> Server<D> {
+    /// A server of these exports, whose targets the host has in the same order. `log` is told in a sentence of every client
+    /// that is dropped.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn new(
+        mut host: Host<D, WallClock>,
+        exports: Exports,
+        signals: Signals,
+        limits: Limits,
+        log: Box<dyn FnMut(&str)>,
+    ) -> io::Result<Self> {
+        let mut buffers = host.take_buffers();
+        let pool = Pool::new(&mut buffers);
+        let poller = Poller::new()?;
+        let receive = Interest { receive: true, send: false };
+        poller.add(signals.socket(Signal::Stop), STOP, receive)?;
+        poller.add(signals.socket(Signal::Report), REPORT, receive)?;
+        let watched = host.clock().now();
+        Ok(Self {
+            host,
+            desk: Desk::new(exports, pool, buffers),
+            poller,
+            signals,
+            listeners: Vec::new(),
+            connections: Vec::new(),
+            generations: Vec::new(),
+            open: 0,
+            waiting: VecDeque::new(),
+            listed: Vec::new(),
+            limits,
+            tls: None,
+            accept_after: None,
+            stopping: None,
+            watched,
+            log,
+        })
+    }
+
+    /// TLS for the protocols that ask for it.
+    pub fn use_tls(&mut self, config: Arc<ServerConfig>) {
+        self.tls = Some(config);
+    }
+
+    /// Serves what comes to a listener.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn listen(&mut self, listener: Listener, make: MakeProtocol) -> io::Result<()> {
+        let number = FIRST_LISTENER + u64::try_from(self.listeners.len()).expect("few");
+        self.poller.add(&listener, number, Interest { receive: true, send: false })?;
+        self.listeners.push((listener, make));
+        Ok(())
+    }
+
+    /// Serves until it is told to stop, and what was asked until then is answered. `report` is called when a signal asks.
+    ///
+    /// # Errors
+    /// If waiting fails, which no client can cause.
+    pub fn run(mut self, report: &mut dyn FnMut(&Stats)) -> io::Result<Stopped<D>> {
+        wait_precisely();
+        loop {
+            let timeout = self.timeout();
+            self.desk.stats.waits += 1;
+            self.poller.wait(timeout)?;
+            let mut place = 0;
+            while let Some(ready) = self.poller.ready(place) {
+                place += 1;
+                self.on_ready(ready, report);
+            }
+            self.turns();
+            self.watch();
+            if self.is_over() {
+                let Self { mut host, desk, .. } = self;
+                host.return_buffers(desk.buffers);
+                return Ok(Stopped { host, stats: desk.stats });
+            }
+        }
+    }
+
+    fn on_ready(&mut self, ready: Ready, report: &mut dyn FnMut(&Stats)) {
+        match ready.number {
+            STOP => {
+                if self.signals.take(Signal::Stop) {
+                    self.begin_stop();
+                }
+            }
+            REPORT => {
+                if self.signals.take(Signal::Report) {
+                    report(&self.desk.stats);
+                }
+            }
+            FIRST_LISTENER..FIRST_CONNECTION => {
+                let place = usize::try_from(ready.number - FIRST_LISTENER).expect("it was an index");
+                self.accept(place);
+            }
+            _ => {
+                let place = usize::try_from(ready.number - FIRST_CONNECTION).expect("it was an index");
+                self.on_socket(place, ready);
+            }
+        }
+    }
+
+    /// Connections of a listener.
+    fn accept(&mut self, place: usize) {
+        for _ in 0..ACCEPTS_MAX {
+            let Some((listener, _)) = self.listeners.get(place) else { return };
+            match listener.accept() {
+                Ok(socket) => self.admit(place, socket),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The client was gone before it was met.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    (self.log)(&format!("no connection can be accepted: {error}"));
+                    self.pause_accepting();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A connection comes in, or is sent away.
+    fn admit(&mut self, listener: usize, socket: Socket) {
+        self.desk.stats.connections += 1;
+        let allowed = &self.limits.allowed;
+        let stranger = socket
+            .peer()
+            .is_some_and(|peer| !allowed.is_empty() && !allowed.iter().any(|range| range.contains(peer)));
+        if stranger || self.open >= self.limits.connections {
+            let reason = if stranger { DropReason::NotAllowed } else { DropReason::Crowded };
+            self.desk.stats.note_dropped(reason);
+            return;
+        }
+        let place = self.connections.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.connections.push(None);
+            self.generations.push(0);
+            self.connections.len() - 1
+        });
+        let generation = self.generations[place];
+        let name = u32::try_from(place).expect("a bounded number of connections");
+        let session = (self.listeners[listener].1)(name, generation);
+        let now = self.host.clock().now();
+        let mut connection = Connection::new(Stream::plain(socket), session, generation, now);
+        connection.interest = Interest { receive: true, send: false };
+        let added = self.poller.add(&connection.stream, number_of(place), connection.interest);
+        if let Err(error) = added {
+            (self.log)(&format!("a connection cannot be waited for: {error}"));
+            return;
+        }
+        self.connections[place] = Some(connection);
+        self.open += 1;
+        self.desk.stats.connections_max =
+            self.desk.stats.connections_max.max(u64::try_from(self.open).expect("few"));
+        self.list(place);
+    }
+
+    /// A connection's socket is ready.
+    fn on_socket(&mut self, place: usize, ready: Ready) {
+        let now = self.host.clock().now();
+        let Some(Some(connection)) = self.connections.get_mut(place) else { return };
+        let received = if ready.receive && connection.wants_bytes() {
+            connection.receive(now, &mut self.desk)
+        } else if ready.gone {
+            Err(connection.on_hang_up())
+        } else {
+            Ok(())
+        };
+        match received {
+            Ok(()) => self.list(place),
+            Err(end) => self.close(place, end),
+        }
+    }
+
+    /// The connection is looked at before the next wait.
+    pub(super) fn list(&mut self, place: usize) {
+        if let Some(connection) = &mut self.connections[place]
+            && !connection.listed
+        {
+            connection.listed = true;
+            self.listed.push(place);
+        }
+    }
+
+    /// A connection that something happened to: it takes what it left, sends what it has, begins TLS, or ends.
+    pub(super) fn look_at(&mut self, place: usize) {
+        let now = self.host.clock().now();
+        let Some(connection) = &mut self.connections[place] else { return };
+        connection.listed = false;
+        if let Err(end) = advance(connection, now, &mut self.desk, self.tls.as_ref()) {
+            return self.close(place, end);
+        }
+        let Some(connection) = &mut self.connections[place] else { return };
+        let done = connection.session.outbox().is_empty() && !connection.send_blocked;
+        let leaves = match connection.session.phase() {
+            Phase::Leaving => true,
+            Phase::Greeting | Phase::StartTls => self.stopping.is_some(),
+            Phase::Serving => self.stopping.is_some() && connection.session.is_idle(),
+        };
+        if done && leaves {
+            return self.close(place, End::Closed);
+        }
+        if connection.session.go_on(&mut self.desk) && !connection.waits {
+            connection.waits = true;
+            self.waiting.push_back(place);
+        }
+        let interest = Interest { receive: connection.wants_bytes(), send: connection.send_blocked };
+        if interest != connection.interest {
+            connection.interest = interest;
+            let changed = self.poller.change(&connection.stream, number_of(place), interest);
+            if let Err(error) = changed {
+                self.close(place, End::Dropped(DropReason::Vanished, error.to_string()));
+            }
+        }
+    }
+
+    /// The end of a connection: what it holds comes back.
+    pub(super) fn close(&mut self, place: usize, end: End) {
+        let Some(mut connection) = self.connections[place].take() else { return };
+        if let End::Dropped(reason, sentence) = end {
+            self.desk.stats.note_dropped(reason);
+            (self.log)(&format!("a client was dropped: {sentence}"));
+        } else {
+            connection.stream.close();
+        }
+        connection.session.release(&mut self.desk);
+        // The socket is closed next, which ends the wait for it as well.
+        let _ = self.poller.remove(&connection.stream);
+        self.generations[place] = self.generations[place].wrapping_add(1);
+        self.open -= 1;
+    }
+
+    /// Accepts nothing more; what is asked already is answered. The second time, without that.
+    fn begin_stop(&mut self) {
+        let now = self.host.clock().now();
+        let until = if self.stopping.is_some() { now } else { now + self.limits.farewell };
+        self.stopping = Some(until);
+        for (listener, _) in self.listeners.drain(..) {
+            // It is closed next, which ends the wait for it as well.
+            let _ = self.poller.remove(&listener);
+        }
+        for place in 0..self.connections.len() {
+            if let Some(connection) = &mut self.connections[place] {
+                connection.session.on_stop();
+                self.list(place);
+            }
+        }
+    }
+
+    /// It was told to stop, nobody is there, and no job is open.
+    fn is_over(&self) -> bool {
+        self.stopping.is_some() && self.open == 0 && self.desk.open_jobs() == 0
+    }
+}
+
+/// Connections accepted at once (chosen), so that a crowd at the door does not hold up those inside.
+const ACCEPTS_MAX: usize = 64;
+
+pub(super) fn number_of(place: usize) -> u64 {
+    FIRST_CONNECTION + u64::try_from(place).expect("an index fits 64 bits")
+}
+
+pub(super) fn number_of_listener(place: usize) -> u64 {
+    FIRST_LISTENER + u64::try_from(place).expect("an index fits 64 bits")
+}
+
+/// The kernel may not make waits longer than asked, to join them with others. Not every kernel knows how; then they are.
+fn wait_precisely() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Gives a connection what it left, sends what it has, begins TLS if it is time.
+fn advance(
+    connection: &mut Connection,
+    now: Nanos,
+    desk: &mut Desk,
+    tls: Option<&Arc<ServerConfig>>,
+) -> Result<(), End> {
+    connection.offer(desk)?;
+    connection.send(now, desk)?;
+    if connection.session.phase() == Phase::StartTls
+        && connection.session.outbox().is_empty()
+        && !connection.send_blocked
+    {
+        let Some(config) = tls else {
+            return Err(End::Dropped(DropReason::Tls, "TLS was begun without a certificate".to_owned()));
+        };
+        let started = connection.stream.start_tls(config);
+        started.map_err(|error| End::Dropped(DropReason::Tls, error.to_string()))?;
+        connection.session.on_tls();
+    }
+    // TLS may hold bytes that the socket does not show any more.
+    if connection.stream.is_encrypted() && connection.wants_bytes() {
+        connection.receive(now, desk)?;
+        connection.send(now, desk)?;
+    }
+    Ok(())
+}

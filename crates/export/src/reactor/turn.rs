@@ -1,0 +1,74 @@
+//! The host's turns between two waits: jobs go to targets, their ends to connections, until there is nothing to do at once.
+
+use super::server::Server;
+use crate::job::Done;
+use ocssd_lightnvm::Device;
+
+/// Turns between two looks at sockets (chosen: a fast drive ends what one round received in a few).
+const TURNS_MAX: usize = 32;
+
+impl<D: Device> Server<D> {
+    /// Gives the host turns, and everybody what came of them.
+    pub(super) fn turns(&mut self) {
+        for _ in 0..TURNS_MAX {
+            let busy = self.host_turn();
+            let mut any = false;
+            while let Some(done) = self.desk.poll_done() {
+                self.deliver(done);
+                any = true;
+            }
+            any |= self.resume();
+            while let Some(place) = self.listed.pop() {
+                self.look_at(place);
+            }
+            if !busy && !any && !self.desk.has_requests() && !self.desk.has_done() {
+                return;
+            }
+        }
+    }
+
+    /// One turn of the host; true if it wants another at once.
+    fn host_turn(&mut self) -> bool {
+        let empty = self.host.take_buffers();
+        self.host.return_buffers(std::mem::replace(&mut self.desk.buffers, empty));
+        let busy = self.host.step(&mut self.desk);
+        self.desk.buffers = self.host.take_buffers();
+        let host = &self.host;
+        self.desk.look_up(|target, block| host.target(target).is_mapped(block));
+        busy
+    }
+
+    /// The end of a job, to whoever gave it; if that is gone, what it held comes back.
+    fn deliver(&mut self, done: Done) {
+        let owner = done.job.owner;
+        let place = usize::try_from(owner.connection).expect("it was an index");
+        match &mut self.connections[place] {
+            Some(connection) if connection.generation == owner.generation => {
+                connection.session.on_done(done, &mut self.desk);
+                self.list(place);
+            }
+            _ => {
+                if let Some(piece) = done.job.piece {
+                    self.desk.pool.give_back(piece);
+                }
+            }
+        }
+    }
+
+    /// Those who wait for room try again, the first come first. True if one got all it waited for.
+    fn resume(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..self.waiting.len() {
+            let Some(place) = self.waiting.pop_front() else { break };
+            let Some(connection) = &mut self.connections[place] else { continue };
+            connection.waits = connection.session.go_on(&mut self.desk);
+            if connection.waits {
+                self.waiting.push_back(place);
+            } else {
+                any = true;
+            }
+            self.list(place);
+        }
+        any
+    }
+}

@@ -1,0 +1,28 @@
+//! How long the server may wait: until the drive has something to do, or a client has been slow for too long.
+
+use super::server::Server;
+use ocssd_base::Nanos;
+use ocssd_engine::Clock;
+use ocssd_lightnvm::Device;
+use std::time::Duration;
+
+/// The last stretch before the drive's deadline is spent looking at sockets again and again: a sleeping thread wakes later
+/// than it asked (chosen: what a quiet machine takes to wake a thread whose timer has no slack).
+const SPIN: Nanos = Nanos::from_micros(20);
+
+/// How often clients are looked at for what they may not do for ever (chosen: limits are whole seconds).
+pub(super) const WATCH: Nanos = Nanos::from_millis(500);
+
+impl<D: Device> Server<D> {
+    /// How long nothing can happen but at sockets; `None` for ever.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        if self.desk.has_requests() || self.desk.has_done() || !self.listed.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let now = self.host.clock().now();
+        let drive = self.host.next_deadline().map(|at| at.saturating_since(now + SPIN));
+        let is_watching = self.open > 0 || self.accept_after.is_some() || self.stopping.is_some();
+        let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));
+        drive.into_iter().chain(watch).min().map(|wait| Duration::from_nanos(wait.0))
+    }
+}

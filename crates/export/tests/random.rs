@@ -1,0 +1,79 @@
+//! The fuzzer's entry on seeded random clients, so that every build runs some.
+
+use ocssd_base::Prng;
+use ocssd_export::fuzz::nbd_client;
+use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
+
+fn below(prng: &mut Prng, bound: u64) -> u64 {
+    prng.below(bound)
+}
+
+fn byte(prng: &mut Prng) -> u8 {
+    u8::try_from(below(prng, 256)).expect("small")
+}
+
+/// A client that is mostly sound: a handshake, then requests, with a broken byte here and there.
+fn client(prng: &mut Prng) -> Vec<u8> {
+    let mut bytes = vec![byte(prng) & 0xfe, byte(prng), 0, 0, 0, 3];
+    if below(prng, 2) == 0 {
+        push_option(&mut bytes, option::STRUCTURED_REPLY, &[]);
+        let context = b"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x0fbase:allocation";
+        push_option(&mut bytes, option::SET_META_CONTEXT, context);
+    }
+    push_option(&mut bytes, option::GO, &[0; 6]);
+    for cookie in 0..below(prng, 40) {
+        let length =
+            u32::try_from(512 * below(prng, 700) / (1 + below(prng, 40)) / 512 * 512).expect("small");
+        let header = RequestHeader {
+            flags: if below(prng, 3) == 0 { 1 << below(prng, 6) } else { 0 },
+            command: u16::try_from(below(prng, 9)).expect("small"),
+            cookie,
+            offset: 512 * below(prng, 4200),
+            length,
+        };
+        bytes.extend(header.encode());
+        if header.command == command::WRITE {
+            bytes.extend(std::iter::repeat_n(byte(prng), usize::try_from(length).expect("small")));
+        }
+    }
+    if below(prng, 3) == 0 {
+        let at = usize::try_from(below(prng, u64::try_from(bytes.len()).expect("small"))).expect("small");
+        bytes[at] ^= 1 << below(prng, 8);
+    }
+    let keep = below(prng, 4);
+    if keep == 0 {
+        let left = below(prng, u64::try_from(bytes.len()).expect("small"));
+        bytes.truncate(usize::try_from(left).expect("small"));
+    }
+    bytes
+}
+
+fn push_option(bytes: &mut Vec<u8>, option: u32, data: &[u8]) {
+    bytes.extend(IHAVEOPT.to_be_bytes());
+    bytes.extend(option.to_be_bytes());
+    bytes.extend(u32::try_from(data.len()).expect("small").to_be_bytes());
+    bytes.extend(data);
+}
+
+#[test]
+fn clients_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
+    let mut served = 0;
+    for seed in 0..150 {
+        let mut prng = Prng::new(seed);
+        let bytes = client(&mut prng);
+        let answered = std::panic::catch_unwind(|| nbd_client(&bytes));
+        let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the server panicked"));
+        served += usize::from(answered > 1000);
+    }
+    assert!(served > 50, "only {served} clients got past the handshake");
+}
+
+#[test]
+fn random_bytes_are_no_client() {
+    for seed in 0..300 {
+        let mut prng = Prng::new(seed);
+        let bytes: Vec<u8> = (0..below(&mut prng, 200)).map(|_| byte(&mut prng)).collect();
+        let answered = std::panic::catch_unwind(|| nbd_client(&bytes));
+        assert!(answered.is_ok(), "seed {seed}: the server panicked");
+    }
+}

@@ -1,0 +1,157 @@
+//! A server in a thread.
+
+use ocssd_base::Nanos;
+use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
+use ocssd_export::nbd::{Session, TlsPolicy};
+use ocssd_export::reactor::{Endpoint, Limits, Listener, Server, Signals, TlsConfig};
+use ocssd_export::{Export, Exports, Stats};
+use ocssd_flash::{Flash, presets};
+use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
+use ocssd_targets::linear::Layout;
+use ocssd_targets::registry::{self, Wish};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes that happens at all, on a loaded machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A path for a socket or file of one test.
+pub fn scratch(name: &str) -> PathBuf {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{number}-{name}", std::process::id()))
+}
+
+/// A server in a thread.
+pub struct World {
+    pub endpoint: Endpoint,
+    /// Bytes of the export.
+    pub bytes: u64,
+    stop: UnixStream,
+    report: UnixStream,
+    reported: Receiver<Stats>,
+    thread: Option<JoinHandle<(Stats, bool)>>,
+}
+
+/// What a test's server is to be.
+pub struct Wanted {
+    pub endpoint: Endpoint,
+    pub limits: Limits,
+    pub read_only: bool,
+    pub tls: Option<Arc<TlsConfig>>,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        let endpoint = Endpoint::Unix(scratch("socket"));
+        Self { endpoint, limits: Limits::default(), read_only: false, tls: None }
+    }
+}
+
+/// 4 units of 64 chunks of 256 KiB, whose media is faster than a socket.
+fn host() -> (Host<Flash, WallClock>, Export) {
+    let mut config = presets::find("tiny").expect("a test has sockets, pipes and threads").config();
+    config.geometry = Geometry { ws_min: 4, mw_cunits: 8, ..Geometry::example(2, 2, 64, 64, 8) };
+    config.payload = Payload::Bytes;
+    config.media.read = vec![Nanos::from_micros(1)];
+    config.media.program = vec![Nanos::from_micros(2)];
+    config.media.erase = Nanos::from_micros(5);
+    let flash = Flash::format(config).expect("a sound drive");
+    let units: Vec<PuId> = (0..4).map(PuId).collect();
+    let options = [("over_provisioning_percent", "25"), ("block_bytes", "512")];
+    let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let wish = Wish { units: &units, layout: Layout::Striped, options: &options };
+    let mut buffers = Buffers::new(flash.payload_format());
+    let (mut device, mut clock) = (flash, VirtualClock::default());
+    let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
+    let made = registry::find("pblk")
+        .expect("a test has sockets, pipes and threads")
+        .make(&mut caller, &wish)
+        .expect("it fits");
+    let export = Export::of("a", "pblk in a test", made.target.as_ref(), 4096, false)
+        .expect("a test has sockets, pipes and threads");
+    let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
+    host.add(made.target);
+    (host, export)
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(Wanted::default())
+    }
+
+    pub fn with(wanted: Wanted) -> Self {
+        let Wanted { endpoint, limits, read_only, tls } = wanted;
+        let listener = Listener::bind(&endpoint).expect("the build directory takes sockets");
+        let endpoint = listener.endpoint().clone();
+        let (stop, stop_end) = UnixStream::pair().expect("a test has sockets, pipes and threads");
+        let (report, report_end) = UnixStream::pair().expect("a test has sockets, pipes and threads");
+        let (send, reported) = channel();
+        let (ready, is_ready) = channel();
+        let thread = std::thread::spawn(move || {
+            let (host, export) = host();
+            let export = Export { read_only, ..export };
+            ready.send(export.bytes()).expect("a test has sockets, pipes and threads");
+            let signals = Signals::of(stop_end, report_end).expect("a test has sockets, pipes and threads");
+            let exports = Exports::new(vec![export]).expect("a test has sockets, pipes and threads");
+            let mut server = Server::new(host, exports, signals, limits, Box::new(|_| {}))
+                .expect("a test has sockets, pipes and threads");
+            let policy = if tls.is_some() { TlsPolicy::Required } else { TlsPolicy::None };
+            if let Some(tls) = tls {
+                server.use_tls(tls);
+            }
+            let make =
+                Box::new(move |place, generation| Box::new(Session::new(policy, place, generation)) as _);
+            server.listen(listener, make).expect("a test has sockets, pipes and threads");
+            let stopped = server
+                .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))
+                .expect("a test has sockets, pipes and threads");
+            let mut host = stopped.host;
+            // Whatever clients did, nothing is open and every invariant holds.
+            host.settle();
+            host.target(ocssd_lightnvm::TargetId(0)).check();
+            (stopped.stats, true)
+        });
+        let bytes = is_ready.recv().expect("the server begins");
+        Self { endpoint, bytes, stop, report, reported, thread: Some(thread) }
+    }
+
+    /// What was counted until now.
+    pub fn stats(&mut self) -> Stats {
+        self.report.write_all(b"?").expect("a test has sockets, pipes and threads");
+        self.reported.recv().expect("the server lives")
+    }
+
+    /// Waits until the counters say what they should; fails after a while.
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&Stats) -> bool) -> Stats {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let stats = self.stats();
+            if is_so(&stats) {
+                return stats;
+            }
+            std::thread::yield_now();
+        }
+        panic!("{what} never became so: {:?}", self.stats())
+    }
+
+    /// Stops the server, which must have lived until then.
+    pub fn end(mut self) -> Stats {
+        self.stop.write_all(b"!").expect("a test has sockets, pipes and threads");
+        let (stats, whole) = self
+            .thread
+            .take()
+            .expect("a test has sockets, pipes and threads")
+            .join()
+            .expect("the server did not panic");
+        assert!(whole);
+        stats
+    }
+}
