@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Most findings of one rule shown as text (chosen: all of a small file; `--json` has every one).
+/// Most findings of one rule, and most files, shown as text (chosen: all of a small set; `--json` has every one).
 const SHOWN: usize = 12;
 
 /// Carries out the verb; `Failed` if something at or above the level was found.
@@ -116,8 +116,15 @@ fn verdict(report: &Report, level: Severity) -> String {
 
 fn print(files: &[Evidence], report: &Report, level: Severity) {
     table::line(&verdict(report, level));
+    let is_many = files.len() > SHOWN;
+    if is_many {
+        let cells: usize = files.iter().map(|file| file.cells.len()).sum();
+        table::line(&format!("{} files, {cells} cells", files.len()));
+    }
     for file in files {
-        table::line(&format!("{}: {}, {} cells", file.name, file.format.word(), file.cells.len()));
+        if !is_many || !file.notes.is_empty() {
+            table::line(&format!("{}: {}, {} cells", file.name, file.format.word(), file.cells.len()));
+        }
         file.notes.iter().for_each(|note| table::line(&format!("  note: {note}")));
         let own = file.own.as_ref().and_then(|run| run.bad_verdict.as_ref());
         own.iter().for_each(|verdict| table::line(&format!("  note: the run's own verdict is {verdict}")));

@@ -206,7 +206,9 @@ fn uniform_block(sides: &[Side]) -> Option<u64> {
 
 fn disk(root: &Map<String, Value>) -> Option<DiskCounters> {
     let disks = root.get("disk_util")?.as_array().filter(|disks| !disks.is_empty())?;
-    let sum = |key: &str| -> Option<u64> { disks.iter().map(|disk| disk.get(key)?.as_u64()).sum() };
+    let sum = |key: &str| -> Option<u64> {
+        disks.iter().try_fold(0_u64, |sum, disk| sum.checked_add(disk.get(key)?.as_u64()?))
+    };
     let bytes = |key: &str| sum(key)?.checked_mul(KERNEL_SECTOR);
     Some(DiskCounters {
         read_ios: sum("read_ios")?,

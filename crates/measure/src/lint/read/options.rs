@@ -131,7 +131,7 @@ impl Options {
         cell.engine = Some(engine);
         let is_rated = ["rate", "rate_iops", "rate_process"].iter().any(|name| self.get(name).is_some());
         cell.open_loop = Some(is_rated);
-        cell.rate_iops = self.get("rate_iops").and_then(|text| size::bytes(text)).map(whole_as_float);
+        cell.rate_iops = self.get("rate_iops").and_then(size::bytes).map(whole_as_float);
         let brakes = ["thinktime", "latency_target", "flow", "rate_min"];
         cell.throttled_by =
             brakes.into_iter().find(|name| self.get(name).is_some_and(|text| text != "0")).map(str::to_owned);

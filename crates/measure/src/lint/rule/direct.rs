@@ -64,11 +64,11 @@ fn attest(evidence: &Evidence, disk: &DiskCounters, least: f64) -> Judgement {
             .flat_map(|cell| &cell.sides)
             .filter(|side| side.kind == kind)
             .filter_map(of)
-            .sum()
+            .fold(0, u64::saturating_add)
     };
     for (kind, ios, bytes) in [
-        (SideKind::Read, disk.read_ios + disk.read_merges, disk.read_bytes),
-        (SideKind::Write, disk.write_ios + disk.write_merges, disk.write_bytes),
+        (SideKind::Read, disk.read_ios.saturating_add(disk.read_merges), disk.read_bytes),
+        (SideKind::Write, disk.write_ios.saturating_add(disk.write_merges), disk.write_bytes),
     ] {
         let (asked_ios, asked_bytes) = (total(kind, |side| side.ios), total(kind, |side| side.bytes));
         if asked_ios == 0 {

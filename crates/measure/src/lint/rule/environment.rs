@@ -32,7 +32,7 @@ fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
     if let Some(disk) = evidence.disk.filter(|_| is_comparable && cell.direct == Some(true)) {
         let sides =
             evidence.cells.iter().flat_map(|one| &one.sides).filter(|side| side.kind == SideKind::Read);
-        let asked: u64 = sides.filter_map(|side| side.ios).sum();
+        let asked: u64 = sides.filter_map(|side| side.ios).fold(0, u64::saturating_add);
         if asked > 0 && float(disk.read_ios) > MORE * float(asked) {
             return Judgement::warn(format!(
                 "the disk did {} reads, the jobs asked for {asked}",

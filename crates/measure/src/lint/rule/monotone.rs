@@ -21,6 +21,9 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>, _evidence: &Evidence, cell: &Cell) -> Judgement {
+    if cell.open_loop == Some(true) || cell.throttled_by.is_some() {
+        return Judgement::not_about("the load was held down, so depth decides nothing");
+    }
     let Some(depth) = cell.outstanding else { return Judgement::missing("the depth") };
     let before = case
         .relatives(cell)

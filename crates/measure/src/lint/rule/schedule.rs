@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
-    let dropped: u64 = cell.sides.iter().filter_map(|side| side.dropped).sum();
+    let dropped: u64 = cell.sides.iter().filter_map(|side| side.dropped).fold(0, u64::saturating_add);
     if dropped > 0 {
         return Judgement::warn(format!("{dropped} I/Os were dropped"));
     }
