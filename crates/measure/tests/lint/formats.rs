@@ -87,3 +87,19 @@ fn rules_are_found_by_number_and_name_and_selected() {
     assert!(Selection::new(&list(&["L01"]), &list(&["little"])).is_err(), "none is left");
     assert!(Selection::new(&[], &list(&["L99"])).is_err());
 }
+
+#[test]
+fn the_block_size_is_the_one_asked_for_or_the_one_seen() {
+    let size = |changes: &[(&str, Value)]| evidence(&fio(changes)).cells[0].block_bytes;
+    let bytes = ("/jobs/0/read/io_bytes", json!(409_600_512));
+    let bs = |text: &str| ("/jobs/0/job options/bs", json!(text));
+    assert_eq!(
+        size(std::slice::from_ref(&bytes)),
+        Some(4_096),
+        "one I/O was counted on one side of the ramp only"
+    );
+    assert_eq!(size(&[bs("4k,8k")]), Some(4_096), "seen");
+    assert_eq!(size(&[bs("4k,8k"), bytes]), None);
+    assert_eq!(size(&[("/jobs/0/job options/bssplit", json!("4k/50:8k/50"))]), None);
+    assert_eq!(size(&[("/jobs/0/job options/bs", Value::Null)]), Some(4_096));
+}

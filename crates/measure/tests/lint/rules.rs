@@ -343,7 +343,7 @@ fn l12_the_program_is_not_the_limit() {
         ],
     );
     let ceiling = |iops| Settings { ceiling_iops: Some(iops), ..default() };
-    check("L12", &ceiling(15_000.0), vec![("1.5 times", fio(&[polls.clone()]), "pass")]);
+    check("L12", &ceiling(15_000.0), vec![("1.5 times", fio(std::slice::from_ref(&polls)), "pass")]);
     check("L12", &ceiling(14_999.0), vec![("less", fio(&[polls]), "warn")]);
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::document::kind;
 use super::error::ReadProblem;
 use super::options::{Options, whole_as_float};
-use super::own;
+use super::{own, size};
 use crate::lint::evidence::thousandths;
 use crate::lint::{
     Cell, DiskCounters, Evidence, Format, Latency, Percentiles, Side, SideKind, Steady, SyncWork,
@@ -81,10 +81,7 @@ fn cell(index: usize, job: &Map<String, Value>, jobs: &[Value], global: Option<&
     if let Some(options) = Options::of(global, job.get("job options")) {
         cell.workload = format!("fio {}", options.workload());
         options.describe(&mut cell);
-        let is_mixed_size = ["bssplit", "bsrange"].iter().any(|name| options.get(name).is_some());
-        if is_mixed_size {
-            cell.block_bytes = None;
-        }
+        cell.block_bytes = block_bytes(&options, cell.block_bytes);
         match members(&options, job, jobs, &cell) {
             Members::Outstanding(count) => cell.outstanding = count,
             Members::OtherSections => forget_options(&mut cell),
@@ -192,6 +189,16 @@ fn steady(object: Option<&Value>) -> Steady {
     let Some(object) = object.filter(|object| object.is_object()) else { return Steady::NotAsked };
     let criterion = object.get("ss").and_then(Value::as_str).unwrap_or("an unnamed criterion").to_owned();
     Steady::Asked { criterion, attained: object.get("attained").and_then(Value::as_u64) == Some(1) }
+}
+
+/// The block size asked for, if it is one; else the one seen. Counts around a ramp may be off by an I/O, so that bytes over
+/// I/Os is no whole number although all blocks are alike.
+fn block_bytes(options: &Options, seen: Option<u64>) -> Option<u64> {
+    let is_mixed = ["bssplit", "bsrange"].iter().any(|name| options.get(name).is_some());
+    if is_mixed {
+        return None;
+    }
+    options.get("bs").and_then(size::bytes).or(seen)
 }
 
 /// Bytes of an I/O, if they divide without rest and are the same in all directions.

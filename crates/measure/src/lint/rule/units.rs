@@ -43,10 +43,11 @@ fn judge(_case: &Case<'_>, _evidence: &Evidence, cell: &Cell) -> Judgement {
 /// `None` if there is nothing to compare; else what does not fit, if anything.
 fn judge_side(cell: &Cell, side: &Side) -> Option<Option<String>> {
     let printed = side.bytes_per_second?;
+    if side.runtime_secs.is_some_and(|secs| secs < RUN_SECS_MIN) {
+        return None;
+    }
     let (follows, from) = match (side.bytes, side.runtime_secs, side.iops, cell.block_bytes) {
-        (Some(bytes), Some(secs), _, _) if secs >= RUN_SECS_MIN => {
-            (float(bytes) / secs, "bytes over run time")
-        }
+        (Some(bytes), Some(secs), _, _) => (float(bytes) / secs, "bytes over run time"),
         (_, _, Some(iops), Some(block)) => (iops * float(block), "IOPS times block size"),
         _ => return None,
     };
