@@ -9,22 +9,24 @@ fn report() -> String {
 }
 
 #[test]
-fn our_own_result_has_no_finding_at_the_usual_level() {
+fn our_quickstart_has_no_finding_at_the_usual_level() {
     let program = Program::new();
-    program.good("run --quiet --name=r --rw=randread --bs=4k --iodepth=8 --size=64m --runtime=20ms --time_based");
-    let results: Vec<_> = std::fs::read_dir(program.path("ocssd-results"))
-        .expect("the run kept its result")
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".json"))
-        .collect();
-    let file = format!("ocssd-results/{}", results.first().expect("the run kept its result"));
-    let value = program.json(&format!("lint --json {file}"));
+    let job = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart.fio");
+    let text = std::fs::read_to_string(job).expect("the example is in the repository");
+    // Long enough for L16, short enough for an unoptimised program.
+    let shorter = text.replace("runtime=2", "runtime=120ms").replace("size=2g", "size=128m");
+    program.write("quickstart.fio", shorter.as_bytes());
+    program.good("run --quiet quickstart.fio");
+    let value = program.json("lint --json ocssd-results/quickstart.json");
     assert_eq!((&value["verdict"], &value["files"][0]["format"]), (&"clean".into(), &"ocssd result".into()));
     let judged = value["judged"].as_array().expect("a list");
-    let outcome = |rule: &str| judged.iter().find(|one| one["rule"] == rule).map(|one| one["outcome"].clone());
+    let outcome =
+        |rule: &str| judged.iter().find(|one| one["rule"] == rule).map(|one| one["outcome"].clone());
     for rule in ["L01", "L03", "L07", "L08", "L09", "L15", "L16"] {
         assert_eq!(outcome(rule), Some("pass".into()), "{rule} of {value:#}");
     }
+    let has_label = |rule: &str| judged.iter().any(|one| one["rule"] == rule && one["outcome"] == "label");
+    assert!(has_label("L10"), "no steady state was asked for, but nothing says so: {value:#}");
     for rule in ["L12", "L13", "L14"] {
         assert_eq!(outcome(rule), Some("not_applicable".into()), "{rule}: a closed loop in virtual time");
     }
@@ -54,7 +56,8 @@ fn exit_codes_follow_the_level_and_the_rules_asked_for() {
 fn findings_say_what_they_mean_and_what_to_do() {
     let (program, report) = (Program::new(), report());
     let text = program.run(&format!("lint {report}")).out;
-    for part in ["T3 QD100", "rho is 0.013", "means: ", "do: ", "not judged", "the rate of the link (--link)"] {
+    for part in ["T3 QD100", "rho is 0.013", "means: ", "do: ", "not judged", "the rate of the link (--link)"]
+    {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
     let answer = program.run(&format!("lint --json {report}"));

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     name: "monotone",
     holds: "from one depth to the next, neither IOPS nor mean latency fall by more than 5 %",
     means: "A queue cannot make its I/Os faster. Latency that falls was not of that depth, or the drive changed in between; IOPS \
-            that fall say that the host, not the drive, is full.",
+            that fall say that more depth costs more than it brings: in the host, or in the drive.",
     remedy: "See whether the depth was kept up (L01) and the processor was free (L12); measure depths in random order, more than \
              once.",
     needs: "the same workload at a smaller depth, with IOPS or mean latency",
