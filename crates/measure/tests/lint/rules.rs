@@ -384,10 +384,7 @@ fn l14_nothing_else_reads() {
             ("others read", seen(110_000), "warn"),
             (
                 "large blocks are split",
-                fio(&[
-                    ("/jobs/0/read/io_bytes", json!(102_400_000_000_u64)),
-                    ("/disk_util/0/read_ios", json!(900_000)),
-                ]),
+                fio(&[("/jobs/0/job options/bs", json!("1m")), ("/disk_util/0/read_ios", json!(900_000))]),
                 "unknown",
             ),
             ("virtual time", own(&[]), "apart"),
