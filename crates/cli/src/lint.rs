@@ -92,7 +92,7 @@ fn explain(rule: &Rule, as_json: bool) {
         table::print_json(&rule_as_value(rule));
         return;
     }
-    table::line(&format!("{} {}\n", rule.id, rule.name));
+    table::line(&format!("{} {}: {} at worst\n", rule.id, rule.name, rule.severity));
     for (title, text) in
         [("holds", rule.holds), ("means", rule.means), ("what to do", rule.remedy), ("needs", rule.needs)]
     {
@@ -101,7 +101,7 @@ fn explain(rule: &Rule, as_json: bool) {
 }
 
 fn rule_as_value(rule: &Rule) -> Value {
-    json!({ "id": rule.id, "name": rule.name, "holds": rule.holds, "means": rule.means, "remedy": rule.remedy,
+    json!({ "id": rule.id, "name": rule.name, "severity": rule.severity.word(), "holds": rule.holds, "means": rule.means, "remedy": rule.remedy,
         "needs": rule.needs })
 }
 

@@ -26,6 +26,9 @@ pub struct Report {
 }
 
 /// Holds the selected rules against results; some rules compare cells across `files`. Cost: cells squared.
+///
+/// # Panics
+/// If a rule finds something worse than it says it can.
 #[must_use]
 pub fn lint(files: &[Evidence], settings: &Settings, selection: &Selection) -> Report {
     let case = Case::new(files, settings);
@@ -34,6 +37,14 @@ pub fn lint(files: &[Evidence], settings: &Settings, selection: &Selection) -> R
         for (file, evidence) in files.iter().enumerate() {
             for (cell, one) in evidence.cells.iter().enumerate() {
                 let judgement = (rule.judge)(&case, evidence, one);
+                if let Judgement::Finding(severity, sentence) = &judgement {
+                    assert!(
+                        *severity <= rule.severity,
+                        "{} is at most {}: {sentence}",
+                        rule.id,
+                        rule.severity
+                    );
+                }
                 judged.push(Judged { rule, file, cell, judgement });
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Case;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Side};
+use crate::lint::{Cell, Evidence, Judgement, Severity, Side};
 
 /// Share of the latency that may be left out (chosen: less than the tolerances of L01).
 const LEFT_OUT: f64 = 0.05;
@@ -10,6 +10,7 @@ const LEFT_OUT: f64 = 0.05;
 pub(super) const RULE: Rule = Rule {
     id: "L15",
     name: "completeness",
+    severity: Severity::Warn,
     holds: "latency runs from start to completion (fio's lat), and percentiles leave out at most 5 % of it",
     means: "What fio calls clat begins after submission, and a submission that waits is not in it.",
     remedy: "Set lat_percentiles=1, do not set disable_lat or gtod_reduce, and quote lat.",

@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::float;
 use super::table::Rule;
-use crate::lint::{Cell, DiskCounters, Evidence, Judgement, SideKind};
+use crate::lint::{Cell, DiskCounters, Evidence, Judgement, Severity, SideKind};
 
 /// Bytes at the disk over bytes asked for (profiling rule L07).
 const RATIO: (f64, f64) = (0.98, 1.05);
@@ -15,6 +15,7 @@ const RUN_SECS_MIN: f64 = 2.0;
 pub(super) const RULE: Rule = Rule {
     id: "L07",
     name: "direct",
+    severity: Severity::Fail,
     holds: "direct I/O was asked for, and the disk saw 0.98 to 1.05 of the bytes asked for, or where fio prints no sectors, no fewer I/Os",
     means: "The page cache took the writes or answered the reads. Asking for direct I/O is not enough: some file systems buffer \
             all the same.",

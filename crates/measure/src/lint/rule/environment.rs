@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::float;
 use super::table::Rule;
-use crate::lint::{Cell, Clock, Evidence, Judgement, SideKind};
+use crate::lint::{Cell, Clock, Evidence, Judgement, Severity, SideKind};
 
 /// I/Os at the disk over I/Os asked for (the upper limit of profiling rule L07).
 const MORE: f64 = 1.05;
@@ -13,6 +13,7 @@ const WHOLE_BYTES: u64 = 128 << 10;
 pub(super) const RULE: Rule = Rule {
     id: "L14",
     name: "environment",
+    severity: Severity::Warn,
     holds: "temperature, throttling, power state and link did not change, and nothing else used the device",
     means: "The number is of this moment, or of another program too.",
     remedy: "Record temperature and throttle counters before and after, stop what else runs, and measure again.",

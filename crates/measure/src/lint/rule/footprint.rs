@@ -4,7 +4,7 @@ use super::Case;
 use super::case::float;
 use super::case::has;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, SideKind};
+use crate::lint::{Cell, Evidence, Judgement, Severity, SideKind};
 
 /// Reads span this many times the device's memory, writes this many times its cache (profiling rule L09).
 const READ_FACTOR: u64 = 4;
@@ -15,6 +15,7 @@ const CACHED_SHARE: f64 = 0.05;
 pub(super) const RULE: Rule = Rule {
     id: "L09",
     name: "footprint",
+    severity: Severity::Label,
     holds: "reads span 4 times the device's memory, writes move 2 times its cache; of a virtual drive, its cache answers under 5 %",
     means: "The device's own memory may have answered: this is a burst, not what lasts.",
     remedy: "Use a larger range and write longer, or label the number `burst`. --dram and --cache say how much the device has.",

@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::iops;
 use super::table::Rule;
-use crate::lint::{Cell, Clock, Evidence, Judgement};
+use crate::lint::{Cell, Clock, Evidence, Judgement, Severity};
 
 /// A job this busy is the limit itself, in percent of a core (profiling rule L12).
 const BUSY_PERCENT: f64 = 90.0;
@@ -13,6 +13,7 @@ const CEILING_FACTOR: f64 = 1.5;
 pub(super) const RULE: Rule = Rule {
     id: "L12",
     name: "generator",
+    severity: Severity::Warn,
     holds: "each job's core is less than 90 % busy, and the same job on a target that answers at once does 1.5 times as much",
     means: "The processor was the limit: this is a measurement of the program.",
     remedy: "More jobs, larger blocks, cheaper options (no refill_buffers, no verify), or say `CPU-bound`. Measure the ceiling with \

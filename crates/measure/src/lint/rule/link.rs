@@ -4,11 +4,12 @@ use super::Case;
 use super::case::float;
 use super::case::known_sum;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement};
+use crate::lint::{Cell, Evidence, Judgement, Severity};
 
 pub(super) const RULE: Rule = Rule {
     id: "L02",
     name: "link",
+    severity: Severity::Fail,
     holds: "IOPS x block size, and at depth 1 block size / latency, are at most the rate of the link; else fail",
     means: "More bytes came than the drive's link can carry: they came from memory of the host.",
     remedy: "Pass the page cache by (direct=1), and see that what is read is larger than memory. Give the rate of the link as \

@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::{float, known_sum};
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Format, Judgement};
+use crate::lint::{Cell, Evidence, Format, Judgement, Severity};
 
 /// Limits of profiling rule L01: of 3305 published fio results, 99.5 % lie in the first range.
 const WARN: (f64, f64) = (0.90, 1.02);
@@ -16,6 +16,7 @@ const ONE_AT_A_TIME: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2",
 pub(super) const RULE: Rule = Rule {
     id: "L01",
     name: "Little",
+    severity: Severity::Fail,
     holds: "IOPS x mean latency, over the I/Os said to be outstanding, is 1: warn outside 0.90..1.02, fail outside 0.70..1.05",
     means: "Little's law ties rate, latency and depth together. Below 1, the depth was not kept up: time went into the program \
             that measures, or latency was timed around another thing than the rate. Above 1, more was outstanding than said.",

@@ -3,11 +3,12 @@
 use super::Case;
 use super::case::has;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, SideKind};
+use crate::lint::{Cell, Evidence, Judgement, Severity, SideKind};
 
 pub(super) const RULE: Rule = Rule {
     id: "L08",
     name: "mapped",
+    severity: Severity::Fail,
     holds: "what is read was written before: reads were verified, or the source says so",
     means: "A read of blocks nobody wrote is answered from the map, without the media.",
     remedy: "Write the whole range first (fio: a job with rw=write before a stonewall) and read with verify, or sample contents.",

@@ -2,7 +2,7 @@
 
 use super::Case;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Media, Order, Side, SideKind};
+use crate::lint::{Cell, Evidence, Judgement, Media, Order, Severity, Side, SideKind};
 
 /// The shortest I/O there can be in nanoseconds: less than a system call (profiling rule L03).
 const ANY_FLOOR_NS: f64 = 500.0;
@@ -12,6 +12,7 @@ const BLOCK_BYTES: u64 = 4_096;
 pub(super) const RULE: Rule = Rule {
     id: "L03",
     name: "media-floor",
+    severity: Severity::Fail,
     holds: "a random read of 4 KiB or more takes at least 20 us on NAND, 8 us on low-latency SLC, 4 us on 3D XPoint; any I/O 0.5 us",
     means: "The number is not of the media: memory of the host or the drive answered, or a buffer in the program.",
     remedy: "Use direct I/O, write the whole range first, and read at random over much more than all caches. --media says what \

@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::{is_mixed, mean_latency_ns};
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement};
+use crate::lint::{Cell, Evidence, Judgement, Severity};
 
 /// How far outside a mix may lie (chosen: the tolerance of L04, as each of the three is a measurement).
 const TOLERANCE: f64 = 0.10;
@@ -11,6 +11,7 @@ const TOLERANCE: f64 = 0.10;
 pub(super) const RULE: Rule = Rule {
     id: "L05",
     name: "mixture",
+    severity: Severity::Warn,
     holds: "a mix's mean latency is at least that of its parts, weighted, and at most the slower part's; 10 % are allowed",
     means: "Below, the mix does not do the same reads and writes as the pure runs: one fills a cache for the other. Above, reads \
             and writes disturb each other; the finding gives by how much.",

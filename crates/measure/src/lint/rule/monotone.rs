@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::{iops, mean_latency_ns};
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement};
+use crate::lint::{Cell, Evidence, Judgement, Severity};
 
 /// How much may be lost from one depth to the next (profiling rule L06).
 const TOLERANCE: f64 = 0.05;
@@ -11,6 +11,7 @@ const TOLERANCE: f64 = 0.05;
 pub(super) const RULE: Rule = Rule {
     id: "L06",
     name: "monotone",
+    severity: Severity::Warn,
     holds: "from one depth to the next, neither IOPS nor mean latency fall by more than 5 %",
     means: "A queue cannot make its I/Os faster. Latency that falls was not of that depth, or the drive changed in between; IOPS \
             that fall say that more depth costs more than it brings: in the host, or in the drive.",

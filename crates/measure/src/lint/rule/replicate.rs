@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::{iops, mean_latency_ns};
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement};
+use crate::lint::{Cell, Evidence, Judgement, Severity};
 
 /// How far apart two measurements may be (profiling rule L04).
 const TOLERANCE: f64 = 0.10;
@@ -11,6 +11,7 @@ const TOLERANCE: f64 = 0.10;
 pub(super) const RULE: Rule = Rule {
     id: "L04",
     name: "replicate",
+    severity: Severity::Fail,
     holds: "the same workload, mix and depth measured more than once agree within 10 %, or within their confidence intervals",
     means: "Something that is not written down decides the number: a cache that was warm, a drive in another state, a busy host. \
             Nothing else in the series can be interpreted until it is known.",

@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::float;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Side};
+use crate::lint::{Cell, Evidence, Judgement, Severity, Side};
 
 /// Samples beyond a percentile that it may rest on (profiling rule L11): p99.99 needs 100 000.
 const BEYOND: f64 = 10.0;
@@ -11,6 +11,7 @@ const BEYOND: f64 = 10.0;
 pub(super) const RULE: Rule = Rule {
     id: "L11",
     name: "samples",
+    severity: Severity::Label,
     holds: "a percentile p has 10 / (1 - p) samples: p99 needs 1000, p99.99 needs 100 000",
     means: "Fewer than ten I/Os lie beyond the percentile, so chance decides it. fio prints it all the same.",
     remedy: "Leave the cell blank, or run longer.",

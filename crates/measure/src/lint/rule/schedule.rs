@@ -4,7 +4,7 @@ use super::Case;
 use super::case::float;
 use super::case::iops;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement};
+use crate::lint::{Cell, Evidence, Judgement, Severity};
 
 /// Late starts, as a share (profiling rule L13).
 const LATE_SHARE: f64 = 0.001;
@@ -12,6 +12,7 @@ const LATE_SHARE: f64 = 0.001;
 pub(super) const RULE: Rule = Rule {
     id: "L13",
     name: "schedule",
+    severity: Severity::Warn,
     holds: "no I/O was dropped, under 0.1 % began late, and a rate that was asked for was kept to 0.1 %",
     means: "Requests waited outside the timer, so latencies leave that waiting out (coordinated omission).",
     remedy: "Ask for a lower rate, use more jobs, or report response times from when a request was due.",

@@ -4,11 +4,12 @@ use super::Case;
 use super::case::float;
 use super::case::has;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, SideKind, Steady};
+use crate::lint::{Cell, Evidence, Judgement, Severity, SideKind, Steady};
 
 pub(super) const RULE: Rule = Rule {
     id: "L10",
     name: "steady",
+    severity: Severity::Label,
     holds: "the run was asked for a steady state and came to it, and where the capacity is known, that much was written",
     means: "Writes on a fresh drive are faster than those that last, so the number depends on when it was taken.",
     remedy: "Precondition (twice the capacity, then the workload itself), set fio's steadystate, and keep writing until once the \

@@ -4,7 +4,7 @@ use super::{
     Case, completeness, direct, environment, footprint, generator, link, little, mapped, media_floor,
     mixture, monotone, replicate, samples, schedule, steady, units,
 };
-use crate::lint::{Cell, Evidence, Judgement};
+use crate::lint::{Cell, Evidence, Judgement, Severity};
 
 /// A rule, with what a user has to know of it.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Rule {
     pub id: &'static str,
     /// One or two words.
     pub name: &'static str,
+    /// The worst a finding can be.
+    pub severity: Severity,
     /// What must hold, with its limits.
     pub holds: &'static str,
     /// What a finding means.

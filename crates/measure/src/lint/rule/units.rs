@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::float;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Side};
+use crate::lint::{Cell, Evidence, Judgement, Severity, Side};
 
 /// Units of bandwidth that say what they are: decimal with k, binary with Ki.
 const UNITS: [&str; 10] =
@@ -16,6 +16,7 @@ const RUN_SECS_MIN: f64 = 0.1;
 pub(super) const RULE: Rule = Rule {
     id: "L16",
     name: "units",
+    severity: Severity::Fail,
     holds: "bandwidth is in bytes per second with a decimal or binary unit, latency in nanoseconds, and both fit rate and block size",
     means: "A number without its unit, or with another one's, is misread.",
     remedy: "Print bytes per second (MB/s is 10^6, MiB/s 2^20) beside IOPS, and latency in nanoseconds; use fio 3.",
