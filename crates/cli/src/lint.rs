@@ -101,7 +101,8 @@ fn explain(rule: &Rule, as_json: bool) {
 }
 
 fn rule_as_value(rule: &Rule) -> Value {
-    json!({ "id": rule.id, "name": rule.name, "severity": rule.severity.word(), "holds": rule.holds, "means": rule.means, "remedy": rule.remedy,
+    json!({ "id": rule.id, "name": rule.name, "severity": rule.severity.word(),
+        "holds": rule.holds, "means": rule.means, "remedy": rule.remedy,
         "needs": rule.needs })
 }
 

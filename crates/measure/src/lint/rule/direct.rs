@@ -16,7 +16,8 @@ pub(super) const RULE: Rule = Rule {
     id: "L07",
     name: "direct",
     severity: Severity::Fail,
-    holds: "direct I/O was asked for, and the disk saw 0.98 to 1.05 of the bytes asked for, or where fio prints no sectors, no fewer I/Os",
+    holds: "direct I/O was asked for, and the disk saw 0.98 to 1.05 of the bytes asked for, or where fio \
+            prints no sectors, no fewer I/Os",
     means: "The page cache took the writes or answered the reads. Asking for direct I/O is not enough: some file systems buffer \
             all the same.",
     remedy: "Set direct=1, measure the raw device or a file system that obeys, and run long enough (2 s) for the counters.",

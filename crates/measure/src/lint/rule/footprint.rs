@@ -16,7 +16,8 @@ pub(super) const RULE: Rule = Rule {
     id: "L09",
     name: "footprint",
     severity: Severity::Label,
-    holds: "reads span 4 times the device's memory, writes move 2 times its cache; of a virtual drive, its cache answers under 5 %",
+    holds: "reads span 4 times the device's memory, writes move 2 times its cache; of a virtual drive, its \
+            cache answers under 5 %",
     means: "The device's own memory may have answered: this is a burst, not what lasts.",
     remedy: "Use a larger range and write longer, or label the number `burst`. --dram and --cache say how much the device has.",
     needs: "the option size for reads (memory is guessed as 1 GiB without --dram); --cache for writes",

@@ -14,9 +14,11 @@ pub(super) const RULE: Rule = Rule {
     id: "L12",
     name: "generator",
     severity: Severity::Warn,
-    holds: "each job's core is less than 90 % busy, and the same job on a target that answers at once does 1.5 times as much",
+    holds: "each job's core is less than 90 % busy, and the same job on a target that answers at once does \
+            1.5 times as much",
     means: "The processor was the limit: this is a measurement of the program.",
-    remedy: "More jobs, larger blocks, cheaper options (no refill_buffers, no verify), or say `CPU-bound`. Measure the ceiling with \
+    remedy: "More jobs, larger blocks, cheaper options (no refill_buffers, no verify), or say `CPU-bound`. Measure the \
+             ceiling with \
              ioengine=null, and give it with --ceiling.",
     needs: "processor time of the job, or --ceiling",
     judge,

@@ -17,7 +17,8 @@ pub(super) const RULE: Rule = Rule {
     id: "L01",
     name: "Little",
     severity: Severity::Fail,
-    holds: "IOPS x mean latency, over the I/Os said to be outstanding, is 1: warn outside 0.90..1.02, fail outside 0.70..1.05",
+    holds: "IOPS x mean latency, over the I/Os said to be outstanding, is 1: warn outside 0.90..1.02, fail \
+            outside 0.70..1.05",
     means: "Little's law ties rate, latency and depth together. Below 1, the depth was not kept up: time went into the program \
             that measures, or latency was timed around another thing than the rate. Above 1, more was outstanding than said.",
     remedy: "Time every I/O from start to completion, divide by the same span, and keep the depth full: an asynchronous engine \

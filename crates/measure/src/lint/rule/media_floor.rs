@@ -13,7 +13,8 @@ pub(super) const RULE: Rule = Rule {
     id: "L03",
     name: "media-floor",
     severity: Severity::Fail,
-    holds: "a random read of 4 KiB or more takes at least 20 us on NAND, 8 us on low-latency SLC, 4 us on 3D XPoint; any I/O 0.5 us",
+    holds: "a random read of 4 KiB or more takes at least 20 us on NAND, 8 us on low-latency SLC, 4 us on 3D \
+            XPoint; any I/O 0.5 us",
     means: "The number is not of the media: memory of the host or the drive answered, or a buffer in the program.",
     remedy: "Use direct I/O, write the whole range first, and read at random over much more than all caches. --media says what \
              the drive has; a target without media (null, memory) fails rightly.",

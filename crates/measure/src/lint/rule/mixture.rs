@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
     holds: "a mix's mean latency is at least that of its parts, weighted, and at most the slower part's; 10 % are allowed",
     means: "Below, the mix does not do the same reads and writes as the pure runs: one fills a cache for the other. Above, reads \
             and writes disturb each other; the finding gives by how much.",
-    remedy: "Below: measure reads of what this run did not write, with direct I/O. Above: report the interaction beside the mix; it \
+    remedy: "Below: measure reads of what this run did not write, with direct I/O. Above: report the interaction beside \
+             the mix; it \
              is a property of the drive.",
     needs: "mean latencies of the mix, of pure reads and of pure writes, else alike",
     judge,

@@ -12,7 +12,8 @@ pub(super) const RULE: Rule = Rule {
     id: "L04",
     name: "replicate",
     severity: Severity::Fail,
-    holds: "the same workload, mix and depth measured more than once agree within 10 %, or within their confidence intervals",
+    holds: "the same workload, mix and depth measured more than once agree within 10 %, or within their \
+            confidence intervals",
     means: "Something that is not written down decides the number: a cache that was warm, a drive in another state, a busy host. \
             Nothing else in the series can be interpreted until it is known.",
     remedy: "Find what differed, control it, measure each cell three times or more in random order, and show the spread.",

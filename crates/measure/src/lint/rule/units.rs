@@ -17,7 +17,8 @@ pub(super) const RULE: Rule = Rule {
     id: "L16",
     name: "units",
     severity: Severity::Fail,
-    holds: "bandwidth is in bytes per second with a decimal or binary unit, latency in nanoseconds, and both fit rate and block size",
+    holds: "bandwidth is in bytes per second with a decimal or binary unit, latency in nanoseconds, and both \
+            fit rate and block size",
     means: "A number without its unit, or with another one's, is misread.",
     remedy: "Print bytes per second (MB/s is 10^6, MiB/s 2^20) beside IOPS, and latency in nanoseconds; use fio 3.",
     needs: "the unit of bandwidth, or bytes with rate and time",
