@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_export::reactor::{AddressRange, Endpoint};
 use ocssd_lightnvm::GenericAddress;
 use ocssd_lightnvm::media_manager::UnitSelection;
+use ocssd_measure::lint::Severity;
 use ocssd_sim::part::Part;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -61,6 +62,9 @@ pub enum Verb {
     /// Serve targets of a drive to programs: block devices over NBD, in real time
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
+    /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
+    #[command(after_help = LINT_HELP)]
+    Lint(LintArgs),
     /// List every fio option: carried out, noted, or refused
     Options,
     /// Print shell completions
@@ -153,6 +157,17 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections: NonZeroUsize,
 }
+const LINT_HELP: &str = "\
+Files given together are compared: the same workload twice, other depths, other mixes. docs/lint.md explains the rules,
+and the columns of a table.
+
+Exit status: 0 nothing at or above the level was found; 1 something was; 2 a file or an option cannot be used.
+
+Examples:
+  ocssd lint ocssd-results/quickstart.json
+  ocssd lint examples/lint/report-2024.csv
+  ocssd lint --level fail --ignore L11 --link 3.9GB/s qd1.json qd8.json qd64.json
+  ocssd lint --explain L01";
 
 /// Which clock a run uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -265,6 +280,52 @@ pub struct SimulateArgs {
     /// No progress
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// What a drive reads from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MediaArg {
+    /// Flash
+    Nand,
+    /// Flash with one bit a cell, made for latency
+    Slc,
+    /// 3D XPoint
+    Xpoint,
+}
+
+/// `ocssd lint`.
+#[derive(Args, Debug)]
+pub struct LintArgs {
+    /// Results: of `ocssd run`, of fio as json or json+, or tables as CSV or JSON
+    #[arg(value_name = "RESULT", required_unless_present = "explain")]
+    pub files: Vec<PathBuf>,
+    /// Hold only this rule, by number or name, as L03; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub rule: Vec<String>,
+    /// Leave this rule out; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub ignore: Vec<String>,
+    /// Say what a rule asks, what a finding means and what to do
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "rule", "ignore"])]
+    pub explain: Option<String>,
+    /// End with 1 for findings of this level or above: label, warn or fail
+    #[arg(long, default_value = "warn", value_name = "LEVEL")]
+    pub level: Severity,
+    /// What the drive reads from
+    #[arg(long, value_enum, default_value = "nand")]
+    pub media: MediaArg,
+    /// Rate of the drive's link, as 3.9GB/s
+    #[arg(long, value_name = "RATE", value_parser = crate::lint::parse_rate)]
+    pub link: Option<f64>,
+    /// Memory of the drive [default: a guess of 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    pub dram: Option<u64>,
+    /// Write cache of the drive
+    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    pub cache: Option<u64>,
+    /// IOPS of the same job on a target that answers at once
+    #[arg(long, value_name = "IOPS")]
+    pub ceiling: Option<f64>,
 }
 
 /// `ocssd format`.

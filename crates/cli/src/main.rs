@@ -8,6 +8,7 @@ mod experiment;
 mod explain;
 mod format;
 mod inspect;
+mod lint;
 mod options;
 mod presets;
 mod run;
@@ -69,6 +70,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Experiment(verb) => experiment::experiment(verb, json)?,
         Verb::Simulate(args) => return simulate::simulate(&args, json),
         Verb::Serve(args) => serve::serve(&args, json)?,
+        Verb::Lint(args) => return lint::lint(&args, json),
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

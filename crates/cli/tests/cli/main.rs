@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod examples;
+mod lint;
 mod logs;
 mod program;
 mod serve;

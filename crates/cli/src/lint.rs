@@ -1,0 +1,223 @@
+//! `ocssd lint`: whether results may be believed.
+
+use crate::Outcome;
+use crate::args::{LintArgs, MediaArg};
+use crate::table;
+use anyhow::{Context, anyhow};
+use ocssd_measure::lint::{
+    Evidence, Judgement, Media, Report, Rule, Selection, Settings, Severity, find_rule, lint as judge, read,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Most findings of one rule, and most files, shown as text (chosen: all of a small set; `--json` has every one).
+const SHOWN: usize = 12;
+
+/// Carries out the verb; `Failed` if something at or above the level was found.
+pub fn lint(args: &LintArgs, as_json: bool) -> anyhow::Result<Outcome> {
+    if let Some(name) = &args.explain {
+        explain(find_rule(name).map_err(|sentence| anyhow!(sentence))?, as_json);
+        return Ok(Outcome::Good);
+    }
+    let selection = Selection::new(&args.rule, &args.ignore).map_err(|sentence| anyhow!(sentence))?;
+    let files = args.files.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let report = judge(&files, &settings(args), &selection);
+    if as_json {
+        table::print_json(&as_value(&files, &report, args.level));
+    } else {
+        print(&files, &report, args.level);
+    }
+    let is_bad = report.worst().is_some_and(|worst| worst >= args.level);
+    Ok(if is_bad { Outcome::Failed } else { Outcome::Good })
+}
+
+fn load(path: &Path) -> anyhow::Result<Evidence> {
+    let bytes = std::fs::read(path).with_context(|| {
+        format!("{}: expected a file that can be read; give the path of a result", path.display())
+    })?;
+    Ok(read(&path.display().to_string(), &bytes)?)
+}
+
+fn settings(args: &LintArgs) -> Settings {
+    let defaults = Settings::default();
+    Settings {
+        media: match args.media {
+            MediaArg::Nand => Media::Nand,
+            MediaArg::Slc => Media::Slc,
+            MediaArg::Xpoint => Media::Xpoint,
+        },
+        link_bytes_per_second: args.link,
+        dram_bytes: args.dram.unwrap_or(defaults.dram_bytes),
+        cache_bytes: args.cache,
+        ceiling_iops: args.ceiling,
+    }
+}
+
+/// A rate in bytes per second: `3.9e9`, `3.9GB/s` or `3.7GiB/s`.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    let units = [
+        ("GiB/s", 1_073_741_824.0),
+        ("MiB/s", 1_048_576.0),
+        ("GB/s", 1e9),
+        ("MB/s", 1e6),
+        ("B/s", 1.0),
+        ("", 1.0),
+    ];
+    let found = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+    let value = found.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
+    value
+        .filter(|rate| rate.is_finite() && *rate > 0.0)
+        .ok_or_else(|| format!("expected a rate such as 3.9GB/s or 3700MiB/s, but found `{text}`"))
+}
+
+/// A size in bytes: `2GiB`, `512MiB`, `2GB` or a number.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let units = [
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("TB", 1_000_000_000_000),
+        ("GB", 1_000_000_000),
+        ("MB", 1_000_000),
+        ("", 1_u64),
+    ];
+    let found = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+    let value = found.and_then(|(number, scale)| number.trim().parse::<u64>().ok()?.checked_mul(*scale));
+    value.ok_or_else(|| format!("expected a size such as 2GiB or 512MB, but found `{text}`"))
+}
+
+fn explain(rule: &Rule, as_json: bool) {
+    if as_json {
+        table::print_json(&rule_as_value(rule));
+        return;
+    }
+    table::line(&format!("{} {}: {} at worst\n", rule.id, rule.name, rule.severity));
+    for (title, text) in
+        [("holds", rule.holds), ("means", rule.means), ("what to do", rule.remedy), ("needs", rule.needs)]
+    {
+        table::line(&format!("{:11} {text}", format!("{title}:")));
+    }
+}
+
+fn rule_as_value(rule: &Rule) -> Value {
+    json!({ "id": rule.id, "name": rule.name, "severity": rule.severity.word(),
+        "holds": rule.holds, "means": rule.means, "remedy": rule.remedy,
+        "needs": rule.needs })
+}
+
+fn verdict(report: &Report, level: Severity) -> String {
+    let counts: Vec<String> = [Severity::Fail, Severity::Warn, Severity::Label]
+        .into_iter()
+        .map(|severity| format!("{} {severity}", report.count(severity)))
+        .collect();
+    let word = if report.worst().is_some_and(|worst| worst >= level) { "findings" } else { "clean" };
+    format!("verdict: {word} at level {level} ({})", counts.join(", "))
+}
+
+fn print(files: &[Evidence], report: &Report, level: Severity) {
+    table::line(&verdict(report, level));
+    let is_many = files.len() > SHOWN;
+    if is_many {
+        let cells: usize = files.iter().map(|file| file.cells.len()).sum();
+        table::line(&format!("{} files, {cells} cells", files.len()));
+    }
+    for file in files {
+        if !is_many || !file.notes.is_empty() {
+            table::line(&format!("{}: {}, {} cells", file.name, file.format.word(), file.cells.len()));
+        }
+        file.notes.iter().for_each(|note| table::line(&format!("  note: {note}")));
+        let own = file.own.as_ref().and_then(|run| run.bad_verdict.as_ref());
+        own.iter().for_each(|verdict| table::line(&format!("  note: the run's own verdict is {verdict}")));
+    }
+    let rules = found_rules(report);
+    if !rules.is_empty() {
+        table::line("");
+        print_findings(files, report, &rules);
+    }
+    for rule in rules {
+        table::line(&format!(
+            "\n{} {}: {}\n  means: {}\n  do: {}",
+            rule.id, rule.name, rule.holds, rule.means, rule.remedy
+        ));
+    }
+    let unknown = not_judged(report);
+    if !unknown.is_empty() {
+        table::line("\nnot judged, of the cells:");
+        table::print(&["rule", "cells", "missing"], &unknown);
+    }
+}
+
+/// Rules with findings, by number.
+fn found_rules(report: &Report) -> Vec<&'static Rule> {
+    let mut rules: Vec<&'static Rule> = report.findings().map(|(judged, ..)| judged.rule).collect();
+    rules.dedup_by_key(|rule| rule.id);
+    rules
+}
+
+fn print_findings(files: &[Evidence], report: &Report, rules: &[&'static Rule]) {
+    let mut rows = Vec::new();
+    for rule in rules {
+        let of_rule: Vec<_> = report.findings().filter(|(judged, ..)| judged.rule.id == rule.id).collect();
+        for (judged, severity, sentence) in of_rule.iter().take(SHOWN) {
+            let cell = &report.cell(files, judged).name;
+            let place =
+                if files.len() > 1 { format!("{}: {cell}", files[judged.file].name) } else { cell.clone() };
+            rows.push(vec![severity.to_string(), rule.id.to_owned(), place, (*sentence).to_owned()]);
+        }
+        if of_rule.len() > SHOWN {
+            let more = format!("and {} more; --json has all", of_rule.len() - SHOWN);
+            rows.push(vec![String::new(), rule.id.to_owned(), String::new(), more]);
+        }
+    }
+    table::print(&["level", "rule", "cell", "finding"], &rows);
+}
+
+/// What was not judged, counted by rule and reason.
+fn not_judged(report: &Report) -> Vec<Vec<String>> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in &report.judged {
+        if let Judgement::NotJudged(missing) = &one.judgement {
+            *counts.entry((one.rule.id, missing)).or_default() += 1;
+        }
+    }
+    let row = |((rule, missing), count): (&(&str, &str), &usize)| {
+        vec![(*rule).to_owned(), count.to_string(), (*missing).to_owned()]
+    };
+    counts.iter().map(row).collect()
+}
+
+fn as_value(files: &[Evidence], report: &Report, level: Severity) -> Value {
+    let judged: Vec<Value> = report
+        .judged
+        .iter()
+        .map(|one| {
+            let (outcome, sentence) = match &one.judgement {
+                Judgement::Pass => ("pass", None),
+                Judgement::Finding(severity, sentence) => (severity.word(), Some(sentence)),
+                Judgement::NotJudged(missing) => ("not_judged", Some(missing)),
+                Judgement::NotApplicable(why) => ("not_applicable", Some(why)),
+            };
+            json!({ "rule": one.rule.id, "file": files[one.file].name, "cell": report.cell(files, one).name,
+                "outcome": outcome, "sentence": sentence })
+        })
+        .collect();
+    let files: Vec<Value> = files
+        .iter()
+        .map(|file| {
+            json!({ "name": file.name, "format": file.format.word(), "cells": file.cells.len(), "notes": file.notes,
+                "own_verdict": file.own.as_ref().and_then(|run| run.bad_verdict.as_ref()) })
+        })
+        .collect();
+    let rules: Vec<Value> = found_rules(report).into_iter().map(rule_as_value).collect();
+    json!({
+        "verdict": if report.worst().is_some_and(|worst| worst >= level) { "findings" } else { "clean" },
+        "level": level.word(),
+        "fail": report.count(Severity::Fail),
+        "warn": report.count(Severity::Warn),
+        "label": report.count(Severity::Label),
+        "files": files,
+        "judged": judged,
+        "rules": rules,
+    })
+}

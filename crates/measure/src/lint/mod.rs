@@ -1,0 +1,23 @@
+//! The honesty linter: sixteen rules that need no knowledge of the device that was measured.
+//!
+//! [`read`] makes [`Evidence`] of a text, [`lint`] holds the rules against it. What a format does not say is unknown, and
+//! unknown is not wrong: a rule that cannot be judged says what is missing. `docs/lint.md` explains every rule.
+//!
+//! Deliberately not here: files, terminals, and the papers' numbers.
+
+mod evidence;
+mod judgement;
+mod read;
+mod report;
+mod rule;
+mod settings;
+
+pub use evidence::{
+    Cell, Clock, DiskCounters, Evidence, Format, Latency, Order, OwnRun, Percentiles, Side, SideKind, Steady,
+    SyncWork,
+};
+pub use judgement::{Judgement, Severity};
+pub use read::{ReadError, ReadProblem, read};
+pub use report::{Judged, Report, lint};
+pub use rule::{RULES, Rule, find_rule};
+pub use settings::{Media, Selection, Settings};

@@ -1,0 +1,49 @@
+//! The key `ocssd` of our own results.
+
+use serde_json::{Map, Value};
+
+use crate::lint::{Clock, Evidence, Format, OwnRun};
+
+/// Adds what it says to evidence made of the rest.
+pub(super) fn add(evidence: &mut Evidence, run: &Map<String, Value>) {
+    evidence.format = Format::Ocssd;
+    let clock = match run.get("clock").and_then(Value::as_str) {
+        Some("virtual") => Some(Clock::Virtual),
+        Some("wall") => Some(Clock::Wall),
+        _ => None,
+    };
+    let lateness = run.get("lateness");
+    let number = |object: Option<&Value>, key: &str| object?.get(key)?.as_u64();
+    let counters = run.get("counters");
+    evidence.own = Some(OwnRun {
+        clock,
+        late: number(lateness, "replies").zip(number(lateness, "late")),
+        capacity_bytes: row(run, "capacity_bytes").and_then(|text| text.parse().ok()),
+        sectors_read: number(counters, "sectors_read").zip(number(counters, "sectors_read_from_cache")),
+        bad_verdict: bad_verdict(run),
+    });
+    let jobs = run.get("jobs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let setup = format!(" on {}", run.get("drive").unwrap_or(&Value::Null));
+    for (cell, job) in evidence.cells.iter_mut().zip(jobs) {
+        let verify = job.get("verify").filter(|verify| verify.is_object());
+        cell.own_verify = number(verify, "checked").zip(number(verify, "failed"));
+        cell.open_loop = Some(job.get("response_ns").is_some_and(Value::is_object));
+        // Where the job is placed stands behind the `#` of its fio command.
+        let extension = job.get("fio").and_then(Value::as_str).and_then(|text| text.split_once('#'));
+        cell.workload += &format!(" {}{setup}", extension.map_or("", |(_, extension)| extension.trim()));
+        // A virtual drive has no page cache below it.
+        cell.direct = Some(true);
+    }
+}
+
+fn row<'a>(run: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    let rows = run.get("drive")?.as_array()?;
+    rows.iter().find(|row| row["name"] == name)?.get("value")?.as_str()
+}
+
+fn bad_verdict(run: &Map<String, Value>) -> Option<String> {
+    let verdict = run.get("verdict")?;
+    let outcome = verdict.get("outcome")?.as_str().filter(|outcome| *outcome != "pass")?;
+    let reasons: Vec<&str> = verdict.get("reasons")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    Some(format!("{outcome}: {}", reasons.join("; ")))
+}
