@@ -176,6 +176,7 @@ impl Pblk {
                     entry.state == LineState::Closed
                         && !self.is_map_stream(entry.stream)
                         && self.valid.count(line) > 0
+                        && (self.collector.forced || self.is_worth_moving(line, entry))
                         && !self.collector.is_busy_with(line)
                 })
                 .map(|(line, entry)| {
@@ -196,8 +197,15 @@ impl Pblk {
             || self.lines.iter().any(|(line, entry)| {
                 entry.state == LineState::Closed
                     && !self.is_map_stream(entry.stream)
-                    && (1..self.worth(entry)).contains(&self.valid.count(line))
+                    && self.valid.count(line) > 0
+                    && self.is_worth_moving(line, entry)
             })
+    }
+
+    /// Whether emptying a line gives more than the fill of a unit takes: else what is moved for it is moved for ever, once
+    /// everything that is left is in lines that are nearly full.
+    fn is_worth_moving(&self, line: LineId, entry: &Line) -> bool {
+        self.valid.count(line) + u64::from(self.capacity.layout.unit) <= self.worth(entry)
     }
 
     /// Sectors of data a closed line would take if it were reset: what failed or was filled in it can be had back.
