@@ -35,9 +35,11 @@ fn no_folder_with_numbers_is_forgotten() {
     let folders = fs::read_dir(experiments()).expect("the folder exists");
     for folder in folders {
         let path = folder.expect("the folder can be listed").path();
+        // Raw data of measurements that have no paper beside them has columns of its own.
+        let is_of_a_paper = path.join("paper.csv").exists();
         for file in fs::read_dir(&path).into_iter().flatten() {
             let file = file.expect("the folder can be listed").path();
-            if file.extension().is_some_and(|extension| extension == "csv") {
+            if is_of_a_paper && file.extension().is_some_and(|extension| extension == "csv") {
                 let text = fs::read_to_string(&file).expect("the file can be read");
                 PaperTable::load(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             }

@@ -69,5 +69,10 @@ fn fios_own_output_is_read_and_judged() {
     assert_eq!(said("L09")[0], "label", "16 MiB");
     assert_eq!(said("L10")[1], "label", "no steady state");
     assert_eq!(said("L11")[1], "label", "4096 samples");
-    assert_eq!(said("L16"), ["pass"; 3], "fio's units fit");
+    let units = said("L16");
+    assert_eq!((units[0], units[2]), ("pass", "pass"), "fio's units fit");
+    assert!(
+        ["pass", "unknown"].contains(&units[1]),
+        "{units:?}: only a run of less than 0.1 s is not compared"
+    );
 }
