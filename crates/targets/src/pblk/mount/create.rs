@@ -13,7 +13,7 @@ use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
 
 /// Writes the head, durably, and tells `survey` of it. None if no chunk takes it: then nothing else would be taken either.
 pub fn create(
-    pblk: &Pblk,
+    pblk: &mut Pblk,
     batches: &mut Batches<'_>,
     survey: &mut Survey,
 ) -> Result<Option<LineId>, PowerCut> {
@@ -24,16 +24,20 @@ pub fn create(
         Head { instance: pblk.instance, stream: Stream(0), line: sequence, blocks: pblk.l2p.sectors() };
     for (line, unit) in places(pblk, survey) {
         let chunk = pblk.shape.chunk(line, unit);
-        if batches.device.chunk(chunk).state != ChunkState::Free && !batches.reset(chunk)? {
-            continue;
+        let is_free = survey.chunk(line, unit).state == ChunkState::Free || batches.reset(chunk)?;
+        let is_written =
+            is_free && batches.write_head(Ppa::new(chunk, 0), unit_sectors, &head, pblk.sequence)?;
+        // What failed may be open or offline now, and is dealt with like any other chunk that was found so.
+        let now = batches.device.chunk(chunk);
+        survey.look_again(line, unit, &now);
+        if now.state == ChunkState::Offline {
+            pblk.lines.mark_bad(line, unit);
         }
-        if !batches.write_head(Ppa::new(chunk, 0), unit_sectors, &head, pblk.sequence)? {
+        if !is_written {
             continue;
         }
         batches.flush()?;
-        let now = batches.device.chunk(chunk);
-        let found = FoundLine { sequence, stream: Stream(0), opened_at: pblk.sequence };
-        survey.created(line, unit, found, &now);
+        survey.created(line, unit, FoundLine { sequence, stream: Stream(0), opened_at: pblk.sequence });
         return Ok(Some(line));
     }
     Ok(None)

@@ -105,7 +105,7 @@ impl Pblk {
             pblk.recover(&mut batches, &mut survey, &mut report)?;
         } else {
             report.fresh = true;
-            if let Some(line) = create::create(&pblk, &mut batches, &mut survey)? {
+            if let Some(line) = create::create(&mut pblk, &mut batches, &mut survey)? {
                 restore::restore_lines(&mut pblk, &survey, None);
                 assert!(pblk.lines.get(line).headed, "line {} of a new instance has no head", line.0);
             }

@@ -53,11 +53,16 @@ impl Survey {
     }
 
     /// The first head of a new instance was written to a chunk.
-    pub fn created(&mut self, line: LineId, unit: UnitIndex, found: FoundLine, now: &ChunkDescriptor) {
+    pub fn created(&mut self, line: LineId, unit: UnitIndex, found: FoundLine) {
         assert!(self.lines[line.index()].is_none(), "line {} of a new instance was in use", line.0);
         self.lines[line.index()] = Some(found);
+        self.chunk_mut(line, unit).line = Some(found.sequence);
+    }
+
+    /// A chunk was changed since it was looked at.
+    pub fn look_again(&mut self, line: LineId, unit: UnitIndex, now: &ChunkDescriptor) {
         let chunk = self.chunk_mut(line, unit);
-        (chunk.state, chunk.line) = (now.state, Some(found.sequence));
+        chunk.state = now.state;
         chunk.written = now.write_pointer.unwrap_or(0);
     }
 
@@ -222,10 +227,7 @@ pub fn make_readable(
         .collect();
     fill_runs(batches, layout, &runs)?;
     for &(line, unit) in chunks {
-        let now = batches.device.chunk(shape.chunk(line, unit));
-        let chunk = survey.chunk_mut(line, unit);
-        chunk.state = now.state;
-        chunk.written = now.write_pointer.unwrap_or(0);
+        survey.look_again(line, unit, &batches.device.chunk(shape.chunk(line, unit)));
     }
     Ok(())
 }
@@ -247,10 +249,7 @@ pub fn fill_to_end(
         .collect();
     fill_runs(batches, layout, &runs)?;
     for &(line, unit) in chunks {
-        let now = batches.device.chunk(shape.chunk(line, unit));
-        let chunk = survey.chunk_mut(line, unit);
-        chunk.state = now.state;
-        chunk.written = now.write_pointer.unwrap_or(0);
+        survey.look_again(line, unit, &batches.device.chunk(shape.chunk(line, unit)));
     }
     Ok(())
 }
