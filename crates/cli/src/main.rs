@@ -7,6 +7,8 @@ mod args;
 mod experiment;
 mod explain;
 mod format;
+#[cfg(target_os = "linux")]
+mod heap;
 mod inspect;
 mod lint;
 mod options;

@@ -7,6 +7,9 @@
 //! drive that is soon full; and `--before=N` runs only the first N of the jobs that come before a benchmark's own.
 
 mod cpu;
+#[cfg(target_os = "linux")]
+#[path = "../heap.rs"]
+mod heap;
 mod mount;
 mod world;
 
