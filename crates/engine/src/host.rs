@@ -32,6 +32,14 @@ const TAG_BITS: u32 = 24;
 const TARGETS_MAX: usize = 1 << (32 - TAG_BITS);
 /// Most pieces of one kind of work in a turn, so that no kind starves the others.
 const TURN_MAX: u32 = 4096;
+/// Requests announced to a target at once: about as many misses as a processor has outstanding (10 to 16), and few enough
+/// to stay in its cache until they are asked (chosen).
+const ANNOUNCED_MAX: usize = 16;
+
+/// True of a target that can say of a block whether it is mapped.
+fn has_map(target: &dyn BlockTarget) -> bool {
+    target.block_count() > 0 && target.is_mapped(0).is_some()
+}
 
 struct Lane {
     target: Box<dyn BlockTarget>,
@@ -53,6 +61,10 @@ pub struct Host<D, C> {
     timed: bool,
     /// Some target may be full.
     full: bool,
+    /// Some target has a map, in which it may prepare for requests.
+    maps: bool,
+    /// Requests until more are announced.
+    announced: usize,
     /// The only target said that it has nothing to give, was told nothing since, and no command of it waits.
     quiet: bool,
     /// A command has ended since targets were last asked for replies.
@@ -71,6 +83,8 @@ impl<D: Device, C: Clock> Host<D, C> {
             lanes: Vec::new(),
             timed: false,
             full: false,
+            maps: false,
+            announced: 0,
             quiet: false,
             completed: false,
             turns: 0,
@@ -86,6 +100,7 @@ impl<D: Device, C: Clock> Host<D, C> {
         let timed = target.has_deadlines();
         self.lanes.push(Lane { target, stalled: None, full: false, timed });
         self.timed |= timed;
+        self.maps |= self.lanes.last().is_some_and(|lane| has_map(lane.target.as_ref()));
         self.quiet = false;
         TargetId(u32::try_from(self.lanes.len() - 1).expect("fewer than 256 targets"))
     }
@@ -136,8 +151,8 @@ impl<D: Device, C: Clock> Host<D, C> {
     #[must_use]
     pub fn with_clock<C2: Clock>(self, clock: C2) -> Host<D, C2> {
         assert!(clock.now() >= self.clock.now(), "time would fall");
-        let Self { device, buffers, lanes, timed, full, quiet, completed, turns, .. } = self;
-        Host { device, clock, buffers, lanes, timed, full, quiet, completed, turns }
+        let Self { device, buffers, lanes, timed, full, maps, announced, quiet, completed, turns, .. } = self;
+        Host { device, clock, buffers, lanes, timed, full, maps, announced, quiet, completed, turns }
     }
 
     /// Lets device and targets finish what goes on behind their replies: a cache that drains, a buffer that is written.
@@ -275,8 +290,29 @@ impl<D: Device, C: Clock> Host<D, C> {
                 source.on_refused(now, *id, *request);
                 return (count > 0, false);
             }
+            if self.maps {
+                self.announce(source);
+            }
         }
         (true, true)
+    }
+
+    /// Tells a target what it will be asked, once what was announced last may have been asked.
+    #[inline(always)]
+    fn announce<S: Source>(&mut self, source: &S) {
+        self.announced = self.announced.wrapping_sub(1);
+        if self.announced >= ANNOUNCED_MAX {
+            self.announce_next(source);
+        }
+    }
+
+    #[inline(never)]
+    fn announce_next<S: Source>(&mut self, source: &S) {
+        let mut blocks = [0; ANNOUNCED_MAX];
+        self.announced = ANNOUNCED_MAX - 1;
+        if let Some((id, count)) = source.expected(&mut blocks) {
+            self.lanes[id.index()].target.expect(&blocks[..count]);
+        }
     }
 
     /// Gives a request to its target; false if that has no room.

@@ -23,6 +23,8 @@ struct Logged {
     inner: Linear,
     log: Log,
     timer: Option<Nanos>,
+    /// It says of blocks whether they are mapped.
+    has_map: bool,
 }
 
 impl Logged {
@@ -90,6 +92,14 @@ impl BlockTarget for Logged {
         self.inner.unreadable_tail()
     }
 
+    fn is_mapped(&self, _block: u64) -> Option<bool> {
+        self.has_map.then_some(true)
+    }
+
+    fn expect(&self, blocks: &[u64]) {
+        self.note(Nanos::ZERO, &format!("expects {blocks:?}"));
+    }
+
     fn zone_written(&self, zone: u64) -> u64 {
         self.inner.zone_written(zone)
     }
@@ -115,6 +125,13 @@ impl Source for Timed {
         let (_, target, request) = self.arrivals.pop_front_if(|&mut (at, ..)| at <= now)?;
         self.open += 1;
         Some((target, request))
+    }
+
+    fn expected(&self, blocks: &mut [u64]) -> Option<(TargetId, usize)> {
+        let &(_, target, _) = self.arrivals.front()?;
+        let next = self.arrivals.iter().take_while(|&&(_, id, _)| id == target);
+        let told = blocks.iter_mut().zip(next).map(|(block, &(_, _, request))| *block = request.block);
+        Some((target, told.count()))
     }
 
     fn on_refused(&mut self, now: Nanos, target: TargetId, request: BlockRequest) {
@@ -158,8 +175,13 @@ const READ: Nanos = Nanos(6_028);
 fn at_equal_times_completions_come_first_then_arrivals_timers_and_commands_by_target() {
     let flash = flash(|_| ());
     let log = Log::default();
-    let target =
-        |name, units: &[u32], timer| Logged { name, inner: linear(&flash, units), log: log.clone(), timer };
+    let target = |name, units: &[u32], timer| Logged {
+        name,
+        inner: linear(&flash, units),
+        log: log.clone(),
+        timer,
+        has_map: false,
+    };
     let (a, b) = (target("a", &[0, 1], Some(READ)), target("b", &[2, 3], Some(READ)));
     let buffers = Buffers::new(flash.payload_format());
     let mut host = Host::new(Check::new(flash), VirtualClock::default(), buffers);
@@ -333,7 +355,13 @@ fn random_run(seed: u64, depth: u32, wrapped: bool) -> (Vec<(Nanos, Tag, Status)
     }
     let mut host = Host::new(Trace::new(Check::new(flash), 0), VirtualClock::default(), buffers);
     if wrapped {
-        host.add(Box::new(Logged { name: "a", inner: target, log: Log::default(), timer: None }));
+        host.add(Box::new(Logged {
+            name: "a",
+            inner: target,
+            log: Log::default(),
+            timer: None,
+            has_map: false,
+        }));
     } else {
         host.add(Box::new(target));
     }
@@ -350,5 +378,31 @@ fn a_target_that_hands_over_directly_does_what_one_that_is_polled_does() {
             assert_eq!(direct, polled, "seed {seed}, depth {depth}");
             assert_eq!(direct.0.len(), 300, "seed {seed}: every request was answered");
         }
+    }
+}
+
+#[test]
+fn a_target_with_a_map_hears_of_the_requests_that_come_next() {
+    for has_map in [false, true] {
+        let flash = flash(|_| ());
+        let log = Log::default();
+        let target =
+            Logged { name: "a", inner: linear(&flash, &[0, 1]), log: log.clone(), timer: None, has_map };
+        let buffers = Buffers::new(flash.payload_format());
+        let mut host = Host::new(flash, VirtualClock::default(), buffers);
+        let id = host.add(Box::new(target));
+        let read =
+            |tag: u32| (Nanos(u64::from(tag)), id, request(tag, BlockOp::Read, u64::from(tag), 1, None));
+        let mut source = Timed { arrivals: (0..40).map(read).collect(), ..Timed::default() };
+        assert_eq!(host.run(&mut source, Nanos::MAX), RunEnd::Finished);
+        let told: Vec<String> = log
+            .borrow()
+            .iter()
+            .map(|(_, what)| what.clone())
+            .filter(|what| what.contains("expects"))
+            .collect();
+        let blocks = |range: std::ops::Range<u64>| format!("a expects {:?}", range.collect::<Vec<_>>());
+        let all = [blocks(1..17), blocks(17..33), blocks(33..40)];
+        assert_eq!(told, if has_map { all.to_vec() } else { Vec::new() }, "map: {has_map}");
     }
 }

@@ -26,6 +26,15 @@ pub trait Source {
     /// Takes the next request that has arrived by `now`.
     fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)>;
 
+    /// Fills `blocks` with those of requests that are likely to come next, all of one target, so that it can prepare
+    /// ([`BlockTarget::expect`]); which target, and how many. A wrong guess costs a little time and changes nothing.
+    ///
+    /// [`BlockTarget::expect`]: crate::block::BlockTarget::expect
+    fn expected(&self, blocks: &mut [u64]) -> Option<(TargetId, usize)> {
+        let _ = blocks;
+        None
+    }
+
     /// The target could not take the request yet; it is offered again before any other.
     fn on_refused(&mut self, now: Nanos, target: TargetId, request: BlockRequest);
 

@@ -217,6 +217,10 @@ impl BlockTarget for Pblk {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
     }
 
+    fn expect(&self, blocks: &[u64]) {
+        self.l2p.fetch(blocks.iter().copied().filter(|&block| block < self.l2p.sectors()));
+    }
+
     fn counters(&self) -> Vec<ocssd_lightnvm::block::Counter> {
         self.all_counters()
     }

@@ -405,6 +405,10 @@ impl BlockTarget for HostCpu {
         self.inner.is_mapped(block)
     }
 
+    fn expect(&self, blocks: &[u64]) {
+        self.inner.expect(blocks);
+    }
+
     fn counters(&self) -> Vec<Counter> {
         let mut counters = self.inner.counters();
         counters.extend(super::counters::counters(&self.stats.read()));

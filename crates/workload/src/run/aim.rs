@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: when it may start, and what it costs (`worker`).
 
-use super::plain::Way;
+use super::plain::{Way, WayOf};
 use super::sizes::Sizes;
 use super::slots::Purpose;
 use super::worker::{Drawn, Want, Worker};
@@ -112,6 +112,22 @@ impl Worker {
         });
         let last = self.plan.region.blocks() - u64::from(count);
         self.plan.region.first + (place * align).min(last)
+    }
+
+    /// Fills `ahead` with the blocks of the next I/Os, and returns how many it could: of jobs without options that only read
+    /// or only write, at random.
+    pub(super) fn blocks_ahead(&self, ahead: &mut [u64]) -> usize {
+        let (offsets, align) = match self.operations {
+            _ if self.way == WayOf::Any => return 0,
+            Operations::Read => (&self.reads, self.plan.align.read),
+            Operations::Write => (&self.writes, self.plan.align.write),
+            _ => return 0,
+        };
+        let count = offsets.ahead(&self.prng, ahead);
+        for place in &mut ahead[..count] {
+            *place = self.plan.region.first + *place * u64::from(align);
+        }
+        count
     }
 
     /// As [`Self::next_block`], in the part of the region whose turn it is.

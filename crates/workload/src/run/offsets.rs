@@ -60,6 +60,7 @@ pub(super) struct Offsets {
 }
 
 /// What decides how places are drawn.
+#[derive(Clone, Copy)]
 pub(super) struct DrawOptions {
     pub(super) distribution: Distribution,
     /// Places may repeat before all were used.
@@ -149,6 +150,27 @@ impl Offsets {
         })
     }
 
+    /// Fills `ahead` with the next places, as far as they are cheaply told before they are drawn and nobody else draws from
+    /// `prng` until then; returns how many. None unless places are drawn uniformly and each I/O has its own.
+    pub(super) fn ahead(&self, prng: &Prng, ahead: &mut [u64]) -> usize {
+        if self.burst > 1 || self.percent_random < 100 {
+            return 0;
+        }
+        match &self.draw {
+            Some(Draw::Once { order, next }) => {
+                let rest = *next..self.places;
+                let told = ahead.iter_mut().zip(rest).map(|(place, at)| *place = order.at(at));
+                told.count()
+            }
+            Some(Draw::Uniform) => {
+                let mut prng = prng.clone();
+                ahead.fill_with(|| prng.below(self.places));
+                ahead.len()
+            }
+            _ => 0,
+        }
+    }
+
     /// Starts over: the walk from its first place, the map with another order.
     pub(super) fn rewind(&mut self, prng: &mut Prng) {
         self.cursor = 0;
@@ -191,6 +213,36 @@ mod tests {
         assert_eq!(taken, 3);
         offsets.rewind(&mut prng);
         assert!(offsets.next(1, &mut prng).is_some());
+    }
+
+    #[test]
+    fn what_is_ahead_comes_next_and_nothing_is_where_it_is_dear_to_tell() {
+        let mut prng = Prng::new(7);
+        let map = DrawOptions {
+            distribution: Distribution::Uniform,
+            no_map: false,
+            ios_per_offset: 1,
+            percent_random: 100,
+        };
+        for (no_map, told) in [(false, [4, 3, 0]), (true, [4, 4, 4])] {
+            let mut offsets = Offsets::random(7, &DrawOptions { no_map, ..map }, &mut prng);
+            for count in told {
+                let mut ahead = [0; 4];
+                assert_eq!(offsets.ahead(&prng, &mut ahead), count, "no map: {no_map}");
+                for &place in &ahead[..count] {
+                    assert_eq!(offsets.next(1, &mut prng), Some(place), "no map: {no_map}");
+                }
+            }
+        }
+        let dear = [
+            DrawOptions { ios_per_offset: 2, ..map },
+            DrawOptions { percent_random: 50, ..map },
+            DrawOptions { distribution: Distribution::Zipf(1.2), ..map },
+        ];
+        for options in dear {
+            assert_eq!(Offsets::random(5, &options, &mut prng).ahead(&prng, &mut [0; 4]), 0);
+        }
+        assert_eq!(Offsets::sequential(5).ahead(&prng, &mut [0; 4]), 0);
     }
 
     #[test]

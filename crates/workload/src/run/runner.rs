@@ -53,6 +53,8 @@ pub struct Runner {
     pub(super) refused: Option<(TargetId, BlockRequest)>,
     pub(super) sequence: u64,
     pub(super) in_flight: u32,
+    /// The worker that asked last. While all are busy, whose turn comes next is anyone's guess, and this one's best.
+    pub(super) last: u32,
     pub(super) done: usize,
     /// What went wrong first, in each worker.
     pub(super) failures: Vec<Option<(Direction, BlockReply)>>,
@@ -95,6 +97,7 @@ impl Runner {
             // Above every sequence number of the layout, so that no stamp of it is taken for a later write's.
             sequence: 1 << 48,
             in_flight: 0,
+            last: 0,
             done: 0,
             failures: vec![None; plan.workers.len()],
             unread: 0,
@@ -261,6 +264,7 @@ impl Runner {
         let worker = &mut self.workers[index(id)];
         worker.outstanding += 1;
         self.in_flight += 1;
+        self.last = id;
         let result = &mut self.results[index(id)];
         if W::OPTIONS
             && let Some(recording) = &mut result.recording
@@ -413,6 +417,11 @@ impl Source for Runner {
         }
         // Every second question finds nobody: it shall cost nothing.
         if self.ready.is_empty() { None } else { self.ask_ready(now, buffers) }
+    }
+
+    fn expected(&self, blocks: &mut [u64]) -> Option<(TargetId, usize)> {
+        let worker = self.workers.get(index(self.last))?;
+        Some((worker.plan.target, worker.blocks_ahead(blocks)))
     }
 
     fn on_refused(&mut self, _now: Nanos, target: TargetId, request: BlockRequest) {
