@@ -97,7 +97,11 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// If it is not of this host, or a command of it waits for room in the device.
     pub fn replace(&mut self, id: TargetId, target: Box<dyn BlockTarget>) -> Box<dyn BlockTarget> {
         let lane = &mut self.lanes[id.index()];
-        assert!(lane.stalled.is_none(), "target {} is left with a command that the device did not take", id.0);
+        assert!(
+            lane.stalled.is_none(),
+            "target {} is left with a command that the device did not take",
+            id.0
+        );
         lane.timed = target.has_deadlines();
         lane.full = false;
         let left = std::mem::replace(&mut lane.target, target);

@@ -7,9 +7,7 @@
 use super::front_end::{Controller, Ended};
 use super::pending::PendingCommands;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::{
-    Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Rejected,
-};
+use ocssd_lightnvm::{Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Rejected};
 use std::collections::VecDeque;
 
 /// Commands of targets, and what ended while the other side was asked. Each list is as long as the drive's queue at most.
