@@ -187,3 +187,25 @@ pub unsafe extern "C" fn ocssd_prepare_scalar(
         Ok(0)
     })
 }
+
+/// One chunk in the chunk information log page, 32 bytes, little-endian (OCSSD 2.0 section 3.2.2).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk {
+    /// 1 free, 2 closed, 4 open, 8 offline.
+    pub state: u8,
+    /// 1: written in order.
+    pub kind: u8,
+    /// Wear index: 0 new, 255 at its end.
+    pub wear_index: u8,
+    /// Zero.
+    pub reserved: [u8; 5],
+    /// LBA of its first sector.
+    pub slba: u64,
+    /// Sectors.
+    pub sectors: u64,
+    /// The next sector to write, from its first; all ones if it is offline.
+    pub write_pointer: u64,
+}
+
+const _: () = assert!(size_of::<Chunk>() == ocssd_nvme::ocssd20::ChunkDescriptor::BYTES);
