@@ -22,7 +22,7 @@ pub struct Wanted {
 pub fn units(place: Option<&str>, geometry: &Geometry) -> Result<Vec<PuId>, Failure> {
     let selection: UnitSelection = match place {
         None => UnitSelection::All,
-        Some(text) => text.parse().map_err(|error| Failure::invalid(error.to_string()))?,
+        Some(text) => text.parse::<UnitSelection>().map_err(Failure::invalid)?,
     };
     selection.resolve(geometry).map_err(|error| Failure::invalid(error.to_string()))
 }

@@ -72,6 +72,8 @@ fn valgrind(program: &Path, arguments: &[&Path]) -> String {
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--error-exitcode=99", "--leak-check=full", "--show-leak-kinds=definite,indirect"]);
     command.args(["--errors-for-leak-kinds=definite,indirect", "--fair-sched=yes"]);
+    let known = root().join("crates/capi/tests/valgrind.supp");
+    command.arg(format!("--suppressions={}", known.display()));
     run(command.arg(program).args(arguments).env("LD_LIBRARY_PATH", prefix().join("lib")))
 }
 

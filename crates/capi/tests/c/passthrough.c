@@ -200,22 +200,27 @@ static void admin(void)
     CHECK(ocssd_drive_close(&drive), 0);
 }
 
-/* A chunk that wears out is news: the request that is held ends. */
+/* A sector that was read with effort is news: the request that is held ends. */
 static void event(void)
 {
     ocssd_drive *drive = NULL;
     ocssd_queue *queue = NULL;
     ocssd_command request = {{0}, NULL, 0, NULL, 0, NULL, NULL, 0, 0}, command;
-    static uint8_t data[8 * SECTOR];
+    static uint8_t data[16 * SECTOR];
     struct told told = {0};
-    const char *toml = "preset = \"tiny\"\n[[fault]]\nkind = \"early_close\"\nat = \"g0/p0/c0\"\ntimes = 1\n";
+    const char *toml = "preset = \"tiny\"\n[[fault]]\nkind = \"high_ecc\"\nat = \"g0/p0/c0/s1\"\n";
+    uint64_t lba;
 
     CHECK(ocssd_drive_open_toml(toml, NULL, &drive), 0);
+    lba = lba_of(drive, 0, 0, 0, 0);
     CHECK(ocssd_queue_open(drive, OCSSD_QUEUE_ADMIN, 4, &queue), 0);
     request.entry[0] = 0x0c;
     CHECK(ocssd_queue_submit(queue, &request, ended, &told), 0);
-    CHECK(ocssd_prepare_scalar(&command, 0x01, lba_of(drive, 0, 0, 0, 0), 8, data, sizeof data), 0);
-    CHECK(ocssd_io(drive, &command, NULL), 0x2f1);
+    CHECK(ocssd_prepare_scalar(&command, 0x01, lba, 16, data, sizeof data), 0);
+    CHECK(ocssd_io(drive, &command, NULL), 0);
+    CHECK(ocssd_queue_poll(queue, 4), 0);
+    CHECK(ocssd_prepare_scalar(&command, 0x02, lba, 4, data, 4 * SECTOR), 0);
+    CHECK(ocssd_io(drive, &command, NULL), 0);
     CHECK(ocssd_queue_poll(queue, 4), 1);
     CHECK(told.statuses[0], 0);
     CHECK(ocssd_queue_close(&queue), 0);

@@ -162,7 +162,9 @@ static void zones(void)
     CHECK(info.zone_count > 1, 1);
     zone = info.zone_blocks * BLOCK;
     memset(data, 0x77, sizeof data);
-    CHECK(ocssd_target_write(target, data, 8 * BLOCK, zone + 8 * BLOCK, 0), -EINVAL);
+    /* The second write unit of the first parallel unit, whose first is empty. */
+    CHECK(ocssd_target_write(target, data, 8 * BLOCK, zone + 32 * BLOCK, 0), -EINVAL);
+    CHECK_SAYS("Out of Order");
     for (unsigned at = 0; at < info.zone_blocks; at += 32)
         CHECK(ocssd_target_write(target, data, sizeof data, zone + at * BLOCK, 0), 0);
     CHECK(ocssd_target_read(target, back, sizeof back, zone), 0);
