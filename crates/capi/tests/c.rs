@@ -42,7 +42,16 @@ fn prefix() -> &'static Path {
     PREFIX.get_or_init(|| {
         let prefix = folder("c-prefix");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(root()).args(["run", "--quiet", "--package", "xtask", "--", "install-c", "--profile", "dev"]);
+        cargo.current_dir(root()).args([
+            "run",
+            "--quiet",
+            "--package",
+            "xtask",
+            "--",
+            "install-c",
+            "--profile",
+            "dev",
+        ]);
         run(cargo.arg("--prefix").arg(&prefix));
         prefix
     })
@@ -70,7 +79,12 @@ fn compile(source: &str, compiler: &str, standard: &str) -> PathBuf {
 /// Runs a program under valgrind: wrong accesses and leaks are failures.
 fn valgrind(program: &Path, arguments: &[&Path]) -> String {
     let mut command = Command::new("valgrind");
-    command.args(["--quiet", "--error-exitcode=99", "--leak-check=full", "--show-leak-kinds=definite,indirect"]);
+    command.args([
+        "--quiet",
+        "--error-exitcode=99",
+        "--leak-check=full",
+        "--show-leak-kinds=definite,indirect",
+    ]);
     command.args(["--errors-for-leak-kinds=definite,indirect", "--fair-sched=yes"]);
     let known = root().join("crates/capi/tests/valgrind.supp");
     command.arg(format!("--suppressions={}", known.display()));

@@ -1,7 +1,7 @@
 //! The manual page ocssd(3), from the header: what its comments say, in the markup of man(7).
 //!
-//! The header's form is cbindgen's: a comment block, then what it is about, up to a `;` at the end of a line or, of a struct, up
-//! to the line that begins with `}`.
+//! The header's form is cbindgen's: one block comment at the beginning, then lines of comment and what they are about, up to a
+//! `;` at the end of a line or, of a struct, up to the line that begins with `}`.
 
 use anyhow::{Result, ensure};
 
@@ -66,26 +66,21 @@ impl Item {
     }
 }
 
-/// Takes the header apart.
+/// Takes the header apart. The first item is the block comment at its beginning, about nothing but the whole.
 fn items(header: &str) -> Vec<Item> {
-    let mut found = Vec::new();
-    let mut lines = header.lines().peekable();
+    let (block, rest) = header.split_once("*/").unwrap_or(("", header));
+    let about = block.lines().map(|line| line.trim_start_matches(['/', '*', ' ']).trim_end().to_owned());
+    let mut found = vec![Item { comment: about.collect(), declaration: Vec::new() }];
+    let mut lines = rest.lines().peekable();
     while let Some(line) = lines.next() {
-        let Some(rest) = line.strip_prefix("/*") else { continue };
-        let mut comment = Vec::new();
-        let mut rest = rest.trim_start_matches('*');
-        loop {
-            let text = rest.trim_end_matches("*/").trim().trim_start_matches("* ").trim_start_matches('*');
-            comment.push(text.trim().to_owned());
-            if rest.ends_with("*/") {
-                break;
-            }
-            let Some(next) = lines.next() else { break };
-            rest = next.trim_start();
+        let Some(first) = line.strip_prefix("//") else { continue };
+        let mut comment = vec![first.trim().to_owned()];
+        while let Some(next) = lines.next_if(|line| line.starts_with("//")) {
+            comment.push(next.trim_start_matches('/').trim().to_owned());
         }
         let mut declaration = Vec::new();
         let is_struct = lines.peek().is_some_and(|line| line.ends_with('{'));
-        while let Some(line) = lines.next_if(|line| !line.trim().is_empty() && !line.starts_with("#if")) {
+        while let Some(line) = lines.next_if(|line| !line.trim().is_empty()) {
             declaration.push(line.to_owned());
             let ends =
                 if is_struct { line.starts_with('}') } else { line.ends_with(';') || line.starts_with('#') };
@@ -93,13 +88,6 @@ fn items(header: &str) -> Vec<Item> {
                 break;
             }
         }
-        comment.retain({
-            let mut begun = false;
-            move |line| {
-                begun |= !line.is_empty();
-                begun
-            }
-        });
         found.push(Item { comment, declaration });
     }
     found
@@ -132,9 +120,10 @@ fn escaped(line: &str) -> String {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "/* t.h: things.\n *\n * About -all- of it. */\n\n#ifndef T_H\n\n/**\n * A number.\n */\n#define T_A 1\n\n\
-        /**\n * A shape.\n */\ntypedef struct t_shape {\n    /**\n     * Its size.\n     */\n    int size;\n} t_shape;\n\n\
-        /**\n * Told.\n */\ntypedef void (*t_told)(int a);\n\n/**\n * Does it.\n *\n * .Errors: -EINVAL.\n */\nint t_do(const t_shape *shape,\n         int a);\n";
+    const HEADER: &str = "/* t.h: things.\n *\n * About -all- of it. */\n\n#ifndef T_H\n\n// A number.\n#define T_A 1\n\n\
+        // A shape.\ntypedef struct t_shape {\n    // Its size.\n    int size;\n} t_shape;\n\n\
+        // Told.\ntypedef void (*t_told)(int a);\n\n// Does it.\n//\n// .Errors: -EINVAL.\nint t_do(const t_shape *shape,\n\
+        \x20        int a);\n";
 
     #[test]
     fn a_header_comes_apart_into_comments_and_what_they_are_about() {

@@ -76,6 +76,29 @@ static void shape_and_time(void)
     CHECK(ocssd_drive_now(drive, &now), -EINVAL);
 }
 
+/* The same drive in the words of OCSSD 1.2. */
+static void older_revision(void)
+{
+    ocssd_drive *drive = NULL;
+    ocssd_drive_options options = {0};
+    const char *settings[] = {"revision=1.2", "capabilities.multiple_resets=true", "capabilities.early_reset=true"};
+    ocssd_geometry geometry;
+    ocssd_command command;
+    static uint8_t page[4096];
+
+    options.settings = settings;
+    options.settings_count = 1;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    options.settings_count = 3;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), 0);
+    CHECK(ocssd_drive_geometry(drive, &geometry), 0);
+    CHECK(geometry.revision, 0x12);
+    CHECK(ocssd_prepare_geometry(&command, page), 0);
+    CHECK(ocssd_admin(drive, &command, NULL), 0);
+    CHECK(page[0], 1);
+    CHECK(ocssd_drive_close(&drive), 0);
+}
+
 static void wall_time(void)
 {
     ocssd_drive *drive = tiny(OCSSD_CLOCK_WALL);
@@ -131,6 +154,7 @@ int main(int count, char **arguments)
     CHECK(count, 2);
     bad_sources(arguments[1]);
     shape_and_time();
+    older_revision();
     wall_time();
     image(arguments[1]);
     return 0;

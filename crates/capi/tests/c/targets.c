@@ -200,6 +200,18 @@ static void beside_raw_commands(void)
     CHECK_SAYS("unit 0");
     CHECK(ocssd_prepare_scalar(&command, 0x01, leased, geometry.ws_opt, data, geometry.ws_opt * BLOCK), 0);
     CHECK(ocssd_io(drive, &command, NULL), -EBUSY);
+    CHECK(ocssd_prepare_copy(&command, &unleased, &leased, 1), 0);
+    CHECK(ocssd_io(drive, &command, NULL), -EBUSY);
+    /* Dataset Management with AD: a range is 4 bytes of attributes, 4 of length and the first LBA. */
+    memset(&command, 0, sizeof command);
+    command.entry[0] = 0x09;
+    command.entry[4] = 1;
+    command.entry[44] = 4;
+    memcpy(data + 4, &geometry.sectors_per_chunk, 4);
+    memcpy(data + 8, &leased, 8);
+    command.data = data;
+    command.data_bytes = 16;
+    CHECK(ocssd_io(drive, &command, NULL), -EBUSY);
     CHECK(ocssd_prepare_scalar(&command, 0x02, leased, 1, data, BLOCK), 0);
     CHECK(ocssd_io(drive, &command, NULL), 0);
     CHECK(ocssd_prepare_scalar(&command, 0x01, unleased, geometry.ws_opt, data, geometry.ws_opt * BLOCK), 0);
