@@ -23,7 +23,7 @@ static ocssd_geometry geometry;
 static ocssd_queue *queue;
 static ocssd_target *target;
 static uint8_t buffers[DEPTH][SECTOR];
-static uint64_t state = 1, blocks;
+static uint64_t state = 1, blocks, units = CHUNKS;
 static long in_progress;
 
 static void must(int result, const char *what)
@@ -44,7 +44,7 @@ static uint64_t any(uint64_t count)
 static uint64_t any_lba(void)
 {
     ocssd_address address = {0};
-    uint64_t unit = any(CHUNKS), lba = 0;
+    uint64_t unit = any(units), lba = 0;
 
     address.group = (uint32_t)(unit / geometry.pus_per_group);
     address.pu = (uint32_t)(unit % geometry.pus_per_group);
@@ -67,6 +67,19 @@ static void raw(long reads)
     for (long i = 0; i < reads; i++) {
         prepare(&command, i);
         must(ocssd_io(drive, &command, NULL), "read");
+    }
+}
+
+/* An opcode that does not exist: what a call costs that reads nothing. */
+static void refused(long reads)
+{
+    ocssd_command command;
+
+    for (long i = 0; i < reads; i++) {
+        prepare(&command, i);
+        command.entry[0] = 0x7f;
+        if (ocssd_io(drive, &command, NULL) != 1)
+            must(-1, "refusal");
     }
 }
 
@@ -169,6 +182,10 @@ int main(int count, char **arguments)
     must(ocssd_drive_open("westlake", &options, &drive), "open");
     must(ocssd_drive_geometry(drive, &geometry), "geometry");
     write_chunks();
+    measure("refused, waited for", refused, reads);
+    units = 1;
+    measure("raw, 4 MiB of the drive", raw, reads);
+    units = CHUNKS;
     measure("raw, waited for", raw, reads);
     must(ocssd_queue_open(drive, OCSSD_QUEUE_IO, DEPTH, &queue), "queue");
     measure("raw, queue of 64", queued, reads);

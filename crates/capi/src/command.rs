@@ -41,25 +41,6 @@ pub struct Command {
     pub destination_count: u32,
 }
 
-/// Most addresses of a vector command (OCSSD 2.0 section 3.4).
-const LIST_MAX: usize = 64;
-
-/// The addresses of a vector command, copied.
-#[derive(Clone, Copy)]
-pub struct List {
-    lbas: [u64; LIST_MAX],
-    count: usize,
-}
-
-impl List {
-    const EMPTY: Self = Self { lbas: [0; LIST_MAX], count: 0 };
-
-    /// The addresses there are.
-    pub fn as_slice(&self) -> &[u64] {
-        &self.lbas[..self.count]
-    }
-}
-
 /// A command whose pointers have been looked at.
 pub struct Resolved {
     /// The entry.
@@ -71,9 +52,9 @@ pub struct Resolved {
     /// What MPTR stands for.
     pub metadata: Memory,
     /// What LBAL stands for.
-    pub lbas: List,
+    pub lbas: Vec<u64>,
     /// What DLBAL stands for.
-    pub destinations: List,
+    pub destinations: Vec<u64>,
 }
 
 /// What of the drive decides how long something is.
@@ -102,23 +83,13 @@ fn pointer(bits: u64) -> Result<*const c_void, Failure> {
 ///
 /// # Safety
 /// `from` must be NULL, or point to `count` numbers of 64 bits.
-unsafe fn copy_list(from: *const u64, count: usize, name: &str) -> Result<List, Failure> {
-    if count > LIST_MAX {
-        return Err(Failure::invalid(format!(
-            "{name} has {count} LBAs, but a command has at most {LIST_MAX}"
-        )));
-    }
-    let mut list = List::EMPTY;
+unsafe fn copy_list(from: *const u64, count: usize) -> Vec<u64> {
     if from.is_null() {
         // The controller finds it too short.
-        return Ok(list);
+        return Vec::new();
     }
-    for (place, index) in list.lbas.iter_mut().zip(0..count) {
-        // SAFETY: within the list the caller promises; it may be misaligned.
-        *place = unsafe { from.add(index).read_unaligned() };
-    }
-    list.count = count;
-    Ok(list)
+    // SAFETY: within the list the caller promises; it may be misaligned.
+    (0..count).map(|index| unsafe { from.add(index).read_unaligned() }).collect()
 }
 
 impl Command {
@@ -126,8 +97,8 @@ impl Command {
     pub fn resolve_admin(&self) -> Result<Resolved, Failure> {
         let data = Memory::new(self.data, self.data_bytes, "data")?;
         let sqe = Sqe::decode(&self.entry);
-        let (metadata, none) = (Memory::NONE, List::EMPTY);
-        Ok(Resolved { entry: self.entry, sqe, data, metadata, lbas: none, destinations: none })
+        let (metadata, lbas, destinations) = (Memory::NONE, Vec::new(), Vec::new());
+        Ok(Resolved { entry: self.entry, sqe, data, metadata, lbas, destinations })
     }
 
     /// Looks at an I/O command's pointers, and copies its lists.
@@ -141,7 +112,7 @@ impl Command {
         if data.overlaps(metadata) {
             return Err(Failure::invalid("data and metadata overlap; give each memory of its own"));
         }
-        let (mut lbas, mut destinations) = (List::EMPTY, List::EMPTY);
+        let (mut lbas, mut destinations) = (Vec::new(), Vec::new());
         let count = vector_count(&sqe);
         if count > 1 {
             // SAFETY: the caller's promise.
@@ -178,17 +149,17 @@ unsafe fn list(
     in_entry: u64,
     count: usize,
     name: &str,
-) -> Result<List, Failure> {
+) -> Result<Vec<u64>, Failure> {
     if given.is_null() {
         if given_count > 0 {
             return Err(Failure::invalid(format!("{name} is NULL, but has {given_count} LBAs")));
         }
         // SAFETY: the caller's promise about the entry.
-        return unsafe { copy_list(pointer(in_entry)?.cast(), count, name) };
+        return Ok(unsafe { copy_list(pointer(in_entry)?.cast(), count) });
     }
     let given_count = usize::try_from(given_count).expect("32 bits fit an index");
     // SAFETY: the caller's promise about the command.
-    unsafe { copy_list(given, given_count.min(count), name) }
+    Ok(unsafe { copy_list(given, given_count.min(count)) })
 }
 
 /// Addresses of a vector command; 0 of others.

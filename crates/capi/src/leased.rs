@@ -58,12 +58,8 @@ fn changed(command: &Resolved) -> Vec<u64> {
         AddressList::Many { .. } => given.to_vec(),
     };
     match command.sqe.io_opcode() {
-        IoOpcode::VECTOR_RESET | IoOpcode::VECTOR_WRITE => {
-            of(Vector::of(&command.sqe).lbas, command.lbas.as_slice())
-        }
-        IoOpcode::VECTOR_COPY => {
-            of(VectorCopy::of(&command.sqe).destinations, command.destinations.as_slice())
-        }
+        IoOpcode::VECTOR_RESET | IoOpcode::VECTOR_WRITE => of(Vector::of(&command.sqe).lbas, &command.lbas),
+        IoOpcode::VECTOR_COPY => of(VectorCopy::of(&command.sqe).destinations, &command.destinations),
         // A write lies in one chunk, or is refused.
         IoOpcode::WRITE => vec![ReadWrite::of(&command.sqe).slba.0],
         IoOpcode::DATASET_MANAGEMENT if DatasetManagement::of(&command.sqe).deallocate => {

@@ -181,7 +181,7 @@ impl State {
         let now = self.now();
         // SAFETY: the caller's memory, for the length of this call; data and metadata were found not to overlap.
         let (data, metadata) = unsafe { (command.data.as_mut(), command.metadata.as_mut()) };
-        let (lba_list, destination_list) = (command.lbas.as_slice(), command.destinations.as_slice());
+        let (lba_list, destination_list) = (&command.lbas[..], &command.destinations[..]);
         let buffers = IoBuffers { data, metadata, lba_list, destination_list };
         Ok(self.host.device_mut().submit(now, queue.0, &entry, buffers).is_ok())
     }

@@ -36,10 +36,10 @@ pub const fn errno_of(status: Status) -> c_int {
 }
 
 /// The failure of a block request.
-pub fn failure_of(status: Status, what: &str) -> Result<(), Failure> {
+pub fn failure_of(status: Status, what: impl FnOnce() -> String) -> Result<(), Failure> {
     match errno_of(status) {
         0 => Ok(()),
-        errno => Err(Failure::new(errno, format!("{what} ended with {status}: {}", status.meaning()))),
+        errno => Err(Failure::new(errno, format!("{} ended with {status}: {}", what(), status.meaning()))),
     }
 }
 
@@ -56,6 +56,9 @@ mod tests {
             assert!(text.to_str().unwrap().contains(status.name()));
             assert_eq!(errno_of(status) == 0, status.has_data() && status != Status::HIGH_ECC_12, "{status}");
         }
-        assert_eq!(failure_of(Status::UNRECOVERED_READ, "a read").unwrap_err().errno, libc::EIO);
+        assert_eq!(
+            failure_of(Status::UNRECOVERED_READ, || "a read".to_owned()).unwrap_err().errno,
+            libc::EIO
+        );
     }
 }

@@ -136,7 +136,8 @@ impl State {
                 memory: Memory::NONE,
                 owner: Owner::Waiting,
             };
-            self.ask(lane, std::iter::once(shutdown)).and_then(|status| failure_of(status, "the shutdown"))
+            self.ask(lane, std::iter::once(shutdown))
+                .and_then(|status| failure_of(status, || "the shutdown".to_owned()))
         } else {
             Ok(())
         };

@@ -139,7 +139,7 @@ unsafe fn wait_for(target: *mut TargetHandle, request: &Request) -> Result<c_int
     let block_bytes = state.requests.lane(*lane).block_bytes;
     let status = state.ask(*lane, range.parts(block_bytes))?;
     let Request { op, offset, bytes, .. } = *request;
-    failure_of(status, &format!("operation {op} of {bytes} bytes at {offset}"))?;
+    failure_of(status, || format!("operation {op} of {bytes} bytes at {offset}"))?;
     Ok(0)
 }
 
