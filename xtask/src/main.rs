@@ -1,10 +1,12 @@
 //! `cargo xtask`: the project's own commands.
 //!
-//! `test` runs everything CI runs, `tidy` is the project's linter, `bench` measures and records.
+//! `test` runs everything CI runs, `tidy` is the project's linter, `bench` measures and records, `c-header` and `install-c` are
+//! for the C library.
 //! Nothing here ships to users, and no crate depends on it.
 //! Deliberately not here: what the tested programs do. This crate only starts them and judges their output.
 
 mod bench;
+mod c_library;
 mod ci;
 mod process;
 mod tidy;
@@ -31,6 +33,10 @@ enum Verb {
     Tidy,
     /// Run the benchmarks several times and print median, minimum and maximum
     Bench(bench::Options),
+    /// Write the C library's header and manual page from its source
+    CHeader,
+    /// Build the C library and install it with header, pkg-config file and manual page
+    InstallC(c_library::InstallOptions),
 }
 
 fn main() -> ExitCode {
@@ -50,5 +56,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Test(options) => ci::run(&workspace, &options),
         Verb::Tidy => tidy::run(&workspace),
         Verb::Bench(options) => bench::run(&workspace, &options),
+        Verb::CHeader => c_library::write(&workspace),
+        Verb::InstallC(options) => c_library::install(&workspace, &options),
     }
 }

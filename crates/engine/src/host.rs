@@ -105,6 +105,26 @@ impl<D: Device, C: Clock> Host<D, C> {
         TargetId(u32::try_from(self.lanes.len() - 1).expect("fewer than 256 targets"))
     }
 
+    /// Puts another target in the place of one, which comes back: it is left, or others are to come. Commands the old one
+    /// has given must have ended, and what it was asked must have been answered.
+    ///
+    /// # Panics
+    /// If it is not of this host, or a command of it waits for room in the device.
+    pub fn replace(&mut self, id: TargetId, target: Box<dyn BlockTarget>) -> Box<dyn BlockTarget> {
+        let lane = &mut self.lanes[id.index()];
+        assert!(
+            lane.stalled.is_none(),
+            "target {} is left with a command that the device did not take",
+            id.0
+        );
+        lane.timed = target.has_deadlines();
+        lane.full = false;
+        let left = std::mem::replace(&mut lane.target, target);
+        self.timed = self.lanes.iter().any(|lane| lane.timed);
+        self.quiet = false;
+        left
+    }
+
     /// A target.
     ///
     /// # Panics
@@ -128,6 +148,11 @@ impl<D: Device, C: Clock> Host<D, C> {
     /// The clock.
     pub fn clock(&self) -> &C {
         &self.clock
+    }
+
+    /// The clock, for a caller that gives the turns itself and waits between them.
+    pub fn clock_mut(&mut self) -> &mut C {
+        &mut self.clock
     }
 
     /// The buffers, for sources that take theirs before a run.

@@ -237,6 +237,23 @@ fn a_run_without_anything_to_wait_for_is_stuck_and_says_so() {
 }
 
 #[test]
+fn a_target_that_was_left_makes_place_for_another() {
+    let flash = flash(|_| ());
+    let (left, next) = (linear(&flash, &[0]), linear(&flash, &[1, 2]));
+    let buffers = Buffers::new(flash.payload_format());
+    let mut host = Host::new(flash, VirtualClock::default(), buffers);
+    let id = host.add(Box::new(left));
+    let blocks = host.target(id).block_count();
+    let back = host.replace(id, Box::new(next));
+    assert_eq!((back.block_count(), host.target(id).block_count()), (blocks, 2 * blocks));
+    host.clock_mut().wait_until(Nanos(9));
+    let arrivals = [(Nanos(10), id, request(1, BlockOp::Flush, 0, 0, None))].into();
+    let mut source = Timed { arrivals, ..Timed::default() };
+    assert_eq!(host.run(&mut source, Nanos::MAX), RunEnd::Finished);
+    assert_eq!(source.replies.len(), 1, "the new one answers");
+}
+
+#[test]
 fn a_run_stops_at_its_time_and_goes_on_from_there() {
     let flash = flash(|_| ());
     let target = linear(&flash, &[0, 1]);

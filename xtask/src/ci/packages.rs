@@ -41,6 +41,18 @@ const PACKAGES: &[Package] = &[
         proofs: &[&["chromium", "--version"]],
         why: "reports are opened in a browser",
     },
+    Package { name: "gcc", proofs: &[&["gcc", "--version"]], why: "programs use the C library" },
+    Package { name: "g++", proofs: &[&["g++", "--version"]], why: "the C library's header is C++ too" },
+    Package {
+        name: "pkg-config",
+        proofs: &[&["pkg-config", "--version"]],
+        why: "programs find the installed C library as its users do",
+    },
+    Package {
+        name: "valgrind",
+        proofs: &[&["valgrind", "--version"]],
+        why: "programs that use the C library run without a wrong access or a leak",
+    },
     Package {
         name: "python3-venv",
         // The first python3 may be a user's own build; the second is always Debian's.

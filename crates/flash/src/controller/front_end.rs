@@ -4,6 +4,7 @@
 //! So the slices of [`IoBuffers`] are needed during [`Controller::submit`] only: a read has filled them when it
 //! returns.
 
+use super::beside_targets::Beside;
 use super::completion::{INVALID_FIELD, Refused, cqe, status_field};
 use super::events::Events;
 use super::features::Features;
@@ -17,7 +18,7 @@ use crate::exec::{Operation, OperationKind};
 use crate::power_cut::PowerCutReport;
 use crate::store::StoreError;
 use ocssd_base::{Nanos, Prng};
-use ocssd_lightnvm::{Device, Geometry, Lba, Payload, Ppa, Status, VECTOR_MAX};
+use ocssd_lightnvm::{Completion, Device, Geometry, Lba, Payload, Ppa, Status, VECTOR_MAX};
 use ocssd_nvme::sqe::{Fuse, Psdt};
 use ocssd_nvme::{IoOpcode, Sqe, StatusField};
 use std::fmt;
@@ -79,6 +80,17 @@ pub(super) enum Begun {
     Busy,
 }
 
+/// The end of a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ended {
+    /// It came as an entry, from this queue.
+    Entry(u16, [u8; 16]),
+    /// It came as an entry, and nobody waits for it any more.
+    Unheard,
+    /// A target gave it.
+    Typed(Completion),
+}
+
 /// What the drive is to do for a command.
 pub(super) struct Work<'a> {
     pub(super) shape: Shape,
@@ -92,8 +104,8 @@ pub(super) struct Work<'a> {
 
 /// An NVMe controller in front of a drive.
 ///
-/// While a controller has a drive, commands come through the controller only: [`Controller::flash_mut`] is for faults,
-/// notices and inspection.
+/// While a controller has a drive, commands come through the controller only: entries through [`Controller::submit`], those
+/// of targets on the same drive through its [`Device`]. [`Controller::flash_mut`] is for faults, notices and inspection.
 pub struct Controller {
     pub(super) flash: Flash,
     pub(super) features: Features,
@@ -104,6 +116,8 @@ pub struct Controller {
     pub(super) v12: Option<Compat12>,
     /// The addresses of a command that has more than a vector; kept for its memory.
     pub(super) scattered: Vec<Ppa>,
+    /// Commands of targets on the same drive.
+    pub(super) beside: Beside,
 }
 
 impl Controller {
@@ -129,6 +143,7 @@ impl Controller {
             pending: PendingCommands::new(config.queue_depth),
             v12,
             scattered: Vec::new(),
+            beside: Beside::default(),
             flash,
         })
     }
@@ -258,30 +273,45 @@ impl Controller {
 
     /// The next completion due at `now`, and the submission queue its command came from.
     pub fn poll(&mut self, now: Nanos) -> Option<(u16, [u8; 16])> {
+        if let Some(ended) = self.beside.entries_ended.pop_front() {
+            return Some(ended);
+        }
         loop {
-            let (completion, end) = self.poll_end(now)?;
-            self.health.command_ended(&end);
-            if self.pending.count() == 0 {
-                self.health.work_ends(now);
-            }
-            if let Some(completion) = completion {
-                return Some((completion.sqid, completion.encode()));
+            match self.poll_end(now)? {
+                Ended::Entry(queue, completion) => return Some((queue, completion)),
+                Ended::Typed(completion) => self.beside.typed_ended.push_back(completion),
+                Ended::Unheard => {}
             }
         }
     }
 
-    /// The next end of a command, heard or not.
-    fn poll_end(&mut self, now: Nanos) -> Option<(Option<ocssd_nvme::Cqe>, CommandEnd)> {
-        if let Some(answer) = self.pending.take_answer(now) {
+    /// The next end of a command, whoever gave it.
+    pub(super) fn poll_end(&mut self, now: Nanos) -> Option<Ended> {
+        let (completion, end) = if let Some(answer) = self.pending.take_answer(now) {
             let Answer { completion, nsid, .. } = answer;
             let end =
                 CommandEnd { completion, counted: Counted::Neither, lba: Lba(0), nsid, media_failed: false };
-            return Some((Some(completion), end));
+            (Some(completion), end)
+        } else {
+            self.flash.advance(now);
+            let (_, completion) = self.flash.flow.poll(now)?;
+            if !PendingCommands::is_entry(completion.tag) {
+                return Some(Ended::Typed(completion));
+            }
+            self.entry_end(&completion)
+        };
+        self.health.command_ended(&end);
+        if self.pending.count() == 0 {
+            self.health.work_ends(now);
         }
-        self.flash.advance(now);
-        let (_, completion) = self.flash.flow.poll(now)?;
+        let heard = |completion: ocssd_nvme::Cqe| Ended::Entry(completion.sqid, completion.encode());
+        Some(completion.map_or(Ended::Unheard, heard))
+    }
+
+    /// The completion of an entry that the drive has finished, if anybody waits for it.
+    fn entry_end(&mut self, completion: &Completion) -> (Option<ocssd_nvme::Cqe>, CommandEnd) {
         let pending = self.pending.remove(completion.tag);
-        let status = status_field(self.config().revision, &completion);
+        let status = status_field(self.config().revision, completion);
         let bitmap = pending.shape.bitmap(completion.failed);
         assert!(!completion.status.is_success() || completion.failed == 0, "a success has no failed entries");
         assert!(completion.violation.is_none() || !status.status.is_success(), "a broken rule is no success");
@@ -290,7 +320,7 @@ impl Controller {
             completion.violation.map_or(pending.lba, |violation| self.log_lba(violation.at, pending.lba));
         let media_failed = MEDIA_FAILURES.contains(&completion.status);
         let end = CommandEnd { completion: cqe, counted: pending.counted, lba, nsid: NSID, media_failed };
-        Some(((!pending.forgotten).then_some(cqe), end))
+        ((!pending.forgotten).then_some(cqe), end)
     }
 
     /// The address of an error for the error log: where the rule was broken if that is a place, else the command's
@@ -302,6 +332,9 @@ impl Controller {
     /// When [`Controller::poll`] next has something to do; `None` while the drive is idle.
     #[must_use]
     pub fn deadline(&self) -> Option<Nanos> {
+        if self.beside.has_ended() {
+            return Some(Nanos::ZERO);
+        }
         self.pending.next_answer_at().into_iter().chain(self.flash.deadline()).min()
     }
 
@@ -309,6 +342,7 @@ impl Controller {
     /// and commands in progress finish without a completion. The drive's content is as they left it.
     pub fn reset(&mut self, now: Nanos) {
         self.pending.forget();
+        self.beside.entries_ended.clear();
         if self.pending.count() == 0 {
             self.health.work_ends(now);
         }
@@ -326,9 +360,10 @@ impl Controller {
         self.reset(now);
         assert_eq!(
             report.commands,
-            self.pending.in_drive(),
+            self.pending.in_drive() + self.beside.in_drive(),
             "the drive and the controller lost the same commands"
         );
+        self.beside = Beside::default();
         self.pending = PendingCommands::new(self.flash.config.queue_depth);
         self.health.power_was_cut(now);
         Ok(report)

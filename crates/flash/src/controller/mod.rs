@@ -9,6 +9,7 @@
 //! list pointers into slices, and fills in the queue head and the phase of each completion.
 
 mod admin;
+mod beside_targets;
 mod completion;
 mod dataset;
 mod events;

@@ -68,6 +68,9 @@ pub(super) struct Answer {
     pub(super) nsid: u32,
 }
 
+/// Tags of entries have this bit; those of commands that targets give to the same drive do not.
+const ENTRY: u32 = 1 << 31;
+
 /// All commands in progress.
 #[derive(Clone, Debug)]
 pub(super) struct PendingCommands {
@@ -102,12 +105,18 @@ impl PendingCommands {
         assert!(!self.is_full(), "room was checked before the command was looked at");
         assert!(!command.forgotten, "a new command has somebody who waits for it");
         let key = self.commands.insert(command).expect("there is a place for each command in progress");
-        Tag(key.0)
+        Tag(key.0 | ENTRY)
+    }
+
+    /// True if a command of this tag came as an entry; false if a target gave it.
+    pub(super) const fn is_entry(tag: Tag) -> bool {
+        tag.0 & ENTRY != 0
     }
 
     /// The command that the drive has finished.
     pub(super) fn remove(&mut self, tag: Tag) -> Pending {
-        self.commands.remove(SlabKey(tag.0))
+        assert!(Self::is_entry(tag), "tag {:#x} is of a target's command", tag.0);
+        self.commands.remove(SlabKey(tag.0 & !ENTRY))
     }
 
     /// Keeps an answer until it is due.

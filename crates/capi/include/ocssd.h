@@ -1,0 +1,536 @@
+/* ocssd.h: virtual open-channel SSDs in your process.
+ *
+ * A drive comes from a preset, a drive file or an image. Commands of NVMe and OCSSD 2.0 or 1.2 go to it as 64-byte entries
+ * with plain pointers of this process, waited for (ocssd_admin, ocssd_io) or through queue pairs (ocssd_queue_*). Block
+ * targets (ocssd_target_*) lie on its parallel units: pblk, linear, block_ssd. Both work on one drive; raw commands may not
+ * change parallel units of an open target. See ocssd(3), and docs/c.md.
+ *
+ * Errors. Functions return 0 or a count, or a negative number of errno.h; ocssd_last_error() says it in a sentence. ocssd_admin
+ * and ocssd_io return the drive's status if that is above 0. If the library finds a bug in itself, the call returns
+ * -ENOTRECOVERABLE, and so does every later call on that drive; close it and what is open on it.
+ *
+ * Pointers. Handles, structs and texts must be what the function asks for; NULL and misaligned pointers are refused with
+ * -EINVAL, others cannot be checked. A close takes the address of a handle and sets it to NULL: closing twice is -EINVAL and does
+ * no harm, but other copies of the handle are dangling. Queues and targets are closed before their drive. Structs are passed
+ * with every field set; begin with `= {0}`.
+ *
+ * Threads. Different drives share nothing and may be used by different threads at once. A drive with its queues and targets is for
+ * one thread at a time, any thread: guard it with a lock of your own, or keep it in one thread. A call that comes while
+ * another thread is inside the same drive is refused with -EBUSY and changes nothing. Closing must not race with other calls.
+ * Texts that are returned belong to the thread that asked. Callbacks are called by the thread that polls, within the poll.
+ *
+ * Time. With OCSSD_CLOCK_VIRTUAL time passes only when the library waits, so that a run is as fast as the processor and repeats
+ * exactly; a poll jumps to the next completion. With OCSSD_CLOCK_WALL commands take as long as on the drive.
+ *
+ * Written by `cargo xtask c-header`; do not edit. */
+
+#ifndef OCSSD_H
+#define OCSSD_H
+
+#include <stdint.h>
+#ifdef __cplusplus
+#define OCSSD_STATIC_ASSERT(fact, words) static_assert(fact, words)
+#else
+#define OCSSD_STATIC_ASSERT(fact, words) _Static_assert(fact, words)
+#endif
+
+// Queue for admin commands; a drive has one.
+#define OCSSD_QUEUE_ADMIN 0
+
+// Queue for I/O commands.
+#define OCSSD_QUEUE_IO 1
+
+// Time passes only when the library waits: a run takes as long as the processor needs, and repeats exactly.
+#define OCSSD_CLOCK_VIRTUAL 0
+
+// Time is the machine's: a command takes as long as it did on the drive.
+#define OCSSD_CLOCK_WALL 1
+
+// Of an image: it may be changed, and no other process has it.
+#define OCSSD_ACCESS_WRITE 0
+
+// Of an image: it is looked at, by any number of processes. Commands that would change it fail.
+#define OCSSD_ACCESS_INSPECT 1
+
+// Fills `data`.
+#define OCSSD_OP_READ 0
+
+// Stores `data`.
+#define OCSSD_OP_WRITE 1
+
+// Ends when everything that ended before is durable. Offset and bytes are 0.
+#define OCSSD_OP_FLUSH 2
+
+// The range reads as zeroes, and its memory on the drive may be used for something else.
+#define OCSSD_OP_DISCARD 3
+
+// The range reads as zeroes.
+#define OCSSD_OP_WRITE_ZEROES 4
+
+// Empties the zone that begins at the offset, of a target with zones. Bytes are 0.
+#define OCSSD_OP_RESET_ZONE 5
+
+// A write ends only when it is durable.
+#define OCSSD_FUA 1
+
+// An open drive.
+typedef struct ocssd_drive ocssd_drive;
+
+// A queue pair of a drive.
+typedef struct ocssd_queue ocssd_queue;
+
+// A block target on a drive.
+typedef struct ocssd_target ocssd_target;
+
+// The drive's shape and rules. Names are those of the geometry page of OCSSD 2.0 in docs/ppa.md; counts of sectors unless
+// another unit is in the name.
+typedef struct ocssd_geometry {
+    // What the controller speaks: 0x20 for OCSSD 2.0, 0x12 for 1.2.
+    uint32_t revision;
+    // Groups.
+    uint32_t groups;
+    // Parallel units of a group.
+    uint32_t pus_per_group;
+    // Chunks of a parallel unit.
+    uint32_t chunks_per_pu;
+    // Sectors of a chunk.
+    uint32_t sectors_per_chunk;
+    // Bytes of a sector.
+    uint32_t sector_bytes;
+    // Bytes of metadata beside a sector; 0 for none.
+    uint32_t oob_bytes;
+    // Sectors a write is a multiple of, and begins at a multiple of.
+    uint32_t ws_min;
+    // Sectors of a whole write unit.
+    uint32_t ws_opt;
+    // Sectors that must be written after one before it can be read; 0 for none.
+    uint32_t mw_cunits;
+    // Chunks open at once in the drive; 0 for no limit.
+    uint32_t max_open_chunks;
+    // Chunks open at once in a parallel unit; 0 for no limit.
+    uint32_t max_open_chunks_per_pu;
+    // Commands in progress at once in the drive.
+    uint32_t queue_depth;
+    // MCCAP: bit 0 vector copy, bit 1 a free chunk may be reset again, bit 2 an open chunk may be reset.
+    uint32_t capabilities;
+    // Most bytes of data of one command (MDTS).
+    uint64_t transfer_bytes_max;
+    // Bits of the group in an address.
+    uint8_t group_bits;
+    // Bits of the parallel unit in an address.
+    uint8_t pu_bits;
+    // Bits of the chunk in an address.
+    uint8_t chunk_bits;
+    // Bits of the sector in an address.
+    uint8_t sector_bits;
+    // Zero.
+    uint32_t reserved;
+} ocssd_geometry;
+
+// Where a sector lies.
+typedef struct ocssd_address {
+    // The group.
+    uint32_t group;
+    // The parallel unit in the group.
+    uint32_t pu;
+    // The chunk in the parallel unit.
+    uint32_t chunk;
+    // The sector in the chunk.
+    uint32_t sector;
+} ocssd_address;
+
+// How a drive is opened. A struct of zeros is the default for all of it.
+typedef struct ocssd_drive_options {
+    // `OCSSD_CLOCK_VIRTUAL` or `OCSSD_CLOCK_WALL`.
+    uint32_t clock;
+    // `OCSSD_ACCESS_WRITE` or `OCSSD_ACCESS_INSPECT`.
+    uint32_t access;
+    // 1 to open an image although records of it are damaged: their chunks are OFFLINE from then on. Else 0.
+    uint32_t accept_damage;
+    // Texts in `settings`.
+    uint32_t settings_count;
+    // Settings on top of the drive's own, each as "media.erase=5ms" (docs/drive.md).
+    const char *const *settings;
+} ocssd_drive_options;
+
+// An NVMe command: the submission entry, and the memory it moves.
+//
+// `data` is what DPTR would point to; the entry's own DPTR is not looked at. Metadata and address lists may be given here,
+// or by the entry (MPTR, LBAL in CDW10-11, DLBAL in CDW14-15) as addresses of this process, if the pointer here is NULL: then
+// the entry's count says how long they are, `oob_bytes` of metadata per sector, 32 bytes per chunk of a vector reset, 8
+// bytes per LBA. A command with one LBA holds it in the entry itself. Data, metadata and lists must not overlap, and must
+// stay where they are until the command has ended.
+typedef struct ocssd_command {
+    // The 64 bytes of the submission entry, little-endian. The command identifier is the caller's: it comes back in the
+    // completion, and may be used twice.
+    uint8_t entry[64];
+    // What is written, or where to put what is read; NULL for none.
+    void *data;
+    // Bytes of data.
+    uint64_t data_bytes;
+    // Metadata, or where a vector reset puts the chunks' descriptors; NULL for what MPTR points to.
+    void *metadata;
+    // Bytes of metadata.
+    uint64_t metadata_bytes;
+    // The list of LBAs of a vector command with more than one; NULL for what LBAL points to.
+    const uint64_t *lbas;
+    // The list of destinations of a vector copy, likewise; NULL for what DLBAL points to.
+    const uint64_t *destinations;
+    // LBAs of the list.
+    uint32_t lba_count;
+    // LBAs of the list of destinations.
+    uint32_t destination_count;
+} ocssd_command;
+
+// How a command ended: the 16-byte completion entry, byte for byte on little-endian machines.
+typedef struct ocssd_completion {
+    // DW1:DW0. Of vector commands the bitmap of entries that failed, bit 0 the first.
+    uint64_t result;
+    // Submission queue head: entries taken from the queue so far, modulo its depth.
+    uint16_t sq_head;
+    // The queue: 0 admin, and of commands that were waited for.
+    uint16_t sq_id;
+    // The command's identifier.
+    uint16_t cid;
+    // Bit 0 the phase tag, bits 11:1 the status (SCT and SC), bit 15 DNR: doing the same again would fail again.
+    uint16_t status;
+} ocssd_completion;
+
+// Called by `ocssd_queue_poll` when a command has ended. It may submit, and call everything but polls and closes of the
+// queue that calls it. It must return: no longjmp, no C++ exception.
+typedef void (*ocssd_command_ended)(void *context, const struct ocssd_completion *completion);
+
+// What a target is like.
+typedef struct ocssd_info {
+    // Blocks.
+    uint64_t block_count;
+    // Blocks of a zone, if it must be written zone by zone (`linear`); 0 else.
+    uint64_t zone_blocks;
+    // Zones; 0 without.
+    uint64_t zone_count;
+    // Newest blocks of a zone that cannot be read until more are written; 0 without.
+    uint64_t unreadable_tail;
+    // Most bytes of a request that is submitted. Those that are waited for have no limit.
+    uint64_t request_bytes_max;
+    // Bytes of a block: offsets and lengths are multiples of it.
+    uint32_t block_bytes;
+    // Blocks that writes are best a multiple of, and must be on a target with zones.
+    uint32_t write_unit;
+    // Most requests that were submitted and not told yet.
+    uint32_t depth;
+    // Zero.
+    uint32_t reserved;
+} ocssd_info;
+
+// A request to a target. Offset and bytes are multiples of the target's `block_bytes`.
+typedef struct ocssd_request {
+    // `OCSSD_OP_READ` and so on.
+    uint32_t op;
+    // `OCSSD_FUA` of a write, or 0.
+    uint32_t flags;
+    // First byte.
+    uint64_t offset;
+    // How many bytes; at most `request_bytes_max` of reads and writes.
+    uint64_t bytes;
+    // What is written: it may change when the call that submits returns. Or where to put what is read: it must stay until the
+    // request has ended. NULL of others.
+    void *data;
+} ocssd_request;
+
+// Called by `ocssd_target_poll` when a request has ended: `result` is 0 or a negative number of errno.h, `status` the drive's
+// (SCT and SC, 0 for success). It may submit, and call everything but polls and closes of the target that calls it. It must
+// return: no longjmp, no C++ exception.
+typedef void (*ocssd_request_ended)(void *context, int result, uint16_t status);
+
+// One chunk in the chunk information log page, 32 bytes, little-endian (OCSSD 2.0 section 3.2.2).
+typedef struct ocssd_chunk {
+    // 1 free, 2 closed, 4 open, 8 offline.
+    uint8_t state;
+    // 1: written in order.
+    uint8_t kind;
+    // Wear index: 0 new, 255 at its end.
+    uint8_t wear_index;
+    // Zero.
+    uint8_t reserved[5];
+    // LBA of its first sector.
+    uint64_t slba;
+    // Sectors.
+    uint64_t sectors;
+    // The next sector to write, from its first; all ones if it is offline.
+    uint64_t write_pointer;
+} ocssd_chunk;
+
+
+
+
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The LBA of a sector of an OCSSD 2.0 drive.
+//
+// Errors: -EINVAL if the drive has no such sector.
+int ocssd_address_pack(const struct ocssd_geometry *geometry,
+                       const struct ocssd_address *address,
+                       uint64_t *lba);
+
+// Where the sector of an LBA of an OCSSD 2.0 drive lies.
+//
+// Errors: -EINVAL if the drive has no such LBA.
+int ocssd_address_unpack(const struct ocssd_geometry *geometry, uint64_t lba, struct ocssd_address *address);
+
+// Opens a drive: `source` is a preset ("westlake", "tiny", ...: a fresh drive in memory), a drive file that ends in .toml (a
+// fresh drive in memory), or an image (the drive as it was left). `options` may be NULL. Real bytes are stored.
+//
+// Errors: -ENOENT if there is no such preset or file, -EINVAL for settings or an image that cannot be used, -EBUSY if
+// another process has the image; `*drive` is then NULL.
+int ocssd_drive_open(const char *source,
+                     const struct ocssd_drive_options *options,
+                     struct ocssd_drive **drive);
+
+// Opens a fresh drive in memory of a drive file's text (docs/drive.md), as `ocssd_drive_open` else.
+int ocssd_drive_open_toml(const char *toml,
+                          const struct ocssd_drive_options *options,
+                          struct ocssd_drive **drive);
+
+// Makes an image at `path` of a fresh drive, and opens it. `source` is a preset or a drive file. A file that exists is left
+// alone.
+//
+// Errors: -EEXIST if there is such a file; else as `ocssd_drive_open`.
+int ocssd_drive_create(const char *path,
+                       const char *source,
+                       const struct ocssd_drive_options *options,
+                       struct ocssd_drive **drive);
+
+// Closes a drive whose targets and queues are closed, and sets `*drive` to NULL, so that nothing is closed twice. What was
+// written to an image is on disk afterwards. Virtual time passes until the drive is idle; the machine's is waited for.
+//
+// Errors: -EBUSY if a target or a queue is open, -EINVAL if the drive is NULL (closed already): nothing is changed then.
+// -EIO if the image could not be kept, -ENOTRECOVERABLE after a bug: the drive is closed all the same.
+int ocssd_drive_close(struct ocssd_drive **drive);
+
+// Gets the drive's shape and rules.
+int ocssd_drive_geometry(struct ocssd_drive *drive, struct ocssd_geometry *geometry);
+
+// Puts the drive's settings, as a drive file has them (TOML), into `text` with room for `bytes` bytes: as much as fits, with a
+// zero at its end. Returns the length of all of it, without the zero; `text` may be NULL to ask for that.
+int ocssd_drive_settings(struct ocssd_drive *drive,
+                         char *text,
+                         uint64_t bytes);
+
+// Gets the drive's time in nanoseconds since it was opened. It never falls.
+int ocssd_drive_now(struct ocssd_drive *drive, uint64_t *nanoseconds);
+
+// Lets time pass until a completion waits to be told by a poll of any queue or target of the drive, `nanoseconds` at most. With
+// the machine's clock the thread sleeps; without anything in progress it is how virtual time passes. Returns how many
+// completions wait.
+int ocssd_drive_wait(struct ocssd_drive *drive,
+                     uint64_t nanoseconds);
+
+// The sentence of this thread's last failed call; empty if none failed. It says what was expected, what was found and what
+// to change. It is valid until the next call of this thread that fails, or the end of the thread.
+const char *ocssd_last_error(void);
+
+// The library's version, as "0.1.0".
+const char *ocssd_version(void);
+
+// Carries out an admin command. `completion` may be NULL.
+//
+// Returns 0 for success, the status (SCT and SC, above 0) if the drive refused or failed, or a negative number of errno.h
+// if the command did not reach the drive.
+int ocssd_admin(struct ocssd_drive *drive,
+                const struct ocssd_command *command,
+                struct ocssd_completion *completion);
+
+// Carries out an I/O command and waits for its end: virtual time passes, the machine's is waited for. `completion` may be
+// NULL. Completions of other commands wait for their polls.
+//
+// Returns as `ocssd_admin`; -EBUSY also if the command would change parallel units of an open target.
+int ocssd_io(struct ocssd_drive *drive,
+             const struct ocssd_command *command,
+             struct ocssd_completion *completion);
+
+// Fills in a Geometry command (admin, E2h): `page` gets 4096 bytes.
+int ocssd_prepare_geometry(struct ocssd_command *command, void *page);
+
+// Fills in a Get Log Page command (admin, 02h) for `bytes` bytes of a page from byte `offset` on; both are multiples of 4.
+// The chunk log is page 0xCA of namespace 1, 32 bytes a chunk (`struct ocssd_chunk`); pages of the controller have namespace
+// 0xFFFFFFFF.
+//
+// Errors: -EINVAL if there is nothing to read, or a number is no multiple of 4.
+int ocssd_prepare_log_page(struct ocssd_command *command,
+                           uint8_t page,
+                           uint32_t nsid,
+                           uint64_t offset,
+                           void *data,
+                           uint64_t bytes);
+
+// Fills in a vector reset (0x90), write (0x91) or read (0x92) of `count` addresses (I/O). For a reset each is the first of
+// its chunk. Data and metadata may be set in the command afterwards. The list of more than one address must stay where it is
+// until the command has ended.
+//
+// Errors: -EINVAL for another opcode, or no or more than 64 addresses.
+int ocssd_prepare_vector(struct ocssd_command *command,
+                         uint8_t opcode,
+                         const uint64_t *lbas,
+                         uint32_t count,
+                         void *data,
+                         uint64_t data_bytes);
+
+// Fills in a vector copy (I/O, 93h) of `count` sectors inside the drive.
+//
+// Errors: -EINVAL for no or more than 64 addresses.
+int ocssd_prepare_copy(struct ocssd_command *command,
+                       const uint64_t *sources,
+                       const uint64_t *destinations,
+                       uint32_t count);
+
+// Fills in a scalar write (0x01), read (0x02) or flush (0x00; the rest is then 0 and NULL) of `count` sectors from `lba` on
+// (I/O).
+//
+// Errors: -EINVAL for another opcode, or no or more than 65536 sectors.
+int ocssd_prepare_scalar(struct ocssd_command *command,
+                         uint8_t opcode,
+                         uint64_t lba,
+                         uint32_t count,
+                         void *data,
+                         uint64_t data_bytes);
+
+// Opens a queue pair for up to `depth` commands, 1 to 65535, of a kind (`OCSSD_QUEUE_IO`, `OCSSD_QUEUE_ADMIN`). Create and
+// delete queue commands do not exist on the wire: this is how queues are made.
+//
+// Errors: -EINVAL for another kind or depth, -EBUSY for a second admin queue; `*queue` is then NULL.
+int ocssd_queue_open(struct ocssd_drive *drive,
+                     uint32_t kind,
+                     uint32_t depth,
+                     struct ocssd_queue **queue);
+
+// Closes a queue whose completions were all told, and sets `*queue` to NULL. Event requests that the drive still holds are
+// forgotten: their callbacks are not called.
+//
+// Errors: -EBUSY if commands were not told yet, or from a callback of the queue; -EINVAL if the queue is NULL (closed
+// already). Nothing is changed then. -ENOTRECOVERABLE after a bug: the queue is closed all the same.
+int ocssd_queue_close(struct ocssd_queue **queue);
+
+// Submits a command. `ended` is called with `context` by the poll that finds it complete; it may be NULL. The command itself
+// may change when this returns; what its pointers name must stay until then.
+//
+// Returns 0 if the drive has the command: how it ends is in the completion. Errors: -EAGAIN if the queue or the drive has as
+// many commands as it can, -EBUSY if the command would change parallel units of an open target, -EINVAL for pointers that
+// cannot be used.
+int ocssd_queue_submit(struct ocssd_queue *queue,
+                       const struct ocssd_command *command,
+                       ocssd_command_ended ended,
+                       void *context);
+
+// Tells completions of the queue, `budget` at most, by calling back. With the machine's clock it tells what is due and never
+// waits. In virtual time, if nothing is due and a command is in progress, time jumps to the next completion of the queue.
+// Returns how many were told.
+//
+// Errors: -EBUSY within a callback of the same queue.
+int ocssd_queue_poll(struct ocssd_queue *queue,
+                     uint32_t budget);
+
+// What a status (SCT and SC, the 11 bits of `status >> 1` of a completion) is called and means, in one line. The text is valid
+// until this thread asks again.
+const char *ocssd_status_text(uint16_t status);
+
+// Opens a block target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
+// "block_ssd:dram_cache_bytes=1048576") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL for all), or the
+// name of a target that `ocssd_target_create` or the command line made, with NULL for its place. An instance that lies on
+// the units is mounted, else a new one is made. Whatever is in progress on the drive ends first.
+//
+// Errors: -ENOENT if there is no such kind or name, -EBUSY if the units are another's or the target is open, -EINVAL for
+// options or units that do not fit; `*target` is then NULL.
+int ocssd_target_open(struct ocssd_drive *drive,
+                      const char *what,
+                      const char *place,
+                      struct ocssd_target **target);
+
+// Closes a target whose requests were all told, and sets `*target` to NULL. What it holds is durable afterwards, and the next
+// mount is quick. Whatever is in progress on the drive ends first.
+//
+// Errors: -EBUSY if requests were not told yet, or from a callback of the target; -EINVAL if the target is NULL (closed
+// already). Nothing is changed then. -EIO if the target could not put away what it keeps, -ENOTRECOVERABLE after a bug: the
+// target is closed all the same.
+int ocssd_target_close(struct ocssd_target **target);
+
+// Leases parallel units to a target with a name, which an image keeps: `ocssd target create` on the command line. It is not
+// opened. `place` as in `ocssd_target_open`.
+//
+// Errors: -ENOENT if there is no such kind, -EINVAL for a bad name or units that are another's, -EROFS if the image is only
+// looked at.
+int ocssd_target_create(struct ocssd_drive *drive,
+                        const char *name,
+                        const char *kind,
+                        const char *place);
+
+// Ends the lease of a target that is not open. What lies on its units stays until they are written again.
+//
+// Errors: -ENOENT if no target has this name, -EBUSY if it is open, -EROFS if the image is only looked at.
+int ocssd_target_remove(struct ocssd_drive *drive, const char *name);
+
+// Gets what a target is like.
+int ocssd_target_info(struct ocssd_target *target, struct ocssd_info *info);
+
+// Reads `bytes` bytes from `offset` on and waits for them.
+//
+// Errors: -EINVAL for what is no whole blocks of the target or lies outside, -EIO for what cannot be read.
+int ocssd_target_read(struct ocssd_target *target, void *data, uint64_t bytes, uint64_t offset);
+
+// Writes `bytes` bytes from `offset` on and waits until that is done; with `OCSSD_FUA` in `flags`, until it is durable.
+//
+// Errors: -EINVAL for what is no whole blocks or lies outside (of a target with zones, also what is not at a zone's end),
+// -ENOSPC if bad chunks have used up the spare, -EIO if the media failed.
+int ocssd_target_write(struct ocssd_target *target,
+                       const void *data,
+                       uint64_t bytes,
+                       uint64_t offset,
+                       uint32_t flags);
+
+// Waits until everything that ended before is durable.
+int ocssd_target_flush(struct ocssd_target *target);
+
+// Gives a range back: it reads as zeroes. Of a target with blocks smaller than the drive's sectors only whole sectors are.
+//
+// Errors: -EOPNOTSUPP of a target that cannot (`linear`); else as `ocssd_target_write`.
+int ocssd_target_discard(struct ocssd_target *target,
+                         uint64_t bytes,
+                         uint64_t offset);
+
+// Makes a range read as zeroes.
+//
+// Errors: as `ocssd_target_discard`.
+int ocssd_target_write_zeroes(struct ocssd_target *target, uint64_t bytes, uint64_t offset);
+
+// Empties the zone that begins at `offset`, of a target with zones.
+//
+// Errors: -EOPNOTSUPP of a target without, -EINVAL if no zone begins there.
+int ocssd_target_reset_zone(struct ocssd_target *target, uint64_t offset);
+
+// Submits a request. `ended` is called with `context` by the poll that finds it ended; it may be NULL.
+//
+// Returns 0 if it was taken. Errors: -EAGAIN if as many requests as the target's `depth`, or 64 MiB of the drive's, were
+// not told yet; -EINVAL for a request that cannot be.
+int ocssd_target_submit(struct ocssd_target *target,
+                        const struct ocssd_request *request,
+                        ocssd_request_ended ended,
+                        void *context);
+
+// Tells ends of the target's requests, `budget` at most, by calling back. With the machine's clock it tells what is due and
+// never waits. In virtual time, if nothing is due and a request is in progress, time jumps to the next end.
+// Returns how many were told.
+//
+// Errors: -EBUSY within a callback of the same target.
+int ocssd_target_poll(struct ocssd_target *target,
+                      uint32_t budget);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* OCSSD_H */
+
+OCSSD_STATIC_ASSERT(sizeof(ocssd_completion) == 16, "a completion entry has 16 bytes");
+OCSSD_STATIC_ASSERT(sizeof(ocssd_chunk) == 32, "a chunk descriptor has 32 bytes");

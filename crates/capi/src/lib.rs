@@ -1,0 +1,38 @@
+//! The C library of ocssd: virtual open-channel SSDs in the caller's process.
+//!
+//! A drive is opened from a preset, settings or an image. Raw NVMe entries go to it with plain pointers (`passthrough`,
+//! `queue`), and block targets lie on it (`target`, `requests`). Everything exported is an `extern "C"` function that goes
+//! through [`boundary`]: no panic leaves it, and every pointer that can be checked is. The header `include/ocssd.h` is
+//! generated from this crate by `cargo xtask c-header`, with the comments of what is exported.
+//!
+//! Deliberately not here: threads, callbacks from anywhere but a poll, C++ classes, and what a drive or target does.
+//!
+//! `unsafe` has its place here and nowhere else in the workspace: C hands over pointers.
+
+#![expect(unsafe_code, reason = "C hands over pointers, and exported names are unsafe attributes")]
+
+#[cfg(panic = "abort")]
+compile_error!(
+    "no panic may end the caller's process: build the C library with panic = \"unwind\", the default"
+);
+
+mod address;
+mod boundary;
+mod clock;
+mod command;
+mod core;
+mod drive;
+mod failure;
+mod leased;
+mod passthrough;
+mod payload;
+mod prepare;
+mod queue;
+mod queues;
+mod requests;
+mod settings;
+mod state;
+mod status;
+mod target;
+mod target_io;
+mod wish;

@@ -1,0 +1,64 @@
+//! What NVMe statuses are called, and which number of errno.h says the same of a block request.
+
+use crate::failure::Failure;
+use ocssd_lightnvm::Status;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+
+thread_local! {
+    static TEXT: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// What a status (SCT and SC, the 11 bits of `status >> 1` of a completion) is called and means, in one line. The text is valid
+/// until this thread asks again.
+#[unsafe(no_mangle)]
+pub extern "C" fn ocssd_status_text(status: u16) -> *const c_char {
+    let status = Status::from_bits(status);
+    let text = CString::new(format!("{status}: {}", status.meaning())).unwrap_or_default();
+    let kept = TEXT.try_with(|kept| {
+        kept.replace(text);
+        kept.borrow().as_ptr()
+    });
+    kept.unwrap_or(c"".as_ptr())
+}
+
+/// The number for a block request that ended with this status; 0 for success, and for data that were read with effort.
+pub const fn errno_of(status: Status) -> c_int {
+    match status {
+        Status::SUCCESS | Status::HIGH_ECC => 0,
+        Status::WRITE_TO_READ_ONLY => libc::ENOSPC,
+        Status::INVALID_OPCODE => libc::EOPNOTSUPP,
+        Status::INVALID_FIELD | Status::LBA_OUT_OF_RANGE | Status::OUT_OF_ORDER | Status::INVALID_RESET => {
+            libc::EINVAL
+        }
+        _ => libc::EIO,
+    }
+}
+
+/// The failure of a block request.
+pub fn failure_of(status: Status, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    match errno_of(status) {
+        0 => Ok(()),
+        errno => Err(Failure::new(errno, format!("{} ended with {status}: {}", what(), status.meaning()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    #[test]
+    fn every_status_has_a_text_and_a_number() {
+        for status in Status::all() {
+            // SAFETY: the library's own text of this thread, with an end mark.
+            let text = unsafe { CStr::from_ptr(ocssd_status_text(status.to_bits())) };
+            assert!(text.to_str().unwrap().contains(status.name()));
+            assert_eq!(errno_of(status) == 0, status.has_data() && status != Status::HIGH_ECC_12, "{status}");
+        }
+        assert_eq!(
+            failure_of(Status::UNRECOVERED_READ, || "a read".to_owned()).unwrap_err().errno,
+            libc::EIO
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! `ocssd_target_*`: block targets on a drive's parallel units, their making and their shape.
+
+use crate::boundary::Memory;
+use crate::boundary::{call, put, shared, text};
+use crate::core::Core;
+use crate::drive::Drive;
+use crate::failure::Failure;
+use crate::queue::Polling;
+use crate::requests::{Asked, Owner, REQUEST_BYTES_MAX, TARGET_DEPTH};
+use crate::state::State;
+use crate::status::failure_of;
+use crate::wish::{Wanted, units};
+use ocssd_engine::{Caller, Clock, VirtualClock};
+use ocssd_lightnvm::TargetId;
+use ocssd_lightnvm::block::{BlockOp, BlockTarget};
+use ocssd_lightnvm::media_manager::MediaManager;
+use ocssd_targets::Null;
+use ocssd_targets::linear::Layout;
+use ocssd_targets::registry::{self, Wish};
+use std::ffi::{c_char, c_int};
+
+/// A block target on a drive.
+pub struct TargetHandle {
+    pub(crate) core: Core,
+    /// Its place among those of the drive.
+    pub(crate) lane: usize,
+    pub(crate) polling: Polling,
+}
+
+/// What a target is like.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TargetInfo {
+    /// Blocks.
+    pub block_count: u64,
+    /// Blocks of a zone, if it must be written zone by zone (`linear`); 0 else.
+    pub zone_blocks: u64,
+    /// Zones; 0 without.
+    pub zone_count: u64,
+    /// Newest blocks of a zone that cannot be read until more are written; 0 without.
+    pub unreadable_tail: u64,
+    /// Most bytes of a request that is submitted. Those that are waited for have no limit.
+    pub request_bytes_max: u64,
+    /// Bytes of a block: offsets and lengths are multiples of it.
+    pub block_bytes: u32,
+    /// Blocks that writes are best a multiple of, and must be on a target with zones.
+    pub write_unit: u32,
+    /// Most requests that were submitted and not told yet.
+    pub depth: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Most targets of a drive: tags of the host's have eight bits for them, of which raw entries take one.
+const TARGETS_MAX: usize = 127;
+
+fn id_of(lane: usize) -> TargetId {
+    TargetId(u32::try_from(lane).expect("few targets"))
+}
+
+impl State {
+    /// A target of the drive.
+    pub fn target(&self, lane: usize) -> &dyn BlockTarget {
+        self.host.target(id_of(lane))
+    }
+
+    /// Leases the units, and makes the target or mounts the one that lies there.
+    fn open_target(&mut self, what: &str, place: Option<&str>) -> Result<usize, Failure> {
+        let wanted = Wanted::of(what, place, &self.config().geometry, &self.manager)?;
+        let lane = self.requests.free_lane();
+        if lane >= TARGETS_MAX {
+            return Err(Failure::new(
+                libc::EMFILE,
+                format!("a drive has at most {TARGETS_MAX} targets open"),
+            ));
+        }
+        let is_temporary = wanted.lease.is_none();
+        // Names of leases are unique on the drive, and so are numbers of lanes.
+        let lease = wanted.lease.clone().unwrap_or_else(|| format!("open-{lane}"));
+        if is_temporary {
+            let leased = self.manager.create(&lease, &wanted.kind, &wanted.units);
+            leased.map_err(|error| Failure::new(libc::EBUSY, error.to_string()))?;
+        } else if self.requests.has_lease(&lease) {
+            return Err(Failure::new(libc::EBUSY, format!("target \"{lease}\" is open already")));
+        }
+        let made = self.mount(&wanted);
+        let target = match made {
+            Ok(target) => target,
+            Err(sentence) => {
+                if is_temporary {
+                    drop(self.manager.remove(&lease));
+                }
+                return Err(Failure::invalid(sentence));
+            }
+        };
+        let is_new = lane == self.requests.lane_count();
+        self.requests.begin(lane, target.as_ref(), lease, is_temporary);
+        if is_new {
+            let id = self.host.add(target);
+            assert_eq!(id, id_of(lane), "lanes and targets are counted alike");
+        } else {
+            drop(self.host.replace(id_of(lane), target));
+        }
+        Ok(lane)
+    }
+
+    /// Makes the target while nothing else goes on. What the drive needs for it passes in its own time.
+    fn mount(&mut self, wanted: &Wanted) -> Result<Box<dyn BlockTarget>, String> {
+        let kind = registry::find(&wanted.kind)?;
+        self.settle();
+        let mut clock = VirtualClock::default();
+        clock.wait_until(self.now());
+        let mut buffers = self.host.take_buffers();
+        let mut caller =
+            Caller { device: self.host.device_mut(), clock: &mut clock, buffers: &mut buffers, cut_at: None };
+        let wish = Wish { units: &wanted.units, layout: Layout::Striped, options: &wanted.options };
+        let made = kind.make(&mut caller, &wish);
+        self.host.return_buffers(buffers);
+        self.host.clock_mut().jump_to(clock.now());
+        Ok(made?.target)
+    }
+
+    /// Lets the target put away what it keeps, and leaves it.
+    fn close_target(&mut self, lane: usize) -> Result<(), Failure> {
+        let outstanding = self.requests.lane(lane).in_progress + self.requests.lane(lane).ended.len();
+        if outstanding > 0 {
+            let text = format!("{outstanding} requests of the target were not told yet; poll until all are");
+            return Err(Failure::new(libc::EBUSY, text));
+        }
+        // What has zones keeps nothing about itself.
+        let ended = if self.target(lane).zones().is_none() {
+            let shutdown = Asked {
+                op: BlockOp::Shutdown,
+                block: 0,
+                count: 0,
+                memory: Memory::NONE,
+                owner: Owner::Waiting,
+            };
+            self.ask(lane, std::iter::once(shutdown))
+                .and_then(|status| failure_of(status, || "the shutdown".to_owned()))
+        } else {
+            Ok(())
+        };
+        self.settle();
+        drop(self.host.replace(id_of(lane), Box::new(Null::default())));
+        let left = self.requests.end(lane);
+        let lease = left.lease.expect("an open target has a lease");
+        if left.is_temporary {
+            drop(self.manager.remove(&lease).expect("the lease of an open target stands"));
+        }
+        ended
+    }
+
+    /// The leases that outlast this process.
+    fn kept_leases(&mut self) -> MediaManager {
+        let mut kept = self.manager.clone();
+        for number in 0..self.requests.lane_count() {
+            let lane = self.requests.lane(number);
+            if let Some(lease) = lane.lease.as_ref().filter(|_| lane.is_temporary) {
+                drop(kept.remove(lease).expect("the lease of an open target stands"));
+            }
+        }
+        kept
+    }
+
+    /// Keeps the table of targets in the image, if there is one.
+    fn save_leases(&mut self) -> Result<(), Failure> {
+        let kept = self.kept_leases();
+        self.image.as_mut().map_or(Ok(()), |image| Ok(image.save_leases(&kept)?))
+    }
+}
+
+/// Opens a block target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
+/// "block_ssd:dram_cache_bytes=1048576") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL for all), or the
+/// name of a target that `ocssd_target_create` or the command line made, with NULL for its place. An instance that lies on
+/// the units is mounted, else a new one is made. Whatever is in progress on the drive ends first.
+///
+/// Errors: -ENOENT if there is no such kind or name, -EBUSY if the units are another's or the target is open, -EINVAL for
+/// options or units that do not fit; `*target` is then NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ocssd_target_open(
+    drive: *mut Drive,
+    what: *const c_char,
+    place: *const c_char,
+    target: *mut *mut TargetHandle,
+) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for room for a handle, an open drive, and texts or NULL.
+        let (drive, what, place) = unsafe {
+            put(target, "target", std::ptr::null_mut())?;
+            let place = if place.is_null() { None } else { Some(text(place, "place")?) };
+            (shared(drive, "drive")?, text(what, "what")?, place)
+        };
+        let lane = drive.core.enter()?.open_target(what, place)?;
+        let handle = TargetHandle { core: drive.core.clone(), lane, polling: Polling::default() };
+        // SAFETY: as above.
+        unsafe { put(target, "target", Box::into_raw(Box::new(handle)))? };
+        Ok(0)
+    })
+}
+
+/// Closes a target whose requests were all told, and sets `*target` to NULL. What it holds is durable afterwards, and the next
+/// mount is quick. Whatever is in progress on the drive ends first.
+///
+/// Errors: -EBUSY if requests were not told yet, or from a callback of the target; -EINVAL if the target is NULL (closed
+/// already). Nothing is changed then. -EIO if the target could not put away what it keeps, -ENOTRECOVERABLE after a bug: the
+/// target is closed all the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ocssd_target_close(target: *mut *mut TargetHandle) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for a pointer to a handle.
+        let handle = unsafe { *shared(target, "target")? };
+        // SAFETY: as above.
+        let TargetHandle { core, lane, polling } = unsafe { shared(handle, "*target")? };
+        polling.check_none()?;
+        let closed = match core.enter() {
+            Ok(mut state) => {
+                let closed = state.close_target(*lane);
+                if matches!(&closed, Err(failure) if failure.errno == libc::EBUSY) {
+                    return closed.map(|()| 0);
+                }
+                closed
+            }
+            Err(poisoned) if core.is_poisoned() => Err(poisoned),
+            Err(busy) => return Err(busy),
+        };
+        // SAFETY: the handle was made by `ocssd_target_open`, and the caller's copy of it is taken away.
+        unsafe {
+            put(target, "target", std::ptr::null_mut())?;
+            drop(Box::from_raw(handle));
+        }
+        closed.map(|()| 0)
+    })
+}
+
+/// Leases parallel units to a target with a name, which an image keeps: `ocssd target create` on the command line. It is not
+/// opened. `place` as in `ocssd_target_open`.
+///
+/// Errors: -ENOENT if there is no such kind, -EINVAL for a bad name or units that are another's, -EROFS if the image is only
+/// looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ocssd_target_create(
+    drive: *mut Drive,
+    name: *const c_char,
+    kind: *const c_char,
+    place: *const c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an open drive, and texts or NULL.
+        let (drive, name, kind, place) = unsafe {
+            let place = if place.is_null() { None } else { Some(text(place, "place")?) };
+            (shared(drive, "drive")?, text(name, "name")?, text(kind, "kind")?, place)
+        };
+        registry::find(kind).map_err(|sentence| Failure::new(libc::ENOENT, sentence))?;
+        let mut state = drive.core.enter()?;
+        let units = units(place, &state.config().geometry)?;
+        let leased = state.manager.create(name, kind, &units).map(|_| ());
+        leased.map_err(|error| Failure::invalid(error.to_string()))?;
+        let saved = state.save_leases();
+        if saved.is_err() {
+            drop(state.manager.remove(name));
+        }
+        saved.map(|()| 0)
+    })
+}
+
+/// Ends the lease of a target that is not open. What lies on its units stays until they are written again.
+///
+/// Errors: -ENOENT if no target has this name, -EBUSY if it is open, -EROFS if the image is only looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ocssd_target_remove(drive: *mut Drive, name: *const c_char) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an open drive and a text.
+        let (drive, name) = unsafe { (shared(drive, "drive")?, text(name, "name")?) };
+        let mut state = drive.core.enter()?;
+        if state.requests.has_lease(name) {
+            return Err(Failure::new(libc::EBUSY, format!("target \"{name}\" is open; close it first")));
+        }
+        let before = state.manager.clone();
+        let removed = state.manager.remove(name).map(|_| ());
+        removed.map_err(|error| Failure::new(libc::ENOENT, error.to_string()))?;
+        let saved = state.save_leases();
+        if saved.is_err() {
+            state.manager = before;
+        }
+        saved.map(|()| 0)
+    })
+}
+
+/// Gets what a target is like.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ocssd_target_info(target: *mut TargetHandle, info: *mut TargetInfo) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an open target.
+        let TargetHandle { core, lane, .. } = unsafe { shared(target, "target")? };
+        let state = core.enter()?;
+        let target = state.target(*lane);
+        let zones = target.zones();
+        let found = TargetInfo {
+            block_count: target.block_count(),
+            zone_blocks: zones.map_or(0, |zones| zones.blocks),
+            zone_count: zones.map_or(0, |zones| zones.count),
+            unreadable_tail: target.unreadable_tail(),
+            request_bytes_max: u64::try_from(REQUEST_BYTES_MAX).expect("1 MiB"),
+            block_bytes: target.block_bytes(),
+            write_unit: target.write_unit(),
+            depth: u32::try_from(TARGET_DEPTH).expect("1024"),
+            reserved: 0,
+        };
+        drop(state);
+        // SAFETY: the header asks for room for such a struct.
+        unsafe { put(info, "info", found)? };
+        Ok(0)
+    })
+}

@@ -1,0 +1,85 @@
+//! A target as a text names it, in the form of the command line: `pblk:mode=faithful` on `pu:0-3`, or a name from the image.
+
+use crate::failure::Failure;
+use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
+use ocssd_lightnvm::{Geometry, PuId};
+use ocssd_targets::registry::{self, TargetOptions};
+
+/// Which target is wanted.
+#[derive(Debug)]
+pub struct Wanted {
+    /// Its kind, as the registry calls it.
+    pub kind: String,
+    /// Its options, name and value.
+    pub options: TargetOptions,
+    /// The lease that stands already.
+    pub lease: Option<String>,
+    /// Its units.
+    pub units: Vec<PuId>,
+}
+
+/// Parallel units as a text names them; all without one.
+pub fn units(place: Option<&str>, geometry: &Geometry) -> Result<Vec<PuId>, Failure> {
+    let selection: UnitSelection = match place {
+        None => UnitSelection::All,
+        Some(text) => text.parse::<UnitSelection>().map_err(Failure::invalid)?,
+    };
+    selection.resolve(geometry).map_err(|error| Failure::invalid(error.to_string()))
+}
+
+impl Wanted {
+    /// What `text` means at `place`.
+    pub fn of(
+        text: &str,
+        place: Option<&str>,
+        geometry: &Geometry,
+        manager: &MediaManager,
+    ) -> Result<Self, Failure> {
+        let (name, options) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let options = options.into_iter().flat_map(|rest| rest.split(',')).map(|option| {
+            let pair = option.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+            pair.ok_or_else(|| {
+                Failure::invalid(format!(
+                    "an option of a target is written NAME=VALUE, but \"{option}\" was given"
+                ))
+            })
+        });
+        let options: TargetOptions = options.collect::<Result<_, _>>()?;
+        if let Some(lease) = manager.find(name) {
+            if place.is_some() {
+                return Err(Failure::invalid(format!(
+                    "\"{name}\" has its parallel units already; pass NULL for them"
+                )));
+            }
+            let (kind, units) = (lease.kind.clone(), lease.units.clone());
+            return Ok(Self { kind, options, lease: Some(lease.name.clone()), units });
+        }
+        registry::find(name).map_err(|sentence| Failure::new(libc::ENOENT, sentence))?;
+        Ok(Self { kind: name.to_owned(), options, lease: None, units: units(place, geometry)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_kinds_with_options_or_targets_that_stand() {
+        let geometry = Geometry::example(1, 4, 2, 8, 8);
+        let mut manager = MediaManager::new(&geometry);
+        manager.create("db", "pblk", &[PuId(1)]).unwrap();
+        let wanted = Wanted::of("pblk:seed=3,mode=faithful", Some("pu:2-3"), &geometry, &manager).unwrap();
+        assert_eq!((wanted.units.len(), wanted.options.len(), wanted.lease), (2, 2, None));
+        let db = Wanted::of("db", None, &geometry, &manager).unwrap();
+        assert_eq!((db.units, db.lease.as_deref()), (vec![PuId(1)], Some("db")));
+        for (text, place, errno) in [
+            ("no_such", None, libc::ENOENT),
+            ("pblk:seed", None, libc::EINVAL),
+            ("pblk", Some("pu:9"), libc::EINVAL),
+            ("pblk", Some("nonsense"), libc::EINVAL),
+            ("db", Some("pu:1"), libc::EINVAL),
+        ] {
+            assert_eq!(Wanted::of(text, place, &geometry, &manager).unwrap_err().errno, errno, "{text}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+/* Opening and closing drives, what cannot be opened, shape, settings and time. */
+
+#include "check.h"
+
+static void bad_sources(const char *folder)
+{
+    ocssd_drive *drive = (ocssd_drive *)&drive;
+    ocssd_drive_options options = {0};
+    const char *settings[2] = {"media.erase=soon", NULL};
+    char path[4096];
+    FILE *file;
+
+    CHECK(ocssd_drive_open("no-such-preset", NULL, &drive), -ENOENT);
+    CHECK_SAYS("westlake");
+    CHECK(drive == NULL, 1);
+    CHECK(ocssd_drive_open(NULL, NULL, &drive), -EINVAL);
+    CHECK(ocssd_drive_open("tiny", NULL, NULL), -EINVAL);
+    CHECK(ocssd_drive_open("\xff", NULL, &drive), -EINVAL);
+    CHECK(ocssd_drive_open_toml("groups = \"many\"", NULL, &drive), -EINVAL);
+    CHECK_SAYS("groups");
+    CHECK(ocssd_drive_open_toml("preset = ", NULL, &drive), -EINVAL);
+    options.settings = settings;
+    options.settings_count = 1;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    CHECK_SAYS("media.erase");
+    options.settings_count = 2;
+    settings[0] = "media.erase=1ms";
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    options.settings = NULL;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    options.settings_count = 0;
+    options.clock = 2;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    settings[0] = "payload=stamp";
+    options.clock = 0;
+    options.settings = settings;
+    options.settings_count = 1;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    CHECK_SAYS("payload");
+    snprintf(path, sizeof path, "%s/foreign.ocssd", folder);
+    file = fopen(path, "w");
+    for (int line = 0; line < 2000; line++)
+        fprintf(file, "this is no image\n");
+    fclose(file);
+    CHECK(ocssd_drive_open(path, NULL, &drive), -EINVAL);
+    CHECK_SAYS("foreign.ocssd");
+    CHECK(drive == NULL, 1);
+}
+
+static void shape_and_time(void)
+{
+    ocssd_drive *drive = tiny(OCSSD_CLOCK_VIRTUAL);
+    ocssd_geometry geometry;
+    uint64_t now = 1;
+    char text[64];
+    int length = ocssd_drive_settings(drive, NULL, 0);
+
+    CHECK(ocssd_drive_geometry(drive, &geometry), 0);
+    CHECK(geometry.groups * geometry.pus_per_group, 4);
+    CHECK(geometry.revision, 0x20);
+    CHECK(ocssd_drive_geometry(drive, NULL), -EINVAL);
+    CHECK(ocssd_drive_geometry(NULL, &geometry), -EINVAL);
+    CHECK(length > 63, 1);
+    CHECK(ocssd_drive_settings(drive, text, sizeof text), length);
+    CHECK(strlen(text), 63);
+    CHECK(ocssd_drive_settings(drive, NULL, 5), -EINVAL);
+    CHECK(ocssd_drive_now(drive, &now), 0);
+    CHECK(now, 0);
+    CHECK(ocssd_drive_wait(drive, 12345), 0);
+    CHECK(ocssd_drive_now(drive, &now), 0);
+    CHECK(now, 12345);
+    CHECK(ocssd_drive_close(&drive), 0);
+    CHECK(drive == NULL, 1);
+    CHECK(ocssd_drive_close(&drive), -EINVAL);
+    CHECK(ocssd_drive_close(NULL), -EINVAL);
+    CHECK(ocssd_drive_now(drive, &now), -EINVAL);
+}
+
+/* The same drive in the words of OCSSD 1.2. */
+static void older_revision(void)
+{
+    ocssd_drive *drive = NULL;
+    ocssd_drive_options options = {0};
+    const char *settings[] = {"revision=1.2", "capabilities.multiple_resets=true", "capabilities.early_reset=true"};
+    ocssd_geometry geometry;
+    ocssd_command command;
+    static uint8_t page[4096];
+
+    options.settings = settings;
+    options.settings_count = 1;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), -EINVAL);
+    options.settings_count = 3;
+    CHECK(ocssd_drive_open("tiny", &options, &drive), 0);
+    CHECK(ocssd_drive_geometry(drive, &geometry), 0);
+    CHECK(geometry.revision, 0x12);
+    CHECK(ocssd_prepare_geometry(&command, page), 0);
+    CHECK(ocssd_admin(drive, &command, NULL), 0);
+    CHECK(page[0], 1);
+    CHECK(ocssd_drive_close(&drive), 0);
+}
+
+static void wall_time(void)
+{
+    ocssd_drive *drive = tiny(OCSSD_CLOCK_WALL);
+    uint64_t before = 0, after = 0;
+
+    CHECK(ocssd_drive_now(drive, &before), 0);
+    CHECK(ocssd_drive_wait(drive, 2000000), 0);
+    CHECK(ocssd_drive_now(drive, &after), 0);
+    CHECK(after >= before + 2000000, 1);
+    CHECK(ocssd_drive_close(&drive), 0);
+}
+
+static void image(const char *folder)
+{
+    ocssd_drive *drive = NULL, *second = NULL;
+    ocssd_target *target = NULL;
+    ocssd_drive_options inspect = {0};
+    char path[4096], block[4096];
+
+    snprintf(path, sizeof path, "%s/kept.ocssd", folder);
+    remove(path);
+    CHECK(ocssd_drive_create(path, "qemu", NULL, &drive), 0);
+    CHECK(ocssd_drive_open(path, NULL, &second), -EBUSY);
+    CHECK(ocssd_target_create(drive, "db", "pblk", "all"), 0);
+    CHECK(ocssd_target_create(drive, "db", "pblk", "all"), -EINVAL);
+    CHECK(ocssd_target_create(drive, "x", "nothing", NULL), -ENOENT);
+    CHECK(ocssd_target_open(drive, "db:over_provisioning_percent=20", NULL, &target), 0);
+    CHECK(ocssd_target_remove(drive, "db"), -EBUSY);
+    memset(block, 0x5a, sizeof block);
+    CHECK(ocssd_target_write(target, block, sizeof block, 8 * sizeof block, OCSSD_FUA), 0);
+    CHECK(ocssd_drive_close(&drive), -EBUSY);
+    CHECK(ocssd_target_close(&target), 0);
+    CHECK(ocssd_drive_close(&drive), 0);
+    CHECK(ocssd_drive_create(path, "qemu", NULL, &drive), -EEXIST);
+    inspect.access = OCSSD_ACCESS_INSPECT;
+    CHECK(ocssd_drive_open(path, &inspect, &drive), 0);
+    CHECK(ocssd_target_remove(drive, "db"), -EROFS);
+    CHECK(ocssd_drive_close(&drive), 0);
+    CHECK(ocssd_drive_open(path, NULL, &drive), 0);
+    CHECK(ocssd_target_open(drive, "db:over_provisioning_percent=20", NULL, &target), 0);
+    memset(block, 0, sizeof block);
+    CHECK(ocssd_target_read(target, block, sizeof block, 8 * sizeof block), 0);
+    CHECK(block[0] == 0x5a && block[4095] == 0x5a, 1);
+    CHECK(ocssd_target_close(&target), 0);
+    CHECK(ocssd_target_remove(drive, "db"), 0);
+    CHECK(ocssd_target_remove(drive, "db"), -ENOENT);
+    CHECK(ocssd_drive_close(&drive), 0);
+    remove(path);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count, 2);
+    bad_sources(arguments[1]);
+    shape_and_time();
+    older_revision();
+    wall_time();
+    image(arguments[1]);
+    return 0;
+}
