@@ -121,6 +121,7 @@ impl<D: Device, C: Clock> Host<D, C> {
         lane.full = false;
         let left = std::mem::replace(&mut lane.target, target);
         self.timed = self.lanes.iter().any(|lane| lane.timed);
+        self.maps = self.lanes.iter().any(|lane| has_map(lane.target.as_ref()));
         self.quiet = false;
         left
     }
