@@ -189,11 +189,13 @@ impl Stand for FileStand {
 
     fn ceiling(&mut self) -> Option<f64> {
         let text = "--name=ceiling --ioengine=null --rw=randread --bs=4096 --iodepth=32 --size=16m --norandommap \
-                    --time_based --runtime=300ms --ramp_time=50ms";
+                    --time_based --runtime=100ms --ramp_time=20ms";
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let parsed = parse_command_line(&words, &|_| None, &|_| Err(String::new())).ok()?;
-        let (done, _) = self.run_on(Engine::Null, parsed.jobs.first()?, 1, &mut |_| true).ok()?;
-        Some(iops(&done.result))
+        let job = parsed.jobs.first()?;
+        // The best of three: what else runs on the machine can only take from it.
+        let runs = (0..3).filter_map(|_| self.run_on(Engine::Null, job, 1, &mut |_| true).ok());
+        runs.map(|(done, _)| iops(&done.result)).reduce(f64::max)
     }
 
     fn set_written(&mut self) {
