@@ -6,8 +6,9 @@ use ocssd_export::reactor::{AddressRange, Endpoint};
 use ocssd_lightnvm::GenericAddress;
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::lint::Severity;
+use ocssd_measure::profile::Cell;
 use ocssd_sim::part::Part;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -65,6 +66,9 @@ pub enum Verb {
     /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
     #[command(after_help = LINT_HELP)]
     Lint(LintArgs),
+    /// Measure what a drive really does: access size, mix and depth on a temporary file, a file, a device or a virtual drive
+    #[command(after_help = PROFILE_HELP)]
+    Profile(ProfileArgs),
     /// List every fio option: carried out, noted, or refused
     Options,
     /// Print shell completions
@@ -157,6 +161,104 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections: NonZeroUsize,
 }
+const PROFILE_HELP: &str = "\
+Without TARGET: a temporary file in the current directory. A directory gets a temporary file, which has no name and is gone
+when the program ends, however it ends. An existing file is only read unless --overwrite is given, a block device unless its
+serial number is typed; a device with partitions, mounts or holders is never written. Ctrl-C keeps what was measured.
+
+The result is linted as `ocssd lint` does; docs/profile.md explains the numbers.
+
+Exit status: 0 the numbers may be used; 1 a rule says they must not, or it ended early; 2 the input cannot be used.
+
+Examples:
+  ocssd profile --quick
+  ocssd profile /mnt/data --compare d7-p5600
+  ocssd profile /dev/nvme1n1 --serial S123456 --contract-grade
+  ocssd profile --emulated z-nand --size 1GiB --compare ocssd-results/profile/result.json";
+
+/// `ocssd profile`.
+#[derive(Args, Debug)]
+pub struct ProfileArgs {
+    /// A directory, a file or a block device [default: the current directory]
+    #[arg(value_name = "TARGET", conflicts_with = "emulated")]
+    pub target: Option<PathBuf>,
+    /// Profile a virtual drive in virtual time: a preset or a .toml file
+    #[arg(long, value_name = "DRIVE", num_args = 0..=1, default_missing_value = ocssd_flash::presets::DEFAULT)]
+    pub emulated: Option<String>,
+    /// What stands between jobs and a virtual drive: pblk or block_ssd, with options after a colon
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "pblk")]
+    pub ftl: String,
+    /// About a minute
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// Every size with every mix and every depth: hours
+    #[arg(long)]
+    pub full: bool,
+    /// Fill twice, rounds of a minute until steady by a stricter rule, five repetitions: as long as it takes
+    #[arg(long)]
+    pub contract_grade: bool,
+    /// Time for everything, as 30s, 10min or 2h [default: 60s with --quick, 4h with --full, else 10min]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time: Option<Duration>,
+    /// Runs of each cell [default: 3 with --quick and --full, else 5]
+    #[arg(long, value_name = "N")]
+    pub repetitions: Option<NonZeroU32>,
+    /// Measure this cell only, as randread-4k-qd1 or randrw70-16k-qd8; may be repeated
+    #[arg(long, value_name = "CELL")]
+    pub cell: Vec<Cell>,
+    /// Bytes of the temporary file, or most bytes that are used [default: 1GiB with --quick, else 8GiB]
+    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    pub size: Option<u64>,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How I/O is done
+    #[arg(long, value_enum, default_value = "best")]
+    pub engine: EngineArg,
+    /// Do not ask for direct I/O, to see what the page cache makes of it
+    #[arg(long)]
+    pub buffered: bool,
+    /// Write TARGET although it is an existing file: what is in it is lost
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Write the device with this serial number: what is on it is lost
+    #[arg(long, value_name = "NUMBER")]
+    pub serial: Option<String>,
+    /// Compare with a datasheet (d7-p5600), a saved result, or a virtual drive (emulated:z-nand); may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub compare: Vec<String>,
+    /// What the drive reads from
+    #[arg(long, value_enum, default_value = "nand")]
+    pub media: MediaArg,
+    /// Rate of the drive's link, as 3.9GB/s [default: what the system says]
+    #[arg(long, value_name = "RATE", value_parser = crate::lint::parse_rate)]
+    pub link: Option<f64>,
+    /// Memory of the drive [default: a guess of 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    pub dram: Option<u64>,
+    /// Write cache of the drive
+    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    pub cache: Option<u64>,
+    /// Folder for result, rows, page and pictures
+    #[arg(long, value_name = "DIR", default_value = "ocssd-results/profile")]
+    pub out: PathBuf,
+    /// No progress
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// How I/O is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// `io_uring`, and threads if it is refused
+    Best,
+    /// `io_uring`, or an error
+    #[value(name = "io_uring")]
+    Uring,
+    /// Threads
+    Threads,
+}
+
 const LINT_HELP: &str = "\
 Files given together are compared: the same workload twice, other depths, other mixes. docs/lint.md explains the rules,
 and the columns of a table.

@@ -42,15 +42,20 @@ fn load(path: &Path) -> anyhow::Result<Evidence> {
 fn settings(args: &LintArgs) -> Settings {
     let defaults = Settings::default();
     Settings {
-        media: match args.media {
-            MediaArg::Nand => Media::Nand,
-            MediaArg::Slc => Media::Slc,
-            MediaArg::Xpoint => Media::Xpoint,
-        },
+        media: media(args.media),
         link_bytes_per_second: args.link,
         dram_bytes: args.dram.unwrap_or(defaults.dram_bytes),
         cache_bytes: args.cache,
         ceiling_iops: args.ceiling,
+    }
+}
+
+/// The media in the linter's words.
+pub const fn media(media: MediaArg) -> Media {
+    match media {
+        MediaArg::Nand => Media::Nand,
+        MediaArg::Slc => Media::Slc,
+        MediaArg::Xpoint => Media::Xpoint,
     }
 }
 

@@ -13,6 +13,7 @@ mod inspect;
 mod lint;
 mod options;
 mod presets;
+mod profile;
 mod run;
 mod serve;
 mod shut_down;
@@ -73,6 +74,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Simulate(args) => return simulate::simulate(&args, json),
         Verb::Serve(args) => serve::serve(&args, json)?,
         Verb::Lint(args) => return lint::lint(&args, json),
+        Verb::Profile(args) => return profile::profile(&args, json),
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -4,6 +4,7 @@ mod bad_input;
 mod examples;
 mod lint;
 mod logs;
+mod profile;
 mod program;
 mod serve;
 mod simulate;

@@ -287,4 +287,41 @@ pub struct OwnRun {
     pub sectors_read: Option<(u64, u64)>,
     /// The run's own verdict, unless it is `pass`, with its reasons.
     pub bad_verdict: Option<String>,
+    /// What only profiles say.
+    pub profile: Option<OwnProfile>,
+}
+
+/// What only results of `ocssd profile` say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnProfile {
+    /// What the system saw of the I/O; `None` of a virtual drive.
+    pub attested: Option<Attested>,
+    /// I/Os per second the program did on nothing.
+    pub ceiling_iops: Option<f64>,
+    /// Rate of the drive's link in bytes per second.
+    pub link_bytes_per_second: Option<f64>,
+    /// Whether random writes were steady before cells were measured, and a sentence about it; `None` if nothing was written.
+    pub rest: Option<(bool, String)>,
+}
+
+/// Bytes read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Read.
+    pub read_bytes: u64,
+    /// Written.
+    pub written_bytes: u64,
+}
+
+/// What was asked of the system, and what it saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Attested {
+    /// Asked for.
+    pub asked: Moved,
+    /// Counted for the process at the storage layer. Buffered writes are counted there too.
+    pub process: Option<Moved>,
+    /// Counted at the disk, everybody's.
+    pub disk: Option<Moved>,
+    /// Share of the file in the page cache.
+    pub resident_share: Option<f64>,
 }

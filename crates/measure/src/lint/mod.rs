@@ -5,6 +5,8 @@
 //!
 //! Deliberately not here: files, terminals, and the papers' numbers.
 
+#![forbid(unsafe_code)]
+
 mod evidence;
 mod judgement;
 mod read;
@@ -13,8 +15,8 @@ mod rule;
 mod settings;
 
 pub use evidence::{
-    Cell, Clock, DiskCounters, Evidence, Format, Latency, Order, OwnRun, Percentiles, Side, SideKind, Steady,
-    SyncWork,
+    Attested, Cell, Clock, DiskCounters, Evidence, Format, Latency, Moved, Order, OwnProfile, OwnRun,
+    Percentiles, Side, SideKind, Steady, SyncWork,
 };
 pub use judgement::{Judgement, Severity};
 pub use read::{ReadError, ReadProblem, read};

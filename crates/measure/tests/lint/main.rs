@@ -4,5 +4,6 @@ mod bad_input;
 mod fio;
 mod formats;
 mod made;
+mod profiles;
 mod published;
 mod rules;

@@ -33,7 +33,7 @@ fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
                 "I/O was buffered: the page cache may have answered (direct=1 is not set)",
             );
         }
-        Some(true) if evidence.own.is_some() => return Judgement::Pass,
+        Some(true) if evidence.own.is_some() => return judge_own(evidence),
         Some(true) => {}
     }
     let Some(disk) = evidence.disk else {
@@ -55,6 +55,52 @@ fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
         return Judgement::missing("a run of 2 s or more: fio reads the disk's counters every 250 ms");
     }
     attest(evidence, &disk, RATIO.0 - COUNTER_AGE_SECS / seconds)
+}
+
+/// Share of a file in the page cache that is still none (chosen: what a file system reads of it for itself).
+const RESIDENT_MAX: f64 = 0.01;
+
+/// A virtual drive has no page cache above it; a profile of a real one says what the system saw.
+fn judge_own(evidence: &Evidence) -> Judgement {
+    let profile = evidence.own.as_ref().and_then(|run| run.profile.as_ref());
+    let Some(seen) = profile.and_then(|profile| profile.attested) else { return Judgement::Pass };
+    if let Some(share) = seen.resident_share.filter(|share| *share > RESIDENT_MAX) {
+        return Judgement::fail(format!("{:.0} % of the file is in the page cache", 100.0 * share));
+    }
+    let ratio = |moved: u64, asked: u64| float(moved) / float(asked.max(1));
+    let reads = (seen.asked.read_bytes > 0).then(|| match (seen.process, seen.disk) {
+        (Some(process), _) => {
+            let ratio = ratio(process.read_bytes, seen.asked.read_bytes);
+            Some((ratio >= RATIO.0 && ratio <= RATIO.1, "reads: this process moved", ratio))
+        }
+        (None, Some(disk)) => {
+            let ratio = ratio(disk.read_bytes, seen.asked.read_bytes);
+            Some((ratio >= RATIO.0, "reads: the disk moved", ratio))
+        }
+        (None, None) => None,
+    });
+    // A process is charged for buffered writes too, so only the disk, or an empty page cache, says that they were direct.
+    let writes = (seen.asked.written_bytes > 0).then(|| match (seen.disk, seen.process) {
+        (Some(disk), _) => {
+            let ratio = ratio(disk.written_bytes, seen.asked.written_bytes);
+            Some((ratio >= RATIO.0, "writes: the disk moved", ratio))
+        }
+        (None, Some(process)) if seen.resident_share.is_some() => {
+            let ratio = ratio(process.written_bytes, seen.asked.written_bytes);
+            Some((ratio >= RATIO.0 && ratio <= RATIO.1, "writes: this process moved", ratio))
+        }
+        _ => None,
+    });
+    for side in [reads, writes].into_iter().flatten() {
+        match side {
+            None => return Judgement::missing("what the kernel counted for the process or on the disk"),
+            Some((false, what, ratio)) => {
+                return Judgement::fail(format!("{what} {ratio:.2} of the bytes asked for"));
+            }
+            Some((true, ..)) => {}
+        }
+    }
+    Judgement::Pass
 }
 
 /// Compares the disk's counters with all jobs of the file: the counters are not kept by job.

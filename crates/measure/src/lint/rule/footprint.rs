@@ -4,7 +4,7 @@ use super::Case;
 use super::case::float;
 use super::case::has;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Severity, SideKind};
+use crate::lint::{Cell, Evidence, Judgement, OwnRun, Severity, SideKind};
 
 /// Reads span this many times the device's memory, writes this many times its cache (profiling rule L09).
 const READ_FACTOR: u64 = 4;
@@ -25,7 +25,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
-    if let Some(run) = &evidence.own {
+    let is_real = |run: &OwnRun| run.profile.as_ref().is_some_and(|profile| profile.attested.is_some());
+    if let Some(run) = evidence.own.as_ref().filter(|run| !is_real(run)) {
         return match run.sectors_read {
             _ if !has(cell, SideKind::Read) => {
                 Judgement::missing("the size of the drive's cache and what it took")

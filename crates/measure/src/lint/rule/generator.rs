@@ -28,7 +28,9 @@ fn judge(case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
     if evidence.own.as_ref().is_some_and(|run| run.clock == Some(Clock::Virtual)) {
         return Judgement::not_about("in virtual time the program that measures takes no time");
     }
-    let ceiling = case.settings.ceiling_iops.zip(iops(cell));
+    let profile = evidence.own.as_ref().and_then(|run| run.profile.as_ref());
+    let known = case.settings.ceiling_iops.or(profile.and_then(|profile| profile.ceiling_iops));
+    let ceiling = known.zip(iops(cell));
     if let Some((ceiling, iops)) = ceiling.filter(|(ceiling, iops)| *ceiling < CEILING_FACTOR * iops) {
         return Judgement::warn(format!(
             "CPU-bound: {iops:.0} IOPS, and no more than {ceiling:.0} with a target that answers at once"

@@ -18,8 +18,10 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-fn judge(case: &Case<'_>, _evidence: &Evidence, cell: &Cell) -> Judgement {
-    let Some(link) = case.settings.link_bytes_per_second else {
+fn judge(case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
+    let profile = evidence.own.as_ref().and_then(|run| run.profile.as_ref());
+    let known = profile.and_then(|profile| profile.link_bytes_per_second);
+    let Some(link) = case.settings.link_bytes_per_second.or(known) else {
         return Judgement::missing("the rate of the link (--link)");
     };
     let block = cell.block_bytes.map(float);

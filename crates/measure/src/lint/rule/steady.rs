@@ -19,6 +19,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
+    let profile = evidence.own.as_ref().and_then(|run| run.profile.as_ref());
+    if let Some(rest) = profile.map(|profile| &profile.rest) {
+        return match rest {
+            Some((true, _)) => Judgement::Pass,
+            Some((false, sentence)) => Judgement::label(sentence.clone()),
+            None => Judgement::missing("what was written before these reads: the profile wrote nothing"),
+        };
+    }
     let writes = has(cell, SideKind::Write);
     match &cell.steady {
         None => Judgement::missing("whether a steady state was reached"),

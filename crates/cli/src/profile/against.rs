@@ -1,0 +1,57 @@
+//! What a profile is compared with: a datasheet, a saved result, or a virtual drive that is profiled the same way.
+
+use super::wait::Waiting;
+use super::{measure, subject};
+use crate::args::ProfileArgs;
+use anyhow::{Context, anyhow};
+use ocssd_measure::profile::{
+    Comparison, Datasheet, Profile, Saved, find_datasheet, read_saved, with_datasheet, with_saved,
+};
+use std::path::Path;
+
+/// The other side.
+pub enum Against {
+    /// A vendor's numbers.
+    Sheet(Datasheet),
+    /// A result that was kept.
+    Saved(Saved),
+    /// A virtual drive by name.
+    Emulated(String),
+}
+
+/// Finds what is named; everything that can be wrong with it is said now.
+pub fn find(names: &[String]) -> anyhow::Result<Vec<Against>> {
+    names.iter().map(|name| one(name)).collect()
+}
+
+fn one(name: &str) -> anyhow::Result<Against> {
+    if let Some(drive) = name.strip_prefix("emulated:") {
+        ocssd_drive::Source::named(drive)?;
+        return Ok(Against::Emulated(drive.to_owned()));
+    }
+    if Path::new(name).is_file() {
+        let text = std::fs::read_to_string(name).with_context(|| format!("{name} cannot be read"))?;
+        return Ok(Against::Saved(read_saved(name, &text).map_err(anyhow::Error::msg)?));
+    }
+    find_datasheet(name).map(Against::Sheet).map_err(|sentence| {
+        anyhow!("{sentence}; or give the path of a saved result.json, or emulated:DRIVE for a virtual drive")
+    })
+}
+
+/// Puts the profile beside it.
+pub fn compare(
+    args: &ProfileArgs,
+    profile: &Profile,
+    other: &Against,
+    waiting: &mut Waiting,
+) -> anyhow::Result<Comparison> {
+    Ok(match other {
+        Against::Sheet(sheet) => with_datasheet(profile, sheet),
+        Against::Saved(saved) => with_saved(profile, saved),
+        Against::Emulated(drive) => {
+            let mut stand = subject::virtual_drive(drive, &args.ftl, Some(profile.bytes))?;
+            let theirs = measure(args, stand.as_mut(), waiting, true);
+            with_saved(profile, &Saved::of(&format!("the virtual drive {drive}"), &theirs))
+        }
+    })
+}

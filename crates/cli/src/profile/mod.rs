@@ -1,0 +1,86 @@
+//! `ocssd profile`: what a drive really does, in one command.
+//!
+//! `subject` opens what is named, `wait` shows progress and hears Ctrl-C, `against` finds what it is compared with, `show`
+//! prints and keeps. Deliberately not here: measuring (`measure::profile`).
+
+mod against;
+mod show;
+mod subject;
+mod wait;
+
+use crate::Outcome;
+use crate::args::ProfileArgs;
+use crate::lint::media;
+use ocssd_base::Nanos;
+use ocssd_measure::lint::Settings;
+use ocssd_measure::profile::{Effort, Effortful, Profile, Session, Stand, judge};
+use wait::Waiting;
+
+/// Virtual time is a tenth of what a real drive gets: it has no noise that time would average out (chosen).
+const VIRTUAL_SHARE: u64 = 10;
+
+/// How thorough the command line asks for.
+fn effort(args: &ProfileArgs) -> Effort {
+    match (args.quick, args.full) {
+        (true, _) => Effort::Quick,
+        (_, true) => Effort::Full,
+        _ => Effort::Normal,
+    }
+}
+
+fn asked(args: &ProfileArgs, is_virtual: bool) -> Effortful {
+    let effort = effort(args);
+    let given = args.time.map(|time| Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+    let time = given.or_else(|| is_virtual.then(|| Nanos(effort.time().0 / VIRTUAL_SHARE)));
+    Effortful {
+        effort,
+        time,
+        repetitions: args.repetitions.map(std::num::NonZero::get),
+        contract: args.contract_grade,
+    }
+}
+
+fn settings(args: &ProfileArgs) -> Settings {
+    let defaults = Settings::default();
+    Settings {
+        media: media(args.media),
+        link_bytes_per_second: args.link,
+        dram_bytes: args.dram.unwrap_or(defaults.dram_bytes),
+        cache_bytes: args.cache,
+        ceiling_iops: None,
+    }
+}
+
+/// Measures on a stand.
+fn measure(args: &ProfileArgs, stand: &mut dyn Stand, waiting: &mut Waiting, is_virtual: bool) -> Profile {
+    let mut profile =
+        Session::new(stand, waiting, asked(args, is_virtual), args.seed).only(&args.cell).carry_out();
+    waiting.finish();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    profile.started_unix_secs = now.ok().map(|now| now.as_secs()).filter(|_| !is_virtual);
+    profile
+}
+
+/// Carries out the verb.
+pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
+    // What can be wrong with the other side is found before an hour is spent.
+    let against = against::find(&args.compare)?;
+    show::prepare(args)?;
+    let mut waiting = Waiting::new(args.quiet || as_json)?;
+    let profile = match &args.emulated {
+        Some(drive) => {
+            let mut stand = subject::virtual_drive(drive, &args.ftl, args.size)?;
+            measure(args, stand.as_mut(), &mut waiting, true)
+        }
+        None => {
+            let mut stand = subject::real(args, effort(args))?;
+            measure(args, &mut stand, &mut waiting, false)
+        }
+    };
+    let mut comparisons = Vec::new();
+    for other in &against {
+        comparisons.push(against::compare(args, &profile, other, &mut waiting)?);
+    }
+    let judged = judge(&profile, &show::rerun(args), &settings(args));
+    show::show(args, &profile, &judged, &comparisons, as_json)
+}

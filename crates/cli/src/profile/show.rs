@@ -1,0 +1,159 @@
+//! What is printed of a profile, and what is kept: result.json, runs.csv, report.html and its pictures.
+
+use crate::args::{EngineArg, MediaArg, ProfileArgs};
+use crate::{Outcome, table};
+use anyhow::Context;
+use clap::ValueEnum;
+use ocssd_measure::lint::Severity;
+use ocssd_measure::profile::{
+    CELL_COLUMNS, Comparison, Judged, Profile, cell_row, csv, explain, in_order, report, summed,
+};
+use ocssd_report::html;
+use std::path::Path;
+
+/// Makes sure that the result can be kept, before anything is measured.
+pub fn prepare(args: &ProfileArgs) -> anyhow::Result<()> {
+    std::fs::create_dir_all(&args.out).with_context(|| {
+        format!("the folder {} cannot be made; choose another with --out", args.out.display())
+    })
+}
+
+/// The command line that does the same again.
+pub fn rerun(args: &ProfileArgs) -> String {
+    let quoted = |text: &str| {
+        let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,%+@".contains(&b));
+        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let mut words = vec!["ocssd profile".to_owned()];
+    words.extend(args.target.iter().map(|path| quoted(&path.display().to_string())));
+    words.extend(args.emulated.iter().map(|drive| format!("--emulated {}", quoted(drive))));
+    let ftl = (args.ftl != "pblk").then(|| format!("--ftl {}", quoted(&args.ftl)));
+    words.extend(ftl);
+    let switches = [
+        (args.quick, "--quick"),
+        (args.full, "--full"),
+        (args.contract_grade, "--contract-grade"),
+        (args.buffered, "--buffered"),
+        (args.overwrite, "--overwrite"),
+    ];
+    words.extend(switches.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned()));
+    words.extend(
+        args.time.map(|time| format!("--time {}", quoted(&humantime::format_duration(time).to_string()))),
+    );
+    words.extend(args.repetitions.map(|count| format!("--repetitions {count}")));
+    words.extend(args.cell.iter().map(|cell| format!("--cell {}", cell.name())));
+    words.extend(args.size.map(|size| format!("--size {size}")));
+    words.push(format!("--seed {}", args.seed));
+    let engine = args.engine.to_possible_value().map(|value| value.get_name().to_owned());
+    words.extend(engine.filter(|_| args.engine != EngineArg::Best).map(|name| format!("--engine {name}")));
+    // The serial number is left out: results are shared, and it must be typed.
+    let media = args.media.to_possible_value().map(|value| value.get_name().to_owned());
+    words.extend(media.filter(|_| args.media != MediaArg::Nand).map(|name| format!("--media {name}")));
+    words.extend(args.link.map(|rate| format!("--link {rate}")));
+    words.extend(args.dram.map(|size| format!("--dram {size}")));
+    words.extend(args.cache.map(|size| format!("--cache {size}")));
+    words.extend(args.compare.iter().map(|name| format!("--compare {}", quoted(name))));
+    words.join(" ")
+}
+
+/// Keeps and prints; failed if a rule says that the numbers must not be used, or it ended early.
+pub fn show(
+    args: &ProfileArgs,
+    profile: &Profile,
+    judged: &Judged,
+    comparisons: &[Comparison],
+    as_json: bool,
+) -> anyhow::Result<Outcome> {
+    keep(args, profile, judged, comparisons)?;
+    if as_json {
+        table::print_json(&judged.value);
+    } else {
+        print(args, profile, judged, comparisons);
+    }
+    let is_bad = judged.report.count(Severity::Fail) > 0 || profile.ended_early.is_some();
+    Ok(if is_bad { Outcome::Failed } else { Outcome::Good })
+}
+
+fn keep(
+    args: &ProfileArgs,
+    profile: &Profile,
+    judged: &Judged,
+    comparisons: &[Comparison],
+) -> anyhow::Result<()> {
+    let page = report(profile, judged, &rerun(args), comparisons);
+    let page = html::render(&page).context("the page cannot be made")?;
+    write(&args.out, "result.json", &format!("{:#}\n", judged.value))?;
+    write(&args.out, "runs.csv", &csv(profile))?;
+    write(&args.out, "report.html", &page)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    std::fs::write(&path, text)
+        .with_context(|| format!("{} cannot be written; choose another folder with --out", path.display()))
+}
+
+fn print(args: &ProfileArgs, profile: &Profile, judged: &Judged, comparisons: &[Comparison]) {
+    let verdict = &judged.value["ocssd"]["verdict"];
+    let reasons: Vec<&str> =
+        verdict["reasons"].as_array().into_iter().flatten().filter_map(|reason| reason.as_str()).collect();
+    let outcome = verdict["outcome"].as_str().unwrap_or_default();
+    let because = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+    table::line(&format!("verdict: {outcome}{because}"));
+    for row in &profile.description {
+        table::line(&format!("{}: {}", row.name, row.value));
+    }
+    table::line(&format!("seed: {}", profile.seed));
+    if let Some(attested) = profile.attestation {
+        table::line(&attested.sentence());
+    }
+    profile.notes.iter().for_each(|note| table::line(&format!("note: {note}")));
+    table::line("");
+    let rows: Vec<Vec<String>> = in_order(profile).into_iter().map(cell_row).collect();
+    table::print(&CELL_COLUMNS, &rows);
+    for one in explain(profile) {
+        table::line(&format!("\n{}: {}", one.about, one.sentence));
+    }
+    comparisons.iter().for_each(print_comparison);
+    print_findings(judged);
+    table::line(&format!(
+        "\ntook {:.1} s; result.json, runs.csv and report.html are in {}",
+        profile.took.as_secs_f64(),
+        args.out.display()
+    ));
+    if let Some(fio) = profile.runs.first().and_then(|run| run.own["fio"].as_str()) {
+        table::line(&format!("the first run, for fio: {fio}"));
+    }
+    table::line(&format!("again: {}", rerun(args)));
+}
+
+fn print_comparison(comparison: &Comparison) {
+    table::line(&format!("\n{}:", comparison.title));
+    let rows: Vec<Vec<String>> = comparison
+        .rows
+        .iter()
+        .map(|row| {
+            let ratio = format!("{:.3}", row.ratio);
+            vec![row.what.clone(), row.ours.clone(), row.theirs.clone(), ratio, row.remark.clone()]
+        })
+        .collect();
+    table::print(&["what", "here", "there", "ratio", "reading"], &rows);
+    comparison.remarks.iter().for_each(|remark| table::line(&format!("  {remark}")));
+}
+
+fn print_findings(judged: &Judged) {
+    let found = summed(judged);
+    if found.is_empty() {
+        table::line("\nthe linter found nothing");
+        return;
+    }
+    table::line("\nthe linter found:");
+    let rows: Vec<Vec<String>> = found
+        .into_iter()
+        .map(|(severity, rule, count, sentence)| {
+            vec![severity.to_string(), format!("{} {}", rule.id, rule.name), count.to_string(), sentence]
+        })
+        .collect();
+    table::print(&["level", "rule", "runs", "first of them"], &rows);
+    table::line("`ocssd lint --explain RULE` says what a finding means and what to do");
+}

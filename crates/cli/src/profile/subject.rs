@@ -1,0 +1,84 @@
+//! What is profiled: a file or device, or a virtual drive below pblk.
+
+use crate::args::{EngineArg, ProfileArgs};
+use crate::wanted::Wanted;
+use ocssd_drive::{OpenDrive, OpenOptions, Source};
+use ocssd_engine::{Caller, Host, VirtualClock};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::Buffers;
+use ocssd_lightnvm::media_manager::UnitSelection;
+use ocssd_measure::profile::{Effort, FileStand, HostStand, Stand};
+use ocssd_measure::storage::{Engine, Subject, SubjectOptions, SystemRoot};
+use ocssd_targets::registry;
+use ocssd_workload::results::Row;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a temporary file: of the short one, and of the others. Reads of the long one span more than the gigabyte of memory
+/// that a drive is guessed to have (rule L09).
+const QUICK_BYTES: u64 = 1 << 30;
+const BYTES: u64 = 8 << 30;
+/// Of the free space, no more than a quarter is taken without being asked for (chosen).
+const FREE_SHARE: u64 = 4;
+
+/// A file or a device.
+pub fn real(args: &ProfileArgs, effort: Effort) -> anyhow::Result<FileStand> {
+    let path = args.target.clone().unwrap_or_else(|| PathBuf::from("."));
+    let bytes = args.size.or_else(|| path.is_dir().then(|| default_bytes(&path, effort)));
+    let options = SubjectOptions {
+        path,
+        bytes,
+        overwrite: args.overwrite,
+        serial: args.serial.clone(),
+        direct: !args.buffered,
+    };
+    let system = SystemRoot::default();
+    let subject = Subject::open(&options, &system)?;
+    let engine = match args.engine {
+        EngineArg::Best => Engine::Best,
+        EngineArg::Uring => Engine::Uring,
+        EngineArg::Threads => Engine::Threads,
+    };
+    Ok(FileStand::new(subject, system, engine)?)
+}
+
+fn default_bytes(directory: &Path, effort: Effort) -> u64 {
+    let wanted = if effort == Effort::Quick { QUICK_BYTES } else { BYTES };
+    let free = ocssd_measure::storage::free_bytes(directory).unwrap_or(wanted * FREE_SHARE);
+    wanted.min(free / FREE_SHARE).max(ocssd_measure::storage::BYTES_MIN)
+}
+
+/// A virtual drive, of which at most `bytes` are used.
+pub fn virtual_drive(name: &str, ftl: &str, bytes: Option<u64>) -> anyhow::Result<Box<dyn Stand>> {
+    let source = Source::named(name)?;
+    let OpenDrive { flash, mut media_manager, image, spec } =
+        ocssd_drive::open_with(&source, &OpenOptions::default())?;
+    if image.is_some() {
+        anyhow::bail!("{name} is an image, and a profile would overwrite it; name a preset or a .toml file");
+    }
+    let geometry = spec.config.geometry;
+    let wanted =
+        Wanted::named(ftl, &UnitSelection::All, &geometry, &media_manager).map_err(anyhow::Error::msg)?;
+    wanted.lease(&mut media_manager, "profile", &[], ["", "the drive is leased already"])?;
+    let mut buffers = Buffers::new(flash.payload_format());
+    let mut clock = VirtualClock::default();
+    let mut device = flash;
+    let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
+    let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
+    let made = kind.make(&mut caller, &wanted.wish()).map_err(anyhow::Error::msg)?;
+    if made.target.zones().is_some() || wanted.kind == "null" {
+        anyhow::bail!("--ftl {ftl} is no block device of its own on this drive; use pblk or block_ssd");
+    }
+    let mut host: Host<Flash, VirtualClock> = Host::new(device, clock, buffers);
+    let description = vec![
+        Row::new("target", format!("emulated:{name}")),
+        Row::new("kind", format!("a virtual drive below {ftl}, in virtual time")),
+        Row::new("shape", format!("{} groups x {} units", geometry.groups, geometry.pus_per_group)),
+        Row::new("capacity_bytes", geometry.capacity_bytes().to_string()),
+    ];
+    let target = host.add(made.target);
+    let mut stand = HostStand::new(host, target, description);
+    if let Some(bytes) = bytes {
+        stand.shrink_to(bytes);
+    }
+    Ok(Box::new(stand))
+}

@@ -1,0 +1,190 @@
+//! `ocssd profile` as a user runs it: a short profile, and everything that may be in its way.
+
+use crate::program::{Answer, Program};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// As short as it gets: two seconds, 16 MiB, the cells of `--quick` once or twice.
+const SHORT: &str = "--quick --time 1s --size 16777216 --repetitions 1 --quiet";
+
+fn result(program: &Program) -> Value {
+    let text =
+        std::fs::read_to_string(program.path("ocssd-results/profile/result.json")).expect("a result is kept");
+    serde_json::from_str(&text).expect("a result is JSON")
+}
+
+/// Names in the program's folder that a profile could have left.
+fn left_behind(program: &Program) -> Vec<String> {
+    let entries = std::fs::read_dir(program.path(".")).expect("the folder can be listed");
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(".ocssd-profile")).collect()
+}
+
+/// 0 or 1: what a busy machine measures may fail the linter's rules, but not as bad input.
+fn ran(answer: &Answer) -> bool {
+    answer.code == 0 || answer.code == 1
+}
+
+#[test]
+fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
+    let program = Program::new();
+    let answer = program.run(&format!("profile . {SHORT} --compare d7-p5600"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    for expected in [
+        "verdict: ",
+        "4 KiB random reads, 1 at a time",
+        "queue depth: ",
+        "burst and sustained: ",
+        "beside the datasheet of Intel D7-P5600",
+        "seen below of what was asked: ",
+        "again: ocssd profile . --quick --time 1s --repetitions 1 --size 16777216 --seed 1 --compare d7-p5600",
+        "for fio: fio --name=",
+    ] {
+        assert!(answer.out.contains(expected), "`{expected}` in\n{}", answer.out);
+    }
+    let result = result(&program);
+    assert_eq!(result["jobs"].as_array().map(Vec::len), Some(17), "a job for each run");
+    let own = &result["ocssd"];
+    assert_eq!((&own["seed"], &own["clock"]), (&"1".into(), &"wall".into()));
+    assert!(
+        own["environment"].as_array().is_some_and(|rows| rows.len() > 8)
+            && own["profile"]["knee"].is_object()
+    );
+    assert_eq!(left_behind(&program), [""; 0]);
+    let lint = program.run("lint --json ocssd-results/profile/result.json");
+    assert!(ran(&lint) && lint.out.contains("\"format\": \"ocssd result\""), "{}{}", lint.out, lint.err);
+    let rows =
+        std::fs::read_to_string(program.path("ocssd-results/profile/runs.csv")).expect("rows are kept");
+    assert_eq!(rows.lines().count(), 18);
+}
+
+#[test]
+fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
+    let program = Program::new();
+    let arguments = "profile --emulated qemu --ftl pblk:over_provisioning_percent=20 --size 33554432 --quick --time 300ms --repetitions 1 --quiet";
+    let first = program.run(arguments);
+    assert!(ran(&first), "{}{}", first.out, first.err);
+    let kept = result(&program);
+    assert_eq!(kept["ocssd"]["clock"], "virtual");
+    assert!(first.out.contains("I/Os below 4 KiB are left out"), "{}", first.out);
+    program.run(arguments);
+    assert_eq!(result(&program), kept);
+    let again = program.run(&format!("{arguments} --compare ocssd-results/profile/result.json"));
+    assert!(
+        again.out.contains("beside ocssd-results/profile/result.json") && again.out.contains("1.000"),
+        "{}",
+        again.out
+    );
+}
+
+#[test]
+fn threads_do_where_io_uring_is_not_wanted() {
+    let program = Program::new();
+    let answer = program.run(&format!("profile . {SHORT} --engine threads"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    let result = result(&program);
+    let engine = |job: &Value| job["job options"]["ioengine"].as_str().map(str::to_owned);
+    let engines: Vec<String> = result["jobs"].as_array().expect("jobs").iter().filter_map(engine).collect();
+    assert!(engines.contains(&"psync".to_owned()) && engines.contains(&"posixaio".to_owned()), "{engines:?}");
+}
+
+#[test]
+fn memory_is_measured_and_called_no_drive() {
+    let program = Program::new();
+    let answer = program.run(&format!("profile /dev/shm {SHORT}"));
+    assert_eq!(answer.code, 1, "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("tmpfs: it is memory, and no drive is measured"), "{}", answer.out);
+    assert!(answer.out.contains("L07 direct"), "the linter says so too:\n{}", answer.out);
+}
+
+#[test]
+fn the_page_cache_is_found_out() {
+    let program = Program::new();
+    let answer = program.run(&format!("profile . {SHORT} --buffered"));
+    assert_eq!(answer.code, 1, "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("verdict: fail") && answer.out.contains("L07 direct"), "{}", answer.out);
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_read_only() {
+    let program = Program::new();
+    program.write("mine", &vec![7; 16 << 20]);
+    let answer = program.run(&format!("profile mine {SHORT}"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("only reads are measured; writes need --overwrite"), "{}", answer.out);
+    assert!(!answer.out.contains("random writes, "), "{}", answer.out);
+    let kept = std::fs::read(program.path("mine")).expect("it is still there");
+    assert!(kept.len() == 16 << 20 && kept.iter().all(|&byte| byte == 7), "nobody wrote it");
+}
+
+#[test]
+fn what_cannot_be_profiled_is_a_sentence_and_status_2() {
+    let program = Program::new();
+    program.write("tiny", &[1; 4096]);
+    for (arguments, expected) in [
+        ("profile nowhere", "name a directory, a file or a block device"),
+        ("profile tiny", "has 4096 bytes, fewer than the 16777216 a profile needs"),
+        ("profile . --size 4096", "fewer than the 16777216"),
+        ("profile . --size 900000TiB", "lower --size"),
+        ("profile /dev/null", "neither a directory, a file nor a block device"),
+        ("profile . --compare nothing", "there is no datasheet \"nothing\""),
+        ("profile --emulated nothing", "nothing"),
+        ("profile . --quick --full", "cannot be used with"),
+        ("profile . --time 0s", "a number above 0 with a unit"),
+    ] {
+        let answer = program.run(arguments);
+        assert_eq!(answer.code, 2, "{arguments}: {}{}", answer.out, answer.err);
+        assert!(answer.err.contains(expected), "{arguments}: {}", answer.err);
+    }
+}
+
+/// The program under a limit on the size of files: what a full disk is to it, without a disk to fill.
+fn with_limit(program: &Program, arguments: &str) -> Answer {
+    let script = format!("trap '' XFSZ; ulimit -f 20000; exec {} {arguments}", env!("CARGO_BIN_EXE_ocssd"));
+    let output = Command::new("bash").args(["-c", &script]).current_dir(program.path(".")).output();
+    Answer::of(&output.expect("Linux has bash"))
+}
+
+#[test]
+fn a_disk_without_room_is_said_before_anything_is_measured() {
+    let program = Program::new();
+    let answer = with_limit(&program, "profile . --quick --size 67108864");
+    assert_eq!(answer.code, 2, "{}{}", answer.out, answer.err);
+    assert!(answer.err.contains("gives no room for a file of 67108864 bytes"), "{}", answer.err);
+    assert_eq!(left_behind(&program), [""; 0]);
+}
+
+#[test]
+fn a_disk_that_fills_up_while_it_is_written_is_said_and_the_rest_is_kept() {
+    let program = Program::new();
+    let sparse = std::fs::File::create(program.path("sparse")).expect("the folder can be written");
+    sparse.set_len(64 << 20).expect("a file can be made longer");
+    let answer = with_limit(&program, "profile sparse --overwrite --quick --time 1s --quiet");
+    assert_eq!(answer.code, 1, "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("a file may not be that large (ulimit -f): lower --size"), "{}", answer.out);
+    assert!(result(&program)["ocssd"]["profile"]["ended_early"].is_string(), "what there is is kept");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_leaves_no_file() {
+    let program = Program::new();
+    let mut command = program.command("profile . --quick --time 60s --size 16777216");
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program was built");
+    // The first line about a step says that signals are heard and measuring has begun.
+    let mut said = std::io::BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).expect("the program says what it does");
+    let began = Instant::now();
+    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signal.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("it ends");
+    assert!(began.elapsed() < Duration::from_secs(20), "it ends soon");
+    let answer = Answer::of(&output);
+    assert_eq!(answer.code, 1, "{}", answer.out);
+    assert!(answer.out.contains("it was stopped (Ctrl-C)"), "{}", answer.out);
+    assert!(Path::new(&program.path("ocssd-results/profile/report.html")).exists());
+    assert_eq!(left_behind(&program), [""; 0]);
+}

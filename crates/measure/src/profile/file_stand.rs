@@ -1,0 +1,232 @@
+//! Jobs on a real file or device, in wall time.
+
+use super::schedule::Bounds;
+use super::stand::{Done, Stand, StandError, thread_cpu};
+use crate::storage::{
+    Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, SystemRoot, Witness,
+    description, environment, make_backend, run, stamp_format,
+};
+use ocssd_base::Nanos;
+use ocssd_engine::{Clock, WallClock};
+use ocssd_lightnvm::{Buffers, TargetId};
+use ocssd_workload::job::{Job, parse_command_line};
+use ocssd_workload::results::{ClockKind, CpuUse, JobResult, Row, VerifyStats};
+use ocssd_workload::run::{Plan, PlannedJob, Runner, TargetShape};
+
+/// Blocks that jobs see where I/Os are not smaller: what file systems and drives deal in.
+const BLOCK_BYTES: u32 = 4096;
+
+/// The stand.
+pub struct FileStand {
+    subject: Subject,
+    system: SystemRoot,
+    engine: Engine,
+    /// What really does I/O, at depths above 1.
+    engine_word: &'static str,
+    clock: WallClock,
+    witness: Witness,
+    counts: FileCounts,
+    written: bool,
+    notes: Vec<String>,
+}
+
+impl FileStand {
+    /// Jobs on `subject` by `engine`.
+    ///
+    /// # Errors
+    /// If that engine is refused.
+    pub fn new(subject: Subject, system: SystemRoot, engine: Engine) -> Result<Self, StandError> {
+        let witness = Witness::new(system.clone(), subject.device);
+        let (backend, note) = make_backend(engine, &subject.file, 2, 4096).map_err(|error| {
+            StandError(format!("io_uring is refused: {error}; leave --engine out to use threads then"))
+        })?;
+        // Two slots are threads that work at the same time, which fio calls posixaio.
+        let engine_word = if backend.engine() == "psync" { "posixaio" } else { backend.engine() };
+        let mut notes = subject.notes.clone();
+        notes.extend(note);
+        Ok(Self {
+            subject,
+            system,
+            engine,
+            engine_word,
+            clock: WallClock::default(),
+            witness,
+            counts: FileCounts::default(),
+            written: false,
+            notes,
+        })
+    }
+
+    /// What is measured.
+    #[must_use]
+    pub const fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    fn note(&mut self, note: Option<String>) {
+        if let Some(note) = note.filter(|note| !self.notes.contains(note)) {
+            self.notes.push(note);
+        }
+    }
+
+    fn run_on(
+        &mut self,
+        engine: Engine,
+        job: &Job,
+        seed: u64,
+        go_on: &mut dyn FnMut(Nanos) -> bool,
+    ) -> Result<(Done, FileCounts), StandError> {
+        let (depth, largest) = (job.options.iodepth, largest(job));
+        let bytes = usize::try_from(largest).map_err(|error| StandError(error.to_string()))?;
+        let (backend, note) = make_backend(engine, &self.subject.file, depth, bytes)
+            .map_err(|error| StandError(format!("{depth} I/Os at a time cannot be set up: {error}")))?;
+        self.note(note);
+        let block_bytes = if largest < u64::from(BLOCK_BYTES) { self.subject.unit } else { BLOCK_BYTES };
+        let blocks = self.subject.bytes / u64::from(block_bytes);
+        let shape = FileShape { block_bytes, blocks, is_stamped: self.written };
+        let mut target = FileTarget::new(backend, depth, shape, seed);
+        let mut buffers = Buffers::new(stamp_format());
+        let shapes = [TargetShape(&target)];
+        let planned = vec![PlannedJob { job: job.clone(), target: TargetId(0) }];
+        let plan = Plan::new(planned, &shapes).map_err(|errors| {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            StandError(lines.join("; "))
+        })?;
+        let start = self.clock.now();
+        let mut runner = Runner::new(plan, &shapes, &mut buffers, seed, start);
+        let cpu = thread_cpu();
+        let mut end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, go_on);
+        let stopped = matches!(end, Ok(LoopEnd::Stopped));
+        if stopped {
+            runner.stop();
+            end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, &mut |_| true);
+        }
+        let counts = target.counts();
+        end.map_err(|error| StandError(error.to_string()))?;
+        let mut result = runner.into_results(&mut buffers).remove(0);
+        result.cpu = spent(cpu, thread_cpu());
+        result.verify =
+            (counts.checked > 0).then_some(VerifyStats { checked: counts.checked, failed: counts.foreign });
+        if let Some(error) = target.first_error() {
+            return Err(StandError(failure(&result, error)));
+        }
+        Ok((Done { result, stopped }, counts))
+    }
+}
+
+/// Bytes of the largest I/O of a job whose I/Os have one size.
+fn largest(job: &Job) -> u64 {
+    let sizes = job.given.iter().rev().find(|(name, _)| name == "bs");
+    sizes.and_then(|(_, text)| text.parse().ok()).unwrap_or(u64::from(BLOCK_BYTES))
+}
+
+fn spent(before: CpuUse, after: CpuUse) -> CpuUse {
+    let user = after.user.saturating_since(before.user);
+    let system = after.system.saturating_since(before.system);
+    CpuUse { user, system, ..CpuUse::default() }
+}
+
+/// What to do about an I/O that failed.
+fn failure(result: &JobResult, error: &std::io::Error) -> String {
+    let advice = match error.kind() {
+        std::io::ErrorKind::StorageFull => "the disk is full: lower --size, or name another directory",
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            "it may not be written: name something else, or measure reads only"
+        }
+        std::io::ErrorKind::FileTooLarge => "a file may not be that large (ulimit -f): lower --size",
+        std::io::ErrorKind::UnexpectedEof => "it became shorter while it was measured",
+        _ => "see what the kernel says of the device (dmesg)",
+    };
+    format!("an I/O of {} failed: {error}; {advice}", result.name)
+}
+
+impl Stand for FileStand {
+    fn bounds(&self) -> Bounds {
+        Bounds { unit: self.subject.unit, bytes: self.subject.bytes, writable: self.subject.writable }
+    }
+
+    fn shrink_to(&mut self, bytes: u64) {
+        self.subject.shrink_to(bytes);
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn clock(&self) -> ClockKind {
+        ClockKind::Wall
+    }
+
+    fn engine(&self, depth: u32) -> &'static str {
+        if self.engine_word == "posixaio" && depth == 1 { "psync" } else { self.engine_word }
+    }
+
+    fn direct(&self) -> bool {
+        self.subject.direct
+    }
+
+    fn filename(&self) -> String {
+        match self.subject.kind {
+            crate::storage::SubjectKind::Temporary => self.subject.path.join("FILE").display().to_string(),
+            _ => self.subject.path.display().to_string(),
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        job: &Job,
+        seed: u64,
+        go_on: &mut dyn FnMut(Nanos) -> bool,
+    ) -> Result<Done, StandError> {
+        let (done, counts) = self.run_on(self.engine, job, seed, go_on)?;
+        self.counts.read_bytes += counts.read_bytes;
+        self.counts.written_bytes += counts.written_bytes;
+        self.counts.checked += counts.checked;
+        self.counts.foreign += counts.foreign;
+        self.counts.transfers += counts.transfers;
+        Ok(done)
+    }
+
+    fn ceiling(&mut self) -> Option<f64> {
+        let text = "--name=ceiling --ioengine=null --rw=randread --bs=4096 --iodepth=32 --size=16m --norandommap \
+                    --time_based --runtime=100ms --ramp_time=20ms";
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let parsed = parse_command_line(&words, &|_| None, &|_| Err(String::new())).ok()?;
+        let job = parsed.jobs.first()?;
+        // The best of three: what else runs on the machine can only take from it.
+        let runs = (0..3).filter_map(|_| self.run_on(Engine::Null, job, 1, &mut |_| true).ok());
+        runs.map(|(done, _)| iops(&done.result)).reduce(f64::max)
+    }
+
+    fn set_written(&mut self) {
+        self.written = true;
+    }
+
+    fn description(&self) -> Vec<Row> {
+        description(&self.subject)
+    }
+
+    fn environment(&self) -> Vec<Row> {
+        environment(&self.system, &self.subject)
+    }
+
+    fn attestation(&self) -> Option<Attestation> {
+        Some(self.witness.attest(&self.subject, self.counts))
+    }
+
+    fn link_bytes_per_second(&self) -> Option<u64> {
+        self.subject.disk.as_ref()?.link_bytes_per_second
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+/// I/Os per second of all directions, over the time the job was measured.
+#[expect(clippy::cast_precision_loss, reason = "counts of I/Os are far below 2^53")]
+pub(super) fn iops(result: &JobResult) -> f64 {
+    let ios: u64 = result.directions().iter().map(|side| side.total_ios).sum();
+    let seconds = result.run_time.as_secs_f64();
+    if seconds > 0.0 { ios as f64 / seconds } else { 0.0 }
+}

@@ -1,0 +1,40 @@
+//! `ocssd profile`: what a drive really does, in a time that is kept.
+//!
+//! A [`Session`] fills what is measured, brings random writes to rest and runs a [`Schedule`] of [`Cell`]s on a [`Stand`]: a
+//! real file or device ([`FileStand`]), or a virtual drive ([`HostStand`]). A [`Profile`] is what comes out; it is turned into
+//! JSON that the linter and fio's readers take, CSV, a report, and sentences that explain each number.
+//!
+//! Deliberately not here: arguments, terminals, files.
+
+#![forbid(unsafe_code)]
+
+mod cell;
+mod compare;
+mod datasheet;
+mod explain;
+mod file_stand;
+mod host_stand;
+mod picture;
+mod record;
+mod result;
+mod schedule;
+mod session;
+mod stand;
+mod statistics;
+
+pub use cell::{Cell, JobSetting, Order, short_size, size_word};
+pub use compare::{ComparedRow, Comparison, Saved, read_saved, with_datasheet, with_saved};
+pub use datasheet::{Datasheet, Quoted, datasheets, find_datasheet};
+pub use explain::{
+    CELL_COLUMNS, Explained, PERCENTILES, cell_row, depth_curve, depth_knee, explain, in_order, rate_word,
+    time_word,
+};
+pub use file_stand::FileStand;
+pub use host_stand::HostStand;
+pub use picture::{report, summed};
+pub use record::{CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series};
+pub use result::{Judged, csv, judge};
+pub use schedule::{Bounds, Effort, Effortful, IN_FLIGHT_MAX, MIXES, Schedule, cells, possible};
+pub use session::{Session, Step, Watch};
+pub use stand::{Done, Stand, StandError};
+pub use statistics::{DepthPoint, Knee, Mean, knee};

@@ -1,0 +1,193 @@
+//! A profile as JSON and CSV: a result of fio with our key, so that the linter and fio's readers take it.
+
+use super::explain::{depth_knee, explain, in_order, why_not};
+use super::record::{CellRecord, Profile, SAMPLES_BEYOND};
+use super::statistics::Mean;
+use crate::lint::{Evidence, Format as LintFormat, Report, Selection, Settings, Severity, lint, read};
+use ocssd_workload::results::json::{Format, to_value};
+use ocssd_workload::results::{RunResult, Verdict};
+use serde_json::{Value, json};
+
+/// Version of this program, for results.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The result and what the linter says of it.
+#[derive(Debug)]
+pub struct Judged {
+    /// The document.
+    pub value: Value,
+    /// As the linter read it.
+    pub evidence: Evidence,
+    /// What it said.
+    pub report: Report,
+}
+
+/// Makes the document, holds the linter's rules against it, and puts the verdict in. `rerun` is the command line.
+///
+/// # Panics
+/// If our own linter cannot read our own result.
+#[must_use]
+pub fn judge(profile: &Profile, rerun: &str, settings: &Settings) -> Judged {
+    let mut value = document(profile, rerun);
+    let evidence = if profile.runs.is_empty() {
+        nothing()
+    } else {
+        let evidence = read("this profile", value.to_string().as_bytes());
+        evidence.unwrap_or_else(|error| panic!("our own result cannot be read: {error}"))
+    };
+    let report = lint(std::slice::from_ref(&evidence), settings, &Selection::all());
+    let verdict = verdict(profile, &report);
+    value["ocssd"]["verdict"] = json!({ "outcome": verdict.outcome(), "reasons": verdict.reasons() });
+    Judged { value, evidence, report }
+}
+
+/// What a profile says that ended before its first run.
+fn nothing() -> Evidence {
+    let name = "this profile".to_owned();
+    Evidence { name, format: LintFormat::Ocssd, cells: Vec::new(), disk: None, own: None, notes: Vec::new() }
+}
+
+/// May these numbers be used?
+fn verdict(profile: &Profile, report: &Report) -> Verdict {
+    let mut reasons = Vec::new();
+    reasons.extend(profile.ended_early.clone());
+    for level in [Severity::Fail, Severity::Warn] {
+        let mut rules: Vec<(&str, usize)> = Vec::new();
+        for (judged, severity, _) in report.findings() {
+            if severity == level {
+                match rules.iter_mut().find(|(id, _)| *id == judged.rule.id) {
+                    Some((_, count)) => *count += 1,
+                    None => rules.push((judged.rule.id, 1)),
+                }
+            }
+        }
+        reasons.extend(rules.iter().map(|(id, count)| format!("{id} found {count} runs to {level}")));
+    }
+    if report.count(Severity::Fail) > 0 || profile.runs.is_empty() {
+        Verdict::Fail(reasons)
+    } else if reasons.is_empty() {
+        Verdict::Pass
+    } else {
+        Verdict::Warn(reasons)
+    }
+}
+
+fn document(profile: &Profile, rerun: &str) -> Value {
+    let run = RunResult {
+        version: VERSION.to_owned(),
+        started_unix_secs: profile.started_unix_secs,
+        clock: profile.clock,
+        seed: profile.seed,
+        rerun_command: rerun.to_owned(),
+        environment: profile.environment.clone(),
+        drive: profile.description.clone(),
+        notes: profile.notes.clone(),
+        global_options: Vec::new(),
+        jobs: Vec::new(),
+        trace_hash: None,
+        lateness: None,
+        counters: None,
+        verdict: Verdict::Pass,
+    };
+    let mut value = to_value(&run, Format::Json);
+    let list = |of: fn(&super::record::RunRecord) -> &Value| {
+        Value::Array(profile.runs.iter().map(of).cloned().collect())
+    };
+    value["jobs"] = list(|run| &run.job);
+    value["ocssd"]["jobs"] = list(|run| &run.own);
+    value["ocssd"]["profile"] = own(profile);
+    value
+}
+
+/// What only a profile has.
+fn own(profile: &Profile) -> Value {
+    let fill = profile.fill.as_ref().map(|fill| {
+        json!({ "bytes": fill.bytes, "wanted_bytes": fill.wanted, "seconds": fill.took.as_secs_f64(),
+            "bytes_per_second": fill.bytes_per_second(),
+            "interval_seconds": fill.series.interval.as_secs_f64(), "series_bytes_per_second": fill.series.bytes_per_second })
+    });
+    let steady = profile.rounds.as_ref().map(|rounds| {
+        let ends = rounds.burst_and_sustained();
+        json!({ "is_steady": rounds.is_steady(), "sentence": format!("random writes were not steady: {}", why_not(profile)),
+            "round_seconds": rounds.round.as_secs_f64(), "iops": rounds.iops, "written_bytes": rounds.written,
+            "floor_bytes": rounds.rule.floor_bytes, "window": rounds.rule.window,
+            "excursion_percent": rounds.window.map(|window| window.excursion_percent),
+            "slope_percent": rounds.window.map(|window| window.slope_percent),
+            "excursion_percent_max": rounds.rule.excursion_percent, "slope_percent_max": rounds.rule.slope_percent,
+            "burst_iops": ends.map(|ends| ends.0), "sustained_iops": ends.map(|ends| ends.1) })
+    });
+    let knee = depth_knee(profile).map(|knee| {
+        json!({ "depth": knee.depth, "iops": knee.iops, "latency_ns": knee.latency_ns, "crossing_depth": knee.crossing })
+    });
+    let order: Vec<Value> = profile
+        .runs
+        .iter()
+        .map(|run| json!({ "cell": profile.cells[run.cell].cell.name(), "repetition": run.repetition + 1, "began_seconds": run.began.as_secs_f64() }))
+        .collect();
+    json!({
+        "bytes": profile.bytes,
+        "runs_planned": profile.planned,
+        "run_seconds": profile.run.as_secs_f64(),
+        "ended_early": profile.ended_early,
+        "ceiling_iops": profile.ceiling_iops,
+        "link_bytes_per_second": profile.link_bytes_per_second,
+        "attestation": profile.attestation.map(|attested| attested.as_value()),
+        "fill": fill,
+        "steady": steady,
+        "knee": knee,
+        "explained": explain(profile).iter().map(|one| json!({ "about": one.about, "sentence": one.sentence })).collect::<Vec<_>>(),
+        "cells": in_order(profile).into_iter().map(cell).collect::<Vec<_>>(),
+        "order": order,
+    })
+}
+
+fn mean(mean: Mean) -> Value {
+    json!({ "mean": mean.value, "half_width": mean.half_width, "count": mean.count })
+}
+
+fn cell(record: &CellRecord) -> Value {
+    let percentiles: serde_json::Map<String, Value> = super::explain::PERCENTILES
+        .iter()
+        .map(|&percent| (percent.to_string(), record.percentile(percent).into()))
+        .collect();
+    let bins: Vec<Value> =
+        record.latency.histogram().bins().map(|(at, count)| json!([at.0, count])).collect();
+    json!({
+        "name": record.cell.name(),
+        "label": record.cell.label(),
+        "block_bytes": record.cell.bytes,
+        "read_percent": record.cell.read_percent,
+        "depth": record.cell.depth,
+        "is_random": record.cell.order == super::cell::Order::Random,
+        "iops": mean(record.iops),
+        "bytes_per_second": mean(record.bytes_per_second),
+        "latency_ns": mean(record.mean_ns),
+        "samples": record.latency.count(),
+        "samples_beyond_a_percentile": SAMPLES_BEYOND,
+        "latency_percentiles_ns": percentiles,
+        "latency_bins_ns": bins,
+    })
+}
+
+/// Every run as a row of CSV, in the order they were made.
+#[must_use]
+pub fn csv(profile: &Profile) -> String {
+    let mut text = "cell,repetition,began_seconds,block_bytes,read_percent,depth,order,iops,bytes_per_second,latency_mean_ns\n".to_owned();
+    for run in &profile.runs {
+        let cell = profile.cells[run.cell].cell;
+        let order = if cell.order == super::cell::Order::Random { "random" } else { "sequential" };
+        text.push_str(&format!(
+            "{},{},{:.3},{},{},{},{order},{:.2},{:.0},{:.1}\n",
+            cell.name(),
+            run.repetition + 1,
+            run.began.as_secs_f64(),
+            cell.bytes,
+            cell.read_percent,
+            cell.depth,
+            run.iops,
+            run.bytes_per_second,
+            run.mean_ns
+        ));
+    }
+    text
+}

@@ -1,0 +1,355 @@
+//! Carries out a profile: fill, rounds until steady, then every run of the schedule, within the time there is.
+//!
+//! Of the time, a quarter is for filling and a fifth for rounds; what they leave is the cells'. With the contract grade both
+//! take as long as they need. A profile that is stopped, or whose drive fails, keeps what it has.
+
+use super::cell::{Cell, JobSetting, fill_job};
+use super::file_stand::iops;
+use super::record::{
+    CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series, as_f64,
+};
+use super::schedule::{Effortful, Schedule, cells, possible};
+use super::stand::{Done, Stand, StandError};
+use super::statistics::Mean;
+use ocssd_base::Nanos;
+use ocssd_workload::job::Job;
+use ocssd_workload::results::json::{Format, to_value};
+use ocssd_workload::results::{JobResult, LatencyStats, PercentileList, RunResult, Verdict};
+use ocssd_workload::run::{RoundRule, Rounds, RoundsState};
+use serde_json::Value;
+
+/// What a profile tells whoever waits for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What is done now.
+    pub what: String,
+    /// Time gone, and an estimate of what is left, on the stand's clock.
+    pub gone: Nanos,
+    /// The second of these; an upper bound while it is not known how long rounds take.
+    pub left: Nanos,
+}
+
+/// Who waits.
+pub trait Watch {
+    /// Something begins.
+    fn on_step(&mut self, step: &Step);
+
+    /// Whether to go on.
+    fn go_on(&mut self) -> bool;
+}
+
+/// Shares of the time for filling and for rounds, in percent (chosen: the cells get half or more).
+const FILL_PERCENT: u64 = 25;
+const ROUNDS_PERCENT: u64 = 20;
+/// Rounds that fit their share: a window of five may fail five times and still pass (chosen).
+const ROUNDS_IN_SHARE: u64 = 10;
+/// SNIA's round.
+const CONTRACT_ROUND: Nanos = Nanos::from_secs(60);
+/// The workload that is brought to rest: what wears a drive out most.
+const ROUND_CELL: Cell = Cell::random(4096, 0, 32);
+
+/// One profile under way.
+pub struct Session<'a> {
+    stand: &'a mut dyn Stand,
+    watch: &'a mut dyn Watch,
+    asked: Effortful,
+    seed: u64,
+    began: Nanos,
+    jobs: u64,
+    /// Cells in place of the effort's.
+    only: Vec<Cell>,
+    profile: Profile,
+}
+
+impl<'a> Session<'a> {
+    /// A profile of `stand`.
+    pub fn new(stand: &'a mut dyn Stand, watch: &'a mut dyn Watch, asked: Effortful, seed: u64) -> Self {
+        let profile = Profile {
+            started_unix_secs: None,
+            clock: stand.clock(),
+            seed,
+            description: stand.description(),
+            environment: stand.environment(),
+            bytes: 0,
+            fill: None,
+            rounds: None,
+            runs: Vec::new(),
+            cells: Vec::new(),
+            planned: 0,
+            run: Nanos::ZERO,
+            ceiling_iops: None,
+            attestation: None,
+            link_bytes_per_second: stand.link_bytes_per_second(),
+            ended_early: None,
+            notes: Vec::new(),
+            took: Nanos::ZERO,
+        };
+        let began = stand.now();
+        Self { stand, watch, asked, seed, began, jobs: 0, only: Vec::new(), profile }
+    }
+
+    /// Measures these cells and no others, unless there are none.
+    #[must_use]
+    pub fn only(mut self, cells: &[Cell]) -> Self {
+        self.only = cells.to_vec();
+        self
+    }
+
+    /// Carries it out. What failed or was stopped is said in the profile, which has what there is.
+    #[must_use]
+    pub fn carry_out(mut self) -> Profile {
+        if let Err(StandError(sentence)) = self.all() {
+            self.profile.ended_early = Some(sentence);
+        }
+        self.profile.bytes = self.stand.bounds().bytes;
+        self.profile.description = self.stand.description();
+        self.profile.attestation = self.stand.attestation();
+        self.profile.took = self.gone();
+        let notes = self.stand.notes();
+        self.profile.notes.splice(0..0, notes);
+        self.profile
+    }
+
+    fn all(&mut self) -> Result<(), StandError> {
+        self.profile.ceiling_iops = self.stand.ceiling();
+        if self.stand.bounds().writable {
+            self.fill()?;
+            self.rounds()?;
+        }
+        self.measure()
+    }
+
+    fn gone(&self) -> Nanos {
+        self.stand.now().saturating_since(self.began)
+    }
+
+    fn time(&self) -> Nanos {
+        self.asked.time.unwrap_or(self.asked.effort.time())
+    }
+
+    fn share(&self, percent: u64) -> Nanos {
+        Nanos(self.time().0 / 100 * percent)
+    }
+
+    fn say(&mut self, what: String, left: Nanos) {
+        let step = Step { what, gone: self.gone(), left };
+        self.watch.on_step(&step);
+    }
+
+    fn setting(&self, name: String, depth: u32, runtime: Nanos, ramp: Nanos) -> JobSetting {
+        JobSetting {
+            name,
+            size: self.stand.bounds().bytes,
+            runtime,
+            ramp,
+            seed: self.seed,
+            engine: self.stand.engine(depth),
+            direct: self.stand.direct(),
+            filename: self.stand.filename(),
+        }
+    }
+
+    /// Runs a job with a seed of its own.
+    fn job(&mut self, job: &Job) -> Result<Done, StandError> {
+        self.jobs += 1;
+        let seed = self.seed.wrapping_mul(1 << 20).wrapping_add(self.jobs);
+        let watch = &mut *self.watch;
+        let done = self.stand.carry_out(job, seed, &mut |_| watch.go_on())?;
+        if done.stopped {
+            return Err(StandError("it was stopped (Ctrl-C); what was measured before stands".to_owned()));
+        }
+        Ok(done)
+    }
+
+    /// Writes everything once, in order; twice for the contract grade.
+    fn fill(&mut self) -> Result<(), StandError> {
+        let limit = (!self.asked.contract).then(|| self.share(FILL_PERCENT));
+        self.say("filling, in order".to_owned(), self.time().saturating_since(self.gone()));
+        let wanted = self.stand.bounds().bytes;
+        let before = self.stand.now();
+        let setting = self.setting("fill".to_owned(), 8, Nanos::ZERO, Nanos::ZERO);
+        let result = self.job(&fill_job(&setting, limit))?.result;
+        let bytes = result.write.io_bytes;
+        let took = self.stand.now().saturating_since(before);
+        self.profile.fill = Some(FillRecord { bytes, wanted, took, series: Series::of_writes(&result) });
+        if bytes < wanted {
+            self.stand.shrink_to(bytes);
+            let least = crate::storage::BYTES_MIN;
+            if self.stand.bounds().bytes < least {
+                let sentence =
+                    format!("only {bytes} bytes could be written in the time for it; give more --time");
+                return Err(StandError(sentence));
+            }
+            self.profile.notes.push(format!(
+                "only {bytes} of {wanted} bytes were written in the time for filling, and only these are used; give more \
+                 --time, or a --size that fits it"
+            ));
+        }
+        if self.asked.contract {
+            self.say("filling a second time".to_owned(), self.time().saturating_since(self.gone()));
+            self.job(&fill_job(&setting, None))?;
+        }
+        self.stand.set_written();
+        Ok(())
+    }
+
+    /// Random writes until they are steady, or the time for that is over.
+    fn rounds(&mut self) -> Result<(), StandError> {
+        let bytes = self.stand.bounds().bytes;
+        let rule = if self.asked.contract { RoundRule::contract(2 * bytes) } else { RoundRule::snia(bytes) };
+        let share = self.share(ROUNDS_PERCENT);
+        let round = if self.asked.contract { CONTRACT_ROUND } else { Nanos(share.0 / ROUNDS_IN_SHARE) };
+        let mut rounds = Rounds::new(rule);
+        let began = self.gone();
+        let result = loop {
+            let number = rounds.values().len() + 1;
+            self.say(
+                format!("random writes to steady state, round {number}"),
+                self.time().saturating_since(self.gone()),
+            );
+            let setting = self.setting(format!("round-{number}"), ROUND_CELL.depth, round, Nanos::ZERO);
+            let done = match self.job(&ROUND_CELL.job(&setting)) {
+                Ok(done) => done,
+                Err(error) => break Err(error),
+            };
+            let state = rounds.observe(iops(&done.result), done.result.write.io_bytes);
+            let is_late = !self.asked.contract && self.gone() + round > began + share;
+            if state != RoundsState::More || is_late {
+                break Ok(());
+            }
+        };
+        self.profile.rounds = Some(RoundsRecord {
+            rule,
+            state: rounds.state(),
+            iops: rounds.values().to_vec(),
+            round,
+            written: rounds.written(),
+            window: rounds.window(),
+        });
+        result
+    }
+
+    fn measure(&mut self) -> Result<(), StandError> {
+        let bounds = self.stand.bounds();
+        let (cells, notes) = if self.only.is_empty() {
+            cells(self.asked.effort, bounds)
+        } else {
+            possible(&self.only, bounds)
+        };
+        self.profile.notes.extend(notes);
+        let left = self.time().saturating_since(self.gone());
+        let schedule = Schedule::new(cells, self.asked, left, self.seed);
+        (self.profile.planned, self.profile.run) = (schedule.order.len(), schedule.run);
+        let mut latencies: Vec<LatencyStats> = vec![LatencyStats::default(); schedule.cells.len()];
+        let began = self.gone();
+        let mut result = Ok(());
+        for (number, &(index, repetition)) in schedule.order.iter().enumerate() {
+            let cell = schedule.cells[index];
+            let left = self.estimate(&schedule, number, self.gone().saturating_since(began));
+            self.say(format!("run {} of {}: {}", number + 1, schedule.order.len(), cell.label()), left);
+            let name = format!("{}-r{}", cell.name(), repetition + 1);
+            let setting = self.setting(name, cell.depth, schedule.run, schedule.ramp);
+            let began = self.gone();
+            match self.job(&cell.job(&setting)) {
+                Ok(Done { mut result, .. }) => {
+                    result.group = u32::try_from(number).expect("fewer than 2^32 runs");
+                    for side in result.directions() {
+                        latencies[index].merge(&side.lat);
+                    }
+                    let run = record(index, repetition, began, result, self.seed);
+                    self.profile.runs.push(run);
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        for (index, (&cell, latency)) in schedule.cells.iter().zip(latencies).enumerate() {
+            self.profile.cells.extend(summary(index, cell, latency, &self.profile.runs));
+        }
+        // Only cells with a run are kept, and runs name them by their place among all.
+        let kept: Vec<Cell> = self.profile.cells.iter().map(|record| record.cell).collect();
+        for run in &mut self.profile.runs {
+            let cell = schedule.cells[run.cell];
+            run.cell = kept.iter().position(|other| *other == cell).expect("a cell with a run is kept");
+        }
+        result
+    }
+
+    /// Time left, by how long runs have taken so far; by plan before the first.
+    fn estimate(&self, schedule: &Schedule, done: usize, took: Nanos) -> Nanos {
+        let all = u64::try_from(schedule.order.len()).expect("a length");
+        match u64::try_from(done).expect("a length") {
+            0 => schedule.time(),
+            done => Nanos(took.0 / done * (all - done)),
+        }
+    }
+}
+
+fn summary(index: usize, cell: Cell, latency: LatencyStats, runs: &[RunRecord]) -> Option<CellRecord> {
+    let of = |number: fn(&RunRecord) -> f64| -> Vec<f64> {
+        runs.iter().filter(|run| run.cell == index).map(number).collect()
+    };
+    let iops = of(|run| run.iops);
+    (!iops.is_empty()).then(|| CellRecord {
+        cell,
+        iops: Mean::of(&iops),
+        bytes_per_second: Mean::of(&of(|run| run.bytes_per_second)),
+        mean_ns: Mean::of(&of(|run| run.mean_ns)),
+        latency,
+    })
+}
+
+/// Keeps of a run what a result needs, and lets go of its series: a full grid has two thousand runs.
+fn record(cell: usize, repetition: u32, began: Nanos, mut result: JobResult, seed: u64) -> RunRecord {
+    let bytes: u64 = result.directions().iter().map(|side| side.io_bytes).sum();
+    let (count, sum) = result
+        .directions()
+        .iter()
+        .fold((0, 0), |(count, sum), side| (count + side.lat.count(), sum + side.lat.sum_ns()));
+    let seconds = result.run_time.as_secs_f64().max(1e-9);
+    let (rate, mean_ns) = (iops(&result), u128_as_f64(sum) / as_f64(count.max(1)));
+    leave_blank(&mut result);
+    let (job, own) = values(result, seed);
+    let bytes_per_second = as_f64(bytes) / seconds;
+    RunRecord { cell, repetition, began, iops: rate, bytes_per_second, mean_ns, job, own }
+}
+
+/// Leaves percentiles out that fewer than ten samples carry (rule L11).
+fn leave_blank(result: &mut JobResult) {
+    let samples =
+        result.directions().iter().map(|side| side.lat.count()).filter(|&count| count > 0).min().unwrap_or(0);
+    let carried = |percent: &f64| as_f64(samples) * (100.0 - percent) / 100.0 >= SAMPLES_BEYOND;
+    let list = result.percentiles.list.as_slice().iter().copied().filter(carried).collect();
+    if let Ok(list) = PercentileList::new(list) {
+        result.percentiles.list = list;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a sum of latencies, to be divided")]
+const fn u128_as_f64(number: u128) -> f64 {
+    number as f64
+}
+
+/// The two objects a result has for a job.
+fn values(result: JobResult, seed: u64) -> (Value, Value) {
+    let run = RunResult {
+        version: String::new(),
+        started_unix_secs: None,
+        clock: ocssd_workload::results::ClockKind::Wall,
+        seed,
+        rerun_command: String::new(),
+        environment: Vec::new(),
+        drive: Vec::new(),
+        notes: Vec::new(),
+        global_options: Vec::new(),
+        jobs: vec![result],
+        trace_hash: None,
+        lateness: None,
+        counters: None,
+        verdict: Verdict::Pass,
+    };
+    let mut value = to_value(&run, Format::Json);
+    (value["jobs"][0].take(), value["ocssd"]["jobs"][0].take())
+}

@@ -1,0 +1,36 @@
+//! Real files and block devices, below the job engine of `workload`.
+//!
+//! [`Subject`] is what is measured, opened and probed; [`SystemRoot`] says whether a device may be written. A [`Backend`]
+//! does I/O ([`UringBackend`], [`ThreadBackend`], [`NullBackend`]), a [`FileTarget`] makes a block target of it, and [`run`]
+//! is its loop. [`Witness`] attests what reached the disk.
+//!
+//! Deliberately not here: what is asked, and what it means.
+
+mod backend;
+mod buffer;
+mod choice;
+mod environment;
+mod file_target;
+mod guard;
+mod resident;
+mod stamp;
+mod subject;
+mod threads;
+#[cfg(target_os = "linux")]
+mod uring;
+mod wall_loop;
+mod witness;
+
+pub use backend::{Backend, Ended, NullBackend, Transfer, TransferKind};
+pub use buffer::{ALIGNMENT, AlignedBuffer};
+pub use choice::{Engine, make_backend};
+pub use environment::{description, environment};
+pub use file_target::{FileCounts, FileShape, FileTarget, stamp_format};
+pub use guard::{DeviceNumber, Disk, Refusal, SystemRoot};
+pub use resident::resident_share;
+pub use subject::{BYTES_MIN, Subject, SubjectError, SubjectKind, SubjectOptions, free_bytes};
+pub use threads::ThreadBackend;
+#[cfg(target_os = "linux")]
+pub use uring::UringBackend;
+pub use wall_loop::{LoopEnd, LoopError, run};
+pub use witness::{Attestation, Witness};
