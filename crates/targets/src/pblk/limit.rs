@@ -57,6 +57,10 @@ pub struct Told {
 impl Pblk {
     /// Sectors a user may insert in this step, at most a unit.
     pub(super) fn limit_user(&mut self) -> u32 {
+        if self.snapshots.is_behind(self.capacity.snapshot_interval) {
+            self.stats.waits_for_snapshot += 1;
+            return 0;
+        }
         let mut sectors = self.frames.unit();
         // A frame may hold nothing but what was collected, and give users nothing.
         while self.is_faithful()

@@ -40,6 +40,8 @@ pub struct Snapshots {
     number: u64,
     /// Sectors of data written since the last one began.
     since: u64,
+    /// Users do not wait for it.
+    unpaced: bool,
     header: Vec<u8>,
     header_pieces: u64,
     /// Of these, how many wait for the rest: all.
@@ -72,6 +74,7 @@ impl Snapshots {
             clean: false,
             number,
             since: 0,
+            unpaced: false,
             header: Vec::new(),
             header_pieces: 0,
             held: 0,
@@ -110,6 +113,18 @@ impl Snapshots {
 
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
+    }
+
+    /// True if users wait: as much was written since this snapshot was begun as between two, and it is not complete. Else what
+    /// a mount has to read would grow with the time a snapshot takes, and so with the map.
+    pub fn is_behind(&self, interval: u64) -> bool {
+        let is_under_way = matches!(self.state, State::Writing | State::Written { .. });
+        is_under_way && !self.unpaced && interval > 0 && self.since >= interval
+    }
+
+    /// Nobody waits for this snapshot any more: it cannot go on by itself.
+    pub const fn unpace(&mut self) {
+        self.unpaced = true;
     }
 
     pub fn is_obsolete(&self, line: LineSequence) -> bool {
