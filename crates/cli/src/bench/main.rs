@@ -176,8 +176,11 @@ struct Asked {
 /// A sentence, if something in it is neither `--ios=N`, `--chunks=N`, `--before=N` nor a benchmark.
 fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
     let mut asked = Asked { ios: None, chunks: None, before: usize::MAX, chosen: Vec::new() };
-    let names: Vec<&str> =
-        BENCHES.iter().map(|bench| bench.name).chain(["memory", "wall_read_qd1", mount::NAME]).collect();
+    let names: Vec<&str> = BENCHES
+        .iter()
+        .map(|bench| bench.name)
+        .chain(["memory", "wall_read_qd1", mount::NAME, mount::NAME_CUT])
+        .collect();
     for argument in arguments {
         let number = |text: &str| {
             let number = text.parse::<u64>().ok().filter(|&number| number > 0);
@@ -235,6 +238,9 @@ fn main() -> ExitCode {
     }
     if is_chosen(mount::NAME) {
         mount::measure();
+    }
+    if is_chosen(mount::NAME_CUT) {
+        mount::measure_cut();
     }
     if is_chosen("wall_read_qd1") {
         wall_read_latency();

@@ -24,8 +24,9 @@ pub(super) trait Entry: Copy + Eq + Ord + std::fmt::Debug {
     /// Reads little-endian entries. Shape: `bytes.len() == entries.len() * BYTES`.
     fn read_all(entries: &mut [Self], bytes: &[u8]);
 
-    /// All the little-endian entries of `bytes`, a whole number of them.
-    fn collect_all(bytes: &[u8]) -> Vec<Self>;
+    /// All the little-endian entries of `bytes`, a whole number of them, and how many are not nowhere; `None` if any is
+    /// neither nowhere nor below `limit`. One pass: what a mount spends most of its time in.
+    fn collect_all(bytes: &[u8], limit: u64) -> Option<(Vec<Self>, u32)>;
 
     /// Writes little-endian entries. Shape: `bytes.len() == entries.len() * BYTES`.
     fn write_all(entries: &[Self], bytes: &mut [u8]);
@@ -59,10 +60,25 @@ macro_rules! entry {
                 }
             }
 
-            fn collect_all(bytes: &[u8]) -> Vec<Self> {
+            fn collect_all(bytes: &[u8], limit: u64) -> Option<(Vec<Self>, u32)> {
                 let (groups, rest) = bytes.as_chunks::<{ size_of::<Self>() }>();
                 assert!(rest.is_empty(), "{} bytes are not a whole number of entries", bytes.len());
-                groups.iter().map(|group| Self::from_le_bytes(*group)).collect()
+                assert!(groups.len() <= SHARD, "at most a shard is collected at once");
+                let limit = Self::from_number(limit);
+                // Numbers as wide as entries, and wrapping: so that it becomes vector instructions.
+                let (mut beyond, mut nowhere): (Self, Self) = (0, 0);
+                let take = |group: &[u8; size_of::<Self>()]| {
+                    let entry = Self::from_le_bytes(*group);
+                    // Adding one turns nowhere into zero, so that one comparison refuses both kinds of wrong entries.
+                    beyond |= Self::from(entry.wrapping_add(1) > limit);
+                    nowhere = nowhere.wrapping_add(Self::from(entry == Self::MAX));
+                    entry
+                };
+                let entries: Vec<Self> = groups.iter().map(take).collect();
+                let nowhere = usize::try_from(nowhere).expect("a shard has fewer entries than 2^32");
+                let somewhere =
+                    u32::try_from(entries.len() - nowhere).expect("a shard has fewer entries than 2^32");
+                (beyond == 0).then_some((entries, somewhere))
             }
 
             fn write_all(entries: &[Self], bytes: &mut [u8]) {
@@ -123,6 +139,16 @@ mod tests {
         let mut bytes = [0; 4];
         u32::write_all(&[0x0102_0304], &mut bytes);
         assert_eq!(bytes, [4, 3, 2, 1], "media hold the low byte first");
+    }
+
+    #[test]
+    fn entries_are_collected_with_their_count_unless_one_is_beyond() {
+        let numbers = [3, u32::MAX, 9, u32::MAX, 0];
+        let mut bytes = vec![0; 20];
+        u32::write_all(&numbers, &mut bytes);
+        assert_eq!(u32::collect_all(&bytes, 10), Some((numbers.to_vec(), 3)));
+        assert_eq!(u32::collect_all(&bytes, 9), None);
+        assert_eq!(u64::collect_all(&[0xFF; 16], 9), Some((vec![u64::MAX; 2], 0)));
     }
 
     #[test]

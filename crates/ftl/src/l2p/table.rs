@@ -246,6 +246,20 @@ impl<E: Entry> Table<E> {
         })
     }
 
+    /// Takes a shard of which nothing is mapped, whole entries from its first to its last. False, and nothing changes, if an
+    /// entry is neither nowhere nor a place. The memory of the shard is touched once, and its bytes are passed over once.
+    pub(super) fn decode_shard(&mut self, at: usize, bytes: &[u8]) -> bool {
+        assert!(self.used[at] == 0, "shard {at} has entries already");
+        assert_eq!(bytes.len(), self.shard_entries(at) * E::BYTES, "as many bytes as shard {at} has");
+        if bytes.iter().all(|&byte| byte == 0xFF) {
+            // An empty part of the drive stays without memory.
+            return true;
+        }
+        let Some((entries, used)) = E::collect_all(bytes, self.places) else { return false };
+        (self.shards[at], self.used[at]) = (Some(Shard::of(entries)), used);
+        true
+    }
+
     /// See [`super::L2p::decode`]; `bytes` was found whole and good.
     pub(super) fn decode(&mut self, first_lba: u64, bytes: &[u8]) {
         let mut lba = first_lba;
@@ -264,18 +278,9 @@ impl<E: Entry> Table<E> {
     fn decode_part(&mut self, at: usize, index: usize, part: &[u8]) {
         let (count, most) = (part.len() / E::BYTES, self.shard_entries(at));
         assert!(index + count <= most, "{count} entries from {index} on leave the {most} of shard {at}");
-        if self.shards[at].is_none() {
-            if part.iter().all(|&byte| byte == 0xFF) {
-                // An empty part of the drive stays without memory.
-                return;
-            }
-            if count == most {
-                // As a mount does it: the memory of the shard is touched once, not filled first.
-                let shard = Shard::of(E::collect_all(part));
-                self.used[at] = count_somewhere(&shard.entries[..]);
-                self.shards[at] = Some(shard);
-                return;
-            }
+        if self.shards[at].is_none() && part.iter().all(|&byte| byte == 0xFF) {
+            // An empty part of the drive stays without memory.
+            return;
         }
         let shard = self.shards[at].get_or_insert_with(|| Shard::nowhere(most));
         let entries = &mut shard.entries[index..index + count];

@@ -13,6 +13,10 @@ const RING_PAGES: u64 = 8;
 /// Fewest entries of that ring.
 const RING_ENTRIES_MIN: u64 = 128;
 
+/// Data between two snapshots unless asked for otherwise, at most (chosen: a mount after a power cut reads what was written in
+/// up to two intervals, whatever the capacity; a snapshot of 2 TB, 2 GB, is then a thirtieth of what is written).
+const SNAPSHOT_INTERVAL_BYTES_MAX: u64 = 64 << 30;
+
 /// Most lines open at once (chosen: twice the streams there can be, with snapshots, and as many left by a power cut).
 const OPEN_LINES_MAX: u32 = 32;
 
@@ -89,7 +93,12 @@ pub fn plan(
     }
     let spare_lines = narrow(spare / line_sectors);
     let interval = options.snapshot_interval_bytes.map_or_else(
-        || if options.mode == Mode::Improved { user_sectors / 16 } else { 0 },
+        || match options.mode {
+            Mode::Improved => {
+                (user_sectors / 16).min(SNAPSHOT_INTERVAL_BYTES_MAX / u64::from(geometry.sector_bytes))
+            }
+            Mode::Faithful => 0,
+        },
         |bytes| bytes.div_ceil(u64::from(geometry.sector_bytes)),
     );
     let start_lines = match options.mode {

@@ -78,6 +78,7 @@ impl Pblk {
             count("snapshots", "snapshots of the map", stats.snapshots),
             count("waits_for_buffer", "times the oldest write found the buffer full", stats.waits_for_buffer),
             count("waits_for_limiter", "times the limiter held it back", stats.waits_for_limiter),
+            count("waits_for_snapshot", "times a snapshot held it back", stats.waits_for_snapshot),
             count("waits_for_line", "times no line was free", stats.waits_for_line),
         ];
         counters.extend([

@@ -13,6 +13,12 @@ impl Pblk {
         if self.requests.is_empty() || self.flight.len() > 0 || self.limiter_deadline(self.now).is_some() {
             return false;
         }
+        if self.snapshots.is_behind(self.capacity.snapshot_interval) {
+            // It may need what users would write next.
+            self.snapshots.unpace();
+            self.work_due = true;
+            return true;
+        }
         self.stats.gave_up += 1;
         assert!(!self.flight.has_next(), "a command waits while nothing can go on");
         if !self.is_read_only() {

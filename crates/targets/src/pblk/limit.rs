@@ -57,10 +57,16 @@ pub struct Told {
 impl Pblk {
     /// Sectors a user may insert in this step, at most a unit.
     pub(super) fn limit_user(&mut self) -> u32 {
-        let mut sectors = self.frames.unit();
-        if self.is_faithful() && self.limiter.may_insert_user(1) != Admission::Granted {
-            self.evict_for_users();
+        if self.snapshots.is_behind(self.capacity.snapshot_interval) {
+            self.stats.waits_for_snapshot += 1;
+            return 0;
         }
+        let mut sectors = self.frames.unit();
+        // A frame may hold nothing but what was collected, and give users nothing.
+        while self.is_faithful()
+            && self.limiter.may_insert_user(1) != Admission::Granted
+            && self.evict_for_users()
+        {}
         while sectors > 0 && self.limiter.may_insert_user(sectors) != Admission::Granted {
             sectors /= 2;
         }
@@ -70,19 +76,20 @@ impl Pblk {
     }
 
     /// pblk counts what is in the ring until its place is taken, so users advance only as garbage collection pushes them
-    /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest frame goes.
-    fn evict_for_users(&mut self) {
+    /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest frame goes. False
+    /// if none does.
+    fn evict_for_users(&mut self) -> bool {
         // Both at their share exactly: neither would push the other on.
         let gc_goes_on = self.is_space_low() && self.has_victims() && self.limiter.may_insert_gc(self.now);
-        if !gc_goes_on {
-            let Self { frames, l2p, limiter, .. } = self;
-            let mut evicted = (0, 0);
-            frames.evict_oldest(|slot, entry, place| {
-                super::write::evict(l2p, &mut evicted, slot, entry, place)
-            });
-            assert!(evicted.0 + evicted.1 <= frames.unit(), "more was evicted than a frame holds");
-            limiter.on_evicted(evicted.0, evicted.1);
+        if gc_goes_on {
+            return false;
         }
+        let Self { frames, l2p, limiter, .. } = self;
+        let mut evicted = (0, 0);
+        frames.evict_oldest(|slot, entry, place| super::write::evict(l2p, &mut evicted, slot, entry, place));
+        assert!(evicted.0 + evicted.1 <= frames.unit(), "more was evicted than a frame holds");
+        limiter.on_evicted(evicted.0, evicted.1);
+        evicted != (0, 0)
     }
 
     pub(super) fn limiter_user(&mut self, sectors: u32) {

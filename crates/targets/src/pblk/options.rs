@@ -62,7 +62,7 @@ pub struct Options {
     /// How data is told apart.
     pub classification: Option<Classification>,
     /// Data written between two snapshots of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
-    /// the instance.
+    /// the instance, at most 64 GiB.
     pub snapshot_interval_bytes: Option<u64>,
     /// Writes in flight to one unit, 1..=16.
     pub writes_per_unit: Option<u32>,

@@ -12,7 +12,7 @@ use super::Pblk;
 use super::canary::Canary;
 use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, SHARD, SectorTag, Sequence, UnitIndex};
+use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, Place, SHARD, SectorTag, Sequence, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES};
 
 /// Bytes of a piece before its content: the snapshot's number and a CRC-32.
@@ -40,13 +40,17 @@ pub struct Snapshots {
     number: u64,
     /// Sectors of data written since the last one began.
     since: u64,
+    /// Users do not wait for it.
+    unpaced: bool,
     header: Vec<u8>,
     header_pieces: u64,
     /// Of these, how many wait for the rest: all.
     held: u64,
     shards: Vec<u32>,
-    /// Lines whose valid bits are among the pieces.
+    /// Lines whose valid bits are among the pieces, behind the map.
     rows: Vec<LineId>,
+    /// Where the records of discards were when it was begun, in order: these are valid, but no block's.
+    trim_places: Vec<Place>,
     pieces: u64,
     next: u64,
     done: u64,
@@ -70,11 +74,13 @@ impl Snapshots {
             clean: false,
             number,
             since: 0,
+            unpaced: false,
             header: Vec::new(),
             header_pieces: 0,
             held: 0,
             shards: Vec::new(),
             rows: Vec::new(),
+            trim_places: Vec::new(),
             pieces: 0,
             next: 0,
             done: 0,
@@ -107,6 +113,18 @@ impl Snapshots {
 
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
+    }
+
+    /// True if users wait: as much was written since this snapshot was begun as between two, and it is not complete. Else what
+    /// a mount has to read would grow with the time a snapshot takes, and so with the map.
+    pub fn is_behind(&self, interval: u64) -> bool {
+        let is_under_way = matches!(self.state, State::Writing | State::Written { .. });
+        is_under_way && !self.unpaced && interval > 0 && self.since >= interval
+    }
+
+    /// Nobody waits for this snapshot any more: it cannot go on by itself.
+    pub const fn unpace(&mut self) {
+        self.unpaced = true;
     }
 
     pub fn is_obsolete(&self, line: LineSequence) -> bool {
@@ -216,8 +234,7 @@ impl Pblk {
             shards.map(|shard| u32::try_from(shard).expect("fewer shards than 2^32")).collect();
         let in_use =
             |line: LineId| !self.is_map_stream(self.lines.get(line).stream) && self.valid.count(line) > 0;
-        let rows: Vec<LineId> =
-            (0..self.lines.count()).map(LineId).filter(|&line| clean && in_use(line)).collect();
+        let rows: Vec<LineId> = (0..self.lines.count()).map(LineId).filter(|&line| in_use(line)).collect();
         let lines = (0..self.lines.count()).map(LineId);
         let mut header = SnapshotHeader {
             instance: self.instance,
@@ -254,6 +271,7 @@ impl Pblk {
             pieces: header.pieces,
             shards: header.shards,
             rows,
+            trim_places: self.trims.places(),
             covered,
             clean,
             ..Snapshots::new(header.number, state.keep_from)
@@ -372,17 +390,33 @@ impl Pblk {
     }
 
     /// Valid bits, row after row, from byte `from` of all of them on.
+    ///
+    /// They come behind the map, so that a bit is as old as the entry that names its place, or younger: of a place written
+    /// before the snapshot it says whether its block changed since (`mount::bits` relies on that).
     fn fill_rows(&self, from: usize, content: &mut [u8]) {
         let row_bytes = self.valid.line_bytes();
-        let mut row = vec![0; row_bytes];
         let (mut at, mut filled) = (from, 0);
         while filled < content.len() && at < self.snapshots.rows.len() * row_bytes {
-            self.valid.encode_line(self.snapshots.rows[at / row_bytes], &mut row);
-            let rest = &row[at % row_bytes..];
-            let length = rest.len().min(content.len() - filled);
-            content[filled..filled + length].copy_from_slice(&rest[..length]);
+            let (line, first) = (self.snapshots.rows[at / row_bytes], at % row_bytes);
+            let length = (row_bytes - first).min(content.len() - filled);
+            let bytes = &mut content[filled..filled + length];
+            self.valid.encode_part(line, first, bytes);
+            self.leave_out_trims(line, first, bytes);
             filled += length;
             at += length;
+        }
+    }
+
+    /// Clears the bits of records of discards in a part of a row, from byte `from` on.
+    fn leave_out_trims(&self, line: LineId, from: usize, bytes: &mut [u8]) {
+        let start = u64::from(line.0) * self.shape.sectors_per_line() + u64_of(from) * 8;
+        let end = start + u64_of(bytes.len()) * 8;
+        let places = &self.snapshots.trim_places;
+        assert!(places.is_sorted(), "places of records are out of order");
+        let first = places.partition_point(|place| place.0 < start);
+        for place in places[first..].iter().take_while(|place| place.0 < end) {
+            let bit = usize::try_from(place.0 - start).expect("within a part of a row");
+            bytes[bit / 8] &= !(1 << (bit % 8));
         }
     }
 

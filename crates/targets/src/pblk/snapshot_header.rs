@@ -6,7 +6,11 @@
 use ocssd_ftl::{InstanceId, LineSequence, LineState, Lines, Sequence, Stream};
 
 const MAGIC: [u8; 4] = *b"snap";
-const VERSION: u32 = 1;
+/// Raised when valid bits came to mean something else: those of version 1 are in snapshots of a shutdown only, and count the
+/// records of discards.
+const VERSION: u32 = 2;
+/// The oldest version that is read.
+const VERSION_MIN: u32 = 1;
 
 /// A line as a snapshot knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +164,7 @@ impl SnapshotHeader {
     /// The length of a header, from its first bytes; `None` if it is none.
     pub fn length(bytes: &[u8]) -> Option<usize> {
         let mut reader = Reader(bytes);
-        let sound = reader.array::<4>()? == MAGIC && reader.u32()? == VERSION;
+        let sound = reader.array::<4>()? == MAGIC && (VERSION_MIN..=VERSION).contains(&reader.u32()?);
         let length = usize::try_from(reader.u32()?).ok()?;
         sound.then_some(length)
     }
@@ -253,6 +257,11 @@ mod tests {
         };
         let bytes = header.encode();
         assert_eq!(SnapshotHeader::length(&bytes), Some(bytes.len()));
+        for (version, length) in [(0, None), (1, Some(bytes.len())), (2, Some(bytes.len())), (3, None)] {
+            let mut other = bytes.clone();
+            other[4] = version;
+            assert_eq!(SnapshotHeader::length(&other), length, "version {version}");
+        }
         assert_eq!(SnapshotHeader::decode(&bytes), Some(header));
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();

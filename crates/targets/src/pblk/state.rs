@@ -30,7 +30,7 @@ const COLLECT_BUFFERS_MAX: u32 = 64;
 const LAST_WRITES_SHIFT: u32 = 6;
 
 /// The stream of snapshots: the last there can be, whatever the classification, which may change from mount to mount.
-const MAP_STREAM: Stream = Stream(7);
+pub(super) const MAP_STREAM: Stream = Stream(7);
 
 /// A stream of data.
 #[derive(Clone, Debug, Default)]

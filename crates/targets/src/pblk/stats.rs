@@ -63,6 +63,8 @@ pub struct PblkStats {
     pub waits_for_buffer: u64,
     /// Times it was not its turn by the limiter.
     pub waits_for_limiter: u64,
+    /// Times users waited for a snapshot, so that a mount has no more to read than was written between two.
+    pub waits_for_snapshot: u64,
     /// Times a stream needed a line and none was free.
     pub waits_for_line: u64,
     /// Times nothing could go on and requests were answered with errors instead.

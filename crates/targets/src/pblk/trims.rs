@@ -116,6 +116,14 @@ impl Trims {
             .collect()
     }
 
+    /// Where the records are that are durable now, in order.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places: Vec<Place> = self.records.values().filter_map(|record| record.place).collect();
+        places.sort_unstable();
+        assert!(places.len() <= self.records.len(), "a record is in two places");
+        places
+    }
+
     /// Lets go of a record, and says where it was.
     pub fn remove(&mut self, sequence: Sequence) -> Option<Place> {
         self.pending.remove(&sequence);
@@ -135,6 +143,7 @@ mod tests {
         assert_eq!(trims.oldest_pending(), Some(Sequence(5)));
         assert!(trims.settle(Sequence(5), Place(7), None));
         assert_eq!(trims.oldest_pending(), None);
+        assert_eq!(trims.places(), [Place(7)]);
         assert!(trims.needs(Sequence(5), Place(7)) && !trims.needs(Sequence(5), Place(8)));
         assert!(trims.settle(Sequence(5), Place(9), Some(Place(7))), "moved");
         assert!(!trims.settle(Sequence(5), Place(11), Some(Place(7))), "moved twice");

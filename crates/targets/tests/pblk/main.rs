@@ -1,6 +1,7 @@
 //! pblk on a virtual drive: what it promises, on tiny drives of many shapes, with faults, and after power cuts.
 
 mod basic;
+mod bounded;
 mod crash;
 mod defects;
 mod faults;

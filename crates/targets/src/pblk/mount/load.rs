@@ -7,14 +7,16 @@ use super::super::snapshot::{PIECE_HEADER_BYTES, entries_per_piece, pieces_per_s
 use super::super::snapshot_header::SnapshotHeader;
 use super::blocking::{Batches, Run};
 use super::survey::{Survey, make_readable, readable};
+use ocssd_base::usize_of;
 use ocssd_ftl::{
-    ChunkLayout, InstanceId, Kind, L2p, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex,
+    ChunkLayout, InstanceId, Kind, L2p, LineId, LineSequence, SectorTag, Sequence, Shape, Stream, UnitIndex,
+    tail,
 };
-use ocssd_lightnvm::{PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
 use std::collections::BTreeMap;
 
-/// Where a snapshot's pieces are, by their numbers.
-type Pieces = BTreeMap<u64, Ppa>;
+/// Where a snapshot's pieces are: their numbers, ascending, each once.
+type Pieces = Vec<(u64, Ppa)>;
 
 /// A snapshot that was read.
 pub struct Loaded {
@@ -26,18 +28,26 @@ pub struct Loaded {
 }
 
 /// What the lines of snapshots hold.
+#[derive(Default)]
 pub struct MapLines {
     by_number: BTreeMap<Sequence, Pieces>,
 }
 
 impl MapLines {
+    /// Notes a sector, if it is a piece.
+    fn take(&mut self, tag: SectorTag, ppa: Ppa) {
+        if tag.kind == Kind::Map {
+            self.by_number.entry(tag.sequence).or_default().push((tag.block, ppa));
+        }
+    }
+
     /// The newest number seen, complete or not.
     pub fn newest(&self) -> u64 {
         self.by_number.last_key_value().map_or(0, |(number, _)| number.0)
     }
 }
 
-/// Reads the tags of all lines of the snapshot stream.
+/// Finds the pieces in all lines of the snapshot stream: by the tails of full chunks, else by the tag of every sector.
 pub fn scan(
     batches: &mut Batches<'_>,
     shape: &Shape,
@@ -56,25 +66,70 @@ pub fn scan(
         .map(|(line, unit, _)| (line, unit))
         .collect();
     make_readable(batches, shape, layout, survey, &chunks)?;
-    let runs: Vec<Run> = chunks
-        .iter()
-        .map(|&(line, unit)| {
-            let end = readable(layout, survey.chunk(line, unit)).min(layout.data_end());
-            Run {
-                first: Ppa::new(shape.chunk(line, unit), layout.unit),
-                count: end.saturating_sub(layout.unit),
-            }
-        })
-        .collect();
-    let mut by_number: BTreeMap<Sequence, Pieces> = BTreeMap::new();
-    batches.read_runs(&runs, |found| {
-        if let Ok(tag) = found.tag
-            && tag.kind == Kind::Map
-        {
-            by_number.entry(tag.sequence).or_default().insert(tag.block, found.ppa);
+    let mut found = MapLines::default();
+    let has_tail = |&(line, unit): &(LineId, UnitIndex)| {
+        let chunk = survey.chunk(line, unit);
+        layout.tail > 0 && chunk.state == ChunkState::Closed && chunk.written == layout.sectors
+    };
+    let (tailed, mut untold): (Vec<_>, Vec<_>) = chunks.into_iter().partition(has_tail);
+    read_tails(batches, shape, layout, &tailed, &mut found, &mut untold)?;
+    let run = |&(line, unit): &(LineId, UnitIndex)| {
+        let end = readable(layout, survey.chunk(line, unit)).min(layout.data_end());
+        Run { first: Ppa::new(shape.chunk(line, unit), layout.unit), count: end.saturating_sub(layout.unit) }
+    };
+    let runs: Vec<Run> = untold.iter().map(run).collect();
+    batches.read_runs(&runs, |sector| {
+        if let Ok(tag) = sector.tag {
+            found.take(tag, sector.ppa);
         }
     })?;
-    Ok(MapLines { by_number })
+    for pieces in found.by_number.values_mut() {
+        pieces.sort_unstable();
+        // A piece whose chunk lost its head was written again: either is as good.
+        pieces.dedup_by_key(|&mut (piece, _)| piece);
+    }
+    Ok(found)
+}
+
+/// Reads the tails of full chunks; those that have no sound one go to `untold`.
+fn read_tails(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    chunks: &[(LineId, UnitIndex)],
+    found: &mut MapLines,
+    untold: &mut Vec<(LineId, UnitIndex)>,
+) -> Result<(), PowerCut> {
+    let tail_of = |&(line, unit): &(LineId, UnitIndex)| Run {
+        first: Ppa::new(shape.chunk(line, unit), layout.data_end()),
+        count: layout.tail,
+    };
+    let runs: Vec<Run> = chunks.iter().map(tail_of).collect();
+    batches.read_whole(&runs, |index, bytes| {
+        let (line, unit) = chunks[index];
+        let tags = bytes.and_then(|bytes| tail::decode(bytes).ok());
+        let Some(tags) = tags.filter(|tags| tags.len() == usize_of(layout.data_end())) else {
+            untold.push((line, unit));
+            return;
+        };
+        let chunk = shape.chunk(line, unit);
+        (0..).zip(tags).for_each(|(sector, tag)| found.take(tag, Ppa::new(chunk, sector)));
+    })
+}
+
+/// The header of the newest snapshot that has one, and with it all pieces. `None` if there is none.
+pub fn newest_header(
+    batches: &mut Batches<'_>,
+    instance: InstanceId,
+    lines: &MapLines,
+) -> Result<Option<SnapshotHeader>, PowerCut> {
+    for (&number, pieces) in lines.by_number.iter().rev() {
+        let header = read_header(batches, number, pieces)?;
+        if let Some(header) = header.filter(|header| header.instance == instance) {
+            return Ok(Some(header));
+        }
+    }
+    Ok(None)
 }
 
 /// Reads the newest complete snapshot into `map`. `None` if there is none.
@@ -88,13 +143,16 @@ pub fn load(
 ) -> Result<Option<Loaded>, PowerCut> {
     for (&number, pieces) in lines.by_number.iter().rev() {
         let Some(header) = read_header(batches, number, pieces)? else { continue };
-        let whole = (0..header.pieces).all(|piece| pieces.contains_key(&piece));
+        let is_there =
+            |(piece, found): (u64, Option<&(u64, Ppa)>)| found.is_some_and(|&(number, _)| number == piece);
+        let mut found = pieces.iter();
+        let whole = (0..header.pieces).all(|piece| is_there((piece, found.next())));
         let ours = header.instance == instance && header.sectors == map.sectors();
         if !whole || !ours || header.entry_bytes != map.entry_bytes() {
             continue;
         }
         let line_of = |ppa: Ppa| LineId(ppa.chunk.0 % shape.lines());
-        let of_lines = pieces.values().filter_map(|&ppa| survey.lines[line_of(ppa).index()]);
+        let of_lines = pieces.iter().filter_map(|&(_, ppa)| survey.lines[line_of(ppa).index()]);
         let first_line = of_lines.map(|found| found.sequence).min().unwrap_or_default();
         let mut fresh = L2p::new(map.sectors(), shape.places(), map.slots());
         if let Some(rows) = read_content(batches, number, &header, pieces, &mut fresh)? {
@@ -121,7 +179,9 @@ fn read_header(
     assert!(!pieces.is_empty(), "a snapshot without pieces was listed");
     let mut bytes: Vec<u8> = Vec::new();
     for piece in 0.. {
-        let Some(&first) = pieces.get(&piece) else { return Ok(None) };
+        let Some(&(_, first)) = pieces.get(piece).filter(|&&(number, _)| number == u64_of(piece)) else {
+            return Ok(None);
+        };
         let mut sound = false;
         batches.read_whole(&[Run { first, count: 1 }], |_, found| {
             if let Some(part) = found.and_then(|found| content(number, found)) {
@@ -142,60 +202,85 @@ fn read_content(
     batches: &mut Batches<'_>,
     number: Sequence,
     header: &SnapshotHeader,
-    pieces: &Pieces,
+    pieces: &[(u64, Ppa)],
     map: &mut L2p,
 ) -> Result<Option<Vec<u8>>, PowerCut> {
     let sector_bytes = batches.device.buffers().format().sector_bytes;
-    let piece_bytes = sector_bytes - PIECE_HEADER_BYTES;
-    let header_pieces = header.encoded_bytes().div_ceil(piece_bytes);
-    let per_shard = pieces_per_shard(sector_bytes, map);
-    let entries = entries_per_piece(sector_bytes, map);
-    let map_pieces = header.shards.len() * per_shard;
-    let skip = u64::try_from(header_pieces).expect("few");
-    let (runs, starts) = runs_of(pieces, skip, header.pieces);
-    let (mut sound, mut rows) = (true, Vec::new());
+    let header_pieces = header.encoded_bytes().div_ceil(sector_bytes - PIECE_HEADER_BYTES);
+    let (runs, starts) =
+        runs_of(&pieces[header_pieces..usize::try_from(header.pieces).expect("it is a list's length")]);
+    let mut content_of = Content::new(header, sector_bytes, map);
     let is_unchecked = batches.options.has_canary(Canary::SnapshotUnchecked);
     batches.read_whole(&runs, |run, bytes| {
         let Some(bytes) = bytes else {
-            sound = false;
+            content_of.sound = false;
             return;
         };
         for (offset, bytes) in bytes.chunks_exact(sector_bytes).enumerate() {
-            let index = starts[run] + offset;
             let unchecked = is_unchecked.then_some(&bytes[PIECE_HEADER_BYTES..]);
-            let Some(content) = content(number, bytes).or(unchecked) else {
-                sound = false;
-                continue;
-            };
-            if index >= map_pieces {
-                rows.extend_from_slice(content);
-                continue;
+            match content(number, bytes).or(unchecked) {
+                Some(content) => content_of.take(starts[run] + offset, content),
+                None => content_of.sound = false,
             }
-            let shard = usize::try_from(header.shards[index / per_shard]).expect("32 bits fit an index");
-            sound &= take_entries(map, shard, index % per_shard * entries, entries, content);
         }
     })?;
-    Ok(sound.then_some(rows))
+    Ok(content_of.sound.then_some(content_of.rows))
 }
 
-fn take_entries(map: &mut L2p, shard: usize, from: usize, entries: usize, content: &[u8]) -> bool {
-    if shard >= map.shard_count() {
-        return false;
+/// What pieces behind the header hold, taken in order: the map shard by shard, then the rows.
+struct Content<'a> {
+    header: &'a SnapshotHeader,
+    map: &'a mut L2p,
+    per_shard: usize,
+    /// Bytes of a piece's entries.
+    entries_bytes: usize,
+    /// The shard being read, as far as it was: taken over in one go, its memory is touched once.
+    shard: Vec<u8>,
+    rows: Vec<u8>,
+    sound: bool,
+}
+
+impl<'a> Content<'a> {
+    fn new(header: &'a SnapshotHeader, sector_bytes: usize, map: &'a mut L2p) -> Self {
+        let entries_bytes = entries_per_piece(sector_bytes, map) * usize_of(map.entry_bytes());
+        let per_shard = pieces_per_shard(sector_bytes, map);
+        assert!(entries_bytes > 0 && per_shard > 0, "pieces of {sector_bytes} bytes hold no entry");
+        Self { header, map, per_shard, entries_bytes, shard: Vec::new(), rows: Vec::new(), sound: true }
     }
-    let sectors = map.shard_sectors(shard);
-    let first = sectors.start + u64::try_from(from).expect("an index fits 64 bits");
-    let left = usize::try_from(sectors.end.saturating_sub(first)).expect("a shard is small");
-    let width = usize::try_from(map.entry_bytes()).expect("4 or 8");
-    let count = left.min(entries).min(ocssd_ftl::SHARD - from);
-    count == 0 || map.decode(first, &content[..count * width]).is_ok()
+
+    /// Takes a sound piece; `index` counts those behind the header.
+    fn take(&mut self, index: usize, content: &[u8]) {
+        let Some(&shard) = self.header.shards.get(index / self.per_shard) else {
+            self.rows.extend_from_slice(content);
+            return;
+        };
+        if index.is_multiple_of(self.per_shard) {
+            self.shard.clear();
+        }
+        self.shard.extend_from_slice(&content[..self.entries_bytes]);
+        if (index + 1).is_multiple_of(self.per_shard) && self.sound {
+            self.sound = self.take_shard(usize_of(shard));
+        }
+    }
+
+    /// Takes over a shard. False if the map has none such, or an entry is wrong.
+    fn take_shard(&mut self, shard: usize) -> bool {
+        if shard >= self.map.shard_count() {
+            return false;
+        }
+        let sectors = self.map.shard_sectors(shard);
+        let entries = usize::try_from(sectors.end - sectors.start).expect("a shard is small");
+        let bytes = entries * usize_of(self.map.entry_bytes());
+        // Behind the last entry the last piece has zeros.
+        assert!(bytes <= self.shard.len(), "{} bytes are read for the {bytes} of a shard", self.shard.len());
+        self.map.decode(sectors.start, &self.shard[..bytes]).is_ok()
+    }
 }
 
-/// Pieces from `from` to `to` as runs of neighbours, with the number of each run's first piece less `from`.
-fn runs_of(pieces: &Pieces, from: u64, to: u64) -> (Vec<Run>, Vec<usize>) {
-    assert!(from <= to, "pieces {from} to {to}");
+/// Pieces as runs of neighbours, with the index of each run's first piece.
+fn runs_of(pieces: &[(u64, Ppa)]) -> (Vec<Run>, Vec<usize>) {
     let (mut runs, mut starts): (Vec<Run>, Vec<usize>) = (Vec::new(), Vec::new());
-    assert!(from <= to, "a snapshot of less than its header");
-    for (index, (_, &ppa)) in pieces.range(from..to).enumerate() {
+    for (index, &(_, ppa)) in pieces.iter().enumerate() {
         let next = runs.last_mut().filter(|run| {
             let end = run.first.sector + run.count;
             run.first.chunk == ppa.chunk && end == ppa.sector && run.count < ocssd_lightnvm::VECTOR_MAX
@@ -207,5 +292,10 @@ fn runs_of(pieces: &Pieces, from: u64, to: u64) -> (Vec<Run>, Vec<usize>) {
             starts.push(index);
         }
     }
+    assert_eq!(runs.len(), starts.len(), "every run begins somewhere");
     (runs, starts)
+}
+
+fn u64_of(value: usize) -> u64 {
+    u64::try_from(value).expect("an index fits 64 bits")
 }

@@ -1,12 +1,14 @@
 //! Mount: makes an instance out of what lies on its units, after a shutdown, a power cut, or for the first time.
 //!
-//! Every chunk says whose it is (`survey`); the newest complete snapshot gives the map as it was (`load`); what was written
+//! Every line says whose it is (`heads`, `survey`); the newest complete snapshot gives the map as it was (`load`); what was written
 //! after it is found by tails and tags (`replay`). After a shutdown nothing was. Linear code: nothing runs concurrently,
 //! and a power cut during it is an error like any other. What was half written is filled up to where it can be read, never
 //! changed; mounting again after a cut in the middle finds the same blocks. Deliberately not here: anything after mount.
 
+mod bits;
 mod blocking;
 mod create;
+mod heads;
 mod load;
 mod replay;
 mod restore;
@@ -14,10 +16,10 @@ mod survey;
 
 use super::capacity::{self, Capacity};
 use super::options::Options;
-use super::state::Pblk;
+use super::state::{MAP_STREAM, Pblk};
 use blocking::Batches;
 use ocssd_base::{Nanos, Prng};
-use ocssd_ftl::{InstanceId, Lines, Shape};
+use ocssd_ftl::{InstanceId, L2p, Lines, Shape};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, PowerCut, PuId};
 use std::fmt;
 
@@ -64,6 +66,8 @@ pub struct MountReport {
     pub chunks_scanned: u64,
     /// Versions of blocks found after the snapshot.
     pub records: u64,
+    /// What is valid was found by passing over the whole map: the snapshot did not say.
+    pub passed_over: bool,
     /// Sectors read in all.
     pub sectors_read: u64,
     /// Sectors of fill written.
@@ -75,7 +79,8 @@ pub struct MountReport {
 impl Pblk {
     /// Mounts the instance on `units`, or makes one if there is none.
     ///
-    /// Cost: a read per chunk in use, the newest snapshot (a thousandth of the capacity), and what was written after it.
+    /// Cost: a read per line, the newest snapshot (a thousandth of the capacity), and what was written after it: up to two
+    /// snapshot intervals, with a read for every chunk of it.
     ///
     /// # Errors
     /// [`MountError::DoesNotFit`] if the options do not fit the units, [`MountError::PowerCut`] if the power goes first.
@@ -92,8 +97,8 @@ impl Pblk {
         let started = device.now();
         let mut report = MountReport::default();
         let mut batches = Batches::new(device, options);
-        let mut survey = survey::survey(&mut batches, &shape, &layout)?;
-        report.heads_read = survey.heads_read;
+        let (mut survey, map_lines, heads_read) = heads::survey(&mut batches, &shape, &layout, MAP_STREAM)?;
+        report.heads_read = heads_read;
         report.phases[0] = batches.device.now().saturating_since(started);
         let blocks = survey.instance.map(|_| survey.blocks);
         let capacity =
@@ -102,7 +107,7 @@ impl Pblk {
         let mut pblk = Self::on(&mut batches, &shape, options, capacity, &survey);
         pblk.now = started;
         if survey.instance.is_some() {
-            pblk.recover(&mut batches, &mut survey, &mut report)?;
+            pblk.recover(&mut batches, &mut survey, &map_lines, &mut report)?;
         } else {
             report.fresh = true;
             if let Some(line) = create::create(&mut pblk, &mut batches, &mut survey)? {
@@ -143,21 +148,34 @@ impl Pblk {
         &mut self,
         batches: &mut Batches<'_>,
         survey: &mut survey::Survey,
+        map_lines: &load::MapLines,
         report: &mut MountReport,
     ) -> Result<(), MountError> {
         let (shape, layout) = (self.shape.clone(), self.capacity.layout);
         let started = self.now;
-        let map_lines = load::scan(batches, &shape, &layout, survey, self.map_stream())?;
-        let loaded = load::load(batches, &shape, survey, self.instance, &map_lines, &mut self.l2p)?;
+        let mut loaded = load::load(batches, &shape, survey, self.instance, map_lines, &mut self.l2p)?;
         report.snapshot = loaded.as_ref().map(|loaded| loaded.header.number);
         report.phases[1] = batches.device.now().saturating_since(started);
-        let window = replay::read(batches, &shape, &layout, survey, self.map_stream(), loaded.as_ref())?;
+        let mut window = replay::read(batches, &shape, &layout, survey, self.map_stream(), loaded.as_ref())?;
         report.tails_read = window.tails_read;
         report.chunks_scanned = window.chunks_scanned;
         report.records = u64::try_from(window.len()).expect("an index fits 64 bits");
         report.clean = window.is_empty() && loaded.as_ref().is_some_and(|loaded| loaded.header.clean);
         report.phases[2] = batches.device.now().saturating_since(started);
-        restore::restore_map(self, survey, loaded.as_ref(), &window, map_lines.newest());
+        if !bits::restore(self, survey, loaded.as_ref(), &window) {
+            // The map was changed already: it is read again.
+            self.l2p = L2p::new(self.l2p.sectors(), shape.places(), self.l2p.slots());
+            let again = load::load(batches, &shape, survey, self.instance, map_lines, &mut self.l2p)?;
+            let number = |loaded: &Option<load::Loaded>| loaded.as_ref().map(|loaded| loaded.header.number);
+            if number(&again) != number(&loaded) {
+                // The media lost a piece in between.
+                window = replay::read(batches, &shape, &layout, survey, self.map_stream(), again.as_ref())?;
+            }
+            loaded = again;
+            restore::restore_map(self, survey, loaded.as_ref(), &window);
+            report.passed_over = true;
+        }
+        restore::restore_numbers(self, survey, loaded.as_ref(), &window, map_lines.newest());
         let unreadable = restore::unreadable(self, survey);
         survey::make_readable(batches, &shape, &layout, survey, &unreadable)?;
         restore::restore_lines(self, survey, loaded.as_ref());

@@ -199,15 +199,28 @@ impl Window {
         self.records.len()
     }
 
-    /// Brings the map up to date. What the snapshot had, which covers all up to `known`, is newer than any discard of that
-    /// age; what was found beside it need not be.
-    pub fn apply(&self, map: &mut L2p, known: Sequence, options: &Options) {
+    /// Brings the map up to date, and says where blocks are that changed, in order of blocks. What the snapshot had, which
+    /// covers all up to `known`, is newer than any discard of that age; what was found beside it need not be. `gone` is told
+    /// where blocks were.
+    pub fn apply(
+        &self,
+        map: &mut L2p,
+        known: Sequence,
+        options: &Options,
+        mut gone: impl FnMut(Place),
+    ) -> Vec<Place> {
         let blocks = map.sectors();
+        let mut changed = Vec::new();
+        let mut gone = |before: Mapped| {
+            if let Mapped::Media(place) = before {
+                gone(place);
+            }
+        };
         assert!(self.records.is_sorted(), "versions are applied out of order");
         let later = self.trims.iter().filter(|&(&sequence, _)| sequence > known);
         for range in later.filter_map(|(_, &(_, _, range))| range) {
             for block in range.block..(range.block + u64::from(range.count)).min(blocks) {
-                map.set(block, Mapped::Nowhere);
+                gone(map.set(block, Mapped::Nowhere));
             }
         }
         let is_deaf = options.has_canary(Canary::DiscardNotReplayed);
@@ -230,8 +243,10 @@ impl Window {
                 active.pop();
             }
             if active.peek().is_none_or(|&(sequence, _)| sequence < newest.sequence || is_deaf) {
-                map.set(newest.block, Mapped::Media(newest.place));
+                gone(map.set(newest.block, Mapped::Media(newest.place)));
+                changed.push(newest.place);
             }
         }
+        changed
     }
 }

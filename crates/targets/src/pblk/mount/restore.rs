@@ -6,6 +6,7 @@ use super::super::canary::Canary;
 use super::super::snapshot::Snapshots;
 use super::super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use super::super::state::Pblk;
+use super::bits::ValidRun;
 use super::load::Loaded;
 use super::replay::Window;
 use super::survey::{FoundChunk, FoundLine, Survey, readable};
@@ -13,8 +14,19 @@ use ocssd_base::usize_of;
 use ocssd_ftl::{Line, LineId, LineSequence, LineState, OpenLine, Place, Sequence, Stream, UnitIndex};
 use ocssd_lightnvm::ChunkState;
 
-/// Takes over the map, and what of it is valid.
-pub fn restore_map(
+/// Takes over the map and what of it is valid, by passes over the whole of it: for when the snapshot does not say which
+/// sectors are valid, or lines it names were reset.
+pub fn restore_map(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, window: &Window) {
+    if let Some(loaded) = loaded {
+        drop_stale(pblk, survey, loaded);
+    }
+    let known = loaded.map_or(Sequence(0), |loaded| loaded.header.sequence);
+    window.apply(&mut pblk.l2p, known, &pblk.options, |_| ());
+    find_valid(pblk);
+}
+
+/// Takes over what numbers go on from, and the records of discards.
+pub fn restore_numbers(
     pblk: &mut Pblk,
     survey: &Survey,
     loaded: Option<&Loaded>,
@@ -22,19 +34,13 @@ pub fn restore_map(
     newest_snapshot: u64,
 ) {
     if let Some(loaded) = loaded {
-        drop_stale(pblk, survey, loaded);
         pblk.lines.skip_sequences(LineSequence(loaded.header.next_line.0 - 1));
     }
     let known = loaded.map_or(Sequence(0), |loaded| loaded.header.sequence);
-    window.apply(&mut pblk.l2p, known, &pblk.options);
     let opened = survey.lines.iter().flatten().map(|line| line.opened_at).max().unwrap_or_default();
     pblk.sequence = known.max(window.newest).max(opened);
     let keep_from = loaded.map_or(LineSequence(0), |loaded| loaded.first_line);
     pblk.snapshots = Snapshots::new(newest_snapshot, keep_from);
-    let has_rows = loaded.is_some_and(|loaded| loaded.header.clean) && window.is_empty();
-    if !(has_rows && take_rows(pblk, loaded)) {
-        find_valid(pblk);
-    }
     if pblk.keeps_trims() {
         for (&sequence, &(_, place, range)) in &window.trims {
             let range = range.expect("records without a range were dropped");
@@ -222,40 +228,15 @@ fn goes_on(chunk: &FoundChunk, was_open: bool) -> bool {
     }
 }
 
-/// Valid bits as the snapshot has them; false if they do not fit.
-fn take_rows(pblk: &mut Pblk, loaded: Option<&Loaded>) -> bool {
-    let Some(Loaded { header, rows, .. }) = loaded else { return false };
-    let length = pblk.valid.line_bytes();
-    let lines = (0..).map(LineId).zip(&header.lines).filter(|(_, row)| row.has_bits);
-    for ((line, row), bits) in lines.zip(rows.chunks_exact(length)) {
-        if pblk.valid.decode_line(line, bits, row.opened_at.0).is_err() {
-            return false;
-        }
-    }
-    pblk.valid.total() == pblk.l2p.count_mapped()
-}
-
 /// Valid sectors are those the map names.
 fn find_valid(pblk: &mut Pblk) {
     for line in (0..pblk.shape.lines()).map(LineId) {
         pblk.valid.clear_line(line);
     }
     let Pblk { l2p, valid, .. } = pblk;
-    // Neighbouring blocks are neighbours on media as a rule; heads part the chunks, so that no run leaves its line.
-    let (mut first, mut count) = (Place(0), 0);
-    l2p.for_each_media(|_, place| {
-        if count > 0 && place.0 == first.0 + count {
-            count += 1;
-            return;
-        }
-        if count > 0 {
-            valid.set_run(first, count);
-        }
-        (first, count) = (place, 1);
-    });
-    if count > 0 {
-        valid.set_run(first, count);
-    }
+    let mut run = ValidRun::new(valid);
+    l2p.for_each_media(|_, place| run.add(place));
+    run.end();
     assert_eq!(
         valid.total(),
         l2p.count_mapped(),
