@@ -3,7 +3,7 @@
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
-use ocssd_export::reactor::{Endpoint, Limits, Listener, Server, Signals, TlsConfig};
+use ocssd_export::reactor::{Arrival, Endpoint, Limits, Listener, Server, Signals, TlsConfig};
 use ocssd_export::{Export, Exports, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
@@ -107,8 +107,9 @@ impl World {
             if let Some(tls) = tls {
                 server.use_tls(tls);
             }
-            let make =
-                Box::new(move |place, generation| Box::new(Session::new(policy, place, generation)) as _);
+            let make = Box::new(move |arrival: Arrival| {
+                Box::new(Session::new(policy, arrival.connection, arrival.generation)) as _
+            });
             server.listen(listener, make).expect("a test has sockets, pipes and threads");
             let stopped = server
                 .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))

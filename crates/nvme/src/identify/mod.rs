@@ -33,6 +33,10 @@ impl Cns {
     pub const COMMAND_SET_NAMESPACE: Self = Self(0x05);
     /// 06h: what a command set says about a controller; its layout is the command set's own.
     pub const COMMAND_SET_CONTROLLER: Self = Self(0x06);
+    /// 07h: [`NamespaceList`] of one command set.
+    pub const COMMAND_SET_ACTIVE_NAMESPACES: Self = Self(0x07);
     /// 08h: [`IndependentNamespace`].
     pub const INDEPENDENT_NAMESPACE: Self = Self(0x08);
+    /// 1Ch: combinations of command sets, each 64 bits, a bit per command set.
+    pub const COMMAND_SETS: Self = Self(0x1C);
 }

@@ -1,0 +1,7 @@
+//! A host over memory against the whole target.
+
+mod admin;
+mod beginning;
+mod data;
+mod ends;
+mod rude;
