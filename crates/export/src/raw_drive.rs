@@ -37,6 +37,12 @@ pub trait RawDrive {
 
     /// When [`Self::poll`] next has something.
     fn deadline(&self) -> Option<Nanos>;
+
+    /// Nobody asks for anything any more: what the drive holds is kept.
+    ///
+    /// # Errors
+    /// A sentence, if it cannot be kept.
+    fn sync(&mut self) -> Result<(), String>;
 }
 
 /// How large the sectors of a raw drive are, and how its addresses follow each other.

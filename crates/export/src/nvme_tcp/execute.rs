@@ -213,6 +213,11 @@ impl Session {
 
     /// A job has ended.
     pub(super) fn on_job_done(&mut self, done: Done, desk: &mut Desk) {
+        if self.stage == Stage::Over {
+            // Its command was given up: nobody waits for the end.
+            done.job.piece.into_iter().for_each(|piece| desk.pool.give_back(piece));
+            return;
+        }
         if done.job.owner.request == SHUTDOWN {
             return self.on_shutdown_done(desk);
         }

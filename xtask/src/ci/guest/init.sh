@@ -1,0 +1,106 @@
+#!/bin/busybox sh
+# The first program of the guest: loads modules, finds the target, and says what came of each check on the console.
+/bin/busybox mkdir -p /bin /proc /sys /dev /mnt /tmp /etc/nvme /run
+/bin/busybox --install -s /bin
+export PATH=/usr/sbin:/sbin:/bin
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mount -t tmpfs none /tmp
+for module in $(cat /modules); do insmod "$module" 2>/dev/null; done
+for word in $(cat /proc/cmdline); do case "$word" in ocssd_*=*) export "${word?}" ;; esac; done
+ip link set lo up
+ip link set eth0 up
+ip addr add 10.0.2.15/24 dev eth0
+
+say() { echo "@$*"; }
+# check NAME COMMAND...: the command must succeed.
+check() {
+    name=$1
+    shift
+    if "$@" >/tmp/out 2>&1; then say "ok $name"; else
+        say "fail $name"
+        cat /tmp/out
+        dmesg | tail -n 30
+    fi
+}
+# until_true COMMAND...: tries for half a minute.
+until_true() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -gt 150 ] && return 1
+        usleep 200000
+    done
+}
+target="-t tcp -a 10.0.2.2 -s $ocssd_port"
+connect() { nvme connect $target -n "$ocssd_nqn" -q "$ocssd_host" --reconnect-delay=1 --keep-alive-tmo=5 -i 2 "$@"; }
+is_gone() { [ ! -e /dev/nvme0 ]; }
+is_there() { [ -b /dev/nvme0n1 ]; }
+discovers() { nvme discover $target -q "$ocssd_host" | grep "$ocssd_nqn"; }
+sum_is() { [ "$(md5sum <"$1")" = "$(cat "$2")" ]; }
+leaves() { nvme disconnect -n "$ocssd_nqn" && until_true is_gone; }
+
+check discover discovers
+check stranger sh -c "! nvme connect $target -n $ocssd_nqn -q nqn.2014-08.org.nvmexpress:uuid:stranger"
+check connect connect
+check block-device until_true is_there
+check no-raw-block-device [ ! -b /dev/nvme0n2 ]
+check smart nvme smart-log /dev/nvme0
+check effects nvme effects-log /dev/nvme0
+check error-log nvme error-log /dev/nvme0
+check mkfs mke2fs -q -t ext4 -E nodiscard /dev/nvme0n1
+check mount mount -t ext4 -o discard /dev/nvme0n1 /mnt
+dd if=/dev/urandom of=/tmp/data bs=64k count="$ocssd_blocks" 2>/dev/null
+md5sum </tmp/data >/tmp/sum
+check write sh -c "cp /tmp/data /mnt/file && sync"
+check trim sh -c "cp /tmp/data /mnt/other && sync && rm /mnt/other && sync"
+check umount umount /mnt
+check disconnect leaves
+
+check reconnect-with-digests connect -g -G
+check block-device-again until_true is_there
+check mount-again mount -t ext4 /dev/nvme0n1 /mnt
+check checksum-after-reconnect sum_is /mnt/file /tmp/sum
+
+# The connections are cut while a file is written; the kernel connects again and goes on.
+round=0
+while [ $round -lt "$ocssd_cuts" ]; do
+    round=$((round + 1))
+    cat /tmp/data /tmp/data >/mnt/cut &
+    say cut
+    wait $!
+    check "sync-after-cut-$round" sync
+    echo 3 >/proc/sys/vm/drop_caches
+    cat /tmp/data /tmp/data | md5sum >/tmp/sum2
+    check "checksum-after-cut-$round" sum_is /mnt/cut /tmp/sum2
+    check "old-file-after-cut-$round" sum_is /mnt/file /tmp/sum
+    check "reconnected-$round" sh -c "dmesg | grep -c 'Successfully reconnected' | grep -qx $round"
+done
+check reset nvme reset /dev/nvme0
+check checksum-after-reset sum_is /mnt/file /tmp/sum
+check umount-again umount /mnt
+
+# The open-channel drive: geometry, chunk log, one sector written, read, its chunk reset; by the raw namespace's device.
+raw=/dev/ng0n2
+check raw-device [ -c $raw ]
+check raw-identify nvme id-ns /dev/nvme0 -n 2
+geometry() { nvme admin-passthru /dev/nvme0 -o 0xe2 -n 2 -l 4096 -r -b >/tmp/geometry && [ "$(head -c 1 /tmp/geometry | hexdump -e '"%d"')" = 2 ]; }
+check raw-geometry geometry
+chunks() { nvme get-log /dev/nvme0 -n 2 -i 0xca -l 64 -b >/tmp/chunks && [ "$(wc -c </tmp/chunks)" = 64 ]; }
+state() { chunks && [ "$(head -c 1 /tmp/chunks | hexdump -e '"%d"')" = "$1" ]; }
+check raw-chunk-log chunks
+check raw-chunk-is-free state 1
+head -c 16384 /tmp/data >/tmp/sector4
+head -c 4096 /tmp/data >/tmp/sector
+check raw-scalar-write nvme io-passthru $raw -o 0x01 -n 2 --cdw10=0 --cdw12=3 -l 16384 -w -i /tmp/sector4
+check raw-chunk-is-open state 4
+check raw-vector-read sh -c "nvme io-passthru $raw -o 0x92 -n 2 --cdw10=0 --cdw12=0 -l 4096 -r -b >/tmp/back && cmp /tmp/back /tmp/sector"
+check raw-scalar-read sh -c "nvme io-passthru $raw -o 0x02 -n 2 --cdw10=0 --cdw12=3 -l 16384 -r -b >/tmp/back && cmp /tmp/back /tmp/sector4"
+check raw-list-is-refused sh -c "! nvme io-passthru $raw -o 0x92 -n 2 --cdw10=0 --cdw12=3 -l 16384 -r -b"
+check raw-vector-reset nvme io-passthru $raw -o 0x90 -n 2 --cdw10=0 --cdw12=0
+check raw-chunk-is-free-again state 1
+check raw-wrong-write-is-refused sh -c "! nvme io-passthru $raw -o 0x01 -n 2 --cdw10=4 --cdw12=3 -l 16384 -w -i /tmp/sector4"
+check disconnect-again leaves
+say end
+poweroff -f
