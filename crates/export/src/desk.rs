@@ -117,6 +117,12 @@ impl Desk {
         }
     }
 
+    /// Connections were called that have not looked yet.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        !self.called.is_empty()
+    }
+
     /// The next connection that was called.
     pub fn poll_call(&mut self) -> Option<(u32, u32)> {
         self.called.pop_front()

@@ -83,7 +83,7 @@ fn random_bytes_are_no_client() {
 
 /// A host that began soundly, then commands that are mostly sound, with a broken byte here and there.
 fn host(prng: &mut Prng) -> Vec<u8> {
-    let shape = byte(prng) & 0x7F | 0x20;
+    let shape = byte(prng) & 0x7F | if below(prng, 3) == 0 { 0x20 } else { 0x30 };
     let mut bytes = vec![shape, byte(prng)];
     let host = Host::new(shape & 4 != 0, shape & 8 != 0);
     for cid in 0..u16::try_from(below(prng, 60)).expect("small") {
@@ -93,9 +93,9 @@ fn host(prng: &mut Prng) -> Vec<u8> {
             ReadWrite { slba, block_count, limited_retry: false, force_unit_access: below(prng, 4) == 0 };
         let length = usize::try_from(block_count).expect("small") * 512;
         let nsid = u32::try_from(below(prng, 5)).expect("small");
-        let pdu = match below(prng, 6) {
+        let pdu = match below(prng, 24) {
             0 => host.command(&transported(Sqe::flush(nsid).with_cid(cid), 0), &[]),
-            1 => {
+            6..12 => {
                 let sqe = in_capsule(Sqe::write(nsid, io).with_cid(cid), length);
                 host.command(&sqe, &vec![byte(prng); length])
             }
@@ -119,14 +119,14 @@ fn host(prng: &mut Prng) -> Vec<u8> {
 #[test]
 fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     let mut served = 0;
-    for seed in 0..400 {
+    for seed in 0..200 {
         let mut prng = Prng::new(seed);
         let bytes = host(&mut prng);
         let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the target panicked"));
         served += usize::from(answered > 1000);
     }
-    assert!(served > 100, "only {served} hosts were served");
+    assert!(served > 60, "only {served} hosts were served");
 }
 
 #[test]

@@ -176,7 +176,10 @@ impl Protocol for Session {
         let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
         let (name, now) = (self.name, desk.now);
         let Some(association) = subsystem.association_mut(cntlid) else {
-            self.leave(desk);
+            // A server that stops closes each queue when it is idle; the admin queue may be first.
+            if !self.stopping {
+                self.leave(desk);
+            }
             return Ok(());
         };
         association.heard = association.heard.max(self.heard);

@@ -16,7 +16,8 @@ pub(super) const WATCH: Nanos = Nanos::from_millis(500);
 impl<D: Device> Server<D> {
     /// How long nothing can happen but at sockets; `None` for ever.
     pub(super) fn timeout(&self) -> Option<Duration> {
-        if self.desk.has_requests() || self.desk.has_done() || !self.listed.is_empty() {
+        let desk = &self.desk;
+        if desk.has_requests() || desk.has_done() || desk.has_calls() || !self.listed.is_empty() {
             return Some(Duration::ZERO);
         }
         let now = self.host.clock().now();

@@ -40,7 +40,8 @@ impl Queue {
     fn connect(endpoint: &Endpoint, digests: bool, qid: u16, cntlid: u16, kato_ms: u32) -> (Self, u16) {
         let mut queue = Self::greet(endpoint, digests);
         let connect = Connect { recfmt: 0, qid, sqsize: 31, no_flow_control: qid > 0, kato_ms };
-        let data = ConnectData { hostid: [1; 16], cntlid, subnqn: NQN.to_owned(), hostnqn: "nqn.host".to_owned() };
+        let data =
+            ConnectData { hostid: [1; 16], cntlid, subnqn: NQN.to_owned(), hostnqn: "nqn.host".to_owned() };
         let pdu = queue.host.connect(0, connect, &data);
         queue.send(&pdu);
         let Answer::Completion(cqe) = queue.answer() else { panic!("Connect is answered") };
@@ -109,7 +110,9 @@ fn many_commands_at_once_keep_their_data_with_and_without_digests() {
             .collect();
         queue.send(&pdus);
         for _ in 0..30 {
-            let Answer::Data { cid, bytes, is_success: true } = queue.answer() else { panic!("data was expected") };
+            let Answer::Data { cid, bytes, is_success: true } = queue.answer() else {
+                panic!("data was expected")
+            };
             assert!(bytes == data(cid), "command {cid}");
         }
         let stats = world.end();
@@ -170,7 +173,9 @@ fn a_host_that_does_not_read_and_one_that_owes_data_are_dropped_when_their_time_
     assert!(matches!(owes.answer(), Answer::Ask { .. }));
     let (_b, mut deaf) = Queue::both(&world.endpoint, false, 0);
     let pdus: Vec<u8> = (0..16)
-        .flat_map(|cid| deaf.host.command(&transported(Sqe::read(1, io(0, 512)).with_cid(cid), 256 << 10), &[]))
+        .flat_map(|cid| {
+            deaf.host.command(&transported(Sqe::read(1, io(0, 512)).with_cid(cid), 256 << 10), &[])
+        })
         .collect();
     deaf.send(&pdus);
     world.until("both are dropped", |stats| stats.dropped_for(DropReason::Stalled) == 2);

@@ -4,9 +4,7 @@ use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
 use ocssd_export::nvme_tcp::{self, Subsystem, SubsystemConfig};
-use ocssd_export::reactor::{
-    Arrival, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig,
-};
+use ocssd_export::reactor::{Arrival, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig};
 use ocssd_export::{Export, Exports, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};

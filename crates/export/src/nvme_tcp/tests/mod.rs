@@ -4,4 +4,5 @@ mod admin;
 mod beginning;
 mod data;
 mod ends;
+mod raw;
 mod rude;
