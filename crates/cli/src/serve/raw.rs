@@ -42,7 +42,8 @@ pub fn open(args: &ServeArgs) -> anyhow::Result<Option<Raw>> {
             "--raw {name} speaks OCSSD 1.2, whose address lists no capsule can carry; set its revision to 2.0"
         );
     }
-    let description = format!("open-channel drive {name}, {}", drive.spec.config.geometry.lba_format);
+    let bytes = crate::table::bytes(drive.spec.config.geometry.capacity_bytes());
+    let description = format!("open-channel drive {name}, {bytes}");
     let controller = Controller::new(drive.flash).map_err(|error| anyhow!("--raw {name}: {error}"))?;
     let served = Served { controller, listening: false };
     let lane = RawLane::new(Box::new(served), args.raw_runs);

@@ -22,6 +22,8 @@ check() {
         say "fail $name"
         cat /tmp/out
         dmesg | tail -n 30
+        # What follows would fail too.
+        poweroff -f
     fi
 }
 # until_true COMMAND...: tries for half a minute.
@@ -49,7 +51,7 @@ check no-raw-block-device [ ! -b /dev/nvme0n2 ]
 check smart nvme smart-log /dev/nvme0
 check effects nvme effects-log /dev/nvme0
 check error-log nvme error-log /dev/nvme0
-check mkfs mke2fs -q -t ext4 -E nodiscard /dev/nvme0n1
+check mkfs /sbin/mke2fs -q -t ext4 -E nodiscard /dev/nvme0n1
 check mount mount -t ext4 -o discard /dev/nvme0n1 /mnt
 dd if=/dev/urandom of=/tmp/data bs=64k count="$ocssd_blocks" 2>/dev/null
 md5sum </tmp/data >/tmp/sum
@@ -93,8 +95,11 @@ check raw-chunk-log chunks
 check raw-chunk-is-free state 1
 head -c 16384 /tmp/data >/tmp/sector4
 head -c 4096 /tmp/data >/tmp/sector
-check raw-scalar-write nvme io-passthru $raw -o 0x01 -n 2 --cdw10=0 --cdw12=3 -l 16384 -w -i /tmp/sector4
+# What was written last can be read only when more has been written behind it (MW_CUNITS): half of it is.
+head -c 65536 /tmp/data >/tmp/sector16
+check raw-scalar-write nvme io-passthru $raw -o 0x01 -n 2 --cdw10=0 --cdw12=15 -l 65536 -w -i /tmp/sector16
 check raw-chunk-is-open state 4
+check raw-vector-write nvme io-passthru $raw -o 0x91 -n 2 --cdw10=16 --cdw12=0 -l 4096 -w -i /tmp/sector
 check raw-vector-read sh -c "nvme io-passthru $raw -o 0x92 -n 2 --cdw10=0 --cdw12=0 -l 4096 -r -b >/tmp/back && cmp /tmp/back /tmp/sector"
 check raw-scalar-read sh -c "nvme io-passthru $raw -o 0x02 -n 2 --cdw10=0 --cdw12=3 -l 16384 -r -b >/tmp/back && cmp /tmp/back /tmp/sector4"
 check raw-list-is-refused sh -c "! nvme io-passthru $raw -o 0x92 -n 2 --cdw10=0 --cdw12=3 -l 16384 -r -b"

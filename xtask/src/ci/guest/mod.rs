@@ -43,6 +43,8 @@ const SERVE: &[&str] = &[
     "pblk:over_provisioning_percent=25",
     "--raw",
     "tiny",
+    "--raw-set",
+    "ws_min=1",
 ];
 
 /// How much a run does.
