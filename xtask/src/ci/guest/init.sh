@@ -103,6 +103,11 @@ check raw-vector-write nvme io-passthru $raw -o 0x91 -n 2 --cdw10=16 --cdw12=0 -
 check raw-vector-read sh -c "nvme io-passthru $raw -o 0x92 -n 2 --cdw10=0 --cdw12=0 -l 4096 -r -b >/tmp/back && cmp /tmp/back /tmp/sector"
 check raw-scalar-read sh -c "nvme io-passthru $raw -o 0x02 -n 2 --cdw10=0 --cdw12=3 -l 16384 -r -b >/tmp/back && cmp /tmp/back /tmp/sector4"
 check raw-list-is-refused sh -c "! nvme io-passthru $raw -o 0x92 -n 2 --cdw10=0 --cdw12=3 -l 16384 -r -b"
+# Only a closed chunk can be reset.
+check raw-early-reset-is-refused sh -c "! nvme io-passthru $raw -o 0x90 -n 2 --cdw10=0 --cdw12=0"
+head -c 61440 /tmp/data >/tmp/sector15
+check raw-write-to-the-end nvme io-passthru $raw -o 0x01 -n 2 --cdw10=17 --cdw12=14 -l 61440 -w -i /tmp/sector15
+check raw-chunk-is-closed state 2
 check raw-vector-reset nvme io-passthru $raw -o 0x90 -n 2 --cdw10=0 --cdw12=0
 check raw-chunk-is-free-again state 1
 check raw-wrong-write-is-refused sh -c "! nvme io-passthru $raw -o 0x01 -n 2 --cdw10=4 --cdw12=3 -l 16384 -w -i /tmp/sector4"

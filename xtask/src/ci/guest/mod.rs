@@ -45,6 +45,8 @@ const SERVE: &[&str] = &[
     "tiny",
     "--raw-set",
     "ws_min=1",
+    "--raw-set",
+    "media.sectors_per_page=1",
 ];
 
 /// How much a run does.
