@@ -75,7 +75,7 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     let kernel = kernel::ensure_there(&folder)?;
     let initrd = initrd::make(&folder, &kernel)?;
     process::run(workspace.cargo().args(["build", "-p", "ocssd-cli", "--bin", "ocssd"]))?;
-    let mut server = Server::start(&workspace.target.join("debug/ocssd"))?;
+    let server = Server::start(&workspace.target.join("debug/ocssd"))?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
         "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={}",
