@@ -82,6 +82,7 @@ pub unsafe extern "C" fn ocssd_prepare_log_page(
             retain_event: false,
             dword_count: bytes / 4,
             offset_bytes: offset,
+            csi: 0,
         };
         let entry = Sqe::get_log_page(nsid, get).encode();
         // SAFETY: the header asks for room for a command.

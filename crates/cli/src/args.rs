@@ -8,6 +8,7 @@ use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::lint::Severity;
 use ocssd_measure::profile::Cell;
 use ocssd_sim::part::Part;
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,7 +61,7 @@ pub enum Verb {
     /// Look for broken promises of a target: drawn drives, requests, media faults and power cuts, in virtual time
     #[command(after_help = SIMULATE_HELP)]
     Simulate(SimulateArgs),
-    /// Serve targets of a drive to programs: block devices over NBD, in real time
+    /// Serve targets of a drive to programs: block devices over NBD and NVMe/TCP, in real time
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
@@ -115,15 +116,46 @@ Examples:
   ocssd serve --nbd tcp:127.0.0.1:10809 --drive drive.img
   ocssd serve --nbd unix:ocssd.sock --export log=pblk@pu:0-3 --export data=pblk:mode=faithful@pu:4-63
   ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
+  ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
+  ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
 
-  nbdinfo 'nbd+unix:///?socket=ocssd.sock'";
+  nbdinfo 'nbd+unix:///?socket=ocssd.sock'
+  nvme discover -t tcp -a 127.0.0.1 -s 4420";
+
+/// An address, with or without the word that other endpoints begin with.
+fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
+    let address = text.strip_prefix("tcp:").unwrap_or(text);
+    let wanted = |_| format!("expected ADDRESS:PORT, as 127.0.0.1:4420, found \"{text}\"");
+    format!("tcp:{address}").parse().map_err(wanted)
+}
 
 /// `ocssd serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required = true)]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present = "nvme_tcp")]
     pub nbd: Vec<Endpoint>,
+    /// Listen for NVMe/TCP hosts: ADDRESS:PORT; may be repeated
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
+    pub nvme_tcp: Vec<Endpoint>,
+    /// The subsystem's qualified name [default: made of the drive's seed]
+    #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
+    pub nqn: Option<String>,
+    /// Serve only the NVMe host of this name; may be repeated. A name is no proof: see --allow
+    #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
+    pub host: Vec<String>,
+    /// The address that discovery tells hosts, if they come to another: behind address translation
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "nvme_tcp")]
+    pub advertise: Option<SocketAddr>,
+    /// Another drive, served to NVMe hosts as the open-channel drive it is: a preset, a .toml file or an image
+    #[arg(long, value_name = "DRIVE", requires = "nvme_tcp")]
+    pub raw: Option<String>,
+    /// Change a setting of that drive; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "raw")]
+    pub raw_set: Vec<String>,
+    /// Take vector commands of several addresses on it for as many that follow each other, by a convention of this server
+    #[arg(long, requires = "raw")]
+    pub raw_runs: bool,
     /// The drive: a preset, a .toml file or an image
     #[arg(long, default_value = ocssd_flash::presets::DEFAULT)]
     pub drive: String,

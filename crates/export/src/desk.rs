@@ -5,7 +5,9 @@
 
 use crate::exports::{ExportId, Exports};
 use crate::job::{Done, Extent, Job, Work};
+use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
+use crate::raw_lane::RawLane;
 use crate::stats::Stats;
 use ocssd_base::{Nanos, Slab, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
@@ -38,6 +40,12 @@ pub struct Desk {
     pub buffers: Buffers,
     /// What was counted.
     pub stats: Stats,
+    /// The loop's time when it last looked.
+    pub now: Nanos,
+    /// The NVMe subsystem, with its associations, if one is served.
+    pub subsystem: Option<Subsystem>,
+    /// The drive that is served as it is, if one is.
+    pub raw: Option<RawLane>,
     jobs: Slab<Job>,
     lanes: Vec<Lane>,
     /// The lane that is asked first next time.
@@ -46,6 +54,8 @@ pub struct Desk {
     done: VecDeque<Done>,
     /// The connection that is gathering a reply of many pieces.
     gathering: Option<(u32, u32)>,
+    /// Connections that another called.
+    called: VecDeque<(u32, u32)>,
 }
 
 impl Desk {
@@ -58,12 +68,16 @@ impl Desk {
             pool,
             buffers,
             stats: Stats::default(),
+            now: Nanos::ZERO,
+            subsystem: None,
+            raw: None,
             jobs: Slab::new(JOBS_MAX),
             lanes,
             next: 0,
             maps: VecDeque::new(),
             done: VecDeque::new(),
             gathering: None,
+            called: VecDeque::new(),
         }
     }
 
@@ -76,7 +90,7 @@ impl Desk {
     /// Jobs that have not ended.
     #[must_use]
     pub fn open_jobs(&self) -> usize {
-        self.jobs.len()
+        self.jobs.len() + self.raw.as_ref().map_or(0, RawLane::open_jobs)
     }
 
     /// Gives a job to its target.
@@ -95,6 +109,41 @@ impl Desk {
         }
     }
 
+    /// Has another connection look beyond itself ([`Protocol::judge`](crate::Protocol::judge)) soon.
+    pub fn call(&mut self, connection: u32, generation: u32) {
+        // One call is as good as two; a bound on them is the number of connections.
+        if !self.called.contains(&(connection, generation)) {
+            self.called.push_back((connection, generation));
+        }
+    }
+
+    /// Connections were called that have not looked yet.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        !self.called.is_empty()
+    }
+
+    /// The next connection that was called.
+    pub fn poll_call(&mut self) -> Option<(u32, u32)> {
+        self.called.pop_front()
+    }
+
+    /// Gives the raw drive what it takes, and takes what it has ended. True if something ended.
+    pub fn raw_turn(&mut self) -> bool {
+        let Some(raw) = &mut self.raw else { return false };
+        raw.give(self.now, &mut self.buffers);
+        let mut any = false;
+        while let Some(done) = raw.poll(self.now) {
+            self.done.push_back(done);
+            any = true;
+        }
+        if let (Some(event), Some(subsystem)) = (raw.poll_event(), &mut self.subsystem) {
+            let admins: Vec<(u32, u32)> = subsystem.announce(event).collect();
+            admins.into_iter().for_each(|(connection, generation)| self.call(connection, generation));
+        }
+        any
+    }
+
     /// The next job that has ended.
     pub fn poll_done(&mut self) -> Option<Done> {
         self.done.pop_front()
@@ -109,7 +158,8 @@ impl Desk {
     /// Jobs wait that their target may take now.
     #[must_use]
     pub fn has_requests(&self) -> bool {
-        self.lanes.iter().any(|lane| !lane.full && !lane.waiting.is_empty())
+        self.raw.as_ref().is_some_and(RawLane::has_requests)
+            || self.lanes.iter().any(|lane| !lane.full && !lane.waiting.is_empty())
     }
 
     /// The right to gather many pieces before any is sent: one connection has it at a time, so that two never wait for each
@@ -129,7 +179,7 @@ impl Desk {
             let job = self.jobs.remove(key);
             let target = job.export.target();
             let extents = extents(job.block, job.count, |block| is_mapped(target, block));
-            self.done.push_back(Done { job, status: Status::SUCCESS, extents });
+            self.done.push_back(Done { job, status: Status::SUCCESS, extents, completion: None });
         }
     }
 
@@ -142,6 +192,7 @@ impl Desk {
             Work::Discard => BlockOp::Discard,
             Work::WriteZeroes => BlockOp::WriteZeroes,
             Work::Map => unreachable!("questions about the map do not go to targets as requests"),
+            Work::Raw => unreachable!("raw commands go to the raw drive"),
         };
         let buffer = job.piece.as_ref().map(|piece| piece.buffer);
         BlockRequest { tag: Tag(key.0), op, block: job.block, count: job.count, buffer }
@@ -194,7 +245,7 @@ impl Source for Desk {
         self.lanes[target.index()].full = false;
         let job = self.jobs.remove(SlabKey(reply.tag.0));
         assert_eq!(job.export, ExportId(target.0), "a target replied to another's request");
-        self.done.push_back(Done { job, status: reply.status, extents: Vec::new() });
+        self.done.push_back(Done { job, status: reply.status, extents: Vec::new(), completion: None });
     }
 
     fn is_finished(&self) -> bool {

@@ -5,6 +5,7 @@
 use crate::exports::ExportId;
 use crate::pool::Piece;
 use ocssd_lightnvm::Status;
+use ocssd_nvme::Cqe;
 
 /// What a job does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Work {
     WriteZeroes,
     /// Says which blocks hold something.
     Map,
+    /// A command of the raw drive.
+    Raw,
 }
 
 /// Who is told of a job's end.
@@ -42,7 +45,7 @@ pub struct JobOwner {
 pub struct Job {
     /// Who is told.
     pub owner: JobOwner,
-    /// On which export.
+    /// On which export; means nothing for a raw command.
     pub export: ExportId,
     /// What.
     pub work: Work,
@@ -50,7 +53,7 @@ pub struct Job {
     pub block: u64,
     /// How many; 0 for a flush.
     pub count: u32,
-    /// The payload; `Some` for reads and writes only.
+    /// The payload; `Some` for reads and writes, and raw commands that move data.
     pub piece: Option<Piece>,
 }
 
@@ -72,4 +75,6 @@ pub struct Done {
     pub status: Status,
     /// What a [`Work::Map`] found: the beginning of its range, at least one block.
     pub extents: Vec<Extent>,
+    /// What the raw drive answered to a [`Work::Raw`].
+    pub completion: Option<Cqe>,
 }

@@ -64,6 +64,12 @@ impl Pool {
         fitting.find_map(|(class, sizes)| Some(Piece { buffer: sizes.spare.pop()?, class }))
     }
 
+    /// How many pieces that hold `bytes` bytes are not lent.
+    #[must_use]
+    pub fn spare(&self, bytes: usize) -> usize {
+        self.classes.iter().filter(|class| class.bytes >= bytes).map(|class| class.spare.len()).sum()
+    }
+
     /// The piece comes back.
     #[allow(clippy::needless_pass_by_value, reason = "a piece that was given back is nobody's")]
     pub fn give_back(&mut self, piece: Piece) {

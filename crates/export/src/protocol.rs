@@ -6,7 +6,8 @@ use crate::outbox::Outbox;
 use crate::stats::DropReason;
 use ocssd_lightnvm::BufId;
 
-/// A client did what no client may: the connection ends, nothing else does.
+/// A client did what no client may: the connection ends, nothing else does. What is in the outbox then is sent as far as it
+/// goes at once: last words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Rude {
@@ -75,6 +76,20 @@ pub trait Protocol {
 
     /// How many bytes that are no payload may be received at once: few, if payload for a buffer may follow them.
     fn text_wanted(&self) -> usize;
+
+    /// The client owes the next step: bytes it has announced, or been asked for.
+    fn is_owed(&self) -> bool {
+        self.payload_space().is_some()
+    }
+
+    /// Looks at what is beyond this connection: time, and the association it is part of. Asked now and then, and when
+    /// somebody called it by [`Desk::call`].
+    ///
+    /// # Errors
+    /// [`Rude`] if the connection must end at once.
+    fn judge(&mut self, _desk: &mut Desk) -> Result<(), Rude> {
+        Ok(())
+    }
 
     /// A job has ended.
     fn on_done(&mut self, done: Done, desk: &mut Desk);

@@ -21,10 +21,12 @@ pub enum DropReason {
     Crowded,
     /// The address is not on the list of those allowed.
     NotAllowed,
+    /// It did not keep its association alive.
+    Silent,
 }
 
 /// Every reason, with its name in reports.
-pub const DROP_REASONS: [(DropReason, &str); 8] = [
+pub const DROP_REASONS: [(DropReason, &str); 9] = [
     (DropReason::Garbage, "garbage"),
     (DropReason::Oversized, "oversized"),
     (DropReason::SlowGreeting, "slow_greeting"),
@@ -33,6 +35,7 @@ pub const DROP_REASONS: [(DropReason, &str); 8] = [
     (DropReason::Vanished, "vanished"),
     (DropReason::Crowded, "crowded"),
     (DropReason::NotAllowed, "not_allowed"),
+    (DropReason::Silent, "silent"),
 ];
 
 /// What was counted since the start. Requests are clients', not jobs.
@@ -58,6 +61,16 @@ pub struct Stats {
     pub caches: u64,
     /// Questions about what holds data.
     pub maps: u64,
+    /// Commands of the raw drive.
+    pub raws: u64,
+    /// NVMe commands of admin queues, and those that make and end queues.
+    pub admins: u64,
+    /// NVMe associations made.
+    pub associations: u64,
+    /// Times data that was announced was asked for (R2T).
+    pub asked: u64,
+    /// Digests of data that were wrong.
+    pub digest_errors: u64,
     /// Requests with FUA.
     pub fuas: u64,
     /// Requests that ended with an error.
@@ -106,6 +119,11 @@ impl Stats {
             ("zeroes", self.zeroes),
             ("caches", self.caches),
             ("maps", self.maps),
+            ("raws", self.raws),
+            ("admins", self.admins),
+            ("associations", self.associations),
+            ("asked", self.asked),
+            ("digest_errors", self.digest_errors),
             ("fuas", self.fuas),
             ("errors", self.errors),
             ("received_bytes", self.received_bytes),
@@ -154,7 +172,7 @@ mod tests {
         let rows = stats.rows();
         assert_eq!(
             rows.iter().filter(|(name, count)| name.starts_with("dropped_") && *count == 1).count(),
-            8
+            DROP_REASONS.len()
         );
     }
 

@@ -1,8 +1,11 @@
 //! The fuzzer's entry on seeded random clients, so that every build runs some.
 
 use ocssd_base::Prng;
-use ocssd_export::fuzz::nbd_client;
+use ocssd_export::fuzz::{nbd_client, nvme_tcp_host};
 use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
+use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
+use ocssd_nvme::sqe::ReadWrite;
+use ocssd_nvme::{Lba, Sqe};
 
 fn below(prng: &mut Prng, bound: u64) -> u64 {
     prng.below(bound)
@@ -75,5 +78,63 @@ fn random_bytes_are_no_client() {
         let bytes: Vec<u8> = (0..below(&mut prng, 200)).map(|_| byte(&mut prng)).collect();
         let answered = std::panic::catch_unwind(|| nbd_client(&bytes));
         assert!(answered.is_ok(), "seed {seed}: the server panicked");
+    }
+}
+
+/// A host that began soundly, then commands that are mostly sound, with a broken byte here and there.
+fn host(prng: &mut Prng) -> Vec<u8> {
+    let shape = byte(prng) & 0x7F | if below(prng, 3) == 0 { 0x20 } else { 0x30 };
+    let mut bytes = vec![shape, byte(prng)];
+    let host = Host::new(shape & 4 != 0, shape & 8 != 0);
+    for cid in 0..u16::try_from(below(prng, 60)).expect("small") {
+        let block_count = u32::try_from(1 + below(prng, 33)).expect("small");
+        let slba = Lba(below(prng, 4200));
+        let io =
+            ReadWrite { slba, block_count, limited_retry: false, force_unit_access: below(prng, 4) == 0 };
+        let length = usize::try_from(block_count).expect("small") * 512;
+        let nsid = u32::try_from(below(prng, 5)).expect("small");
+        let pdu = match below(prng, 24) {
+            0 => host.command(&transported(Sqe::flush(nsid).with_cid(cid), 0), &[]),
+            6..12 => {
+                let sqe = in_capsule(Sqe::write(nsid, io).with_cid(cid), length);
+                host.command(&sqe, &vec![byte(prng); length])
+            }
+            2 => host.command(&transported(Sqe::write(nsid, io).with_cid(cid), length), &[]),
+            3 => host.data(cid.saturating_sub(1), cid % 32, 0, &vec![byte(prng); length], true),
+            4 => {
+                let opcode = byte(prng);
+                host.command(&transported(Sqe { opcode, ..Sqe::read(nsid, io) }, length), &[])
+            }
+            _ => host.command(&transported(Sqe::read(nsid, io).with_cid(cid), length), &[]),
+        };
+        bytes.extend(pdu);
+    }
+    if below(prng, 3) == 0 {
+        let at = usize::try_from(below(prng, u64::try_from(bytes.len()).expect("small"))).expect("small");
+        bytes[at] ^= 1 << below(prng, 8);
+    }
+    bytes
+}
+
+#[test]
+fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
+    let mut served = 0;
+    for seed in 0..200 {
+        let mut prng = Prng::new(seed);
+        let bytes = host(&mut prng);
+        let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
+        let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the target panicked"));
+        served += usize::from(answered > 1000);
+    }
+    assert!(served > 60, "only {served} hosts were served");
+}
+
+#[test]
+fn random_bytes_are_no_host() {
+    for seed in 0..2000 {
+        let mut prng = Prng::new(seed);
+        let bytes: Vec<u8> = (0..below(&mut prng, 400)).map(|_| byte(&mut prng)).collect();
+        let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
+        assert!(answered.is_ok(), "seed {seed}: the target panicked");
     }
 }

@@ -5,8 +5,14 @@
 //! value.
 
 use crate::address::{Lba, decode_list, encode_list};
-use crate::identify::{IdentifyController, IdentifyNamespace, NamespaceIds, NamespaceList};
-use crate::log_page::{AsyncEvent, ErrorLogEntry, FirmwareSlots, SmartLog};
+use crate::fabrics::{
+    Capabilities, Configuration, Connect, ConnectData, ControllerStatus, DiscoveryEntry, DiscoveryHeader,
+    PropertyGet, PropertySet,
+};
+use crate::identify::{
+    IdentifyController, IdentifyNamespace, IndependentNamespace, NamespaceIds, NamespaceList,
+};
+use crate::log_page::{AsyncEvent, EffectsLog, ErrorLogEntry, FirmwareSlots, SmartLog};
 use crate::sgl::SglDescriptor;
 use crate::sqe::{
     Abort, DatasetManagement, GetBbt, GetFeatures, GetLogPage, Identify, PpaIo, ReadWrite, SetBbt,
@@ -20,7 +26,11 @@ use std::fmt::{Debug, Display};
 /// # Panics
 /// If a decoder breaks its promise.
 pub fn decode_everything(data: &[u8]) -> usize {
-    fixed_size(data) + identify_and_logs(data) + ocssd20_structures(data) + ocssd12_structures(data)
+    fixed_size(data)
+        + identify_and_logs(data)
+        + fabrics_structures(data)
+        + ocssd20_structures(data)
+        + ocssd12_structures(data)
 }
 
 /// `decode`, `encode`, `decode` again: the two values must be equal. An error must have a sentence.
@@ -92,6 +102,9 @@ fn command_views(sqe: &Sqe) {
     assert_eq!(Identify::of(&Sqe::identify(1, Identify::of(sqe))), Identify::of(sqe));
     assert_eq!(Abort::of(&Sqe::abort(Abort::of(sqe))), Abort::of(sqe));
     assert_eq!(GetBbt::of(&Sqe::get_bbt(1, GetBbt::of(sqe))), GetBbt::of(sqe));
+    assert_eq!(Connect::of(&Sqe::connect(Connect::of(sqe))), Connect::of(sqe));
+    assert_eq!(PropertyGet::of(&Sqe::property_get(PropertyGet::of(sqe))), PropertyGet::of(sqe));
+    assert_eq!(PropertySet::of(&Sqe::property_set(PropertySet::of(sqe))), PropertySet::of(sqe));
     if let Ok(set) = SetBbt::of(sqe) {
         assert_eq!(SetBbt::of(&Sqe::set_bbt(1, set)), Ok(set));
     }
@@ -110,6 +123,12 @@ fn dword_fields(dword: u32) {
     assert_eq!(ocssd20::ErrorRecovery::from_dword(recovery.to_dword()), recovery);
     let feedback = ocssd20::MediaFeedback::from_dword(dword);
     assert_eq!(ocssd20::MediaFeedback::from_dword(feedback.to_dword()), feedback);
+    let configuration = Configuration::from_bits(dword);
+    assert_eq!(Configuration::from_bits(configuration.to_bits()), configuration);
+    let state = ControllerStatus::from_bits(dword);
+    assert_eq!(ControllerStatus::from_bits(state.to_bits()), state);
+    let capabilities = Capabilities::from_bits(u64::from(dword) << 16 | u64::from(dword));
+    assert_eq!(Capabilities::from_bits(capabilities.to_bits()), capabilities);
     let status = StatusField::from_bits(crate::wire::low_half(dword));
     assert_eq!(StatusField::from_bits(status.to_bits()), status);
 }
@@ -122,6 +141,14 @@ fn identify_and_logs(data: &[u8]) -> usize {
         + round_trip(data, ErrorLogEntry::decode, ErrorLogEntry::encode)
         + round_trip(data, SmartLog::decode, SmartLog::encode)
         + round_trip(data, FirmwareSlots::decode, FirmwareSlots::encode)
+        + round_trip(data, EffectsLog::decode, EffectsLog::encode)
+        + round_trip(data, IndependentNamespace::decode, IndependentNamespace::encode)
+}
+
+fn fabrics_structures(data: &[u8]) -> usize {
+    round_trip(data, ConnectData::decode, ConnectData::encode)
+        + round_trip(data, DiscoveryHeader::decode, DiscoveryHeader::encode)
+        + round_trip(data, DiscoveryEntry::decode, DiscoveryEntry::encode)
 }
 
 fn ocssd20_structures(data: &[u8]) -> usize {

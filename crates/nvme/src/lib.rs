@@ -11,8 +11,9 @@
 //!   that says what was expected, what was found and where. Input that is longer than the structure is accepted; the
 //!   rest is ignored. Reserved bits are ignored. Nothing panics on any input.
 //! - Counts are stored as counts (from 1). The 0-based form of the wire exists only inside `encode` and `decode`.
-//! - The names are those of the specifications: NVMe base 1.3/1.4, NVM command set, OCSSD 2.0 (2018-01-29) and OCSSD
-//!   1.2 (2016-04). OCSSD 1.2 words (channel, lun, plane, page) live only in [`ocssd12`].
+//! - The names are those of the specifications: NVMe base 1.3/1.4 (2.0 where said), NVMe over Fabrics 1.1, NVM
+//!   command set, OCSSD 2.0 (2018-01-29) and OCSSD 1.2 (2016-04). OCSSD 1.2 words (channel, lun, plane, page) live
+//!   only in [`ocssd12`].
 //!
 //! Deliberately not here: queues, doorbells, transports, rules of the drive, time. Who owns them: the drive's
 //! controller (commands in, completions out) and the exporters (transports).
@@ -20,6 +21,7 @@
 
 pub mod address;
 pub mod cqe;
+pub mod fabrics;
 pub mod feature;
 pub mod fuzz;
 pub mod identify;

@@ -88,8 +88,12 @@ opcodes!(IoOpcode {
     WRITE = 0x01, "Write";
     /// NVMe read; scalar read of OCSSD 2.0; hybrid read of OCSSD 1.2.
     READ = 0x02, "Read";
+    /// NVMe: write zeroes without sending them.
+    WRITE_ZEROES = 0x08, "Write Zeroes";
     /// NVMe Dataset Management; with AD it resets chunks on OCSSD 2.0.
     DATASET_MANAGEMENT = 0x09, "Dataset Management";
+    /// NVMe over Fabrics commands.
+    FABRICS = 0x7F, "Fabrics Command";
     /// OCSSD 1.2 legacy: write through the drive's mapping table.
     HYBRID_WRITE = 0x81, "Hybrid Write";
     /// OCSSD 2.0 Vector Chunk Reset; OCSSD 1.2 Physical Block Erase.

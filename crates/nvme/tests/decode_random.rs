@@ -218,6 +218,8 @@ fn namespace() -> IdentifyNamespace {
         format_index: 1,
         extended_lba: false,
         mc: 2,
+        nmic: 0,
+        nsattr: 0,
         dpc: 0,
         dps: 0,
         deallocated_read: DeallocatedRead::Zeros,

@@ -6,6 +6,7 @@
 
 mod fio_plot;
 mod fuzz;
+mod guest;
 mod packages;
 mod smoke;
 mod summary;
@@ -19,7 +20,7 @@ use summary::{Line, Outcome};
 /// What was typed after `cargo xtask test`.
 #[derive(Args)]
 pub struct Options {
-    /// Also run what takes minutes: every fuzz target for 60 s
+    /// Also run what takes minutes: every fuzz target for 60 s, and more of the guest
     #[arg(long)]
     long: bool,
     /// Run only this step; may be given several times
@@ -43,6 +44,11 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", shows: "the project's own rules hold", run: tidy },
     Step { name: "clippy", shows: "the compiler and clippy have nothing to say", run: clippy },
     Step { name: "tests", shows: "every test of the workspace passes", run: tests },
+    Step {
+        name: "guest",
+        shows: "Linux's own NVMe/TCP driver uses a served drive (longer with --long)",
+        run: guest,
+    },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
     Step { name: "docs", shows: "the documentation builds without a broken link", run: docs },
     Step { name: "fuzz-smoke", shows: "every decoder survives 60 s of fuzzing (--long)", run: fuzz_smoke },
@@ -111,6 +117,11 @@ fn tests(workspace: &Workspace, _: &Options) -> Result<Outcome> {
         None => println!("{} is not set: `cargo xtask test --only packages` prepares it", fio_plot::VARIABLE),
     }
     process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn guest(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    guest::run(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 

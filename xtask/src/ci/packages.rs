@@ -37,6 +37,31 @@ const PACKAGES: &[Package] = &[
         why: "served drives are read, written and compared by qemu-io and qemu-img",
     },
     Package {
+        name: "qemu-system-x86",
+        proofs: &[&["qemu-system-x86_64", "--version"]],
+        why: "a Linux guest uses a served drive by its own NVMe driver",
+    },
+    Package {
+        name: "seabios",
+        proofs: &[&["test", "-e", "/usr/share/seabios/bios-256k.bin"]],
+        why: "the guest's machine begins with it",
+    },
+    Package {
+        name: "nvme-cli",
+        proofs: &[&["/usr/sbin/nvme", "version"]],
+        why: "it connects drives in the guest",
+    },
+    Package {
+        name: "busybox-static",
+        proofs: &[&["/bin/busybox", "true"]],
+        why: "the guest's other programs",
+    },
+    Package {
+        name: "cpio",
+        proofs: &[&["cpio", "--version"]],
+        why: "the guest's file system is packed by it",
+    },
+    Package {
         name: "chromium",
         proofs: &[&["chromium", "--version"]],
         why: "reports are opened in a browser",

@@ -22,6 +22,8 @@ pub struct Assembled {
     pub exports: Exports,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// What the drive's names are made of.
+    pub seed: u64,
     /// The image; kept open, and locked, as long as it is served.
     pub image: Option<Image>,
 }
@@ -57,7 +59,7 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
     let exports = Exports::new(exports).map_err(anyhow::Error::msg)?;
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
     let targets = made.into_iter().map(|target| host.add(target)).collect();
-    Ok(Assembled { host, targets, exports, notes, image })
+    Ok(Assembled { host, targets, exports, notes, seed: spec.config.seed, image })
 }
 
 /// The drive, with real bytes: clients read what they wrote.

@@ -2,8 +2,9 @@
 
 use crate::args::ServeArgs;
 use anyhow::{Context, anyhow, bail};
-use ocssd_export::nbd::{Session, TlsPolicy};
-use ocssd_export::reactor::{Endpoint, Listener, Server, TlsConfig, load_tls};
+use ocssd_export::nbd::{self, TlsPolicy};
+use ocssd_export::nvme_tcp;
+use ocssd_export::reactor::{Arrival, Endpoint, Listener, Server, TlsConfig, load_tls};
 use ocssd_lightnvm::Device;
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
         }
         _ => None,
     };
-    let Some(exposed) = args.nbd.iter().find(|endpoint| !endpoint.is_local()) else {
+    let mut endpoints = args.nbd.iter().chain(&args.nvme_tcp);
+    let Some(exposed) = endpoints.find(|endpoint| !endpoint.is_local()) else {
         return Ok(Security { tls });
     };
     if !args.beyond_loopback {
@@ -37,6 +39,13 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
         bail!(
             "{exposed} can be reached by other machines without protection; add --tls-certificate and --tls-key, or --allow \
              ADDRESSES to serve those machines without encryption"
+        );
+    }
+    let nvme = args.nvme_tcp.iter().find(|endpoint| !endpoint.is_local());
+    if let (Some(exposed), true) = (nvme, args.allow.is_empty()) {
+        bail!(
+            "{exposed} would be reached by any machine: NVMe/TCP is served without TLS (its TLS needs keys agreed on before), \
+             so add --allow ADDRESSES; --host NQN alone is no protection, since hosts name themselves"
         );
     }
     Ok(Security { tls })
@@ -60,8 +69,26 @@ pub fn listen<D: Device>(
         let listener =
             Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
         endpoints.push(listener.endpoint().clone());
-        let make = Box::new(move |connection, generation| {
-            Box::new(Session::new(policy, connection, generation)) as _
+        let make = Box::new(move |arrival: Arrival| {
+            Box::new(nbd::Session::new(policy, arrival.connection, arrival.generation)) as _
+        });
+        server.listen(listener, make).with_context(|| format!("{endpoint} cannot be served"))?;
+    }
+    Ok(endpoints)
+}
+
+/// Listens for NVMe hosts; returns where, with the ports that were found.
+///
+/// # Errors
+/// An endpoint that cannot be had.
+pub fn listen_nvme<D: Device>(server: &mut Server<D>, args: &ServeArgs) -> anyhow::Result<Vec<Endpoint>> {
+    let mut endpoints = Vec::new();
+    for endpoint in &args.nvme_tcp {
+        let listener =
+            Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
+        endpoints.push(listener.endpoint().clone());
+        let make = Box::new(|Arrival { connection, generation, local }| {
+            Box::new(nvme_tcp::Session::new(connection, generation, local)) as _
         });
         server.listen(listener, make).with_context(|| format!("{endpoint} cannot be served"))?;
     }

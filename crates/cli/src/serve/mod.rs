@@ -5,6 +5,8 @@
 
 mod assemble;
 mod listen;
+mod nvme;
+mod raw;
 mod report;
 
 use crate::args::ServeArgs;
@@ -18,7 +20,9 @@ use std::io::Write;
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let security = listen::security(args)?;
     let assembled = assemble::assemble(args)?;
-    let Assembled { host, targets, exports, notes, image } = assembled;
+    let Assembled { host, targets, exports, notes, image, seed } = assembled;
+    let raw = raw::open(args)?;
+    let subsystem = nvme::subsystem(args, seed)?;
     let signals = Signals::new().context("signals cannot be listened to")?;
     let limits =
         Limits { connections: args.connections.get(), allowed: args.allow.clone(), ..Limits::default() };
@@ -27,14 +31,31 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let mut server =
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
     let endpoints = listen::listen(&mut server, args, &security)?;
-    report::begin(&exports, &endpoints, &notes, security.tls.is_some(), as_json);
+    let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
+    let (lane, description, raw_image) = match raw {
+        Some(raw) => (Some(raw.lane), Some(raw.description), raw.image),
+        None => (None, None, None),
+    };
+    let view = nvme::NvmeView::new(&subsystem, &exports, description.as_deref());
+    server.use_nvme(subsystem, lane);
+    let serving = report::Serving {
+        exports: &exports,
+        endpoints: &endpoints,
+        notes: &notes,
+        tls: security.tls.is_some(),
+        nvme: (!nvme_endpoints.is_empty()).then_some((&view, nvme_endpoints.as_slice())),
+    };
+    report::begin(&serving, as_json);
     let stopped = server.run(&mut |stats| report::stats(stats, as_json)).context("serving failed")?;
-    let Stopped { mut host, stats } = stopped;
+    let Stopped { mut host, stats, raw } = stopped;
     shut_down(&mut host, &targets)?;
     host.settle();
     let mut flash = host.into_device();
     flash.sync().map_err(|error| anyhow!("the image could not be kept: {error}"))?;
-    drop(image);
+    if let Some(mut lane) = raw {
+        lane.drive.sync().map_err(|error| anyhow!("the raw drive could not be kept: {error}"))?;
+    }
+    drop((image, raw_image));
     report::stats(&stats, as_json);
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! What a server says: where it serves what, and what it counted. It serves on if nobody listens.
 
+use super::nvme::NvmeView;
 use crate::table;
 use ocssd_export::reactor::Endpoint;
 use ocssd_export::{Export, Exports, Stats};
 use serde_json::{Map, Value, json};
+use std::net::SocketAddr;
 
 /// Where an export is, as clients write it.
 fn uri(endpoint: &Endpoint, export: &Export, tls: bool) -> String {
@@ -24,8 +26,30 @@ fn percent(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
+/// What is served, and where.
+pub struct Serving<'a> {
+    /// Block devices.
+    pub exports: &'a Exports,
+    /// Where NBD is spoken.
+    pub endpoints: &'a [Endpoint],
+    /// What the user should know.
+    pub notes: &'a [String],
+    /// NBD is spoken within TLS.
+    pub tls: bool,
+    /// What NVMe hosts see, and where.
+    pub nvme: Option<(&'a NvmeView, &'a [Endpoint])>,
+}
+
+/// Address and port of an endpoint of the network.
+fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
+    if let Endpoint::Tcp(address) = endpoint { Some(*address) } else { None }
+}
+
 /// Says that clients may come.
-pub fn begin(exports: &Exports, endpoints: &[Endpoint], notes: &[String], tls: bool, as_json: bool) {
+pub fn begin(serving: &Serving<'_>, as_json: bool) {
+    let &Serving { exports, endpoints, notes, tls, nvme } = serving;
+    let addresses: Vec<SocketAddr> =
+        nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
         endpoints.iter().map(|endpoint| uri(endpoint, export, tls)).collect()
     };
@@ -36,7 +60,11 @@ pub fn begin(exports: &Exports, endpoints: &[Endpoint], notes: &[String], tls: b
                 "block_bytes": export.block_bytes, "read_only": export.read_only, "uris": uris(export),
             })
         });
-        let document = json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes });
+        let mut document = json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes });
+        if let Some((view, _)) = nvme {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            document["nvme"] = view.json(&addresses);
+        }
         return table::say(&format!("{document:#}"));
     }
     for note in notes {
@@ -49,6 +77,14 @@ pub fn begin(exports: &Exports, endpoints: &[Endpoint], notes: &[String], tls: b
             format!("{what} \"{}\": {size} in blocks of {blocks} B, {}", export.name, export.description);
         table::say(&line);
         uris(export).iter().for_each(|uri| table::say(&format!("  {uri}")));
+    }
+    let Some((view, _)) = nvme else { return };
+    for (nsid, what) in &view.namespaces {
+        table::say(&format!("NVMe namespace {nsid}: {what}"));
+    }
+    for address in addresses {
+        let (ip, port, nqn) = (address.ip(), address.port(), &view.nqn);
+        table::say(&format!("  nvme connect -t tcp -a {ip} -s {port} -n {nqn}"));
     }
 }
 

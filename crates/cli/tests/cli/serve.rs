@@ -287,6 +287,12 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--nbd unix:s --drive tiny --export a=null@pu:0 --export a=null@pu:1", "two exports are called"),
         ("--nbd unix:s --drive tiny --tls-certificate a.pem --tls-key b.pem", "b.pem"),
         ("--nbd unix:stamps.img --drive tiny --target null", "is no socket"),
+        ("--nvme-tcp 0.0.0.0:0 --drive tiny", "--beyond-loopback"),
+        ("--nvme-tcp 0.0.0.0:0 --drive tiny --beyond-loopback --host nqn.a", "--allow"),
+        ("--nvme-tcp nowhere --drive tiny", "expected ADDRESS:PORT"),
+        ("--nvme-tcp 127.0.0.1:0 --drive tiny --target null --nqn drive", "begins with"),
+        ("--nvme-tcp 127.0.0.1:0 --drive tiny --target null --raw stamps.img", "stamps of 16 bytes"),
+        ("--drive tiny --raw tiny", "--nvme-tcp"),
     ];
     for (arguments, words) in cases {
         let answer = program.run(&format!("serve {arguments}"));

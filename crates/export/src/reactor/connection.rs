@@ -191,7 +191,7 @@ impl Connection {
 
     /// The client owes the next step: it has not taken what is to be sent, or not sent what it began.
     pub fn is_owed(&self) -> bool {
-        self.send_blocked || self.session.payload_space().is_some()
+        self.send_blocked || self.session.is_owed()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::endpoint::Endpoint;
 use rustix::fs::Mode;
 use std::io;
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -26,6 +26,15 @@ impl Socket {
         match self {
             Self::Unix(_) => None,
             Self::Tcp(stream) => stream.peer_addr().ok().map(|address| address.ip()),
+        }
+    }
+
+    /// The address of this machine that it came to; `None` through the file system.
+    #[must_use]
+    pub fn local(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Unix(_) => None,
+            Self::Tcp(stream) => stream.local_addr().ok(),
         }
     }
 }

@@ -18,6 +18,6 @@ mod watch;
 pub use endpoint::{AddressRange, Endpoint};
 pub use listener::Listener;
 pub use rustls::ServerConfig as TlsConfig;
-pub use server::{Limits, MakeProtocol, Server, Stopped};
+pub use server::{Arrival, Limits, MakeProtocol, Server, Stopped};
 pub use signals::{Signal, Signals};
 pub use stream::load_tls;

@@ -11,8 +11,10 @@ use super::signals::{Signal, Signals};
 use super::stream::Stream;
 use crate::desk::Desk;
 use crate::exports::Exports;
+use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::protocol::{Phase, Protocol};
+use crate::raw_lane::RawLane;
 use crate::stats::{DropReason, Stats};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, WallClock};
@@ -20,6 +22,7 @@ use ocssd_lightnvm::Device;
 use rustls::ServerConfig;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What clients may do.
@@ -54,8 +57,19 @@ impl Default for Limits {
     }
 }
 
-/// Makes a protocol's side of a new connection, whose jobs are told to (connection, generation).
-pub type MakeProtocol = Box<dyn Fn(u32, u32) -> Box<dyn Protocol>>;
+/// A connection that has just come, as its protocol sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Jobs are told to this connection
+    pub connection: u32,
+    /// of this generation.
+    pub generation: u32,
+    /// The address of this machine that the client came to, if it came through the network.
+    pub local: Option<SocketAddr>,
+}
+
+/// Makes a protocol's side of a new connection.
+pub type MakeProtocol = Box<dyn Fn(Arrival) -> Box<dyn Protocol>>;
 
 /// A server that has stopped.
 pub struct Stopped<D: Device> {
@@ -63,6 +77,8 @@ pub struct Stopped<D: Device> {
     pub host: Host<D, WallClock>,
     /// What was counted.
     pub stats: Stats,
+    /// The raw drive, if there was one.
+    pub raw: Option<RawLane>,
 }
 
 /// A server.
@@ -141,6 +157,12 @@ impl<D: Device> Server<D> {
         self.tls = Some(config);
     }
 
+    /// What NVMe hosts see, and the drive that is served to them as it is, if one is.
+    pub fn use_nvme(&mut self, subsystem: Subsystem, raw: Option<RawLane>) {
+        self.desk.subsystem = Some(subsystem);
+        self.desk.raw = raw;
+    }
+
     /// Serves what comes to a listener.
     ///
     /// # Errors
@@ -162,6 +184,7 @@ impl<D: Device> Server<D> {
             let timeout = self.timeout();
             self.desk.stats.waits += 1;
             self.poller.wait(timeout)?;
+            self.desk.now = self.host.clock().now();
             let mut place = 0;
             while let Some(ready) = self.poller.ready(place) {
                 place += 1;
@@ -172,7 +195,7 @@ impl<D: Device> Server<D> {
             if self.is_over() {
                 let Self { mut host, desk, .. } = self;
                 host.return_buffers(desk.buffers);
-                return Ok(Stopped { host, stats: desk.stats });
+                return Ok(Stopped { host, stats: desk.stats, raw: desk.raw });
             }
         }
     }
@@ -237,7 +260,8 @@ impl<D: Device> Server<D> {
         });
         let generation = self.generations[place];
         let name = u32::try_from(place).expect("a bounded number of connections");
-        let session = (self.listeners[listener].1)(name, generation);
+        let arrival = Arrival { connection: name, generation, local: socket.local() };
+        let session = (self.listeners[listener].1)(arrival);
         let now = self.host.clock().now();
         let mut connection = Connection::new(Stream::plain(socket), session, generation, now);
         connection.interest = Interest { receive: true, send: false };
@@ -316,6 +340,8 @@ impl<D: Device> Server<D> {
     pub(super) fn close(&mut self, place: usize, end: End) {
         let Some(mut connection) = self.connections[place].take() else { return };
         if let End::Dropped(reason, sentence) = end {
+            // Last words; nobody waits until they are heard.
+            let _ = connection.send(self.desk.now, &mut self.desk);
             self.desk.stats.note_dropped(reason);
             (self.log)(&format!("a client was dropped: {sentence}"));
         } else {

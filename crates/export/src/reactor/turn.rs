@@ -1,7 +1,9 @@
 //! The host's turns between two waits: jobs go to targets, their ends to connections, until there is nothing to do at once.
 
+use super::connection::End;
 use super::server::Server;
 use crate::job::Done;
+use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
 
 /// Turns between two looks at sockets (chosen: a fast drive ends what one round received in a few).
@@ -11,13 +13,14 @@ impl<D: Device> Server<D> {
     /// Gives the host turns, and everybody what came of them.
     pub(super) fn turns(&mut self) {
         for _ in 0..TURNS_MAX {
+            self.desk.now = self.host.clock().now();
             let busy = self.host_turn();
-            let mut any = false;
+            let mut any = self.desk.raw_turn();
             while let Some(done) = self.desk.poll_done() {
                 self.deliver(done);
                 any = true;
             }
-            any |= self.resume();
+            any |= self.resume() | self.summon();
             while let Some(place) = self.listed.pop() {
                 self.look_at(place);
             }
@@ -52,6 +55,28 @@ impl<D: Device> Server<D> {
                     self.desk.pool.give_back(piece);
                 }
             }
+        }
+    }
+
+    /// Those who were called look beyond themselves. True if there were any.
+    fn summon(&mut self) -> bool {
+        let mut any = false;
+        while let Some((connection, generation)) = self.desk.poll_call() {
+            let place = usize::try_from(connection).expect("it was an index");
+            if self.connections[place].as_ref().is_some_and(|found| found.generation == generation) {
+                self.judge(place);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// A connection looks beyond itself.
+    pub(super) fn judge(&mut self, place: usize) {
+        let Some(connection) = &mut self.connections[place] else { return };
+        match connection.session.judge(&mut self.desk) {
+            Ok(()) => self.list(place),
+            Err(rude) => self.close(place, End::Dropped(rude.reason, rude.sentence)),
         }
     }
 

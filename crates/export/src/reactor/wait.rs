@@ -16,11 +16,14 @@ pub(super) const WATCH: Nanos = Nanos::from_millis(500);
 impl<D: Device> Server<D> {
     /// How long nothing can happen but at sockets; `None` for ever.
     pub(super) fn timeout(&self) -> Option<Duration> {
-        if self.desk.has_requests() || self.desk.has_done() || !self.listed.is_empty() {
+        let desk = &self.desk;
+        if desk.has_requests() || desk.has_done() || desk.has_calls() || !self.listed.is_empty() {
             return Some(Duration::ZERO);
         }
         let now = self.host.clock().now();
-        let drive = self.host.next_deadline().map(|at| at.saturating_since(now + SPIN));
+        let raw = self.desk.raw.as_ref().and_then(crate::raw_lane::RawLane::deadline);
+        let drive =
+            self.host.next_deadline().into_iter().chain(raw).min().map(|at| at.saturating_since(now + SPIN));
         let is_watching = self.open > 0 || self.accept_after.is_some() || self.stopping.is_some();
         let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));
         drive.into_iter().chain(watch).min().map(|wait| Duration::from_nanos(wait.0))

@@ -22,6 +22,7 @@ impl<D: Device> Server<D> {
         }
         self.watched = now;
         let crowded = !self.waiting.is_empty();
+        self.desk.now = now;
         for place in 0..self.connections.len() {
             let Some(connection) = &self.connections[place] else { continue };
             if let Some(end) = overdue(connection, now, &self.limits, crowded) {
@@ -29,6 +30,8 @@ impl<D: Device> Server<D> {
             } else if self.stopping.is_some_and(|until| until <= now) {
                 let sentence = "the server stops, and the client did not take its answers".to_owned();
                 self.close(place, End::Dropped(DropReason::Stalled, sentence));
+            } else {
+                self.judge(place);
             }
         }
         if self.accept_after.is_some_and(|at| at <= now) {

@@ -3,7 +3,8 @@
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
-use ocssd_export::reactor::{Endpoint, Limits, Listener, Server, Signals, TlsConfig};
+use ocssd_export::nvme_tcp::{self, Subsystem, SubsystemConfig};
+use ocssd_export::reactor::{Arrival, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig};
 use ocssd_export::{Export, Exports, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
@@ -20,6 +21,9 @@ use std::time::{Duration, Instant};
 
 /// Longer than anything takes that happens at all, on a loaded machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The subsystem of the tests.
+pub const NQN: &str = "nqn.2014-08.org.nvmexpress:served";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -46,12 +50,14 @@ pub struct Wanted {
     pub limits: Limits,
     pub read_only: bool,
     pub tls: Option<Arc<TlsConfig>>,
+    /// NVMe/TCP is spoken instead of NBD.
+    pub nvme: bool,
 }
 
 impl Default for Wanted {
     fn default() -> Self {
         let endpoint = Endpoint::Unix(scratch("socket"));
-        Self { endpoint, limits: Limits::default(), read_only: false, tls: None }
+        Self { endpoint, limits: Limits::default(), read_only: false, tls: None, nvme: false }
     }
 }
 
@@ -88,7 +94,7 @@ impl World {
     }
 
     pub fn with(wanted: Wanted) -> Self {
-        let Wanted { endpoint, limits, read_only, tls } = wanted;
+        let Wanted { endpoint, limits, read_only, tls, nvme } = wanted;
         let listener = Listener::bind(&endpoint).expect("the build directory takes sockets");
         let endpoint = listener.endpoint().clone();
         let (stop, stop_end) = UnixStream::pair().expect("a test has sockets, pipes and threads");
@@ -107,8 +113,17 @@ impl World {
             if let Some(tls) = tls {
                 server.use_tls(tls);
             }
-            let make =
-                Box::new(move |place, generation| Box::new(Session::new(policy, place, generation)) as _);
+            let make: MakeProtocol = if nvme {
+                let config = SubsystemConfig { nqn: NQN.to_owned(), serial: 1, ..SubsystemConfig::default() };
+                server.use_nvme(Subsystem::new(config).expect("a sound name"), None);
+                Box::new(|Arrival { connection, generation, local }| {
+                    Box::new(nvme_tcp::Session::new(connection, generation, local))
+                })
+            } else {
+                Box::new(move |arrival: Arrival| {
+                    Box::new(Session::new(policy, arrival.connection, arrival.generation))
+                })
+            };
             server.listen(listener, make).expect("a test has sockets, pipes and threads");
             let stopped = server
                 .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))

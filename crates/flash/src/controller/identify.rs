@@ -119,6 +119,8 @@ impl Controller {
             format_index: 0,
             extended_lba: false,
             mc: if geometry.oob_bytes > 0 { 1 << 1 } else { 0 },
+            nmic: 0,
+            nsattr: 0,
             dpc: 0,
             dps: 0,
             deallocated_read: DeallocatedRead::Zeros,

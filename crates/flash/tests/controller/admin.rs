@@ -15,12 +15,12 @@ use ocssd_nvme::{AdminOpcode, Cqe, Sqe};
 
 fn identify(host: &mut Host, nsid: u32, cns: u8) -> (Cqe, Vec<u8>) {
     let mut data = vec![0xA5; 4096];
-    (host.admin(Sqe::identify(nsid, Identify { cns: Cns(cns), cntid: 0 }), &mut data), data)
+    (host.admin(Sqe::identify(nsid, Identify { cns: Cns(cns), cntid: 0, csi: 0 }), &mut data), data)
 }
 
 fn log(host: &mut Host, nsid: u32, lid: LogPageId, offset_bytes: u64, bytes: usize) -> (Cqe, Vec<u8>) {
     let dword_count = u64::try_from(bytes / 4).expect("small");
-    let get = GetLogPage { lid, lsp: 0, retain_event: false, dword_count, offset_bytes };
+    let get = GetLogPage { lid, lsp: 0, retain_event: false, dword_count, offset_bytes, csi: 0 };
     let mut data = vec![0xA5; bytes];
     (host.admin(Sqe::get_log_page(nsid, get), &mut data), data)
 }
@@ -76,11 +76,11 @@ fn geometry_is_the_drives() {
 fn what_admin_commands_refuse_and_why() {
     let mut host = Host::new(tiny());
     let get = |lid, offset_bytes, dword_count| {
-        let get = GetLogPage { lid: LogPageId(lid), lsp: 0, retain_event: false, dword_count, offset_bytes };
+        let get = GetLogPage { lid: LogPageId(lid), lsp: 0, retain_event: false, dword_count, offset_bytes, csi: 0 };
         Sqe::get_log_page(1, get)
     };
     let feature = |fid, save, value| Sqe::set_features(1, SetFeatures { fid: FeatureId(fid), save, value });
-    let identify = |nsid, cns| Sqe::identify(nsid, Identify { cns: Cns(cns), cntid: 0 });
+    let identify = |nsid, cns| Sqe::identify(nsid, Identify { cns: Cns(cns), cntid: 0, csi: 0 });
     let unaligned = Sqe { cdw12: 2, ..get(0xCA, 0, 1) };
     let table = [
         (identify(0, 0), 0x400B, "identify namespace 0"),
@@ -126,7 +126,7 @@ fn what_admin_commands_refuse_and_why() {
 #[test]
 fn replies_need_room_for_all_of_them() {
     let mut host = Host::new(tiny());
-    for sqe in [Sqe::geometry(1), Sqe::identify(1, Identify { cns: Cns(0), cntid: 0 })] {
+    for sqe in [Sqe::geometry(1), Sqe::identify(1, Identify { cns: Cns(0), cntid: 0, csi: 0 })] {
         let mut data = vec![0xA5; 4095];
         assert_eq!(bits(&host.admin(sqe, &mut data)), 0x4004);
         assert!(data.iter().all(|&byte| byte == 0xA5));

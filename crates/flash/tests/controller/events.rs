@@ -29,7 +29,7 @@ fn notifications(host: &mut Host, retain_event: bool, count: usize) -> Vec<Chunk
     let dword_count = u64::try_from(count * 16).expect("small");
     let lid = LogPageId::CHUNK_NOTIFICATION;
     let mut data = vec![0xA5; count * 64];
-    let get = GetLogPage { lid, lsp: 0, retain_event, dword_count, offset_bytes: 0 };
+    let get = GetLogPage { lid, lsp: 0, retain_event, dword_count, offset_bytes: 0, csi: 0 };
     assert_eq!(bits(&host.admin(Sqe::get_log_page(1, get), &mut data)), 0);
     let entries = data.chunks_exact(64).map(|entry| ChunkNotification::decode(entry).expect("64 bytes"));
     entries.filter(|entry| entry.nc != 0).collect()

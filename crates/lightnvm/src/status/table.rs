@@ -47,7 +47,10 @@ statuses! {
     INVALID_SGL_LENGTH = 0x00F, "Data SGL Length Invalid", "The SGL describes fewer bytes than the command moves.";
     INVALID_SGL_TYPE = 0x011, "SGL Descriptor Type Invalid", "The drive does not support this kind of SGL descriptor.";
     INVALID_PRP_OFFSET = 0x013, "PRP Offset Invalid", "A PRP entry has an offset it may not have.";
+    INVALID_OFFSET = 0x016, "SGL Offset Invalid", "The offset in an SGL descriptor is outside the capsule.";
     KEEP_ALIVE_EXPIRED = 0x018, "Keep Alive Timeout Expired", "The host was silent for longer than it promised.";
+    TRANSIENT_TRANSPORT_ERROR = 0x022, "Transient Transport Error",
+        "The transport damaged the command's data; the same command may succeed.";
     LBA_OUT_OF_RANGE = 0x080, "LBA Out of Range",
         "An address lies beyond the namespace; for a reset by Dataset Management, the range is not one whole chunk.";
     CAPACITY_EXCEEDED = 0x081, "Capacity Exceeded", "The command would use more than the namespace may.";

@@ -26,6 +26,10 @@ pub struct IdentifyNamespace {
     pub extended_lba: bool,
     /// Metadata capabilities. Bit 0: extended LBAs; bit 1: own buffer.
     pub mc: u8,
+    /// NMIC. Bit 0: several controllers may have it.
+    pub nmic: u8,
+    /// NSATTR. Bit 0: write protected.
+    pub nsattr: u8,
     /// Protection capabilities.
     pub dpc: u8,
     /// Protection in use.
@@ -176,6 +180,8 @@ impl IdentifyNamespace {
             mc: bytes[27],
             dpc: bytes[28],
             dps: bytes[29],
+            nmic: bytes[30],
+            nsattr: bytes[99],
             deallocated_read: DeallocatedRead::from_bits(bytes[33]),
             nvmcap_bytes: u128_at(bytes, 48),
             nguid: array_at(bytes, 104),
@@ -206,7 +212,9 @@ impl IdentifyNamespace {
             24,
             &[self.nsfeat, nlbaf, self.format_index | flbas_flag, self.mc, self.dpc, self.dps],
         );
+        bytes[30] = self.nmic;
         bytes[33] = self.deallocated_read.to_bits();
+        bytes[99] = self.nsattr;
         put(&mut bytes, 48, &self.nvmcap_bytes.to_le_bytes());
         put(&mut bytes, 104, &self.nguid);
         put(&mut bytes, 120, &self.eui64);
@@ -229,8 +237,10 @@ mod tests {
         bytes[8] = 5;
         bytes[16] = 4;
         bytes[24..30].copy_from_slice(&[0x04, 1, 0x11, 2, 3, 4]);
+        bytes[30] = 6;
         bytes[33] = 1;
         bytes[48] = 9;
+        bytes[99] = 7;
         bytes[104] = 0xAA;
         bytes[127] = 0xBB;
         bytes[130] = 9;
@@ -248,6 +258,7 @@ mod tests {
         assert_eq!(id.format().block_bytes(), Some(4096));
         assert_eq!((id.extended_lba, id.mc, id.dpc, id.dps), (true, 2, 3, 4));
         assert_eq!((id.deallocated_read, id.nvmcap_bytes), (DeallocatedRead::Zeros, 9));
+        assert_eq!((id.nmic, id.nsattr), (6, 7));
         assert_eq!((id.nguid[0], id.eui64[7], id.lightnvm), (0xAA, 0xBB, true));
         assert_eq!(id.encode(), bytes());
     }

@@ -4,11 +4,13 @@
 //! 3.3.
 
 mod async_event;
+mod command_effects;
 mod error_information;
 mod firmware_slot;
 mod smart;
 
 pub use async_event::{AsyncEvent, AsyncEventKind};
+pub use command_effects::{CommandEffects, EffectsLog};
 pub use error_information::ErrorLogEntry;
 pub use firmware_slot::FirmwareSlots;
 pub use smart::SmartLog;
@@ -24,6 +26,10 @@ impl LogPageId {
     pub const SMART: Self = Self(0x02);
     /// 03h: [`FirmwareSlots`].
     pub const FIRMWARE_SLOT: Self = Self(0x03);
+    /// 05h: [`EffectsLog`].
+    pub const COMMAND_EFFECTS: Self = Self(0x05);
+    /// 70h: [`crate::fabrics::DiscoveryHeader`], then [`crate::fabrics::DiscoveryEntry`] repeated.
+    pub const DISCOVERY: Self = Self(0x70);
     /// CAh: [`crate::ocssd20::ChunkDescriptor`] repeated, one per chunk.
     pub const CHUNK_INFORMATION: Self = Self(0xCA);
     /// D0h: [`crate::ocssd20::ChunkNotification`] repeated.

@@ -11,7 +11,7 @@ use crate::wire::{bit, byte, flag, high_half, join, low_half, split};
 /// Get Log Page.
 ///
 /// ```text
-/// CDW10  LID 7:0, LSP 11:8, RAE 15, NUMDL 31:16     CDW11  NUMDU 15:0     CDW12-13  byte offset
+/// CDW10  LID 7:0, LSP 11:8, RAE 15, NUMDL 31:16     CDW11  NUMDU 15:0     CDW12-13  byte offset     CDW14  CSI 31:24
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GetLogPage {
@@ -25,6 +25,8 @@ pub struct GetLogPage {
     pub dword_count: u64,
     /// LPO: byte offset in the page. Bits 1:0 must be 0; the controller refuses others with Invalid Field.
     pub offset_bytes: u64,
+    /// CSI, CDW14 bits 31:24: which command set, for the pages that have one (NVMe base 2.0 figure 201).
+    pub csi: u8,
 }
 
 impl GetLogPage {
@@ -37,6 +39,7 @@ impl GetLogPage {
             retain_event: bit(sqe.cdw10, 15),
             dword_count: u64::from(numd) + 1,
             offset_bytes: join(sqe.cdw12, sqe.cdw13),
+            csi: byte(sqe.cdw14, 3),
         }
     }
 
@@ -90,12 +93,14 @@ pub struct Identify {
     pub cns: Cns,
     /// CNTID, CDW10 bits 31:16: which controller, for the structures that need one.
     pub cntid: u16,
+    /// CSI, CDW11 bits 31:24: which command set, for the structures that have one (NVMe base 2.0 figure 273).
+    pub csi: u8,
 }
 
 impl Identify {
     /// The view of an Identify entry.
     pub fn of(sqe: &Sqe) -> Self {
-        Self { cns: Cns(byte(sqe.cdw10, 0)), cntid: high_half(sqe.cdw10) }
+        Self { cns: Cns(byte(sqe.cdw10, 0)), cntid: high_half(sqe.cdw10), csi: byte(sqe.cdw11, 3) }
     }
 }
 
@@ -138,6 +143,7 @@ impl Sqe {
             | u32::from(get.lid.0);
         sqe.cdw11 = u32::from(high_half(numd));
         (sqe.cdw12, sqe.cdw13) = split(get.offset_bytes);
+        sqe.cdw14 = u32::from(get.csi) << 24;
         sqe
     }
 
@@ -161,6 +167,7 @@ impl Sqe {
     pub fn identify(nsid: u32, identify: Identify) -> Self {
         let mut sqe = Self::admin(crate::AdminOpcode::IDENTIFY, nsid);
         sqe.cdw10 = u32::from(identify.cns.0) | u32::from(identify.cntid) << 16;
+        sqe.cdw11 = u32::from(identify.csi) << 24;
         sqe
     }
 
@@ -189,6 +196,7 @@ mod tests {
             retain_event: true,
             dword_count: 0x1234_5679,
             offset_bytes: 0x1_0000_0020,
+            csi: 2,
         };
         let bytes = Sqe::get_log_page(1, get).encode();
         assert_eq!(bytes[0], 0x02);
@@ -220,7 +228,7 @@ mod tests {
 
     #[test]
     fn identify_abort_geometry_and_event_requests_are_placed() {
-        let identify = Identify { cns: Cns::ACTIVE_NAMESPACES, cntid: 0x1234 };
+        let identify = Identify { cns: Cns::ACTIVE_NAMESPACES, cntid: 0x1234, csi: 2 };
         let sqe = Sqe::identify(0, identify);
         assert_eq!((sqe.opcode, sqe.cdw10, Identify::of(&sqe)), (0x06, 0x1234_0002, identify));
         let abort = Abort { sqid: 3, cid: 0xABCD };

@@ -1,15 +1,9 @@
-//! The entry for fuzzers and for seeded random tests: any bytes as what an NBD client sends.
-//!
-//! `fuzz/fuzz_targets/nbd_client.rs` and `tests/random.rs` call it. It asserts what holds for any client: no panic, nothing
-//! beyond an export, every piece back at the end, and an end.
+//! Any bytes as what an NBD client sends.
 
+use super::{BYTES_MAX, drain, finish, work};
 use crate::memory_disk::MemoryDisks;
 use crate::nbd::{Session, TlsPolicy};
 use crate::protocol::{Phase, Protocol};
-use std::io::IoSlice;
-
-/// Longest input looked at.
-const BYTES_MAX: usize = 1 << 20;
 
 /// Plays a client that sends `data`, cut and timed as its first bytes say. Returns how many bytes the server answered.
 ///
@@ -54,46 +48,6 @@ pub fn nbd_client(data: &[u8]) -> usize {
             break;
         }
     }
-    finish(session, desk, disks);
+    finish(&mut session, &mut desk, &mut disks);
     answered
-}
-
-/// Jobs are taken and some end; returns how much happened.
-fn work(session: &mut Session, desk: &mut crate::Desk, disks: &mut MemoryDisks, turn: usize) -> usize {
-    disks.take(desk);
-    let mut worked = 0;
-    for step in 0..=turn % 3 {
-        worked += usize::from(disks.carry_out(turn / 3 + step, desk));
-    }
-    while let Some(done) = desk.poll_done() {
-        session.on_done(done, desk);
-        worked += 1;
-    }
-    session.go_on(desk);
-    worked
-}
-
-fn drain(session: &mut Session, desk: &mut crate::Desk) -> usize {
-    let mut sent = 0;
-    while !session.outbox().is_empty() {
-        let mut slices = [IoSlice::new(&[]); 3];
-        let used = session.outbox().slices(&desk.buffers, &mut slices);
-        let bytes = slices[..used].iter().map(|slice| slice.len()).sum();
-        session.outbox().sent(bytes, &mut desk.pool);
-        sent += bytes;
-    }
-    sent
-}
-
-/// The client goes in the middle of everything: all that was lent comes back.
-fn finish(mut session: Session, mut desk: crate::Desk, mut disks: MemoryDisks) {
-    session.release(&mut desk);
-    disks.take(&mut desk);
-    while disks.carry_out(0, &mut desk) {}
-    while let Some(done) = desk.poll_done() {
-        if let Some(piece) = done.job.piece {
-            desk.pool.give_back(piece);
-        }
-    }
-    assert_eq!((desk.open_jobs(), desk.pool.lent()), (0, 0), "something of a lost client was kept");
 }

@@ -1,0 +1,58 @@
+//! The entries for fuzzers and for seeded random tests: any bytes as what a client sends.
+//!
+//! `fuzz/fuzz_targets` and `tests/random.rs` call them. They assert what holds for any client: no panic, nothing beyond an
+//! export, every piece back at the end, and an end.
+
+mod nbd;
+mod nvme_tcp;
+
+pub use nbd::nbd_client;
+pub use nvme_tcp::nvme_tcp_host;
+
+use crate::desk::Desk;
+use crate::memory_disk::MemoryDisks;
+use crate::protocol::Protocol;
+use std::io::IoSlice;
+
+/// Longest input looked at.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Jobs are taken and some end; returns how much happened.
+fn work(session: &mut dyn Protocol, desk: &mut Desk, disks: &mut MemoryDisks, turn: usize) -> usize {
+    disks.take(desk);
+    let mut worked = 0;
+    for step in 0..=turn % 3 {
+        worked += usize::from(disks.carry_out(turn / 3 + step, desk));
+    }
+    while let Some(done) = desk.poll_done() {
+        session.on_done(done, desk);
+        worked += 1;
+    }
+    session.go_on(desk);
+    worked
+}
+
+fn drain(session: &mut dyn Protocol, desk: &mut Desk) -> usize {
+    let mut sent = 0;
+    while !session.outbox().is_empty() {
+        let mut slices = [IoSlice::new(&[]); 3];
+        let used = session.outbox().slices(&desk.buffers, &mut slices);
+        let bytes = slices[..used].iter().map(|slice| slice.len()).sum();
+        session.outbox().sent(bytes, &mut desk.pool);
+        sent += bytes;
+    }
+    sent
+}
+
+/// The client goes in the middle of everything: all that was lent comes back.
+fn finish(session: &mut dyn Protocol, desk: &mut Desk, disks: &mut MemoryDisks) {
+    session.release(desk);
+    disks.take(desk);
+    while disks.carry_out(0, desk) {}
+    while let Some(done) = desk.poll_done() {
+        if let Some(piece) = done.job.piece {
+            desk.pool.give_back(piece);
+        }
+    }
+    assert_eq!((desk.open_jobs(), desk.pool.lent()), (0, 0), "something of a lost client was kept");
+}

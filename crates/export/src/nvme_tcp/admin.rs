@@ -1,0 +1,139 @@
+//! Admin commands: all end at once, but event requests.
+//!
+//! What is the raw namespace's own goes to its drive. Deliberately not here: the structures that are returned.
+
+use super::association::Purpose;
+use super::command::{State, Transfer};
+use super::respond::Refusal;
+use super::session::Session;
+use super::subsystem::{Namespace, namespace};
+use crate::desk::Desk;
+use ocssd_base::SlabKey;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::feature::FeatureId;
+use ocssd_nvme::log_page::LogPageId;
+use ocssd_nvme::sqe::{GetFeatures, GetLogPage};
+use ocssd_nvme::{AdminOpcode, Sqe};
+
+/// Event requests held at once; AERL is this less one (the NVMe specification recommends at least four).
+pub(super) const EVENT_REQUESTS_MAX: usize = 4;
+
+/// What an admin command comes to.
+pub(super) enum Reply {
+    /// DW0 of the completion.
+    Dword(u32),
+    /// Data for the host.
+    Data(Vec<u8>),
+}
+
+impl Session {
+    /// Carries out an admin command, and answers it unless it waits for news.
+    pub(super) fn admin(&mut self, key: SlabKey, desk: &mut Desk) {
+        let sqe = self.queue.commands.get(key).sqe;
+        if is_of_raw(&sqe, desk) {
+            return self.raw_admin(key, &sqe, desk);
+        }
+        let bytes = self.queue.commands.get(key).transfer.bytes();
+        let reply = match sqe.admin_opcode() {
+            AdminOpcode::ASYNC_EVENT_REQUEST => return self.hold(key, desk),
+            AdminOpcode::IDENTIFY => self.identify(&sqe, desk).map(Reply::Data),
+            AdminOpcode::GET_LOG_PAGE => self.log_page(&sqe, bytes, desk).map(Reply::Data),
+            AdminOpcode::GET_FEATURES => self.get_features(&sqe, desk).map(Reply::Dword),
+            AdminOpcode::SET_FEATURES => self.set_features(&sqe, desk).map(Reply::Dword),
+            AdminOpcode::KEEP_ALIVE => {
+                self.keep_alive(desk);
+                Ok(Reply::Dword(0))
+            }
+            // Bit 0: it was not aborted. What is begun is finished.
+            AdminOpcode::ABORT => Ok(Reply::Dword(1)),
+            _ => Err(Status::INVALID_OPCODE),
+        };
+        let answer = reply.and_then(|reply| self.place(key, reply, desk)).map_err(Refusal::from);
+        self.answer(key, answer, desk);
+    }
+
+    /// Puts data for the host where it is sent from.
+    fn place(&mut self, key: SlabKey, reply: Reply, desk: &mut Desk) -> Result<(u32, u32), Status> {
+        let command = self.queue.commands.get_mut(key);
+        let data = match reply {
+            Reply::Data(data) => data,
+            Reply::Dword(dw0) if command.transfer == Transfer::None => return Ok((dw0, 0)),
+            Reply::Dword(_) => return Err(Status::INVALID_SGL_LENGTH),
+        };
+        let (Transfer::ToHost { bytes }, Some(piece)) = (command.transfer, &command.piece) else {
+            return Err(Status::INVALID_SGL_LENGTH);
+        };
+        if data.len() > bytes {
+            return Err(Status::INVALID_SGL_LENGTH);
+        }
+        desk.buffers.bytes_mut(piece.buffer, 0, data.len()).copy_from_slice(&data);
+        Ok((0, 0))
+    }
+
+    /// An admin command of the raw drive: its own namespace is 1.
+    fn raw_admin(&mut self, key: SlabKey, sqe: &Sqe, desk: &mut Desk) {
+        let command = self.queue.commands.get(key);
+        let bytes = command.transfer.bytes();
+        let data = match &command.piece {
+            Some(piece) => desk.buffers.bytes_mut(piece.buffer, 0, bytes),
+            None => &mut [],
+        };
+        let raw = desk.raw.as_mut().expect("it was found");
+        let cqe = raw.drive.admin(desk.now, &Sqe { nsid: 1, ..*sqe }, data);
+        let command = self.queue.commands.get_mut(key);
+        command.result = (cqe.dw0, cqe.dw1);
+        command.failure = (!cqe.status.status.is_success()).then_some(cqe.status);
+        self.respond(key, desk);
+    }
+
+    fn hold(&mut self, key: SlabKey, desk: &mut Desk) {
+        let held = self.queue.commands.iter().filter(|(_, command)| command.state == State::Held).count();
+        if held >= EVENT_REQUESTS_MAX {
+            return self.answer(key, Err(Status::AER_LIMIT_EXCEEDED.into()), desk);
+        }
+        self.queue.commands.get_mut(key).state = State::Held;
+        self.tell_events(desk);
+    }
+
+    /// Answers event requests, as many as there is news.
+    pub(super) fn tell_events(&mut self, desk: &mut Desk) {
+        loop {
+            let held = self.queue.commands.iter().find(|(_, command)| command.state == State::Held);
+            let (Some((key, _)), Some(bound)) = (held, self.bound()) else { return };
+            let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+            let event = subsystem.association_mut(bound.cntlid).and_then(|one| one.events.pop_front());
+            let Some(event) = event else { return };
+            self.answer(key, Ok((event, 0)), desk);
+        }
+    }
+
+    fn keep_alive(&self, desk: &mut Desk) {
+        let Some(bound) = self.bound() else { return };
+        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        if let Some(association) = subsystem.association_mut(bound.cntlid) {
+            association.heard = desk.now;
+        }
+    }
+
+    /// It tells where subsystems are, and has no namespace.
+    pub(super) fn is_discovery(&self) -> bool {
+        self.bound().is_some_and(|bound| bound.purpose == Purpose::Discovery)
+    }
+}
+
+/// The raw drive's own commands, pages and features, for its namespace.
+fn is_of_raw(sqe: &Sqe, desk: &Desk) -> bool {
+    if namespace(sqe.nsid, &desk.exports, desk.raw.is_some()) != Some(Namespace::Raw) {
+        return false;
+    }
+    let own_features = [FeatureId::ERROR_RECOVERY, FeatureId::MEDIA_FEEDBACK];
+    let own_pages = [LogPageId::CHUNK_INFORMATION, LogPageId::CHUNK_NOTIFICATION];
+    match sqe.admin_opcode() {
+        AdminOpcode::GEOMETRY => true,
+        AdminOpcode::GET_LOG_PAGE => own_pages.contains(&GetLogPage::of(sqe).lid),
+        AdminOpcode::GET_FEATURES | AdminOpcode::SET_FEATURES => {
+            own_features.contains(&GetFeatures::of(sqe).fid)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,143 @@
+//! An association: what a host and the target have agreed on beyond one connection, which is the controller's state.
+//!
+//! It is made by the Connect of an admin queue, has a number of its own, and ends with that queue. Deliberately not
+//! here: connections, and other associations.
+
+use ocssd_base::Nanos;
+use ocssd_nvme::fabrics::{Configuration, ControllerStatus};
+use ocssd_nvme::log_page::ErrorLogEntry;
+use std::collections::VecDeque;
+
+/// A connection: its place, and which of those that had it.
+pub type Name = (u32, u32);
+
+/// I/O queues of an association (chosen: a queue for each processor of a large host, and bounded).
+pub const IO_QUEUES_MAX: u16 = 64;
+
+/// Entries of the error log kept (chosen).
+pub const ERRORS_MAX: usize = 16;
+
+/// Events that wait for an event request (chosen: there are few kinds, and each is told once until its page is read).
+const EVENTS_MAX: usize = 8;
+
+/// What a controller is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It tells where subsystems are.
+    Discovery,
+    /// It has namespaces.
+    Io,
+}
+
+/// What a host can change; lost with a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Feature 06h: off, every write is a FUA write.
+    pub write_cache: bool,
+    /// Feature 0Bh.
+    pub async_events: u32,
+    /// I/O queues granted.
+    pub queues: u16,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self { write_cache: true, async_events: 0, queues: IO_QUEUES_MAX }
+    }
+}
+
+/// An association.
+#[derive(Debug)]
+pub struct Association {
+    /// Its number.
+    pub cntlid: u16,
+    /// What for.
+    pub purpose: Purpose,
+    /// The host's name.
+    pub hostnqn: String,
+    /// The host's identifier.
+    pub hostid: [u8; 16],
+    /// The host may be silent for so long; `None` for ever.
+    pub kato: Option<Nanos>,
+    /// When the host was heard last.
+    pub heard: Nanos,
+    /// CC as the host wrote it.
+    pub configuration: u32,
+    /// CSTS.
+    pub status: ControllerStatus,
+    /// What the host changed.
+    pub features: Features,
+    /// The connection of the admin queue.
+    pub admin: Name,
+    /// Those of its I/O queues.
+    pub queues: Vec<(u16, Name)>,
+    /// Events nobody was told of.
+    pub events: VecDeque<u32>,
+    /// Newest first.
+    pub errors: VecDeque<ErrorLogEntry>,
+    /// How many there were.
+    pub error_count: u64,
+}
+
+/// What a change of CC asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    Nothing,
+    /// A reset: I/O queues and event requests go.
+    Reset,
+    /// A shutdown: what was answered is to be made durable.
+    ShutDown,
+}
+
+/// Leave beyond the time a host promised: the granularity the target announces (KAS).
+pub const KEEP_ALIVE_GRANULARITY: Nanos = Nanos::from_secs(1);
+
+impl Association {
+    /// The host has been silent for longer than it promised.
+    #[must_use]
+    pub fn is_silent(&self, now: Nanos) -> bool {
+        self.kato.is_some_and(|kato| now.saturating_since(self.heard) > kato + KEEP_ALIVE_GRANULARITY)
+    }
+
+    /// The host writes CC.
+    pub fn configure(&mut self, bits: u32) -> Change {
+        let (before, after) = (Configuration::from_bits(self.configuration), Configuration::from_bits(bits));
+        self.configuration = bits;
+        if before.enable && !after.enable {
+            self.status = ControllerStatus::default();
+            self.features = Features::default();
+            self.events.clear();
+            return Change::Reset;
+        }
+        if !before.enable && after.enable {
+            self.status = ControllerStatus { ready: true, fatal: false, shutdown: 0 };
+        }
+        let shuts_down = matches!(after.shutdown, 1 | 2) && before.shutdown != after.shutdown;
+        if shuts_down && self.status.shutdown == 0 {
+            self.status.shutdown = 1;
+            return Change::ShutDown;
+        }
+        Change::Nothing
+    }
+
+    /// Commands of I/O queues, and admin commands beside those of Fabrics, are carried out.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.status.ready
+    }
+
+    /// There is news; told once until it is taken.
+    pub fn announce(&mut self, event: u32) {
+        if self.events.len() < EVENTS_MAX && !self.events.contains(&event) {
+            self.events.push_back(event);
+        }
+    }
+
+    /// A command failed.
+    pub fn note_error(&mut self, entry: ErrorLogEntry) {
+        self.error_count += 1;
+        self.errors.truncate(ERRORS_MAX - 1);
+        self.errors.push_front(ErrorLogEntry { error_count: self.error_count, ..entry });
+    }
+}

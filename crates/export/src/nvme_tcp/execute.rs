@@ -1,0 +1,321 @@
+//! Commands carried out: memory, data asked for, jobs given, ends gathered.
+//!
+//! Those that wait for memory or for places among the jobs wait in the order they came. Deliberately not here: what admin
+//! and Fabrics commands do.
+
+use super::association::Purpose;
+use super::command::{Command, State, Transfer};
+use super::plan::{self, BlockKind, BlockPlan, Plan};
+use super::respond::Refusal;
+use super::session::{Bound, Session, Stage};
+use super::subsystem::{Namespace, namespace};
+use super::wire::IN_CAPSULE_BYTES_MAX;
+use crate::desk::Desk;
+use crate::exports::ExportId;
+use crate::job::{Done, Job, JobOwner, Work};
+use crate::pool::Piece;
+use ocssd_base::SlabKey;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::fabrics::FabricsType;
+use ocssd_nvme::ocssd20::DsmRange;
+use ocssd_nvme::opcode::DataDirection;
+use ocssd_nvme::sqe::Fuse;
+use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, StatusField};
+
+/// Pieces that are not promised by R2T, for data in capsules: what a host has sent behind one must be readable for it to
+/// send what it was asked for (chosen: one is enough for that).
+const PIECES_UNPROMISED: usize = 1;
+
+/// The owner of flushes that belong to a shutdown, not to a command.
+const SHUTDOWN: u32 = u32::MAX;
+
+/// All namespaces.
+const NSID_ALL: u32 = u32::MAX;
+
+impl Session {
+    /// What a command comes to, before any of its data is looked at.
+    pub(super) fn judge_command(&self, sqe: &Sqe, carried: usize, desk: &Desk) -> Result<Command, Refusal> {
+        let is_fabrics = sqe.opcode == AdminOpcode::FABRICS.0;
+        let of_opcode = if is_fabrics { FabricsType::of(sqe).0 } else { sqe.opcode };
+        let transfer = Transfer::of(sqe, DataDirection::of(of_opcode), carried)?;
+        if sqe.fuse != Fuse::Normal {
+            return Err(Status::INVALID_FIELD.into());
+        }
+        let plan = match self.stage {
+            _ if is_fabrics => Plan::Fabrics,
+            Stage::Bound(bound) => self.plan(sqe, transfer, bound, desk)?,
+            _ => return Err(Status::COMMAND_SEQUENCE_ERROR.into()),
+        };
+        Ok(Command::new(*sqe, transfer, plan))
+    }
+
+    fn plan(&self, sqe: &Sqe, transfer: Transfer, bound: Bound, desk: &Desk) -> Result<Plan, Refusal> {
+        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+        let association = subsystem.association(bound.cntlid);
+        if !association.is_some_and(|association| association.is_ready()) {
+            return Err(Status::COMMAND_SEQUENCE_ERROR.into());
+        }
+        if self.queue.qid == 0 {
+            return Ok(Plan::Admin);
+        }
+        assert_eq!(bound.purpose, Purpose::Io, "only subsystems with namespaces have I/O queues");
+        if self.stopping {
+            return Err(Refusal { status: StatusField::retry(Status::NAMESPACE_NOT_READY), dw0: 0 });
+        }
+        if sqe.io_opcode() == IoOpcode::FLUSH && sqe.nsid == NSID_ALL && transfer == Transfer::None {
+            let count = u32::try_from(desk.exports.len()).expect("at most 256");
+            return Ok(Plan::Flush { first: 0, count });
+        }
+        match namespace(sqe.nsid, &desk.exports, desk.raw.is_some()) {
+            None => Err(Status::INVALID_NAMESPACE.into()),
+            Some(Namespace::Raw) => {
+                let raw = desk.raw.as_ref().expect("it was found");
+                Ok(super::raw::judge(sqe, transfer, raw).map(|()| Plan::Raw)?)
+            }
+            Some(Namespace::Block(ExportId(first))) if sqe.io_opcode() == IoOpcode::FLUSH => match transfer {
+                Transfer::None => Ok(Plan::Flush { first, count: 1 }),
+                _ => Err(Status::INVALID_SGL_LENGTH.into()),
+            },
+            Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, desk.exports.get(id), transfer)?),
+        }
+    }
+
+    /// Goes on with what can go on, in order, until something must wait.
+    pub(super) fn issue(&mut self, desk: &mut Desk) {
+        while let Some(&key) = self.queue.todo.front() {
+            if !self.advance(key, desk) {
+                return;
+            }
+            self.queue.todo.pop_front();
+        }
+    }
+
+    /// Goes on with one; false if it must wait.
+    fn advance(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+        let command = self.queue.commands.get_mut(key);
+        if command.state == State::Waiting {
+            if !take_piece(command, desk) {
+                return false;
+            }
+            if let Transfer::FromHost { bytes } = command.transfer {
+                command.state = State::Receiving;
+                desk.stats.asked += 1;
+                let tag = u16::try_from(key.0).expect("a queue has few entries");
+                self.agreed.push_r2t(&mut self.outbox, command.sqe.cid, tag, bytes);
+                return true;
+            }
+            command.state = State::Ready;
+        }
+        if command.failure.is_some() && command.running == 0 {
+            self.respond(key, desk);
+            return true;
+        }
+        self.carry_out(key, desk)
+    }
+
+    /// Carries out one whose data is there; false if it must wait.
+    fn carry_out(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+        match self.queue.commands.get(key).plan {
+            Plan::Fabrics => {
+                self.fabrics(key, desk);
+                true
+            }
+            Plan::Admin => {
+                self.admin(key, desk);
+                true
+            }
+            Plan::Nothing => {
+                self.respond(key, desk);
+                true
+            }
+            Plan::Raw => self.give_raw(key, desk),
+            Plan::Flush { first, count } => self.give_flushes(key, first, count, desk),
+            Plan::Block(BlockPlan { export, kind: BlockKind::Discard { ranges }, .. }) => {
+                self.give_discards(key, export, ranges, desk)
+            }
+            Plan::Block(plan) => self.give_block(key, plan, desk),
+        }
+    }
+
+    fn owner(&self, key: SlabKey) -> JobOwner {
+        JobOwner { connection: self.name.0, generation: self.name.1, request: key.0 }
+    }
+
+    fn give_block(&mut self, key: SlabKey, plan: BlockPlan, desk: &mut Desk) -> bool {
+        if !desk.has_room() {
+            return false;
+        }
+        let owner = self.owner(key);
+        let durable = plan.fua || self.always_durable;
+        let command = self.queue.commands.get_mut(key);
+        let (work, piece) = match plan.kind {
+            BlockKind::Read => (Work::Read, command.piece.take()),
+            BlockKind::Write => (Work::Write { fua: durable }, command.piece.take()),
+            BlockKind::Zeroes | BlockKind::Discard { .. } => (Work::WriteZeroes, None),
+        };
+        command.given += 1;
+        command.running += 1;
+        let BlockPlan { export, block, count, .. } = plan;
+        desk.give(Job { owner, export, work, block, count, piece });
+        true
+    }
+
+    /// A flush of each export; false if there is no room for the next.
+    fn give_flushes(&mut self, key: SlabKey, first: u32, count: u32, desk: &mut Desk) -> bool {
+        let owner = self.owner(key);
+        let command = self.queue.commands.get_mut(key);
+        while command.given < count {
+            if !desk.has_room() {
+                return false;
+            }
+            let export = ExportId(first + command.given);
+            desk.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
+            command.given += 1;
+            command.running += 1;
+        }
+        if count == 0 {
+            self.respond(key, desk);
+        }
+        true
+    }
+
+    /// A job for each range; false if there is no room for the next.
+    fn give_discards(&mut self, key: SlabKey, id: ExportId, count: u16, desk: &mut Desk) -> bool {
+        let owner = self.owner(key);
+        let command = self.queue.commands.get_mut(key);
+        let piece = command.piece.as_ref().expect("a dataset management has data");
+        let bytes = usize::from(count) * DsmRange::BYTES;
+        let found = plan::ranges(desk.buffers.bytes(piece.buffer, 0, bytes), count, desk.exports.get(id));
+        let ranges = match found {
+            Ok(ranges) => ranges,
+            Err(status) => {
+                command.failure = Some(StatusField::rule(status));
+                self.respond(key, desk);
+                return true;
+            }
+        };
+        for range in ranges.iter().skip(ocssd_base::usize_of(command.given)) {
+            if !desk.has_room() {
+                return false;
+            }
+            command.given += 1;
+            if range.nlb > 0 {
+                command.running += 1;
+                let (block, count) = (range.slba.0, range.nlb);
+                desk.give(Job { owner, export: id, work: Work::Discard, block, count, piece: None });
+            }
+        }
+        if command.running == 0 {
+            self.respond(key, desk);
+        }
+        true
+    }
+
+    /// A job has ended.
+    pub(super) fn on_job_done(&mut self, done: Done, desk: &mut Desk) {
+        if self.stage == Stage::Over {
+            // Its command was given up: nobody waits for the end.
+            done.job.piece.into_iter().for_each(|piece| desk.pool.give_back(piece));
+            return;
+        }
+        if done.job.owner.request == SHUTDOWN {
+            return self.on_shutdown_done(desk);
+        }
+        let key = SlabKey(done.job.owner.request);
+        let command = self.queue.commands.get_mut(key);
+        command.running -= 1;
+        if done.job.piece.is_some() {
+            command.piece = done.job.piece;
+        }
+        if let Some(completion) = done.completion {
+            command.result = (completion.dw0, completion.dw1);
+            command.failure = Some(completion.status).filter(|status| *status != StatusField::SUCCESS);
+        } else if !done.status.has_data() {
+            command.failure.get_or_insert(status_field(done.status));
+        }
+        if command.running > 0 || command.given < jobs(&command.plan) {
+            return;
+        }
+        if let Plan::Block(BlockPlan { kind: BlockKind::Zeroes, export, fua, .. }) = command.plan
+            && (fua || self.always_durable)
+            && command.failure.is_none()
+        {
+            // Zeroes have no FUA of their own below: a flush makes them durable.
+            command.plan = Plan::Flush { first: export.0, count: 1 };
+            command.given = 0;
+            self.queue.todo.push_back(key);
+            return self.issue(desk);
+        }
+        self.respond(key, desk);
+    }
+
+    /// Makes everything durable that was answered, because the host says that it goes.
+    pub(super) fn shut_down(&mut self, desk: &mut Desk) {
+        for number in (0..).take(desk.exports.len()) {
+            if !desk.has_room() {
+                // What is not flushed here is flushed when the server stops; the host is not told that it is done.
+                return;
+            }
+            let owner = self.owner(SlabKey(SHUTDOWN));
+            let export = ExportId(number);
+            desk.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
+            self.shutting_down += 1;
+        }
+        if self.shutting_down == 0 {
+            self.shutting_down = 1;
+            self.on_shutdown_done(desk);
+        }
+    }
+
+    fn on_shutdown_done(&mut self, desk: &mut Desk) {
+        self.shutting_down -= 1;
+        let Some(bound) = self.bound().filter(|_| self.shutting_down == 0) else { return };
+        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        if let Some(association) = subsystem.association_mut(bound.cntlid)
+            && association.status.shutdown == 1
+        {
+            association.status.shutdown = 2;
+        }
+    }
+}
+
+/// Memory for the data of a command that does not carry it; false if there is none.
+fn take_piece(command: &mut Command, desk: &mut Desk) -> bool {
+    let bytes = command.transfer.bytes();
+    if bytes == 0 || command.piece.is_some() {
+        return true;
+    }
+    let promises = matches!(command.transfer, Transfer::FromHost { .. });
+    if promises && desk.pool.spare(IN_CAPSULE_BYTES_MAX) <= PIECES_UNPROMISED {
+        return false;
+    }
+    command.piece = desk.pool.take(bytes);
+    if let (Some(piece), Plan::Admin | Plan::Raw) = (&command.piece, &command.plan) {
+        zero(piece, bytes, desk);
+    }
+    command.piece.is_some()
+}
+
+/// What another left in a piece is not sent.
+fn zero(piece: &Piece, bytes: usize, desk: &mut Desk) {
+    desk.buffers.bytes_mut(piece.buffer, 0, bytes).fill(0);
+}
+
+/// Jobs of a plan.
+fn jobs(plan: &Plan) -> u32 {
+    match plan {
+        Plan::Flush { count, .. } => *count,
+        Plan::Block(BlockPlan { kind: BlockKind::Discard { ranges }, .. }) => u32::from(*ranges),
+        _ => 1,
+    }
+}
+
+/// Media that lost data has lost it: only what may be different next time is to be tried again.
+fn status_field(status: Status) -> StatusField {
+    match status {
+        Status::NAMESPACE_NOT_READY | Status::INTERNAL_ERROR | Status::POWER_LOSS_ABORT => {
+            StatusField::retry(status)
+        }
+        _ => StatusField::rule(status),
+    }
+}

@@ -1,0 +1,211 @@
+//! Identify: what controllers and namespaces say about themselves.
+
+use super::admin::EVENT_REQUESTS_MAX;
+use super::association::{ERRORS_MAX, KEEP_ALIVE_GRANULARITY};
+use super::fabrics::VERSION;
+use super::session::Session;
+use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, namespace};
+use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
+use crate::desk::Desk;
+use crate::exports::Export;
+use crate::pool::PIECE_BYTES_MAX;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::fabrics::DISCOVERY_NQN;
+use ocssd_nvme::identify::{
+    Cns, DeallocatedRead, FabricsLimits, IdentifyController, IdentifyNamespace, IndependentNamespace,
+    LbaDataFormat, NamespaceIds, NamespaceList, Text, VENDOR_OCSSD,
+};
+use ocssd_nvme::sqe::Identify;
+use ocssd_nvme::{Cqe, Sqe};
+
+/// The NVM command set.
+pub(super) const CSI_NVM: u8 = 0x00;
+/// The raw drive's: the first number that is a vendor's (NVMe base 2.0 figure 274).
+pub(super) const CSI_RAW: u8 = 0x30;
+
+/// Bytes of every structure.
+const STRUCTURE_BYTES: usize = 4096;
+/// The smallest page, the unit of MDTS.
+const PAGE_BYTES: usize = 4096;
+/// A capsule counts in units of 16 bytes.
+const CAPSULE_UNIT: usize = 16;
+/// ONCS: dataset management (2), write zeroes (3), save and select of features (4).
+const OPTIONAL_COMMANDS: u16 = 1 << 2 | 1 << 3 | 1 << 4;
+/// VWC: there is a cache (0), and Flush takes all namespaces (2:1).
+const WRITE_CACHE: u8 = 0b111;
+/// SGLS: supported (1:0), offsets into the capsule (20), the transport's own descriptors (21).
+const SGL_SUPPORT: u32 = 1 | 1 << 20 | 1 << 21;
+/// CTRATT: any command keeps the association alive (6).
+const TRAFFIC_KEEPS_ALIVE: u32 = 1 << 6;
+/// LPA: effects log (1), offsets in pages (2).
+const LOG_PAGES: u8 = 0b110;
+
+const _: () =
+    assert!(COMMON_BYTES == 8 && IN_CAPSULE_BYTES_MAX.is_multiple_of(CAPSULE_UNIT), "IOCCSZ has no rest");
+
+impl Session {
+    pub(super) fn identify(&self, sqe: &Sqe, desk: &Desk) -> Result<Vec<u8>, Status> {
+        let identify = Identify::of(sqe);
+        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+        if identify.cns == Cns::CONTROLLER {
+            return Ok(self.controller(subsystem, desk).encode().into());
+        }
+        if self.is_discovery() {
+            return Err(Status::INVALID_FIELD);
+        }
+        let all = namespaces(desk);
+        let one = || namespace(sqe.nsid, &desk.exports, desk.raw.is_some()).ok_or(Status::INVALID_NAMESPACE);
+        match identify.cns {
+            Cns::NAMESPACE => Ok(structure(one()?, sqe.nsid, subsystem, desk).encode().into()),
+            Cns::ACTIVE_NAMESPACES if sqe.nsid >= u32::MAX - 1 => Err(Status::INVALID_NAMESPACE),
+            Cns::ACTIVE_NAMESPACES => Ok(NamespaceList::greater_than(sqe.nsid, &all).encode().into()),
+            Cns::NAMESPACE_IDS => Ok(ids(one()?, sqe.nsid, subsystem).encode().into()),
+            // Nothing of these says anything about a namespace or controller here: no limits, no protection.
+            Cns::COMMAND_SET_NAMESPACE if csi(one()?) == identify.csi => Ok(vec![0; STRUCTURE_BYTES]),
+            Cns::COMMAND_SET_CONTROLLER if is_known(identify.csi, desk) => Ok(vec![0; STRUCTURE_BYTES]),
+            Cns::COMMAND_SET_ACTIVE_NAMESPACES if is_known(identify.csi, desk) => {
+                let of = |nsid: &u32| {
+                    namespace(*nsid, &desk.exports, true).is_some_and(|found| csi(found) == identify.csi)
+                };
+                let some: Vec<u32> = all.into_iter().filter(of).collect();
+                Ok(NamespaceList::greater_than(sqe.nsid, &some).encode().into())
+            }
+            Cns::INDEPENDENT_NAMESPACE => Ok(independent(one()?, desk).encode().into()),
+            Cns::COMMAND_SETS => Ok(command_sets(desk)),
+            _ => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    fn controller(&self, subsystem: &Subsystem, desk: &Desk) -> IdentifyController {
+        let discovers = self.is_discovery();
+        let (name, cntrltype) =
+            if discovers { (DISCOVERY_NQN, 2) } else { (subsystem.config.nqn.as_str(), 1) };
+        let nn = u32::try_from(namespaces(desk).len()).expect("few");
+        IdentifyController {
+            vid: VENDOR_OCSSD,
+            ssvid: VENDOR_OCSSD,
+            sn: text(&format!("{:016X}", subsystem.config.serial)),
+            mn: text("ocssd NVMe/TCP target"),
+            fr: text(env!("CARGO_PKG_VERSION")),
+            mdts: u8::try_from((PIECE_BYTES_MAX / PAGE_BYTES).ilog2()).expect("a logarithm"),
+            cntlid: self.bound().map_or(0, |bound| bound.cntlid),
+            ver: VERSION,
+            ctratt: TRAFFIC_KEEPS_ALIVE,
+            cntrltype,
+            acl: 0,
+            aerl: u8::try_from(EVENT_REQUESTS_MAX - 1).expect("few"),
+            frmw: 0b11,
+            lpa: LOG_PAGES,
+            elpe: u8::try_from(ERRORS_MAX - 1).expect("few"),
+            kas: u16::try_from(KEEP_ALIVE_GRANULARITY.0 / Nanos::from_millis(100).0).expect("few"),
+            sqes: 0x66,
+            cqes: 0x44,
+            maxcmd: QUEUE_ENTRIES_MAX,
+            nn: if discovers { 0 } else { nn },
+            oncs: if discovers { 0 } else { OPTIONAL_COMMANDS },
+            vwc: if discovers { 0 } else { WRITE_CACHE },
+            sgls: SGL_SUPPORT,
+            subnqn: name.to_owned(),
+            fabrics: FabricsLimits {
+                ioccsz: units(Sqe::BYTES + IN_CAPSULE_BYTES_MAX),
+                iorcsz: units(Cqe::BYTES),
+                icdoff: 0,
+                fcatt: 0,
+                msdbd: 1,
+            },
+            ..IdentifyController::default()
+        }
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes / CAPSULE_UNIT).expect("a capsule is small")
+}
+
+/// What of a text fits the field.
+fn text<const N: usize>(whole: &str) -> Text<N> {
+    Text::new(&whole.chars().take(N).collect::<String>()).expect("printable and short enough")
+}
+
+/// Numbers of all namespaces.
+pub(super) fn namespaces(desk: &Desk) -> Vec<u32> {
+    (1..).take(desk.exports.len() + usize::from(desk.raw.is_some())).collect()
+}
+
+const fn csi(namespace: Namespace) -> u8 {
+    match namespace {
+        Namespace::Block(_) => CSI_NVM,
+        Namespace::Raw => CSI_RAW,
+    }
+}
+
+/// There can be namespaces of this command set.
+pub(super) fn is_known(csi: u8, desk: &Desk) -> bool {
+    csi == CSI_NVM || csi == CSI_RAW && desk.raw.is_some()
+}
+
+fn nguid(nsid: u32, subsystem: &Subsystem) -> [u8; 16] {
+    let mut nguid = [0; 16];
+    nguid[..8].copy_from_slice(&subsystem.config.serial.to_be_bytes());
+    nguid[12..].copy_from_slice(&nsid.to_be_bytes());
+    nguid
+}
+
+fn ids(namespace: Namespace, nsid: u32, subsystem: &Subsystem) -> NamespaceIds {
+    NamespaceIds { eui64: None, nguid: Some(nguid(nsid, subsystem)), uuid: None, csi: Some(csi(namespace)) }
+}
+
+fn structure(namespace: Namespace, nsid: u32, subsystem: &Subsystem, desk: &Desk) -> IdentifyNamespace {
+    let nguid = nguid(nsid, subsystem);
+    match namespace {
+        Namespace::Block(id) => block_structure(desk.exports.get(id), nguid),
+        Namespace::Raw => {
+            let raw = desk.raw.as_ref().expect("it was found");
+            // Metadata cannot be reached through a capsule.
+            let mut found = raw.drive.identify_namespace();
+            found.mc = 0;
+            found.lbaf.iter_mut().for_each(|format| format.ms_bytes = 0);
+            IdentifyNamespace { nguid, eui64: [0; 8], ..found }
+        }
+    }
+}
+
+fn block_structure(export: &Export, nguid: [u8; 16]) -> IdentifyNamespace {
+    IdentifyNamespace {
+        nsze: export.block_count,
+        ncap: export.block_count,
+        nuse: export.block_count,
+        nsfeat: 0,
+        lbaf: vec![LbaDataFormat {
+            ms_bytes: 0,
+            lbads: u8::try_from(export.block_bytes.ilog2()).expect("a logarithm"),
+            rp: 0,
+        }],
+        format_index: 0,
+        extended_lba: false,
+        mc: 0,
+        nmic: 0,
+        nsattr: export.read_only.into(),
+        dpc: 0,
+        dps: 0,
+        deallocated_read: if export.has_map { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
+        nvmcap_bytes: export.bytes().into(),
+        nguid,
+        eui64: [0; 8],
+        lightnvm: false,
+    }
+}
+
+fn independent(namespace: Namespace, desk: &Desk) -> IndependentNamespace {
+    let read_only = matches!(namespace, Namespace::Block(id) if desk.exports.get(id).read_only);
+    IndependentNamespace { nsattr: read_only.into(), nstat: 1, ..IndependentNamespace::default() }
+}
+
+/// CNS 1Ch: which command sets there are, a bit each; they are always all on.
+fn command_sets(desk: &Desk) -> Vec<u8> {
+    let sets = 1 << CSI_NVM | if desk.raw.is_some() { 1_u64 << CSI_RAW } else { 0 };
+    let mut bytes = vec![0; STRUCTURE_BYTES];
+    bytes[..8].copy_from_slice(&sets.to_le_bytes());
+    bytes
+}

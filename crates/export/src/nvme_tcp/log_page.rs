@@ -1,0 +1,151 @@
+//! Get Log Page: errors, health, firmware, effects, and where subsystems are.
+//!
+//! Deliberately not here: the raw drive's own pages, which it answers itself.
+
+use super::association::ERRORS_MAX;
+use super::identify::{CSI_RAW, is_known};
+use super::session::Session;
+use super::subsystem::QUEUE_ENTRIES_MAX;
+use crate::desk::Desk;
+use crate::stats::Stats;
+use ocssd_base::usize_of;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::fabrics::{
+    AddressFamily, DISCOVERY_NQN, DYNAMIC_CNTLID, DiscoveryEntry, DiscoveryHeader, TextField,
+};
+use ocssd_nvme::identify::Text;
+use ocssd_nvme::log_page::{CommandEffects, EffectsLog, ErrorLogEntry, FirmwareSlots, LogPageId, SmartLog};
+use ocssd_nvme::sqe::GetLogPage;
+use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe};
+use std::net::SocketAddr;
+
+/// Bytes of a data unit of the health page.
+const DATA_UNIT_BYTES: u64 = 512 * 1000;
+
+/// Spare that is never used up, because nothing here is measured; and where a drive would warn (percent).
+const SPARE: (u8, u8) = (100, 10);
+
+impl Session {
+    /// What a slice of a page holds; `room` is what the host has for it.
+    pub(super) fn log_page(&self, sqe: &Sqe, room: usize, desk: &Desk) -> Result<Vec<u8>, Status> {
+        let get = GetLogPage::of(sqe);
+        let bytes = usize::try_from(get.byte_count()).ok().filter(|bytes| *bytes <= room);
+        let bytes = bytes.ok_or(Status::INVALID_SGL_LENGTH)?;
+        let page = self.page(&get, desk)?;
+        let offset = usize::try_from(get.offset_bytes)
+            .ok()
+            .filter(|offset| offset.is_multiple_of(4) && (*offset < page.len() || *offset == 0));
+        let offset = offset.ok_or(Status::INVALID_FIELD)?;
+        let mut slice: Vec<u8> = page.into_iter().skip(offset).take(bytes).collect();
+        slice.resize(bytes, 0);
+        Ok(slice)
+    }
+
+    fn page(&self, get: &GetLogPage, desk: &Desk) -> Result<Vec<u8>, Status> {
+        match get.lid {
+            LogPageId::DISCOVERY if self.is_discovery() => Ok(self.discovery(desk)),
+            LogPageId::ERROR_INFORMATION => Ok(self.errors(desk)),
+            LogPageId::SMART if !self.is_discovery() => Ok(self.health(desk).encode().into()),
+            LogPageId::FIRMWARE_SLOT if !self.is_discovery() => Ok(firmware().encode().into()),
+            LogPageId::COMMAND_EFFECTS if !self.is_discovery() && is_known(get.csi, desk) => {
+                Ok(effects(get.csi, desk).encode().into())
+            }
+            _ => Err(Status::INVALID_LOG_PAGE),
+        }
+    }
+
+    fn errors(&self, desk: &Desk) -> Vec<u8> {
+        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+        let association = self.bound().and_then(|bound| subsystem.association(bound.cntlid));
+        let entries = association.into_iter().flat_map(|one| &one.errors);
+        let mut page: Vec<u8> = entries.flat_map(ErrorLogEntry::encode).collect();
+        page.resize(ERRORS_MAX * ErrorLogEntry::BYTES, 0);
+        page
+    }
+
+    /// What the server counted since it started; what nothing measures is zero.
+    fn health(&self, desk: &Desk) -> SmartLog {
+        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+        let association = self.bound().and_then(|bound| subsystem.association(bound.cntlid));
+        let Stats { reads, writes, received_bytes, sent_bytes, .. } = desk.stats;
+        SmartLog {
+            available_spare: SPARE.0,
+            available_spare_threshold: SPARE.1,
+            data_units_read: sent_bytes.div_ceil(DATA_UNIT_BYTES).into(),
+            data_units_written: received_bytes.div_ceil(DATA_UNIT_BYTES).into(),
+            host_read_commands: reads.into(),
+            host_write_commands: writes.into(),
+            power_cycles: 1,
+            error_log_entries: association.map_or(0, |one| one.error_count).into(),
+            ..SmartLog::default()
+        }
+    }
+
+    /// The subsystem, at the address the host came to or the one that was given.
+    fn discovery(&self, desk: &Desk) -> Vec<u8> {
+        let config = &desk.subsystem.as_ref().expect("an association lies in a subsystem").config;
+        let mut page = DiscoveryHeader { generation: 1, count: 0, recfmt: 0 };
+        let Some(address) = config.advertised.or(self.local) else { return page.encode().into() };
+        page.count = 1;
+        let adrfam = match address {
+            SocketAddr::V4(_) => AddressFamily::IPV4,
+            SocketAddr::V6(_) => AddressFamily::IPV6,
+        };
+        let entry = DiscoveryEntry {
+            trtype: DiscoveryEntry::TCP,
+            adrfam,
+            subtype: DiscoveryEntry::NVM_SUBSYSTEM,
+            treq: 0,
+            portid: 1,
+            cntlid: DYNAMIC_CNTLID,
+            asqsz: QUEUE_ENTRIES_MAX,
+            trsvcid: TextField::new(&address.port().to_string()),
+            subnqn: TextField::new(&config.nqn),
+            traddr: TextField::new(&address.ip().to_canonical().to_string()),
+        };
+        assert!(config.nqn != DISCOVERY_NQN, "discovery does not lead to itself");
+        [&page.encode()[..], &entry.encode()[..]].concat()
+    }
+}
+
+fn firmware() -> FirmwareSlots {
+    let version: String = env!("CARGO_PKG_VERSION").chars().take(8).collect();
+    let mut revisions = [None; 7];
+    revisions[0] = Some(Text::new(&version).expect("printable and short enough"));
+    FirmwareSlots { active_slot: 1, next_slot: 0, revisions }
+}
+
+/// Commands of a command set, and what they do.
+fn effects(csi: u8, desk: &Desk) -> EffectsLog {
+    let mut log = EffectsLog::default();
+    let admin = [
+        AdminOpcode::GET_LOG_PAGE,
+        AdminOpcode::IDENTIFY,
+        AdminOpcode::ABORT,
+        AdminOpcode::SET_FEATURES,
+        AdminOpcode::GET_FEATURES,
+        AdminOpcode::ASYNC_EVENT_REQUEST,
+        AdminOpcode::KEEP_ALIVE,
+    ];
+    let raw = desk.raw.as_ref().map(|_| AdminOpcode::GEOMETRY);
+    for opcode in admin.into_iter().chain(raw) {
+        log.admin[usize::from(opcode.0)] = CommandEffects::SUPPORTED;
+    }
+    let quiet = [IoOpcode::FLUSH, IoOpcode::READ];
+    let changes = [IoOpcode::WRITE, IoOpcode::DATASET_MANAGEMENT];
+    let (more_quiet, more_changes) = if csi == CSI_RAW {
+        (
+            vec![IoOpcode::VECTOR_READ],
+            vec![IoOpcode::VECTOR_RESET, IoOpcode::VECTOR_WRITE, IoOpcode::VECTOR_COPY],
+        )
+    } else {
+        (vec![], vec![IoOpcode::WRITE_ZEROES])
+    };
+    for opcode in quiet.into_iter().chain(more_quiet) {
+        log.io[usize_of(opcode.0.into())] = CommandEffects::SUPPORTED;
+    }
+    for opcode in changes.into_iter().chain(more_changes) {
+        log.io[usize_of(opcode.0.into())] = CommandEffects::CHANGES;
+    }
+    log
+}

@@ -1,0 +1,38 @@
+//! NVMe over TCP: a target's side of one connection, without sockets.
+//!
+//! A connection is a queue: [`Session`] is its state machine. What the queues of a host have in common is an
+//! [`Association`], kept by the [`Subsystem`] on the desk. Source: NVMe/TCP transport 1.0, NVMe over Fabrics 1.1, NVMe
+//! base 2.0. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have),
+//! authentication (DH-HMAC-CHAP), compare, reservations, asymmetric access.
+//!
+//! ```text
+//!   bytes ─► receive (packet) ─► queue: commands ─► execute ─► desk (jobs) / admin / fabrics
+//!   outbox ◄─ wire ◄──────────── answer ◄───────────┘
+//! ```
+
+mod admin;
+mod association;
+mod command;
+mod execute;
+mod fabrics;
+mod features;
+pub mod host;
+mod identify;
+mod log_page;
+mod packet;
+mod plan;
+mod queue;
+mod raw;
+mod receive;
+mod respond;
+mod session;
+mod subsystem;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+pub use association::{Association, Purpose};
+pub use session::Session;
+pub use subsystem::{Subsystem, SubsystemConfig};

@@ -1,0 +1,246 @@
+//! A command judged when it comes: what is to be done, or which status is the answer.
+//!
+//! Deliberately not here: doing it, and what is known only with the data (the ranges of a dataset management).
+
+use super::command::Transfer;
+use crate::exports::{Export, ExportId};
+use crate::stats::Stats;
+use ocssd_base::usize_of;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::ocssd20::DsmRange;
+use ocssd_nvme::sqe::{DatasetManagement, ReadWrite};
+use ocssd_nvme::{IoOpcode, Sqe};
+
+/// What a command comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// A Fabrics command.
+    Fabrics,
+    /// An admin command.
+    Admin,
+    /// Something on a block namespace.
+    Block(BlockPlan),
+    /// Everything of these exports is made durable.
+    Flush {
+        /// The first.
+        first: u32,
+        /// How many.
+        count: u32,
+    },
+    /// A command of the raw drive; its flush too, if so.
+    Raw,
+    /// Nothing: it is advice that is not followed.
+    Nothing,
+}
+
+/// Something on a block namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPlan {
+    /// Which.
+    pub export: ExportId,
+    /// What.
+    pub kind: BlockKind,
+    /// First block.
+    pub block: u64,
+    /// How many.
+    pub count: u32,
+    /// Answered when durable only.
+    pub fua: bool,
+}
+
+/// What is done with blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// They are read.
+    Read,
+    /// They are written.
+    Write,
+    /// They read as zeroes.
+    Zeroes,
+    /// The ranges in the data are not needed any more.
+    Discard {
+        /// How many ranges.
+        ranges: u16,
+    },
+}
+
+/// Judges an I/O command of a block namespace whose data moves as `transfer` says.
+///
+/// # Errors
+/// The status that is the answer.
+pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
+    let io = ReadWrite::of(sqe);
+    let (kind, bytes) = match sqe.io_opcode() {
+        IoOpcode::READ => (BlockKind::Read, u64::from(io.block_count) * u64::from(export.block_bytes)),
+        IoOpcode::WRITE => (BlockKind::Write, u64::from(io.block_count) * u64::from(export.block_bytes)),
+        IoOpcode::WRITE_ZEROES => (BlockKind::Zeroes, 0),
+        IoOpcode::DATASET_MANAGEMENT => {
+            let dsm = DatasetManagement::of(sqe);
+            let bytes = u64::from(dsm.range_count) * u64::try_from(DsmRange::BYTES).expect("16");
+            // Linux sends a whole page for a few ranges.
+            check_bytes(transfer, |found| found >= bytes)?;
+            if !dsm.deallocate {
+                return Ok(Plan::Nothing);
+            }
+            (BlockKind::Discard { ranges: dsm.range_count }, bytes)
+        }
+        _ => return Err(Status::INVALID_OPCODE),
+    };
+    let changes = kind != BlockKind::Read;
+    if changes && export.read_only {
+        return Err(Status::WRITE_TO_READ_ONLY);
+    }
+    if let BlockKind::Discard { .. } = kind {
+        return Ok(Plan::Block(BlockPlan { export: id, kind, block: 0, count: 0, fua: false }));
+    }
+    // A directive (DTYPE, CDW12 bits 23:20) asks for something that is not here.
+    if changes && sqe.cdw12 >> 20 & 0xF != 0 {
+        return Err(Status::INVALID_FIELD);
+    }
+    check_bytes(transfer, |found| found == bytes)?;
+    let (block, count) = (io.slba.0, io.block_count);
+    check_range(export, block, count)?;
+    Ok(Plan::Block(BlockPlan { export: id, kind, block, count, fua: io.force_unit_access && changes }))
+}
+
+/// The blocks exist.
+///
+/// # Errors
+/// 080h.
+pub fn check_range(export: &Export, block: u64, count: u32) -> Result<(), Status> {
+    let end = block.checked_add(count.into());
+    if end.is_some_and(|end| end <= export.block_count) { Ok(()) } else { Err(Status::LBA_OUT_OF_RANGE) }
+}
+
+fn check_bytes(transfer: Transfer, fits: impl Fn(u64) -> bool) -> Result<(), Status> {
+    let found = u64::try_from(transfer.bytes()).expect("a length");
+    if fits(found) { Ok(()) } else { Err(Status::INVALID_SGL_LENGTH) }
+}
+
+/// The ranges of a dataset management.
+///
+/// # Errors
+/// 080h, if one reaches beyond the namespace: then nothing is done.
+pub fn ranges(data: &[u8], count: u16, export: &Export) -> Result<Vec<DsmRange>, Status> {
+    let parts = data.chunks_exact(DsmRange::BYTES).take(count.into());
+    let ranges: Vec<DsmRange> = parts.filter_map(|part| DsmRange::decode(part).ok()).collect();
+    assert_eq!(ranges.len(), usize_of(u32::from(count)), "the length was judged with the command");
+    for range in &ranges {
+        check_range(export, range.slba.0, range.nlb)?;
+    }
+    Ok(ranges)
+}
+
+/// Counts a command.
+pub fn count(stats: &mut Stats, plan: &Plan) {
+    let counter = match plan {
+        Plan::Fabrics | Plan::Admin => &mut stats.admins,
+        Plan::Raw => &mut stats.raws,
+        Plan::Flush { .. } => &mut stats.flushes,
+        Plan::Nothing => &mut stats.trims,
+        Plan::Block(plan) => {
+            stats.fuas += u64::from(plan.fua);
+            match plan.kind {
+                BlockKind::Read => &mut stats.reads,
+                BlockKind::Write => &mut stats.writes,
+                BlockKind::Zeroes => &mut stats.zeroes,
+                BlockKind::Discard { .. } => &mut stats.trims,
+            }
+        }
+    };
+    *counter += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_nvme::Lba;
+
+    const BLOCKS: u64 = 100;
+
+    fn export(read_only: bool) -> Export {
+        Export {
+            name: String::new(),
+            description: String::new(),
+            block_bytes: 512,
+            preferred_bytes: 4096,
+            block_count: BLOCKS,
+            read_only,
+            has_map: true,
+            fast_zero: true,
+        }
+    }
+
+    fn io(slba: u64, block_count: u32, force_unit_access: bool) -> ReadWrite {
+        ReadWrite { slba: Lba(slba), block_count, limited_retry: false, force_unit_access }
+    }
+
+    fn dsm(range_count: u16, deallocate: bool) -> Sqe {
+        let dsm = DatasetManagement { range_count, deallocate, integral_read: false, integral_write: false };
+        Sqe::dataset_management(1, dsm)
+    }
+
+    fn zeroes(slba: u64, count: u32) -> Sqe {
+        Sqe { opcode: IoOpcode::WRITE_ZEROES.0, ..Sqe::write(1, io(slba, count, true)) }
+    }
+
+    #[test]
+    fn a_command_within_its_namespace_is_carried_out() {
+        let plan = |kind, block, count, fua| {
+            Ok(Plan::Block(BlockPlan { export: ExportId(2), kind, block, count, fua }))
+        };
+        let to = |bytes| Transfer::ToHost { bytes };
+        let from = |bytes| Transfer::FromHost { bytes };
+        let cases = [
+            (Sqe::read(1, io(99, 1, true)), to(512), plan(BlockKind::Read, 99, 1, false)),
+            (Sqe::write(1, io(0, 8, true)), from(4096), plan(BlockKind::Write, 0, 8, true)),
+            (zeroes(3, 97), Transfer::None, plan(BlockKind::Zeroes, 3, 97, true)),
+            (dsm(2, true), from(4096), plan(BlockKind::Discard { ranges: 2 }, 0, 0, false)),
+            (dsm(2, false), from(32), Ok(Plan::Nothing)),
+            (Sqe::read(1, io(100, 1, false)), to(512), Err(Status::LBA_OUT_OF_RANGE)),
+            (Sqe::read(1, io(u64::MAX, 2, false)), to(1024), Err(Status::LBA_OUT_OF_RANGE)),
+            (Sqe::read(1, io(0, 1, false)), to(1024), Err(Status::INVALID_SGL_LENGTH)),
+            (Sqe::write(1, io(0, 1, false)), Transfer::None, Err(Status::INVALID_SGL_LENGTH)),
+            (zeroes(0, 1), from(512), Err(Status::INVALID_SGL_LENGTH)),
+            (zeroes(99, 2), Transfer::None, Err(Status::LBA_OUT_OF_RANGE)),
+            (dsm(3, true), from(32), Err(Status::INVALID_SGL_LENGTH)),
+            (Sqe { cdw12: 1 << 20, ..Sqe::write(1, io(0, 1, false)) }, from(512), Err(Status::INVALID_FIELD)),
+            (Sqe { opcode: 0x05, ..Sqe::default() }, Transfer::None, Err(Status::INVALID_OPCODE)),
+        ];
+        for (sqe, transfer, expected) in cases {
+            assert_eq!(block(&sqe, ExportId(2), &export(false), transfer), expected, "{sqe:?} {transfer:?}");
+        }
+    }
+
+    #[test]
+    fn a_read_only_namespace_refuses_changes_and_nothing_else() {
+        let found = [
+            block(
+                &Sqe::read(1, io(0, 1, false)),
+                ExportId(0),
+                &export(true),
+                Transfer::ToHost { bytes: 512 },
+            ),
+            block(
+                &Sqe::write(1, io(0, 1, false)),
+                ExportId(0),
+                &export(true),
+                Transfer::InCapsule { bytes: 512 },
+            ),
+            block(&zeroes(0, 1), ExportId(0), &export(true), Transfer::None),
+            block(&dsm(1, true), ExportId(0), &export(true), Transfer::InCapsule { bytes: 16 }),
+        ];
+        assert_eq!(
+            found.map(|plan| plan.err() == Some(Status::WRITE_TO_READ_ONLY)),
+            [false, true, true, true]
+        );
+    }
+
+    #[test]
+    fn one_range_beyond_the_namespace_refuses_all() {
+        let range = |slba, nlb| DsmRange { cattr: 0, nlb, slba: Lba(slba) }.encode();
+        let data = [range(0, 8), range(99, 1), range(99, 2)].concat();
+        assert_eq!(ranges(&data, 2, &export(false)).map(|ranges| ranges.len()), Ok(2));
+        assert_eq!(ranges(&data, 3, &export(false)), Err(Status::LBA_OUT_OF_RANGE));
+    }
+}

@@ -1,0 +1,262 @@
+//! What the host sends: headers, then the data behind them, each byte to its place.
+//!
+//! Deliberately not here: what headers may say (`packet`), and what commands do.
+
+use super::command::{Command, State, Transfer};
+use super::packet::{DataPart, Fault, Packet};
+use super::queue::Queue;
+use super::respond::Refusal;
+use super::session::{Session, Stage};
+use super::wire::{Agreed, DIGEST_BYTES, FatalError};
+use crate::desk::Desk;
+use ocssd_base::SlabKey;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::{Sqe, StatusField};
+
+/// Data on its way into the piece of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Filling {
+    pub(super) command: SlabKey,
+    /// Bytes to drop first.
+    pub(super) pad: usize,
+    /// Where in the command's data the next byte belongs,
+    pub(super) at: usize,
+    /// and where the last ends.
+    pub(super) end: usize,
+    /// The checksum so far.
+    crc: u32,
+    /// It came with the command.
+    pub(super) in_capsule: bool,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intake {
+    /// A header.
+    Header,
+    /// Data.
+    Data(Filling),
+    /// The digest of data.
+    Digest { filling: Filling, held: [u8; DIGEST_BYTES], have: usize },
+    /// What belongs to a command that is refused.
+    Skip { left: usize, sqe: Sqe, refusal: Refusal },
+}
+
+impl Session {
+    /// Takes what the host sent; returns how much.
+    pub(super) fn receive(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Fault> {
+        let mut used = 0;
+        while used < bytes.len() && self.stage != Stage::Over {
+            let rest = &bytes[used..];
+            let taken = match &mut self.intake {
+                Intake::Header if self.header.is_empty() && self.outbox.is_long() => 0,
+                Intake::Header => {
+                    let (taken, packet) = self.header.take(rest, &self.agreed, self.expect())?;
+                    if let Some(packet) = packet {
+                        self.on_packet(packet, desk)?;
+                        self.header.clear();
+                    }
+                    taken
+                }
+                Intake::Data(_) => self.copy_payload(rest, desk),
+                Intake::Digest { filling, held, have } => {
+                    let taken = rest.len().min(DIGEST_BYTES - *have);
+                    held[*have..][..taken].copy_from_slice(&rest[..taken]);
+                    *have += taken;
+                    if *have == DIGEST_BYTES {
+                        let (filling, found) = (*filling, u32::from_le_bytes(*held));
+                        self.on_data(filling, found == filling.crc, desk);
+                    }
+                    taken
+                }
+                Intake::Skip { left, sqe, refusal } => {
+                    let taken = rest.len().min(*left);
+                    *left -= taken;
+                    if *left == 0 {
+                        let (sqe, refusal) = (*sqe, *refusal);
+                        self.intake = Intake::Header;
+                        self.refuse(&sqe, refusal, desk);
+                    }
+                    taken
+                }
+            };
+            if taken == 0 {
+                break;
+            }
+            used += taken;
+        }
+        Ok(used)
+    }
+
+    fn on_packet(&mut self, packet: Packet, desk: &mut Desk) -> Result<(), Fault> {
+        match packet {
+            Packet::Hello { alignment, header_digest, data_digest } => {
+                self.agreed = Agreed { header_digest, data_digest, alignment };
+                self.agreed.push_hello(&mut self.outbox);
+                self.stage = Stage::Unbound;
+                Ok(())
+            }
+            Packet::Command { sqe, data } => self.on_command(sqe, data, desk),
+            Packet::Data { cid, tag, offset, data, is_last } => {
+                self.on_data_header(tag, cid, offset, data, is_last)
+            }
+            Packet::Farewell { error } => {
+                let sentence = format!("the host ended the connection with fatal error {error}");
+                Err(Fault::new(FatalError::SequenceError, 0, sentence))
+            }
+        }
+    }
+
+    fn on_command(&mut self, sqe: Sqe, data: DataPart, desk: &mut Desk) -> Result<(), Fault> {
+        if self.queue.commands.is_full() {
+            let sentence = "more commands came than the queue has entries";
+            return Err(Fault::new(FatalError::SequenceError, 0, sentence));
+        }
+        self.queue.advance();
+        self.heard = desk.now;
+        self.writing = data.bytes > 0;
+        match self.judge_command(&sqe, data.bytes, desk) {
+            Ok(command) => self.begin(command, data, desk),
+            Err(refusal) if data.bytes > 0 => {
+                let left = data.pad + data.bytes + self.agreed.data_digest_bytes();
+                self.intake = Intake::Skip { left, sqe, refusal };
+            }
+            Err(refusal) => self.refuse(&sqe, refusal, desk),
+        }
+        Ok(())
+    }
+
+    /// A command that can be carried out has come, but perhaps not its data.
+    fn begin(&mut self, command: Command, data: DataPart, desk: &mut Desk) {
+        let transfer = command.transfer;
+        super::plan::count(&mut desk.stats, &command.plan);
+        let inserted = self.queue.commands.insert(command);
+        let key = inserted.expect("there was room when the command came");
+        if let Transfer::InCapsule { bytes } = transfer {
+            assert_eq!(bytes, data.bytes, "what a capsule carries was judged");
+            self.queue.commands.get_mut(key).state = State::Receiving;
+            self.intake = Intake::Data(Filling::new(key, data, 0, true));
+            self.find_piece(desk);
+        } else {
+            self.queue.todo.push_back(key);
+            self.issue(desk);
+        }
+    }
+
+    fn on_data_header(
+        &mut self,
+        tag: u16,
+        cid: u16,
+        offset: usize,
+        data: DataPart,
+        is_last: bool,
+    ) -> Result<(), Fault> {
+        self.writing = true;
+        let asked = self.queue.tagged(tag, cid).filter(|key| {
+            let command = self.queue.commands.get(*key);
+            command.state == State::Receiving && matches!(command.transfer, Transfer::FromHost { .. })
+        });
+        let Some(key) = asked else {
+            let sentence = format!("data came for tag {tag} and command {cid}, which nobody asked for");
+            return Err(Fault::new(FatalError::InvalidHeaderField, 10, sentence));
+        };
+        let command = self.queue.commands.get(key);
+        let (received, whole) = (command.received, command.transfer.bytes());
+        if offset != received || data.bytes > whole - received {
+            let sentence = format!(
+                "data at {offset} of {} bytes came where {received} of {whole} bytes had come",
+                data.bytes
+            );
+            return Err(Fault::new(FatalError::DataOutOfRange, 12, sentence));
+        }
+        if is_last != (offset + data.bytes == whole) {
+            let sentence = format!("the flag for the last data was wrong at {offset} of {whole} bytes");
+            return Err(Fault::new(FatalError::InvalidHeaderField, 1, sentence));
+        }
+        self.intake = Intake::Data(Filling::new(key, data, offset, false));
+        Ok(())
+    }
+
+    /// Memory for the data of a capsule; true if it must wait.
+    pub(super) fn find_piece(&mut self, desk: &mut Desk) -> bool {
+        let Intake::Data(filling) = &self.intake else { return false };
+        let command = self.queue.commands.get_mut(filling.command);
+        if command.piece.is_none() {
+            command.piece = desk.pool.take(command.transfer.bytes());
+        }
+        command.piece.is_none()
+    }
+
+    /// Data that came behind a header is copied to where it belongs; returns how much.
+    fn copy_payload(&mut self, bytes: &[u8], desk: &mut Desk) -> usize {
+        let Intake::Data(filling) = &mut self.intake else { return 0 };
+        let Some(piece) = &self.queue.commands.get(filling.command).piece else { return 0 };
+        let pad = filling.pad.min(bytes.len());
+        filling.pad -= pad;
+        let bytes = &bytes[pad..];
+        let count = bytes.len().min(filling.end - filling.at);
+        desk.buffers.bytes_mut(piece.buffer, filling.at, count).copy_from_slice(&bytes[..count]);
+        desk.stats.received_copied_bytes += u64::try_from(count).expect("a length");
+        if count > 0 {
+            self.on_filled(count, desk);
+        }
+        pad + count
+    }
+
+    /// `count` bytes of data are where they belong.
+    pub(super) fn on_filled(&mut self, count: usize, desk: &mut Desk) {
+        let Intake::Data(filling) = &mut self.intake else {
+            unreachable!("data came where there is no place for it")
+        };
+        desk.stats.received_bytes += u64::try_from(count).expect("a length");
+        if self.agreed.data_digest {
+            let piece = self.queue.commands.get(filling.command).piece.as_ref();
+            let piece = piece.expect("data came into it");
+            let bytes = desk.buffers.bytes(piece.buffer, filling.at, count);
+            filling.crc = crc32c::crc32c_append(filling.crc, bytes);
+        }
+        filling.at += count;
+        assert!(filling.at <= filling.end, "more data came than there is a place for");
+        let filling = *filling;
+        if filling.at < filling.end {
+            return;
+        }
+        if self.agreed.data_digest {
+            self.intake = Intake::Digest { filling, held: [0; DIGEST_BYTES], have: 0 };
+        } else {
+            self.on_data(filling, true, desk);
+        }
+    }
+
+    /// The data of a PDU is whole.
+    fn on_data(&mut self, filling: Filling, is_sound: bool, desk: &mut Desk) {
+        self.intake = Intake::Header;
+        let command = self.queue.commands.get_mut(filling.command);
+        command.received = filling.end;
+        if !is_sound {
+            desk.stats.digest_errors += 1;
+            // Not fatal: the command fails, and may be tried again (section 3.3.1.2).
+            command.failure.get_or_insert(StatusField::retry(Status::TRANSIENT_TRANSPORT_ERROR));
+        }
+        if command.received < command.transfer.bytes() {
+            return;
+        }
+        command.state = State::Ready;
+        self.queue.todo.push_back(filling.command);
+        self.issue(desk);
+    }
+}
+
+impl Filling {
+    fn new(command: SlabKey, data: DataPart, at: usize, in_capsule: bool) -> Self {
+        Self { command, pad: data.pad, at, end: at + data.bytes, crc: 0, in_capsule }
+    }
+}
+
+impl Session {
+    /// The queue that Connect asked for.
+    pub(super) fn replace_queue(&mut self, queue: Queue) {
+        assert!(self.queue.commands.is_empty(), "Connect is answered before the queue begins");
+        self.queue = queue;
+    }
+}

@@ -1,0 +1,89 @@
+//! The answers: completions, data with them, refusals.
+//!
+//! Deliberately not here: what leads to them.
+
+use super::command::{Command, Transfer};
+use super::session::Session;
+use crate::desk::Desk;
+use ocssd_base::SlabKey;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::log_page::ErrorLogEntry;
+use ocssd_nvme::{Cqe, Lba, Sqe, StatusField};
+
+/// A command that is not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusField,
+    pub(super) dw0: u32,
+}
+
+impl From<Status> for Refusal {
+    /// It broke a rule: the same command would be refused again.
+    fn from(status: Status) -> Self {
+        Self { status: StatusField::rule(status), dw0: 0 }
+    }
+}
+
+impl Session {
+    /// Answers a command that was not taken.
+    pub(super) fn refuse(&mut self, sqe: &Sqe, refusal: Refusal, desk: &mut Desk) {
+        self.complete(sqe, refusal.status, (refusal.dw0, 0), desk);
+    }
+
+    /// Answers a command, with its data if it has any.
+    pub(super) fn respond(&mut self, key: SlabKey, desk: &mut Desk) {
+        let Command { sqe, transfer, piece, failure, result, .. } = self.queue.commands.remove(key);
+        let status = failure.unwrap_or(StatusField::SUCCESS);
+        match (transfer, piece) {
+            (Transfer::ToHost { bytes }, Some(piece)) if status.status.has_data() => {
+                let says_nothing = status == StatusField::SUCCESS && result == (0, 0);
+                let is_success = says_nothing && self.queue.may_omit_completion();
+                self.agreed.push_data_header(&mut self.outbox, sqe.cid, bytes, is_success);
+                let digest = self.agreed.data_digest;
+                let digest = digest.then(|| crc32c::crc32c(desk.buffers.bytes(piece.buffer, 0, bytes)));
+                self.outbox.push_payload(piece, 0, bytes);
+                if let Some(digest) = digest {
+                    self.outbox.push_text(&digest.to_le_bytes());
+                }
+                if is_success {
+                    return;
+                }
+            }
+            (_, Some(piece)) => desk.pool.give_back(piece),
+            (_, None) => {}
+        }
+        self.complete(&sqe, status, result, desk);
+    }
+
+    /// Sends a completion, and notes an error.
+    fn complete(&mut self, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32, u32), desk: &mut Desk) {
+        let (sqhd, sqid) = (self.queue.head(), self.queue.qid);
+        let cqe = Cqe { dw0, dw1, sqhd, sqid, cid: sqe.cid, phase: false, status };
+        self.agreed.push_completion(&mut self.outbox, &cqe);
+        if !status.status.has_data() {
+            self.note_error(sqe, &cqe, desk);
+        }
+    }
+
+    fn note_error(&self, sqe: &Sqe, cqe: &Cqe, desk: &mut Desk) {
+        desk.stats.errors += 1;
+        let association = self.bound().and_then(|bound| {
+            let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+            subsystem.association_mut(bound.cntlid)
+        });
+        let Some(association) = association else { return };
+        let lba = if self.queue.qid > 0 { u64::from(sqe.cdw11) << 32 | u64::from(sqe.cdw10) } else { 0 };
+        association.note_error(ErrorLogEntry {
+            error_count: 0,
+            sqid: cqe.sqid,
+            cid: cqe.cid,
+            status: cqe.status,
+            phase: false,
+            parameter_error_location: 0xFFFF,
+            lba: Lba(lba),
+            nsid: sqe.nsid,
+            vendor_log_page: 0,
+            command_specific: 0,
+        });
+    }
+}

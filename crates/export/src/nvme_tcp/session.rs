@@ -1,0 +1,246 @@
+//! One NVMe/TCP connection: greeting, Connect, then the commands of one queue.
+//!
+//! Its parts are files: `receive` takes what the host sends, `execute` carries commands out, `respond` answers them. Only
+//! the seam to the reactor is here.
+
+use super::association::{Name, Purpose};
+use super::command::State;
+use super::packet::{Expect, Header};
+use super::queue::Queue;
+use super::receive::Intake;
+use super::wire::{self, Agreed};
+use crate::desk::Desk;
+use crate::job::Done;
+use crate::outbox::Outbox;
+use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::stats::DropReason;
+use ocssd_base::{Nanos, SlabKey};
+use std::net::SocketAddr;
+
+/// Bytes received at once while no data is expected (chosen: 227 commands).
+const TEXT_BYTES: usize = 16 << 10;
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The host has not greeted.
+    Hello,
+    /// It has, and has not said which queue this is.
+    Unbound,
+    /// The queue of an association.
+    Bound(Bound),
+    /// Nothing more is done.
+    Over,
+}
+
+/// Whose queue it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bound {
+    /// The association.
+    pub(super) cntlid: u16,
+    /// What it is for.
+    pub(super) purpose: Purpose,
+}
+
+/// One NVMe/TCP connection.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) stage: Stage,
+    pub(super) agreed: Agreed,
+    pub(super) header: Header,
+    pub(super) intake: Intake,
+    pub(super) queue: Queue,
+    pub(super) outbox: Outbox,
+    /// What its jobs are called.
+    pub(super) name: Name,
+    /// Where the host came to.
+    pub(super) local: Option<SocketAddr>,
+    /// When the host sent a command last.
+    pub(super) heard: Nanos,
+    /// Every write is a FUA write.
+    pub(super) always_durable: bool,
+    /// The last PDU carried data: the next probably does too.
+    pub(super) writing: bool,
+    /// Flushes of a shutdown that have not ended.
+    pub(super) shutting_down: u32,
+    pub(super) stopping: bool,
+}
+
+impl Session {
+    /// A connection that has just begun; its jobs are told to (`connection`, `generation`).
+    #[must_use]
+    pub fn new(connection: u32, generation: u32, local: Option<SocketAddr>) -> Self {
+        Self {
+            stage: Stage::Hello,
+            agreed: Agreed::default(),
+            header: Header::default(),
+            intake: Intake::Header,
+            queue: Queue::new(0, 1, true),
+            outbox: Outbox::default(),
+            name: (connection, generation),
+            local,
+            heard: Nanos::ZERO,
+            always_durable: false,
+            writing: false,
+            shutting_down: 0,
+            stopping: false,
+        }
+    }
+
+    pub(super) const fn bound(&self) -> Option<Bound> {
+        if let Stage::Bound(bound) = self.stage { Some(bound) } else { None }
+    }
+
+    pub(super) const fn expect(&self) -> Expect {
+        if matches!(self.stage, Stage::Hello) { Expect::Hello } else { Expect::Commands }
+    }
+
+    /// Commands that will be answered without the host doing anything more.
+    fn has_open_commands(&self) -> bool {
+        self.shutting_down > 0 || self.queue.commands.iter().any(|(_, command)| command.state != State::Held)
+    }
+
+    /// The association has ended, or the queue: nothing is owed any more.
+    fn leave(&mut self, desk: &mut Desk) {
+        self.give_up_commands(desk);
+        self.outbox.clear(&mut desk.pool);
+        self.stage = Stage::Over;
+    }
+
+    /// The host has said farewell: what is in the outbox is sent, and nothing else.
+    pub(super) fn finish(&mut self, desk: &mut Desk) {
+        self.give_up_commands(desk);
+        self.stage = Stage::Over;
+    }
+
+    /// Commands that are not answered: what they hold comes back. Jobs that are out end without them.
+    fn give_up_commands(&mut self, desk: &mut Desk) {
+        let open: Vec<SlabKey> = self.queue.commands.iter().map(|(key, _)| key).collect();
+        for key in open {
+            if let Some(piece) = self.queue.commands.remove(key).piece {
+                desk.pool.give_back(piece);
+            }
+        }
+        self.queue.todo.clear();
+        self.intake = Intake::Header;
+    }
+
+    /// Bytes until the next header is whole, if it is one like the last.
+    fn next_header(&self, hlen: usize) -> usize {
+        hlen + self.agreed.header_digest_bytes()
+    }
+}
+
+impl Protocol for Session {
+    fn on_bytes(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Rude> {
+        self.receive(bytes, desk).map_err(|fault| {
+            wire::push_term(&mut self.outbox, fault.error, fault.offset, self.header.bytes());
+            Rude { reason: fault.reason, sentence: fault.sentence }
+        })
+    }
+
+    fn payload_space(&self) -> Option<Space> {
+        let Intake::Data(filling) = &self.intake else { return None };
+        if filling.pad > 0 || filling.at == filling.end {
+            return None;
+        }
+        let piece = self.queue.commands.get(filling.command).piece.as_ref()?;
+        Some(Space { buffer: piece.buffer, first: filling.at, count: filling.end - filling.at })
+    }
+
+    fn on_payload(&mut self, count: usize, desk: &mut Desk) {
+        self.on_filled(count, desk);
+    }
+
+    fn text_wanted(&self) -> usize {
+        match &self.intake {
+            _ if self.stage == Stage::Over => 0,
+            Intake::Header if self.writing => self.header.missing(&self.agreed).max(1),
+            Intake::Header | Intake::Skip { .. } => TEXT_BYTES,
+            Intake::Data(filling) if self.queue.commands.get(filling.command).piece.is_none() => 0,
+            Intake::Data(filling) => {
+                let hlen = if filling.in_capsule { wire::COMMAND_BYTES } else { wire::DATA_BYTES };
+                filling.pad + self.agreed.data_digest_bytes() + self.next_header(hlen)
+            }
+            Intake::Digest { have, .. } => wire::DIGEST_BYTES - have,
+        }
+    }
+
+    fn is_owed(&self) -> bool {
+        let receives = self.queue.commands.iter().any(|(_, command)| command.state == State::Receiving);
+        receives || !self.header.is_empty() || !matches!(self.intake, Intake::Header)
+    }
+
+    fn judge(&mut self, desk: &mut Desk) -> Result<(), Rude> {
+        let Some(Bound { cntlid, .. }) = self.bound() else { return Ok(()) };
+        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        let (name, now) = (self.name, desk.now);
+        let Some(association) = subsystem.association_mut(cntlid) else {
+            // A server that stops closes each queue when it is idle; the admin queue may be first.
+            if !self.stopping {
+                self.leave(desk);
+            }
+            return Ok(());
+        };
+        association.heard = association.heard.max(self.heard);
+        self.always_durable = !association.features.write_cache;
+        if self.queue.qid > 0 {
+            if !association.queues.iter().any(|(_, queue)| *queue == name) {
+                self.leave(desk);
+            }
+            return Ok(());
+        }
+        if association.is_silent(now) {
+            let kato = association.kato.unwrap_or_default();
+            let sentence =
+                format!("host {} was silent for longer than the {kato} it promised", association.hostnqn);
+            return Err(Rude { reason: DropReason::Silent, sentence });
+        }
+        self.tell_events(desk);
+        Ok(())
+    }
+
+    fn on_done(&mut self, done: Done, desk: &mut Desk) {
+        self.on_job_done(done, desk);
+    }
+
+    fn go_on(&mut self, desk: &mut Desk) -> bool {
+        let starved = self.find_piece(desk);
+        self.issue(desk);
+        starved || !self.queue.todo.is_empty()
+    }
+
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Hello | Stage::Unbound => Phase::Greeting,
+            Stage::Bound(_) => Phase::Serving,
+            Stage::Over => Phase::Leaving,
+        }
+    }
+
+    fn on_tls(&mut self) {
+        unreachable!("TLS is never begun here");
+    }
+
+    fn on_stop(&mut self) {
+        self.stopping = true;
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.has_open_commands() && self.header.is_empty() && matches!(self.intake, Intake::Header)
+    }
+
+    fn release(&mut self, desk: &mut Desk) {
+        if let Some(Bound { cntlid, .. }) = self.bound() {
+            let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+            for (connection, generation) in subsystem.leave(cntlid, self.name) {
+                desk.call(connection, generation);
+            }
+        }
+        self.leave(desk);
+    }
+}

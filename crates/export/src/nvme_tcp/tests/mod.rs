@@ -1,0 +1,8 @@
+//! A host over memory against the whole target.
+
+mod admin;
+mod beginning;
+mod data;
+mod ends;
+mod raw;
+mod rude;

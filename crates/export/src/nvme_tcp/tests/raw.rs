@@ -1,0 +1,194 @@
+//! The raw namespace over a drive that keeps bytes and nothing else.
+
+use crate::nvme_tcp::testing::World;
+use crate::raw_drive::{RawBusy, RawDrive, RawShape};
+use crate::raw_lane::RawLane;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::Status;
+use ocssd_nvme::identify::{Cns, DeallocatedRead, IdentifyNamespace, LbaDataFormat, NamespaceIds};
+use ocssd_nvme::log_page::LogPageId;
+use ocssd_nvme::sqe::{GetLogPage, Identify, ReadWrite};
+use ocssd_nvme::{Cqe, HostAddress, IoOpcode, Lba, Sqe, StatusField};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What the drive was asked: opcode, namespace, addresses.
+type Asked = Rc<RefCell<Vec<(u8, u32, Vec<u64>)>>>;
+
+/// Takes two commands at a time.
+struct Fake {
+    asked: Asked,
+    open: VecDeque<u16>,
+    events: VecDeque<u32>,
+}
+
+fn success(cid: u16) -> Cqe {
+    Cqe { dw0: 0, dw1: 0, sqhd: 0, sqid: 0, cid, phase: false, status: StatusField::SUCCESS }
+}
+
+impl RawDrive for Fake {
+    fn identify_namespace(&self) -> IdentifyNamespace {
+        IdentifyNamespace {
+            nsze: 1 << 20,
+            ncap: 1 << 19,
+            nuse: 0,
+            nsfeat: 4,
+            lbaf: vec![LbaDataFormat { ms_bytes: 16, lbads: 12, rp: 0 }],
+            format_index: 0,
+            extended_lba: false,
+            mc: 2,
+            nmic: 0,
+            nsattr: 0,
+            dpc: 0,
+            dps: 0,
+            deallocated_read: DeallocatedRead::Zeros,
+            nvmcap_bytes: 0,
+            nguid: [9; 16],
+            eui64: [9; 8],
+            lightnvm: true,
+        }
+    }
+
+    fn shape(&self) -> RawShape {
+        RawShape { sector_bytes: 4096, chunk_stride: 1 << 12 }
+    }
+
+    fn admin(&mut self, _: Nanos, sqe: &Sqe, data: &mut [u8]) -> Cqe {
+        self.asked.borrow_mut().push((sqe.opcode, sqe.nsid, Vec::new()));
+        data.fill(2);
+        success(sqe.cid)
+    }
+
+    fn submit(&mut self, _: Nanos, sqe: &Sqe, data: &mut [u8], addresses: &[u64]) -> Result<(), RawBusy> {
+        if self.open.len() == 2 {
+            return Err(RawBusy);
+        }
+        self.asked.borrow_mut().push((sqe.opcode, sqe.nsid, addresses.to_vec()));
+        if sqe.opcode & 3 == 2 {
+            data.fill(0x5A);
+        }
+        self.open.push_back(sqe.cid);
+        Ok(())
+    }
+
+    fn poll(&mut self, _: Nanos) -> Option<Cqe> {
+        let cid = self.open.pop_front()?;
+        Some(Cqe { dw0: 1, dw1: 2, ..success(cid) })
+    }
+
+    fn poll_event(&mut self) -> Option<u32> {
+        self.events.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn sync(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn world(runs: bool) -> (World, Asked) {
+    let mut world = World::new();
+    let asked = Asked::default();
+    let fake = Fake { asked: Rc::clone(&asked), open: VecDeque::new(), events: VecDeque::new() };
+    world.desk.raw = Some(RawLane::new(Box::new(fake), runs));
+    (world, asked)
+}
+
+fn scalar(slba: u64, block_count: u32) -> ReadWrite {
+    ReadWrite { slba: Lba(slba), block_count, limited_retry: false, force_unit_access: false }
+}
+
+/// A vector command of `count` addresses that begins at `first`.
+fn vector(opcode: IoOpcode, first: u32, count: u32) -> Sqe {
+    Sqe { opcode: opcode.0, nsid: 3, cdw10: first, cdw12: count - 1, ..Sqe::default() }
+}
+
+#[test]
+fn the_raw_namespace_is_the_one_after_the_exports_and_says_what_it_is() {
+    let (mut world, asked) = world(false);
+    let (admin, _, _) = world.ready((false, false));
+    let identify = |nsid, cns, csi| Sqe::identify(nsid, Identify { cns, cntid: 0, csi });
+    let ids = world.read(admin, identify(3, Cns::NAMESPACE_IDS, 0), 4096).unwrap();
+    assert_eq!(NamespaceIds::decode(&ids).unwrap().csi, Some(0x30));
+    let found = world.read(admin, identify(3, Cns::NAMESPACE, 0), 4096).unwrap();
+    let found = IdentifyNamespace::decode(&found).unwrap();
+    assert_eq!((found.nsze, found.mc, found.format().ms_bytes, found.lightnvm), (1 << 20, 0, 0, true));
+    assert!(world.read(admin, identify(3, Cns::COMMAND_SET_NAMESPACE, 0x30), 4096).is_ok());
+    assert!(world.read(admin, identify(0, Cns::COMMAND_SET_CONTROLLER, 0x30), 4096).is_ok());
+    let lid = LogPageId::CHUNK_INFORMATION;
+    let get = GetLogPage { lid, lsp: 0, retain_event: false, dword_count: 16, offset_bytes: 0, csi: 0 };
+    assert_eq!(world.read(admin, Sqe::get_log_page(3, get), 64), Ok(vec![2; 64]));
+    assert_eq!(world.read(admin, Sqe::geometry(3), 4096), Ok(vec![2; 4096]));
+    assert_eq!(world.read(admin, Sqe::geometry(1), 4096), Err(Status::INVALID_OPCODE));
+    assert_eq!(*asked.borrow(), [(0x02, 1, vec![]), (0xE2, 1, vec![])], "its own number is 1");
+    world.end();
+}
+
+#[test]
+fn what_a_capsule_can_carry_reaches_the_drive_and_nothing_else() {
+    let (mut world, asked) = world(false);
+    let (_, line, _) = world.ready((true, true));
+    assert!(world.write(line, Sqe::write(3, scalar(0, 4)), &[1; 16384]).status.status.is_success());
+    assert_eq!(world.read(line, Sqe::read(3, scalar(0, 1)), 4096), Ok(vec![0x5A; 4096]));
+    let cqe = world.write(line, vector(IoOpcode::VECTOR_WRITE, 8, 1), &[1; 4096]);
+    assert_eq!((cqe.status.status, cqe.dw0, cqe.dw1), (Status::SUCCESS, 1, 2), "the bitmap travels");
+    for sqe in [vector(IoOpcode::VECTOR_RESET, 0, 1), vector(IoOpcode::VECTOR_COPY, 0, 1), Sqe::flush(3)] {
+        assert!(world.ask(line, sqe).status.status.is_success(), "{sqe:?}");
+    }
+    let ranges = [0; 4096];
+    assert!(
+        world
+            .write(line, Sqe { cdw10: 0, cdw11: 4, opcode: 9, nsid: 3, ..Sqe::default() }, &ranges)
+            .status
+            .status
+            .is_success()
+    );
+    let opcodes: Vec<u8> = asked.borrow().iter().map(|(opcode, ..)| *opcode).collect();
+    assert_eq!(opcodes, [0x01, 0x02, 0x91, 0x90, 0x93, 0x00, 0x09]);
+    asked.borrow_mut().clear();
+    assert_eq!(world.read(line, vector(IoOpcode::VECTOR_READ, 0, 4), 16384), Err(Status::INVALID_FIELD));
+    let described = vector(IoOpcode::VECTOR_RESET, 0, 1).with_mptr(HostAddress(4096));
+    let refused = [
+        (vector(IoOpcode::VECTOR_RESET, 0, 2), Status::INVALID_FIELD),
+        (described, Status::INVALID_FIELD),
+        (Sqe { opcode: IoOpcode::WRITE_ZEROES.0, nsid: 3, ..Sqe::default() }, Status::INVALID_OPCODE),
+        (Sqe::write(3, scalar(0, 1)), Status::INVALID_SGL_LENGTH),
+    ];
+    for (sqe, expected) in refused {
+        assert_eq!(world.ask(line, sqe).status.status, expected, "{sqe:?}");
+    }
+    assert!(asked.borrow().is_empty());
+    world.end();
+}
+
+#[test]
+fn by_its_own_convention_several_addresses_are_those_that_follow() {
+    let (mut world, asked) = world(true);
+    let (_, line, _) = world.ready((false, false));
+    assert!(world.write(line, vector(IoOpcode::VECTOR_WRITE, 8, 4), &[1; 16384]).status.status.is_success());
+    assert!(world.read(line, vector(IoOpcode::VECTOR_READ, 8, 2), 8192).is_ok());
+    assert!(world.ask(line, vector(IoOpcode::VECTOR_RESET, 1 << 12, 3)).status.status.is_success());
+    assert_eq!(world.ask(line, vector(IoOpcode::VECTOR_COPY, 0, 2)).status.status, Status::INVALID_FIELD);
+    let expected =
+        [(0x91, 1, vec![8, 9, 10, 11]), (0x92, 1, vec![8, 9]), (0x90, 1, vec![1 << 12, 2 << 12, 3 << 12])];
+    assert_eq!(*asked.borrow(), expected);
+    world.end();
+}
+
+#[test]
+fn a_busy_drive_holds_up_its_own_commands_and_answers_all() {
+    let (mut world, _) = world(false);
+    let (_, line, _) = world.ready((false, false));
+    let mut bytes = Vec::new();
+    for cid in 0..20 {
+        let sqe = crate::nvme_tcp::host::transported(Sqe::read(3, scalar(0, 1)).with_cid(cid), 4096);
+        bytes.extend(world.lines[line].host.command(&sqe, &[]));
+    }
+    // Each answer has DW0 and DW1, so that a completion follows the data.
+    assert_eq!(world.say(line, &bytes).len(), 40);
+    world.end();
+}

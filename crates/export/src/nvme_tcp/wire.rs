@@ -1,0 +1,287 @@
+//! PDUs, the packets of NVMe/TCP: their first bytes, numbers and limits, and those that the target sends.
+//!
+//! ```text
+//! byte 0 type   1 flags   2 HLEN   3 PDO   4 PLEN (4)   8.. by type, to HLEN
+//! then the header digest if agreed, padding up to PDO, data, the data digest if agreed
+//! ```
+//! All fields are little-endian. Source: NVMe/TCP transport 1.0 section 3.6. Deliberately not here: when what is sent.
+
+use crate::outbox::Outbox;
+use crate::pool::PIECE_BYTES_MAX;
+use ocssd_nvme::{Cqe, Sqe};
+
+/// Types of PDUs.
+pub mod kind {
+    /// The host's greeting.
+    pub const IC_REQ: u8 = 0;
+    /// The target's.
+    pub const IC_RESP: u8 = 1;
+    /// The host ends the connection and says why.
+    pub const H2C_TERM_REQ: u8 = 2;
+    /// The target does.
+    pub const C2H_TERM_REQ: u8 = 3;
+    /// A command, perhaps with data.
+    pub const CAPSULE_CMD: u8 = 4;
+    /// A completion.
+    pub const CAPSULE_RESP: u8 = 5;
+    /// Data from the host that was asked for.
+    pub const H2C_DATA: u8 = 6;
+    /// Data for the host.
+    pub const C2H_DATA: u8 = 7;
+    /// The target asks for data.
+    pub const R2T: u8 = 9;
+}
+
+/// Flags of a PDU.
+pub mod flag {
+    /// A header digest follows the header.
+    pub const HDGST: u8 = 1;
+    /// A data digest follows the data.
+    pub const DDGST: u8 = 1 << 1;
+    /// The last data of a transfer.
+    pub const LAST: u8 = 1 << 2;
+    /// The command has succeeded; no completion follows.
+    pub const SUCCESS: u8 = 1 << 3;
+}
+
+/// Bytes every PDU begins with.
+pub const COMMON_BYTES: usize = 8;
+/// HLEN and PLEN of both greetings.
+pub const HELLO_BYTES: usize = 128;
+/// HLEN of a command: the common bytes and the entry.
+pub const COMMAND_BYTES: usize = COMMON_BYTES + Sqe::BYTES;
+/// HLEN of data and of R2T.
+pub const DATA_BYTES: usize = 24;
+/// HLEN of a completion.
+pub const RESPONSE_BYTES: usize = COMMON_BYTES + Cqe::BYTES;
+/// HLEN of a TermReq.
+pub const TERM_BYTES: usize = 24;
+/// Bytes of the wrong header that a TermReq may carry: PLEN is at most 152.
+pub const TERM_DATA_BYTES_MAX: usize = 128;
+/// Bytes of a digest.
+pub const DIGEST_BYTES: usize = 4;
+
+/// Data a command may carry in its capsule (chosen: what Linux's own target takes; more is asked for by R2T).
+pub const IN_CAPSULE_BYTES_MAX: usize = 16 << 10;
+
+/// Data of one H2CData (MAXH2CDATA): a whole transfer.
+pub const H2C_BYTES_MAX: usize = PIECE_BYTES_MAX;
+
+const _: () =
+    assert!(IN_CAPSULE_BYTES_MAX >= 8192, "admin and Fabrics commands may carry 8192 bytes (section 3.3.2)");
+const _: () = assert!(RESPONSE_BYTES == 24 && COMMAND_BYTES == 72, "table 3-5 and table 3-6");
+
+/// Why a connection is ended, FES of a TermReq (figure 28).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FatalError {
+    /// A field of a header.
+    InvalidHeaderField,
+    /// A PDU that may not come now.
+    SequenceError,
+    /// The header's digest is wrong.
+    HeaderDigest,
+    /// Data that nobody asked for.
+    DataOutOfRange,
+    /// More data at once than agreed.
+    LimitExceeded,
+    /// Something the target does not do.
+    UnsupportedParameter,
+}
+
+impl FatalError {
+    const fn code(self) -> u16 {
+        match self {
+            Self::InvalidHeaderField => 1,
+            Self::SequenceError => 2,
+            Self::HeaderDigest => 3,
+            Self::DataOutOfRange => 4,
+            Self::LimitExceeded => 5,
+            Self::UnsupportedParameter => 6,
+        }
+    }
+}
+
+/// What every PDU begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonHeader {
+    /// Type.
+    pub kind: u8,
+    /// Flags.
+    pub flags: u8,
+    /// HLEN.
+    pub hlen: u8,
+    /// PDO: where the data begins; 0 if there is none.
+    pub pdo: u8,
+    /// PLEN: bytes of the whole PDU.
+    pub plen: u32,
+}
+
+impl CommonHeader {
+    /// From its bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8; COMMON_BYTES]) -> Self {
+        let [kind, flags, hlen, pdo, p0, p1, p2, p3] = *bytes;
+        Self { kind, flags, hlen, pdo, plen: u32::from_le_bytes([p0, p1, p2, p3]) }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; COMMON_BYTES] {
+        let [p0, p1, p2, p3] = self.plen.to_le_bytes();
+        [self.kind, self.flags, self.hlen, self.pdo, p0, p1, p2, p3]
+    }
+}
+
+/// What both ends agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Headers carry a digest.
+    pub header_digest: bool,
+    /// Data carries a digest.
+    pub data_digest: bool,
+    /// Data for the host begins at a multiple of this many bytes; 0 before the greeting.
+    pub alignment: usize,
+}
+
+impl Agreed {
+    /// Bytes of the digest behind each header.
+    #[must_use]
+    pub const fn header_digest_bytes(&self) -> usize {
+        if self.header_digest { DIGEST_BYTES } else { 0 }
+    }
+
+    /// Bytes of the digest behind data.
+    #[must_use]
+    pub const fn data_digest_bytes(&self) -> usize {
+        if self.data_digest { DIGEST_BYTES } else { 0 }
+    }
+
+    fn header_flag(&self) -> u8 {
+        if self.header_digest { flag::HDGST } else { 0 }
+    }
+
+    /// Adds a header and its digest.
+    fn push(&self, outbox: &mut Outbox, header: &[u8]) {
+        outbox.push_text(header);
+        if self.header_digest {
+            outbox.push_text(&crc32c::crc32c(header).to_le_bytes());
+        }
+    }
+
+    /// The answer to a greeting.
+    pub fn push_hello(&self, outbox: &mut Outbox) {
+        let mut header = [0; HELLO_BYTES];
+        put_common(&mut header, kind::IC_RESP, 0, 0, HELLO_BYTES);
+        header[11] = u8::from(self.header_digest) | u8::from(self.data_digest) << 1;
+        header[12..16].copy_from_slice(&u32_of(H2C_BYTES_MAX).to_le_bytes());
+        outbox.push_text(&header);
+    }
+
+    /// A completion.
+    pub fn push_completion(&self, outbox: &mut Outbox, cqe: &Cqe) {
+        let mut header = [0; RESPONSE_BYTES];
+        put_common(&mut header, kind::CAPSULE_RESP, self.header_flag(), 0, self.plain_bytes(RESPONSE_BYTES));
+        header[COMMON_BYTES..].copy_from_slice(&cqe.encode());
+        self.push(outbox, &header);
+    }
+
+    /// Asks for all data of a command.
+    pub fn push_r2t(&self, outbox: &mut Outbox, cid: u16, tag: u16, bytes: usize) {
+        let mut header = [0; DATA_BYTES];
+        put_common(&mut header, kind::R2T, self.header_flag(), 0, self.plain_bytes(DATA_BYTES));
+        header[8..10].copy_from_slice(&cid.to_le_bytes());
+        header[10..12].copy_from_slice(&tag.to_le_bytes());
+        header[16..20].copy_from_slice(&u32_of(bytes).to_le_bytes());
+        self.push(outbox, &header);
+    }
+
+    /// What stands before the data of a command; all of it comes in this one PDU.
+    pub fn push_data_header(&self, outbox: &mut Outbox, cid: u16, bytes: usize, is_success: bool) {
+        let begin = self.plain_bytes(DATA_BYTES);
+        let data_at = begin.next_multiple_of(self.alignment.max(1));
+        let mut flags = self.header_flag() | flag::LAST;
+        if self.data_digest {
+            flags |= flag::DDGST;
+        }
+        if is_success {
+            flags |= flag::SUCCESS;
+        }
+        let mut header = [0; DATA_BYTES];
+        put_common(&mut header, kind::C2H_DATA, flags, data_at, data_at + bytes + self.data_digest_bytes());
+        header[8..10].copy_from_slice(&cid.to_le_bytes());
+        header[16..20].copy_from_slice(&u32_of(bytes).to_le_bytes());
+        self.push(outbox, &header);
+        outbox.push_text(&[0; 128][..data_at - begin]);
+    }
+
+    const fn plain_bytes(&self, hlen: usize) -> usize {
+        hlen + self.header_digest_bytes()
+    }
+}
+
+/// Says why the connection ends. It carries no digest, agreed or not.
+pub fn push_term(outbox: &mut Outbox, error: FatalError, offset: u32, wrong: &[u8]) {
+    let wrong = &wrong[..wrong.len().min(TERM_DATA_BYTES_MAX)];
+    let mut header = [0; TERM_BYTES];
+    put_common(&mut header, kind::C2H_TERM_REQ, 0, 0, TERM_BYTES + wrong.len());
+    header[8..10].copy_from_slice(&error.code().to_le_bytes());
+    header[10..14].copy_from_slice(&offset.to_le_bytes());
+    outbox.push_text(&header);
+    outbox.push_text(wrong);
+}
+
+fn put_common(header: &mut [u8], kind: u8, flags: u8, pdo: usize, plen: usize) {
+    let hlen = u8::try_from(header.len()).expect("headers have at most 128 bytes");
+    let pdo = u8::try_from(pdo).expect("data begins within 152 bytes");
+    let common = CommonHeader { kind, flags, hlen, pdo, plen: u32_of(plen) };
+    header[..COMMON_BYTES].copy_from_slice(&common.encode());
+}
+
+fn u32_of(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("a transfer has at most 256 KiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nbd::testing::buffers;
+    use std::io::IoSlice;
+
+    fn sent(push: impl Fn(&mut Outbox)) -> Vec<u8> {
+        let mut outbox = Outbox::default();
+        push(&mut outbox);
+        let buffers = buffers();
+        let mut slices = [IoSlice::new(&[]); 4];
+        let used = outbox.slices(&buffers, &mut slices);
+        slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect()
+    }
+
+    #[test]
+    fn fields_are_where_the_figures_put_them() {
+        let plain = Agreed { alignment: 4, ..Agreed::default() };
+        let hello = sent(|outbox| plain.push_hello(outbox));
+        assert_eq!(hello[..16], [1, 0, 128, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
+        let r2t = sent(|outbox| plain.push_r2t(outbox, 0x1234, 7, 0x8000));
+        assert_eq!(r2t, [9, 0, 24, 0, 24, 0, 0, 0, 0x34, 0x12, 7, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0]);
+        let data = sent(|outbox| plain.push_data_header(outbox, 3, 512, true));
+        assert_eq!(data[..20], [7, 12, 24, 24, 24, 2, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0]);
+        let term = sent(|outbox| push_term(outbox, FatalError::HeaderDigest, 9, &[5; 200]));
+        assert_eq!((term.len(), &term[..14]), (152, &[3, 0, 24, 0, 152, 0, 0, 0, 3, 0, 9, 0, 0, 0][..]));
+    }
+
+    #[test]
+    fn digests_and_alignment_move_the_data() {
+        let agreed = Agreed { header_digest: true, data_digest: true, alignment: 64 };
+        let data = sent(|outbox| agreed.push_data_header(outbox, 3, 512, false));
+        assert_eq!((data.len(), data[3], data[1]), (64, 64, 7));
+        assert_eq!(u32::from_le_bytes(data[4..8].try_into().unwrap()), 64 + 512 + 4);
+        assert_eq!(data[24..28], crc32c::crc32c(&data[..24]).to_le_bytes());
+        assert_eq!(data[28..], [0; 36]);
+    }
+
+    #[test]
+    fn the_checksum_is_the_one_of_the_standard() {
+        // RFC 3720 appendix B.4: 32 bytes of zeroes.
+        assert_eq!(crc32c::crc32c(&[0; 32]), 0x8A91_36AA);
+    }
+}
