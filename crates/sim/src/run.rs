@@ -12,6 +12,7 @@ use crate::part::ENDURANCE_LONG;
 use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
+use crate::wear::Wear;
 use crate::world::{Mount, Mounted, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, Flash, ScheduledFault};
@@ -64,7 +65,8 @@ pub struct Ran {
 pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
     let flash =
         Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
-    let world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(keep));
+    let mut world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(keep));
+    world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
     let mount = KindMount { kind, units: &plan.units, options: &plan.options };
     let mut runner = Runner { world, mount, plan, excuses: Excuses::default(), step: 0 };
     let ended = panics::caught(|| runner.run(only));
@@ -192,9 +194,8 @@ impl Runner<'_> {
         self.world.drain()?;
         self.world.shut_down();
         self.world.drain()?;
-        self.world.check();
-        // Nothing more is excused by this one.
-        self.world.power_cut(&mut Prng::new(0));
+        self.world.check()?;
+        self.world.power_off(&mut Prng::new(0));
         self.mount_again()?;
         self.world.audit()?;
         Ok(())

@@ -76,6 +76,7 @@ canaries! {
     oldest_wins_is_found: "oldest-wins", Tiny;
     stale_generation_is_found: "stale-generation", Tiny;
     window_forgotten_is_found: "window-forgotten", Tiny;
+    wear_ignored_is_found: "wear-ignored", Tiny;
 }
 
 /// Bugs that do harm, but so rarely in the worlds drawn that 200 seeds do not show it (`docs/simulate.md` says why).

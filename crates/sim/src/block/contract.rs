@@ -208,7 +208,7 @@ impl Contract for BlockContract {
 
     fn draw(&mut self, draw: u64, now: Nanos, buffers: &mut Buffers) -> Option<BlockRequest> {
         let blocks = self.oracle().block_count();
-        let drawn = self.mix.draw(draw, blocks);
+        let drawn = self.mix.at(self.writes, blocks).draw(draw, blocks);
         let request = self.send(drawn.op, drawn.block, drawn.count, now)?;
         if !matches!(drawn.op, BlockOp::Read | BlockOp::Flush) {
             self.note_change(&request, buffers);
@@ -308,6 +308,16 @@ impl Contract for BlockContract {
 
     fn target_summary(&self, target: &Self::Target) -> String {
         target.summary()
+    }
+
+    fn wear_spread(&self, target: &Self::Target) -> Option<u32> {
+        let counters = target.counters();
+        let gauge = |name| {
+            let found = counters.iter().find(|counter| counter.name == name)?;
+            if let CounterValue::Gauge(value) = found.value { Some(value) } else { None }
+        };
+        let spread = gauge("wear_spread_bound").filter(|_| gauge("read_only") == Some(0));
+        spread.and_then(|spread| u32::try_from(spread).ok()).filter(|&spread| spread > 0)
     }
 
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)> {

@@ -6,6 +6,7 @@
 mod drive;
 mod steps;
 mod target;
+mod wear;
 
 use crate::block::Mix;
 use crate::plan::Plan;
@@ -70,7 +71,9 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     let bound = BOUND + Nanos(config.faults.spike.0 * 100);
-    Plan { config, units, options: chosen.options, mix, steps, bound }
+    let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound };
+    wear::draw(&mut Draw::new(&prng, "wear"), target, &mut plan);
+    plan
 }
 
 /// Now and then nearly everything dies by discards, and whole lines with it: what is reset then was never overwritten.
@@ -101,6 +104,7 @@ fn mix(draw: &mut Draw, size: Size, discards_are_durable: bool) -> Mix {
         longest,
         span_percent: draw.one_of(&[100, 100, 60, 20]),
         hot_percent,
+        cold_after: 0,
         depth,
         discards_are_durable,
     }

@@ -7,6 +7,9 @@ use crate::plan::{Cut, Step};
 use ocssd_base::Nanos;
 use ocssd_flash::{Config, FaultKind};
 
+/// Steps of a long run (chosen: a tiny drive's chunks are erased some fifty times in it).
+const REQUESTS_LONG: u32 = 3_000;
+
 /// How likely each kind of step is, in thousandths; the rest are requests.
 struct Weights {
     quiesce: u64,
@@ -60,12 +63,33 @@ pub(super) fn draw(draw: &mut Draw, size: Size, config: &Config) -> Vec<Step> {
         Size::Tiny => 400,
         Size::Any => draw.one_of(&[100, 400, 1500]),
     };
-    let mut steps: Vec<Step> = (0..count).map(|_| step(draw, &weights, config)).collect();
+    let mut steps: Vec<Step> = (0..count).map(|_| step(draw, &weights, Some(config))).collect();
     steps.push(Step::Audit);
     steps
 }
 
-fn step(draw: &mut Draw, weights: &Weights, config: &Config) -> Step {
+/// Steps of a run in which chunks are to be erased often.
+pub(super) fn draw_long(draw: &mut Draw) -> Vec<Step> {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    let weights = Weights {
+        quiesce: weight(50, 5),
+        idle: weight(50, 5),
+        cut: weight(50, 4),
+        remount: weight(50, 3),
+        flip: 0,
+        fault: 0,
+        audit: 3 + weight(50, 3),
+        turns: 100,
+        again: weight(60, 50),
+    };
+    let mut steps: Vec<Step> = (0..REQUESTS_LONG).map(|_| step(draw, &weights, None)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
+fn step(draw: &mut Draw, weights: &Weights, config: Option<&Config>) -> Step {
     let mut left = draw.0.below(1000);
     let mut is = |weight: u64| match left.checked_sub(weight) {
         Some(rest) => {
@@ -88,7 +112,7 @@ fn step(draw: &mut Draw, weights: &Weights, config: &Config) -> Step {
     } else if is(weights.flip) {
         Step::Flip { place: draw.raw(), bit: draw.raw() }
     } else if is(weights.fault) {
-        fault(draw, config)
+        fault(draw, config.expect("faults are drawn for a drive"))
     } else if is(weights.audit) {
         Step::Audit
     } else {

@@ -20,6 +20,8 @@ pub struct FoundChunk {
     pub written: u32,
     /// Its line's generation, if it is of this instance.
     pub line: Option<LineSequence>,
+    /// What the drive says of its wear.
+    pub wear_index: u8,
 }
 
 /// A line as it was found.
@@ -28,6 +30,8 @@ pub struct FoundLine {
     pub sequence: LineSequence,
     pub stream: Stream,
     pub opened_at: Sequence,
+    /// How often it was reset before.
+    pub erases: u32,
 }
 
 /// Everything that was found.
@@ -64,6 +68,7 @@ impl Survey {
         let chunk = self.chunk_mut(line, unit);
         chunk.state = now.state;
         chunk.written = now.write_pointer.unwrap_or(0);
+        chunk.wear_index = now.wear_index;
     }
 
     /// All chunks, line by line.
@@ -166,7 +171,7 @@ fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Survey 
             ChunkState::Free | ChunkState::Offline => 0,
             ChunkState::Open | ChunkState::Closed => chunk.write_pointer.unwrap_or(0).min(layout.sectors),
         };
-        FoundChunk { state: chunk.state, written, line: None }
+        FoundChunk { state: chunk.state, written, line: None, wear_index: chunk.wear_index }
     };
     Survey {
         instance: None,
@@ -191,7 +196,8 @@ fn identify(survey: &mut Survey, used: &[(LineId, UnitIndex)], heads: &[Option<(
         let Some((head, opened_at)) = head.filter(|(head, _)| head.instance == youngest.instance) else {
             continue;
         };
-        let found = FoundLine { sequence: head.line, stream: head.stream, opened_at };
+        let Head { line: sequence, stream, erases, .. } = head;
+        let found = FoundLine { sequence, stream, opened_at, erases };
         let known = survey.lines[line.index()].get_or_insert(found);
         // Two generations in a line: the older one was being reset when the power went.
         if head.line > known.sequence {
