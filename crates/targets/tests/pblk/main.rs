@@ -2,6 +2,7 @@
 
 mod basic;
 mod crash;
+mod create;
 mod defects;
 mod faults;
 mod oracle;
@@ -9,4 +10,5 @@ mod pair;
 mod power;
 mod remount;
 mod shapes;
+mod wear;
 mod world;
