@@ -1,21 +1,17 @@
 //! Worlds in which wear differs: little is written all the time and the rest never again, for long, with few power cuts.
 //!
-//! In others hardly any chunk is erased more than a dozen times. Drawn beside everything else, so that what a seed means but
-//! for this stays. Deliberately not here: what is promised of wear (`crate::wear`).
+//! In others hardly any chunk is erased more than a dozen times. Deliberately not here: what is promised of wear (`crate::wear`).
 
 use super::{Draw, steps};
 use crate::plan::Plan;
 
 /// Worlds of a hundred that are of this kind.
-const PERCENT: u64 = 6;
-/// Sectors of drives on which it pays: larger ones are not written often enough.
-const SECTORS_MAX: u64 = 2_000;
+pub(super) const PERCENT: u64 = 6;
 
 /// Makes one of such worlds of a plan, now and then.
-pub(super) fn draw(draw: &mut Draw, target: &str, plan: &mut Plan) {
-    let is_small = plan.config.geometry.sector_count() <= SECTORS_MAX;
+pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
     let is_faithful = plan.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
-    if !draw.percent(PERCENT) || target != "pblk" || !is_small || is_faithful {
+    if !draw.percent(PERCENT) || is_faithful {
         return;
     }
     plan.options.push(("wear_spread".to_owned(), draw.one_of(&[4, 4, 5, 8]).to_string()));
