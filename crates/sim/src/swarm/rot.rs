@@ -1,6 +1,7 @@
 //! Worlds in which bits flip again and again on a tiny drive whose target writes its own records often and mounts often.
 //!
-//! In others a flip hardly ever meets what a mount reads: a snapshot is a few sectors. Deliberately not here: where a bit flips (`run`).
+//! In others a flip hardly ever meets what a mount reads: a snapshot is a few sectors.
+//! Deliberately not here: where a bit flips (`run`).
 
 use super::{Draw, steps};
 use crate::plan::Plan;

@@ -1,6 +1,7 @@
 //! Worlds with blocks smaller than a sector, above a target whose discards are durable.
 //!
-//! They need real bytes, which cost time, so there are few. Deliberately not here: what is promised of a part of a sector (`crate::block`).
+//! They need real bytes, which cost time, so there are few.
+//! Deliberately not here: what is promised of a part of a sector (`crate::block`).
 
 use super::Draw;
 use crate::plan::Plan;

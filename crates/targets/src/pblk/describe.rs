@@ -74,9 +74,6 @@ impl Pblk {
             count("lines_erased", "lines reset", stats.lines_erased),
             count("gc_victims", "lines emptied by garbage collection", stats.victims),
             count("gc_victim_valid_sectors", "valid sectors in them", stats.victim_valid),
-            count("wear_moves", "lines moved for their wear", stats.wear_moves),
-            count("wear_moved_sectors", "valid sectors in them", stats.wear_moved),
-            count("waits_for_wear", "times the oldest write waited for such a move", stats.waits_for_wear),
             count("gave_up", "times nothing could go on and requests were refused", stats.gave_up),
             count("snapshots", "snapshots of the map", stats.snapshots),
             count("waits_for_buffer", "times the oldest write found the buffer full", stats.waits_for_buffer),
@@ -108,6 +105,25 @@ impl Pblk {
                 "1 if so many chunks are bad that writes are refused",
                 u64::from(self.is_read_only()),
             ),
+            Counter {
+                name: "write_amplification",
+                about: "sectors of data and fill programmed for each sector users wrote",
+                value: CounterValue::Ratio(stats.write_amplification()),
+            },
+        ]);
+        counters.extend(self.wear_counters());
+        counters
+    }
+
+    /// What wear levelling did, and how wear differs.
+    fn wear_counters(&self) -> [Counter; 7] {
+        let stats = &self.stats;
+        let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
+        let gauge = |name, about, value: u64| Counter { name, about, value: CounterValue::Gauge(value) };
+        [
+            count("wear_moves", "lines moved for their wear", stats.wear_moves),
+            count("wear_moved_sectors", "valid sectors in them", stats.wear_moved),
+            count("waits_for_wear", "times the oldest write waited for such a move", stats.waits_for_wear),
             gauge("wear_erases_most", "erases of the most worn line", u64::from(self.lines.most_erases())),
             gauge("wear_lag", "erases the least worn closed line lags behind it", u64::from(self.wear.lag())),
             gauge(
@@ -116,16 +132,10 @@ impl Pblk {
                 u64::from(self.wear.bound().unwrap_or(0)),
             ),
             Counter {
-                name: "write_amplification",
-                about: "sectors of data and fill programmed for each sector users wrote",
-                value: CounterValue::Ratio(stats.write_amplification()),
-            },
-            Counter {
                 name: "wear_amplification",
                 about: "of these, moved for wear",
                 value: CounterValue::Ratio(stats.wear_amplification()),
             },
-        ]);
-        counters
+        ]
     }
 }
