@@ -163,14 +163,15 @@ fn a_tag_in_which_bits_flipped_is_found_by_garbage_collection() {
     for bit in 8..40 {
         let mut world = World::new(config(geometry()), options(Mode::Improved), &format!("bit {bit}"));
         world.media_fail = true;
-        for block in (0..240).step_by(12) {
+        for block in (0..600).step_by(12) {
             world.write(block, 12);
         }
         world.flush();
         for sector in 4..32 {
             world.flash.inner_mut().flip_bit(Ppa::new(ChunkId(0), sector), true, bit);
         }
-        world.write(0, 1);
+        world.write(0, 12);
+        world.flush();
         for _ in 0..4 {
             world.pblk_mut().force_gc();
             assert!(world.settle(), "bit {bit}");
