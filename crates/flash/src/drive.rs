@@ -253,6 +253,18 @@ impl Flash {
         self.faults.schedule(fault);
     }
 
+    /// True if all bytes of a sector are kept beside its stamp: it was written whole.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    #[must_use]
+    pub fn is_whole(&self, at: Ppa) -> bool {
+        let entry = self.chunks.get(at.chunk);
+        entry.state != ChunkState::Offline
+            && at.sector < entry.write_pointer
+            && self.store.whole_sectors(at.chunk, at.sector, 1) != 0
+    }
+
     /// Flips a bit of a written sector without anyone being told: silent corruption, which only a checksum above can find.
     /// Bits are counted modulo how many the metadata, or the content, has. False if nothing was written there, or the
     /// content is not in memory.

@@ -19,6 +19,7 @@ mod tag;
 pub mod tail;
 mod valid_map;
 mod victim;
+mod wear;
 
 pub use classify::{Classification, ClassificationError, Classifier};
 pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};
@@ -36,3 +37,4 @@ pub use stream::Stream;
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};
 pub use valid_map::{ValidMap, ValidMapError};
 pub use victim::{Candidate, D_MAX, VictimPolicy, VictimPolicyError};
+pub use wear::{WEAR_SPREAD_MIN, WearLeveller};

@@ -1,8 +1,9 @@
 //! The lines of an instance: what each is used for, which of its chunks are bad, and which to write next.
 //!
 //! States: free (erased or not) -> open -> closed -> free again; bad when no chunk of it is left. The free line that was
-//! erased least is taken first, the one freed earlier among equals, so that wear spreads without moving cold data.
-//! Deliberately not here: how far an open line is written (`open_line`), which sectors are valid (`valid_map`).
+//! erased least is taken first, the one freed earlier among equals, so that wear spreads without moving cold data; for cold
+//! data a worn one can be taken. Deliberately not here: how far an open line is written (`open_line`), which sectors are
+//! valid (`valid_map`), moving cold data so that its lines wear too (`wear`).
 
 use crate::Stream;
 use crate::place::{LineId, Shape, UnitIndex};
@@ -47,7 +48,7 @@ pub struct Line {
     pub opened_at: Sequence,
     /// Sectors that went to it, fill and metadata not counted.
     pub data_sectors: u64,
-    /// How often it was reset by this instance.
+    /// How often it was reset by this instance, as far as that is known: see [`Lines::restore_free`].
     pub erases: u32,
     /// Chunks of it that can be written.
     pub good_chunks: u32,
@@ -193,6 +194,31 @@ impl Lines {
         Some(line)
     }
 
+    /// Takes a free line for data that will stay: the most worn one below the most worn of all lines, whose wear grows only
+    /// when every free line is as worn. Cost: a pass over the lines.
+    pub fn take_free_worn(&mut self) -> Option<LineId> {
+        let most = self.most_erases();
+        let worn = self.free.range(..(most, 0, LineId(0))).next_back().copied();
+        let Some(entry) = worn else { return self.take_free() };
+        let known = self.free.remove(&entry);
+        assert!(known && entry.0 < most, "a line of {} erases of {most} is not listed", entry.0);
+        Some(entry.2)
+    }
+
+    /// Erases of the most worn line that can still be used; 0 if there is none. Cost: a pass over the lines.
+    #[must_use]
+    pub fn most_erases(&self) -> u32 {
+        let usable = self.lines.iter().filter(|line| line.state != LineState::Bad);
+        usable.map(|line| line.erases).max().unwrap_or(0)
+    }
+
+    /// Erases of the least worn line that can still be used; 0 if there is none. Cost: a pass over the lines.
+    #[must_use]
+    pub fn least_erases(&self) -> u32 {
+        let usable = self.lines.iter().filter(|line| line.state != LineState::Bad);
+        usable.map(|line| line.erases).min().unwrap_or(0)
+    }
+
     /// The resets of a taken or closed line begin.
     pub fn erasing(&mut self, line: LineId) {
         let entry = &mut self.lines[line.index()];
@@ -306,14 +332,20 @@ impl Lines {
         self.lines[line.index()] = Line { good_chunks, ..found };
     }
 
-    /// What was found at mount of a free line: whether it is erased. Its place among the free ones stays.
+    /// What was found at mount of a free line: whether it is erased, and how often it was, as far as that is known. Among
+    /// lines as worn its place stays.
     ///
     /// # Panics
     /// If the line is not free.
-    pub fn restore_free(&mut self, line: LineId, erased: bool) {
+    pub fn restore_free(&mut self, line: LineId, erased: bool, erases: u32) {
         let entry = &mut self.lines[line.index()];
         assert!(matches!(entry.state, LineState::Free { .. }), "line {} is {:?}", line.0, entry.state);
         entry.state = LineState::Free { erased };
+        let before = std::mem::replace(&mut entry.erases, erases);
+        let listed = self.free.range((before, 0, LineId(0))..).find(|entry| entry.2 == line).copied();
+        let (_, freed, _) = listed.expect("a free line is listed");
+        let moved = self.free.remove(&(before, freed, line)) && self.free.insert((erases, freed, line));
+        assert!(moved, "free line {} was listed twice", line.0);
     }
 
     /// No generation up to this one is given again.
@@ -374,7 +406,19 @@ mod tests {
         lines.erased(first);
         assert_eq!(lines.get(first).erases, 2);
         assert_ne!(lines.take_free(), Some(first), "another line was erased less often");
+        assert_eq!((lines.most_erases(), lines.least_erases()), (2, 0));
         lines.skip_sequences(LineSequence(9));
         assert_eq!(lines.next_sequence(), LineSequence(10));
+    }
+
+    #[test]
+    fn a_worn_line_is_taken_below_the_most_worn_while_there_is_one() {
+        let mut lines = lines();
+        for (line, erases) in [(0, 3), (2, 7), (3, 5)] {
+            lines.restore_free(LineId(line), true, erases);
+        }
+        lines.check(0);
+        let taken: Vec<_> = std::iter::from_fn(|| lines.take_free_worn().map(|line| line.0)).collect();
+        assert_eq!(taken, [3, 0, 2], "the most worn of all is taken last");
     }
 }

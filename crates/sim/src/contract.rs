@@ -115,6 +115,9 @@ pub trait Contract {
     /// The state of a target in words, for whoever looks for a bug.
     fn target_summary(&self, target: &Self::Target) -> String;
 
+    /// How far a target lets the wear of its lines differ, in erases; `None` if it does not say, or takes no writes any more.
+    fn wear_spread(&self, target: &Self::Target) -> Option<u32>;
+
     /// Numbers of a target, name and count, for the summary.
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)>;
 }

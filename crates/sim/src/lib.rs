@@ -19,4 +19,5 @@ pub mod shrink;
 pub mod swarm;
 pub mod tally;
 pub mod timeline;
+pub mod wear;
 pub mod world;

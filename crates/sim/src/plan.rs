@@ -31,6 +31,11 @@ pub enum Step {
     Cut(Cut),
     /// The target is shut down and mounted again.
     Remount,
+    /// The target is shut down, bits of the media flip while it rests, and it is mounted again.
+    Rest {
+        /// Places and bits, as of [`Step::Flip`].
+        flips: Vec<(u64, u64)>,
+    },
     /// A bit of the media flips, and nobody says so.
     Flip {
         /// Which sector, as a raw number.
@@ -77,6 +82,7 @@ impl fmt::Display for Step {
                     .try_for_each(|commands| write!(f, ", again {commands} commands into the mount"))
             }
             Self::Remount => f.write_str("shut down and mount again"),
+            Self::Rest { flips } => write!(f, "shut down, {} bits flip, mount again", flips.len()),
             Self::Flip { .. } => f.write_str("a bit flips on the media"),
             Self::Fault { kind, times, .. } => write!(f, "a fault is due: {kind:?}, {times} times"),
             Self::Audit => f.write_str("read and compare everything"),

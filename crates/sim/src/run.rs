@@ -12,6 +12,7 @@ use crate::part::ENDURANCE_LONG;
 use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
+use crate::wear::Wear;
 use crate::world::{Mount, Mounted, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, Flash, ScheduledFault};
@@ -64,7 +65,8 @@ pub struct Ran {
 pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
     let flash =
         Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
-    let world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(keep));
+    let mut world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(keep));
+    world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
     let mount = KindMount { kind, units: &plan.units, options: &plan.options };
     let mut runner = Runner { world, mount, plan, excuses: Excuses::default(), step: 0 };
     let ended = panics::caught(|| runner.run(only));
@@ -125,7 +127,8 @@ impl Runner<'_> {
                 self.world.idle(*time)?;
             }
             Step::Cut(cut) => self.cut(cut)?,
-            Step::Remount => self.remount()?,
+            Step::Remount => self.remount(&[])?,
+            Step::Rest { flips } => self.remount(flips)?,
             Step::Flip { place, bit } => self.flip(*place, *bit),
             Step::Fault { kind, chunk, times } => self.fault(*kind, *chunk, *times),
             Step::Audit => self.world.audit()?,
@@ -187,30 +190,41 @@ impl Runner<'_> {
         }
     }
 
-    /// Shuts the target down and mounts it again: a power cut at which nothing may be lost, for it ended in good order.
-    fn remount(&mut self) -> Result<(), Cause> {
+    /// Shuts the target down and mounts it again: a power cut at which nothing may be lost, for it ended in good order. Bits
+    /// may flip in between.
+    fn remount(&mut self, flips: &[(u64, u64)]) -> Result<(), Cause> {
         self.world.drain()?;
         self.world.shut_down();
         self.world.drain()?;
-        self.world.check();
-        // Nothing more is excused by this one.
-        self.world.power_cut(&mut Prng::new(0));
+        self.world.check()?;
+        self.world.power_off(&mut Prng::new(0));
+        flips.iter().for_each(|&(place, bit)| self.flip(place, bit));
+        self.excuses.regress |= self.excuses.lose;
+        self.world.excuse(self.excuses);
         self.mount_again()?;
         self.world.audit()?;
         Ok(())
     }
 
+    /// Half of the bits are of what a target keeps whole, its own records; there a bit near the beginning is as likely as one
+    /// anywhere, for records seldom fill their sectors.
     fn flip(&mut self, place: u64, bit: u64) {
         let geometry = self.world.device.geometry();
         let (chunks, sectors) = (geometry.chunk_count(), geometry.sectors_per_chunk);
         let first = u32::try_from(place % u64::from(chunks)).expect("below a 32-bit count");
         let sector = u32::try_from((place >> 32) % u64::from(sectors)).expect("below a 32-bit count");
         let flash = self.world.device.inner_mut();
-        let flipped = (0..chunks).any(|next| {
-            let chunk = ChunkId((first + next) % chunks);
-            flash.flip_bit(Ppa::new(chunk, sector), bit & 1 == 1, bit >> 1)
-        });
+        let at = |next: u32| Ppa::new(ChunkId((first + next / sectors) % chunks), (sector + next) % sectors);
+        let of_records = place >> 63 == 1;
+        let record = (0..chunks * sectors).map(at).find(|&at| of_records && flash.is_whole(at));
+        let flipped = if let Some(record) = record {
+            let width = 1 << (8 + (bit >> 48) % 8);
+            flash.flip_bit(record, false, (bit >> 1) % width)
+        } else {
+            (0..chunks).any(|next| flash.flip_bit(at(next * sectors), bit & 1 == 1, bit >> 1))
+        };
         self.world.tally.add("faults.bits_flipped", u64::from(flipped));
+        self.world.tally.add("faults.bits_of_records_flipped", u64::from(flipped && record.is_some()));
         self.excuses.lose |= flipped;
         self.world.excuse(self.excuses);
     }

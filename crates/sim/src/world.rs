@@ -7,6 +7,7 @@ use crate::contract::{Broken, Contract, Excuses};
 use crate::journal::{Event, Journal};
 use crate::power::{Fused, MountCut};
 use crate::tally::Tally;
+use crate::wear::Wear;
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::Flash;
@@ -59,6 +60,8 @@ pub struct World<C: Contract> {
     pub journal: Journal,
     /// What was exercised.
     pub tally: Tally,
+    /// Whether wear is spread, where that is looked at.
+    pub wear: Option<Wear>,
     buffers: Buffers,
     clock: VirtualClock,
     target: Option<Box<C::Target>>,
@@ -81,6 +84,7 @@ impl<C: Contract> World<C> {
             events: 0,
             journal,
             tally: Tally::default(),
+            wear: None,
             clock: VirtualClock::default(),
             target: None,
             cut_at: None,
@@ -141,10 +145,18 @@ impl<C: Contract> World<C> {
     }
 
     /// The power goes now. `prng` says which pages of torn units survive.
+    pub fn power_cut(&mut self, prng: &mut Prng) {
+        self.power_off(prng);
+        if let Some(wear) = &mut self.wear {
+            wear.power_cut();
+        }
+    }
+
+    /// As [`Self::power_cut`], of a target that was shut down: nothing is excused by it.
     ///
     /// # Panics
     /// Never: memory does not fail.
-    pub fn power_cut(&mut self, prng: &mut Prng) {
+    pub fn power_off(&mut self, prng: &mut Prng) {
         let now = self.clock.now();
         self.journal.note(now, || Event::PowerCut);
         self.count_target();
@@ -406,16 +418,25 @@ impl<C: Contract> World<C> {
         }
         self.contract.end_audit()?;
         self.tally.add("checks.audits", 1);
-        self.check();
-        Ok(())
+        self.check()
     }
 
-    /// Asserts every invariant of target and drive.
-    pub fn check(&mut self) {
-        if let Some(target) = &self.target {
-            target.check();
-        }
+    /// Asserts every invariant of target and drive, and looks whether wear is spread.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check(&mut self) -> Result<(), Broken> {
         self.device.inner().check();
         self.tally.add("checks.whole_state", 1);
+        let Some(target) = &self.target else { return Ok(()) };
+        target.check();
+        if let Some(wear) = &mut self.wear
+            && let Some(spread) = self.contract.wear_spread(target)
+        {
+            let lags = wear.check(self.device.inner(), spread)?;
+            self.tally.add("checks.wear", 1);
+            self.tally.add("checks.wear_of_lagging_lines", u64::from(lags));
+        }
+        Ok(())
     }
 }

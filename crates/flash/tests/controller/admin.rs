@@ -76,7 +76,14 @@ fn geometry_is_the_drives() {
 fn what_admin_commands_refuse_and_why() {
     let mut host = Host::new(tiny());
     let get = |lid, offset_bytes, dword_count| {
-        let get = GetLogPage { lid: LogPageId(lid), lsp: 0, retain_event: false, dword_count, offset_bytes, csi: 0 };
+        let get = GetLogPage {
+            lid: LogPageId(lid),
+            lsp: 0,
+            retain_event: false,
+            dword_count,
+            offset_bytes,
+            csi: 0,
+        };
         Sqe::get_log_page(1, get)
     };
     let feature = |fid, save, value| Sqe::set_features(1, SetFeatures { fid: FeatureId(fid), save, value });

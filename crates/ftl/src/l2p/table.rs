@@ -135,8 +135,9 @@ impl<E: Entry> Table<E> {
         let mut seen = 0;
         for lba in lbas {
             let (at, index) = split(lba);
-            if let Some(Some(shard)) = self.shards.get(at) {
-                seen ^= shard.entries[index].number();
+            let shard = self.shards.get(at).and_then(Option::as_ref);
+            if let Some(entry) = shard.and_then(|shard| shard.entries.get(index)) {
+                seen ^= entry.number();
             }
         }
         // Without a use the loads would be left out.

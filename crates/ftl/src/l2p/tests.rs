@@ -81,6 +81,10 @@ fn a_move_takes_only_a_sector_that_is_still_there() {
         assert!(!map.move_if(9, old, new), "a shard without entries holds nothing");
         map.set(9, old);
         map.fetch([9, SECTORS, u64::MAX].into_iter());
+        // The last shard is cut, and there.
+        map.set(SECTORS - 1, Mapped::Media(Place(4)));
+        map.fetch([SECTORS - 1, SECTORS, SECTORS + 500].into_iter());
+        map.set(SECTORS - 1, Mapped::Nowhere);
         assert!(!map.move_if(9, other, new));
         assert_eq!(map.get(9), old);
         assert!(map.move_if(9, old, new));

@@ -10,6 +10,7 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
 use ocssd_lightnvm::{BufId, Buffers, Status, Tag};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Most blocks of a request of an audit (chosen: a vector command's worth).
 const AUDIT_BLOCKS: u32 = 64;
@@ -28,6 +29,10 @@ pub struct BlockContract {
     oracle: Option<Oracle>,
     outstanding: BTreeMap<Tag, Outstanding>,
     spare: Vec<BufId>,
+    /// Bytes of a block in a buffer: all, or a stamp's.
+    unit: usize,
+    /// Blocks in a sector.
+    per_sector: u32,
     next_tag: u32,
     /// Writes so far; each has its number as content.
     writes: u64,
@@ -50,6 +55,8 @@ impl BlockContract {
             oracle: None,
             outstanding: BTreeMap::new(),
             spare: Vec::new(),
+            unit: 0,
+            per_sector: 1,
             next_tag: 0,
             writes: 0,
             audit: None,
@@ -76,15 +83,33 @@ impl BlockContract {
         Some(request)
     }
 
+    /// Where a block of a request begins in its buffer.
+    fn first_byte(&self, offset: u32) -> usize {
+        usize::try_from(offset).expect("32 bits fit an index") * self.unit
+    }
+
+    /// Blocks a request changes: a discard reaches whole sectors, the blocks beside them keep their content.
+    fn changed(&self, request: &BlockRequest) -> Range<u64> {
+        let (from, to) = (request.block, request.block + u64::from(request.count));
+        let part = u64::from(self.per_sector);
+        match request.op {
+            BlockOp::Discard => {
+                from.next_multiple_of(part)..(to / part * part).max(from.next_multiple_of(part))
+            }
+            _ => from..to,
+        }
+    }
+
     /// Notes what a request changes and fills its buffer.
     fn note_change(&mut self, request: &BlockRequest, buffers: &mut Buffers) {
         let sent = self.outstanding[&request.tag].sent;
         let forgettable = request.op == BlockOp::Discard && !self.mix.discards_are_durable;
-        for offset in 0..request.count {
-            let block = request.block + u64::from(offset);
+        for block in self.changed(request) {
+            let offset = u32::try_from(block - request.block).expect("no more than the count");
             let content = if matches!(request.op, BlockOp::Write { .. }) {
                 self.writes += 1;
-                fill(content_of(buffers, request, offset), block, self.writes);
+                let buffer = request.buffer.expect("every request has one");
+                fill(buffers.bytes_mut(buffer, self.first_byte(offset), self.unit), block, self.writes);
                 self.writes
             } else {
                 0
@@ -100,7 +125,6 @@ impl BlockContract {
     }
 
     fn judge(&mut self, done: &Outstanding, status: Status, buffers: &Buffers) -> Result<(), Broken> {
-        let blocks = done.request.block..done.request.block + u64::from(done.request.count);
         match done.request.op {
             BlockOp::Read if status.has_data() => self.judge_content(done, buffers)?,
             _ if !status.is_success() => self.judge_failure(done, status)?,
@@ -111,7 +135,8 @@ impl BlockContract {
             BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => {
                 let durable = matches!(done.request.op, BlockOp::Write { fua: true });
                 let oldest = self.oldest_read();
-                self.oracle().made(blocks, done.sent, durable, oldest);
+                let changed = self.changed(&done.request);
+                self.oracle().made(changed, done.sent, durable, oldest);
             }
             BlockOp::Read | BlockOp::ResetZone => {}
         }
@@ -121,7 +146,8 @@ impl BlockContract {
     fn judge_content(&mut self, done: &Outstanding, buffers: &Buffers) -> Result<(), Broken> {
         for offset in 0..done.request.count {
             let block = done.request.block + u64::from(offset);
-            let content = read_content(buffers, &done.request, offset, block)?;
+            let buffer = done.request.buffer.expect("every request has one");
+            let content = read_content(buffers.bytes(buffer, self.first_byte(offset), self.unit), block)?;
             let judged = self.oracle().read(block, done.sent, content);
             if let Err(broken) = judged {
                 // An old version of the block, where nothing better can be had.
@@ -145,10 +171,13 @@ impl BlockContract {
             (excused, "reads succeed", "a read of sound media succeeds")
         } else {
             self.refused += 1;
-            (self.excuses.refuse, "changes succeed", "a change of a device with good chunks enough succeeds")
+            // A change of a part of a sector reads the rest of it.
+            let excused = self.excuses.refuse || self.excuses.lose && self.per_sector > 1;
+            (excused, "changes succeed", "a change of a device with good chunks enough succeeds")
         };
         if request.op != BlockOp::Read {
-            self.oracle().refused(request.block..request.block + u64::from(request.count), sent);
+            let changed = self.changed(&request);
+            self.oracle().refused(changed, sent);
         } else if self.audit.is_some() && request.count > 1 {
             // A failed read says nothing about its other blocks.
             self.again.extend(request.block..request.block + u64::from(request.count));
@@ -156,11 +185,6 @@ impl BlockContract {
         let found = || format!("{:?} of blocks {} + {}: {status}", request.op, request.block, request.count);
         if excused { Ok(()) } else { Err(Broken::new(rule, promised, found())) }
     }
-}
-
-/// The bytes of a request's block in its buffer. Blocks are sectors: `mounted` asserts it.
-fn content_of<'a>(buffers: &'a mut Buffers, request: &BlockRequest, offset: u32) -> &'a mut [u8] {
-    buffers.data_mut(request.buffer.expect("every request has one"), offset, 1)
 }
 
 fn fill(place: &mut [u8], block: u64, write: u64) {
@@ -171,8 +195,7 @@ fn fill(place: &mut [u8], block: u64, write: u64) {
 }
 
 /// The write a block's content is of, 0 for zeroes.
-fn read_content(buffers: &Buffers, request: &BlockRequest, offset: u32, block: u64) -> Result<u64, Broken> {
-    let bytes = buffers.data(request.buffer.expect("every request has one"), offset, 1);
+fn read_content(bytes: &[u8], block: u64) -> Result<u64, Broken> {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     let (found, write) = (word(&bytes[..8]), word(&bytes[8..16]));
     let is_whole = bytes.chunks_exact(16).all(|pair| pair == &bytes[..16]);
@@ -189,9 +212,13 @@ impl Contract for BlockContract {
     type Target = dyn BlockTarget;
 
     fn mounted(&mut self, target: &Self::Target, buffers: &mut Buffers) -> Result<(), Broken> {
-        let (block_bytes, sector_bytes) = (target.block_bytes(), buffers.format().sector_bytes);
-        assert_eq!(usize::try_from(block_bytes), Ok(sector_bytes), "smaller blocks are not simulated yet");
-        let longest = self.mix.longest.max(AUDIT_BLOCKS);
+        let format = buffers.format();
+        let bytes = usize::try_from(target.block_bytes()).expect("32 bits fit an index");
+        assert!(format.sector_bytes.is_multiple_of(bytes), "blocks of {bytes} bytes part no sector");
+        self.per_sector = u32::try_from(format.sector_bytes / bytes).expect("few");
+        assert!(self.per_sector == 1 || format.data_bytes == format.sector_bytes, "a stamp has no parts");
+        self.unit = format.data_bytes / (format.sector_bytes / bytes);
+        let longest = self.mix.longest.max(AUDIT_BLOCKS).div_ceil(self.per_sector);
         self.spare = (0..self.mix.depth).map(|_| buffers.take(longest)).collect();
         self.outstanding.clear();
         match &self.oracle {
@@ -208,7 +235,7 @@ impl Contract for BlockContract {
 
     fn draw(&mut self, draw: u64, now: Nanos, buffers: &mut Buffers) -> Option<BlockRequest> {
         let blocks = self.oracle().block_count();
-        let drawn = self.mix.draw(draw, blocks);
+        let drawn = self.mix.at(self.writes, blocks).draw(draw, blocks);
         let request = self.send(drawn.op, drawn.block, drawn.count, now)?;
         if !matches!(drawn.op, BlockOp::Read | BlockOp::Flush) {
             self.note_change(&request, buffers);
@@ -308,6 +335,16 @@ impl Contract for BlockContract {
 
     fn target_summary(&self, target: &Self::Target) -> String {
         target.summary()
+    }
+
+    fn wear_spread(&self, target: &Self::Target) -> Option<u32> {
+        let counters = target.counters();
+        let gauge = |name| {
+            let found = counters.iter().find(|counter| counter.name == name)?;
+            if let CounterValue::Gauge(value) = found.value { Some(value) } else { None }
+        };
+        let spread = gauge("wear_spread_bound").filter(|_| gauge("read_only") == Some(0));
+        spread.and_then(|spread| u32::try_from(spread).ok()).filter(|&spread| spread > 0)
     }
 
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)> {

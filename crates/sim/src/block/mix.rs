@@ -24,6 +24,8 @@ pub struct Mix {
     pub span_percent: u32,
     /// Requests that go to a sixteenth of the span, in percent.
     pub hot_percent: u32,
+    /// Times the device is written before all but a sixteenth of the span is left alone for good; 0 for never.
+    pub cold_after: u32,
     /// Requests outstanding at once.
     pub depth: u32,
     /// Discards survive a flush and a power cut. False of targets that say they do not (pblk's faithful mode).
@@ -42,6 +44,13 @@ pub struct Drawn {
 }
 
 impl Mix {
+    /// The mix once so many blocks were written to a device of `blocks`.
+    #[must_use]
+    pub fn at(&self, written: u64, blocks: u64) -> Self {
+        let is_cold = self.cold_after > 0 && written >= blocks * u64::from(self.cold_after);
+        Self { hot_percent: if is_cold { 100 } else { self.hot_percent }, ..*self }
+    }
+
     /// Draws a request to a device of `blocks` blocks.
     ///
     /// # Panics

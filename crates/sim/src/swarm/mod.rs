@@ -4,8 +4,11 @@
 //! time. Deliberately not here: what is done with a draw.
 
 mod drive;
+mod rot;
+mod small;
 mod steps;
 mod target;
+mod wear;
 
 use crate::block::Mix;
 use crate::plan::Plan;
@@ -56,10 +59,24 @@ impl Draw {
 /// No request of a drive without stuck units may take longer (chosen: all of garbage collection lies between).
 const BOUND: Nanos = Nanos::from_secs(60);
 
+/// Draws of worlds of a kind of their own.
+const WEAR: &str = "wear";
+const SMALL: &str = "small blocks";
+const ROT: &str = "rot";
+
+/// True if a world is of a kind of its own.
+fn is_special(prng: &Prng) -> bool {
+    let kinds = [(WEAR, wear::PERCENT), (SMALL, small::PERCENT), (ROT, rot::PERCENT)];
+    kinds.into_iter().any(|(label, percent)| Draw::new(prng, label).percent(percent))
+}
+
 /// What `seed` means for the target called `target`. `attempt` counts draws the drive was too small for.
 #[must_use]
 pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     let prng = Prng::new(seed ^ u64::from(attempt) << 56);
+    let is_special = size == Size::Any && target == "pblk" && is_special(&prng);
+    // Those are tiny worlds in which something else happens all the time.
+    let size = if is_special { Size::Tiny } else { size };
     let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
     if size == Size::Any {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
@@ -70,7 +87,14 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     let bound = BOUND + Nanos(config.faults.spike.0 * 100);
-    Plan { config, units, options: chosen.options, mix, steps, bound }
+    let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound };
+    target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
+    if is_special {
+        wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);
+        small::draw(&mut Draw::new(&prng, SMALL), &mut plan);
+        rot::draw(&mut Draw::new(&prng, ROT), &mut plan);
+    }
+    plan
 }
 
 /// Now and then nearly everything dies by discards, and whole lines with it: what is reset then was never overwritten.
@@ -101,6 +125,7 @@ fn mix(draw: &mut Draw, size: Size, discards_are_durable: bool) -> Mix {
         longest,
         span_percent: draw.one_of(&[100, 100, 60, 20]),
         hot_percent,
+        cold_after: 0,
         depth,
         discards_are_durable,
     }

@@ -7,6 +7,15 @@ use crate::plan::{Cut, Step};
 use ocssd_base::Nanos;
 use ocssd_flash::{Config, FaultKind};
 
+/// Most bits that flip while a target is not mounted (chosen: so many that one of its records is hit as a rule).
+const FLIPS_MAX: u32 = 16;
+
+/// Steps of a run in a tiny world (chosen: some hundred power cuts).
+const REQUESTS_TINY: u32 = 400;
+
+/// Steps of a long run (chosen: a tiny drive's chunks are erased some fifty times in it).
+const REQUESTS_LONG: u32 = 3_000;
+
 /// How likely each kind of step is, in thousandths; the rest are requests.
 struct Weights {
     quiesce: u64,
@@ -16,6 +25,7 @@ struct Weights {
     flip: u64,
     fault: u64,
     audit: u64,
+    rest: u64,
     /// Requests that wait for a turn of the loop, in percent.
     turns: u64,
     /// Cuts that are followed by another during the mount, in percent.
@@ -35,6 +45,7 @@ fn weights(draw: &mut Draw, size: Size, has_faults: bool) -> Weights {
             flip: 0,
             fault: 0,
             audit: 0,
+            rest: 0,
             turns: weight(70, 100),
             again: weight(60, 50),
         },
@@ -46,6 +57,7 @@ fn weights(draw: &mut Draw, size: Size, has_faults: bool) -> Weights {
             flip: if has_faults { weight(30, 10) } else { 0 },
             fault: if has_faults { weight(60, 30) } else { 0 },
             audit: weight(50, 3),
+            rest: 0,
             turns: weight(70, 100),
             again: weight(70, 70),
         },
@@ -57,15 +69,59 @@ pub(super) fn draw(draw: &mut Draw, size: Size, config: &Config) -> Vec<Step> {
     let has_faults = draw.percent(50) && size == Size::Any;
     let weights = weights(draw, size, has_faults);
     let count = match size {
-        Size::Tiny => 400,
+        Size::Tiny => REQUESTS_TINY,
         Size::Any => draw.one_of(&[100, 400, 1500]),
     };
-    let mut steps: Vec<Step> = (0..count).map(|_| step(draw, &weights, config)).collect();
+    let mut steps: Vec<Step> = (0..count).map(|_| step(draw, &weights, Some(config))).collect();
     steps.push(Step::Audit);
     steps
 }
 
-fn step(draw: &mut Draw, weights: &Weights, config: &Config) -> Step {
+/// Steps of a run in which chunks are to be erased often.
+pub(super) fn draw_long(draw: &mut Draw) -> Vec<Step> {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    let weights = Weights {
+        quiesce: weight(50, 5),
+        idle: weight(50, 5),
+        cut: weight(50, 4),
+        remount: weight(50, 3),
+        flip: 0,
+        fault: 0,
+        audit: 3 + weight(50, 3),
+        rest: 0,
+        turns: 100,
+        again: weight(60, 50),
+    };
+    let mut steps: Vec<Step> = (0..REQUESTS_LONG).map(|_| step(draw, &weights, None)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
+/// Steps of a run in which bits flip all the time.
+pub(super) fn draw_rotting(draw: &mut Draw) -> Vec<Step> {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    let weights = Weights {
+        quiesce: weight(50, 20),
+        idle: weight(50, 20),
+        cut: weight(60, 60),
+        remount: weight(60, 20),
+        flip: weight(60, 100),
+        fault: 0,
+        audit: weight(50, 10),
+        rest: 20 + weight(60, 80),
+        turns: weight(70, 100),
+        again: weight(60, 50),
+    };
+    let mut steps: Vec<Step> = (0..REQUESTS_TINY).map(|_| step(draw, &weights, None)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
+fn step(draw: &mut Draw, weights: &Weights, config: Option<&Config>) -> Step {
     let mut left = draw.0.below(1000);
     let mut is = |weight: u64| match left.checked_sub(weight) {
         Some(rest) => {
@@ -88,9 +144,11 @@ fn step(draw: &mut Draw, weights: &Weights, config: &Config) -> Step {
     } else if is(weights.flip) {
         Step::Flip { place: draw.raw(), bit: draw.raw() }
     } else if is(weights.fault) {
-        fault(draw, config)
+        fault(draw, config.expect("faults are drawn for a drive"))
     } else if is(weights.audit) {
         Step::Audit
+    } else if is(weights.rest) {
+        Step::Rest { flips: (0..draw.between(1, FLIPS_MAX)).map(|_| (draw.raw(), draw.raw())).collect() }
     } else {
         Step::Request { draw: draw.raw(), turn: draw.percent(weights.turns) }
     }

@@ -48,6 +48,8 @@ pub enum Canary {
     OldestWins,
     /// Map entries that point to lines reset since the snapshot are kept at mount: no check of generations.
     StaleGeneration,
+    /// No line is moved for its wear: cold data keeps its lines for ever.
+    WearIgnored,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
 }
@@ -108,6 +110,7 @@ impl Canary {
         (Self::DiscardNotReplayed, "discard-not-replayed"),
         (Self::OldestWins, "oldest-wins"),
         (Self::StaleGeneration, "stale-generation"),
+        (Self::WearIgnored, "wear-ignored"),
         (Self::WindowForgotten, "window-forgotten"),
     ];
 }

@@ -63,6 +63,8 @@ pub struct Collector {
     /// Buffers to read into.
     spare: Vec<BufId>,
     forced: bool,
+    /// The line that is emptied for its wear, until it is reset.
+    levelling: Option<LineId>,
 }
 
 impl Collector {
@@ -74,7 +76,13 @@ impl Collector {
             refresh: VecDeque::new(),
             spare: buffers,
             forced: false,
+            levelling: None,
         }
+    }
+
+    /// The line that is emptied for its wear.
+    pub const fn levelling(&self) -> Option<LineId> {
+        self.levelling
     }
 
     /// The line is reset: nothing of it is left to do.
@@ -83,6 +91,7 @@ impl Collector {
         if self.victim.is_some_and(|victim| victim.line == line) {
             self.victim = None;
         }
+        self.levelling = self.levelling.filter(|&levelling| levelling != line);
     }
 
     fn is_victim(&self, line: LineId) -> bool {
@@ -139,24 +148,33 @@ impl Pblk {
     }
 
     fn choose_victim(&mut self) -> bool {
-        let wanted = self.is_space_low() || self.collector.forced;
-        if self.collector.victim.is_some() || !wanted || self.collector.draining.len() >= self.draining_max()
-        {
+        if self.collector.victim.is_some() || self.collector.draining.len() >= self.draining_max() {
             return false;
         }
-        let Some(line) = self.best_victim() else {
-            self.collector.forced = false;
+        if let Some(line) = self.wear_victim() {
+            self.collector.levelling = Some(line);
+            self.begin_victim(line);
+            return true;
+        }
+        if !self.is_space_low() && !self.collector.forced {
             return false;
-        };
+        }
+        let victim = self.best_victim();
         self.collector.forced = false;
-        let start = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
+        if let Some(line) = victim {
+            self.begin_victim(line);
+            self.stats.victims += 1;
+            self.stats.victim_valid += self.valid.count(line);
+        }
+        victim.is_some()
+    }
+
+    fn begin_victim(&mut self, line: LineId) {
+        let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
         let valid = self.valid.count(line);
         assert!(valid > 0, "line {} holds nothing to move", line.0);
-        self.collector.victim = Some(Victim { line, from: start, valid, reading: 0, read: false });
-        self.stats.victims += 1;
-        self.stats.victim_valid += valid;
+        self.collector.victim = Some(Victim { line, from, valid, reading: 0, read: false });
         self.limiter_update();
-        true
     }
 
     /// Lines emptied at a time, those that drain included: as many as the reserve can take the content of.
@@ -470,12 +488,12 @@ impl Pblk {
         self.collector.victim = None;
         let sectors = self.worth(self.lines.get(victim.line));
         assert!(victim.valid <= sectors, "line {} held more than it can", victim.line.0);
-        self.classifier.on_collected(
-            self.lines.get(victim.line).stream,
-            self.lines.get(victim.line).opened_at.0,
-            self.sequence.0,
-        );
-        self.limiter.on_victim_done(victim.valid, sectors);
+        // What a line moved for its wear held says nothing of what collection for space costs.
+        if self.collector.levelling != Some(victim.line) {
+            let Line { stream, opened_at, .. } = *self.lines.get(victim.line);
+            self.classifier.on_collected(stream, opened_at.0, self.sequence.0);
+            self.limiter.on_victim_done(victim.valid, sectors);
+        }
         if self.valid.count(victim.line) > 0 {
             self.collector.draining.push(Draining { line: victim.line, at_units: self.stats.units_landed });
         }
@@ -491,7 +509,8 @@ impl Pblk {
         }
         let is_stuck = self.collector.victim.is_none() && self.collector.arrived.is_empty();
         // Fill is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
-        if is_stuck && self.limiter.gc_should_run() && self.is_all_landed() && self.close_drained() {
+        let is_wanted = self.limiter.gc_should_run() || self.collector.levelling.is_some();
+        if is_stuck && is_wanted && self.is_all_landed() && self.close_drained() {
             self.work_due = true;
             return;
         }

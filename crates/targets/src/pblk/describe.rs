@@ -112,6 +112,31 @@ impl Pblk {
                 value: CounterValue::Ratio(stats.write_amplification()),
             },
         ]);
+        counters.extend(self.wear_counters());
         counters
+    }
+
+    /// What wear levelling did, and how wear differs.
+    fn wear_counters(&self) -> [Counter; 7] {
+        let stats = &self.stats;
+        let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
+        let gauge = |name, about, value: u64| Counter { name, about, value: CounterValue::Gauge(value) };
+        [
+            count("wear_moves", "lines moved for their wear", stats.wear_moves),
+            count("wear_moved_sectors", "valid sectors in them", stats.wear_moved),
+            count("waits_for_wear", "times the oldest write waited for such a move", stats.waits_for_wear),
+            gauge("wear_erases_most", "erases of the most worn line", u64::from(self.lines.most_erases())),
+            gauge("wear_lag", "erases the least worn closed line lags behind it", u64::from(self.wear.lag())),
+            gauge(
+                "wear_spread_bound",
+                "what cold lines may lag; 0 for any",
+                u64::from(self.wear.bound().unwrap_or(0)),
+            ),
+            Counter {
+                name: "wear_amplification",
+                about: "of these, moved for wear",
+                value: CounterValue::Ratio(stats.wear_amplification()),
+            },
+        ]
     }
 }

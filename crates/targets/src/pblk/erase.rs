@@ -111,6 +111,7 @@ impl Pblk {
         self.failed_chunks.retain(|&(of, _)| of != line);
         self.valid.clear_line(line);
         self.lines.erased(line);
+        self.wear.on_reset(&self.lines);
         self.stats.lines_erased += 1;
         self.limiter_update();
     }
@@ -129,7 +130,7 @@ impl Pblk {
             self.stats.waits_for_line += 1;
             return None;
         }
-        let line = self.lines.take_free()?;
+        let line = self.take_line(stream)?;
         if self.lines.get(line).state == (LineState::Free { erased: false }) {
             self.to_erase.push_back(line);
             self.work_due = true;

@@ -109,6 +109,7 @@ impl Pblk {
         assert!(self.open[line.index()].is_some(), "line {} is closed but not open", line.0);
         self.open[line.index()] = None;
         self.lines.close(line);
+        self.wear.look(&self.lines);
         self.tails_due.retain(|&due| due != line);
         for stream in &mut self.streams {
             if stream.line == Some(line) {

@@ -3,7 +3,7 @@
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
 //! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer, what becomes of its writes
-//! (`landed`), garbage collection (`collect`), resets (`erase`), snapshots, and `mount`.
+//! (`landed`), garbage collection (`collect`), wear levelling (`level`), resets (`erase`), snapshots, and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
@@ -17,6 +17,7 @@ mod flight;
 mod flush;
 mod give_up;
 mod landed;
+mod level;
 mod limit;
 mod mount;
 mod options;
@@ -35,7 +36,7 @@ mod writer;
 pub use canary::Canary;
 pub use capacity::Capacity;
 pub use mount::{MountError, MountReport};
-pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options};
+pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options, WEAR_SPREAD};
 pub use state::Pblk;
 pub use stats::PblkStats;
 

@@ -4,7 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
-use ocssd_ftl::{Classification, VictimPolicy};
+use ocssd_ftl::{Classification, VictimPolicy, WEAR_SPREAD_MIN};
 use std::fmt;
 
 /// Over-provisioning pblk used since 4.16, in percent of the good chunks (`pblk.md` 1.6).
@@ -66,6 +66,9 @@ pub struct Options {
     pub snapshot_interval_bytes: Option<u64>,
     /// Writes in flight to one unit, 1..=16.
     pub writes_per_unit: Option<u32>,
+    /// Erases a cold line may lag behind the most worn line before it is moved; 0 moves none. At least
+    /// [`WEAR_SPREAD_MIN`]. Default: [`WEAR_SPREAD`], or none in the faithful mode, as pblk had none.
+    pub wear_spread: Option<u32>,
     /// Seed of the instance's name and of random choices.
     pub seed: u64,
     /// The bug planted in this instance.
@@ -85,12 +88,17 @@ impl Default for Options {
             classification: None,
             snapshot_interval_bytes: None,
             writes_per_unit: None,
+            wear_spread: None,
             seed: 1,
             #[cfg(feature = "canaries")]
             canary: None,
         }
     }
 }
+
+/// Erases a cold line may lag by default (chosen: two in a hundred of what TLC bears, 3 000; runs that write a drive a dozen
+/// times do not reach it, so that what they measure is garbage collection alone).
+pub const WEAR_SPREAD: u32 = 64;
 
 /// Most writes in flight to a unit (chosen: more only queue in the drive).
 const WRITES_PER_UNIT_MAX: u32 = 16;
@@ -124,6 +132,16 @@ impl Options {
         })
     }
 
+    /// Erases a cold line may lag behind the most worn; `None`: any number.
+    #[must_use]
+    pub fn wear_spread(&self) -> Option<u32> {
+        let chosen = self.wear_spread.unwrap_or(match self.mode {
+            Mode::Faithful => 0,
+            Mode::Improved => WEAR_SPREAD,
+        });
+        (chosen > 0).then_some(chosen)
+    }
+
     /// Reads one `name=value`.
     ///
     /// # Errors
@@ -154,6 +172,7 @@ impl Options {
             }
             "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number()?),
             "writes_per_unit" => self.writes_per_unit = Some(small()?),
+            "wear_spread" => self.wear_spread = Some(small()?),
             "seed" => self.seed = number()?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
@@ -161,7 +180,7 @@ impl Options {
                 return Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
                      write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
-                     snapshot_interval_bytes, writes_per_unit, seed and block_bytes"
+                     snapshot_interval_bytes, writes_per_unit, wear_spread, seed and block_bytes"
                 ));
             }
         }
@@ -180,6 +199,16 @@ impl Options {
         let depth = self.writes_per_unit();
         if !(1..=WRITES_PER_UNIT_MAX).contains(&depth) {
             return Err(format!("writes_per_unit must be 1 to {WRITES_PER_UNIT_MAX}, but is {depth}"));
+        }
+        if let Some(spread) = self.wear_spread().filter(|&spread| spread < WEAR_SPREAD_MIN) {
+            return Err(format!(
+                "wear_spread must be 0, to move no cold data, or at least {WEAR_SPREAD_MIN} erases, but is {spread}"
+            ));
+        }
+        if self.mode == Mode::Faithful && self.wear_spread().is_some() {
+            return Err("mode=faithful moves no cold data, as pblk did not, so wear_spread must be 0; leave it out or choose \
+                        mode=improved"
+                .to_owned());
         }
         if self.mode == Mode::Improved && self.small_write_buffer {
             return Err("small_write_buffer is for mode=faithful: the improved mode needs its whole read window; leave it \
@@ -217,6 +246,16 @@ mod tests {
         ] {
             let error = options.set(name, value).expect_err(name);
             assert!(error.contains(says), "{error}");
+        }
+        for (mode, spread, sound) in [
+            (Mode::Faithful, 0, true),
+            (Mode::Faithful, 64, false),
+            (Mode::Improved, 0, true),
+            (Mode::Improved, 3, false),
+            (Mode::Improved, 4, true),
+        ] {
+            let options = Options { mode, wear_spread: Some(spread), ..Options::default() };
+            assert_eq!(options.check().is_ok(), sound, "{mode}, {spread}");
         }
         options.over_provisioning_percent = 0;
         assert!(options.check().is_err_and(|error| error.contains("1 to 90")));

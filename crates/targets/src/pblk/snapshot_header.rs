@@ -138,7 +138,7 @@ impl SnapshotHeader {
         out.extend([0; 4]); // the length, filled in below
         out.extend(u32::from(self.clean).to_le_bytes());
         for value in
-            [self.instance.0, self.number, self.sequence.0, self.next_line.0, self.sectors, self.pieces]
+            [self.instance.bits(), self.number, self.sequence.0, self.next_line.0, self.sectors, self.pieces]
         {
             out.extend(value.to_le_bytes());
         }
@@ -178,7 +178,7 @@ impl SnapshotHeader {
         }
         let mut reader = Reader(body.get(12..)?);
         let clean = reader.u32()? == 1;
-        let (instance, number) = (InstanceId(reader.u64()?), reader.u64()?);
+        let (instance, number) = (InstanceId::new(reader.u64()?), reader.u64()?);
         let (sequence, next_line) = (Sequence(reader.u64()?), LineSequence(reader.u64()?));
         let (sectors, pieces, entry_bytes) = (reader.u64()?, reader.u64()?, reader.u32()?);
         let (shards, lines, open) = (reader.u32()?, reader.u32()?, reader.u32()?);
@@ -243,7 +243,7 @@ mod tests {
             has_bits: true,
         };
         let header = SnapshotHeader {
-            instance: InstanceId(3),
+            instance: InstanceId::new(3),
             number: 8,
             clean: true,
             sequence: Sequence(1000),

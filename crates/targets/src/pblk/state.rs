@@ -17,7 +17,7 @@ use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
     LineSequence, LineState, Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream,
-    UnitIndex, ValidMap,
+    UnitIndex, ValidMap, WearLeveller,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
 use std::collections::{BTreeMap, VecDeque};
@@ -88,6 +88,7 @@ pub struct Pblk {
     pub(super) flight: Flight,
     pub(super) flushes: Flushes,
     pub(super) collector: Collector,
+    pub(super) wear: WearLeveller,
     pub(super) snapshots: Snapshots,
     pub(super) shutdown: Shutdown,
     pub(super) read_only: bool,
@@ -164,6 +165,7 @@ impl Pblk {
             flight: Flight::new(),
             flushes: Flushes::new(REQUESTS_MAX),
             collector: Collector::new(own.collect),
+            wear: WearLeveller::new(options.wear_spread()),
             snapshots: Snapshots::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),
             read_only: false,
@@ -187,7 +189,7 @@ impl Pblk {
             candidates: Vec::new(),
             work_due: true,
             stats: PblkStats::default(),
-            instance: InstanceId(0),
+            instance: InstanceId::new(0),
             by_lines: Divisor::new(u64::from(shape.lines())),
             now: Nanos::ZERO,
             prng: Prng::new(options.seed),

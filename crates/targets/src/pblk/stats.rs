@@ -57,6 +57,12 @@ pub struct PblkStats {
     pub victims: u64,
     /// Valid sectors in them.
     pub victim_valid: u64,
+    /// Lines moved for their wear, those of snapshots included.
+    pub wear_moves: u64,
+    /// Valid sectors in them.
+    pub wear_moved: u64,
+    /// Times users had to wait until a line was moved for its wear.
+    pub waits_for_wear: u64,
     /// Snapshots completed.
     pub snapshots: u64,
     /// Times the oldest write found the buffer full.
@@ -90,5 +96,13 @@ impl PblkStats {
     pub fn write_amplification(&self) -> Option<f64> {
         let all = self.user_written + self.gc_written + self.padded;
         (self.user_written > 0).then(|| all as f64 / self.user_written as f64)
+    }
+
+    /// What of it is for wear levelling. `None` before anything was written.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a quotient for people; 2^53 sectors are 32 EiB")]
+    pub fn wear_amplification(&self) -> Option<f64> {
+        assert!(self.wear_moves > 0 || self.wear_moved == 0, "sectors of no line were moved");
+        (self.user_written > 0).then(|| self.wear_moved as f64 / self.user_written as f64)
     }
 }

@@ -29,6 +29,10 @@ impl Pblk {
                 fetched = self.fetch_waiting(buffers);
             }
             fetched -= 1;
+            if self.waits_for_wear() {
+                self.stats.waits_for_wear += 1;
+                break;
+            }
             if self.is_read_only() {
                 self.writes.pop();
                 self.fail(key, Status::WRITE_TO_READ_ONLY, None);

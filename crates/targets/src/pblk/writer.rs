@@ -10,7 +10,7 @@ use super::flight::Purpose;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
-    FrameId, HEAD_BYTES, Head, Kind, LineId, Mapped, OpenLine, Piece, Place, SectorTag, Slot, Stream,
+    FrameId, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place, SectorTag, Slot, Stream,
     TAG_BYTES, Write, tail,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
@@ -160,10 +160,11 @@ impl Pblk {
         buffers: &mut Buffers,
     ) -> bool {
         let Some(buffer) = self.plain.pop() else { return false };
-        let line_sequence = self.lines.get(line).sequence;
+        let &Line { sequence: line_sequence, erases, .. } = self.lines.get(line);
         assert_eq!(write.piece, Piece::Head, "a head is written where none goes");
         assert!(line_sequence.0 > 0, "line {} is written without a generation", line.0);
-        let head = Head { instance: self.instance, stream, line: line_sequence, blocks: self.l2p.sectors() };
+        let (instance, blocks) = (self.instance, self.l2p.sectors());
+        let head = Head { instance, stream, line: line_sequence, blocks, erases };
         for sector in 0..self.capacity.layout.unit {
             let content = buffers.data_mut(buffer, sector, 1);
             content.fill(0);

@@ -233,7 +233,7 @@ fn a_slow_unit_holds_up_no_other_in_improved_mode() {
     assert!(improved < faithful, "improved {improved}, faithful {faithful}");
 }
 
-/// No wear levelling: here the free line erased least is taken first.
+/// Within the bound no line is moved for its wear: the free line erased least is taken first.
 #[test]
 fn erases_are_spread_over_lines() {
     let (world, _) = filled(config(geometry()), options(Mode::Improved), "wear", 12);

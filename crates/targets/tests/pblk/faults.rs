@@ -5,7 +5,7 @@ use super::world::{Mix, World, config};
 use ocssd_base::Prng;
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};
-use ocssd_lightnvm::{ChunkId, ChunkState, Device, Geometry, LbaFormat, Status};
+use ocssd_lightnvm::{ChunkId, ChunkState, Device, Geometry, LbaFormat, Ppa, Status};
 use ocssd_targets::pblk::{Mode, Options};
 
 const MODES: [Mode; 2] = [Mode::Improved, Mode::Faithful];
@@ -153,6 +153,30 @@ fn what_garbage_collection_cannot_read_is_lost_until_it_is_written_again() {
             world.write(block, 1);
             assert!(world.read_and_judge(block, 1, false), "{mode}: block {block} was written again");
         }
+        world.check();
+    }
+}
+
+/// Garbage collection looked up whom a sector belongs to before its tag was found to be sound.
+#[test]
+fn a_tag_in_which_bits_flipped_is_found_by_garbage_collection() {
+    for bit in 8..40 {
+        let mut world = World::new(config(geometry()), options(Mode::Improved), &format!("bit {bit}"));
+        world.media_fail = true;
+        for block in (0..600).step_by(12) {
+            world.write(block, 12);
+        }
+        world.flush();
+        for sector in 4..32 {
+            world.flash.inner_mut().flip_bit(Ppa::new(ChunkId(0), sector), true, bit);
+        }
+        world.write(0, 12);
+        world.flush();
+        for _ in 0..4 {
+            world.pblk_mut().force_gc();
+            assert!(world.settle(), "bit {bit}");
+        }
+        assert!(world.pblk().stats().read_failed_gc > 0, "bit {bit}: {:?}", world.pblk().stats());
         world.check();
     }
 }

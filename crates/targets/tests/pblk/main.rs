@@ -3,6 +3,7 @@
 mod basic;
 mod bounded;
 mod crash;
+mod create;
 mod defects;
 mod faults;
 mod oracle;
@@ -10,4 +11,5 @@ mod pair;
 mod power;
 mod remount;
 mod shapes;
+mod wear;
 mod world;

@@ -7,7 +7,9 @@ use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{BufId, Buffers, Completion, Device, Geometry, PuId, Status, Tag, Taken, Target};
+use ocssd_lightnvm::{
+    BlockingDevice, BufId, Buffers, Command, Completion, Device, Geometry, PuId, Status, Tag, Taken, Target,
+};
 use ocssd_targets::pblk::{MountError, MountReport, Options, Pblk};
 use std::collections::BTreeMap;
 
@@ -84,6 +86,28 @@ impl World {
     pub fn refused(config: Config, options: Options) -> MountError {
         let units = (0..config.geometry.pu_count()).map(PuId).collect();
         Self::try_on(config, units, options).expect_err("the options do not fit the drive")
+    }
+
+    /// A drive with nothing on it yet.
+    pub fn bare(config: Config, options: Options, label: &str) -> Self {
+        let units = (0..config.geometry.pu_count()).map(PuId).collect();
+        Self::unmounted(Flash::format(config).expect("a sound drive"), units, options, label)
+    }
+
+    /// Makes an instance, or mounts the one that is there though nothing was written to it.
+    pub fn make(&mut self) {
+        self.mount();
+        self.oracle = Oracle::new(self.blocks());
+    }
+
+    /// Does commands outside of any target, one after the other.
+    pub fn raw(&mut self, commands: &[Command]) {
+        let (device, clock, buffers) = (&mut self.flash, &mut self.clock, &mut self.buffers);
+        let mut caller = Caller { device, clock, buffers, cut_at: None };
+        for &command in commands {
+            let done = caller.call(&[command]).expect("the power stays");
+            assert!(done[0].status.is_success(), "{}: {command:?}: {}", self.label, done[0].status);
+        }
     }
 
     fn unmounted(flash: Flash, units: Vec<PuId>, options: Options, label: &str) -> Self {

@@ -20,8 +20,8 @@ pub fn create(
     let unit_sectors = pblk.capacity.layout.unit;
     let sequence = pblk.lines.next_sequence();
     assert!(survey.instance.is_none(), "an instance is made over one that is there");
-    let head =
-        Head { instance: pblk.instance, stream: Stream(0), line: sequence, blocks: pblk.l2p.sectors() };
+    let (instance, blocks) = (pblk.instance, pblk.l2p.sectors());
+    let head = Head { instance, stream: Stream(0), line: sequence, blocks, erases: 0 };
     for (line, unit) in places(pblk, survey) {
         let chunk = pblk.shape.chunk(line, unit);
         let is_free = survey.chunk(line, unit).state == ChunkState::Free || batches.reset(chunk)?;
@@ -37,7 +37,11 @@ pub fn create(
             continue;
         }
         batches.flush()?;
-        survey.created(line, unit, FoundLine { sequence, stream: Stream(0), opened_at: pblk.sequence });
+        survey.created(
+            line,
+            unit,
+            FoundLine { sequence, stream: Stream(0), opened_at: pblk.sequence, erases: 0 },
+        );
         return Ok(Some(line));
     }
     Ok(None)

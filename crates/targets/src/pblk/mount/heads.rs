@@ -211,6 +211,7 @@ impl<'a> Heads<'a> {
                 sequence: head.line,
                 stream: head.stream,
                 opened_at,
+                erases: head.erases,
             });
             survey.lines[line.index()] = found;
             for (line, unit) in self.places(line) {

@@ -13,6 +13,7 @@ mod load;
 mod replay;
 mod restore;
 mod survey;
+mod wear;
 
 use super::capacity::{self, Capacity};
 use super::options::Options;
@@ -121,6 +122,7 @@ impl Pblk {
         batches.flush()?;
         report.phases[3] = batches.device.now().saturating_since(started);
         (report.sectors_read, report.sectors_filled) = batches.end();
+        pblk.wear.look(&pblk.lines);
         pblk.judge_spare();
         pblk.limiter_update();
         Ok((pblk, report))
@@ -140,7 +142,7 @@ impl Pblk {
         let mut pblk =
             Self::empty(&geometry, shape.clone(), options.clone(), capacity, lines, batches.device.buffers());
         let mut name = Prng::new(options.seed ^ now.0).split("instance");
-        pblk.instance = survey.instance.unwrap_or(InstanceId(name.next_u64() | 1));
+        pblk.instance = survey.instance.unwrap_or(InstanceId::new(name.next_u64() | 1));
         pblk
     }
 
@@ -180,6 +182,7 @@ impl Pblk {
         survey::make_readable(batches, &shape, &layout, survey, &unreadable)?;
         restore::restore_lines(self, survey, loaded.as_ref());
         restore::close_surplus(self);
+        wear::restore_free(self, survey, loaded.as_ref(), report.clean);
         if !report.clean {
             self.snapshots.ask();
         }

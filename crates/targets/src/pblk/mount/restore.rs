@@ -156,7 +156,7 @@ pub fn restore_line(
         .map(|chunk| u64::from(chunk.written.min(layout.data_end()).saturating_sub(layout.unit)))
         .sum();
     let state = if order.is_empty() { LineState::Closed } else { LineState::Open };
-    let erases = row.map_or(0, |row| row.erases);
+    let erases = row.map_or(0, |row| row.erases).max(found.erases);
     let entry = Line {
         state,
         sequence: found.sequence,
@@ -266,6 +266,7 @@ pub fn free_lines(pblk: &mut Pblk, survey: &Survey) {
         let erased = units
             .filter(|&unit| !pblk.lines.is_bad(line, unit))
             .all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
-        pblk.lines.restore_free(line, erased);
+        let erases = pblk.lines.get(line).erases;
+        pblk.lines.restore_free(line, erased, erases);
     }
 }

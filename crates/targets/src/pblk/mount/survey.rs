@@ -16,6 +16,8 @@ pub struct FoundChunk {
     pub written: u32,
     /// Its line's generation, if it is of this instance.
     pub line: Option<LineSequence>,
+    /// What the drive says of its wear.
+    pub wear_index: u8,
 }
 
 /// A line as it was found.
@@ -24,6 +26,8 @@ pub struct FoundLine {
     pub sequence: LineSequence,
     pub stream: Stream,
     pub opened_at: Sequence,
+    /// How often it was reset before.
+    pub erases: u32,
 }
 
 /// Everything that was found.
@@ -59,6 +63,7 @@ impl Survey {
         let chunk = self.chunk_mut(line, unit);
         chunk.state = now.state;
         chunk.written = now.write_pointer.unwrap_or(0);
+        chunk.wear_index = now.wear_index;
     }
 
     /// All chunks, line by line.
@@ -90,7 +95,7 @@ pub fn report(batches: &Batches<'_>, shape: &Shape, layout: &ChunkLayout) -> Sur
             ChunkState::Free | ChunkState::Offline => 0,
             ChunkState::Open | ChunkState::Closed => chunk.write_pointer.unwrap_or(0).min(layout.sectors),
         };
-        FoundChunk { state: chunk.state, written, line: None }
+        FoundChunk { state: chunk.state, written, line: None, wear_index: chunk.wear_index }
     };
     Survey {
         instance: None,
