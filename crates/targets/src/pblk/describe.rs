@@ -46,9 +46,7 @@ impl Pblk {
     /// Counters and gauges, in a fixed order.
     pub(super) fn all_counters(&self) -> Vec<Counter> {
         let stats = &self.stats;
-        let occupancy = self.frames.occupancy();
         let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
-        let gauge = |name, about, value: u64| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = vec![
             count("user_read_sectors", "sectors read by users", stats.user_read),
             count("read_cached_sectors", "of these, from the write buffer", stats.read_cached),
@@ -81,7 +79,16 @@ impl Pblk {
             count("waits_for_snapshot", "times a snapshot held it back", stats.waits_for_snapshot),
             count("waits_for_line", "times no line was free", stats.waits_for_line),
         ];
-        counters.extend([
+        counters.extend(self.gauges());
+        counters.extend(self.wear_counters());
+        counters
+    }
+
+    /// What is now, and what follows from the counters.
+    fn gauges(&self) -> [Counter; 9] {
+        let occupancy = self.frames.occupancy();
+        let gauge = |name, about, value: u64| Counter { name, about, value: CounterValue::Gauge(value) };
+        [
             gauge("lines_free", "free lines now", u64::from(self.lines.free_count())),
             gauge("mapped_sectors", "blocks that hold something", self.l2p.count_mapped()),
             gauge("map_bytes", "memory of the map", self.l2p.resident_bytes()),
@@ -109,11 +116,9 @@ impl Pblk {
             Counter {
                 name: "write_amplification",
                 about: "sectors of data and fill programmed for each sector users wrote",
-                value: CounterValue::Ratio(stats.write_amplification()),
+                value: CounterValue::Ratio(self.stats.write_amplification()),
             },
-        ]);
-        counters.extend(self.wear_counters());
-        counters
+        ]
     }
 
     /// What wear levelling did, and how wear differs.
