@@ -1,9 +1,10 @@
 //! Whether wear is spread, by what the drive itself counts.
 //!
 //! A target that says how far wear may differ (a gauge `wear_spread_bound` above zero) promises: a line that is full and lags
-//! by more than twice that behind the most worn line is erased before twice as many lines are erased as it has. Once for the
-//! lines that lag, each of which is moved in turn while users wait, and once for lines that were being emptied when that
-//! began. A line is a chunk of every unit of the target, its wear that of its most worn good chunk: a power cut may part it.
+//! by more than twice that behind the most worn line is erased before three times as many lines are erased as it has. Once for
+//! the lines that lag, each of which is moved in turn while users wait, once for lines that were being emptied when that began,
+//! and once for those of snapshots, which what is moved asks for: a snapshot takes no more lines than were moved since the
+//! one before, unless its interval is shorter than itself. A line is a chunk of every unit of the target, its wear that of its most worn good chunk: a power cut may part it.
 //! Not judged: a target that takes no writes any more, and lines that are open.
 //!
 //! A power cut may make a target forget how often free lines were erased, by less than a step of the drive's wear index: the
@@ -77,7 +78,7 @@ impl Wear {
             };
             let begun = lagging.filter(|begun| begun.cycles == seen.cycles);
             let begun = *lagging.insert(begun.unwrap_or(Lag { cycles: seen.cycles, since: erased }));
-            if erased > begun.since + 2 * count {
+            if erased > begun.since + 3 * count {
                 let promised = format!("a full line lags by at most {limit} erases, or is erased soon");
                 let found = format!(
                     "line {line} was erased {} times, another {most} times, and {} lines were erased since that was so",

@@ -33,7 +33,7 @@ pub(super) fn draw(draw: &mut Draw, name: &str, config: &Config, size: Size) -> 
 
 /// Options that came later, drawn beside the others so that these stay what a seed means.
 pub(super) fn draw_later(draw: &mut Draw, name: &str, units: usize, options: &mut Vec<(String, String)>) {
-    if name == "pblk" && units > 1 && draw.percent(10) {
+    if name == "pblk" && units > 1 && draw.percent(60) {
         // Units written one after the other: what is written last need not be the last to reach the media.
         let most = u32::try_from(units - 1).expect("fewer units than 2^32");
         options.push(("active_units".to_owned(), draw.between(1, most).to_string()));
