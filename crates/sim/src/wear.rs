@@ -4,8 +4,8 @@
 //! by more than twice that behind the most worn line is erased before three times as many lines are erased as it has. Once for
 //! the lines that lag, each of which is moved in turn while users wait, once for lines that were being emptied when that began,
 //! and once for those of snapshots, which what is moved asks for: a snapshot takes no more lines than were moved since the
-//! one before, unless its interval is shorter than itself. A line is a chunk of every unit of the target, its wear that of its most worn good chunk: a power cut may part it.
-//! Not judged: a target that takes no writes any more, and lines that are open.
+//! one before, unless its interval is shorter than itself. A line is a chunk of every unit of the target, its wear that of its
+//! most worn good chunk: a power cut may part it. Not judged: a target that takes no writes any more, and lines that are open.
 //!
 //! A power cut may make a target forget how often free lines were erased, by less than a step of the drive's wear index: the
 //! most worn line as well as the one that lags, and a reset that was cut short. So much more is granted once the power went.
