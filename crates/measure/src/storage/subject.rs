@@ -129,6 +129,8 @@ pub struct Subject {
 pub const BYTES_MIN: u64 = 16 << 20;
 /// Sizes are rounded down to this many bytes, so that the largest I/O fits everywhere.
 const GRAIN: u64 = 4 << 20;
+/// Names tried for a temporary file (chosen: more than threads that make one at once, few if something else is wrong).
+const NAMES_MAX: u32 = 1000;
 
 impl Subject {
     /// Opens what is named.
@@ -173,9 +175,8 @@ impl Subject {
         {
             return Err(SubjectError::Full { path: shown, free, wanted });
         }
-        let name = options.path.join(format!(".ocssd-profile-{}", std::process::id()));
         let mut notes = Vec::new();
-        let (file, direct) = open_file(&name, true, true, options.direct, &mut notes)
+        let (name, file, direct) = make_unnamed(&options.path, options.direct, &mut notes)
             .map_err(|error| SubjectError::Make { path: shown.clone(), error })?;
         // Without a name from the beginning: it is gone when the program is, however that ends.
         fs::remove_file(&name).map_err(|error| SubjectError::Make { path: shown, error })?;
@@ -286,6 +287,24 @@ fn check_size(path: &str, bytes: u64) -> Result<(), SubjectError> {
 
 fn number_of(device: u64) -> DeviceNumber {
     DeviceNumber { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
+}
+
+/// Makes a file in a directory under a name nobody has: another thread may be making one at the same time, and a process of
+/// the same number may have left one behind.
+fn make_unnamed(
+    directory: &Path,
+    direct: bool,
+    notes: &mut Vec<String>,
+) -> io::Result<(PathBuf, File, bool)> {
+    let mut number = 0;
+    loop {
+        let name = directory.join(format!(".ocssd-profile-{}-{number}", std::process::id()));
+        notes.clear();
+        match open_file(&name, true, true, direct, notes) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES_MAX => number += 1,
+            opened => return opened.map(|(file, direct)| (name, file, direct)),
+        }
+    }
 }
 
 /// Opens a file, for direct I/O if it can be; true if it is.

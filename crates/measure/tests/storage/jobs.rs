@@ -126,3 +126,16 @@ fn the_system_attests_direct_io_where_the_file_was_opened_for_it() {
         assert_eq!(attested.resident, Some(0.0), "{attested:?}");
     }
 }
+
+#[test]
+fn temporary_files_made_at_once_are_different_ones() {
+    let made: Vec<Subject> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(temporary)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a file of its own")).collect()
+    });
+    let inodes: std::collections::BTreeSet<u64> = made
+        .iter()
+        .map(|subject| std::os::unix::fs::MetadataExt::ino(&subject.file.metadata().expect("an open file")))
+        .collect();
+    assert_eq!(inodes.len(), made.len(), "two threads have one file");
+}
