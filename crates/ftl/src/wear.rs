@@ -38,6 +38,8 @@ pub struct WearLeveller {
     lag: u32,
     /// Nothing changed since no line was found that can be moved.
     is_stuck: bool,
+    /// Users do not wait for the line that is being moved.
+    unpaced: bool,
 }
 
 impl WearLeveller {
@@ -46,7 +48,7 @@ impl WearLeveller {
     #[must_use]
     pub fn new(bound: Option<u32>) -> Self {
         assert!(bound.is_none_or(|bound| bound >= WEAR_SPREAD_MIN), "a bound of {bound:?} erases");
-        let mut new = Self { bound, since: 0, cold_lag: 0, lag: 0, is_stuck: false };
+        let mut new = Self { bound, since: 0, cold_lag: 0, lag: 0, is_stuck: false, unpaced: false };
         new.since = new.interval();
         new
     }
@@ -99,6 +101,18 @@ impl WearLeveller {
         self.bound.is_some_and(|bound| self.lag / 2 > bound)
     }
 
+    /// True if users are to wait for the line that is being moved: it is urgent, and the line can go on without them.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.is_urgent() && !self.unpaced
+    }
+
+    /// The line that is being moved cannot go on by itself: nobody waits for it any more.
+    pub fn unpace(&mut self) {
+        assert!(self.is_paced(), "nobody waits");
+        self.unpaced = true;
+    }
+
     /// True if [`Self::pick`] may find a line: one lags, it is its turn, and something changed.
     #[must_use]
     pub fn may_pick(&self) -> bool {
@@ -129,6 +143,7 @@ impl WearLeveller {
     pub fn moving(&mut self) {
         assert!(self.since >= self.interval() || self.is_urgent(), "two lines are moved in one interval");
         self.since = 0;
+        self.unpaced = false;
     }
 
     /// True if worn lines are better for data that will stay: wear differs by more than half the bound.

@@ -488,8 +488,11 @@ impl Pblk {
         self.collector.victim = None;
         let sectors = self.worth(self.lines.get(victim.line));
         assert!(victim.valid <= sectors, "line {} held more than it can", victim.line.0);
-        // What a line moved for its wear held says nothing of what collection for space costs.
-        if self.collector.levelling != Some(victim.line) {
+        if self.collector.levelling == Some(victim.line) {
+            // What it held says nothing of what collection for space costs. Without that nothing else may come into a frame
+            // that what was moved does not fill, and no other line is moved until it is written.
+            self.close_holding(|line| line == victim.line);
+        } else {
             let Line { stream, opened_at, .. } = *self.lines.get(victim.line);
             self.classifier.on_collected(stream, opened_at.0, self.sequence.0);
             self.limiter.on_victim_done(victim.valid, sectors);
@@ -510,9 +513,12 @@ impl Pblk {
         let is_stuck = self.collector.victim.is_none() && self.collector.arrived.is_empty();
         // Fill is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
         let is_wanted = self.limiter.gc_should_run() || self.collector.levelling.is_some();
-        if is_stuck && is_wanted && self.is_all_landed() && self.close_drained() {
-            self.work_due = true;
-            return;
+        if is_stuck && is_wanted && self.is_all_landed() {
+            let draining: Vec<LineId> = self.collector.draining.iter().map(|draining| draining.line).collect();
+            if self.close_holding(|line| draining.contains(&line)) {
+                self.work_due = true;
+                return;
+            }
         }
         let all_written = self.frames.in_use() == 0;
         let buffer = u64::from(self.frames.count());
@@ -540,14 +546,11 @@ impl Pblk {
         is_landed && self.streams.iter().all(|stream| stream.ready.is_empty())
     }
 
-    /// Closes frames being filled that hold the successors of what drains. True if there was one.
-    fn close_drained(&mut self) -> bool {
-        let drains = |place: Place| {
-            let line = self.shape.line_of(place);
-            self.collector.draining.iter().any(|draining| draining.line == line)
-        };
-        let holds =
-            |&frame: &FrameId| self.frames.live(frame).any(|(_, entry)| entry.previous.is_some_and(drains));
+    /// Closes frames being filled that hold the successors of what lies in some lines. True if there was one.
+    fn close_holding(&mut self, is_meant: impl Fn(LineId) -> bool) -> bool {
+        let is_successor =
+            |entry: &Entry| entry.previous.is_some_and(|place| is_meant(self.shape.line_of(place)));
+        let holds = |&frame: &FrameId| self.frames.live(frame).any(|(_, entry)| is_successor(entry));
         let due: Vec<FrameId> =
             self.streams.iter().filter_map(|stream| stream.filling).filter(holds).collect();
         due.iter().for_each(|&frame| self.close_frame(frame));

@@ -19,6 +19,12 @@ impl Pblk {
             self.work_due = true;
             return true;
         }
+        if self.waits_for_wear() {
+            // As above.
+            self.wear.unpace();
+            self.work_due = true;
+            return true;
+        }
         self.stats.gave_up += 1;
         assert!(!self.flight.has_next(), "a command waits while nothing can go on");
         if !self.is_read_only() {

@@ -53,10 +53,9 @@ impl Pblk {
         self.lines.take_free()
     }
 
-    /// True if users wait because wear lags too far, and a line is being moved. Something is in flight then, so that they do
-    /// not wait for ever.
+    /// True if users wait because wear lags too far, and a line is being moved.
     pub(super) fn waits_for_wear(&self) -> bool {
-        let is_held = self.wear.is_urgent() && self.collector.levelling().is_some() && self.flight.len() > 0;
+        let is_held = self.wear.is_paced() && self.collector.levelling().is_some();
         assert!(!is_held || self.wear.bound().is_some(), "users wait for wear that has no bound");
         is_held
     }
