@@ -139,9 +139,11 @@ impl Pblk {
     }
 
     /// True if there is too little space, lines on their way to be reset counted as free: else victims that are nearly full
-    /// would be written again and again, faster than resets give back what that took.
+    /// would be written again and again, faster than resets give back what that took. So are dead lines that wait for the
+    /// record of a discard: that may wait behind other writes of users for a line, which collection would use up.
     pub(super) fn is_space_low(&self) -> bool {
-        let coming = self.resets.len() + self.to_erase.len() + self.flushes.lines_held();
+        let held = self.flushes.lines_held() + self.dead.len();
+        let coming = self.resets.len() + self.to_erase.len() + held;
         let coming = u64::try_from(coming).expect("a length fits 64 bits");
         assert!(coming <= u64::from(self.shape.lines()), "{coming} lines are on their way to be reset");
         self.limiter.gc_should_run() && self.limiter.is_low_with(coming, u64::from(self.shape.units()))

@@ -98,13 +98,16 @@ impl Pblk {
 
     /// Hands dead lines to the next barrier. One that may have died by a discard whose record is not on media waits for
     /// that, and the record's frame is closed: an older version of the blocks may lie elsewhere, and a power cut would bring
-    /// it back. True if a frame was closed.
+    /// it back. A snapshot's line died by the next snapshot. True if a frame was closed.
     fn free_dead(&mut self) -> bool {
         let is_early = self.has_canary(Canary::ResetBeforeDiscard);
         let pending = self.trims.oldest_pending().filter(|_| !is_early);
-        let waits = |dead: &Dead| pending.is_some_and(|pending| dead.since >= pending);
-        let (waiting, mut free): (Vec<Dead>, Vec<Dead>) =
-            std::mem::take(&mut self.dead).into_iter().partition(waits);
+        let dead = std::mem::take(&mut self.dead);
+        let waits = |dead: &Dead| {
+            let is_data = !self.is_map_stream(self.lines.get(dead.line).stream);
+            is_data && pending.is_some_and(|pending| dead.since >= pending)
+        };
+        let (waiting, mut free): (Vec<Dead>, Vec<Dead>) = dead.into_iter().partition(waits);
         self.dead = waiting;
         let newest = self.dead.iter().map(|dead| dead.since).max();
         self.keep_name(&mut free);

@@ -25,6 +25,12 @@ impl Pblk {
             self.work_due = true;
             return true;
         }
+        if !self.is_read_only() && self.snapshots.is_idle() && self.trims.has_durable() {
+            // Records of discards hold space until a snapshot covers them. It covers these: this does not go on for ever.
+            self.snapshots.ask();
+            self.work_due = true;
+            return true;
+        }
         self.stats.gave_up += 1;
         assert!(!self.flight.has_next(), "a command waits while nothing can go on");
         if !self.is_read_only() {

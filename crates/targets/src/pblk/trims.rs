@@ -107,6 +107,11 @@ impl Trims {
         later.peek().is_none() || later.any(|(_, record)| record.place.is_some())
     }
 
+    /// True if a snapshot begun now would cover a record. Cost: a pass over the records that are not durable.
+    pub fn has_durable(&self) -> bool {
+        self.records.values().any(|record| record.place.is_some())
+    }
+
     /// The records that are durable now: a snapshot begun now will cover them.
     pub fn durable(&self) -> Vec<Sequence> {
         self.records
