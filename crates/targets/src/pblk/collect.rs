@@ -516,7 +516,8 @@ impl Pblk {
         // Fill is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
         let is_wanted = self.limiter.gc_should_run() || self.collector.levelling.is_some();
         if is_stuck && is_wanted && self.is_all_landed() {
-            let draining: Vec<LineId> = self.collector.draining.iter().map(|draining| draining.line).collect();
+            let draining: Vec<LineId> =
+                self.collector.draining.iter().map(|draining| draining.line).collect();
             if self.close_holding(|line| draining.contains(&line)) {
                 self.work_due = true;
                 return;

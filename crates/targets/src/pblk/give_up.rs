@@ -25,7 +25,8 @@ impl Pblk {
             self.work_due = true;
             return true;
         }
-        if !self.is_read_only() && self.snapshots.is_idle() && self.trims.has_durable() {
+        let may_snapshot = !self.is_read_only() && self.snapshots.is_idle();
+        if may_snapshot && self.trims.oldest_pending().is_none() && self.trims.has_durable() {
             // Records of discards hold space until a snapshot covers them. It covers these: this does not go on for ever.
             self.snapshots.ask();
             self.work_due = true;

@@ -107,7 +107,8 @@ impl Snapshots {
         self.since += sectors as u64;
     }
 
-    pub fn holds_writes(&self) -> bool {
+    /// Nothing is written until it begins.
+    pub fn is_held(&self) -> bool {
         self.state == State::Holding
     }
 
@@ -202,14 +203,15 @@ impl Pblk {
     /// Begins a snapshot when one is due, and goes on with it. True if anything was done.
     pub(super) fn snapshot(&mut self, buffers: &mut Buffers) -> bool {
         match self.snapshots.state {
-            State::Idle => {
-                let interval = self.capacity.snapshot_interval;
-                let due = self.snapshots.asked || interval > 0 && self.snapshots.since >= interval;
-                if due && !self.is_read_only() {
-                    self.snapshots.state = State::Holding;
+            State::Idle if self.snapshot_is_due() => {
+                // What it says is discarded must be so after a power cut too, and an older version may be on its way.
+                if let Some(newest) = self.trims.newest_pending() {
+                    return self.close_older(newest);
                 }
-                due && !self.is_read_only()
+                self.snapshots.state = State::Holding;
+                true
             }
+            State::Idle => false,
             State::Holding => {
                 if self.open.iter().flatten().any(|open| open.in_flight() > 0) {
                     return false;
@@ -222,11 +224,20 @@ impl Pblk {
         }
     }
 
+    /// True if a snapshot is to begin, and none is under way.
+    pub(super) fn snapshot_is_due(&self) -> bool {
+        let interval = self.capacity.snapshot_interval;
+        let is_due = self.snapshots.asked || interval > 0 && self.snapshots.since >= interval;
+        self.snapshots.is_idle() && is_due && !self.is_read_only()
+    }
+
     /// Notes what is durable now.
     fn begin_snapshot(&mut self, buffers: &Buffers) {
         let in_flight: u32 = self.open.iter().flatten().map(|open| open.in_flight()).sum();
         assert_eq!(in_flight, 0, "a snapshot begins under writes in flight");
         assert!(self.snapshots.lost.is_empty(), "a snapshot begins before the last one ended");
+        assert!(self.trims.oldest_pending().is_none(), "a snapshot begins before a discard is on media");
+        self.drop_superseded();
         let sector_bytes = buffers.format().sector_bytes;
         let clean = self.snapshots.clean;
         let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));

@@ -73,6 +73,11 @@ impl Trims {
         self.pending.first().copied()
     }
 
+    /// The newest record that is not durable yet.
+    pub fn newest_pending(&self) -> Option<Sequence> {
+        self.pending.last().copied()
+    }
+
     /// A record was found at mount.
     pub fn restore(&mut self, sequence: Sequence, range: TrimRange, place: Place) {
         self.records.insert(sequence, Record { range, place: Some(place) });

@@ -134,6 +134,9 @@ impl Pblk {
         assert!(self.keeps_trims(), "discards are written down only where they are kept");
         if self.trims.is_full() {
             self.snapshots.ask();
+        }
+        // A snapshot begins when all records before it are on media (`snapshot`).
+        if self.trims.is_full() || self.snapshots.is_held() || self.snapshot_is_due() {
             return false;
         }
         let stream = Stream(0);
@@ -223,9 +226,10 @@ impl Pblk {
     /// The newest durable version of a block that was mapped to `old`, out of the hands of whoever held it.
     pub(super) fn take_previous(&mut self, old: Mapped) -> (Option<Place>, Sequence) {
         match old {
-            // All versions before were discarded: one that lands late is not the version before this one.
+            // All versions before were discarded, or are older than that on media: one that lands late is not the version
+            // before this one.
             Mapped::Nowhere => (None, Sequence(self.sequence.0.saturating_sub(1))),
-            Mapped::Media(place) => (Some(place), Sequence(0)),
+            Mapped::Media(place) => (Some(place), Sequence(self.sequence.0.saturating_sub(1))),
             Mapped::Buffer(slot) => {
                 if let Some(place) = self.durable_place(slot) {
                     return (Some(place), self.frames.entry(slot).tag.sequence);

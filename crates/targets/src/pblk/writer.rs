@@ -10,15 +10,15 @@ use super::flight::Purpose;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
-    FrameId, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place, SectorTag, Slot, Stream,
-    TAG_BYTES, Write, tail,
+    FrameId, FrameState, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place, SectorTag,
+    Slot, Stream, TAG_BYTES, Write, tail,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
 impl Pblk {
     /// Sends every write that can go out. True if any went.
     pub(super) fn write_out(&mut self, buffers: &mut Buffers) -> bool {
-        if self.snapshots.holds_writes() {
+        if self.snapshots.is_held() {
             return false;
         }
         let mut any = self.write_tails(buffers);
@@ -78,7 +78,7 @@ impl Pblk {
         assert!(write.sector >= self.capacity.layout.unit, "data overwrites a head");
         assert!(write.sector + unit <= self.capacity.layout.data_end(), "data overwrites a tail");
         assert_eq!(write.piece, Piece::Data, "a frame is written where data does not go");
-        assert!(!self.snapshots.holds_writes(), "a frame is written while writes are held");
+        assert!(!self.snapshots.is_held(), "a frame is written while writes are held");
         self.seal_frame(frame, buffers);
         self.frames.programming(frame, Place(start.0 + u64::from(write.sector)));
         let open = self.open[line.index()].as_mut().expect("the line is open");
@@ -137,19 +137,51 @@ impl Pblk {
             && (self.flushes.covers(entry.tag.sequence) || self.collector.is_draining())
             && !self.is_durably_superseded(entry.tag);
         if !is_needed {
-            let entry = self.frames.entry_mut(slot);
-            (entry.tag, entry.is_sealed) = (SectorTag::PAD, false);
-            self.stats.superseded += 1;
+            self.make_fill(slot);
         }
     }
 
     /// True if what came after a sector is on media, so that nobody can want it back.
     fn is_durably_superseded(&self, tag: SectorTag) -> bool {
+        let is_discarded = || self.keeps_trims() && self.trims.is_durable(tag.block, tag.sequence);
         match self.l2p.get(tag.block) {
             Mapped::Media(_) => true,
-            Mapped::Buffer(newest) => self.durable_place(newest).is_some(),
-            Mapped::Nowhere => self.trims.is_durable(tag.block, tag.sequence),
+            Mapped::Buffer(newest) => {
+                let holder = self.frames.entry(newest);
+                let is_older = tag.sequence < holder.previous_sequence;
+                self.durable_place(newest).is_some()
+                    || is_older && (holder.previous.is_some() || is_discarded())
+            }
+            Mapped::Nowhere => is_discarded(),
         }
+    }
+
+    /// Makes fill of sectors that wait to be written although something newer is on media. A snapshot has that, and what is
+    /// written behind a snapshot counts as newer: streams go out side by side, and what failed goes out again, so an old
+    /// version may be the last to land. Cost: a pass over the buffer.
+    pub(super) fn drop_superseded(&mut self) {
+        for frame in (0..self.frames.count()).map(FrameId) {
+            let is_waiting = matches!(self.frames.state(frame), FrameState::Filling | FrameState::Ready);
+            assert!(self.frames.state(frame) != FrameState::Programming, "a frame is written meanwhile");
+            if !is_waiting {
+                continue;
+            }
+            let first = self.frames.first_slot(frame).0;
+            for slot in (first..first + self.frames.filled(frame)).map(Slot) {
+                let entry = self.frames.entry(slot);
+                let is_data = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
+                if is_data && !entry.is_newest && self.is_durably_superseded(entry.tag) {
+                    self.make_fill(slot);
+                }
+            }
+        }
+    }
+
+    fn make_fill(&mut self, slot: Slot) {
+        let entry = self.frames.entry_mut(slot);
+        assert!(!entry.is_newest && entry.previous.is_none(), "somebody needs what becomes fill");
+        (entry.tag, entry.is_sealed) = (SectorTag::PAD, false);
+        self.stats.superseded += 1;
     }
 
     pub(super) fn write_head(

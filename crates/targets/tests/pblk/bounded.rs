@@ -1,6 +1,6 @@
 //! What a mount after a power cut has to read: what was written since the snapshot, and that is bounded.
 
-use super::basic::{MIX, options};
+use super::basic::{MIX, geometry, options};
 use super::world::{Mix, World, config};
 use ocssd_base::Prng;
 use ocssd_lightnvm::Geometry;
@@ -92,4 +92,27 @@ fn users_wait_for_snapshots_that_take_longer_than_an_interval() {
         assert!(world.failures.is_empty(), "seed {seed}: {:?}", world.failures);
     }
     assert!(waits > 0, "snapshots were never slower than an interval");
+}
+
+/// Nothing but a snapshot lets the record of a discard go, and none is taken by time: they must not fill the instance.
+#[test]
+fn records_of_discards_do_not_fill_an_instance() {
+    let wish = Options {
+        snapshot_interval_bytes: Some(0),
+        over_provisioning_percent: 70,
+        ..options(Mode::Improved)
+    };
+    let (mut world, mut prng) = (World::new(config(geometry()), wish, "records"), Prng::new(8));
+    let sectors =
+        u64::from(geometry().chunks_per_pu) * u64::from(geometry().pu_count() * geometry().sectors_per_chunk);
+    let mix = Mix { requests: 2_000, longest: 2, reads: 0, flushes: 20, discards: 60, ..MIX };
+    let mut discards = 0;
+    while discards < 2 * sectors {
+        assert!(world.run(&mix, &mut prng), "read-only after {discards} discards");
+        discards += u64::from(mix.requests) * mix.discards / 100;
+    }
+    assert!(world.pblk().stats().snapshots > 0, "records were let go of without a snapshot");
+    world.read_all(false);
+    world.check();
+    assert!(world.failures.is_empty(), "{:?}", world.failures);
 }
