@@ -42,6 +42,8 @@ pub struct Snapshots {
     since: u64,
     /// Users do not wait for it.
     unpaced: bool,
+    /// It is due, and begins when discards that are on their way are on media.
+    awaits_discards: bool,
     header: Vec<u8>,
     header_pieces: u64,
     /// Of these, how many wait for the rest: all.
@@ -75,6 +77,7 @@ impl Snapshots {
             number,
             since: 0,
             unpaced: false,
+            awaits_discards: false,
             header: Vec::new(),
             header_pieces: 0,
             held: 0,
@@ -114,6 +117,11 @@ impl Snapshots {
 
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
+    }
+
+    /// Further discards wait: the next snapshot waits for those before.
+    pub const fn awaits_discards(&self) -> bool {
+        self.awaits_discards
     }
 
     /// True if users wait: as much was written since this snapshot was begun as between two, and it is not complete. Else what
@@ -204,8 +212,9 @@ impl Pblk {
     pub(super) fn snapshot(&mut self, buffers: &mut Buffers) -> bool {
         match self.snapshots.state {
             State::Idle if self.snapshot_is_due() => {
-                // What it says is discarded must be so after a power cut too, and an older version may be on its way.
-                if let Some(newest) = self.trims.newest_pending() {
+                self.snapshots.awaits_discards = self.is_discard_needed();
+                if self.snapshots.awaits_discards {
+                    let newest = self.trims.newest_pending().expect("a discard is on its way");
                     return self.close_older(newest);
                 }
                 self.snapshots.state = State::Holding;
@@ -236,8 +245,8 @@ impl Pblk {
         let in_flight: u32 = self.open.iter().flatten().map(|open| open.in_flight()).sum();
         assert_eq!(in_flight, 0, "a snapshot begins under writes in flight");
         assert!(self.snapshots.lost.is_empty(), "a snapshot begins before the last one ended");
-        assert!(self.trims.oldest_pending().is_none(), "a snapshot begins before a discard is on media");
         self.drop_superseded();
+        assert!(!self.is_discard_needed(), "a snapshot begins before a discard is on media");
         let sector_bytes = buffers.format().sector_bytes;
         let clean = self.snapshots.clean;
         let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));

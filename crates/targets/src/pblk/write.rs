@@ -135,8 +135,7 @@ impl Pblk {
         if self.trims.is_full() {
             self.snapshots.ask();
         }
-        // A snapshot begins when all records before it are on media (`snapshot`).
-        if self.trims.is_full() || self.snapshots.is_held() || self.snapshot_is_due() {
+        if self.trims.is_full() || self.snapshots.is_held() || self.snapshots.awaits_discards() {
             return false;
         }
         let stream = Stream(0);

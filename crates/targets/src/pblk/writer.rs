@@ -10,8 +10,8 @@ use super::flight::Purpose;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
-    FrameId, FrameState, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place, SectorTag,
-    Slot, Stream, TAG_BYTES, Write, tail,
+    Entry, FrameId, FrameState, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place,
+    SectorTag, Slot, Stream, TAG_BYTES, Write, tail,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
@@ -160,21 +160,33 @@ impl Pblk {
     /// written behind a snapshot counts as newer: streams go out side by side, and what failed goes out again, so an old
     /// version may be the last to land. Cost: a pass over the buffer.
     pub(super) fn drop_superseded(&mut self) {
-        for frame in (0..self.frames.count()).map(FrameId) {
-            let is_waiting = matches!(self.frames.state(frame), FrameState::Filling | FrameState::Ready);
-            assert!(self.frames.state(frame) != FrameState::Programming, "a frame is written meanwhile");
-            if !is_waiting {
-                continue;
-            }
-            let first = self.frames.first_slot(frame).0;
-            for slot in (first..first + self.frames.filled(frame)).map(Slot) {
-                let entry = self.frames.entry(slot);
-                let is_data = matches!(entry.tag.kind, Kind::Data | Kind::Lost);
-                if is_data && !entry.is_newest && self.is_durably_superseded(entry.tag) {
-                    self.make_fill(slot);
-                }
-            }
-        }
+        let in_flight = |frame| self.frames.state(frame) == FrameState::Programming;
+        assert!(!(0..self.frames.count()).map(FrameId).any(in_flight), "frames are written meanwhile");
+        let is_gone = |&slot: &Slot| self.is_durably_superseded(self.frames.entry(slot).tag);
+        let gone: Vec<Slot> = self.waiting_superseded().filter(is_gone).collect();
+        gone.into_iter().for_each(|slot| self.make_fill(slot));
+    }
+
+    /// True if a sector waits to be written whose block was discarded, and the discard's record waits as well. What came in
+    /// between may be on media, and nothing says so any more. Cost: a pass over the buffer, if a record waits.
+    pub(super) fn is_discard_needed(&self) -> bool {
+        let is_open = |slot: Slot| {
+            let tag = self.frames.entry(slot).tag;
+            self.l2p.get(tag.block) == Mapped::Nowhere && !self.is_durably_superseded(tag)
+        };
+        self.trims.oldest_pending().is_some() && self.waiting_superseded().any(is_open)
+    }
+
+    /// Sectors in frames that wait to be written, and are not the newest of their blocks.
+    fn waiting_superseded(&self) -> impl Iterator<Item = Slot> {
+        let is_waiting =
+            |&frame: &FrameId| matches!(self.frames.state(frame), FrameState::Filling | FrameState::Ready);
+        let waiting = (0..self.frames.count()).map(FrameId).filter(is_waiting);
+        let entries = waiting.flat_map(|frame| self.frames.live(frame));
+        let is_superseded = |entry: &Entry| {
+            !entry.is_newest && !entry.from_gc && matches!(entry.tag.kind, Kind::Data | Kind::Lost)
+        };
+        entries.filter(move |&(_, entry)| is_superseded(entry)).map(|(slot, _)| slot)
     }
 
     fn make_fill(&mut self, slot: Slot) {
