@@ -212,8 +212,7 @@ impl Pblk {
     pub(super) fn snapshot(&mut self, buffers: &mut Buffers) -> bool {
         match self.snapshots.state {
             State::Idle if self.snapshot_is_due() => {
-                self.snapshots.awaits_discards = self.is_discard_needed();
-                if self.snapshots.awaits_discards {
+                if self.awaits_discard() {
                     let newest = self.trims.newest_pending().expect("a discard is on its way");
                     return self.close_older(newest);
                 }
@@ -225,7 +224,12 @@ impl Pblk {
                 if self.open.iter().flatten().any(|open| open.in_flight() > 0) {
                     return false;
                 }
-                self.begin_snapshot(buffers);
+                if self.awaits_discard() {
+                    // A write failed meanwhile.
+                    self.snapshots.state = State::Idle;
+                } else {
+                    self.begin_snapshot(buffers);
+                }
                 true
             }
             State::Writing => self.write_pieces(buffers),
@@ -238,6 +242,12 @@ impl Pblk {
         let interval = self.capacity.snapshot_interval;
         let is_due = self.snapshots.asked || interval > 0 && self.snapshots.since >= interval;
         self.snapshots.is_idle() && is_due && !self.is_read_only()
+    }
+
+    /// True if a snapshot must wait for discards that are on their way; no others are taken until then.
+    fn awaits_discard(&mut self) -> bool {
+        self.snapshots.awaits_discards = self.is_discard_needed();
+        self.snapshots.awaits_discards
     }
 
     /// Notes what is durable now.
