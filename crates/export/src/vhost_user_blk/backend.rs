@@ -75,11 +75,7 @@ impl Backend {
         for (place, ring) in self.device.rings.iter_mut().enumerate() {
             ring.stop();
             ring.enabled = false;
-            self.changes.extend([
-                Change::Kick(place, None),
-                Change::Call(place, None),
-                Change::Err(place, None),
-            ]);
+            self.changes.push(Change::Kick(place, None));
         }
         (self.device.features, self.device.writeback) = (0, true);
     }

@@ -231,7 +231,7 @@ mod tests {
         let place = |guest: u64, bytes: u64| Place { guest, user: 0, bytes };
         memory.add(place(0x1000, 0x1000), file(0x1000), 0).unwrap();
         let cases = [
-            (place(0x1800, 0x1000), 0, "overlap"),
+            (place(0x1800, 0x1000), 0, "intersect"),
             (place(0x8000, 0x2000), 0, "ends at byte 4096"),
             (place(0x8000, 0x1000), u64::MAX, "ends at byte 4096"),
             (place(0x8000, u64::MAX), 0, "ends at byte 4096"),

@@ -39,7 +39,7 @@ fn addresses_and_lengths_beyond_memory_are_errors() {
     check_error(kind::IN, 0, &[], &[inside, (END - 511, 512)]);
     check_error(kind::OUT, 0, &[(u64::MAX - 100, 512)], &[]);
     check_error(kind::OUT, 0, &[inside, (u64::MAX, 512)], &[]);
-    check_error(kind::IN, 0, &[], &[(DATA, u32::MAX)]);
+    check_error(kind::IN, 0, &[], &[(DATA, u32::MAX - 100)]);
     check_error(kind::IN, 0, &[], &[(DATA, 1 << 31), (DATA, 1 << 30)]);
     check_error(kind::OUT, 0, &[(DATA, 33 << 20)], &[]);
     check_error(kind::DISCARD, 0, &[(END, 16)], &[]);
