@@ -30,14 +30,6 @@ impl Sockets<'_> {
         self.poller.add_eager(socket, self.number(number), interest)
     }
 
-    /// Is told as long as something is there.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn add(&self, socket: impl AsFd, number: u32, interest: Interest) -> io::Result<()> {
-        self.poller.add(socket, self.number(number), interest)
-    }
-
     /// Is told no longer.
     ///
     /// # Errors
@@ -78,8 +70,11 @@ pub trait Edge {
     /// It wants to be asked again at once.
     fn is_eager(&self, now: Nanos) -> bool;
 
-    /// Some client is there.
+    /// Some client is there, or may be soon: it is to be watched.
     fn has_client(&self) -> bool;
+
+    /// Some client waits for memory or a place for a job, which others may hold.
+    fn waits_for_room(&self) -> bool;
 
     /// Looks for what clients may not do for ever; now and then.
     fn watch(&mut self, limits: &Limits, desk: &mut Desk, sockets: &Sockets<'_>);

@@ -20,7 +20,7 @@ mod watch;
 pub use edge::{Edge, Sockets};
 pub use edges::MakeEdge;
 pub use endpoint::{AddressRange, Endpoint};
-pub use listener::Listener;
+pub use listener::{Listener, Socket};
 pub use poller::{Interest, Ready};
 pub use rustls::ServerConfig as TlsConfig;
 pub use server::{Arrival, Limits, MakeProtocol, Server, Stopped};

@@ -21,7 +21,7 @@ impl<D: Device> Server<D> {
             return;
         }
         self.watched = now;
-        let crowded = !self.waiting.is_empty();
+        let crowded = !self.waiting.is_empty() || self.edges.iter().any(|edge| edge.waits_for_room());
         self.desk.now = now;
         for place in 0..self.connections.len() {
             let Some(connection) = &self.connections[place] else { continue };

@@ -352,6 +352,12 @@ impl Device {
         self.stopping = true;
     }
 
+    /// Requests wait for a piece or a place for a job.
+    #[must_use]
+    pub fn waits_for_room(&self) -> bool {
+        !self.todo.is_empty()
+    }
+
     /// No request is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {

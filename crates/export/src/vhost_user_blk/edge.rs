@@ -12,7 +12,7 @@ use crate::desk::Desk;
 use crate::exports::{Export, ExportId};
 use crate::job::Done;
 use crate::protocol::Rude;
-use crate::reactor::{Edge, Interest, Limits, Listener, Ready, Sockets};
+use crate::reactor::{Edge, Interest, Limits, Listener, Ready, Socket, Sockets};
 use crate::stats::DropReason;
 use ocssd_base::{Nanos, usize_of};
 use std::collections::VecDeque;
@@ -26,6 +26,9 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 const LISTENER: u32 = 0;
 const FRONTEND: u32 = 1;
 const FIRST_KICK: u32 = 2;
+
+/// Connections accepted before anything else is looked at (chosen: as the server's own listeners).
+const ACCEPTS_MAX: usize = 64;
 
 /// Messages carried out before rings are looked at (chosen), so that who sends many holds up nobody.
 const MESSAGES_MAX: usize = 64;
@@ -74,9 +77,21 @@ impl From<io::Error> for End {
     }
 }
 
+/// Who waits at the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    /// Nobody that is known of.
+    Quiet,
+    /// Perhaps somebody.
+    Knocking,
+    /// Somebody the system has no room for now.
+    Stuck,
+}
+
 /// A served block device: a socket, and the frontend that is there.
 pub struct VhostUserBlk {
     listener: Option<Listener>,
+    door: Door,
     id: ExportId,
     export: Export,
     /// Jobs are told to this connection
@@ -95,6 +110,7 @@ impl VhostUserBlk {
     pub fn new(listener: Listener, id: ExportId, export: Export, connection: u32) -> Self {
         Self {
             listener: Some(listener),
+            door: Door::Quiet,
             id,
             export,
             connection,
@@ -107,25 +123,43 @@ impl VhostUserBlk {
 
     /// Those who came: the first is served if nobody is, the others are turned away.
     fn accept(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) {
-        while let Some(listener) = &self.listener {
-            // No connection is there, or it went: either way the next is told of.
-            let Ok(socket) = listener.accept() else { return };
-            desk.stats.connections += 1;
-            let gone = self.frontend.as_ref().filter(|frontend| message::is_gone(&frontend.stream));
-            if let Some(end) = gone.map(Frontend::end) {
-                self.close(end, desk, sockets);
+        for _ in 0..ACCEPTS_MAX {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
+                Ok(socket) => self.admit(socket, desk, sockets),
+                // The client was gone before it was met.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.door = Door::Quiet;
+                    return;
+                }
+                Err(error) => {
+                    self.door = Door::Stuck;
+                    self.sentences.push_back(format!("a frontend cannot be accepted: {error}"));
+                    return;
+                }
             }
-            if self.frontend.is_some() {
-                desk.stats.note_dropped(DropReason::Crowded);
-                self.sentences.push_back("another frontend is served at this socket".to_owned());
-                continue;
-            }
-            let begun = socket.into_unix().and_then(|stream| self.begin_frontend(stream, desk.now, sockets));
-            if let Err(error) = begun {
-                self.sentences.push_back(format!("it cannot be waited for: {error}"));
-            }
-            desk.stats.connections_max = desk.stats.connections_max.max(1);
         }
+        self.door = Door::Knocking;
+    }
+
+    /// One came: it is served if nobody is.
+    fn admit(&mut self, socket: Socket, desk: &mut Desk, sockets: &Sockets<'_>) {
+        desk.stats.connections += 1;
+        let gone = self.frontend.as_ref().filter(|frontend| message::is_gone(&frontend.stream));
+        if let Some(end) = gone.map(Frontend::end) {
+            self.close(end, desk, sockets);
+        }
+        if self.frontend.is_some() {
+            desk.stats.note_dropped(DropReason::Crowded);
+            self.sentences.push_back("another frontend is served at this socket".to_owned());
+            return;
+        }
+        let begun = socket.into_unix().and_then(|stream| self.begin_frontend(stream, desk.now, sockets));
+        if let Err(error) = begun {
+            self.sentences.push_back(format!("it cannot be waited for: {error}"));
+        }
+        desk.stats.connections_max = desk.stats.connections_max.max(1);
     }
 
     fn begin_frontend(&mut self, stream: UnixStream, now: Nanos, sockets: &Sockets<'_>) -> io::Result<()> {
@@ -335,7 +369,7 @@ impl Backend {
 impl Edge for VhostUserBlk {
     fn begin(&mut self, sockets: &Sockets<'_>) -> io::Result<()> {
         match &self.listener {
-            Some(listener) => sockets.add(listener, LISTENER, Interest { receive: true, send: false }),
+            Some(listener) => sockets.add_eager(listener, LISTENER, Interest { receive: true, send: false }),
             None => Ok(()),
         }
     }
@@ -351,6 +385,9 @@ impl Edge for VhostUserBlk {
     }
 
     fn take(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) -> bool {
+        if self.door == Door::Knocking {
+            self.accept(desk, sockets);
+        }
         let Some(frontend) = &mut self.frontend else { return false };
         if frontend.unread || frontend.barrier.is_some() {
             self.look_into(desk, sockets);
@@ -396,15 +433,25 @@ impl Edge for VhostUserBlk {
     }
 
     fn is_eager(&self, now: Nanos) -> bool {
+        if self.door == Door::Knocking {
+            return true;
+        }
         let Some(frontend) = &self.frontend else { return false };
         frontend.unread || now.saturating_since(self.busy) < LOOK_ON && frontend.backend().device.has_driver()
     }
 
     fn has_client(&self) -> bool {
-        self.frontend.is_some()
+        self.frontend.is_some() || self.door == Door::Stuck
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.frontend.as_ref().is_some_and(|frontend| frontend.backend().device.waits_for_room())
     }
 
     fn watch(&mut self, limits: &Limits, desk: &mut Desk, sockets: &Sockets<'_>) {
+        if self.door == Door::Stuck {
+            self.accept(desk, sockets);
+        }
         let overdue = self.frontend.as_ref().and_then(|frontend| frontend.overdue(limits, desk.now));
         if let Some(end) = overdue {
             self.close(end, desk, sockets);

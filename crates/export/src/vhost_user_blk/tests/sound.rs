@@ -41,6 +41,8 @@ fn long_requests_wait_for_pieces_and_end_once() {
         .for_each(|(byte, at)| *byte = u8::try_from(at / 512 % 253).unwrap());
     let bytes = 600 << 10;
     let heads: Vec<u16> = (0..4).map(|round| guest.ask(kind::IN, 8 * round, &[], &[(DATA, bytes)])).collect();
+    guest.device.take(&mut desk).unwrap();
+    assert!(guest.device.waits_for_room(), "there is one piece of that size");
     guest.settle(&mut desk, &mut disks).unwrap();
     let back: Vec<_> = std::iter::from_fn(|| guest.came_back(0)).collect();
     assert_eq!(back, heads.iter().map(|head| (*head, bytes + 1)).collect::<Vec<_>>());
