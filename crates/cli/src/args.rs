@@ -1,5 +1,6 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+use crate::serve::DeviceSocket;
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_export::reactor::{AddressRange, Endpoint};
@@ -118,6 +119,8 @@ Examples:
   ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
   ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
+  ocssd serve --vhost-user-blk unix:disk.sock
+  ocssd serve --export log=pblk@pu:0-3 --export data=pblk@pu:4-63 --vhost-user-blk log=unix:l --vhost-user-blk data=unix:d
 
   nbdinfo 'nbd+unix:///?socket=ocssd.sock'
   nvme discover -t tcp -a 127.0.0.1 -s 4420";
@@ -133,11 +136,14 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present = "nvme_tcp")]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk"])]
     pub nbd: Vec<Endpoint>,
     /// Listen for NVMe/TCP hosts: ADDRESS:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
     pub nvme_tcp: Vec<Endpoint>,
+    /// Serve an export to QEMU and libblkio as a device of vhost-user-blk: [EXPORT=]unix:/path (mode 0600); may be repeated
+    #[arg(long, value_name = "[EXPORT=]unix:PATH")]
+    pub vhost_user_blk: Vec<DeviceSocket>,
     /// The subsystem's qualified name [default: made of the drive's seed]
     #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
     pub nqn: Option<String>,

@@ -26,6 +26,7 @@ mod raw_drive;
 mod raw_lane;
 pub mod reactor;
 mod stats;
+pub mod vhost_user_blk;
 
 pub use desk::Desk;
 pub use exports::{Export, ExportId, Exports};

@@ -90,6 +90,10 @@ pub struct Stats {
     pub sends: u64,
     /// Calls that wait for sockets.
     pub waits: u64,
+    /// Kicks of guests: they had asked for something while nobody looked.
+    pub kicks: u64,
+    /// Times guests were told that something has ended.
+    pub calls: u64,
 }
 
 impl Stats {
@@ -133,6 +137,8 @@ impl Stats {
             ("receives", self.receives),
             ("sends", self.sends),
             ("waits", self.waits),
+            ("kicks", self.kicks),
+            ("calls", self.calls),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();

@@ -1,7 +1,7 @@
 //! The fuzzer's entry on seeded random clients, so that every build runs some.
 
 use ocssd_base::Prng;
-use ocssd_export::fuzz::{nbd_client, nvme_tcp_host};
+use ocssd_export::fuzz::{nbd_client, nvme_tcp_host, vhost_user_blk_guest};
 use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
 use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
 use ocssd_nvme::sqe::ReadWrite;
@@ -137,4 +137,17 @@ fn random_bytes_are_no_host() {
         let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
         assert!(answered.is_ok(), "seed {seed}: the target panicked");
     }
+}
+
+#[test]
+fn guests_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
+    let mut served = 0;
+    for seed in 0..800 {
+        let mut prng = Prng::new(seed);
+        let bytes: Vec<u8> = (0..below(&mut prng, 1200)).map(|_| byte(&mut prng)).collect();
+        let answered = std::panic::catch_unwind(|| vhost_user_blk_guest(&bytes));
+        let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the device panicked"));
+        served += usize::from(answered > 3);
+    }
+    assert!(served > 150, "only {served} guests were served");
 }

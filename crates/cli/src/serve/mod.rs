@@ -4,6 +4,7 @@
 //! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted.
 
 mod assemble;
+mod devices;
 mod listen;
 mod nvme;
 mod raw;
@@ -13,6 +14,7 @@ use crate::args::ServeArgs;
 use crate::shut_down::shut_down;
 use anyhow::{Context, anyhow};
 use assemble::Assembled;
+pub use devices::DeviceSocket;
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
 use std::io::Write;
 
@@ -21,6 +23,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let security = listen::security(args)?;
     let assembled = assemble::assemble(args)?;
     let Assembled { host, targets, exports, notes, image, seed } = assembled;
+    let devices = devices::find(args, &exports)?;
     let raw = raw::open(args)?;
     let subsystem = nvme::subsystem(args, seed)?;
     let signals = Signals::new().context("signals cannot be listened to")?;
@@ -32,6 +35,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
     let endpoints = listen::listen(&mut server, args, &security)?;
     let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
+    devices::listen(&mut server, &devices)?;
     let (lane, description, raw_image) = match raw {
         Some(raw) => (Some(raw.lane), Some(raw.description), raw.image),
         None => (None, None, None),
@@ -43,6 +47,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         endpoints: &endpoints,
         notes: &notes,
         tls: security.tls.is_some(),
+        devices: &devices,
         nvme: (!nvme_endpoints.is_empty()).then_some((&view, nvme_endpoints.as_slice())),
     };
     report::begin(&serving, as_json);

@@ -1,5 +1,6 @@
 //! What a server says: where it serves what, and what it counted. It serves on if nobody listens.
 
+use super::devices::DeviceAt;
 use super::nvme::NvmeView;
 use crate::table;
 use ocssd_export::reactor::Endpoint;
@@ -36,8 +37,15 @@ pub struct Serving<'a> {
     pub notes: &'a [String],
     /// NBD is spoken within TLS.
     pub tls: bool,
+    /// Block devices of vhost-user, and where.
+    pub devices: &'a [DeviceAt],
     /// What NVMe hosts see, and where.
     pub nvme: Option<(&'a NvmeView, &'a [Endpoint])>,
+}
+
+/// The path of a socket.
+fn socket(endpoint: &Endpoint) -> String {
+    if let Endpoint::Unix(path) = endpoint { path.display().to_string() } else { endpoint.to_string() }
 }
 
 /// Address and port of an endpoint of the network.
@@ -47,7 +55,7 @@ fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
 
 /// Says that clients may come.
 pub fn begin(serving: &Serving<'_>, as_json: bool) {
-    let &Serving { exports, endpoints, notes, tls, nvme } = serving;
+    let &Serving { exports, endpoints, notes, tls, devices, nvme } = serving;
     let addresses: Vec<SocketAddr> =
         nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
@@ -61,6 +69,12 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
             })
         });
         let mut document = json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes });
+        if !devices.is_empty() {
+            let sockets = devices.iter().map(|DeviceAt { export, endpoint, .. }| {
+                json!({ "export": export.name, "socket": socket(endpoint) })
+            });
+            document["vhost_user_blk"] = sockets.collect();
+        }
         if let Some((view, _)) = nvme {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             document["nvme"] = view.json(&addresses);
@@ -77,6 +91,8 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
             format!("{what} \"{}\": {size} in blocks of {blocks} B, {}", export.name, export.description);
         table::say(&line);
         uris(export).iter().for_each(|uri| table::say(&format!("  {uri}")));
+        let own = devices.iter().filter(|device| device.export.name == export.name);
+        own.for_each(|device| table::say(&format!("  vhost-user-blk at {}", socket(&device.endpoint))));
     }
     let Some((view, _)) = nvme else { return };
     for (nsid, what) in &view.namespaces {

@@ -293,6 +293,12 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--nvme-tcp 127.0.0.1:0 --drive tiny --target null --nqn drive", "begins with"),
         ("--nvme-tcp 127.0.0.1:0 --drive tiny --target null --raw stamps.img", "stamps of 16 bytes"),
         ("--drive tiny --raw tiny", "--nvme-tcp"),
+        ("--vhost-user-blk tcp:127.0.0.1:1 --drive tiny", "expected unix:/path"),
+        ("--vhost-user-blk x=unix:v --drive tiny --target null", "none called \"x\""),
+        (
+            "--vhost-user-blk unix:v --drive tiny --export a=null@pu:0 --export b=null@pu:1",
+            "name one of: a, b",
+        ),
     ];
     for (arguments, words) in cases {
         let answer = program.run(&format!("serve {arguments}"));
@@ -354,4 +360,23 @@ fn text_for_people_names_the_address_of_every_export() {
     let mut rest = String::new();
     out.read_to_string(&mut rest).expect("text");
     assert_eq!(rest, "No client came.\n");
+}
+
+#[test]
+fn a_device_of_vhost_user_is_at_its_own_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let program = Program::new();
+    let served = Served::start(
+        &program,
+        &format!(
+            "--drive tiny {DRIVE} --export a=pblk:over_provisioning_percent=25@pu:0-1 \
+             --export b=pblk:over_provisioning_percent=25@pu:2-3 --vhost-user-blk b=unix:disk"
+        ),
+    );
+    let device = &served.serving["vhost_user_blk"][0];
+    assert_eq!((&device["export"], &device["socket"]), (&"b".into(), &"disk".into()));
+    let mode = std::fs::metadata(program.path("disk")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    served.stop();
+    assert!(!program.path("disk").exists());
 }

@@ -5,9 +5,11 @@
 
 mod nbd;
 mod nvme_tcp;
+mod vhost_user_blk;
 
 pub use nbd::nbd_client;
 pub use nvme_tcp::nvme_tcp_host;
+pub use vhost_user_blk::vhost_user_blk_guest;
 
 use crate::desk::Desk;
 use crate::memory_disk::MemoryDisks;

@@ -20,6 +20,17 @@ pub enum Socket {
 }
 
 impl Socket {
+    /// The stream of one that came through the file system.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] for one that came through the network.
+    pub fn into_unix(self) -> io::Result<UnixStream> {
+        match self {
+            Self::Unix(stream) => Ok(stream),
+            Self::Tcp(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
     /// Who is at the other end; `None` through the file system.
     #[must_use]
     pub fn peer(&self) -> Option<IpAddr> {

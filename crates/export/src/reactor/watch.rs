@@ -21,7 +21,7 @@ impl<D: Device> Server<D> {
             return;
         }
         self.watched = now;
-        let crowded = !self.waiting.is_empty();
+        let crowded = !self.waiting.is_empty() || self.edges.iter().any(|edge| edge.waits_for_room());
         self.desk.now = now;
         for place in 0..self.connections.len() {
             let Some(connection) = &self.connections[place] else { continue };
@@ -34,6 +34,7 @@ impl<D: Device> Server<D> {
                 self.judge(place);
             }
         }
+        self.edges_watch();
         if self.accept_after.is_some_and(|at| at <= now) {
             self.accept_after = None;
             self.wait_for_listeners(true);

@@ -4,8 +4,11 @@ use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
 use ocssd_export::nvme_tcp::{self, Subsystem, SubsystemConfig};
-use ocssd_export::reactor::{Arrival, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig};
-use ocssd_export::{Export, Exports, Stats};
+use ocssd_export::reactor::{
+    Arrival, Edge, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig,
+};
+use ocssd_export::vhost_user_blk::VhostUserBlk;
+use ocssd_export::{Export, ExportId, Exports, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
 use ocssd_targets::linear::Layout;
@@ -52,12 +55,21 @@ pub struct Wanted {
     pub tls: Option<Arc<TlsConfig>>,
     /// NVMe/TCP is spoken instead of NBD.
     pub nvme: bool,
+    /// It is a device of vhost-user-blk instead of NBD.
+    pub vhost_user_blk: bool,
 }
 
 impl Default for Wanted {
     fn default() -> Self {
         let endpoint = Endpoint::Unix(scratch("socket"));
-        Self { endpoint, limits: Limits::default(), read_only: false, tls: None, nvme: false }
+        Self {
+            endpoint,
+            limits: Limits::default(),
+            read_only: false,
+            tls: None,
+            nvme: false,
+            vhost_user_blk: false,
+        }
     }
 }
 
@@ -94,7 +106,7 @@ impl World {
     }
 
     pub fn with(wanted: Wanted) -> Self {
-        let Wanted { endpoint, limits, read_only, tls, nvme } = wanted;
+        let Wanted { endpoint, limits, read_only, tls, nvme, vhost_user_blk } = wanted;
         let listener = Listener::bind(&endpoint).expect("the build directory takes sockets");
         let endpoint = listener.endpoint().clone();
         let (stop, stop_end) = UnixStream::pair().expect("a test has sockets, pipes and threads");
@@ -106,6 +118,7 @@ impl World {
             let export = Export { read_only, ..export };
             ready.send(export.bytes()).expect("a test has sockets, pipes and threads");
             let signals = Signals::of(stop_end, report_end).expect("a test has sockets, pipes and threads");
+            let device = export.clone();
             let exports = Exports::new(vec![export]).expect("a test has sockets, pipes and threads");
             let mut server = Server::new(host, exports, signals, limits, Box::new(|_| {}))
                 .expect("a test has sockets, pipes and threads");
@@ -124,7 +137,14 @@ impl World {
                     Box::new(Session::new(policy, arrival.connection, arrival.generation))
                 })
             };
-            server.listen(listener, make).expect("a test has sockets, pipes and threads");
+            if vhost_user_blk {
+                let edge = Box::new(|owner| {
+                    Box::new(VhostUserBlk::new(listener, ExportId(0), device, owner)) as Box<dyn Edge>
+                });
+                server.host_edge(edge).expect("a test has sockets, pipes and threads");
+            } else {
+                server.listen(listener, make).expect("a test has sockets, pipes and threads");
+            }
             let stopped = server
                 .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))
                 .expect("a test has sockets, pipes and threads");
