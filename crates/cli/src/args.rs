@@ -1,5 +1,6 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+use crate::drive_facts::DriveFacts;
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_export::reactor::{AddressRange, Endpoint};
@@ -239,7 +240,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "CELL")]
     pub cell: Vec<Cell>,
     /// Bytes of the temporary file, or most bytes that are used [default: 1GiB with --quick, else 8GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = crate::drive_facts::parse_bytes)]
     pub size: Option<u64>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
@@ -259,18 +260,9 @@ pub struct ProfileArgs {
     /// Compare with a datasheet (d7-p5600), a saved result, or a virtual drive (emulated:z-nand); may be repeated
     #[arg(long, value_name = "NAME")]
     pub compare: Vec<String>,
-    /// What the drive reads from
-    #[arg(long, value_enum, default_value = "nand")]
-    pub media: MediaArg,
-    /// Rate of the drive's link, as 3.9GB/s [default: what the system says]
-    #[arg(long, value_name = "RATE", value_parser = crate::lint::parse_rate)]
-    pub link: Option<f64>,
-    /// Memory of the drive [default: a guess of 1GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub dram: Option<u64>,
-    /// Write cache of the drive
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub cache: Option<u64>,
+    /// The drive, as far as it is known.
+    #[command(flatten)]
+    pub facts: DriveFacts,
     /// Folder for result, rows, page and pictures
     #[arg(long, value_name = "DIR", default_value = "ocssd-results/profile")]
     pub out: PathBuf,
@@ -416,17 +408,6 @@ pub struct SimulateArgs {
     pub quiet: bool,
 }
 
-/// What a drive reads from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MediaArg {
-    /// Flash
-    Nand,
-    /// Flash with one bit a cell, made for latency
-    Slc,
-    /// 3D XPoint
-    Xpoint,
-}
-
 /// `ocssd lint`.
 #[derive(Args, Debug)]
 pub struct LintArgs {
@@ -445,18 +426,9 @@ pub struct LintArgs {
     /// End with 1 for findings of this level or above: label, warn or fail
     #[arg(long, default_value = "warn", value_name = "LEVEL")]
     pub level: Severity,
-    /// What the drive reads from
-    #[arg(long, value_enum, default_value = "nand")]
-    pub media: MediaArg,
-    /// Rate of the drive's link, as 3.9GB/s
-    #[arg(long, value_name = "RATE", value_parser = crate::lint::parse_rate)]
-    pub link: Option<f64>,
-    /// Memory of the drive [default: a guess of 1GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub dram: Option<u64>,
-    /// Write cache of the drive
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub cache: Option<u64>,
+    /// The drive, as far as it is known.
+    #[command(flatten)]
+    pub facts: DriveFacts,
     /// IOPS of the same job on a target that answers at once
     #[arg(long, value_name = "IOPS")]
     pub ceiling: Option<f64>,
