@@ -5,6 +5,8 @@
 //! protocol: what a listener speaks is given to it.
 
 mod connection;
+mod edge;
+mod edges;
 mod endpoint;
 mod listener;
 mod poller;
@@ -15,8 +17,11 @@ mod turn;
 mod wait;
 mod watch;
 
+pub use edge::{Edge, Sockets};
+pub use edges::MakeEdge;
 pub use endpoint::{AddressRange, Endpoint};
 pub use listener::Listener;
+pub use poller::{Interest, Ready};
 pub use rustls::ServerConfig as TlsConfig;
 pub use server::{Arrival, Limits, MakeProtocol, Server, Stopped};
 pub use signals::{Signal, Signals};

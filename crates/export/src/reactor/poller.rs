@@ -58,6 +58,14 @@ impl Poller {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(number), flags(interest))?)
     }
 
+    /// Waits for a socket from now on, and is told when more comes, not as long as something is there.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn add_eager(&self, socket: impl AsFd, number: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(number), flags(interest) | EventFlags::ET)?)
+    }
+
     /// Waits for something else of a socket.
     ///
     /// # Errors
@@ -156,5 +164,19 @@ mod tests {
         poller.remove(&one).unwrap();
         poller.wait(Some(Duration::ZERO)).unwrap();
         assert_eq!(poller.ready(0), None);
+    }
+
+    #[test]
+    fn an_eager_socket_is_told_about_once_for_what_comes_and_need_not_be_read() {
+        let (one, mut other) = UnixStream::pair().unwrap();
+        let mut poller = Poller::new().unwrap();
+        poller.add_eager(&one, 3, Interest { receive: true, send: false }).unwrap();
+        for _ in 0..3 {
+            other.write_all(b"x").unwrap();
+            poller.wait(None).unwrap();
+            assert!(poller.ready(0).is_some_and(|ready| ready.number == 3 && ready.receive));
+            poller.wait(Some(Duration::ZERO)).unwrap();
+            assert_eq!(poller.ready(0), None);
+        }
     }
 }

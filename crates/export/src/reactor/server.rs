@@ -4,6 +4,8 @@
 //! parts are files: `turn` is the host's, `wait` the wait, `watch` what clients may not do for ever.
 
 use super::connection::{Connection, End};
+use super::edge::Edge;
+use super::edges::FIRST_EDGE;
 use super::endpoint::AddressRange;
 use super::listener::{Listener, Socket};
 use super::poller::{Interest, Poller, Ready};
@@ -24,6 +26,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What clients may do.
 #[derive(Clone, Debug)]
@@ -89,6 +92,8 @@ pub struct Server<D: Device> {
     pub(super) signals: Signals,
     pub(super) listeners: Vec<(Listener, MakeProtocol)>,
     pub(super) connections: Vec<Option<Connection>>,
+    /// Clients that are no streams of bytes.
+    pub(super) edges: Vec<Box<dyn Edge>>,
     /// The generation the next connection of each place has.
     generations: Vec<u32>,
     pub(super) open: usize,
@@ -103,7 +108,7 @@ pub struct Server<D: Device> {
     pub(super) stopping: Option<Nanos>,
     pub(super) watched: Nanos,
     /// What is said about dropped clients.
-    log: Box<dyn FnMut(&str)>,
+    pub(super) log: Box<dyn FnMut(&str)>,
 }
 
 /// Numbers of sockets: signals, then listeners, then connections.
@@ -139,6 +144,7 @@ impl<D: Device> Server<D> {
             signals,
             listeners: Vec::new(),
             connections: Vec::new(),
+            edges: Vec::new(),
             generations: Vec::new(),
             open: 0,
             waiting: VecDeque::new(),
@@ -182,6 +188,7 @@ impl<D: Device> Server<D> {
         wait_precisely();
         loop {
             let timeout = self.timeout();
+            let timeout = if self.edges_are_eager() { Some(Duration::ZERO) } else { timeout };
             self.desk.stats.waits += 1;
             self.poller.wait(timeout)?;
             self.desk.now = self.host.clock().now();
@@ -216,10 +223,11 @@ impl<D: Device> Server<D> {
                 let place = usize::try_from(ready.number - FIRST_LISTENER).expect("it was an index");
                 self.accept(place);
             }
-            _ => {
+            FIRST_CONNECTION..FIRST_EDGE => {
                 let place = usize::try_from(ready.number - FIRST_CONNECTION).expect("it was an index");
                 self.on_socket(place, ready);
             }
+            FIRST_EDGE.. => self.on_edge(ready),
         }
     }
 
@@ -372,8 +380,8 @@ impl<D: Device> Server<D> {
     }
 
     /// It was told to stop, nobody is there, and no job is open.
-    fn is_over(&self) -> bool {
-        self.stopping.is_some() && self.open == 0 && self.desk.open_jobs() == 0
+    fn is_over(&mut self) -> bool {
+        self.edges_stop() && self.open == 0 && self.desk.open_jobs() == 0
     }
 }
 

@@ -14,12 +14,14 @@ impl<D: Device> Server<D> {
     pub(super) fn turns(&mut self) {
         for _ in 0..TURNS_MAX {
             self.desk.now = self.host.clock().now();
+            let mut any = self.edges_take();
             let busy = self.host_turn();
-            let mut any = self.desk.raw_turn();
+            any |= self.desk.raw_turn();
             while let Some(done) = self.desk.poll_done() {
                 self.deliver(done);
                 any = true;
             }
+            self.edges_tell();
             any |= self.resume() | self.summon();
             while let Some(place) = self.listed.pop() {
                 self.look_at(place);
@@ -43,6 +45,7 @@ impl<D: Device> Server<D> {
 
     /// The end of a job, to whoever gave it; if that is gone, what it held comes back.
     fn deliver(&mut self, done: Done) {
+        let Some(done) = self.edge_done(done) else { return };
         let owner = done.job.owner;
         let place = usize::try_from(owner.connection).expect("it was an index");
         match &mut self.connections[place] {

@@ -24,7 +24,8 @@ impl<D: Device> Server<D> {
         let raw = self.desk.raw.as_ref().and_then(crate::raw_lane::RawLane::deadline);
         let drive =
             self.host.next_deadline().into_iter().chain(raw).min().map(|at| at.saturating_since(now + SPIN));
-        let is_watching = self.open > 0 || self.accept_after.is_some() || self.stopping.is_some();
+        let has_client = self.open > 0 || self.edges.iter().any(|edge| edge.has_client());
+        let is_watching = has_client || self.accept_after.is_some() || self.stopping.is_some();
         let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));
         drive.into_iter().chain(watch).min().map(|wait| Duration::from_nanos(wait.0))
     }

@@ -34,6 +34,7 @@ impl<D: Device> Server<D> {
                 self.judge(place);
             }
         }
+        self.edges_watch();
         if self.accept_after.is_some_and(|at| at <= now) {
             self.accept_after = None;
             self.wait_for_listeners(true);

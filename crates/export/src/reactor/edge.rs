@@ -1,0 +1,92 @@
+//! The seam to clients that are no streams of bytes: rings in shared memory bring their own edge.
+//!
+//! The server gives such an edge its turns and the ends of its jobs, and waits for its sockets beside its own. Deliberately not
+//! here: what it is.
+
+use super::poller::{Interest, Poller, Ready};
+use super::server::Limits;
+use crate::desk::Desk;
+use crate::job::Done;
+use ocssd_base::Nanos;
+use std::io;
+use std::os::fd::AsFd;
+
+/// Sockets an edge may have.
+pub(super) const SOCKETS_MAX: u64 = 1 << 16;
+
+/// The waiting for an edge's sockets, which it numbers as it likes, below 65536.
+pub struct Sockets<'a> {
+    pub(super) poller: &'a Poller,
+    /// The number its first has for the poller.
+    pub(super) first: u64,
+}
+
+impl Sockets<'_> {
+    /// Is told whenever something comes, and not again until more does: what came need not be taken out.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn add_eager(&self, socket: impl AsFd, number: u32, interest: Interest) -> io::Result<()> {
+        self.poller.add_eager(socket, self.number(number), interest)
+    }
+
+    /// Is told as long as something is there.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn add(&self, socket: impl AsFd, number: u32, interest: Interest) -> io::Result<()> {
+        self.poller.add(socket, self.number(number), interest)
+    }
+
+    /// Is told no longer.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn remove(&self, socket: impl AsFd) -> io::Result<()> {
+        self.poller.remove(socket)
+    }
+
+    fn number(&self, number: u32) -> u64 {
+        assert!(u64::from(number) < SOCKETS_MAX, "an edge has a socket {number}");
+        self.first + u64::from(number)
+    }
+}
+
+/// Clients that are no streams of bytes.
+pub trait Edge {
+    /// Begins to wait for its sockets.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn begin(&mut self, sockets: &Sockets<'_>) -> io::Result<()>;
+
+    /// One of its sockets is ready.
+    fn on_ready(&mut self, number: u32, ready: Ready, desk: &mut Desk, sockets: &Sockets<'_>);
+
+    /// Takes what its clients ask. True if there was something.
+    fn take(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) -> bool;
+
+    /// A job of one of its clients has ended, perhaps of one that is gone.
+    fn on_done(&mut self, done: Done, desk: &mut Desk);
+
+    /// Tells its clients what has ended.
+    fn tell(&mut self, desk: &mut Desk);
+
+    /// The server is about to sleep unless this is true: clients must be able to wake it from now on.
+    fn before_sleep(&mut self, desk: &mut Desk) -> bool;
+
+    /// It wants to be asked again at once.
+    fn is_eager(&self, now: Nanos) -> bool;
+
+    /// Some client is there.
+    fn has_client(&self) -> bool;
+
+    /// Looks for what clients may not do for ever; now and then.
+    fn watch(&mut self, limits: &Limits, desk: &mut Desk, sockets: &Sockets<'_>);
+
+    /// The server stops: nothing is begun any more. True once nothing is open and every client has gone.
+    fn stop(&mut self, is_late: bool, desk: &mut Desk, sockets: &Sockets<'_>) -> bool;
+
+    /// What is to be said about clients that were dropped.
+    fn poll_sentence(&mut self) -> Option<String>;
+}
