@@ -118,10 +118,12 @@ Examples:
   ocssd serve --nbd unix:ocssd.sock --export log=pblk@pu:0-3 --export data=pblk:mode=faithful@pu:4-63
   ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
   ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
+  ocssd serve --fuse mnt --drive drive.img
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
 
   nbdinfo 'nbd+unix:///?socket=ocssd.sock'
-  nvme discover -t tcp -a 127.0.0.1 -s 4420";
+  nvme discover -t tcp -a 127.0.0.1 -s 4420
+  losetup --find --show --direct-io=on mnt/disk";
 
 /// An address, with or without the word that other endpoints begin with.
 fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
@@ -134,8 +136,11 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present = "nvme_tcp")]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "fuse"])]
     pub nbd: Vec<Endpoint>,
+    /// Mount on this empty directory: each export is a file in it, of which losetup makes a block device
+    #[arg(long, value_name = "DIR")]
+    pub fuse: Option<PathBuf>,
     /// Listen for NVMe/TCP hosts: ADDRESS:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
     pub nvme_tcp: Vec<Endpoint>,
