@@ -269,8 +269,9 @@ fn an_unmount_from_outside_ends_the_server_and_one_in_use_is_said() {
     drop(served);
     let mut mounted = Mounted::start(&program, &arguments);
     let held = File::open(program.path(DISK)).expect("it is there");
-    // The second signal, which is sent by the stop, ends its patience.
+    // The second signal, which is sent by the stop, ends its patience. It must not come together with the first.
     mounted.served().signal("-TERM");
+    mounted.served().counted();
     mounted.stop();
     assert!(held.read_at(&mut [0; 512], 0).is_err(), "nobody answers any more");
 }

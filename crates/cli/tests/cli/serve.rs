@@ -54,6 +54,12 @@ impl<'a> Served<'a> {
         assert!(sent.success());
     }
 
+    /// What was counted until now.
+    pub fn counted(&mut self) -> Value {
+        self.signal("-USR1");
+        document(&mut self.out)
+    }
+
     /// Runs a client in the program's folder, which must succeed.
     pub fn client(&self, name: &str, arguments: &[&str]) -> String {
         let answer = self.try_client(name, arguments);
@@ -271,9 +277,7 @@ fn usr1_tells_what_was_counted_and_term_ends_it_with_the_socket_removed() {
     let program = Program::new();
     let mut served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
     served.client("qemu-io", &["-f", "raw", URI, "-c", "write 0 4k"]);
-    served.signal("-USR1");
-    let counted = document(&mut served.out);
-    assert_eq!(counted["stats"]["writes"], 1);
+    assert_eq!(served.counted()["stats"]["writes"], 1);
     served.stop();
     assert!(!program.path("socket").exists());
 }

@@ -396,7 +396,7 @@ mod tests {
         let expected = Request::Setattr { valid, size: 77, mtime: Duration::new(5, 6) };
         assert_eq!(Request::decode(opcode::SETATTR, &body), Some(expected));
         assert_eq!(Request::decode(opcode::LOOKUP, b"a\0b"), Some(Request::Lookup { name: b"a" }));
-        assert_eq!(Request::decode(opcode::RENAME, &[]), Some(Request::Rearrange));
+        assert_eq!(Request::decode(opcode::RENAME2, &[]), Some(Request::Rearrange));
         assert_eq!(Request::decode(9999, &[]), Some(Request::Other));
     }
 }
