@@ -184,13 +184,13 @@ impl FuseEdge {
             Ok((text, parts)) => (text, parts, 0),
             Err(errno) => (Vec::new(), Vec::new(), errno.raw_os_error()),
         };
-        let payload: usize = parts.iter().map(|(_, _, count)| count).sum();
+        let payload: usize = parts.iter().map(|part| part.count).sum();
         let head = answer_head(text.len() + payload, errno, unique);
         let mut slices = vec![IoSlice::new(&head), IoSlice::new(&text)];
         slices.extend(
             parts
                 .iter()
-                .map(|(piece, first, count)| IoSlice::new(desk.buffers.bytes(piece.buffer, *first, *count))),
+                .map(|part| IoSlice::new(desk.buffers.bytes(part.piece.buffer, part.first, part.count))),
         );
         match rustix::io::writev(&self.device, &slices) {
             Ok(_) => desk.stats.sent_bytes += u64::try_from(payload).expect("a length fits 64 bits"),
@@ -201,7 +201,7 @@ impl FuseEdge {
                 self.sentences.push(format!("an answer to {shown} was not taken: {error}"));
             }
         }
-        parts.into_iter().for_each(|(piece, ..)| desk.pool.give_back(piece));
+        parts.into_iter().for_each(|part| desk.pool.give_back(part.piece));
     }
 
     /// Asks the system to unmount, without waiting.

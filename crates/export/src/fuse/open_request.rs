@@ -70,6 +70,17 @@ pub struct OpenRequest {
     held: Vec<(u64, Piece)>,
 }
 
+/// A part of what was read: bytes of a piece.
+#[derive(Debug)]
+pub struct Part {
+    /// The piece.
+    pub piece: Piece,
+    /// The first of the bytes that were asked for.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+}
+
 /// What a request came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -248,8 +259,8 @@ impl OpenRequest {
         desk.stats.received_copied_bytes += 2 * (end - self.at);
     }
 
-    /// How it ended: with an error, or with what was read, in order: pieces, and the bytes of each that were asked for.
-    pub fn end(mut self, block_bytes: u32, desk: &mut Desk) -> Result<Vec<(Piece, usize, usize)>, Errno> {
+    /// How it ended: with an error, or with what was read, in order.
+    pub fn end(mut self, block_bytes: u32, desk: &mut Desk) -> Result<Vec<Part>, Errno> {
         assert!(self.running == 0, "a request ends while jobs run");
         if let Some(payload) = self.asked.payload.take() {
             desk.pool.give_back(payload);
@@ -265,7 +276,7 @@ impl OpenRequest {
         let parts = self.held.into_iter().map(|(first, piece)| {
             let begin = asked.start.max(first);
             let end = asked.end.min(first + piece_bytes);
-            (piece, as_usize(begin - first), as_usize(end - begin))
+            Part { piece, first: as_usize(begin - first), count: as_usize(end - begin) }
         });
         Ok(parts.collect())
     }

@@ -139,7 +139,8 @@ mod tests {
     }
 
     fn check(request: Request<'_>, expected: Result<Plan, Errno>) {
-        assert_eq!(plan(&request, Some(&export(false))), expected, "{request:?}");
+        let both = [plan(&request, Some(&export(false))), expected];
+        assert_eq!(both[0], both[1], "{request:?}");
     }
 
     fn does(task: Task, bytes: Range<u64>) -> Result<Plan, Errno> {

@@ -3,7 +3,7 @@
 //! A state machine over messages, without descriptor and clock. Deliberately not here: where messages come from.
 
 use super::directory::{Directory, NAME_BYTES_MAX};
-use super::open_request::{Asked, OpenRequest, Step, Task, collide};
+use super::open_request::{Asked, OpenRequest, Part, Step, Task, collide};
 use super::plan::{self, Plan};
 use super::wire::{
     Agreement, Header, OPENED, Request, VERSION, WRITE_HEAD_BYTES, ability, attribute, attributes_out,
@@ -38,8 +38,8 @@ const PAGE_BYTES: usize = 4096;
 pub struct Answer {
     /// The kernel's name for what it asked.
     pub unique: u64,
-    /// `Err`, or text and payload: pieces, with the bytes of each.
-    pub result: Result<(Vec<u8>, Vec<(Piece, usize, usize)>), Errno>,
+    /// `Err`, or text and payload.
+    pub result: Result<(Vec<u8>, Vec<Part>), Errno>,
 }
 
 /// A mount, as the kernel talks to it.
