@@ -35,16 +35,7 @@ impl Wanted {
         geometry: &Geometry,
         manager: &MediaManager,
     ) -> Result<Self, Failure> {
-        let (name, options) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let options = options.into_iter().flat_map(|rest| rest.split(',')).map(|option| {
-            let pair = option.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-            pair.ok_or_else(|| {
-                Failure::invalid(format!(
-                    "an option of a target is written NAME=VALUE, but \"{option}\" was given"
-                ))
-            })
-        });
-        let options: TargetOptions = options.collect::<Result<_, _>>()?;
+        let (name, options) = registry::parse(text).map_err(Failure::invalid)?;
         if let Some(lease) = manager.find(name) {
             if place.is_some() {
                 return Err(Failure::invalid(format!(

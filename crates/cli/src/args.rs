@@ -1,5 +1,6 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+use crate::drive_facts::DriveFacts;
 use crate::serve::DeviceSocket;
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -118,12 +119,14 @@ Examples:
   ocssd serve --nbd unix:ocssd.sock --export log=pblk@pu:0-3 --export data=pblk:mode=faithful@pu:4-63
   ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
   ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
+  ocssd serve --fuse mnt --drive drive.img
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
   ocssd serve --vhost-user-blk unix:disk.sock
   ocssd serve --export log=pblk@pu:0-3 --export data=pblk@pu:4-63 --vhost-user-blk log=unix:l --vhost-user-blk data=unix:d
 
   nbdinfo 'nbd+unix:///?socket=ocssd.sock'
-  nvme discover -t tcp -a 127.0.0.1 -s 4420";
+  nvme discover -t tcp -a 127.0.0.1 -s 4420
+  losetup --find --show --direct-io=on mnt/disk";
 
 /// An address, with or without the word that other endpoints begin with.
 fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
@@ -136,8 +139,11 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk"])]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse"])]
     pub nbd: Vec<Endpoint>,
+    /// Mount on this empty directory: each export is a file in it, of which losetup makes a block device
+    #[arg(long, value_name = "DIR")]
+    pub fuse: Option<PathBuf>,
     /// Listen for NVMe/TCP hosts: ADDRESS:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
     pub nvme_tcp: Vec<Endpoint>,
@@ -245,7 +251,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "CELL")]
     pub cell: Vec<Cell>,
     /// Bytes of the temporary file, or most bytes that are used [default: 1GiB with --quick, else 8GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = crate::drive_facts::parse_bytes)]
     pub size: Option<u64>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
@@ -265,18 +271,9 @@ pub struct ProfileArgs {
     /// Compare with a datasheet (d7-p5600), a saved result, or a virtual drive (emulated:z-nand); may be repeated
     #[arg(long, value_name = "NAME")]
     pub compare: Vec<String>,
-    /// What the drive reads from
-    #[arg(long, value_enum, default_value = "nand")]
-    pub media: MediaArg,
-    /// Rate of the drive's link, as 3.9GB/s [default: what the system says]
-    #[arg(long, value_name = "RATE", value_parser = crate::lint::parse_rate)]
-    pub link: Option<f64>,
-    /// Memory of the drive [default: a guess of 1GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub dram: Option<u64>,
-    /// Write cache of the drive
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub cache: Option<u64>,
+    /// The drive, as far as it is known.
+    #[command(flatten)]
+    pub facts: DriveFacts,
     /// Folder for result, rows, page and pictures
     #[arg(long, value_name = "DIR", default_value = "ocssd-results/profile")]
     pub out: PathBuf,
@@ -422,17 +419,6 @@ pub struct SimulateArgs {
     pub quiet: bool,
 }
 
-/// What a drive reads from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MediaArg {
-    /// Flash
-    Nand,
-    /// Flash with one bit a cell, made for latency
-    Slc,
-    /// 3D XPoint
-    Xpoint,
-}
-
 /// `ocssd lint`.
 #[derive(Args, Debug)]
 pub struct LintArgs {
@@ -451,18 +437,9 @@ pub struct LintArgs {
     /// End with 1 for findings of this level or above: label, warn or fail
     #[arg(long, default_value = "warn", value_name = "LEVEL")]
     pub level: Severity,
-    /// What the drive reads from
-    #[arg(long, value_enum, default_value = "nand")]
-    pub media: MediaArg,
-    /// Rate of the drive's link, as 3.9GB/s
-    #[arg(long, value_name = "RATE", value_parser = crate::lint::parse_rate)]
-    pub link: Option<f64>,
-    /// Memory of the drive [default: a guess of 1GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub dram: Option<u64>,
-    /// Write cache of the drive
-    #[arg(long, value_name = "SIZE", value_parser = crate::lint::parse_bytes)]
-    pub cache: Option<u64>,
+    /// The drive, as far as it is known.
+    #[command(flatten)]
+    pub facts: DriveFacts,
     /// IOPS of the same job on a target that answers at once
     #[arg(long, value_name = "IOPS")]
     pub ceiling: Option<f64>,

@@ -1,11 +1,11 @@
 //! `ocssd lint`: whether results may be believed.
 
 use crate::Outcome;
-use crate::args::{LintArgs, MediaArg};
+use crate::args::LintArgs;
 use crate::table;
 use anyhow::{Context, anyhow};
 use ocssd_measure::lint::{
-    Evidence, Judgement, Media, Report, Rule, Selection, Settings, Severity, find_rule, lint as judge, read,
+    Evidence, Judgement, Report, Rule, Selection, Severity, find_rule, lint as judge, read,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub fn lint(args: &LintArgs, as_json: bool) -> anyhow::Result<Outcome> {
     }
     let selection = Selection::new(&args.rule, &args.ignore).map_err(|sentence| anyhow!(sentence))?;
     let files = args.files.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let report = judge(&files, &settings(args), &selection);
+    let report = judge(&files, &args.facts.settings(args.ceiling), &selection);
     if as_json {
         table::print_json(&as_value(&files, &report, args.level));
     } else {
@@ -37,59 +37,6 @@ fn load(path: &Path) -> anyhow::Result<Evidence> {
         format!("{}: expected a file that can be read; give the path of a result", path.display())
     })?;
     Ok(read(&path.display().to_string(), &bytes)?)
-}
-
-fn settings(args: &LintArgs) -> Settings {
-    let defaults = Settings::default();
-    Settings {
-        media: media(args.media),
-        link_bytes_per_second: args.link,
-        dram_bytes: args.dram.unwrap_or(defaults.dram_bytes),
-        cache_bytes: args.cache,
-        ceiling_iops: args.ceiling,
-    }
-}
-
-/// The media in the linter's words.
-pub const fn media(media: MediaArg) -> Media {
-    match media {
-        MediaArg::Nand => Media::Nand,
-        MediaArg::Slc => Media::Slc,
-        MediaArg::Xpoint => Media::Xpoint,
-    }
-}
-
-/// A rate in bytes per second: `3.9e9`, `3.9GB/s` or `3.7GiB/s`.
-pub fn parse_rate(text: &str) -> Result<f64, String> {
-    let units = [
-        ("GiB/s", 1_073_741_824.0),
-        ("MiB/s", 1_048_576.0),
-        ("GB/s", 1e9),
-        ("MB/s", 1e6),
-        ("B/s", 1.0),
-        ("", 1.0),
-    ];
-    let found = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
-    let value = found.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
-    value
-        .filter(|rate| rate.is_finite() && *rate > 0.0)
-        .ok_or_else(|| format!("expected a rate such as 3.9GB/s or 3700MiB/s, but found `{text}`"))
-}
-
-/// A size in bytes: `2GiB`, `512MiB`, `2GB` or a number.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let units = [
-        ("TiB", 1 << 40),
-        ("GiB", 1 << 30),
-        ("MiB", 1 << 20),
-        ("TB", 1_000_000_000_000),
-        ("GB", 1_000_000_000),
-        ("MB", 1_000_000),
-        ("", 1_u64),
-    ];
-    let found = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
-    let value = found.and_then(|(number, scale)| number.trim().parse::<u64>().ok()?.checked_mul(*scale));
-    value.ok_or_else(|| format!("expected a size such as 2GiB or 512MB, but found `{text}`"))
 }
 
 fn explain(rule: &Rule, as_json: bool) {

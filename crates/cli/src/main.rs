@@ -4,6 +4,7 @@
 //! want to call.
 
 mod args;
+mod drive_facts;
 mod experiment;
 mod explain;
 mod format;

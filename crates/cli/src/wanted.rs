@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Geometry, PuId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{TargetOptions, Wish};
+use ocssd_targets::registry::{self, TargetOptions, Wish};
 
 /// Which target is wanted.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +34,13 @@ impl Wanted {
         geometry: &Geometry,
         manager: &MediaManager,
     ) -> Result<Self, String> {
-        let (name, options) = options_of(text)?;
+        let (name, options) = registry::parse(text)?;
         let layout = Layout::Striped;
         if let Some(lease) = manager.find(name) {
             let (kind, units) = (lease.kind.clone(), lease.units.clone());
             return Ok(Self { kind, options, lease: Some(lease.name.clone()), units, layout });
         }
-        ocssd_targets::registry::find(name)?;
+        registry::find(name)?;
         let units = place.resolve(geometry).map_err(|error| error.to_string())?;
         Ok(Self { kind: name.to_owned(), options, lease: None, units, layout })
     }
@@ -95,16 +95,4 @@ impl Wanted {
         let options = if options.is_empty() { String::new() } else { format!(", {}", options.join(",")) };
         format!("{} on {}{layout}{options}", self.kind, units.to_lowercase())
     }
-}
-
-/// A target's name, and the options after its colon.
-fn options_of(text: &str) -> Result<(&str, TargetOptions), String> {
-    let Some((name, options)) = text.split_once(':') else { return Ok((text, Vec::new())) };
-    let pairs = options.split(',').map(|option| {
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            format!("an option of a target is written NAME=VALUE, but \"{option}\" was given")
-        })?;
-        Ok((name.to_owned(), value.to_owned()))
-    });
-    Ok((name, pairs.collect::<Result<_, String>>()?))
 }

@@ -3,6 +3,10 @@
 //! Needs Debian's package `chromium`; the test says so when it is missing. Page and screenshot stay in the target folder, to be
 //! looked at.
 
+#[path = "../../report/tests/chromium/mod.rs"]
+mod chromium;
+
+use chromium::{console, left_behind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -29,38 +33,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("profile-page")
 }
 
-fn chromium(page: &Path, arguments: &[&str]) -> Output {
-    let profile = format!("--user-data-dir={}", folder().join("browser").display());
-    let mut command = Command::new("chromium");
-    // The page is our own, so no sandbox is needed, and as root there is none.
-    command.args([
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--log-level=0",
-    ]);
-    command.args([
-        "--hide-scrollbars",
-        "--disable-background-networking",
-        "--no-first-run",
-        "--timeout=20000",
-    ]);
-    command.arg(profile).args(arguments).arg(format!("file://{}", page.display()));
-    command.output().unwrap_or_else(|error| {
-        panic!("expected the program `chromium` to open a page with, found {error}: install Debian's package `chromium`")
-    })
-}
-
-fn console(output: &Output) -> Vec<String> {
-    let text = String::from_utf8_lossy(&output.stderr);
-    text.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect()
-}
-
-fn left_behind(page: &str, name: &str) -> String {
-    let start = format!("data-{name}=\"");
-    let at = page.find(&start).unwrap_or_else(|| panic!("the probe left no {name}"));
-    page[at + start.len()..].split('"').next().expect("a split has a first part").to_owned()
+fn open(page: &Path, arguments: &[&str]) -> Output {
+    chromium::open(&folder().join("browser"), page, arguments)
 }
 
 #[test]
@@ -75,7 +49,7 @@ fn every_picture_of_a_profile_draws_and_answers() {
     let probed = folder().join("probed.html");
     std::fs::write(&probed, page.replace("</body>", PROBE)).expect("the target folder can be written");
     for size in ["--window-size=1100,900", "--window-size=500,900"] {
-        let output = chromium(&probed, &[size, "--dump-dom"]);
+        let output = open(&probed, &[size, "--dump-dom"]);
         assert_eq!(console(&output), [""; 0], "{size}");
         let seen = String::from_utf8_lossy(&output.stdout);
         assert_eq!(left_behind(&seen, "overflow"), "false", "{size}: nothing is wider than the window");
@@ -87,7 +61,7 @@ fn every_picture_of_a_profile_draws_and_answers() {
     }
     let picture = folder().join("page.png");
     let shot = format!("--screenshot={}", picture.display());
-    let output = chromium(&folder().join("report.html"), &["--window-size=1100,6500", &shot]);
+    let output = open(&folder().join("report.html"), &["--window-size=1100,6500", &shot]);
     assert_eq!(console(&output), [""; 0]);
     assert!(std::fs::metadata(&picture).is_ok_and(|about| about.len() > 50_000), "more than an empty page");
 }

@@ -83,6 +83,21 @@ impl Export {
         })
     }
 
+    /// A hundred blocks of 512 bytes that may be written, for tests.
+    #[cfg(test)]
+    pub(crate) fn example() -> Self {
+        Self {
+            name: String::new(),
+            description: String::new(),
+            block_bytes: 512,
+            preferred_bytes: 4096,
+            block_count: 100,
+            read_only: false,
+            has_map: true,
+            fast_zero: true,
+        }
+    }
+
     /// Bytes of the device.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -154,16 +169,7 @@ mod tests {
     use super::*;
 
     fn export(name: &str) -> Export {
-        Export {
-            name: name.to_owned(),
-            description: String::new(),
-            block_bytes: 512,
-            preferred_bytes: 4096,
-            block_count: 8,
-            read_only: false,
-            has_map: false,
-            fast_zero: false,
-        }
+        Export { name: name.to_owned(), ..Export::example() }
     }
 
     #[test]

@@ -14,6 +14,7 @@
 
 mod desk;
 mod exports;
+pub mod fuse;
 pub mod fuzz;
 mod job;
 mod memory_disk;

@@ -13,8 +13,9 @@ pub struct Report {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// The claim in our words. Empty lines separate paragraphs, here and below.
-    pub claim: String,
+    /// What comes first, under a heading of its own: of an experiment, the claim in our words. Empty lines separate
+    /// paragraphs, here and below.
+    pub opening: Section,
     /// How it was run.
     pub method: String,
     /// Machine, commit, command, seed: what a rerun needs.
@@ -40,7 +41,7 @@ pub struct Fact {
 }
 
 /// A text with a heading.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
     /// Heading.
@@ -55,10 +56,16 @@ impl Report {
         Self { id: id.into(), title: title.into(), ..Self::default() }
     }
 
-    /// Sets the claim.
+    /// Sets what comes first to the claim of an experiment.
     #[must_use]
-    pub fn claim(mut self, text: &str) -> Self {
-        text.clone_into(&mut self.claim);
+    pub fn claim(self, text: &str) -> Self {
+        self.opening("Claim", text)
+    }
+
+    /// Sets what comes first.
+    #[must_use]
+    pub fn opening(mut self, title: &str, text: &str) -> Self {
+        self.opening = Section { title: title.into(), text: text.into() };
         self
     }
 

@@ -3,12 +3,14 @@
 //! Needs Debian's package `chromium`; the test says so when it is missing. Pages and screenshots stay in the target
 //! folder, to be looked at.
 
+mod chromium;
 mod sample;
 mod tables;
 
+use chromium::{console, left_behind};
 use ocssd_report::html;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// Presses a legend entry, points at a marker, and leaves what happened as attributes of the page.
 const PROBE: &str = r#"<script>
@@ -36,49 +38,15 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Starts the browser on a page and waits for it.
-fn chromium(profile: &str, page: &Path, arguments: &[&str]) -> Output {
-    let profile = format!("--user-data-dir={}", folder().join(profile).display());
-    let mut command = Command::new("chromium");
-    // The page is our own, so no sandbox is needed, and as root there is none.
-    command.args([
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--log-level=0",
-    ]);
-    command.args([
-        "--hide-scrollbars",
-        "--disable-background-networking",
-        "--no-first-run",
-        "--timeout=20000",
-    ]);
-    command.arg(profile).args(arguments).arg(format!("file://{}", page.display()));
-    command.output().unwrap_or_else(|error| {
-        panic!("expected the program `chromium` to open a report with, found {error}: install Debian's package `chromium`")
-    })
-}
-
-/// Lines the page wrote to its console, and complaints of the browser about the page.
-fn console(output: &Output) -> Vec<String> {
-    let text = String::from_utf8_lossy(&output.stderr);
-    text.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect()
-}
-
 fn write(name: &str, text: &str) -> PathBuf {
     let path = folder().join(name);
     std::fs::write(&path, text).expect("the target folder can be written");
     path
 }
 
-/// The value of an attribute the probe left.
-fn left_behind<'a>(page: &'a str, name: &str) -> &'a str {
-    let start = format!("data-{name}=\"");
-    let at = page
-        .find(&start)
-        .unwrap_or_else(|| panic!("the probe left no {name}: {}", &page[..page.len().min(400)]));
-    page[at + start.len()..].split('"').next().expect("a split has a first part")
+/// Opens a page.
+fn chromium(profile: &str, page: &Path, arguments: &[&str]) -> Output {
+    chromium::open(&folder().join(profile), page, arguments)
 }
 
 #[test]

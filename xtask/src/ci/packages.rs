@@ -47,6 +47,16 @@ const PACKAGES: &[Package] = &[
         why: "the guest's machine begins with it",
     },
     Package {
+        name: "fuse3",
+        proofs: &[&["fusermount3", "--version"]],
+        why: "served drives are mounted as files by users who are not root",
+    },
+    Package {
+        name: "e2fsprogs",
+        proofs: &[&["/usr/sbin/mkfs.ext4", "-V"]],
+        why: "a file system is made on a served drive, and checked",
+    },
+    Package {
         name: "nvme-cli",
         proofs: &[&["/usr/sbin/nvme", "version"]],
         why: "it connects drives in the guest",

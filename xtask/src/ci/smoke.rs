@@ -4,6 +4,7 @@
 
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result, bail, ensure};
+use std::path::Path;
 use std::process::Command;
 
 /// Seeds to run. Chosen: few, small and different in several bits.
@@ -21,25 +22,25 @@ const HASH_LINE: &str = "trace hash ";
 /// Errors: a run fails or prints no hash, one seed gives two hashes, or two seeds give the same.
 pub fn run(workspace: &Workspace) -> Result<()> {
     ensure!(workspace.root.join(JOB).is_file(), "expected the job {JOB} in the repository, found none");
-    process::run(workspace.cargo().args(["build", "--package", "ocssd-cli", "--bin", "ocssd"]))?;
+    let program = workspace.program()?;
     let mut hashes = Vec::new();
     for &seed in SEEDS {
-        let twice = [hash_of(workspace, seed)?, hash_of(workspace, seed)?];
+        let twice = [hash_of(workspace, &program, seed)?, hash_of(workspace, &program, seed)?];
         println!("seed {seed}: trace hash {} {}", twice[0], twice[1]);
         hashes.push((seed, twice));
     }
     judge(&hashes)
 }
 
-fn hash_of(workspace: &Workspace, seed: u64) -> Result<String> {
-    let mut command = command(workspace, seed);
+fn hash_of(workspace: &Workspace, program: &Path, seed: u64) -> Result<String> {
+    let mut command = command(workspace, program, seed);
     let printed = process::output(&mut command)?;
     parse(&printed).with_context(|| format!("`{}` printed:\n{printed}", process::line(&command)))
 }
 
-fn command(workspace: &Workspace, seed: u64) -> Command {
-    let mut command = workspace.cargo();
-    command.args(["run", "--quiet", "--package", "ocssd-cli", "--bin", "ocssd", "--", "run", JOB]);
+fn command(workspace: &Workspace, program: &Path, seed: u64) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(&workspace.root).args(["run", JOB]);
     command.args(["--clock", "virtual", "--seed", &seed.to_string(), "--print", "hash"]);
     command
 }

@@ -44,14 +44,8 @@ pub fn check_changelog(tree: &Tree, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Rule;
+    use super::super::tree::lines_found;
     use super::*;
-
-    fn lines_found(rule: Rule, path: &str, text: &str) -> Vec<usize> {
-        let mut findings = Vec::new();
-        rule(&Tree::of(&[(path, text)]), &mut findings);
-        findings.into_iter().map(|finding| finding.line).collect()
-    }
 
     #[test]
     fn a_page_has_exactly_one_title() {

@@ -38,12 +38,11 @@ fn declared_module(code: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tree;
     use super::*;
 
     fn lines_found(path: &str, text: &str) -> Vec<usize> {
-        let mut findings = Vec::new();
-        check(&Tree::of(&[(path, text)]), &mut findings);
-        findings.into_iter().map(|finding| finding.line).collect()
+        tree::lines_found(check, path, text)
     }
 
     #[test]

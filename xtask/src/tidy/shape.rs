@@ -73,14 +73,8 @@ pub fn check_crate_docs(tree: &Tree, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Rule;
+    use super::super::tree::lines_found;
     use super::*;
-
-    fn lines_found(rule: Rule, path: &str, text: &str) -> Vec<usize> {
-        let mut findings = Vec::new();
-        rule(&Tree::of(&[(path, text)]), &mut findings);
-        findings.into_iter().map(|finding| finding.line).collect()
-    }
 
     #[test]
     fn code_may_have_600_lines_and_prose_more() {

@@ -84,6 +84,14 @@ impl File {
     }
 }
 
+/// The lines of a file in which a rule finds something.
+#[cfg(test)]
+pub fn lines_found(rule: super::Rule, path: &str, text: &str) -> Vec<usize> {
+    let mut findings = Vec::new();
+    rule(&Tree::of(&[(path, text)]), &mut findings);
+    findings.into_iter().map(|finding| finding.line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

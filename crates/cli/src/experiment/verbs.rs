@@ -99,7 +99,7 @@ fn present(
 
 /// The table of claims, what is off and why, and where the files are.
 fn print(report: &Report, comparison: &Comparison, folder: &Path) {
-    table::line(&format!("{}: {}\n\n{}\n", report.id, report.title, report.claim));
+    table::line(&format!("{}: {}\n\n{}\n", report.id, report.title, report.opening.text));
     let verdicts: Vec<Vec<String>> = report
         .verdicts
         .iter()

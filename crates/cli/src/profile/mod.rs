@@ -10,9 +10,7 @@ mod wait;
 
 use crate::Outcome;
 use crate::args::ProfileArgs;
-use crate::lint::media;
 use ocssd_base::Nanos;
-use ocssd_measure::lint::Settings;
 use ocssd_measure::profile::{Effort, Effortful, Profile, Session, Stand, judge};
 use wait::Waiting;
 
@@ -37,17 +35,6 @@ fn asked(args: &ProfileArgs, is_virtual: bool) -> Effortful {
         time,
         repetitions: args.repetitions.map(std::num::NonZero::get),
         contract: args.contract_grade,
-    }
-}
-
-fn settings(args: &ProfileArgs) -> Settings {
-    let defaults = Settings::default();
-    Settings {
-        media: media(args.media),
-        link_bytes_per_second: args.link,
-        dram_bytes: args.dram.unwrap_or(defaults.dram_bytes),
-        cache_bytes: args.cache,
-        ceiling_iops: None,
     }
 }
 
@@ -81,6 +68,6 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     for other in &against {
         comparisons.push(against::compare(args, &profile, other, &mut waiting)?);
     }
-    let judged = judge(&profile, &show::rerun(args), &settings(args));
+    let judged = judge(&profile, &show::rerun(args), &args.facts.settings(None));
     show::show(args, &profile, &judged, &comparisons, as_json)
 }

@@ -1,6 +1,6 @@
 //! What is printed of a profile, and what is kept: result.json, runs.csv, report.html and its pictures.
 
-use crate::args::{EngineArg, MediaArg, ProfileArgs};
+use crate::args::{EngineArg, ProfileArgs};
 use crate::{Outcome, table};
 use anyhow::Context;
 use clap::ValueEnum;
@@ -47,11 +47,7 @@ pub fn rerun(args: &ProfileArgs) -> String {
     let engine = args.engine.to_possible_value().map(|value| value.get_name().to_owned());
     words.extend(engine.filter(|_| args.engine != EngineArg::Best).map(|name| format!("--engine {name}")));
     // The serial number is left out: results are shared, and it must be typed.
-    let media = args.media.to_possible_value().map(|value| value.get_name().to_owned());
-    words.extend(media.filter(|_| args.media != MediaArg::Nand).map(|name| format!("--media {name}")));
-    words.extend(args.link.map(|rate| format!("--link {rate}")));
-    words.extend(args.dram.map(|size| format!("--dram {size}")));
-    words.extend(args.cache.map(|size| format!("--cache {size}")));
+    words.extend(args.facts.words());
     words.extend(args.compare.iter().map(|name| format!("--compare {}", quoted(name))));
     words.join(" ")
 }

@@ -5,6 +5,7 @@
 
 mod assemble;
 mod devices;
+mod fuse;
 mod listen;
 mod nvme;
 mod raw;
@@ -22,11 +23,13 @@ use std::io::Write;
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let security = listen::security(args)?;
     let assembled = assemble::assemble(args)?;
-    let Assembled { host, targets, exports, notes, image, seed } = assembled;
+    let Assembled { host, targets, exports, mut notes, image, seed } = assembled;
     let devices = devices::find(args, &exports)?;
     let raw = raw::open(args)?;
     let subsystem = nvme::subsystem(args, seed)?;
     let signals = Signals::new().context("signals cannot be listened to")?;
+    let mount = fuse::mount(args, &exports, &signals)?;
+    notes.extend(mount.as_ref().and_then(|mount| mount.note()).map(str::to_owned));
     let limits =
         Limits { connections: args.connections.get(), allowed: args.allow.clone(), ..Limits::default() };
     // It serves on if nobody reads standard error.
@@ -36,6 +39,11 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let endpoints = listen::listen(&mut server, args, &security)?;
     let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
     devices::listen(&mut server, &devices)?;
+    let directory = mount.as_ref().map(|mount| mount.directory().to_owned());
+    if let Some(mount) = mount {
+        let make = Box::new(move |connection| mount.edge(connection));
+        server.host_edge(make).context("the mount cannot be served")?;
+    }
     let (lane, description, raw_image) = match raw {
         Some(raw) => (Some(raw.lane), Some(raw.description), raw.image),
         None => (None, None, None),
@@ -48,6 +56,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         notes: &notes,
         tls: security.tls.is_some(),
         devices: &devices,
+        directory: directory.as_deref(),
         nvme: (!nvme_endpoints.is_empty()).then_some((&view, nvme_endpoints.as_slice())),
     };
     report::begin(&serving, as_json);

@@ -3,10 +3,12 @@
 use super::devices::DeviceAt;
 use super::nvme::NvmeView;
 use crate::table;
+use ocssd_export::fuse::file_name;
 use ocssd_export::reactor::Endpoint;
 use ocssd_export::{Export, Exports, Stats};
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 /// Where an export is, as clients write it.
 fn uri(endpoint: &Endpoint, export: &Export, tls: bool) -> String {
@@ -39,6 +41,8 @@ pub struct Serving<'a> {
     pub tls: bool,
     /// Block devices of vhost-user, and where.
     pub devices: &'a [DeviceAt],
+    /// Where exports are files.
+    pub directory: Option<&'a Path>,
     /// What NVMe hosts see, and where.
     pub nvme: Option<(&'a NvmeView, &'a [Endpoint])>,
 }
@@ -55,17 +59,21 @@ fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
 
 /// Says that clients may come.
 pub fn begin(serving: &Serving<'_>, as_json: bool) {
-    let &Serving { exports, endpoints, notes, tls, devices, nvme } = serving;
+    let &Serving { exports, endpoints, notes, tls, devices, directory, nvme } = serving;
     let addresses: Vec<SocketAddr> =
         nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
         endpoints.iter().map(|endpoint| uri(endpoint, export, tls)).collect()
+    };
+    let file = |export: &Export| -> Option<PathBuf> {
+        directory.map(|directory| directory.join(file_name(export).expect("it was mounted under this name")))
     };
     if as_json {
         let serving = exports.iter().map(|export| {
             json!({
                 "name": export.name, "description": export.description, "bytes": export.bytes(),
                 "block_bytes": export.block_bytes, "read_only": export.read_only, "uris": uris(export),
+                "file": file(export),
             })
         });
         let mut document = json!({ "serving": serving.collect::<Vec<_>>(), "notes": notes });
@@ -93,6 +101,7 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
         uris(export).iter().for_each(|uri| table::say(&format!("  {uri}")));
         let own = devices.iter().filter(|device| device.export.name == export.name);
         own.for_each(|device| table::say(&format!("  vhost-user-blk at {}", socket(&device.endpoint))));
+        file(export).iter().for_each(|file| table::say(&format!("  {}", file.display())));
     }
     let Some((view, _)) = nvme else { return };
     for (nsid, what) in &view.namespaces {
@@ -114,7 +123,7 @@ pub fn stats(stats: &Stats, as_json: bool) {
         let document = json!({ "stats": counters, "copies_per_byte": copies });
         return table::say(&format!("{document:#}"));
     }
-    if stats.connections == 0 {
+    if stats.connections == 0 && stats.receives == 0 {
         return table::say("No client came.");
     }
     let shown = stats.rows().into_iter().filter(|(_, value)| *value > 0);
@@ -122,7 +131,7 @@ pub fn stats(stats: &Stats, as_json: bool) {
     for (path, copies) in [("write", written), ("read", read)] {
         if let Some(copies) = copies {
             rows.push(vec![
-                format!("copies per byte between socket and buffer, {path}"),
+                format!("copies per byte between the kernel and buffer, {path}"),
                 format!("{copies:.3}"),
             ]);
         }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod examples;
+mod fuse;
 mod lint;
 mod logs;
 mod profile;

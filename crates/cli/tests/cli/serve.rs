@@ -6,17 +6,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// 64 MiB raw on 4 units whose media is quick.
-const DRIVE: &str = "--set chunks_per_pu=64 --set sectors_per_chunk=64 --set media.read=2us --set media.program=5us \
+pub const DRIVE: &str = "--set chunks_per_pu=64 --set sectors_per_chunk=64 --set media.read=2us --set media.program=5us \
                      --set media.erase=9us";
-const TARGET: &str = "--target pblk:over_provisioning_percent=25";
+pub const TARGET: &str = "--target pblk:over_provisioning_percent=25";
 
 /// A server of a test.
-struct Served<'a> {
+pub struct Served<'a> {
     program: &'a Program,
-    child: Child,
+    pub child: Child,
     out: BufReader<ChildStdout>,
     /// What it serves.
-    serving: Value,
+    pub serving: Value,
 }
 
 /// The next JSON document of a server.
@@ -36,34 +36,45 @@ fn document(out: &mut BufReader<ChildStdout>) -> Value {
 impl<'a> Served<'a> {
     /// Serves at `socket` in the program's folder.
     fn start(program: &'a Program, arguments: &str) -> Self {
-        let mut command = program.command(&format!("serve --json --nbd unix:socket {arguments}"));
+        Self::start_at(program, &format!("--nbd unix:socket {arguments}"))
+    }
+
+    /// Serves where the arguments say.
+    pub fn start_at(program: &'a Program, arguments: &str) -> Self {
+        let mut command = program.command(&format!("serve --json {arguments}"));
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the program was built for this test");
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         let serving = document(&mut out);
         Self { program, child, out, serving }
     }
 
-    fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([name, &id]).status().expect("kill is part of every system");
         assert!(sent.success());
     }
 
+    /// What was counted until now.
+    pub fn counted(&mut self) -> Value {
+        self.signal("-USR1");
+        document(&mut self.out)
+    }
+
     /// Runs a client in the program's folder, which must succeed.
-    fn client(&self, name: &str, arguments: &[&str]) -> String {
+    pub fn client(&self, name: &str, arguments: &[&str]) -> String {
         let answer = self.try_client(name, arguments);
         assert_eq!(answer.code, 0, "{name} {arguments:?} said:\n{}{}", answer.out, answer.err);
         answer.out
     }
 
-    fn try_client(&self, name: &str, arguments: &[&str]) -> Answer {
+    pub fn try_client(&self, name: &str, arguments: &[&str]) -> Answer {
         let mut command = Command::new(name);
         let output = command.current_dir(self.program.path("")).args(arguments).output();
         Answer::of(&output.unwrap_or_else(|error| panic!("{name} cannot be started: {error}")))
     }
 
     /// Stops it as people do; gives what it counted.
-    fn stop(mut self) -> Value {
+    pub fn stop(mut self) -> Value {
         self.signal("-TERM");
         let counted = document(&mut self.out);
         let status = self.child.wait().expect("it can be waited for");
@@ -266,9 +277,7 @@ fn usr1_tells_what_was_counted_and_term_ends_it_with_the_socket_removed() {
     let program = Program::new();
     let mut served = Served::start(&program, &format!("--drive tiny {DRIVE} {TARGET}"));
     served.client("qemu-io", &["-f", "raw", URI, "-c", "write 0 4k"]);
-    served.signal("-USR1");
-    let counted = document(&mut served.out);
-    assert_eq!(counted["stats"]["writes"], 1);
+    assert_eq!(served.counted()["stats"]["writes"], 1);
     served.stop();
     assert!(!program.path("socket").exists());
 }

@@ -129,19 +129,8 @@ mod tests {
     use super::*;
     use crate::exports::ExportId;
 
-    const BLOCKS: u64 = 100;
-
     fn export(read_only: bool) -> Export {
-        Export {
-            name: String::new(),
-            description: String::new(),
-            block_bytes: 4096,
-            preferred_bytes: 4096,
-            block_count: BLOCKS,
-            read_only,
-            has_map: true,
-            fast_zero: true,
-        }
+        Export { block_bytes: 4096, read_only, ..Export::example() }
     }
 
     fn check(command: u16, flags: u16, offset: u64, length: u32, expected: Result<Kind, NbdError>) {
@@ -153,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_request_within_the_export_and_its_blocks_is_carried_out() {
-        let end = BLOCKS * 4096;
+        let end = export(false).bytes();
         check(command::READ, 0, end - 4096, 4096, Ok(Kind::Read { whole: false }));
         check(command::READ, command_flag::DF, 0, 8192, Ok(Kind::Read { whole: true }));
         check(command::WRITE, command_flag::FUA, 0, 4096, Ok(Kind::Write));
@@ -168,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_has_the_error_the_protocol_names() {
-        let (end, inval, nospc) = (BLOCKS * 4096, Err(NbdError::Inval), Err(NbdError::NoSpc));
+        let (end, inval, nospc) = (export(false).bytes(), Err(NbdError::Inval), Err(NbdError::NoSpc));
         check(command::READ, 0, end, 4096, inval);
         check(command::READ, 0, u64::MAX - 4095, 4096, inval);
         check(command::READ, 0, 1, 4096, inval);

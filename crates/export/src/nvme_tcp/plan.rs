@@ -156,19 +156,8 @@ mod tests {
     use super::*;
     use ocssd_nvme::Lba;
 
-    const BLOCKS: u64 = 100;
-
     fn export(read_only: bool) -> Export {
-        Export {
-            name: String::new(),
-            description: String::new(),
-            block_bytes: 512,
-            preferred_bytes: 4096,
-            block_count: BLOCKS,
-            read_only,
-            has_map: true,
-            fast_zero: true,
-        }
+        Export { read_only, ..Export::example() }
     }
 
     fn io(slba: u64, block_count: u32, force_unit_access: bool) -> ReadWrite {

@@ -30,6 +30,14 @@ impl Sockets<'_> {
         self.poller.add_eager(socket, self.number(number), interest)
     }
 
+    /// Is told as long as something is there.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn add(&self, socket: impl AsFd, number: u32, interest: Interest) -> io::Result<()> {
+        self.poller.add(socket, self.number(number), interest)
+    }
+
     /// Is told no longer.
     ///
     /// # Errors

@@ -19,6 +19,8 @@ pub enum Signal {
 pub struct Signals {
     stop: UnixStream,
     report: UnixStream,
+    /// The other end of `stop`, where this program has it.
+    stopper: Option<UnixStream>,
 }
 
 impl Signals {
@@ -29,10 +31,19 @@ impl Signals {
     pub fn new() -> io::Result<Self> {
         let (stop, stop_end) = UnixStream::pair()?;
         signal_hook::low_level::pipe::register(SIGINT, stop_end.try_clone()?)?;
-        signal_hook::low_level::pipe::register(SIGTERM, stop_end)?;
+        signal_hook::low_level::pipe::register(SIGTERM, stop_end.try_clone()?)?;
         let (report, report_end) = UnixStream::pair()?;
         signal_hook::low_level::pipe::register(SIGUSR1, report_end)?;
-        Self::of(stop, report)
+        Ok(Self { stopper: Some(stop_end), ..Self::of(stop, report)? })
+    }
+
+    /// A socket that a byte can be written to with the meaning of [`Signal::Stop`]: for parts of a server that end it. `None` if
+    /// others have that end.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn stopper(&self) -> io::Result<Option<UnixStream>> {
+        self.stopper.as_ref().map(UnixStream::try_clone).transpose()
     }
 
     /// Listens to these sockets: a byte is a signal. For servers in a thread of a larger program.
@@ -42,7 +53,7 @@ impl Signals {
     pub fn of(stop: UnixStream, report: UnixStream) -> io::Result<Self> {
         stop.set_nonblocking(true)?;
         report.set_nonblocking(true)?;
-        Ok(Self { stop, report })
+        Ok(Self { stop, report, stopper: None })
     }
 
     /// The socket of a signal.

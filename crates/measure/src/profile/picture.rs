@@ -16,7 +16,7 @@ pub fn report(profile: &Profile, judged: &Judged, rerun: &str, comparisons: &[Co
     let name = row("target").unwrap_or_default();
     let sentences: Vec<String> = explain(profile).into_iter().map(|one| one.sentence).collect();
     let mut report = Report::new("profile", &format!("What {name} really does"))
-        .claim(&sentences.join("\n\n"))
+        .opening("What was found", &sentences.join("\n\n"))
         .verdicts(verdicts(profile, judged))
         .method(&method(profile));
     let charts = [

@@ -32,7 +32,7 @@ pub fn render(report: &Report) -> Result<String, ChartError> {
     page.element("p", &[("class", "id")], &report.id).newline();
     page.element("h1", &[], &report.title).newline();
     verdict_counts(&mut page, &report.verdicts);
-    text_block(&mut page, "Claim", &report.claim);
+    text_block(&mut page, &report.opening.title, &report.opening.text);
     verdicts(&mut page, &report.verdicts);
     for chart in &report.charts {
         figure(&mut page, chart)?;

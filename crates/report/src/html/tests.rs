@@ -58,3 +58,12 @@ fn refused_charts_refuse_the_page() {
     broken.charts[0].panels.clear();
     assert!(render(&broken).is_err());
 }
+
+#[test]
+fn a_report_begins_under_the_heading_it_names() {
+    let found =
+        render(&Report::new("t", "t").opening("What was found", "It is fast.")).expect("a valid report");
+    assert!(found.contains("<h2>What was found</h2>") && !found.contains("Claim"), "{found}");
+    let claim = render(&Report::new("t", "t").claim("It is fast.")).expect("a valid report");
+    assert!(claim.contains("<h2>Claim</h2>"), "{claim}");
+}

@@ -25,10 +25,7 @@ fn cut_once(mode: Mode, seed: u64, mix: &Mix, cut_at: u64) -> bool {
 
 /// The power goes; what is there afterwards is checked, written on, and checked again.
 fn recover(world: &mut World, mix: &Mix, prng: &mut Prng) {
-    world.cut(&mut prng.split("cut"));
-    world.mount();
-    world.read_all(true);
-    world.check();
+    world.survive_cut(&mut prng.split("cut"));
     assert!(world.run(&Mix { requests: 30, ..*mix }, prng), "{}", world.label);
     world.read_all(false);
     world.check();

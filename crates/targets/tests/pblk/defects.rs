@@ -190,10 +190,7 @@ fn zeroes_written_survive_a_power_cut_in_both_modes() {
         assert!(world.send(BlockOp::WriteZeroes, 10, 60));
         assert!(world.drain());
         world.flush();
-        world.cut(&mut Prng::new(1));
-        world.mount();
-        world.read_all(true);
-        world.check();
+        world.survive_cut(&mut Prng::new(1));
     }
 }
 

@@ -40,10 +40,7 @@ fn a_write_that_fails_anywhere_is_repeated_elsewhere() {
                 world.check();
                 assert!(world.pblk().stats().write_failed > 0, "{label}");
                 assert!(world.failures.is_empty(), "{label}: {:?}", world.failures);
-                world.cut(&mut prng);
-                world.mount();
-                world.read_all(true);
-                world.check();
+                world.survive_cut(&mut prng);
             }
         }
     }
@@ -60,10 +57,7 @@ fn a_lost_head_is_found_again_even_on_one_unit() {
         world.write(0, 60);
         world.write(60, 60);
         world.flush();
-        world.cut(&mut Prng::new(1));
-        world.mount();
-        world.read_all(true);
-        world.check();
+        world.survive_cut(&mut Prng::new(1));
     }
 }
 
@@ -80,10 +74,7 @@ fn a_head_written_again_is_found_while_it_is_too_young_to_be_read() {
         }
         world.write(0, blocks);
         world.flush();
-        world.cut(&mut Prng::new(1));
-        world.mount();
-        world.read_all(true);
-        world.check();
+        world.survive_cut(&mut Prng::new(1));
     }
 }
 
@@ -220,10 +211,7 @@ fn random_faults_and_cuts_lose_nothing_but_what_the_media_lost() {
             world.cut_at = Some(world.commands + 100 + prng.below(900));
             world.run(&mix, &mut prng);
             world.cut_at = None;
-            world.cut(&mut prng);
-            world.mount();
-            world.read_all(true);
-            world.check();
+            world.survive_cut(&mut prng);
         }
         let sound = |status: &Status| matches!(*status, Status::WRITE_TO_READ_ONLY | Status::WRITE_FAULT);
         assert!(world.failures.iter().all(sound), "seed {seed}: {:?}", world.failures);

@@ -30,10 +30,7 @@ fn exercise(config: &Config, options: &Options, units: Option<&[u32]>, label: &s
     world.cut_at = Some(world.commands + 300 + prng.below(300));
     world.run(&mix, &mut prng);
     world.cut_at = None;
-    world.cut(&mut prng);
-    world.mount();
-    world.read_all(true);
-    world.check();
+    world.survive_cut(&mut prng);
     assert!(world.run(&Mix { requests: 60, ..mix }, &mut prng), "{label}");
     world.read_all(false);
     assert!(world.failures.is_empty(), "{label}: {:?}", world.failures);

@@ -188,6 +188,14 @@ impl World {
         self.outstanding.clear();
     }
 
+    /// The power goes now; what is mounted then holds what it must, and is sound.
+    pub fn survive_cut(&mut self, prng: &mut Prng) {
+        self.cut(prng);
+        self.mount();
+        self.read_all(true);
+        self.check();
+    }
+
     /// Shuts the instance down and takes the power away.
     pub fn shut_down(&mut self, prng: &mut Prng) {
         assert!(self.send(BlockOp::Shutdown, 0, 0));

@@ -74,8 +74,7 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     let folder = workspace.target.join("guest");
     let kernel = kernel::ensure_there(&folder)?;
     let initrd = initrd::make(&folder, &kernel)?;
-    process::run(workspace.cargo().args(["build", "-p", "ocssd-cli", "--bin", "ocssd"]))?;
-    let server = Server::start(&workspace.target.join("debug/ocssd"))?;
+    let server = Server::start(&workspace.program()?)?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
         "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={}",

@@ -1,0 +1,337 @@
+//! The mount's device, as the reactor serves it: messages in, answers out, in the reactor's own thread.
+//!
+//! A message is received with the payload of a write already in the piece that the target reads, and an answer is sent from the
+//! piece that the target filled. Source: fuse(4); `Documentation/filesystems/fuse.rst` of Linux.
+
+use super::directory::Directory;
+use super::mount::{self, Mount};
+use super::session::{Answer, Session};
+use super::wire::{HEADER_BYTES, Header, WRITE_HEAD_BYTES, answer_head, opcode};
+use crate::desk::Desk;
+use crate::exports::Exports;
+use crate::job::Done;
+use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::reactor::{Edge, Interest, Limits, Ready, Sockets};
+use ocssd_base::Nanos;
+use rustix::io::Errno;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// Messages taken in one go, so that one mount does not hold up others (chosen: what the kernel has in flight).
+const MESSAGES_MAX: usize = 64;
+
+/// The device's number among the edge's sockets.
+const DEVICE: u32 = 0;
+
+/// How the mount's end came about.
+#[derive(Debug)]
+enum End {
+    /// It has not ended.
+    None,
+    /// It is being unmounted: by a thread, since the kernel may ask something before it is.
+    Asked(JoinHandle<io::Result<()>>),
+    /// It is in use, and will be asked again.
+    Refused,
+    /// It has.
+    Over,
+}
+
+/// A directory with a file for each export.
+pub struct FuseMount {
+    device: OwnedFd,
+    mount: Mount,
+    directory: Directory,
+    /// Says "stop" to the server when the directory is unmounted by others.
+    stopper: Option<UnixStream>,
+    note: Option<String>,
+}
+
+impl std::fmt::Debug for FuseMount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a mount on {}", self.mount.place.directory.display())
+    }
+}
+
+impl FuseMount {
+    /// Mounts on an empty directory. Files answer once the server runs. `stopper`: gets a byte when others unmount it.
+    ///
+    /// # Errors
+    /// A sentence: no such directory, one that is not empty, no `/dev/fuse`, no right to mount, a name that no file can have.
+    pub fn new(directory: &Path, exports: &Exports, stopper: Option<UnixStream>) -> Result<Self, String> {
+        let files = Directory::new(exports, mount::owner(), since_1970())?;
+        let (device, mount, note) = mount::mount(directory)?;
+        Ok(Self { device, mount, directory: files, stopper, note })
+    }
+
+    /// The directory, from the root on.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.mount.place.directory
+    }
+
+    /// What the user should know.
+    #[must_use]
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The edge, whose jobs are this connection's.
+    #[must_use]
+    pub fn edge(self, connection: u32) -> Box<dyn Edge> {
+        let Self { device, mount, directory, stopper, note: _ } = self;
+        let session = Session::new(directory, connection);
+        Box::new(FuseEdge {
+            device,
+            mount,
+            session,
+            stopper,
+            spare: None,
+            readable: true,
+            end: End::None,
+            sentences: Vec::new(),
+        })
+    }
+}
+
+struct FuseEdge {
+    device: OwnedFd,
+    mount: Mount,
+    session: Session,
+    stopper: Option<UnixStream>,
+    /// Where the next message's payload goes.
+    spare: Option<Piece>,
+    /// The device may have a message.
+    readable: bool,
+    end: End,
+    sentences: Vec<String>,
+}
+
+/// What came of a look for a message.
+enum Received {
+    /// Its bytes, heads first.
+    Message { head: [u8; WRITE_HEAD_BYTES], bytes: usize },
+    /// There is none.
+    None,
+    /// There will be none.
+    Unmounted,
+}
+
+impl FuseEdge {
+    fn is_over(&self) -> bool {
+        matches!(self.end, End::Over)
+    }
+
+    /// The next message; what is behind its first 80 bytes lies in the spare piece.
+    fn receive(&mut self, desk: &mut Desk) -> Received {
+        let Some(spare) = &self.spare else { return Received::None };
+        let mut head = [0; WRITE_HEAD_BYTES];
+        let place = desk.buffers.bytes_mut(spare.buffer, 0, PIECE_BYTES_MAX);
+        desk.stats.receives += 1;
+        match rustix::io::readv(&self.device, &mut [IoSliceMut::new(&mut head), IoSliceMut::new(place)]) {
+            Ok(bytes) => Received::Message { head, bytes },
+            // The message was taken back before it was read.
+            Err(Errno::INTR | Errno::NOENT) => Received::Message { head, bytes: 0 },
+            Err(Errno::AGAIN) => Received::None,
+            Err(Errno::NODEV) => Received::Unmounted,
+            Err(error) => {
+                self.sentences
+                    .push(format!("{} cannot be served: {error}", self.mount.place.directory.display()));
+                Received::Unmounted
+            }
+        }
+    }
+
+    /// Gives a message to the session.
+    fn take_message(&mut self, head: &[u8; WRITE_HEAD_BYTES], bytes: usize, now: Duration, desk: &mut Desk) {
+        let Some(header) = Header::decode(&head[..bytes.min(WRITE_HEAD_BYTES)]) else { return };
+        let mut body = head[HEADER_BYTES..bytes.min(WRITE_HEAD_BYTES)].to_vec();
+        if header.opcode == opcode::WRITE {
+            let payload = self.spare.take();
+            return self.session.on_message(&header, &body, payload, now, desk);
+        }
+        if let (Some(spare), Some(more @ 1..)) = (&self.spare, bytes.checked_sub(WRITE_HEAD_BYTES)) {
+            body.extend_from_slice(desk.buffers.bytes(spare.buffer, 0, more));
+        }
+        self.session.on_message(&header, &body, None, now, desk);
+    }
+
+    /// Others, or this server, unmounted it.
+    fn on_unmounted(&mut self, desk: &mut Desk) {
+        if self.is_over() {
+            return;
+        }
+        if matches!(self.end, End::None) {
+            let shown = self.mount.place.directory.display();
+            self.sentences.push(format!("{shown} was unmounted from outside"));
+            if let Some(mut stopper) = self.stopper.take() {
+                // A server that has stopped does not hear it, and need not.
+                let _ = stopper.write_all(b"!");
+            }
+        }
+        self.end = End::Over;
+        self.mount.forget();
+        self.spare.take().into_iter().for_each(|piece| desk.pool.give_back(piece));
+    }
+
+    fn send(&mut self, answer: Answer, desk: &mut Desk) {
+        let Answer { unique, result } = answer;
+        desk.stats.sends += 1;
+        let (text, parts, errno) = match result {
+            Ok((text, parts)) => (text, parts, 0),
+            Err(errno) => (Vec::new(), Vec::new(), errno.raw_os_error()),
+        };
+        let payload: usize = parts.iter().map(|part| part.count).sum();
+        let head = answer_head(text.len() + payload, errno, unique);
+        let mut slices = vec![IoSlice::new(&head), IoSlice::new(&text)];
+        slices.extend(
+            parts
+                .iter()
+                .map(|part| IoSlice::new(desk.buffers.bytes(part.piece.buffer, part.first, part.count))),
+        );
+        match rustix::io::writev(&self.device, &slices) {
+            Ok(_) => desk.stats.sent_bytes += u64::try_from(payload).expect("a length fits 64 bits"),
+            // Nobody waits for it any more: the program was interrupted, or it is unmounted.
+            Err(Errno::NOENT | Errno::NODEV | Errno::PERM) => {}
+            Err(error) => {
+                let shown = self.mount.place.directory.display();
+                self.sentences.push(format!("an answer to {shown} was not taken: {error}"));
+            }
+        }
+        parts.into_iter().for_each(|part| desk.pool.give_back(part.piece));
+    }
+
+    /// Asks the system to unmount, without waiting.
+    fn begin_unmount(&mut self) {
+        let place = self.mount.place.clone();
+        self.end = End::Asked(std::thread::spawn(move || place.unmount(false)));
+    }
+
+    /// It is in use, and the server goes: names are taken away at once.
+    fn leave(&mut self, desk: &mut Desk) {
+        let shown = self.mount.place.directory.display().to_string();
+        let came_of_it = match self.mount.place.unmount(true) {
+            Ok(()) => {
+                format!("{shown} was still in use; it is unmounted, and who has its files open gets errors")
+            }
+            Err(error) => format!("{shown} was still in use and cannot be unmounted: {error}"),
+        };
+        self.sentences.push(came_of_it);
+        self.on_unmounted(desk);
+    }
+}
+
+impl Edge for FuseEdge {
+    fn begin(&mut self, sockets: &Sockets<'_>) -> io::Result<()> {
+        sockets.add_eager(&self.device, DEVICE, Interest { receive: true, send: false })
+    }
+
+    fn on_ready(&mut self, _number: u32, _ready: Ready, _desk: &mut Desk, _sockets: &Sockets<'_>) {
+        self.readable = true;
+    }
+
+    fn take(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) -> bool {
+        let mut any = self.session.go_on(desk);
+        if self.is_over() || !self.readable {
+            return any;
+        }
+        let now = since_1970();
+        for _ in 0..MESSAGES_MAX {
+            if self.spare.is_none() {
+                self.spare = desk.pool.take(PIECE_BYTES_MAX);
+            }
+            if self.spare.is_none() || !self.session.has_room() {
+                return any;
+            }
+            match self.receive(desk) {
+                Received::Message { head, bytes } => self.take_message(&head, bytes, now, desk),
+                Received::None => {
+                    self.readable = false;
+                    return any;
+                }
+                Received::Unmounted => {
+                    self.readable = false;
+                    self.on_unmounted(desk);
+                    // The device is closed with the edge, which ends the wait for it as well.
+                    let _ = sockets.remove(&self.device);
+                    return true;
+                }
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn on_done(&mut self, done: Done, desk: &mut Desk) {
+        self.session.on_done(done, desk);
+    }
+
+    fn tell(&mut self, desk: &mut Desk) {
+        while let Some(answer) = self.session.poll_answer() {
+            self.send(answer, desk);
+        }
+        self.sentences.extend(self.session.poll_trouble());
+    }
+
+    fn before_sleep(&mut self, desk: &mut Desk) -> bool {
+        // Pieces may have come back from clients of other protocols.
+        let has_piece = desk.pool.spare(PIECE_BYTES_MAX) > 0;
+        let reads = self.readable && !self.is_over() && self.session.has_room();
+        reads && (self.spare.is_some() || has_piece)
+            || self.session.is_starved() && has_piece && desk.has_room()
+    }
+
+    fn is_eager(&self, _now: Nanos) -> bool {
+        false
+    }
+
+    fn has_client(&self) -> bool {
+        !self.session.is_idle()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.session.is_starved()
+    }
+
+    fn watch(&mut self, _limits: &Limits, _desk: &mut Desk, _sockets: &Sockets<'_>) {
+        // The kernel is no client that could be slow.
+    }
+
+    fn stop(&mut self, is_late: bool, desk: &mut Desk, _sockets: &Sockets<'_>) -> bool {
+        match &self.end {
+            End::Over => return self.session.is_idle(),
+            End::Asked(thread) if !thread.is_finished() => return false,
+            End::None => self.begin_unmount(),
+            End::Refused if is_late => self.leave(desk),
+            End::Refused => self.begin_unmount(),
+            End::Asked(_) => self.on_asked(desk),
+        }
+        self.is_over() && self.session.is_idle()
+    }
+
+    fn poll_sentence(&mut self) -> Option<String> {
+        self.sentences.pop()
+    }
+}
+
+impl FuseEdge {
+    /// The system has answered whether it unmounts.
+    fn on_asked(&mut self, desk: &mut Desk) {
+        let End::Asked(thread) = std::mem::replace(&mut self.end, End::Refused) else { return };
+        let unmounted = thread.join().is_ok_and(|answer| answer.is_ok());
+        if unmounted {
+            self.on_unmounted(desk);
+        }
+    }
+}
+
+/// The time that files are changed at.
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The bytes a message has at most fit where they are received.
+const _: () = assert!(PIECE_BYTES_MAX >= 8192, "FUSE_MIN_READ_BUFFER");
