@@ -61,7 +61,7 @@ pub enum Verb {
     /// Look for broken promises of a target: drawn drives, requests, media faults and power cuts, in virtual time
     #[command(after_help = SIMULATE_HELP)]
     Simulate(SimulateArgs),
-    /// Serve targets of a drive to programs: block devices over NBD and NVMe/TCP, in real time
+    /// Serve a drive to programs: block devices over NBD and NVMe/TCP, itself to a virtual machine, in real time
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
@@ -117,6 +117,7 @@ Examples:
   ocssd serve --nbd unix:ocssd.sock --export log=pblk@pu:0-3 --export data=pblk:mode=faithful@pu:4-63
   ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
   ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
+  ocssd serve --vfio-user unix:drive.sock --drive drive.img
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
 
   nbdinfo 'nbd+unix:///?socket=ocssd.sock'
@@ -129,15 +130,46 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
     format!("tcp:{address}").parse().map_err(wanted)
 }
 
+/// What has no meaning for a drive without targets that one virtual machine has.
+const NOT_FOR_VFIO_USER: [&str; 12] = [
+    "nbd",
+    "nvme_tcp",
+    "target",
+    "place",
+    "export",
+    "read_only",
+    "tls_certificate",
+    "tls_key",
+    "tls_clients",
+    "beyond_loopback",
+    "allow",
+    "connections",
+];
+
+/// Whose PCI function a drive is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PciIdArg {
+    /// 1d1d:1f1f
+    Qemu,
+    /// 1d1d:2807
+    Cnex,
+}
+
 /// `ocssd serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present = "nvme_tcp")]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vfio_user"])]
     pub nbd: Vec<Endpoint>,
     /// Listen for NVMe/TCP hosts: ADDRESS:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
     pub nvme_tcp: Vec<Endpoint>,
+    /// Put the drive itself, without a target, into a PCI slot of a virtual machine: unix:/path (mode 0600)
+    #[arg(long, value_name = "unix:/PATH", conflicts_with_all = NOT_FOR_VFIO_USER)]
+    pub vfio_user: Option<Endpoint>,
+    /// Whose PCI function it is; Linux takes both for open-channel drives
+    #[arg(long, value_enum, default_value = "qemu", requires = "vfio_user")]
+    pub pci_id: PciIdArg,
     /// The subsystem's qualified name [default: made of the drive's seed]
     #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
     pub nqn: Option<String>,

@@ -20,12 +20,14 @@ mod memory_disk;
 pub mod nbd;
 pub mod nvme_tcp;
 mod outbox;
+pub mod pci_nvme;
 mod pool;
 mod protocol;
 mod raw_drive;
 mod raw_lane;
 pub mod reactor;
 mod stats;
+pub mod vfio_user;
 
 pub use desk::Desk;
 pub use exports::{Export, ExportId, Exports};

@@ -46,7 +46,7 @@ impl Signals {
     }
 
     /// The socket of a signal.
-    pub(super) fn socket(&self, signal: Signal) -> BorrowedFd<'_> {
+    pub(crate) fn socket(&self, signal: Signal) -> BorrowedFd<'_> {
         match signal {
             Signal::Stop => self.stop.as_fd(),
             Signal::Report => self.report.as_fd(),
@@ -54,7 +54,7 @@ impl Signals {
     }
 
     /// Whether the signal came since this was asked last.
-    pub(super) fn take(&mut self, signal: Signal) -> bool {
+    pub(crate) fn take(&mut self, signal: Signal) -> bool {
         let socket = match signal {
             Signal::Stop => &mut self.stop,
             Signal::Report => &mut self.report,
