@@ -63,7 +63,7 @@ mod tests {
         let names = targets(include_str!("../../../fuzz/Cargo.toml")).unwrap();
         assert_eq!(
             names,
-            ["nvme_decode", "job_parse", "drive_toml", "image_open", "nbd_client", "nvme_tcp_host"]
+            ["nvme_decode", "job_parse", "drive_toml", "image_open", "nbd_client", "nvme_tcp_host", "pci_nvme_guest"]
         );
     }
 }

@@ -34,7 +34,8 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
         PciIdArg::Qemu => PciId::Qemu,
         PciIdArg::Cnex => PciId::Cnex,
     };
-    let server = Server::new(PciDrive { controller }, id, door, signals, log).context("serving cannot begin")?;
+    let server =
+        Server::new(PciDrive { controller }, id, door, signals, log).context("serving cannot begin")?;
     begin(&format!("open-channel drive {} (OCSSD {revision}), {bytes}", args.drive), endpoint, as_json);
     let served = server.run(&mut |counters| report(counters, as_json)).context("serving failed")?;
     let Served { drive: PciDrive { mut controller }, counters, guests } = served;
@@ -62,7 +63,9 @@ fn begin(what: &str, endpoint: &Endpoint, as_json: bool) {
         return table::say(&format!("{:#}", json!({ "vfio_user": serving, "qemu_device": device })));
     }
     table::say(&format!("serving {what}"));
-    table::say("  qemu-system-x86_64 -object memory-backend-memfd,id=mem,size=1G,share=on -machine q35,memory-backend=mem \\");
+    table::say(
+        "  qemu-system-x86_64 -object memory-backend-memfd,id=mem,size=1G,share=on -machine q35,memory-backend=mem \\",
+    );
     table::say(&format!("    -m 1G -device '{device}' ..."));
 }
 
@@ -75,7 +78,8 @@ fn report(counters: &Counters, as_json: bool) {
         return table::say(&format!("{:#}", json!({ "stats": counted })));
     }
     let shown = rows.into_iter().filter(|(_, value)| *value > 0);
-    let rows: Vec<Vec<String>> = shown.map(|(name, value)| vec![name.to_owned(), value.to_string()]).collect();
+    let rows: Vec<Vec<String>> =
+        shown.map(|(name, value)| vec![name.to_owned(), value.to_string()]).collect();
     table::say(&table::text(&["counted", ""], &rows));
 }
 

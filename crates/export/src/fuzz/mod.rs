@@ -5,9 +5,11 @@
 
 mod nbd;
 mod nvme_tcp;
+mod pci_nvme;
 
 pub use nbd::nbd_client;
 pub use nvme_tcp::nvme_tcp_host;
+pub use pci_nvme::pci_nvme_guest;
 
 use crate::desk::Desk;
 use crate::memory_disk::MemoryDisks;

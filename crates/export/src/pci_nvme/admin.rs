@@ -64,7 +64,8 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         }
         if moves.addresses > 0 {
             // A list of the bad block table: the drive takes it as data.
-            self.staging.data = self.staging.addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
+            self.staging.data =
+                self.staging.addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
         }
         let asked = self.capped(sqe);
         let completion = self.drive.admin(now, &asked, &mut self.staging.data);

@@ -67,7 +67,9 @@ impl Bench {
 
     pub(super) fn enable(&mut self) {
         let size = ENTRIES - 1;
-        for (offset, value) in [(0x24, u64::from(size << 16 | size)), (0x28, submission_at(0)), (0x30, completion_at(0))] {
+        for (offset, value) in
+            [(0x24, u64::from(size << 16 | size)), (0x28, submission_at(0)), (0x30, completion_at(0))]
+        {
             self.write(offset, u32::try_from(value).expect("low"));
         }
         (self.tails, self.heads) = ([0; 4], [0; 4]);

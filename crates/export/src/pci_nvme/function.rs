@@ -189,7 +189,10 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
             Some(Wish::Disable) => self.disable(now),
             Some(Wish::ShutDown) if self.is_running() => {
                 self.registers.csts.shutdown = 1;
-                self.shutdown = Shutdown::Waits;
+                // Asked for again while it is on its way, it is the same.
+                if self.shutdown == Shutdown::None {
+                    self.shutdown = Shutdown::Waits;
+                }
             }
             // Nothing was begun that could be shut down.
             Some(Wish::ShutDown) => self.registers.csts.shutdown = 2,
@@ -269,6 +272,12 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         any | self.post()
     }
 
+    /// Commands of the guest that the drive has.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.submission.iter().flatten().map(|queue| u64::from(queue.in_flight)).sum()
+    }
+
     /// When the drive next has something to say.
     #[must_use]
     pub fn deadline(&self) -> Option<Nanos> {
@@ -276,8 +285,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     }
 
     fn go_on_shutting_down(&mut self, now: Nanos) -> bool {
-        let idle = self.submission.iter().flatten().all(|queue| queue.in_flight == 0);
-        if self.shutdown != Shutdown::Waits || !idle {
+        if self.shutdown != Shutdown::Waits || self.in_flight() > 0 {
             return false;
         }
         let flush = ocssd_nvme::Sqe::flush(1);

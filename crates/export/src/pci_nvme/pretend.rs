@@ -36,7 +36,8 @@ pub(crate) struct PretendDrive {
     pub(crate) news: Option<u32>,
     /// Resets seen.
     pub(crate) resets: u32,
-    holds_request: bool,
+    /// It has an event request.
+    pub(crate) holds_request: bool,
 }
 
 fn completion(sqe: &Sqe, dw0: u32) -> Cqe {

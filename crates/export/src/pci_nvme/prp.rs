@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn one_and_two_pages_need_no_list() {
         let memory = FlatMemory::new(0, 0);
-        let table: [((u64, u64), usize, &[(u64, usize)]); 5] = [
+        type Case<'a> = ((u64, u64), usize, &'a [(u64, usize)]);
+        let table: [Case<'_>; 5] = [
             ((0x1000, 0), 0, &[]),
             ((0x1000, 7), 4096, &[(0x1000, 4096)]),
             ((0x1ffc, 0x8000), 8, &[(0x1ffc, 4), (0x8000, 4)]),
@@ -135,9 +136,9 @@ mod tests {
         let pages: Vec<u64> = (0..511).map(|page| 0x10_0000 + page * 0x1000).collect();
         list(&memory, 0x1000, &pages);
         list(&memory, 0x1ff8, &[0x3000]);
-        list(&memory, 0x3000, &[0x90_0000]);
-        let found = walked(&memory, (0x8000, 0x1000), 513 * 4096).unwrap();
-        assert_eq!((found.len(), found[512]), (513, (0x90_0000, 4096)));
+        list(&memory, 0x3000, &[0x90_0000, 0xA0_0000]);
+        let found = walked(&memory, (0x8000, 0x1000), 514 * 4096).unwrap();
+        assert_eq!((found.len(), found[512], found[513]), (514, (0x90_0000, 4096), (0xA0_0000, 4096)));
     }
 
     #[test]

@@ -158,7 +158,10 @@ mod tests {
         let mut queue = CompletionQueue::new(HostAddress(0x1000), 3, None);
         queue.backlog.extend((10..14).map(completion));
         assert_eq!(queue.post(&memory), Ok(2), "one entry is always free");
-        assert_eq!((entry(&memory, 0), entry(&memory, 1), entry(&memory, 2)), ((10, true), (11, true), (0, false)));
+        assert_eq!(
+            (entry(&memory, 0), entry(&memory, 1), entry(&memory, 2)),
+            ((10, true), (11, true), (0, false))
+        );
         queue.set_head(2).unwrap();
         assert_eq!(queue.post(&memory), Ok(2));
         assert_eq!((entry(&memory, 2), entry(&memory, 0)), ((12, true), (13, false)));
@@ -173,7 +176,10 @@ mod tests {
         for bad in [3, 4, 5, u32::MAX] {
             assert_eq!(queue.set_head(bad), Err(BadValue), "{bad}");
         }
-        assert_eq!((queue.set_head(1), queue.set_head(2), queue.set_head(1)), (Ok(()), Ok(()), Err(BadValue)));
+        assert_eq!(
+            (queue.set_head(1), queue.set_head(2), queue.set_head(1)),
+            (Ok(()), Ok(()), Err(BadValue))
+        );
     }
 
     #[test]

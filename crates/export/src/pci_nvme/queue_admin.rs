@@ -79,7 +79,10 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     /// Create I/O Submission Queue. All queues have the same priority.
     pub(super) fn create_submission(&mut self, sqe: &Sqe) -> Result<(), Status> {
         let ring = Ring::of(sqe, self.adapted.submission_queues)?;
-        if self.submission(ring.qid).is_some() || ring.other == 0 || ring.other > self.adapted.completion_queues {
+        if self.submission(ring.qid).is_some()
+            || ring.other == 0
+            || ring.other > self.adapted.completion_queues
+        {
             return Err(Status::INVALID_QUEUE_ID);
         }
         if !self.registers.has_entry_sizes() {
@@ -123,7 +126,8 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         let Some(queue) = self.submission(qid).filter(|queue| queue.in_flight == 0) else { return };
         let (Some(cid), cqid) = (queue.deleted_by, queue.cqid) else { return };
         self.submission[usize::from(qid)] = None;
-        let completion = self.completion_mut(cqid).expect("a completion queue outlives its submission queues");
+        let completion =
+            self.completion_mut(cqid).expect("a completion queue outlives its submission queues");
         assert!(completion.users > 0, "queue {cqid} lost more users than it had");
         completion.users -= 1;
         self.end_admin(cid, StatusField::SUCCESS, 0);

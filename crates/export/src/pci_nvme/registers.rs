@@ -131,7 +131,10 @@ impl Registers {
         if self.cc & 0x3FF0 != 0 || !sizes || asqs == 0 || acqs == 0 {
             return None;
         }
-        assert!(self.asq.is_multiple_of(PAGE_BYTES) && self.acq.is_multiple_of(PAGE_BYTES), "low bits are dropped");
+        assert!(
+            self.asq.is_multiple_of(PAGE_BYTES) && self.acq.is_multiple_of(PAGE_BYTES),
+            "low bits are dropped"
+        );
         Some(AdminQueues {
             submission: (HostAddress(self.asq), asqs + 1),
             completion: (HostAddress(self.acq), acqs + 1),
@@ -168,7 +171,9 @@ mod tests {
     #[test]
     fn addresses_are_written_by_halves_and_lose_their_low_bits() {
         let mut registers = Registers::default();
-        for (at, value) in [(0x28, 0x1234_5FFF), (0x2C, 7), (0x30, 0x8000), (0x24, 0xFFFF_FFFF), (0x14, 0x46_0001)] {
+        for (at, value) in
+            [(0x28, 0x1234_5FFF), (0x2C, 7), (0x30, 0x8000), (0x24, 0xFFFF_FFFF), (0x14, 0x46_0001)]
+        {
             registers.write(at, value);
         }
         assert_eq!(registers.write(0, 5), None, "CAP can only be read");
@@ -198,7 +203,8 @@ mod tests {
     #[test]
     fn changes_of_cc_are_wishes_once() {
         let mut registers = Registers::default();
-        let wishes = [0x46_0000, 0x46_0001, 0x46_0001, 0x46_4001, 0x46_4001, 0x46_0000].map(|cc| registers.write(0x14, cc));
+        let wishes = [0x46_0000, 0x46_0001, 0x46_0001, 0x46_4001, 0x46_4001, 0x46_0000]
+            .map(|cc| registers.write(0x14, cc));
         let (enable, shut_down, disable) = (Some(Wish::Enable), Some(Wish::ShutDown), Some(Wish::Disable));
         assert_eq!(wishes, [None, enable, None, shut_down, None, disable]);
         registers.write(0x0C, 0b110);

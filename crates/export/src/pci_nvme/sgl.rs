@@ -145,7 +145,11 @@ mod tests {
         put(
             &memory,
             0x100,
-            &[descriptor(data, 0x9000, 16), descriptor(bucket, 0, 8), descriptor(SglKind::Segment, 0x200, 32)],
+            &[
+                descriptor(data, 0x9000, 16),
+                descriptor(bucket, 0, 8),
+                descriptor(SglKind::Segment, 0x200, 32),
+            ],
         );
         put(&memory, 0x200, &[descriptor(data, 0xa000, 0), descriptor(SglKind::LastSegment, 0x300, 16)]);
         put(&memory, 0x300, &[descriptor(data, 0xb000, 64)]);

@@ -44,13 +44,16 @@ impl Moves {
     /// What an I/O command moves.
     pub(super) fn of_io(sqe: &Sqe, units: &Units) -> Self {
         let (sector, oob) = (u64::from(units.sector_bytes), u64::from(units.oob_bytes));
-        let sectors = |way, count: u64| Self { way, data: count * sector, metadata: count * oob, ..Self::default() };
+        let sectors =
+            |way, count: u64| Self { way, data: count * sector, metadata: count * oob, ..Self::default() };
         // NLB is 0-based: 16 bits of scalar commands, 6 bits of vector commands.
         let (scalar, vector) = ((sqe.cdw12 & 0xFFFF) + 1, (sqe.cdw12 & 0x3F) + 1);
         let list = if vector > 1 { vector } else { 0 };
         match sqe.io_opcode() {
             // On a 1.2 drive these are commands it does not have.
-            IoOpcode::READ | IoOpcode::WRITE | IoOpcode::DATASET_MANAGEMENT if units.is_v12 => Self::default(),
+            IoOpcode::READ | IoOpcode::WRITE | IoOpcode::DATASET_MANAGEMENT if units.is_v12 => {
+                Self::default()
+            }
             IoOpcode::READ => sectors(Way::ToHost, scalar.into()),
             IoOpcode::WRITE => sectors(Way::ToDrive, scalar.into()),
             IoOpcode::DATASET_MANAGEMENT => {
@@ -113,7 +116,13 @@ impl Staging {
     ///
     /// # Errors
     /// The status of what is wrong with the pointers.
-    pub(super) fn load<M: GuestMemory>(&mut self, memory: &M, sqe: &Sqe, moves: &Moves, limit: u64) -> Result<(), Status> {
+    pub(super) fn load<M: GuestMemory>(
+        &mut self,
+        memory: &M,
+        sqe: &Sqe,
+        moves: &Moves,
+        limit: u64,
+    ) -> Result<(), Status> {
         self.way = moves.way;
         self.data_segments.clear();
         self.metadata_segments.clear();
@@ -141,8 +150,8 @@ impl Staging {
                 gather(memory, &self.metadata_segments, &mut self.metadata).map_err(failed)
             }
             Way::ToHost => {
-                let sound =
-                    are_writable(memory, &self.data_segments) && are_writable(memory, &self.metadata_segments);
+                let sound = are_writable(memory, &self.data_segments)
+                    && are_writable(memory, &self.metadata_segments);
                 if sound { Ok(()) } else { Err(Status::DATA_TRANSFER_ERROR) }
             }
         }
@@ -196,7 +205,12 @@ fn resize(buffer: &mut Vec<u8>, count: usize) {
     buffer.resize(count, 0);
 }
 
-fn load_list<M: GuestMemory>(memory: &M, at: HostAddress, count: u32, into: &mut Vec<u64>) -> Result<(), Status> {
+fn load_list<M: GuestMemory>(
+    memory: &M,
+    at: HostAddress,
+    count: u32,
+    into: &mut Vec<u64>,
+) -> Result<(), Status> {
     for place in 0..u64::from(count) {
         let mut entry = [0; 8];
         memory.read(HostAddress(at.0.wrapping_add(8 * place)), &mut entry).map_err(failed)?;

@@ -19,7 +19,7 @@ pub use endpoint::{AddressRange, Endpoint};
 pub use listener::Listener;
 pub(crate) use poller::{Interest, Poller};
 pub use rustls::ServerConfig as TlsConfig;
-pub use server::{Arrival, Limits, MakeProtocol, Server, Stopped};
 pub(crate) use server::wait_precisely;
+pub use server::{Arrival, Limits, MakeProtocol, Server, Stopped};
 pub use signals::{Signal, Signals};
 pub use stream::load_tls;

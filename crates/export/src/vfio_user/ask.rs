@@ -24,6 +24,8 @@ pub(super) enum Ask {
     Reset,
     /// It is gone, and everything it lent with it.
     Gone { sentence: Option<String> },
+    /// Nothing: the door has something to say.
+    Say { sentence: String },
 }
 
 /// What becomes of interrupt vectors.

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
+use std::time::Duration;
 use vfio_bindings::bindings::vfio::vfio_region_info;
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, ServerBackend, ServerRegion};
 
@@ -31,6 +32,8 @@ const ACTION_UNMASK: u32 = 1 << 4;
 const ACTION_TRIGGER: u32 = 1 << 5;
 /// Doorbells begin here in BAR0, and end with their page.
 const DOORBELLS: std::ops::Range<u64> = 0x1000..0x2000;
+/// After a guest that could not be accepted, for want of room in the system (chosen: it does not go away at once).
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Most bytes a guest may read or write of a region at once: more than any region has.
 const ACCESS_MAX: usize = 1 << 16;
 
@@ -68,6 +71,15 @@ impl Door {
     #[must_use]
     pub const fn endpoint(&self) -> &Endpoint {
         self.listener.endpoint()
+    }
+}
+
+impl Drop for Door {
+    /// Nobody comes in any more; the thread that waits for somebody ends.
+    fn drop(&mut self) {
+        if let Listener::Unix { socket, .. } = &self.listener {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
     }
 }
 
@@ -115,15 +127,26 @@ impl Keeper {
         loop {
             // What the crate takes for impossible, a guest can still send: then it is dropped, and the next may come.
             let run = catch_unwind(AssertUnwindSafe(|| server.run(self)));
-            let (sentence, accepting) = match run {
-                Ok(Ok(())) => (None, true),
-                Ok(Err(vfio_user::Error::SocketAccept(error))) => {
-                    (Some(format!("no guest can be accepted: {error}")), false)
+            let sentence = match run {
+                Ok(Ok(())) => None,
+                // The socket was shut down: the server has stopped.
+                Ok(Err(vfio_user::Error::SocketAccept(error)))
+                    if error.kind() == io::ErrorKind::InvalidInput =>
+                {
+                    return;
                 }
-                Ok(Err(error)) => (Some(format!("a guest was dropped: {error}")), true),
-                Err(_) => (Some("a guest was dropped: its message makes no sense".to_owned()), true),
+                Ok(Err(vfio_user::Error::SocketAccept(error))) => {
+                    if self.ask(Ask::Say { sentence: format!("no guest can be accepted: {error}") }).is_err()
+                    {
+                        return;
+                    }
+                    thread::sleep(ACCEPT_PAUSE);
+                    continue;
+                }
+                Ok(Err(error)) => Some(format!("a guest was dropped: {error}")),
+                Err(_) => Some("a guest was dropped: its message makes no sense".to_owned()),
             };
-            if self.ask(Ask::Gone { sentence }).is_err() || !accepting {
+            if self.ask(Ask::Gone { sentence }).is_err() {
                 return;
             }
         }
@@ -183,14 +206,7 @@ impl ServerBackend for Keeper {
         self.ask(Ask::Reset).map(drop)
     }
 
-    fn set_irqs(
-        &mut self,
-        index: u32,
-        flags: u32,
-        start: u32,
-        count: u32,
-        fds: Vec<File>,
-    ) -> io::Result<()> {
+    fn set_irqs(&mut self, index: u32, flags: u32, start: u32, count: u32, fds: Vec<File>) -> io::Result<()> {
         if index != MSIX {
             // There is nothing to switch off in what the function does not have.
             return if count == 0 && fds.is_empty() { Ok(()) } else { Err(invalid("there is only MSI-X")) };

@@ -161,6 +161,10 @@ impl<D: OpenChannelDrive> Server<D> {
                 self.function.reset(now);
                 Ok(Vec::new())
             }
+            Ask::Say { sentence } => {
+                (self.log)(&sentence);
+                Ok(Vec::new())
+            }
             Ask::Gone { sentence } => {
                 self.guest_is_gone(now, sentence);
                 Ok(Vec::new())

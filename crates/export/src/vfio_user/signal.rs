@@ -50,7 +50,8 @@ impl Signals {
 /// Vectors that exist.
 pub(super) fn range(start: u32, count: u32) -> io::Result<std::ops::Range<usize>> {
     let end = start.checked_add(count).filter(|&end| end <= u32::from(VECTORS));
-    let end = end.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there are not so many vectors"))?;
+    let end =
+        end.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there are not so many vectors"))?;
     let index = |vector: u32| usize::try_from(vector).expect("few");
     Ok(index(start)..index(end))
 }

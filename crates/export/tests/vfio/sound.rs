@@ -35,7 +35,10 @@ fn chunk_log(guest: &mut Guest, chunks: usize) -> Vec<ChunkDescriptor> {
         csi: 0,
     };
     let bytes = guest.ask(Sqe::get_log_page(1, get), chunks * ChunkDescriptor::BYTES);
-    bytes.chunks(ChunkDescriptor::BYTES).map(|one| ChunkDescriptor::decode(one).expect("a descriptor")).collect()
+    bytes
+        .chunks(ChunkDescriptor::BYTES)
+        .map(|one| ChunkDescriptor::decode(one).expect("a descriptor"))
+        .collect()
 }
 
 /// PRPs of whole pages from `at` on.
@@ -63,7 +66,9 @@ fn list(guest: &mut Guest, first: u64, count: u64) -> (HostAddress, u8) {
 
 fn pattern(first: u64, count: u64, salt: u8) -> Vec<u8> {
     let bytes = |sector: u64| (0..count).map(move |byte| (sector, byte));
-    bytes(first).map(|(sector, byte)| sector.wrapping_mul(31).wrapping_add(byte * 7).to_le_bytes()[0] ^ salt).collect()
+    bytes(first)
+        .map(|(sector, byte)| sector.wrapping_mul(31).wrapping_add(byte * 7).to_le_bytes()[0] ^ salt)
+        .collect()
 }
 
 fn vector(guest: &mut Guest, first: u64, count: u64) -> Vector {
@@ -167,7 +172,10 @@ fn a_reset_forgets_queues_and_keeps_content() {
     fill_chunk(&mut guest, 1, first);
     // In the middle of commands: nothing more comes of them.
     for _ in 0..8 {
-        let (data, read) = (guest.room(SECTOR), ReadWrite { slba: Lba(first), block_count: 1, limited_retry: false, force_unit_access: false });
+        let (data, read) = (
+            guest.room(SECTOR),
+            ReadWrite { slba: Lba(first), block_count: 1, limited_retry: false, force_unit_access: false },
+        );
         let sqe = with_pages(&mut guest, Sqe::read(1, read), data, SECTOR);
         guest.submit(1, sqe);
     }

@@ -23,8 +23,14 @@ fn write(block_count: u32) -> Sqe {
 fn pointers_into_nothing_are_errors_of_the_command() {
     let mut bench = Bench::ready();
     let prps = |sqe: Sqe, one, two| sqe.with_prps(HostAddress(one), HostAddress(two));
-    let many = |at| Vector { lbas: AddressList::Many { at: HostAddress(at), count: 4 }, limited_retry: false };
-    let segment = |address, length_bytes| SglDescriptor { address, length_bytes, kind: SglKind::LastSegment, subtype: 0 };
+    let many =
+        |at| Vector { lbas: AddressList::Many { at: HostAddress(at), count: 4 }, limited_retry: false };
+    let segment = |address, length_bytes| SglDescriptor {
+        address,
+        length_bytes,
+        kind: SglKind::LastSegment,
+        subtype: 0,
+    };
     let metadata_segment = Sqe { psdt: Psdt::SglSegmentMetadata, ..read(1) };
     let table = [
         (prps(read(1), page(0) + 1, 0), Status::INVALID_PRP_OFFSET),
@@ -135,7 +141,9 @@ fn io_queues_outside_memory_end_in_a_fatal_status() {
     for spoil_submission in [true, false] {
         let mut bench = Bench::new();
         bench.enable();
-        let at = |sqe: Sqe, spoil: bool| if spoil { sqe.with_prps(HostAddress(NOWHERE), HostAddress(0)) } else { sqe };
+        let at = |sqe: Sqe, spoil: bool| {
+            if spoil { sqe.with_prps(HostAddress(NOWHERE), HostAddress(0)) } else { sqe }
+        };
         assert_eq!(bench.admin(at(Bench::create_completion(1), !spoil_submission)), Status::SUCCESS);
         assert_eq!(bench.admin(at(Bench::create_submission(1), spoil_submission)), Status::SUCCESS);
         bench.submit(1, Sqe::flush(1));
@@ -182,7 +190,8 @@ fn a_controller_that_is_switched_off_in_the_middle_says_nothing_more() {
 #[test]
 fn doorbell_pages_that_cannot_be_are_refused() {
     let mut bench = Bench::ready();
-    let config = |one, two| Sqe { opcode: 0x7C, ..Sqe::default() }.with_prps(HostAddress(one), HostAddress(two));
+    let config =
+        |one, two| Sqe { opcode: 0x7C, ..Sqe::default() }.with_prps(HostAddress(one), HostAddress(two));
     for (one, two, expected) in [
         (page(0) + 4, page(1), Status::INVALID_FIELD),
         (page(0), page(1) + 8, Status::INVALID_FIELD),

@@ -110,10 +110,18 @@ fn a_shutdown_flushes_when_commands_have_ended() {
     bench.run();
     bench.write(0x14, ENABLE | 1 << 14);
     bench.run();
-    assert_eq!((bench.csts(), bench.function.drive.begun.len()), (1 | 1 << 2, 1), "SHST says it is on its way");
+    assert_eq!(
+        (bench.csts(), bench.function.drive.begun.len()),
+        (1 | 1 << 2, 1),
+        "SHST says it is on its way"
+    );
     bench.function.drive.end_one();
     bench.run();
     assert_eq!((bench.csts(), bench.function.drive.begun.len()), (1 | 1 << 2, 1), "its own flush");
+    // Asked for again: the same.
+    bench.write(0x14, ENABLE);
+    bench.write(0x14, ENABLE | 1 << 14);
+    bench.run();
     bench.function.drive.end_one();
     bench.run();
     assert_eq!(bench.csts(), 1 | 2 << 2);
@@ -130,11 +138,16 @@ fn identify_and_the_number_of_queues_are_those_of_the_function() {
     let bytes = [bench.get(page(0) + 2048, 2048), bench.get(page(5), 2048)].concat();
     let controller = IdentifyController::decode(&bytes).unwrap();
     assert_eq!((controller.oacs, controller.sgls & 3, controller.aerl), (1 << 8, 1, 3));
-    let set = |value| Sqe::set_features(0, SetFeatures { fid: FeatureId::NUMBER_OF_QUEUES, save: false, value });
+    let set =
+        |value| Sqe::set_features(0, SetFeatures { fid: FeatureId::NUMBER_OF_QUEUES, save: false, value });
     assert_eq!(bench.carry_out(0, set(0x00FF_0001)).dw0, 0x003F_0001);
     assert_eq!(bench.function.drive.asked.last().map(|sqe| sqe.cdw11), Some(0x003F_0001));
     assert_eq!(bench.admin(Bench::create_submission(3)), Status::INVALID_QUEUE_ID, "two were granted");
-    let get = GetFeatures { fid: FeatureId::NUMBER_OF_QUEUES, select: ocssd_nvme::feature::Select::Current, selector: 0 };
+    let get = GetFeatures {
+        fid: FeatureId::NUMBER_OF_QUEUES,
+        select: ocssd_nvme::feature::Select::Current,
+        selector: 0,
+    };
     assert_eq!(bench.carry_out(0, Sqe::get_features(0, get)).dw0, 0x003F_003F);
 }
 
@@ -184,7 +197,10 @@ fn interrupts_come_once_for_what_came_together() {
 #[test]
 fn a_function_level_reset_is_a_power_cycle_but_for_content() {
     let mut bench = Bench::ready();
-    assert_eq!(bench.io(Sqe::write(1, scalar(4, 1)).with_prps(HostAddress(page(0)), HostAddress(0))), Status::SUCCESS);
+    assert_eq!(
+        bench.io(Sqe::write(1, scalar(4, 1)).with_prps(HostAddress(page(0)), HostAddress(0))),
+        Status::SUCCESS
+    );
     bench.function.write(Nanos::ZERO, CONFIG, 4, &[6, 0]).unwrap();
     bench.function.write(Nanos::ZERO, CONFIG, 0x69, &[0x80]).unwrap();
     let mut command = [9; 2];
