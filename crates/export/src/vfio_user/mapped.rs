@@ -159,3 +159,77 @@ impl GuestMemory for MappedMemory {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::MemfdFlags;
+
+    const PAGE: u64 = 4096;
+
+    fn file(pages: u64) -> File {
+        let file = File::from(rustix::fs::memfd_create("lent", MemfdFlags::CLOEXEC).unwrap());
+        file.set_len(pages * PAGE).unwrap();
+        file
+    }
+
+    #[test]
+    fn an_access_goes_through_regions_that_follow_each_other_and_no_further() {
+        let file = file(4);
+        let mut memory = MappedMemory::default();
+        // The other way round in the file.
+        memory.map(0x10_000, PAGE, Some((file.try_clone().unwrap(), 3 * PAGE)), true).unwrap();
+        memory.map(0x11_000, PAGE, Some((file, 0)), true).unwrap();
+        let (at, bytes) = (HostAddress(0x10_ffd), [1, 2, 3, 4, 5, 6]);
+        memory.write(at, &bytes).unwrap();
+        let mut back = [0; 6];
+        memory.read(at, &mut back).unwrap();
+        assert_eq!(back, bytes);
+        assert_eq!(memory.load(HostAddress(0x11_000)), Ok(0x0006_0504));
+        memory.store(HostAddress(0x11_ffc), 9).unwrap();
+        for outside in [0xFFFF, 0x11_ffb, 0x12_000, u64::MAX - 2] {
+            assert_eq!(memory.read(HostAddress(outside), &mut back), Err(Unmapped), "{outside:#x}");
+            assert!(!memory.is_writable(HostAddress(outside), 6));
+        }
+    }
+
+    #[test]
+    fn regions_neither_overlap_nor_wrap_nor_are_longer_than_their_file() {
+        let file = file(2);
+        let lend = |offset| Some((file.try_clone().unwrap(), offset));
+        let mut memory = MappedMemory::default();
+        memory.map(0x2000, PAGE, lend(0), true).unwrap();
+        for (at, bytes, offset) in [
+            (0x2000, PAGE, 0),
+            (0x1000, 2 * PAGE, 0),
+            (0x2fff, 1, 0),
+            (0x8000, 0, 0),
+            (u64::MAX - 0xFFF, 2 * PAGE, 0),
+            (0x8000, 3 * PAGE, 0),
+            (0x8000, PAGE, u64::MAX),
+            // Files are mapped by whole pages.
+            (0x8000, PAGE, 5),
+        ] {
+            assert!(memory.map(at, bytes, lend(offset), true).is_err(), "{at:#x} {bytes:#x} {offset:#x}");
+        }
+        memory.map(0x1000, PAGE, lend(PAGE), true).unwrap();
+        assert!(memory.unmap(0x1800, PAGE).is_err() && memory.unmap(u64::MAX, 2).is_err());
+        memory.unmap(0x1000, 2 * PAGE).unwrap();
+        memory.unmap(0x1000, 2 * PAGE).unwrap();
+        assert_eq!(memory.load(HostAddress(0x2000)), Err(Unmapped));
+    }
+
+    #[test]
+    fn what_is_lent_for_reading_is_not_written_and_what_has_no_file_is_not_there() {
+        let mut memory = MappedMemory::default();
+        memory.map(0x1000, PAGE, Some((file(1), 0)), false).unwrap();
+        memory.map(0x2000, PAGE, None, true).unwrap();
+        assert_eq!(
+            (memory.load(HostAddress(0x1000)), memory.store(HostAddress(0x1000), 1)),
+            (Ok(0), Err(Unmapped))
+        );
+        assert_eq!(memory.load(HostAddress(0x2000)), Err(Unmapped));
+        memory.clear();
+        assert_eq!(memory.load(HostAddress(0x1000)), Err(Unmapped));
+    }
+}

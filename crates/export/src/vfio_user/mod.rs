@@ -1,7 +1,7 @@
 //! The edge of vfio-user: a socket on which a virtual machine finds the drive as a PCI function.
 //!
-//! Two threads. One ([`door`]) runs the crate `vfio_user`, which blocks on its socket and serves one guest at a time; it
-//! owns nothing. Each message of the guest goes as an [`ask`] through a bounded channel to the other ([`Server`]), which
+//! Two threads. One (`door`) runs the crate `vfio_user`, which blocks on its socket and serves one guest at a time; it
+//! owns nothing. Each message of the guest goes as an `ask` through a bounded channel to the other ([`Server`]), which
 //! owns the controller, the guest's memory, the interrupts and the drive, and is the only one that touches them. The door
 //! waits for the answer to each message but a doorbell, so messages keep their order: memory is unmapped after what came
 //! before was done, and a guest that is gone is gone before the next comes.

@@ -55,3 +55,38 @@ pub(super) fn range(start: u32, count: u32) -> io::Result<std::ops::Range<usize>
     let index = |vector: u32| usize::try_from(vector).expect("few");
     Ok(index(start)..index(end))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    fn count(file: &File) -> u64 {
+        let mut bytes = [0; 8];
+        if rustix::io::read(file, &mut bytes).is_ok() { u64::from_ne_bytes(bytes) } else { 0 }
+    }
+
+    #[test]
+    fn vectors_without_a_file_are_silent_and_files_that_take_nothing_hold_up_nobody() {
+        let file = File::from(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let (pipe_end, pipe) = rustix::pipe::pipe().unwrap();
+        let mut signals = Signals::new();
+        signals.set(3, 2, vec![file.try_clone().unwrap(), File::from(pipe)]).unwrap();
+        for vector in [2, 3, 3, u16::MAX] {
+            signals.signal(vector);
+        }
+        assert_eq!(count(&file), 2);
+        for _ in 0..100_000 {
+            signals.signal(4);
+        }
+        drop(pipe_end);
+        signals.signal(4);
+        signals.set(3, 1, Vec::new()).unwrap();
+        signals.signal(3);
+        assert_eq!(count(&file), 0);
+        assert!(
+            signals.set(64, 2, Vec::new()).is_err()
+                && signals.set(0, 1, vec![file.try_clone().unwrap(), file]).is_err()
+        );
+    }
+}
