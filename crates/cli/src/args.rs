@@ -1,5 +1,9 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+mod slot;
+
+pub use slot::{PciIdArg, SlotArgs};
+
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_export::reactor::{AddressRange, Endpoint};
@@ -130,31 +134,6 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
     format!("tcp:{address}").parse().map_err(wanted)
 }
 
-/// What has no meaning for a drive without targets that one virtual machine has.
-const NOT_FOR_VFIO_USER: [&str; 12] = [
-    "nbd",
-    "nvme_tcp",
-    "target",
-    "place",
-    "export",
-    "read_only",
-    "tls_certificate",
-    "tls_key",
-    "tls_clients",
-    "beyond_loopback",
-    "allow",
-    "connections",
-];
-
-/// Whose PCI function a drive is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PciIdArg {
-    /// 1d1d:1f1f
-    Qemu,
-    /// 1d1d:2807
-    Cnex,
-}
-
 /// `ocssd serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
@@ -164,12 +143,9 @@ pub struct ServeArgs {
     /// Listen for NVMe/TCP hosts: ADDRESS:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
     pub nvme_tcp: Vec<Endpoint>,
-    /// Put the drive itself, without a target, into a PCI slot of a virtual machine: unix:/path (mode 0600)
-    #[arg(long, value_name = "unix:/PATH", conflicts_with_all = NOT_FOR_VFIO_USER)]
-    pub vfio_user: Option<Endpoint>,
-    /// Whose PCI function it is; Linux takes both for open-channel drives
-    #[arg(long, value_enum, default_value = "qemu", requires = "vfio_user")]
-    pub pci_id: PciIdArg,
+    /// The drive in a PCI slot.
+    #[command(flatten)]
+    pub slot: SlotArgs,
     /// The subsystem's qualified name [default: made of the drive's seed]
     #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
     pub nqn: Option<String>,

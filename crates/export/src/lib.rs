@@ -9,7 +9,8 @@
 //!   socket ◄─slices── Outbox   ◄──ends── Desk ◄──replies─── Host
 //! ```
 //!
-//! A protocol that is no stream of bytes (rings in shared memory) uses the desk in the same way and brings its own edge.
+//! A protocol that is no stream of bytes (rings in shared memory) uses the desk in the same way and brings its own edge. A
+//! drive in a PCI slot needs none of this: [`pci_nvme`] is its controller, and [`vfio_user`] the edge of that.
 //! Deliberately not here: opening drives and making targets (the caller does), and anything about command lines.
 
 mod desk;

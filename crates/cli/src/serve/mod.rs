@@ -20,7 +20,7 @@ use std::io::Write;
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
-    if let Some(endpoint) = &args.vfio_user {
+    if let Some(endpoint) = &args.slot.vfio_user {
         return vfio_user::serve(args, endpoint, as_json);
     }
     let security = listen::security(args)?;

@@ -30,7 +30,7 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
     let door = Door::open(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
     // It serves on if nobody reads standard error.
     let log = Box::new(|sentence: &str| drop(writeln!(std::io::stderr(), "ocssd: {sentence}")));
-    let id = match args.pci_id {
+    let id = match args.slot.pci_id {
         PciIdArg::Qemu => PciId::Qemu,
         PciIdArg::Cnex => PciId::Cnex,
     };

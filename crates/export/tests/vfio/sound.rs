@@ -230,7 +230,7 @@ fn with_doorbells_in_memory_few_are_rung() {
     guest.make_queue(1);
     let first = chunk_log(&mut guest, 1)[0].slba.0;
     fill_chunk(&mut guest, 1, first);
-    let rounds = 200;
+    let rounds = 40;
     for round in 0..rounds {
         // Several at once, so that one doorbell is enough for them even of a server that sleeps between.
         for _ in 0..4 {
@@ -244,7 +244,8 @@ fn with_doorbells_in_memory_few_are_rung() {
     let rung = guest.rung;
     let (counters, _) = world.stop();
     assert!(counters.shadow_doorbells > 0, "{counters:?}");
-    assert!(rung < rounds * 8 / 2, "{rung} of {} doorbells were rung", rounds * 8);
+    // At most a server that sleeps before each command is woken for each; heads ring once in a round of the ring.
+    assert!(rung < rounds * 5, "{rung} of {} doorbells were rung", rounds * 8);
 }
 
 #[test]
