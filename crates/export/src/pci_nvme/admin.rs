@@ -11,7 +11,7 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::feature::FeatureId;
 use ocssd_nvme::identify::{Cns, IdentifyController};
-use ocssd_nvme::sqe::{GetFeatures, GetLogPage, Identify, SetFeatures};
+use ocssd_nvme::sqe::{GetFeatures, GetLogPage, Identify, Psdt, SetFeatures};
 use ocssd_nvme::{AdminOpcode, Cqe, Sqe, StatusField};
 
 /// Doorbell Buffer Config (NVMe base 1.4 section 5.7).
@@ -37,6 +37,10 @@ impl Default for Adapted {
 impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     /// Carries out an admin command.
     pub(super) fn admin(&mut self, now: Nanos, sqe: &Sqe) {
+        // On PCI, admin commands have PRPs (NVMe base 1.4 figure 105, PSDT).
+        if sqe.psdt != Psdt::Prp {
+            return self.end_admin(sqe.cid, StatusField::rule(Status::INVALID_FIELD), 0);
+        }
         let done = match sqe.admin_opcode() {
             AdminOpcode::CREATE_IO_CQ => self.create_completion(sqe),
             AdminOpcode::CREATE_IO_SQ => self.create_submission(sqe),

@@ -123,12 +123,15 @@ impl Staging {
         moves: &Moves,
         limit: u64,
     ) -> Result<(), Status> {
+        if sqe.psdt == Psdt::Reserved {
+            return Err(Status::INVALID_FIELD);
+        }
         self.way = moves.way;
         self.data_segments.clear();
         self.metadata_segments.clear();
         self.addresses.clear();
         self.destinations.clear();
-        let (data, metadata) = if moves.data > limit || sqe.psdt == Psdt::Reserved {
+        let (data, metadata) = if moves.data > limit {
             (0, 0)
         } else {
             let metadata = if sqe.mptr.0 == 0 { 0 } else { moves.metadata };

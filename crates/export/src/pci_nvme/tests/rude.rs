@@ -66,6 +66,17 @@ fn lengths_above_a_transfer_move_nothing() {
 }
 
 #[test]
+fn data_pointers_of_no_kind_are_refused() {
+    let mut bench = Bench::ready();
+    let identify = Sqe { opcode: 0x06, cdw10: 1, ..Sqe::default() };
+    for psdt in [Psdt::SglContiguousMetadata, Psdt::SglSegmentMetadata, Psdt::Reserved] {
+        assert_eq!(bench.admin(Sqe { psdt, ..identify }), Status::INVALID_FIELD, "{psdt:?}");
+    }
+    assert_eq!(bench.io(Sqe { psdt: Psdt::Reserved, ..read(1) }), Status::INVALID_FIELD);
+    assert!(bench.function.drive.asked.is_empty());
+}
+
+#[test]
 fn queues_that_cannot_be_are_refused() {
     let mut bench = Bench::ready();
     let (completion, submission) = (Bench::create_completion(2), Bench::create_submission(2));
