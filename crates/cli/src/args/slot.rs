@@ -35,6 +35,13 @@ pub struct SlotArgs {
     #[arg(long, value_name = "unix:/PATH", conflicts_with_all = NOT_FOR_VFIO_USER)]
     pub vfio_user: Option<Endpoint>,
     /// Whose PCI function it is; Linux takes both for open-channel drives
-    #[arg(long, value_enum, default_value = "qemu", requires = "vfio_user")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "qemu",
+        requires = "vfio_user",
+        // What is required and in conflict with something given is not required any more.
+        conflicts_with_all = ["nbd", "nvme_tcp"]
+    )]
     pub pci_id: PciIdArg,
 }

@@ -298,7 +298,7 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--vfio-user unix:s --drive stamps.img", "stamps of 16 bytes"),
         ("--vfio-user unix:s --drive tiny --nbd unix:t", "cannot be used with"),
         ("--vfio-user unix:s --drive tiny --set revision=1.2", "an OCSSD 1.2 drive needs"),
-        ("--nbd unix:s --drive tiny --pci-id cnex", "--vfio-user"),
+        ("--nbd unix:s --drive tiny --pci-id cnex", "cannot be used with"),
     ];
     for (arguments, words) in cases {
         let answer = program.run(&format!("serve {arguments}"));
