@@ -1,5 +1,9 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+mod slot;
+
+pub use slot::{PciIdArg, SlotArgs};
+
 use crate::drive_facts::DriveFacts;
 use crate::serve::DeviceSocket;
 use crate::simulate::{Seeds, Steps, parse_time};
@@ -63,7 +67,7 @@ pub enum Verb {
     /// Look for broken promises of a target: drawn drives, requests, media faults and power cuts, in virtual time
     #[command(after_help = SIMULATE_HELP)]
     Simulate(SimulateArgs),
-    /// Serve targets of a drive to programs: block devices over NBD and NVMe/TCP, in real time
+    /// Serve a drive to programs: block devices over NBD and NVMe/TCP, itself to a virtual machine, in real time
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
@@ -120,6 +124,7 @@ Examples:
   ocssd serve --nbd tcp:0.0.0.0:10809 --beyond-loopback --tls-certificate server.pem --tls-key server.key
   ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
   ocssd serve --fuse mnt --drive drive.img
+  ocssd serve --vfio-user unix:drive.sock --drive drive.img
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
   ocssd serve --vhost-user-blk unix:disk.sock
   ocssd serve --export log=pblk@pu:0-3 --export data=pblk@pu:4-63 --vhost-user-blk log=unix:l --vhost-user-blk data=unix:d
@@ -139,7 +144,7 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse"])]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse", "vfio_user"])]
     pub nbd: Vec<Endpoint>,
     /// Mount on this empty directory: each export is a file in it, of which losetup makes a block device
     #[arg(long, value_name = "DIR")]
@@ -150,6 +155,9 @@ pub struct ServeArgs {
     /// Serve an export to QEMU and libblkio as a device of vhost-user-blk: [EXPORT=]unix:/path (mode 0600); may be repeated
     #[arg(long, value_name = "[EXPORT=]unix:PATH")]
     pub vhost_user_blk: Vec<DeviceSocket>,
+    /// The drive in a PCI slot.
+    #[command(flatten)]
+    pub slot: SlotArgs,
     /// The subsystem's qualified name [default: made of the drive's seed]
     #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
     pub nqn: Option<String>,

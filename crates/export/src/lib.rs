@@ -9,7 +9,8 @@
 //!   socket ◄─slices── Outbox   ◄──ends── Desk ◄──replies─── Host
 //! ```
 //!
-//! A protocol that is no stream of bytes (rings in shared memory) uses the desk in the same way and brings its own edge.
+//! A protocol that is no stream of bytes (rings in shared memory) uses the desk in the same way and brings its own edge. A
+//! drive in a PCI slot needs none of this: [`pci_nvme`] is its controller, and [`vfio_user`] the edge of that.
 //! Deliberately not here: opening drives and making targets (the caller does), and anything about command lines.
 
 mod desk;
@@ -21,12 +22,14 @@ mod memory_disk;
 pub mod nbd;
 pub mod nvme_tcp;
 mod outbox;
+pub mod pci_nvme;
 mod pool;
 mod protocol;
 mod raw_drive;
 mod raw_lane;
 pub mod reactor;
 mod stats;
+pub mod vfio_user;
 pub mod vhost_user_blk;
 
 pub use desk::Desk;

@@ -1,7 +1,7 @@
 //! The fuzzer's entry on seeded random clients, so that every build runs some.
 
 use ocssd_base::Prng;
-use ocssd_export::fuzz::{nbd_client, nvme_tcp_host, vhost_user_blk_guest};
+use ocssd_export::fuzz::{nbd_client, nvme_tcp_host, pci_nvme_guest, vhost_user_blk_guest};
 use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
 use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
 use ocssd_nvme::sqe::ReadWrite;
@@ -150,4 +150,17 @@ fn guests_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
         served += usize::from(answered > 3);
     }
     assert!(served > 150, "only {served} guests were served");
+}
+
+#[test]
+fn guests_of_every_kind_get_completions_or_a_status_and_leave_nothing_behind() {
+    let mut served = 0;
+    for seed in 0..1500 {
+        let mut prng = Prng::new(seed);
+        let bytes: Vec<u8> = (0..below(&mut prng, 3000)).map(|_| byte(&mut prng)).collect();
+        let completions = std::panic::catch_unwind(|| pci_nvme_guest(&bytes));
+        let completions = completions.unwrap_or_else(|_| panic!("seed {seed}: the controller panicked"));
+        served += usize::from(completions > 5);
+    }
+    assert!(served > 100, "only {served} guests were served");
 }

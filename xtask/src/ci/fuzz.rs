@@ -70,7 +70,8 @@ mod tests {
                 "image_open",
                 "nbd_client",
                 "nvme_tcp_host",
-                "vhost_user_blk_guest"
+                "vhost_user_blk_guest",
+                "pci_nvme_guest"
             ]
         );
     }

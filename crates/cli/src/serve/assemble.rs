@@ -63,7 +63,7 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
 }
 
 /// The drive, with real bytes: clients read what they wrote.
-fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
+pub(super) fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
     let source = Source::named(&args.drive)?;
     let mut settings = args.set.clone();
     if !matches!(source, Source::Image(_)) {

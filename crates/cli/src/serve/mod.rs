@@ -1,7 +1,8 @@
 //! `ocssd serve`: targets of a drive for programs that know nothing of them.
 //!
 //! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), and the reactor of
-//! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted.
+//! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted. A drive
+//! for a virtual machine (`vfio_user`) has no targets and a loop of its own.
 
 mod assemble;
 mod devices;
@@ -10,6 +11,7 @@ mod listen;
 mod nvme;
 mod raw;
 mod report;
+mod vfio_user;
 
 use crate::args::ServeArgs;
 use crate::shut_down::shut_down;
@@ -21,6 +23,9 @@ use std::io::Write;
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
+    if let Some(endpoint) = &args.slot.vfio_user {
+        return vfio_user::serve(args, endpoint, as_json);
+    }
     let security = listen::security(args)?;
     let assembled = assemble::assemble(args)?;
     let Assembled { host, targets, exports, mut notes, image, seed } = assembled;

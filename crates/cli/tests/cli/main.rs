@@ -11,3 +11,4 @@ mod serve;
 mod simulate;
 mod targets;
 mod verbs;
+mod vfio_user;

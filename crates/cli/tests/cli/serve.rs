@@ -20,7 +20,7 @@ pub struct Served<'a> {
 }
 
 /// The next JSON document of a server.
-fn document(out: &mut BufReader<ChildStdout>) -> Value {
+pub fn document(out: &mut BufReader<ChildStdout>) -> Value {
     let mut text = String::new();
     loop {
         let mut line = String::new();
@@ -308,6 +308,12 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
             "--vhost-user-blk unix:v --drive tiny --export a=null@pu:0 --export b=null@pu:1",
             "name one of: a, b",
         ),
+        ("--vfio-user tcp:127.0.0.1:0 --drive tiny", "is no unix socket"),
+        ("--vfio-user unix:stamps.img --drive tiny", "is no socket"),
+        ("--vfio-user unix:s --drive stamps.img", "stamps of 16 bytes"),
+        ("--vfio-user unix:s --drive tiny --nbd unix:t", "cannot be used with"),
+        ("--vfio-user unix:s --drive tiny --set revision=1.2", "an OCSSD 1.2 drive needs"),
+        ("--nbd unix:s --drive tiny --pci-id cnex", "cannot be used with"),
     ];
     for (arguments, words) in cases {
         let answer = program.run(&format!("serve {arguments}"));

@@ -107,7 +107,7 @@ impl Session {
     ) {
         let request = Request::decode(header.opcode, body).filter(|request| match *request {
             Request::Write { size, .. } => {
-                payload.is_some() && as_u64(WRITE_HEAD_BYTES) + u64::from(size) == header.length.into()
+                payload.is_some() && as_u64(WRITE_HEAD_BYTES) + u64::from(size) == u64::from(header.length)
             }
             _ => true,
         });

@@ -5,10 +5,12 @@
 
 mod nbd;
 mod nvme_tcp;
+mod pci_nvme;
 mod vhost_user_blk;
 
 pub use nbd::nbd_client;
 pub use nvme_tcp::nvme_tcp_host;
+pub use pci_nvme::pci_nvme_guest;
 pub use vhost_user_blk::vhost_user_blk_guest;
 
 use crate::desk::Desk;

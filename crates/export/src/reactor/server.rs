@@ -397,7 +397,7 @@ pub(super) fn number_of_listener(place: usize) -> u64 {
 }
 
 /// The kernel may not make waits longer than asked, to join them with others. Not every kernel knows how; then they are.
-fn wait_precisely() {
+pub(crate) fn wait_precisely() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 

@@ -57,7 +57,7 @@ impl Signals {
     }
 
     /// The socket of a signal.
-    pub(super) fn socket(&self, signal: Signal) -> BorrowedFd<'_> {
+    pub(crate) fn socket(&self, signal: Signal) -> BorrowedFd<'_> {
         match signal {
             Signal::Stop => self.stop.as_fd(),
             Signal::Report => self.report.as_fd(),
@@ -65,7 +65,7 @@ impl Signals {
     }
 
     /// Whether the signal came since this was asked last.
-    pub(super) fn take(&mut self, signal: Signal) -> bool {
+    pub(crate) fn take(&mut self, signal: Signal) -> bool {
         let socket = match signal {
             Signal::Stop => &mut self.stop,
             Signal::Report => &mut self.report,

@@ -1,0 +1,137 @@
+//! The drive as a PCI function of a virtual machine: its controller's commands, without a target on it.
+
+use super::assemble;
+use crate::args::{PciIdArg, ServeArgs};
+use crate::table;
+use anyhow::{Context, anyhow};
+use ocssd_base::Nanos;
+use ocssd_drive::OpenDrive;
+use ocssd_export::pci_nvme::{Counters, DriveFull, OpenChannelDrive, PciId, Pointed, Units};
+use ocssd_export::reactor::{Endpoint, Signals};
+use ocssd_export::vfio_user::{Door, Served, Server};
+use ocssd_flash::config::Revision;
+use ocssd_flash::controller::{AdminOutcome, Controller, IoBuffers};
+use ocssd_nvme::identify::IdentifyController;
+use ocssd_nvme::ocssd12::BadBlockTable;
+use ocssd_nvme::{Cqe, Sqe};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+/// Serves the drive at a unix socket until a signal.
+///
+/// # Errors
+/// A drive that cannot be opened, or a socket that cannot be had.
+pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Result<()> {
+    let OpenDrive { flash, image, spec, .. } = assemble::open(args)?;
+    let revision = if spec.config.revision == Revision::V12 { "1.2" } else { "2.0" };
+    let bytes = table::bytes(spec.config.geometry.capacity_bytes());
+    let controller = Controller::new(flash).map_err(|error| anyhow!("{}: {error}", args.drive))?;
+    let signals = Signals::new().context("signals cannot be listened to")?;
+    let door = Door::open(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
+    // It serves on if nobody reads standard error.
+    let log = Box::new(|sentence: &str| drop(writeln!(std::io::stderr(), "ocssd: {sentence}")));
+    let id = match args.slot.pci_id {
+        PciIdArg::Qemu => PciId::Qemu,
+        PciIdArg::Cnex => PciId::Cnex,
+    };
+    let server =
+        Server::new(PciDrive { controller }, id, door, signals, log).context("serving cannot begin")?;
+    begin(&format!("open-channel drive {} (OCSSD {revision}), {bytes}", args.drive), endpoint, as_json);
+    let served = server.run(&mut |counters| report(counters, as_json)).context("serving failed")?;
+    let Served { drive: PciDrive { mut controller }, counters, guests } = served;
+    // What the cache holds goes to media first, however long the drive would take.
+    while let Some(at) = controller.deadline() {
+        while controller.poll(at).is_some() {}
+    }
+    controller.flash_mut().sync().map_err(|error| anyhow!("the drive could not be kept: {error}"))?;
+    drop(image);
+    if guests == 0 && !as_json {
+        table::say("No guest came.");
+    } else {
+        report(&counters, as_json);
+    }
+    Ok(())
+}
+
+/// Says that a guest may come.
+fn begin(what: &str, endpoint: &Endpoint, as_json: bool) {
+    let Endpoint::Unix(path) = endpoint else { unreachable!("the door is a unix socket") };
+    let socket = json!({ "type": "unix", "path": path.to_string_lossy() });
+    let device = json!({ "driver": "vfio-user-pci", "socket": socket });
+    if as_json {
+        let serving = json!({ "what": what, "endpoint": endpoint.to_string() });
+        return table::say(&format!("{:#}", json!({ "vfio_user": serving, "qemu_device": device })));
+    }
+    table::say(&format!("serving {what}"));
+    table::say(
+        "  qemu-system-x86_64 -object memory-backend-memfd,id=mem,size=1G,share=on -machine q35,memory-backend=mem \\",
+    );
+    table::say(&format!("    -m 1G -device '{device}' ..."));
+}
+
+/// Says what was counted.
+fn report(counters: &Counters, as_json: bool) {
+    let rows = counters.rows();
+    if as_json {
+        let counted: Map<String, Value> =
+            rows.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        return table::say(&format!("{:#}", json!({ "stats": counted })));
+    }
+    let shown = rows.into_iter().filter(|(_, value)| *value > 0);
+    let rows: Vec<Vec<String>> =
+        shown.map(|(name, value)| vec![name.to_owned(), value.to_string()]).collect();
+    table::say(&table::text(&["counted", ""], &rows));
+}
+
+/// A controller as the export crate sees it.
+struct PciDrive {
+    controller: Controller,
+}
+
+impl OpenChannelDrive for PciDrive {
+    fn identify_controller(&self) -> IdentifyController {
+        self.controller.identify_controller()
+    }
+
+    fn units(&self) -> Units {
+        let config = self.controller.flash().config();
+        let geometry = &config.geometry;
+        let blocks = u64::from(geometry.chunks_per_pu) * u64::from(config.media.planes);
+        Units {
+            sector_bytes: geometry.sector_bytes,
+            oob_bytes: geometry.oob_bytes,
+            is_v12: config.revision == Revision::V12,
+            bad_block_table_bytes: u64::try_from(BadBlockTable::HEADER_BYTES).expect("64") + blocks,
+            transfer_bytes_max: self.controller.transfer_bytes_max(),
+        }
+    }
+
+    fn admin(&mut self, now: Nanos, sqe: &Sqe, data: &mut [u8]) -> Option<Cqe> {
+        match self.controller.admin(now, &sqe.encode(), data) {
+            AdminOutcome::Done(completion) => Some(Cqe::decode(&completion)),
+            AdminOutcome::Held => None,
+        }
+    }
+
+    fn submit(&mut self, now: Nanos, queue: u16, sqe: &Sqe, pointed: Pointed<'_>) -> Result<(), DriveFull> {
+        let Pointed { data, metadata, addresses, destinations } = pointed;
+        let buffers = IoBuffers { data, metadata, lba_list: addresses, destination_list: destinations };
+        self.controller.submit(now, queue, &sqe.encode(), buffers).map_err(|_| DriveFull)
+    }
+
+    fn poll(&mut self, now: Nanos) -> Option<(u16, Cqe)> {
+        self.controller.poll(now).map(|(queue, completion)| (queue, Cqe::decode(&completion)))
+    }
+
+    fn poll_event(&mut self) -> Option<u32> {
+        self.controller.poll_event().map(|completion| Cqe::decode(&completion).dw0)
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.controller.deadline()
+    }
+
+    fn reset(&mut self, now: Nanos) {
+        self.controller.reset(now);
+    }
+}
