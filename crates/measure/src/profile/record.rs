@@ -4,8 +4,9 @@ use super::cell::Cell;
 use super::statistics::Mean;
 use crate::storage::Attestation;
 use ocssd_base::Nanos;
+use ocssd_workload::job::RoundRule;
 use ocssd_workload::results::{ClockKind, JobResult, LatencyStats, Row};
-use ocssd_workload::run::{RoundRule, RoundsState, Window};
+use ocssd_workload::run::{RoundsState, Window};
 use serde_json::Value;
 
 /// One run of one cell.

@@ -12,10 +12,10 @@ use super::schedule::{Effortful, Schedule, cells, possible};
 use super::stand::{Done, Stand, StandError};
 use super::statistics::Mean;
 use ocssd_base::Nanos;
-use ocssd_workload::job::Job;
+use ocssd_workload::job::{Job, RoundRule};
 use ocssd_workload::results::json::{Format, to_value};
 use ocssd_workload::results::{JobResult, LatencyStats, PercentileList, RunResult, Verdict};
-use ocssd_workload::run::{RoundRule, Rounds, RoundsState};
+use ocssd_workload::run::{Rounds, RoundsState};
 use serde_json::Value;
 
 /// What a profile tells whoever waits for it.
