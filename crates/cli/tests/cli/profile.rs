@@ -60,6 +60,50 @@ fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
     assert_eq!(rows.lines().count(), 18);
 }
 
+/// A virtual drive of 32 MiB, a minute shortened to a third of a second of its time.
+const EMULATED: &str = "profile --emulated qemu --ftl pblk:over_provisioning_percent=20 --size 33554432 --quick \
+                        --time 300ms --repetitions 1";
+
+#[test]
+fn a_virtual_drive_shows_its_inside_in_pictures_and_rows() {
+    let program = Program::new();
+    let answer = program.run(&format!("{EMULATED} --quiet"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    let folder = program.path("ocssd-results/profile");
+    let entries = std::fs::read_dir(folder.join("pictures")).expect("pictures are kept");
+    let names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    for title in
+        ["busy-parallel-units", "write-amplification", "writers-and-write-buffer", "latency-exceedance"]
+    {
+        for kind in ["svg", "png"] {
+            assert!(
+                names.iter().any(|name| name.ends_with(&format!("{title}.{kind}"))),
+                "{title}.{kind}: {names:?}"
+            );
+        }
+    }
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    let described: Value = serde_json::from_str(&text("pictures.json")).expect("pictures are JSON");
+    assert_eq!(described.as_array().map(|all| 2 * all.len()), Some(names.len()));
+    // Every unit has a row for each time, and what is busy is a share.
+    let timeline = text("timeline.csv");
+    let shares: Vec<f64> = timeline
+        .lines()
+        .skip(1)
+        .map(|line| line.rsplit(',').next().and_then(|share| share.parse().ok()).expect("a share"))
+        .collect();
+    assert!(shares.len() > 100 && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{timeline}");
+    assert!(shares.iter().any(|share| *share > 0.1), "units were busy");
+    assert!(text("pictures.csv").lines().count() > shares.len() / 10);
+    let kept = result(&program);
+    let writers = kept["ocssd"]["profile"]["writers"].as_array().expect("curves of writers");
+    assert!(
+        !writers.is_empty()
+            && writers.iter().all(|curve| curve["points"].as_array().map(Vec::len) == Some(7))
+    );
+}
+
 #[test]
 fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
     let program = Program::new();

@@ -42,5 +42,5 @@ pub use latency_search::{Drained, LatencySearch, SearchStep};
 pub use lay_out::LayOut;
 pub use plan::{Plan, PlanError, PlannedJob, TargetShape};
 pub use rounds::{Rounds, RoundsState, Window};
-pub use runner::{Progress, Runner};
+pub use runner::{Progress, Runner, Tally};
 pub use steady_state::SteadyState;
