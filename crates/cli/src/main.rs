@@ -11,6 +11,7 @@ mod format;
 mod heap;
 mod inspect;
 mod lint;
+mod live;
 mod options;
 mod presets;
 mod profile;

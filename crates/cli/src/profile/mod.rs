@@ -68,7 +68,7 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     // What can be wrong with the other side is found before an hour is spent.
     let against = against::find(&args.compare)?;
     show::prepare(args)?;
-    let mut waiting = Waiting::new(args.quiet || as_json)?;
+    let mut waiting = Waiting::new(args.quiet || as_json, args.live)?;
     let mut profile = match &args.emulated {
         Some(drive) => {
             let mut stand = subject::virtual_drive(drive, &args.ftl, args.size)?;

@@ -1,5 +1,6 @@
 //! While it is measured: what goes on, how long it still takes, and Ctrl-C.
 
+use crate::live::{Every, Inside, Live, Sample};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ocssd_base::Nanos;
@@ -19,6 +20,7 @@ pub struct Waiting {
     bar: Option<ProgressBar>,
     quiet: bool,
     said: Option<Instant>,
+    live: Option<Live>,
     pace: Pace,
 }
 
@@ -55,7 +57,7 @@ fn time_words(gone: u64, left: Option<u64>, is_most: bool) -> String {
 
 impl Waiting {
     /// Hears Ctrl-C from now on: the first stops measuring, a second ends the program at once.
-    pub fn new(quiet: bool) -> anyhow::Result<Self> {
+    pub fn new(quiet: bool, live: Option<Every>) -> anyhow::Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))
@@ -63,14 +65,15 @@ impl Waiting {
                 .context("signals cannot be heard")?;
         }
         let terminal = std::io::stderr().is_terminal();
-        let bar = (terminal && !quiet).then(|| {
+        let live = live.filter(|_| !quiet).map(Live::new);
+        let bar = (terminal && !quiet && live.is_none()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:25} {percent:>3} %  {msg}");
             bar.set_style(style.expect("the template is well formed"));
             bar
         });
         let pace = Pace { is_virtual: false, began: Instant::now(), last: Nanos::ZERO };
-        Ok(Self { stopped, bar, quiet, said: None, pace })
+        Ok(Self { stopped, bar, quiet, said: None, live, pace })
     }
 
     /// Something else is measured from now on.
@@ -83,6 +86,9 @@ impl Waiting {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+        if let Some(live) = &mut self.live {
+            live.finish();
+        }
     }
 }
 
@@ -90,6 +96,10 @@ impl Watch for Waiting {
     fn on_step(&mut self, step: &Step) {
         let (gone, left) = self.pace.seconds(step, Instant::now());
         let time = time_words(gone, left, step.is_most);
+        if let Some(live) = &mut self.live {
+            live.head(&step.what, &time);
+            return;
+        }
         let message = format!("{}; {time}", step.what);
         if let Some(bar) = &self.bar {
             bar.set_position(step.gone.0 / 1000 * 1000 / ((step.gone.0 + step.left.0) / 1000).max(1));
@@ -100,9 +110,22 @@ impl Watch for Waiting {
         }
     }
 
-    fn go_on(&mut self, _look: &dyn Look) -> bool {
+    fn go_on(&mut self, look: &dyn Look) -> bool {
+        if let Some(live) = self.live.as_mut().filter(|live| live.is_due()) {
+            live.show(sample(look));
+        }
         !self.stopped.load(Ordering::Relaxed)
     }
+}
+
+/// The job under way as the live view takes it.
+fn sample(look: &dyn Look) -> Sample {
+    let inside = look.drive().map(|state| Inside {
+        groups: state.groups,
+        unit_busy: state.unit_busy,
+        targets: vec![("translation layer".to_owned(), state.counters)],
+    });
+    Sample { now: look.now(), tally: look.tally(), inside }
 }
 
 #[cfg(test)]

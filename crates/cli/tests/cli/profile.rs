@@ -105,6 +105,32 @@ fn a_virtual_drive_shows_its_inside_in_pictures_and_rows() {
 }
 
 #[test]
+fn live_without_a_terminal_is_a_line_now_and_then() {
+    let program = Program::new();
+    let answer = program.run(&format!("{EMULATED} --live=1ms"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    let lines: Vec<&str> = answer.err.lines().filter(|line| line.contains(" IOPS; ")).collect();
+    assert!(lines.len() >= 3, "{}", answer.err);
+    for word in ["random writes to steady state", "p99 ", "% busy", "lines free, GC ", "buffer "] {
+        assert!(lines.iter().any(|line| line.contains(word)), "{word}: {}", answer.err);
+    }
+    assert!(!answer.err.contains('\u{1b}'), "no terminal, no escapes");
+    let quiet = program.run(&format!("{EMULATED} --live=1ms --quiet"));
+    assert_eq!(quiet.err, "");
+    let wrong = program.run(&format!("{EMULATED} --live=soon"));
+    assert!(wrong.code == 2 && wrong.err.contains("--live"), "{}", wrong.err);
+}
+
+#[test]
+fn a_run_is_shown_live_too() {
+    let program = Program::new();
+    let job = "--name=j --rw=randwrite --bs=4k --iodepth=8 --size=8m --io_size=64m";
+    let answer = program.run(&format!("run --drive qemu --target pblk --live=1ms {job}"));
+    assert_eq!(answer.code, 0, "{}{}", answer.out, answer.err);
+    assert!(answer.err.contains(" IOPS; ") && answer.err.contains("pblk: "), "{}", answer.err);
+}
+
+#[test]
 fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
     let program = Program::new();
     let arguments = "profile --emulated qemu --ftl pblk:over_provisioning_percent=20 --size 33554432 --quick --time 300ms --repetitions 1 --quiet";
