@@ -125,7 +125,8 @@ fn live_without_a_terminal_is_a_line_now_and_then() {
 fn a_run_is_shown_live_too() {
     let program = Program::new();
     let job = "--name=j --rw=randwrite --bs=4k --iodepth=8 --size=8m --io_size=64m";
-    let answer = program.run(&format!("run --drive qemu --target pblk --live=1ms {job}"));
+    let answer =
+        program.run(&format!("run --drive qemu --target pblk:over_provisioning_percent=20 --live=1ms {job}"));
     assert_eq!(answer.code, 0, "{}{}", answer.out, answer.err);
     assert!(answer.err.contains(" IOPS; ") && answer.err.contains("pblk: "), "{}", answer.err);
 }
