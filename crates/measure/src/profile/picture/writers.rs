@@ -28,6 +28,6 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         Axis::linear("throughput", "MB/s"),
     );
     let subtitle = "Random writes on a drive just made, so that nothing is collected; a line for each size of the write buffer. \
-                    The buffer was full, or as full as it gets, before measuring.";
+                    The note of a point says how many buffers were written: below one, its size cannot matter.";
     Some(chart.subtitle(subtitle).panel(panel))
 }
