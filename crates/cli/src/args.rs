@@ -6,6 +6,7 @@ pub use slot::{PciIdArg, SlotArgs};
 
 use crate::drive_facts::DriveFacts;
 use crate::serve::DeviceSocket;
+use crate::live::{Every, parse_every};
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_export::reactor::{AddressRange, Endpoint};
@@ -285,6 +286,10 @@ pub struct ProfileArgs {
     /// Folder for result, rows, page and pictures
     #[arg(long, value_name = "DIR", default_value = "ocssd-results/profile")]
     pub out: PathBuf,
+    /// Show throughput, latency, and the inside of a virtual drive meanwhile; lines without a terminal, one each TIME
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(value_parser = parse_every)]
+    pub live: Option<Every>,
     /// No progress
     #[arg(long)]
     pub quiet: bool,
@@ -365,6 +370,10 @@ pub struct RunArgs {
     /// Directory for the result file and logs
     #[arg(long, default_value = "ocssd-results", value_name = "DIR")]
     pub results: PathBuf,
+    /// Show throughput, latency, and the inside of a virtual drive meanwhile; lines without a terminal, one each TIME
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(value_parser = parse_every)]
+    pub live: Option<Every>,
     /// No progress
     #[arg(long)]
     pub quiet: bool,

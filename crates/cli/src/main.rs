@@ -12,6 +12,7 @@ mod format;
 mod heap;
 mod inspect;
 mod lint;
+mod live;
 mod options;
 mod presets;
 mod profile;

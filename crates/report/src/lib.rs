@@ -24,7 +24,9 @@ mod table;
 mod tidy_csv;
 mod verdict;
 
-pub use chart::{Annotation, Axis, ChartError, ChartSpec, Panel, Point, Role, Rule, Scale, Series, Style};
+pub use chart::{
+    Annotation, Axis, ChartError, ChartSpec, Mark, Panel, Point, Role, Rule, Scale, Series, Style,
+};
 pub use paper::{ErrorBound, PaperError, PaperRow, PaperTable};
 pub use report::{Fact, Report, Section};
 pub use table::Table;

@@ -31,6 +31,35 @@ pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
+/// Colours of a heat map from least to greatest: dark blue over green to yellow, even steps of lightness, told apart with
+/// every common colour blindness and in grey. Values of "viridis" (S. van der Walt and N. Smith, 2015, public domain) at
+/// ninths, which its authors give to three decimals.
+const HEAT: [(f64, f64, f64); 9] = [
+    (68.0, 1.0, 84.0),
+    (71.0, 45.0, 123.0),
+    (59.0, 82.0, 139.0),
+    (44.0, 114.0, 142.0),
+    (33.0, 145.0, 140.0),
+    (40.0, 174.0, 128.0),
+    (94.0, 201.0, 98.0),
+    (173.0, 220.0, 48.0),
+    (253.0, 231.0, 37.0),
+];
+
+/// The colour of a heat map at `place` between 0 and 1, and the colour of a text on it.
+pub(crate) fn heat(place: f64) -> (String, &'static str) {
+    let steps = 8.0;
+    let at = place.clamp(0.0, 1.0) * steps;
+    let below = (0..8_u8).rev().find(|step| f64::from(*step) <= at).unwrap_or(0);
+    let part = at - f64::from(below);
+    let (low, high) = (HEAT[usize::from(below)], HEAT[usize::from(below) + 1]);
+    let mix = |low: f64, high: f64| low + (high - low) * part;
+    let colour =
+        format!("rgb({:.0},{:.0},{:.0})", mix(low.0, high.0), mix(low.1, high.1), mix(low.2, high.2));
+    // Chosen: where the contrast of white falls below that of black.
+    (colour, if place < 0.55 { "#ffffff" } else { "#101418" })
+}
+
 /// Corners of the marker of a hue around the origin, for radius 1; none for a circle.
 pub(crate) fn corners(hue: usize) -> Vec<(f64, f64)> {
     // Count, angle of the first corner in degrees (0 is right, 90 is down), and radius so that areas look equal.

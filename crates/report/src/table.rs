@@ -1,6 +1,6 @@
 //! Tables of texts, and every chart's numbers as one.
 
-use crate::chart::{ChartSpec, as_x, exact};
+use crate::chart::{Axis, ChartSpec, Panel, as_x, exact};
 use serde::{Deserialize, Serialize};
 
 /// A table.
@@ -36,6 +36,13 @@ impl Table {
             &format!("Numbers of: {}", spec.title),
             &["panel", "series", "of", &x, "value", "unit"],
         );
+        if let Some(colour) = &spec.colour {
+            table.columns[4] = spec.y.caption();
+            table.columns[5] = colour.caption();
+            table.columns.push("note".to_owned());
+            spec.panels.iter().for_each(|panel| table.push_cells(spec, panel));
+            return table;
+        }
         table.columns.extend(["low", "high", "note"].map(str::to_owned));
         for panel in &spec.panels {
             for series in &panel.series {
@@ -56,19 +63,45 @@ impl Table {
         }
         table
     }
+
+    /// The cells of a heat map: column, row, and what the colour says.
+    fn push_cells(&mut self, spec: &ChartSpec, panel: &Panel) {
+        for series in &panel.series {
+            for point in &series.points {
+                self.push(vec![
+                    panel.title.clone(),
+                    series.name.clone(),
+                    series.role.word().to_owned(),
+                    x_text(spec, point.x),
+                    y_text(spec, panel, point.y),
+                    point.value.map(exact).unwrap_or_default(),
+                    point.note.clone(),
+                ]);
+            }
+        }
+    }
 }
 
 /// A place on the horizontal axis: the category's name, or the number.
 pub(crate) fn x_text(spec: &ChartSpec, x: f64) -> String {
-    let mut names = spec.x.categories.iter().enumerate();
-    let found = names.find(|(index, _)| as_x(*index).total_cmp(&x).is_eq());
-    found.map_or_else(|| exact(x), |(_, name)| name.clone())
+    place_text(&spec.x, x)
+}
+
+/// A place on the vertical axis of a panel: the row's name, or the number.
+pub(crate) fn y_text(spec: &ChartSpec, panel: &Panel, y: f64) -> String {
+    place_text(spec.y_of(panel), y)
+}
+
+fn place_text(axis: &Axis, place: f64) -> String {
+    let mut names = axis.categories.iter().enumerate();
+    let found = names.find(|(index, _)| as_x(*index).total_cmp(&place).is_eq());
+    found.map_or_else(|| exact(place), |(_, name)| name.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Panel, Point, Role, Series};
+    use crate::{Point, Role, Series, Style};
 
     #[test]
     fn charts_become_tables_with_names_of_categories_and_error_intervals() {
@@ -79,5 +112,15 @@ mod tests {
         assert_eq!(table.columns.len(), 9);
         assert_eq!(table.rows[0], ["p", "s", "paper", "p99", "116", "us", "114", "118", ""]);
         assert_eq!(table.rows[1], ["p", "s", "paper", "p95", "0.5", "us", "", "", "n"]);
+    }
+    #[test]
+    fn heat_maps_become_tables_of_columns_rows_and_values() {
+        let points = vec![Point::cell(0.0, 1.0, Some(2.5)), Point::cell(0.0, 0.0, None).noted("too few")];
+        let panel = Panel::new("p").series(Series::new("s", Role::Ours, points).style(Style::Cells));
+        let (x, y) = (Axis::categories("depth", &["1"]), Axis::categories("size", &["4 KiB", "8 KiB"]));
+        let table = Table::of_chart(&ChartSpec::cells("t", x, y, Axis::log10("rate", "MB/s")).panel(panel));
+        assert_eq!(table.columns, ["panel", "series", "of", "depth", "size", "rate (MB/s)", "note"]);
+        assert_eq!(table.rows[0], ["p", "s", "ours", "1", "8 KiB", "2.5", ""]);
+        assert_eq!(table.rows[1], ["p", "s", "ours", "1", "4 KiB", "", "too few"]);
     }
 }

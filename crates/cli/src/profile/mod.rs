@@ -7,6 +7,7 @@ mod against;
 mod show;
 mod subject;
 mod wait;
+mod writers;
 
 use crate::Outcome;
 use crate::args::ProfileArgs;
@@ -40,6 +41,7 @@ fn asked(args: &ProfileArgs, is_virtual: bool) -> Effortful {
 
 /// Measures on a stand.
 fn measure(args: &ProfileArgs, stand: &mut dyn Stand, waiting: &mut Waiting, is_virtual: bool) -> Profile {
+    waiting.begin(is_virtual);
     let mut profile =
         Session::new(stand, waiting, asked(args, is_virtual), args.seed).only(&args.cell).carry_out();
     waiting.finish();
@@ -53,8 +55,8 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     // What can be wrong with the other side is found before an hour is spent.
     let against = against::find(&args.compare)?;
     show::prepare(args)?;
-    let mut waiting = Waiting::new(args.quiet || as_json)?;
-    let profile = match &args.emulated {
+    let mut waiting = Waiting::new(args.quiet || as_json, args.live)?;
+    let mut profile = match &args.emulated {
         Some(drive) => {
             let mut stand = subject::virtual_drive(drive, &args.ftl, args.size)?;
             measure(args, stand.as_mut(), &mut waiting, true)
@@ -64,6 +66,11 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
             measure(args, &mut stand, &mut waiting, false)
         }
     };
+    if let Some(drive) = args.emulated.as_ref().filter(|_| profile.ended_early.is_none()) {
+        let time = asked(args, true).time.unwrap_or_default();
+        writers::measure(args, drive, time, &mut profile, &mut waiting);
+        waiting.finish();
+    }
     let mut comparisons = Vec::new();
     for other in &against {
         comparisons.push(against::compare(args, &profile, other, &mut waiting)?);

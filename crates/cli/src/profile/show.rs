@@ -1,4 +1,4 @@
-//! What is printed of a profile, and what is kept: result.json, runs.csv, report.html and its pictures.
+//! What is printed of a profile, and what is kept: result.json, rows of CSV, report.html and its pictures.
 
 use crate::args::{EngineArg, ProfileArgs};
 use crate::{Outcome, table};
@@ -6,9 +6,9 @@ use anyhow::Context;
 use clap::ValueEnum;
 use ocssd_measure::lint::Severity;
 use ocssd_measure::profile::{
-    CELL_COLUMNS, Comparison, Judged, Profile, cell_row, csv, explain, in_order, report, summed,
+    CELL_COLUMNS, Comparison, Judged, Profile, cell_row, csv, explain, in_order, report, summed, timeline_csv,
 };
-use ocssd_report::html;
+use ocssd_report::{ChartSpec, html, png, svg, tidy_csv};
 use std::path::Path;
 
 /// Makes sure that the result can be kept, before anything is measured.
@@ -76,16 +76,56 @@ fn keep(
     judged: &Judged,
     comparisons: &[Comparison],
 ) -> anyhow::Result<()> {
-    let page = report(profile, judged, &rerun(args), comparisons);
-    let page = html::render(&page).context("the page cannot be made")?;
-    write(&args.out, "result.json", &format!("{:#}\n", judged.value))?;
-    write(&args.out, "runs.csv", &csv(profile))?;
-    write(&args.out, "report.html", &page)
+    let report = report(profile, judged, &rerun(args), comparisons);
+    let page = html::render(&report).context("the page cannot be made")?;
+    write(&args.out, "result.json", format!("{:#}\n", judged.value).as_bytes())?;
+    write(&args.out, "runs.csv", csv(profile).as_bytes())?;
+    if let Some(timeline) = timeline_csv(profile) {
+        write(&args.out, "timeline.csv", timeline.as_bytes())?;
+    }
+    write(&args.out, "report.html", page.as_bytes())?;
+    keep_pictures(&args.out, &report.charts)
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+/// Pixels of a picture for each of its own (chosen: sharp on the screens of today).
+const PNG_SCALE: f64 = 2.0;
+/// Draws `pictures.json` again.
+const PLOT: &str = include_str!("plot.py");
+
+/// Every picture as SVG and PNG, the numbers of all of them as rows, and what they are for a script
+/// that draws them with matplotlib.
+fn keep_pictures(out: &Path, charts: &[ChartSpec]) -> anyhow::Result<()> {
+    let folder = out.join("pictures");
+    // Those of another profile would stand among these.
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("{} cannot be emptied", folder.display()));
+        }
+        _ => {}
+    }
+    std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    for (number, chart) in (1..).zip(charts) {
+        let name = format!("{number:02}-{}", file_word(&chart.title));
+        let drawn = svg::render(chart, svg::Width::Page).context("a picture cannot be drawn")?;
+        write(&folder, &format!("{name}.svg"), drawn.as_bytes())?;
+        let drawn = png::render(chart, PNG_SCALE).context("a picture cannot be drawn")?;
+        write(&folder, &format!("{name}.png"), &drawn)?;
+    }
+    write(out, "pictures.csv", tidy_csv(charts).as_bytes())?;
+    let described = serde_json::to_string(charts).context("pictures cannot be described")?;
+    write(out, "pictures.json", described.as_bytes())?;
+    write(out, "plot.py", PLOT.as_bytes())
+}
+
+/// A title as part of a file's name: `size-and-depth-together-throughput`.
+fn file_word(title: &str) -> String {
+    let plain = title.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), " ");
+    plain.split_whitespace().collect::<Vec<_>>().join("-")
+}
+
+fn write(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
     let path = folder.join(name);
-    std::fs::write(&path, text)
+    std::fs::write(&path, content)
         .with_context(|| format!("{} cannot be written; choose another folder with --out", path.display()))
 }
 
@@ -113,7 +153,7 @@ fn print(args: &ProfileArgs, profile: &Profile, judged: &Judged, comparisons: &[
     comparisons.iter().for_each(print_comparison);
     print_findings(judged);
     table::line(&format!(
-        "\ntook {:.1} s; result.json, runs.csv and report.html are in {}",
+        "\ntook {:.1} s; report.html, result.json, runs.csv and pictures are in {}",
         profile.took.as_secs_f64(),
         args.out.display()
     ));

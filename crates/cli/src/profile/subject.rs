@@ -4,10 +4,11 @@ use crate::args::{EngineArg, ProfileArgs};
 use crate::wanted::Wanted;
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
-use ocssd_flash::Flash;
+use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::Buffers;
+use ocssd_lightnvm::block::{BlockTarget, CounterValue};
 use ocssd_lightnvm::media_manager::UnitSelection;
-use ocssd_measure::profile::{Effort, FileStand, HostStand, Stand};
+use ocssd_measure::profile::{DriveState, Effort, FileStand, HostStand, Stand};
 use ocssd_measure::storage::{Engine, Subject, SubjectOptions, SystemRoot};
 use ocssd_targets::registry;
 use ocssd_workload::results::Row;
@@ -47,6 +48,25 @@ fn default_bytes(directory: &Path, effort: Effort) -> u64 {
     wanted.min(free / FREE_SHARE).max(ocssd_measure::storage::BYTES_MIN)
 }
 
+/// What a virtual drive and the translation layer on it show.
+fn state(flash: &Flash, target: &dyn BlockTarget) -> DriveState {
+    let FlashCounters { unit_busy, sectors_written, sectors_copied, .. } = flash.counters();
+    let counters = target.counters();
+    let written = counters.iter().find_map(|counter| match (counter.name, counter.value) {
+        ("user_written_sectors", CounterValue::Count(count)) => Some(count),
+        _ => None,
+    });
+    let geometry = &flash.config().geometry;
+    let sector_bytes = u64::from(geometry.sector_bytes);
+    DriveState {
+        groups: geometry.groups,
+        unit_busy,
+        host_bytes: written.unwrap_or_default() * sector_bytes,
+        media_bytes: (sectors_written + sectors_copied) * sector_bytes,
+        counters,
+    }
+}
+
 /// A virtual drive, of which at most `bytes` are used.
 pub fn virtual_drive(name: &str, ftl: &str, bytes: Option<u64>) -> anyhow::Result<Box<dyn Stand>> {
     let source = Source::named(name)?;
@@ -76,7 +96,7 @@ pub fn virtual_drive(name: &str, ftl: &str, bytes: Option<u64>) -> anyhow::Resul
         Row::new("capacity_bytes", geometry.capacity_bytes().to_string()),
     ];
     let target = host.add(made.target);
-    let mut stand = HostStand::new(host, target, description);
+    let mut stand = HostStand::new(host, target, description, state);
     if let Some(bytes) = bytes {
         stand.shrink_to(bytes);
     }

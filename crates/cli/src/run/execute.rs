@@ -4,6 +4,7 @@ use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
 use super::progress::Bar;
 use crate::args::RunArgs;
+use crate::live::{Inside, Live, Sample};
 use crate::shut_down::shut_down;
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
@@ -154,21 +155,7 @@ fn measure<C: Clock>(
     let now = host.clock().now();
     let mut runner = Runner::new(plan, &shapes(&host, &targets), &mut buffers, args.seed, now);
     host.return_buffers(buffers);
-    let bar = Bar::new(args.quiet, "running");
-    let mut slice = Slice::new();
-    loop {
-        let stop = host.clock().now() + slice.length;
-        match host.run(&mut runner, stop) {
-            RunEnd::Finished => break,
-            RunEnd::Stuck => {
-                bail!("the run waits for requests that nobody has; this is a bug, please report the job")
-            }
-            RunEnd::Stopped => slice.adapt(),
-        }
-        let progress = runner.progress(host.clock().now());
-        bar.show(progress.thousandths, progress.ios);
-    }
-    bar.finish();
+    run_jobs(args, &mut host, &mut runner, (&targets, &names))?;
     let failures = runner
         .failures()
         .map(|(job, direction, reply)| (job.to_owned(), direction, sentence(&host, reply)))
@@ -210,6 +197,56 @@ fn measure<C: Clock>(
         read_time: config.media.read[config.media.read.len() / 2],
         took: started.elapsed(),
     })
+}
+
+/// Runs until all jobs are done, and shows how far they are.
+fn run_jobs<C: Clock>(
+    args: &RunArgs,
+    host: &mut Host<RunDevice, C>,
+    runner: &mut Runner,
+    (targets, names): (&[TargetId], &[String]),
+) -> anyhow::Result<()> {
+    let mut live = args.live.filter(|_| !args.quiet).map(Live::new);
+    let bar = Bar::new(args.quiet || live.is_some(), "running");
+    let mut slice = Slice::new();
+    loop {
+        let stop = host.clock().now() + slice.length;
+        match host.run(runner, stop) {
+            RunEnd::Finished => break,
+            RunEnd::Stuck => {
+                bail!("the run waits for requests that nobody has; this is a bug, please report the job")
+            }
+            RunEnd::Stopped => slice.adapt(),
+        }
+        let progress = runner.progress(host.clock().now());
+        bar.show(progress.thousandths, progress.ios);
+        if let Some(live) = live.as_mut().filter(|live| live.is_due()) {
+            let done = format!("{} of {} jobs done", progress.done, progress.workers);
+            live.head(&done, &format!("{} %", progress.thousandths / 10));
+            live.show(sample(host, runner, targets, names));
+        }
+    }
+    bar.finish();
+    if let Some(live) = &mut live {
+        live.finish();
+    }
+    Ok(())
+}
+
+/// How things stand, for the live view.
+fn sample<C: Clock>(
+    host: &Host<RunDevice, C>,
+    runner: &Runner,
+    targets: &[TargetId],
+    names: &[String],
+) -> Sample {
+    let flash = host.device().inner().inner();
+    let inside = Inside {
+        groups: flash.config().geometry.groups,
+        unit_busy: flash.counters().unit_busy,
+        targets: names.iter().cloned().zip(targets.iter().map(|&id| host.target(id).counters())).collect(),
+    };
+    Sample { now: host.clock().now(), tally: runner.tally(), inside: Some(inside) }
 }
 
 /// What was counted after `before`.

@@ -60,6 +60,77 @@ fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
     assert_eq!(rows.lines().count(), 18);
 }
 
+/// A virtual drive of 32 MiB, a minute shortened to a third of a second of its time.
+const EMULATED: &str = "profile --emulated qemu --ftl pblk:over_provisioning_percent=20 --size 33554432 --quick \
+                        --time 300ms --repetitions 1";
+
+#[test]
+fn a_virtual_drive_shows_its_inside_in_pictures_and_rows() {
+    let program = Program::new();
+    let answer = program.run(&format!("{EMULATED} --quiet"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    let folder = program.path("ocssd-results/profile");
+    let entries = std::fs::read_dir(folder.join("pictures")).expect("pictures are kept");
+    let names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    for title in
+        ["busy-parallel-units", "write-amplification", "writers-and-write-buffer", "latency-exceedance"]
+    {
+        for kind in ["svg", "png"] {
+            assert!(
+                names.iter().any(|name| name.ends_with(&format!("{title}.{kind}"))),
+                "{title}.{kind}: {names:?}"
+            );
+        }
+    }
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    let described: Value = serde_json::from_str(&text("pictures.json")).expect("pictures are JSON");
+    assert_eq!(described.as_array().map(|all| 2 * all.len()), Some(names.len()));
+    // Every unit has a row for each time, and what is busy is a share.
+    let timeline = text("timeline.csv");
+    let shares: Vec<f64> = timeline
+        .lines()
+        .skip(1)
+        .map(|line| line.rsplit(',').next().and_then(|share| share.parse().ok()).expect("a share"))
+        .collect();
+    assert!(shares.len() > 100 && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{timeline}");
+    assert!(shares.iter().any(|share| *share > 0.1), "units were busy");
+    assert!(text("pictures.csv").lines().count() > shares.len() / 10);
+    let kept = result(&program);
+    let writers = kept["ocssd"]["profile"]["writers"].as_array().expect("curves of writers");
+    assert!(
+        !writers.is_empty()
+            && writers.iter().all(|curve| curve["points"].as_array().map(Vec::len) == Some(7))
+    );
+}
+
+#[test]
+fn live_without_a_terminal_is_a_line_now_and_then() {
+    let program = Program::new();
+    let answer = program.run(&format!("{EMULATED} --live=1ms"));
+    assert!(ran(&answer), "{}{}", answer.out, answer.err);
+    let lines: Vec<&str> = answer.err.lines().filter(|line| line.contains(" IOPS; ")).collect();
+    assert!(lines.len() >= 3, "{}", answer.err);
+    for word in ["random writes to steady state", "p99 ", "% busy", "lines free, GC ", "buffer "] {
+        assert!(lines.iter().any(|line| line.contains(word)), "{word}: {}", answer.err);
+    }
+    assert!(!answer.err.contains('\u{1b}'), "no terminal, no escapes");
+    let quiet = program.run(&format!("{EMULATED} --live=1ms --quiet"));
+    assert_eq!(quiet.err, "");
+    let wrong = program.run(&format!("{EMULATED} --live=soon"));
+    assert!(wrong.code == 2 && wrong.err.contains("--live"), "{}", wrong.err);
+}
+
+#[test]
+fn a_run_is_shown_live_too() {
+    let program = Program::new();
+    let job = "--name=j --rw=randwrite --bs=4k --iodepth=8 --size=8m --io_size=64m";
+    let answer =
+        program.run(&format!("run --drive qemu --target pblk:over_provisioning_percent=20 --live=1ms {job}"));
+    assert_eq!(answer.code, 0, "{}{}", answer.out, answer.err);
+    assert!(answer.err.contains(" IOPS; ") && answer.err.contains("pblk: "), "{}", answer.err);
+}
+
 #[test]
 fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
     let program = Program::new();

@@ -1,7 +1,9 @@
 //! Jobs on a real file or device, in wall time.
 
+use super::record::as_f64;
 use super::schedule::Bounds;
-use super::stand::{Done, Stand, StandError, thread_cpu};
+use super::stand::{Done, GoOn, Look, Stand, StandError, thread_cpu};
+use super::timeline::{DriveState, Timeline};
 use crate::storage::{
     Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, SystemRoot, Witness,
     description, environment, make_backend, run, stamp_format,
@@ -11,7 +13,7 @@ use ocssd_engine::{Clock, WallClock};
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_workload::job::{Job, parse_command_line};
 use ocssd_workload::results::{ClockKind, CpuUse, JobResult, Row, VerifyStats};
-use ocssd_workload::run::{Plan, PlannedJob, Runner, TargetShape};
+use ocssd_workload::run::{Plan, PlannedJob, Runner, Tally, TargetShape};
 
 /// Blocks that jobs see where I/Os are not smaller: what file systems and drives deal in.
 const BLOCK_BYTES: u32 = 4096;
@@ -74,7 +76,7 @@ impl FileStand {
         engine: Engine,
         job: &Job,
         seed: u64,
-        go_on: &mut dyn FnMut(Nanos) -> bool,
+        go_on: GoOn<'_>,
     ) -> Result<(Done, FileCounts), StandError> {
         let (depth, largest) = (job.options.iodepth, largest(job));
         let bytes = usize::try_from(largest).map_err(|error| StandError(error.to_string()))?;
@@ -94,24 +96,57 @@ impl FileStand {
         })?;
         let start = self.clock.now();
         let mut runner = Runner::new(plan, &shapes, &mut buffers, seed, start);
-        let cpu = thread_cpu();
-        let mut end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, go_on);
+        let (cpu, spent_before) = (thread_cpu(), process_cpu());
+        let mut asked = |now: Nanos, runner: &Runner| go_on(&FileLook { now, runner });
+        let mut end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, &mut asked);
         let stopped = matches!(end, Ok(LoopEnd::Stopped));
         if stopped {
             runner.stop();
-            end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, &mut |_| true);
+            end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, &mut |_, _| true);
         }
         let counts = target.counts();
         end.map_err(|error| StandError(error.to_string()))?;
-        let mut result = runner.into_results(&mut buffers).remove(0);
+        let spent_after = process_cpu();
+        let mut clones = runner.into_results(&mut buffers);
+        let mut result = clones.remove(0);
         result.cpu = spent(cpu, thread_cpu());
         result.verify =
             (counts.checked > 0).then_some(VerifyStats { checked: counts.checked, failed: counts.foreign });
         if let Some(error) = target.first_error() {
             return Err(StandError(failure(&result, error)));
         }
-        Ok((Done { result, stopped }, counts))
+        let spent_ns = spent_after.saturating_since(spent_before).0;
+        let cpu_ns_per_io = (counts.transfers > 0).then(|| as_f64(spent_ns) / as_f64(counts.transfers));
+        Ok((Done { result, clones, cpu_ns_per_io, stopped }, counts))
     }
+}
+
+/// A job on a file under way.
+struct FileLook<'a> {
+    now: Nanos,
+    runner: &'a Runner,
+}
+
+impl Look for FileLook<'_> {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn tally(&self) -> Tally {
+        self.runner.tally()
+    }
+
+    fn drive(&self) -> Option<DriveState> {
+        None
+    }
+}
+
+/// Processor time of all threads of this program so far, in nanoseconds: those of the thread back end and the kernel's own for
+/// `io_uring` are among them (clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`).
+fn process_cpu() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Nanos(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Bytes of the largest I/O of a job whose I/Os have one size.
@@ -172,12 +207,7 @@ impl Stand for FileStand {
         }
     }
 
-    fn carry_out(
-        &mut self,
-        job: &Job,
-        seed: u64,
-        go_on: &mut dyn FnMut(Nanos) -> bool,
-    ) -> Result<Done, StandError> {
+    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, StandError> {
         let (done, counts) = self.run_on(self.engine, job, seed, go_on)?;
         self.counts.read_bytes += counts.read_bytes;
         self.counts.written_bytes += counts.written_bytes;
@@ -212,6 +242,10 @@ impl Stand for FileStand {
 
     fn attestation(&self) -> Option<Attestation> {
         Some(self.witness.attest(&self.subject, self.counts))
+    }
+
+    fn timeline(&self) -> Option<&Timeline> {
+        None
     }
 
     fn link_bytes_per_second(&self) -> Option<u64> {

@@ -21,6 +21,8 @@ mod schedule;
 mod session;
 mod stand;
 mod statistics;
+mod timeline;
+mod writers;
 
 pub use cell::{Cell, JobSetting, Order, short_size, size_word};
 pub use compare::{ComparedRow, Comparison, Saved, read_saved, with_datasheet, with_saved};
@@ -30,11 +32,13 @@ pub use explain::{
     time_word,
 };
 pub use file_stand::FileStand;
-pub use host_stand::HostStand;
+pub use host_stand::{HostStand, Probe};
 pub use picture::{report, summed};
 pub use record::{CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series};
-pub use result::{Judged, csv, judge};
+pub use result::{Judged, csv, judge, timeline_csv};
 pub use schedule::{Bounds, Effort, Effortful, IN_FLIGHT_MAX, MIXES, Schedule, cells, possible};
 pub use session::{Session, Step, Watch};
-pub use stand::{Done, Stand, StandError};
+pub use stand::{Done, GoOn, Look, Stand, StandError};
 pub use statistics::{DepthPoint, Knee, Mean, knee};
+pub use timeline::{DriveState, Moment, Timeline};
+pub use writers::{CURVES_MAX, WRITE_BUFFERS, WRITERS, WritersCurve, WritersPoint, measure_writers};

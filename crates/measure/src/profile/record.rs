@@ -2,10 +2,13 @@
 
 use super::cell::Cell;
 use super::statistics::Mean;
+use super::timeline::Timeline;
+use super::writers::WritersCurve;
 use crate::storage::Attestation;
 use ocssd_base::Nanos;
+use ocssd_workload::job::RoundRule;
 use ocssd_workload::results::{ClockKind, JobResult, LatencyStats, Row};
-use ocssd_workload::run::{RoundRule, RoundsState, Window};
+use ocssd_workload::run::{RoundsState, Window};
 use serde_json::Value;
 
 /// One run of one cell.
@@ -23,6 +26,8 @@ pub struct RunRecord {
     pub bytes_per_second: f64,
     /// Mean latency in nanoseconds.
     pub mean_ns: f64,
+    /// Processor time of this program for each I/O in nanoseconds; `None` in virtual time.
+    pub cpu_ns_per_io: Option<f64>,
     /// As fio's JSON has a job, and what our own part of a result says of it.
     pub job: Value,
     /// The second of these.
@@ -40,6 +45,8 @@ pub struct CellRecord {
     pub bytes_per_second: Mean,
     /// Mean latency in nanoseconds.
     pub mean_ns: Mean,
+    /// Processor time of this program for each I/O in nanoseconds; `None` in virtual time.
+    pub cpu_ns_per_io: Option<Mean>,
     /// Latencies of all repetitions and directions together.
     pub latency: LatencyStats,
 }
@@ -167,6 +174,12 @@ pub struct Profile {
     pub attestation: Option<Attestation>,
     /// Rate of the drive's link, if it is known.
     pub link_bytes_per_second: Option<u64>,
+    /// What the profile did when, in order: the name of a phase and its beginning.
+    pub phases: Vec<(&'static str, Nanos)>,
+    /// What happened inside the drive; `None` of real ones.
+    pub timeline: Option<Timeline>,
+    /// Throughput by writers, one curve for each write buffer; of virtual drives whose buffer can be chosen.
+    pub writers: Vec<WritersCurve>,
     /// Why it ended early, if it did.
     pub ended_early: Option<String>,
     /// Sentences for the reader.

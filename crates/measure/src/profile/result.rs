@@ -3,6 +3,7 @@
 use super::explain::{depth_knee, explain, in_order, why_not};
 use super::record::{CellRecord, Profile, SAMPLES_BEYOND};
 use super::statistics::Mean;
+use super::writers::WritersPoint;
 use crate::lint::{Evidence, Format as LintFormat, Report, Selection, Settings, Severity, lint, read};
 use ocssd_workload::results::json::{Format, to_value};
 use ocssd_workload::results::{RunResult, Verdict};
@@ -136,9 +137,25 @@ fn own(profile: &Profile) -> Value {
         "steady": steady,
         "knee": knee,
         "explained": explain(profile).iter().map(|one| json!({ "about": one.about, "sentence": one.sentence })).collect::<Vec<_>>(),
+        "writers": writers(profile),
         "cells": in_order(profile).into_iter().map(cell).collect::<Vec<_>>(),
         "order": order,
     })
+}
+
+fn writers(profile: &Profile) -> Vec<Value> {
+    let point = |point: &WritersPoint| {
+        json!({ "writers": point.writers, "bytes_per_second": point.bytes_per_second,
+            "buffers_written": point.buffers_written })
+    };
+    profile
+        .writers
+        .iter()
+        .map(|curve| {
+            json!({ "write_buffer_bytes": curve.buffer_bytes,
+                "points": curve.points.iter().map(point).collect::<Vec<_>>() })
+        })
+        .collect()
 }
 
 fn mean(mean: Mean) -> Value {
@@ -162,6 +179,7 @@ fn cell(record: &CellRecord) -> Value {
         "iops": mean(record.iops),
         "bytes_per_second": mean(record.bytes_per_second),
         "latency_ns": mean(record.mean_ns),
+        "cpu_ns_per_io": record.cpu_ns_per_io.map(mean),
         "samples": record.latency.count(),
         "samples_beyond_a_percentile": SAMPLES_BEYOND,
         "latency_percentiles_ns": percentiles,
@@ -172,12 +190,12 @@ fn cell(record: &CellRecord) -> Value {
 /// Every run as a row of CSV, in the order they were made.
 #[must_use]
 pub fn csv(profile: &Profile) -> String {
-    let mut text = "cell,repetition,began_seconds,block_bytes,read_percent,depth,order,iops,bytes_per_second,latency_mean_ns\n".to_owned();
+    let mut text = "cell,repetition,began_seconds,block_bytes,read_percent,depth,order,iops,bytes_per_second,latency_mean_ns,cpu_ns_per_io\n".to_owned();
     for run in &profile.runs {
         let cell = profile.cells[run.cell].cell;
         let order = if cell.order == super::cell::Order::Random { "random" } else { "sequential" };
         text.push_str(&format!(
-            "{},{},{:.3},{},{},{},{order},{:.2},{:.0},{:.1}\n",
+            "{},{},{:.3},{},{},{},{order},{:.2},{:.0},{:.1},{}\n",
             cell.name(),
             run.repetition + 1,
             run.began.as_secs_f64(),
@@ -186,8 +204,36 @@ pub fn csv(profile: &Profile) -> String {
             cell.depth,
             run.iops,
             run.bytes_per_second,
-            run.mean_ns
+            run.mean_ns,
+            run.cpu_ns_per_io.map_or_else(String::new, |nanos| format!("{nanos:.1}"))
         ));
     }
     text
+}
+
+/// What happened inside the drive as rows of CSV: for each time between two moments what was written, and for each unit how
+/// much of that time it was busy. `None` of a drive that does not show its inside.
+#[must_use]
+pub fn timeline_csv(profile: &Profile) -> Option<String> {
+    let timeline = profile.timeline.as_ref()?;
+    let mut text = "began_seconds,ended_seconds,phase,host_bytes,media_bytes,unit,busy_share\n".to_owned();
+    for pair in timeline.moments().windows(2) {
+        let (from, to) = (&pair[0], &pair[1]);
+        if from.at >= to.at {
+            continue;
+        }
+        let phase = profile.phases.iter().rev().find(|(_, began)| *began <= from.at);
+        for unit in 0..timeline.units() {
+            text.push_str(&format!(
+                "{:.6},{:.6},{},{},{},{unit},{:.4}\n",
+                from.at.as_secs_f64(),
+                to.at.as_secs_f64(),
+                phase.map_or("", |(name, _)| name),
+                to.host_bytes - from.host_bytes,
+                to.media_bytes - from.media_bytes,
+                timeline.busy_share(unit, from.at, to.at)
+            ));
+        }
+    }
+    Some(text)
 }

@@ -74,6 +74,11 @@ pub const MIXES: [u8; 4] = [100, 70, 50, 0];
 const DEPTHS: [u32; 11] = [1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256];
 const DEPTHS_QUICK: [u32; 6] = [1, 4, 10, 32, 100, 256];
 
+/// Reads of these sizes at these depths, in the default effort: how size and depth go together, which is the main effect on an
+/// SSD and which one factor at a time hides.
+const SIZES_GRID: [u64; 4] = [4 << 10, 16 << 10, 128 << 10, 1 << 20];
+const DEPTHS_GRID: [u32; 4] = [1, 8, 32, 128];
+
 impl Effort {
     /// Time for everything.
     #[must_use]
@@ -118,6 +123,11 @@ fn all(effort: Effort) -> Vec<Cell> {
         Cell::sequential(128 << 10, 100, 32),
         Cell::sequential(128 << 10, 0, 32),
     ]);
+    if effort == Effort::Normal {
+        for &bytes in &SIZES_GRID {
+            wanted.extend(DEPTHS_GRID.iter().map(|&depth| Cell::random(bytes, 100, depth)));
+        }
+    }
     if effort == Effort::Full {
         for &bytes in &SIZES {
             for percent in MIXES {
@@ -235,7 +245,7 @@ mod tests {
         let mut report: Vec<Cell> = [4, 16, 128].map(|kib| Cell::random(kib << 10, 100, 1)).to_vec();
         report.extend(MIXES.map(|percent| Cell::random(4096, percent, 1)));
         report.extend([1, 10, 100].map(|depth| Cell::random(4096, 100, depth)));
-        for (effort, count) in [(Effort::Quick, 17), (Effort::Normal, 30), (Effort::Full, 602)] {
+        for (effort, count) in [(Effort::Quick, 17), (Effort::Normal, 39), (Effort::Full, 602)] {
             let (cells, notes) = cells(effort, BOUNDS);
             assert!(report.iter().all(|cell| cells.contains(cell)), "{effort:?}");
             let mut once = cells.clone();

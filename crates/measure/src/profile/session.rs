@@ -1,7 +1,7 @@
 //! Carries out a profile: fill, rounds until steady, then every run of the schedule, within the time there is.
 //!
 //! Of the time, a quarter is for filling and a fifth for rounds; what they leave is the cells'. With the contract grade both
-//! take as long as they need. A profile that is stopped, or whose drive fails, keeps what it has.
+//! take as long as they need, and cells have all of the time. A profile that is stopped, or whose drive fails, keeps what it has.
 
 use super::cell::{Cell, JobSetting, fill_job};
 use super::file_stand::iops;
@@ -9,13 +9,13 @@ use super::record::{
     CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series, as_f64,
 };
 use super::schedule::{Effortful, Schedule, cells, possible};
-use super::stand::{Done, Stand, StandError};
+use super::stand::{Done, Look, Stand, StandError};
 use super::statistics::Mean;
 use ocssd_base::Nanos;
-use ocssd_workload::job::Job;
+use ocssd_workload::job::{Job, RoundRule};
 use ocssd_workload::results::json::{Format, to_value};
-use ocssd_workload::results::{JobResult, LatencyStats, PercentileList, RunResult, Verdict};
-use ocssd_workload::run::{RoundRule, Rounds, RoundsState};
+use ocssd_workload::results::{ClockKind, JobResult, LatencyStats, PercentileList, RunResult, Verdict};
+use ocssd_workload::run::{Rounds, RoundsState};
 use serde_json::Value;
 
 /// What a profile tells whoever waits for it.
@@ -25,8 +25,10 @@ pub struct Step {
     pub what: String,
     /// Time gone, and an estimate of what is left, on the stand's clock.
     pub gone: Nanos,
-    /// The second of these; an upper bound while it is not known how long rounds take.
+    /// The second of these.
     pub left: Nanos,
+    /// True while it is not known how long rounds take: what is left is then the most it can be.
+    pub is_most: bool,
 }
 
 /// Who waits.
@@ -34,8 +36,8 @@ pub trait Watch {
     /// Something begins.
     fn on_step(&mut self, step: &Step);
 
-    /// Whether to go on.
-    fn go_on(&mut self) -> bool;
+    /// Whether to go on; `look` shows the job under way.
+    fn go_on(&mut self, look: &dyn Look) -> bool;
 }
 
 /// Shares of the time for filling and for rounds, in percent (chosen: the cells get half or more).
@@ -80,6 +82,9 @@ impl<'a> Session<'a> {
             ceiling_iops: None,
             attestation: None,
             link_bytes_per_second: stand.link_bytes_per_second(),
+            phases: Vec::new(),
+            timeline: None,
+            writers: Vec::new(),
             ended_early: None,
             notes: Vec::new(),
             took: Nanos::ZERO,
@@ -105,6 +110,7 @@ impl<'a> Session<'a> {
         self.profile.description = self.stand.description();
         self.profile.attestation = self.stand.attestation();
         self.profile.took = self.gone();
+        self.profile.timeline = self.stand.timeline().map(|timeline| timeline.since(self.began));
         let notes = self.stand.notes();
         self.profile.notes.splice(0..0, notes);
         self.profile
@@ -127,13 +133,47 @@ impl<'a> Session<'a> {
         self.asked.time.unwrap_or(self.asked.effort.time())
     }
 
+    fn begin(&mut self, phase: &'static str) {
+        let gone = self.gone();
+        self.profile.phases.push((phase, gone));
+    }
+
     fn share(&self, percent: u64) -> Nanos {
         Nanos(self.time().0 / 100 * percent)
     }
 
     fn say(&mut self, what: String, left: Nanos) {
-        let step = Step { what, gone: self.gone(), left };
+        let step = Step { what, gone: self.gone(), left, is_most: false };
         self.watch.on_step(&step);
+    }
+
+    /// Says what is done before cells: they take the rest of the time, or more if they are many; with the contract grade rounds
+    /// may go on for long.
+    fn say_before_cells(&mut self, what: String, rounds: usize) {
+        let rounds = if self.asked.contract { self.contract_round() * as_u64(rounds) } else { Nanos::ZERO };
+        let left = self.time().saturating_since(self.gone()).max(rounds + self.schedule().0.time());
+        let step = Step { what, gone: self.gone(), left, is_most: self.asked.contract };
+        self.watch.on_step(&step);
+    }
+
+    /// SNIA's round; a tenth of it in virtual time, where there is no noise that time would average out.
+    fn contract_round(&self) -> Nanos {
+        match self.profile.clock {
+            ClockKind::Wall => CONTRACT_ROUND,
+            ClockKind::Virtual => Nanos(CONTRACT_ROUND.0 / 10),
+        }
+    }
+
+    /// The runs, in the time there is: what is left, or all of it with the contract grade; and what is left out.
+    fn schedule(&self) -> (Schedule, Vec<String>) {
+        let bounds = self.stand.bounds();
+        let (cells, notes) = if self.only.is_empty() {
+            cells(self.asked.effort, bounds)
+        } else {
+            possible(&self.only, bounds)
+        };
+        let left = if self.asked.contract { self.time() } else { self.time().saturating_since(self.gone()) };
+        (Schedule::new(cells, self.asked, left, self.seed), notes)
     }
 
     fn setting(&self, name: String, depth: u32, runtime: Nanos, ramp: Nanos) -> JobSetting {
@@ -154,7 +194,7 @@ impl<'a> Session<'a> {
         self.jobs += 1;
         let seed = self.seed.wrapping_mul(1 << 20).wrapping_add(self.jobs);
         let watch = &mut *self.watch;
-        let done = self.stand.carry_out(job, seed, &mut |_| watch.go_on())?;
+        let done = self.stand.carry_out(job, seed, &mut |look| watch.go_on(look))?;
         if done.stopped {
             return Err(StandError("it was stopped (Ctrl-C); what was measured before stands".to_owned()));
         }
@@ -164,7 +204,8 @@ impl<'a> Session<'a> {
     /// Writes everything once, in order; twice for the contract grade.
     fn fill(&mut self) -> Result<(), StandError> {
         let limit = (!self.asked.contract).then(|| self.share(FILL_PERCENT));
-        self.say("filling, in order".to_owned(), self.time().saturating_since(self.gone()));
+        self.begin("filling");
+        self.say_before_cells("filling, in order".to_owned(), RoundRule::contract(0).rounds_max);
         let wanted = self.stand.bounds().bytes;
         let before = self.stand.now();
         let setting = self.setting("fill".to_owned(), 8, Nanos::ZERO, Nanos::ZERO);
@@ -186,7 +227,8 @@ impl<'a> Session<'a> {
             ));
         }
         if self.asked.contract {
-            self.say("filling a second time".to_owned(), self.time().saturating_since(self.gone()));
+            let rounds = RoundRule::contract(0).rounds_max;
+            self.say_before_cells("filling a second time".to_owned(), rounds);
             self.job(&fill_job(&setting, None))?;
         }
         self.stand.set_written();
@@ -198,15 +240,15 @@ impl<'a> Session<'a> {
         let bytes = self.stand.bounds().bytes;
         let rule = if self.asked.contract { RoundRule::contract(2 * bytes) } else { RoundRule::snia(bytes) };
         let share = self.share(ROUNDS_PERCENT);
-        let round = if self.asked.contract { CONTRACT_ROUND } else { Nanos(share.0 / ROUNDS_IN_SHARE) };
+        let round =
+            if self.asked.contract { self.contract_round() } else { Nanos(share.0 / ROUNDS_IN_SHARE) };
         let mut rounds = Rounds::new(rule);
+        self.begin("random writes");
         let began = self.gone();
         let result = loop {
             let number = rounds.values().len() + 1;
-            self.say(
-                format!("random writes to steady state, round {number}"),
-                self.time().saturating_since(self.gone()),
-            );
+            let what = format!("random writes to steady state, round {number}");
+            self.say_before_cells(what, rule.rounds_max.saturating_sub(number - 1));
             let setting = self.setting(format!("round-{number}"), ROUND_CELL.depth, round, Nanos::ZERO);
             let done = match self.job(&ROUND_CELL.job(&setting)) {
                 Ok(done) => done,
@@ -230,16 +272,10 @@ impl<'a> Session<'a> {
     }
 
     fn measure(&mut self) -> Result<(), StandError> {
-        let bounds = self.stand.bounds();
-        let (cells, notes) = if self.only.is_empty() {
-            cells(self.asked.effort, bounds)
-        } else {
-            possible(&self.only, bounds)
-        };
+        let (schedule, notes) = self.schedule();
         self.profile.notes.extend(notes);
-        let left = self.time().saturating_since(self.gone());
-        let schedule = Schedule::new(cells, self.asked, left, self.seed);
         (self.profile.planned, self.profile.run) = (schedule.order.len(), schedule.run);
+        self.begin("cells");
         let mut latencies: Vec<LatencyStats> = vec![LatencyStats::default(); schedule.cells.len()];
         let began = self.gone();
         let mut result = Ok(());
@@ -251,13 +287,13 @@ impl<'a> Session<'a> {
             let setting = self.setting(name, cell.depth, schedule.run, schedule.ramp);
             let began = self.gone();
             match self.job(&cell.job(&setting)) {
-                Ok(Done { mut result, .. }) => {
+                Ok(Done { mut result, cpu_ns_per_io, .. }) => {
                     result.group = u32::try_from(number).expect("fewer than 2^32 runs");
                     for side in result.directions() {
                         latencies[index].merge(&side.lat);
                     }
                     let run = record(index, repetition, began, result, self.seed);
-                    self.profile.runs.push(run);
+                    self.profile.runs.push(RunRecord { cpu_ns_per_io, ..run });
                 }
                 Err(error) => {
                     result = Err(error);
@@ -287,16 +323,23 @@ impl<'a> Session<'a> {
     }
 }
 
+fn as_u64(number: usize) -> u64 {
+    u64::try_from(number).expect("a count of rounds")
+}
+
 fn summary(index: usize, cell: Cell, latency: LatencyStats, runs: &[RunRecord]) -> Option<CellRecord> {
     let of = |number: fn(&RunRecord) -> f64| -> Vec<f64> {
         runs.iter().filter(|run| run.cell == index).map(number).collect()
     };
     let iops = of(|run| run.iops);
+    let cpu: Vec<f64> =
+        runs.iter().filter(|run| run.cell == index).filter_map(|run| run.cpu_ns_per_io).collect();
     (!iops.is_empty()).then(|| CellRecord {
         cell,
         iops: Mean::of(&iops),
         bytes_per_second: Mean::of(&of(|run| run.bytes_per_second)),
         mean_ns: Mean::of(&of(|run| run.mean_ns)),
+        cpu_ns_per_io: (!cpu.is_empty()).then(|| Mean::of(&cpu)),
         latency,
     })
 }
@@ -313,7 +356,17 @@ fn record(cell: usize, repetition: u32, began: Nanos, mut result: JobResult, see
     leave_blank(&mut result);
     let (job, own) = values(result, seed);
     let bytes_per_second = as_f64(bytes) / seconds;
-    RunRecord { cell, repetition, began, iops: rate, bytes_per_second, mean_ns, job, own }
+    RunRecord {
+        cell,
+        repetition,
+        began,
+        iops: rate,
+        bytes_per_second,
+        mean_ns,
+        cpu_ns_per_io: None,
+        job,
+        own,
+    }
 }
 
 /// Leaves percentiles out that fewer than ten samples carry (rule L11).
@@ -337,7 +390,7 @@ fn values(result: JobResult, seed: u64) -> (Value, Value) {
     let run = RunResult {
         version: String::new(),
         started_unix_secs: None,
-        clock: ocssd_workload::results::ClockKind::Wall,
+        clock: ClockKind::Wall,
         seed,
         rerun_command: String::new(),
         environment: Vec::new(),

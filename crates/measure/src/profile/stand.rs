@@ -3,16 +3,22 @@
 //! Deliberately not here: which jobs, and what they mean.
 
 use super::schedule::Bounds;
+use super::timeline::{DriveState, Timeline};
 use crate::storage::Attestation;
 use ocssd_base::Nanos;
 use ocssd_workload::job::Job;
 use ocssd_workload::results::{ClockKind, CpuUse, JobResult, Row};
+use ocssd_workload::run::Tally;
 
 /// A job that has ended.
 #[derive(Debug)]
 pub struct Done {
-    /// What it measured.
+    /// What it measured; the first of its clones.
     pub result: JobResult,
+    /// What the other clones measured, of a job with fio's `numjobs`.
+    pub clones: Vec<JobResult>,
+    /// Processor time of this program for each I/O, those before measuring included; `None` in virtual time.
+    pub cpu_ns_per_io: Option<f64>,
     /// True if it was stopped from outside; it is then shorter than it was to be.
     pub stopped: bool,
 }
@@ -21,6 +27,21 @@ pub struct Done {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StandError(pub String);
+
+/// A job under way, for whoever is asked whether to go on. Nothing is counted unless it is asked for.
+pub trait Look {
+    /// The time on the stand's clock.
+    fn now(&self) -> Nanos;
+
+    /// What the job has measured so far.
+    fn tally(&self) -> Tally;
+
+    /// The inside of the drive; `None` of real ones, which do not show it.
+    fn drive(&self) -> Option<DriveState>;
+}
+
+/// Asked from time to time whether to go on.
+pub type GoOn<'a> = &'a mut dyn FnMut(&dyn Look) -> bool;
 
 /// Where jobs run.
 pub trait Stand {
@@ -49,12 +70,7 @@ pub trait Stand {
     ///
     /// # Errors
     /// If the job cannot run, or one of its I/Os failed; the sentence says what happened and what to do.
-    fn carry_out(
-        &mut self,
-        job: &Job,
-        seed: u64,
-        go_on: &mut dyn FnMut(Nanos) -> bool,
-    ) -> Result<Done, StandError>;
+    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, StandError>;
 
     /// The same generator on nothing: I/Os per second that this program can do. `None` in virtual time.
     fn ceiling(&mut self) -> Option<f64>;
@@ -70,6 +86,9 @@ pub trait Stand {
 
     /// What the system saw of it all; `None` of a virtual drive, which has no page cache above it.
     fn attestation(&self) -> Option<Attestation>;
+
+    /// What happened inside the drive since it was made; `None` of real ones.
+    fn timeline(&self) -> Option<&Timeline>;
 
     /// Rate of the drive's link in bytes per second, if it is known.
     fn link_bytes_per_second(&self) -> Option<u64>;

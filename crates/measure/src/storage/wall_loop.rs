@@ -43,7 +43,7 @@ pub enum LoopError {
     Stuck,
 }
 
-/// Runs `source` until it is finished or `go_on` says no.
+/// Runs `source` until it is finished or `go_on`, which may look at it, says no.
 ///
 /// # Errors
 /// If the system refuses, or answers nothing any more.
@@ -52,7 +52,7 @@ pub fn run<S: Source>(
     source: &mut S,
     buffers: &mut Buffers,
     clock: &mut WallClock,
-    go_on: &mut dyn FnMut(Nanos) -> bool,
+    go_on: &mut dyn FnMut(Nanos, &S) -> bool,
 ) -> Result<LoopEnd, LoopError> {
     let mut heard = clock.now();
     let mut look = heard;
@@ -67,7 +67,7 @@ pub fn run<S: Source>(
         }
         let now = clock.now();
         if now >= look {
-            if !go_on(now) {
+            if !go_on(now, source) {
                 return Ok(LoopEnd::Stopped);
             }
             look = now + Nanos::from_millis(100);

@@ -51,7 +51,7 @@ fn carry_out(
     let mut runner = Runner::new(plan, &shapes, &mut buffers, 7, Nanos::ZERO);
     let mut clock = WallClock::default();
     let end =
-        run(&mut target, &mut runner, &mut buffers, &mut clock, &mut |_| true).expect("the file answers");
+        run(&mut target, &mut runner, &mut buffers, &mut clock, &mut |_, _| true).expect("the file answers");
     assert_eq!(end, LoopEnd::Finished);
     let counts = target.counts();
     (runner.into_results(&mut buffers).remove(0), counts)

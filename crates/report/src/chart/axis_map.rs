@@ -19,11 +19,22 @@ pub(crate) struct AxisMap {
     scale: Scale,
     least: f64,
     greatest: f64,
+    is_named: bool,
     /// In increasing order, all inside the ends.
     pub ticks: Vec<Tick>,
 }
 
 impl AxisMap {
+    /// The horizontal axis of cells: half a column beyond the first and the last, so that all are whole.
+    pub fn columns(axis: &Axis, data: &[f64]) -> Self {
+        if !axis.categories.is_empty() {
+            return Self::of_categories(axis);
+        }
+        let (least, greatest) = extent(data.iter().copied());
+        let half = column_step(data) / 2.0;
+        Self::between(axis, least - half, greatest + half)
+    }
+
     /// The horizontal axis: ends where the data ends, and a little room.
     pub fn horizontal(axis: &Axis, data: impl Iterator<Item = f64>) -> Self {
         if !axis.categories.is_empty() {
@@ -34,7 +45,12 @@ impl AxisMap {
     }
 
     /// The vertical axis: from 0 for quantities on a linear scale, so that heights compare; ends on ticks.
+    ///
+    /// Rows with names are as high as each other.
     pub fn vertical(axis: &Axis, data: impl Iterator<Item = f64>) -> Self {
+        if !axis.categories.is_empty() {
+            return Self::of_categories(axis);
+        }
         if let Some((least, greatest)) = axis.range {
             return Self::between(axis, least, greatest);
         }
@@ -52,7 +68,8 @@ impl AxisMap {
     fn of_categories(axis: &Axis) -> Self {
         let place = |(index, label): (usize, &String)| Tick { value: as_x(index), label: label.clone() };
         let ticks = axis.categories.iter().enumerate().map(place).collect();
-        Self { scale: Scale::Linear, least: -0.5, greatest: as_x(axis.categories.len()) - 0.5, ticks }
+        let greatest = as_x(axis.categories.len()) - 0.5;
+        Self { scale: Scale::Linear, least: -0.5, greatest, is_named: true, ticks }
     }
 
     fn between(axis: &Axis, least: f64, greatest: f64) -> Self {
@@ -73,7 +90,7 @@ impl AxisMap {
             .map(|value| Tick { value, label: tick(value) })
             .collect();
         ticks.sort_by(|a, b| a.value.total_cmp(&b.value));
-        Self { scale: axis.scale, least, greatest, ticks }
+        Self { scale: axis.scale, least, greatest, is_named: false, ticks }
     }
 
     /// Where a number lies: 0 at the least end, 1 at the greatest.
@@ -85,6 +102,7 @@ impl AxisMap {
     /// Where bars begin: at 0 when the axis shows it, else at its lower end.
     pub fn base(&self) -> f64 {
         match self.scale {
+            Scale::Linear if self.is_named => 0.0,
             Scale::Linear => self.place(0.0_f64.clamp(self.least, self.greatest)),
             Scale::Log2 | Scale::Log10 => 0.0,
         }
@@ -97,6 +115,16 @@ impl AxisMap {
             Scale::Log10 => value.log10(),
         }
     }
+}
+
+/// The distance of the two nearest columns; 1 of a single one.
+pub(crate) fn column_step(data: &[f64]) -> f64 {
+    let mut places = data.to_vec();
+    places.sort_by(f64::total_cmp);
+    let steps = places.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 1e-12);
+    steps
+        .fold(None, |least: Option<f64>, step| Some(least.map_or(step, |least| least.min(step))))
+        .unwrap_or(1.0)
 }
 
 /// Least and greatest number; 0 and 1 when there is none.

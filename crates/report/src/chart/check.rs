@@ -1,6 +1,6 @@
 //! Refuses charts that cannot be drawn, or only by hiding something.
 
-use super::spec::{Axis, ChartSpec, Panel, Point, Scale, Series};
+use super::spec::{Axis, ChartSpec, Panel, Point, Scale, Series, Style};
 use thiserror::Error;
 
 /// Why a chart is refused.
@@ -42,15 +42,37 @@ impl ChartSpec {
         for panel in &self.panels {
             let axis = self.y_of(panel);
             self.check_axis(axis, "y axis")?;
-            at("y axis").require(axis.categories.is_empty(), "no categories", axis.categories.len())?;
+            if self.colour.is_none() {
+                at("y axis").require(axis.categories.is_empty(), "no categories", axis.categories.len())?;
+            }
             for series in &panel.series {
                 self.check_series(panel, series)?;
             }
             for rule in &panel.rules {
                 self.check_number(axis, rule.y, &format!("rule `{}`", rule.label))?;
             }
+            for mark in &panel.marks {
+                self.check_number(&self.x, mark.x, &format!("mark `{}`", mark.label))?;
+            }
         }
-        Ok(())
+        self.check_colours()
+    }
+
+    /// Cells and nothing else in a chart with colours, none in any other, and rows and columns to draw them in.
+    fn check_colours(&self) -> Result<(), ChartError> {
+        let place = Place { chart: self, place: "colours".to_owned() };
+        let mut all = self.panels.iter().flat_map(|panel| &panel.series);
+        let Some(colour) = &self.colour else {
+            let is_none = all.all(|series| series.style != Style::Cells);
+            return place.require(is_none, "an axis of colours for cells", "none");
+        };
+        self.check_axis(colour, "colours")?;
+        place.require(all.all(|series| series.style == Style::Cells), "cells only", "another style")?;
+        let rows = self.panels.iter().all(|panel| !self.y_of(panel).categories.is_empty());
+        place.require(rows, "names of the rows", "none")?;
+        let is_even = !self.x.categories.is_empty() || self.x.scale == Scale::Linear;
+        place.require(is_even, "columns by name, or on a linear axis", "logarithms")?;
+        self.values().try_for_each(|value| self.check_number(colour, value, "colours"))
     }
 
     fn check_axis(&self, axis: &Axis, place: &str) -> Result<(), ChartError> {
@@ -91,6 +113,10 @@ impl ChartSpec {
             place.require(is_index, "the index of a category", point.x)?;
         }
         let axis = self.y_of(panel);
+        if !axis.categories.is_empty() {
+            let is_row = (0..axis.categories.len()).any(|index| as_x(index).total_cmp(&point.y).is_eq());
+            place.require(is_row, "the index of a row", point.y)?;
+        }
         for y in [Some(point.y), point.low, point.high].into_iter().flatten() {
             self.check_number(axis, y, words)?;
         }
@@ -150,6 +176,12 @@ mod tests {
         ChartSpec::new("t", Axis::linear("x", ""), y).panel(panel)
     }
 
+    fn cells(y: Axis, colour: Axis, value: f64) -> ChartSpec {
+        let points = vec![Point::cell(1.0, 1.0, Some(value)), Point::cell(2.0, 1.0, None)];
+        let series = Series::new("s", Role::Ours, points).style(Style::Cells);
+        ChartSpec::cells("t", Axis::linear("x", ""), y, colour).panel(Panel::new("p").series(series))
+    }
+
     #[test]
     fn what_cannot_be_drawn_honestly_is_refused() {
         let one = || vec![Point::new(1.0, 1.0)];
@@ -173,11 +205,24 @@ mod tests {
             (ChartSpec::new("t", linear(), linear()), "at least one"),
             (ChartSpec::new("t", linear(), linear()).panel(many), "8 different names"),
             (ChartSpec { x: Axis::categories("x", &["a"]), ..chart(linear(), one()) }, "index of a category"),
+            (ChartSpec { colour: Some(linear()), ..chart(linear(), one()) }, "cells only"),
+            (cells(linear(), Axis::log10("c", ""), 1.0), "names of the rows"),
+            (cells(Axis::categories("y", &["a"]), Axis::log10("c", ""), 1.0), "index of a row"),
+            (cells(Axis::categories("y", &["a", "b"]), Axis::log10("c", ""), 0.0), "above 0"),
+            (ChartSpec { colour: None, ..cells(linear(), linear(), 1.0) }, "an axis of colours for cells"),
+            (
+                ChartSpec {
+                    x: Axis::log2("x", ""),
+                    ..cells(Axis::categories("y", &["a", "b"]), linear(), 1.0)
+                },
+                "on a linear axis",
+            ),
         ];
         for (spec, expected) in cases {
             let error = spec.check().expect_err(expected).to_string();
             assert!(error.contains(expected), "{error}");
         }
         assert_eq!(chart(linear(), one()).check(), Ok(()));
+        assert_eq!(cells(Axis::categories("y", &["a", "b"]), linear(), 1.0).check(), Ok(()));
     }
 }

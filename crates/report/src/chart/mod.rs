@@ -8,8 +8,8 @@ mod check;
 mod number;
 mod spec;
 
-pub(crate) use axis_map::{AxisMap, Tick};
+pub(crate) use axis_map::{AxisMap, Tick, column_step};
 pub use check::ChartError;
 pub(crate) use check::as_x;
 pub(crate) use number::{exact, with_unit};
-pub use spec::{Annotation, Axis, ChartSpec, Panel, Point, Role, Rule, Scale, Series, Style};
+pub use spec::{Annotation, Axis, ChartSpec, Mark, Panel, Point, Role, Rule, Scale, Series, Style};

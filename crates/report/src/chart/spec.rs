@@ -19,6 +19,9 @@ pub struct ChartSpec {
     pub x: Axis,
     /// Vertical axis of every panel that has none of its own.
     pub y: Axis,
+    /// What the colours of [`Style::Cells`] say; a chart of cells has it, and no other.
+    #[serde(default)]
+    pub colour: Option<Axis>,
     /// At least one; several are small multiples.
     pub panels: Vec<Panel>,
 }
@@ -54,7 +57,7 @@ pub struct Axis {
     /// Where to put ticks; chosen when empty.
     #[serde(default)]
     pub ticks: Vec<f64>,
-    /// Names for the numbers 0, 1, 2 and so on, for an axis that has no order; horizontal axes only.
+    /// Names for the numbers 0, 1, 2 and so on, for an axis that has no order. A vertical axis has them only below cells.
     #[serde(default)]
     pub categories: Vec<String>,
 }
@@ -74,6 +77,9 @@ pub struct Panel {
     /// Lines across the panel, such as a limit from a model.
     #[serde(default)]
     pub rules: Vec<Rule>,
+    /// Lines upwards, such as where a phase begins.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
     /// Sentences under the panel, such as results of predicates.
     #[serde(default)]
     pub annotations: Vec<Annotation>,
@@ -112,6 +118,8 @@ pub enum Style {
     Bars,
     /// Level until the next point: cumulative distributions, states over time.
     Steps,
+    /// A heat map: a field for each point, whose colour is its `value`. Blank without one.
+    Cells,
 }
 
 /// Numbers of one name from one side.
@@ -143,6 +151,9 @@ pub struct Point {
     /// Upper end of its error interval.
     #[serde(default)]
     pub high: Option<f64>,
+    /// What the colour of a cell says; a cell without it is blank, and its note should say why.
+    #[serde(default)]
+    pub value: Option<f64>,
     /// Anything to know about this number; often empty.
     #[serde(default)]
     pub note: String,
@@ -155,6 +166,16 @@ pub struct Rule {
     /// Where it crosses the vertical axis.
     pub y: f64,
     /// What it is.
+    pub label: String,
+}
+
+/// A line upwards, with its name at the upper end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// Where it stands on the horizontal axis.
+    pub x: f64,
+    /// What begins there.
     pub label: String,
 }
 
@@ -172,7 +193,13 @@ pub struct Annotation {
 impl ChartSpec {
     /// A chart without panels yet.
     pub fn new(title: &str, x: Axis, y: Axis) -> Self {
-        Self { title: title.into(), subtitle: String::new(), source: String::new(), x, y, panels: Vec::new() }
+        let (subtitle, source) = (String::new(), String::new());
+        Self { title: title.into(), subtitle, source, x, y, colour: None, panels: Vec::new() }
+    }
+
+    /// A heat map without panels yet: `colour` says what its colours mean.
+    pub fn cells(title: &str, x: Axis, y: Axis, colour: Axis) -> Self {
+        Self { colour: Some(colour), ..Self::new(title, x, y) }
     }
 
     /// Sets what a reader must know.
@@ -205,6 +232,12 @@ impl ChartSpec {
             }
         }
         names
+    }
+
+    /// Every number that a colour stands for.
+    pub(crate) fn values(&self) -> impl Iterator<Item = f64> {
+        let series = self.panels.iter().flat_map(|panel| &panel.series);
+        series.flat_map(|series| &series.points).filter_map(|point| point.value)
     }
 
     /// The vertical axis of a panel.
@@ -275,6 +308,13 @@ impl Panel {
         self
     }
 
+    /// Adds a line upwards.
+    #[must_use]
+    pub fn mark(mut self, x: f64, label: &str) -> Self {
+        self.marks.push(Mark { x, label: label.into() });
+        self
+    }
+
     /// Adds the result of a predicate below.
     #[must_use]
     pub fn verdict(mut self, verdict: &Verdict) -> Self {
@@ -308,7 +348,12 @@ impl Series {
 impl Point {
     /// A number without error or note.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y, low: None, high: None, note: String::new() }
+        Self { x, y, low: None, high: None, value: None, note: String::new() }
+    }
+
+    /// A field of a heat map: column, row, and what its colour says.
+    pub fn cell(x: f64, y: f64, value: Option<f64>) -> Self {
+        Self { value, ..Self::new(x, y) }
     }
 
     /// Sets the error interval.

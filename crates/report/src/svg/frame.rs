@@ -55,9 +55,15 @@ impl Frame<'_> {
 
     /// Grid, ticks and their labels; returns the lower end of the labels.
     pub fn draw(&self, painter: &mut Painter, has_categories: bool) -> f64 {
+        let mut taken = f64::INFINITY;
         for tick in &self.y.ticks {
             let y = self.y_at(self.y.place(tick.value));
             painter.line("grid", palette::GRID, (self.left, y), (self.right(), y));
+            // Names of rows that would touch the one below are left out.
+            if y > taken - 11.0 {
+                continue;
+            }
+            taken = y;
             let at = (self.left - 7.0, y + 4.2);
             painter.text(&tick.label, at, SMALL, Ink::Muted, Anchor::End);
         }

@@ -39,7 +39,8 @@ fn keys(spec: &ChartSpec) -> Vec<Key<'_>> {
     let names = spec.names().into_iter().enumerate();
     let mut keys: Vec<Key<'_>> = names.map(|(hue, text)| Key { text, hue: Some(hue), role: solid }).collect();
     for (role, text) in [(Role::Ours, "ours: solid"), (Role::Paper, "paper: hollow, dashed")] {
-        if has(role) {
+        // Where nothing is from a paper, nobody asks whose numbers these are.
+        if has(role) && has(Role::Paper) {
             keys.push(Key { text, hue: None, role });
         }
     }

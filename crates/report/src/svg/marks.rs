@@ -1,21 +1,44 @@
 //! Lines, steps, bars, markers and error intervals.
 
 use super::frame::Frame;
-use super::painter::{Anchor, DASHES, Ink, MARKER, Painter, SMALL};
+use super::heat;
+use super::painter::{Anchor, DASHES, MARKER, Painter, SMALL};
 use crate::chart::{ChartSpec, Panel, Point, Role, Series, Style, with_unit};
 use crate::markup::px;
 use crate::palette;
 use crate::table::x_text;
 
-/// Up to this many points each has a marker; beyond, dots as wide as the line. Chosen: markers would touch.
+/// Up to this many points each has a marker; beyond, dots as wide as the line. Chosen: markers would touch. Steps say by their
+/// corners where points are, and have markers only while these are few.
 const MARKERS_MAX: usize = 60;
+const STEP_MARKERS_MAX: usize = 12;
 
-/// Lines across the panel with their labels at the right end.
+/// Lines across the panel, below the data.
 pub(super) fn draw_rules(painter: &mut Painter, frame: &Frame<'_>, panel: &Panel) {
     for rule in &panel.rules {
         let y = frame.y_of(rule.y);
         painter.dotted_line((frame.left, y), (frame.right(), y));
-        painter.text(&rule.label, (frame.right(), y - 5.0), SMALL, Ink::Muted, Anchor::End);
+    }
+}
+
+/// Their labels at the right end, above the data.
+pub(super) fn draw_rule_labels(painter: &mut Painter, frame: &Frame<'_>, panel: &Panel) {
+    for rule in &panel.rules {
+        let y = frame.y_of(rule.y) - 6.0;
+        painter.label(&rule.label, (frame.right(), y), Anchor::End);
+    }
+}
+
+/// Lines upwards with their names beside them, a line lower each, so that near ones do not cover each other.
+pub(super) fn draw_marks(painter: &mut Painter, frame: &Frame<'_>, panel: &Panel) {
+    for (index, mark) in panel.marks.iter().enumerate() {
+        let x = frame.left + frame.width * frame.x.place(mark.x);
+        painter.dotted_line((x, frame.top), (x, frame.bottom()));
+        let y = frame.top + 12.0 + 14.0 * crate::chart::as_x(index % 4);
+        let width = painter.font.width(&mark.label, SMALL);
+        let is_right = x + 4.0 + width <= frame.right();
+        let (at, anchor) = if is_right { (x + 4.0, Anchor::Start) } else { (x - 4.0, Anchor::End) };
+        painter.label(&mark.label, (at, y), anchor);
     }
 }
 
@@ -39,6 +62,7 @@ pub(super) fn draw_series(painter: &mut Painter, frame: &Frame<'_>, spec: &Chart
                 Style::Line => brush.joined(false),
                 Style::Steps => brush.joined(true),
                 Style::Markers => brush.points(),
+                Style::Cells => heat::draw_cells(brush.painter, frame, spec, panel, series),
             }
             painter.markup.newline().close();
         }
@@ -77,7 +101,8 @@ impl Brush<'_, '_> {
     }
 
     fn points(&mut self) {
-        let radius = if self.series.points.len() > MARKERS_MAX { 1.0 } else { MARKER };
+        let most = if self.series.style == Style::Steps { STEP_MARKERS_MAX } else { MARKERS_MAX };
+        let radius = if self.series.points.len() > most { 1.0 } else { MARKER };
         for point in &self.series.points {
             let at = self.frame.at(point.x, point.y);
             self.open_point(point);

@@ -4,6 +4,7 @@
 //! can replace them. No ids: several charts may share a page. Layout uses the measured widths of the texts.
 
 mod frame;
+mod heat;
 mod legend;
 mod marks;
 mod painter;
@@ -57,7 +58,10 @@ pub fn render(spec: &ChartSpec, width: Width) -> Result<String, ChartError> {
     let mut painter = Painter::new();
     let inner = width.pixels() - 2.0 * MARGIN;
     let mut y = heading(&mut painter, spec, inner);
-    y = legend::draw(&mut painter, spec, (MARGIN, y), inner);
+    y = match &spec.colour {
+        Some(colour) => heat::draw_bar(&mut painter, spec, colour, (MARGIN, y)),
+        None => legend::draw(&mut painter, spec, (MARGIN, y), inner),
+    };
     y = panels(&mut painter, spec, width, y);
     for line in painter.font.wrap(&spec.source, SMALL, inner) {
         y += 15.0;

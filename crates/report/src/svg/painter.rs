@@ -73,6 +73,20 @@ impl Painter {
         self.markup.newline().element("text", &attributes, text);
     }
 
+    /// A small text on the data, with a rim in the colour of the page, so that lines behind it do not make it unreadable.
+    pub fn label(&mut self, text: &str, (x, y): (f64, f64), anchor: Anchor) {
+        let (x, y, size) = (px(x), px(y), px(SMALL.size));
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let mut look = vec![("class", "muted rim"), ("x", x.as_str()), ("y", &y), ("font-size", &size)];
+        look.extend([("fill", palette::MUTED), ("text-anchor", anchor), ("stroke", palette::PAGE)]);
+        look.extend([("stroke-width", "4"), ("stroke-linejoin", "round"), ("paint-order", "stroke")]);
+        self.markup.newline().element("text", &look, text);
+    }
+
     /// A straight line of the given class and colour.
     pub fn line(&mut self, class: &str, colour: &str, from: (f64, f64), to: (f64, f64)) {
         self.stroke(&[("class", class), ("stroke", colour)], from, to);

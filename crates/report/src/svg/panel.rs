@@ -13,6 +13,9 @@ const LINE: f64 = 16.0;
 /// Height of a line of the title.
 const TITLE_LINE: f64 = 18.0;
 
+/// Height of a row of a heat map, when there are few (chosen: its name and a number fit).
+const ROW: f64 = 22.0;
+
 /// A panel measured, before the width of all tick labels is known.
 pub(super) struct PanelLayout<'a> {
     spec: &'a ChartSpec,
@@ -29,7 +32,16 @@ impl<'a> PanelLayout<'a> {
     pub fn new(painter: &Painter, spec: &'a ChartSpec, panel: &'a Panel, width: f64) -> Self {
         // Panels share the horizontal axis, and the vertical one unless they bring their own.
         let all = || spec.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-        let x = AxisMap::horizontal(&spec.x, all().map(|point| point.x));
+        let places = || {
+            all()
+                .map(|point| point.x)
+                .chain(spec.panels.iter().flat_map(|panel| &panel.marks).map(|mark| mark.x))
+        };
+        let x = if spec.colour.is_some() {
+            AxisMap::columns(&spec.x, &all().map(|point| point.x).collect::<Vec<_>>())
+        } else {
+            AxisMap::horizontal(&spec.x, places())
+        };
         let sharing = spec.panels.iter().filter(|other| other.y.is_none());
         let heights: Vec<f64> =
             if panel.y.is_some() { heights(panel).collect() } else { sharing.flat_map(heights).collect() };
@@ -73,11 +85,17 @@ impl<'a> PanelLayout<'a> {
         let left = x + tick_width + 8.0;
         let width = self.width - tick_width - 8.0 - 10.0;
         // Chosen: flat enough for one screen, tall enough to tell slopes apart.
-        let height = (width * 0.72).clamp(200.0, 330.0);
+        let rows = self.spec.y_of(self.panel).categories.len();
+        let height = match rows {
+            0 => (width * 0.72).clamp(200.0, 330.0),
+            rows => (crate::chart::as_x(rows) * ROW).clamp(120.0, 420.0),
+        };
         let frame = Frame { left, top: top + 8.0, width, height, x: &self.x, y: &self.y };
         let labels = frame.draw(painter, !self.spec.x.categories.is_empty());
         marks::draw_rules(painter, &frame, self.panel);
         marks::draw_series(painter, &frame, self.spec, self.panel);
+        marks::draw_marks(painter, &frame, self.panel);
+        marks::draw_rule_labels(painter, &frame, self.panel);
         let bottom = self.draw_caption(painter, &frame, labels);
         let bottom = self.draw_annotations(painter, x, bottom + 6.0);
         painter.markup.close();

@@ -4,6 +4,7 @@
 //! all jobs after it, and only there may `drive` and `clock` stand. Deliberately not here: whether a drive has such
 //! parallel units, or a target such a name; the engine knows.
 
+use super::steady_rounds::SteadyRounds;
 use super::suggest::did_you_mean;
 use super::word::choose;
 use crate::host_cpu::HostCpuConfig;
@@ -73,6 +74,8 @@ pub struct Extension {
     pub host_cpu: Option<String>,
     /// As given; see [`Job::response`](super::Job::response) for what holds.
     pub response: Option<Response>,
+    /// When the job is steady by rounds, and ends, as [`SteadyRounds::parse`] reads it, sound.
+    pub steady: Option<String>,
     /// The settings as given, in order, the last of a name only.
     pub given: Vec<(String, String)>,
 }
@@ -86,7 +89,7 @@ pub struct RunHints {
     pub clock: Option<RunClock>,
 }
 
-const KEYS: [&str; 7] = ["place", "layout", "target", "host_cpu", "response", "drive", "clock"];
+const KEYS: [&str; 8] = ["place", "layout", "target", "host_cpu", "response", "steady", "drive", "clock"];
 
 /// Reads one setting into a job's extension, or into the run's hints when `run` is given (a global place).
 ///
@@ -117,6 +120,10 @@ pub fn apply_extension(
         "response" => {
             let words = [("intended", Response::Intended), ("issued", Response::Issued)];
             extension.response = Some(choose(value, &words)?);
+        }
+        "steady" => {
+            SteadyRounds::parse(value)?;
+            extension.steady = Some(value.to_owned());
         }
         _ => {
             let run =
@@ -203,6 +210,8 @@ mod tests {
         let host = read("host_cpu=e7-8870v3-x4:cores=4").map(|found| found.0.host_cpu);
         assert_eq!(host, Ok(Some("e7-8870v3-x4:cores=4".to_owned())));
         assert_eq!(read("response=issued").map(|found| found.0.response), Ok(Some(Response::Issued)));
+        let steady = read("steady=snia:round=1s").map(|found| found.0.steady);
+        assert_eq!(steady, Ok(Some("snia:round=1s".to_owned())));
         assert_eq!(read("drive=westlake").map(|found| found.1.drive), Ok(Some("westlake".to_owned())));
         assert_eq!(read("clock=wall").map(|found| found.1.clock), Ok(Some(RunClock::Wall)));
     }
@@ -225,6 +234,7 @@ mod tests {
             ("clock=sun", "virtual, wall"),
             ("drive=a/b", "a name of letters"),
             ("target=pblk:mode", "OPTION=VALUE"),
+            ("steady=iops", "snia, contract"),
             ("host_cpu=xeon", "e7-8870v3-x4, free or none"),
             ("host_cpu=free:cores=many", "whole number"),
             (&many, "at most 1024"),

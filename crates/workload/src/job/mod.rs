@@ -32,6 +32,7 @@ mod resolve;
 mod section;
 mod seed;
 mod steady;
+mod steady_rounds;
 mod suggest;
 mod table;
 #[cfg(test)]
@@ -59,4 +60,5 @@ pub use pattern::{
 };
 pub use program::{Eta, OutputFormat, ProgramClass, ProgramOptions, ProgramRow, program_table};
 pub use steady::{SteadyCriterion, SteadyLimit, SteadyMetric, SteadyOptions, SteadyRule};
+pub use steady_rounds::{RoundRule, SteadyRounds};
 pub use table::{Class, OptionRow, Shape, find_option, option_table};

@@ -124,6 +124,7 @@ fn own_job_object(job: &ReportedJob<'_>, format: Format) -> Value {
         "errors": errors,
         "error_count": job.error_count,
         "verify": job.verify.map(|verify| json!({ "checked": verify.checked, "failed": verify.failed })),
+        "steady_rounds": job.last.rounds.as_ref().map(|rounds| rounds.own_object()),
         "response_ns": job.response.as_ref().map(|stats| latency_object(stats, Some(list), format)),
     })
 }

@@ -186,6 +186,8 @@ fn insert_optional(root: &mut Map<String, Value>, job: &ReportedJob<'_>) {
     }
     if let Some(steady) = &job.last.steady {
         root.insert("steadystate".into(), steady.object());
+    } else if let Some(rounds) = &job.last.rounds {
+        root.insert("steadystate".into(), rounds.object());
     }
 }
 

@@ -19,6 +19,7 @@ mod latency;
 pub mod logs;
 mod model;
 mod percentile;
+mod rounds;
 pub mod series;
 mod steady;
 pub mod table;
@@ -36,4 +37,5 @@ pub use model::{
     SyncStats, Verdict, VerifyStats,
 };
 pub use percentile::{PERCENTILES_MAX, PercentileError, PercentileList};
+pub use rounds::RoundsReport;
 pub use steady::{SteadyReport, SteadySample};

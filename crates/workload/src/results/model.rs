@@ -11,6 +11,7 @@ use super::interval::SeriesOptions;
 use super::iolog::Recording;
 use super::latency::LatencyStats;
 use super::percentile::PercentileList;
+use super::rounds::RoundsReport;
 use super::steady::SteadyReport;
 use crate::job::Logs;
 
@@ -306,6 +307,8 @@ pub struct JobResult {
     pub percentiles: PercentileOptions,
     /// Set if the job is judged for steady state; of a group that is judged together, in its last job.
     pub steady: Option<SteadyReport>,
+    /// The same for a job that is judged by rounds.
+    pub rounds: Option<RoundsReport>,
     /// The logs it asks for.
     pub logs: Logs,
     /// Histograms over time, if they are logged.
@@ -346,6 +349,7 @@ impl JobResult {
             latency_target: LatencyTarget::default(),
             percentiles: PercentileOptions::default(),
             steady: None,
+            rounds: None,
             logs: Logs::default(),
             histogram_log: None,
             recording: None,

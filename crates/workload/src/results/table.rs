@@ -161,6 +161,7 @@ fn lines_under(job: &ReportedJob<'_>) -> Vec<String> {
         ));
     }
     lines.extend(job.last.steady.as_ref().map(|steady| format!("{INDENT}{}", steady.line())));
+    lines.extend(job.last.rounds.as_ref().map(|rounds| format!("{INDENT}{}", rounds.line())));
     if !job.first.fio_command.is_empty() {
         lines.push(format!("{INDENT}{}", job.first.fio_command));
     }

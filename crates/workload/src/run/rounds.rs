@@ -5,59 +5,17 @@
 //! second) and what was written in it. The rule passes early on slow decays: of an exponential decay with a constant of four
 //! rounds 10 % are left, of sixteen rounds 64 % (tested below). That is why there is the other grade.
 //!
-//! Deliberately not here: running rounds; and fio's `steadystate`, which judges slope *or* deviation (`SteadyState`).
+//! Deliberately not here: running rounds (`round_watch` does it for jobs); and fio's `steadystate`, which judges slope *or*
+//! deviation (`SteadyState`).
 
+use crate::job::RoundRule;
 use std::collections::VecDeque;
 
-/// When rounds count as steady.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RoundRule {
-    /// Rounds that are judged together, at least two.
-    pub window: usize,
-    /// Largest difference between two rounds of a window, in percent of its mean.
-    pub excursion_percent: f64,
-    /// Largest change along the least-squares line over the window, in percent of its mean.
-    pub slope_percent: f64,
-    /// So many windows in a row must pass, none of them twice: a window moves on by one round.
-    pub windows: usize,
-    /// Bytes that must have been written in all.
-    pub floor_bytes: u64,
-    /// Rounds after which nobody waits any longer.
-    pub rounds_max: usize,
-}
-
-impl RoundRule {
-    /// SNIA PTS 2.0: five rounds within 20 %, their line within 10 %, given up after 25.
-    #[must_use]
-    pub const fn snia(floor_bytes: u64) -> Self {
-        Self {
-            window: 5,
-            excursion_percent: 20.0,
-            slope_percent: 10.0,
-            windows: 1,
-            floor_bytes,
-            rounds_max: 25,
-        }
-    }
-
-    /// Stricter, for numbers others rely on (chosen: on a decay with a constant of four rounds 2 % are left, not 10).
-    #[must_use]
-    pub const fn contract(floor_bytes: u64) -> Self {
-        Self {
-            window: 5,
-            excursion_percent: 10.0,
-            slope_percent: 3.0,
-            windows: 2,
-            floor_bytes,
-            rounds_max: 60,
-        }
-    }
-}
-
 /// What is known after a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoundsState {
     /// Go on.
+    #[default]
     More,
     /// Steady.
     Steady,

@@ -16,11 +16,22 @@ use super::watch::Watch;
 use super::worker::{Phase, Want, Worker};
 use super::zones::ZoneTable;
 use crate::job::IologOp;
-use crate::results::{Direction, JobResult, RecordedIo};
+use crate::results::{Direction, Histogram, JobResult, RecordedIo};
 use ocssd_base::{EventQueue, Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Buffers, Source, Tag, TargetId};
 use std::collections::VecDeque;
+
+/// What was measured so far, for whoever watches a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// I/Os that ended.
+    pub ios: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Their latencies.
+    pub latency: Histogram,
+}
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -338,6 +349,18 @@ impl Runner {
             done: self.done,
             workers: self.workers.len(),
         }
+    }
+
+    /// What was measured so far, of all workers together. Cost: a pass over the histograms of every worker.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for stats in self.results.iter().flat_map(JobResult::directions) {
+            tally.ios += stats.total_ios;
+            tally.bytes += stats.io_bytes;
+            tally.latency.merge(stats.lat.histogram());
+        }
+        tally
     }
 
     /// Stops starting I/O; the run ends when what is in flight has.

@@ -7,6 +7,7 @@
 use super::latency_search::{Drained, SearchStep};
 use super::minimum_rate::{MinimumRate, Work};
 use super::report;
+use super::round_watch::RoundWatch;
 use super::runner::{Runner, index};
 use super::steady_state::SteadyState;
 use super::worker::Phase;
@@ -22,6 +23,8 @@ pub(super) enum Watch {
     Histogram { worker: u32, interval: Nanos },
     /// Workers are judged as one.
     Steady(Box<SteadyWatch>),
+    /// Workers are judged by rounds, as one.
+    Rounds(Box<RoundWatch>),
 }
 
 /// The steady state of a job, or of the jobs of a group that is reported as one.
@@ -37,14 +40,14 @@ pub(super) struct SteadyWatch {
 
 /// What some workers did so far.
 #[derive(Clone, Copy, Default)]
-struct Totals {
+pub(super) struct Totals {
     ios: u64,
     bytes: u64,
     latency_ns: u128,
 }
 
 impl Totals {
-    fn of<'a>(results: impl Iterator<Item = &'a JobResult>) -> Self {
+    pub(super) fn of<'a>(results: impl Iterator<Item = &'a JobResult>) -> Self {
         let mut totals = Self::default();
         for stats in results.flat_map(JobResult::directions) {
             totals.ios += stats.total_ios;
@@ -55,7 +58,7 @@ impl Totals {
     }
 
     /// What was done after `last`, in an interval.
-    fn since(self, last: Self, interval: Nanos) -> SteadySample {
+    pub(super) fn since(self, last: Self, interval: Nanos) -> SteadySample {
         let rate = |amount: u64| {
             let rate = u128::from(amount) * 1_000_000_000 / u128::from(interval.0);
             u64::try_from(rate).unwrap_or(u64::MAX)
@@ -84,6 +87,7 @@ impl Runner {
             }
         }
         self.make_steady_watches();
+        self.make_round_watches();
     }
 
     fn make_steady_watches(&mut self) {
@@ -129,6 +133,10 @@ impl Runner {
                     watch.is_started = true;
                     Nanos(measured.0.saturating_add(watch.options.ramp_time.0))
                 }
+                Watch::Rounds(watch) if watch.waits_for(id) => {
+                    watch.start();
+                    measured
+                }
                 _ => continue,
             };
             self.set_watch(first, number);
@@ -151,6 +159,7 @@ impl Runner {
             Watch::Rate { worker, .. } => self.look_at_rate(now, number, *worker),
             Watch::Histogram { worker, interval } => self.look_at_histogram(now, *worker, *interval),
             Watch::Steady(_) => self.look_at_steadiness(now, number),
+            Watch::Rounds(_) => self.look_at_rounds(now, number),
         };
         if let Some(next) = next {
             self.set_watch(next, number);
@@ -198,7 +207,7 @@ impl Runner {
     }
 
     /// Ends a worker before it is at its own end.
-    fn end(&mut self, id: u32) {
+    pub(super) fn end(&mut self, id: u32) {
         self.workers[index(id)].stopping = true;
         self.make_ready(id);
     }
@@ -250,9 +259,16 @@ impl Runner {
     /// Puts what was found into the results.
     pub(super) fn report_watches(&mut self) {
         for watch in &self.watches {
-            if let Watch::Steady(watch) = watch {
-                let last = *watch.members.last().expect("a watch has members");
-                self.results[index(last)].steady = Some(watch.state.report());
+            match watch {
+                Watch::Steady(watch) => {
+                    let last = *watch.members.last().expect("a watch has members");
+                    self.results[index(last)].steady = Some(watch.state.report());
+                }
+                Watch::Rounds(watch) => {
+                    let (last, report) = watch.report();
+                    self.results[index(last)].rounds = Some(report);
+                }
+                Watch::Rate { .. } | Watch::Histogram { .. } => {}
             }
         }
     }

@@ -80,6 +80,50 @@ fn a_group_that_is_reported_as_one_is_judged_as_one() {
     assert!(refusal.contains("give all of the group the same"), "{refusal}");
 }
 
+#[test]
+fn a_job_that_is_steady_by_the_snias_rule_ends_after_its_window() {
+    // 10 000 a second without any change: five rounds of a second, after the ramp.
+    let snia = "[j]\n;ocssd: steady=snia:round=1s\nrw=randread\ntime_based\nruntime=60s";
+    for (more, took) in [("", 5), ("ramp_time=3s", 8)] {
+        let outcome = World::memory().run(&format!("{snia}\n{more}"));
+        assert_eq!(outcome.took.0.div_ceil(1_000_000), took * 1_000, "{more}");
+        let report = outcome.only().rounds.clone().expect("a judged job");
+        assert!(report.is_attained() && report.samples.len() == 5, "{report:?}");
+        let job = reported(outcome.results);
+        assert_eq!(job["steadystate"]["attained"], json!(1));
+        assert!(
+            job["steadystate"]["data"]["iops_mean"].as_u64().is_some_and(|mean| mean.abs_diff(10_000) <= 1)
+        );
+    }
+}
+
+#[test]
+fn rounds_go_on_until_the_floor_is_written_or_they_are_given_up() {
+    let job = |steady: &str| {
+        let text = format!("[j]\n;ocssd: steady={steady}\nrw=randwrite\nbs=4k\ntime_based\nruntime=4s");
+        let outcome = World::memory().run(&text);
+        let report = outcome.only().rounds.clone().expect("a judged job");
+        (outcome.took.0.div_ceil(1_000_000), report.is_attained(), report.samples.len())
+    };
+    // 10 000 writes of 4 KiB a second are 8 MB in a round of 200 ms; 75 MB take ten of them.
+    assert_eq!(job("snia:round=200ms,floor=75m"), (2_000, true, 10));
+    assert_eq!(job("snia:round=200ms,floor=75m,rounds=6"), (4_000, false, 6));
+    assert_eq!(job("snia:round=1s"), (4_000, false, 4), "no window was full before the job ended");
+    // A window more, moved on by one round.
+    assert_eq!(job("contract:round=200ms"), (1_200, true, 6));
+}
+
+#[test]
+fn the_rounds_of_a_group_are_those_of_all_its_jobs() {
+    let text = "[global]\n;ocssd: steady=snia:round=500ms\ngroup_reporting\ntime_based\nruntime=60s\n\
+                [a]\nrw=read\nnumjobs=2\n[b]\nrw=randread";
+    let outcome = World::memory().run(text);
+    let reports: Vec<bool> = outcome.results.iter().map(|result| result.rounds.is_some()).collect();
+    assert_eq!(reports, [false, false, true]);
+    let mean = reported(outcome.results)["steadystate"]["data"]["iops_mean"].as_u64();
+    assert!(mean.is_some_and(|mean| mean.abs_diff(30_000) <= 4), "{mean:?}");
+}
+
 /// A device of `servers` that takes 100 us: `depth` in flight take `depth / servers` times as long.
 fn search(servers: usize, settings: &str) -> Outcome {
     let shape = Shape { blocks: 1000, service: Nanos::from_micros(100), servers };

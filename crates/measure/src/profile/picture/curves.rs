@@ -1,24 +1,13 @@
-//! A profile as a report: pictures, tables and sentences on one page.
+//! Curves: over size, mix and depth, latency's tail, coming to rest, and processor time.
 
-use super::cell::{Cell, size_word};
-use super::compare::Comparison;
-use super::explain::{CELL_COLUMNS, cell_row, depth_curve, depth_knee, explain, in_order, time_word};
-use super::record::{CellRecord, Profile, SAMPLES_BEYOND, as_f64};
-use super::result::Judged;
-use crate::lint::Severity;
-use ocssd_report::{Axis, ChartSpec, Panel, Point, Report, Role, Series, Style, Table, Verdict};
+use super::super::cell::Cell;
+use super::super::explain::{depth_curve, depth_knee, in_order, time_word};
+use super::super::record::{CellRecord, Profile, SAMPLES_BEYOND, as_f64};
+use super::super::statistics::Mean;
+use ocssd_report::{Axis, ChartSpec, Panel, Point, Role, Series, Style};
 
-/// The report of a profile.
-#[must_use]
-pub fn report(profile: &Profile, judged: &Judged, rerun: &str, comparisons: &[Comparison]) -> Report {
-    let row =
-        |name: &str| profile.description.iter().find(|row| row.name == name).map(|row| row.value.clone());
-    let name = row("target").unwrap_or_default();
-    let sentences: Vec<String> = explain(profile).into_iter().map(|one| one.sentence).collect();
-    let mut report = Report::new("profile", &format!("What {name} really does"))
-        .opening("What was found", &sentences.join("\n\n"))
-        .verdicts(verdicts(profile, judged))
-        .method(&method(profile));
+/// Those that the profile has numbers for.
+pub(super) fn all(profile: &Profile) -> Vec<ChartSpec> {
     let charts = [
         sizes(profile),
         mixes(profile),
@@ -28,86 +17,58 @@ pub fn report(profile: &Profile, judged: &Judged, rerun: &str, comparisons: &[Co
         rounds(profile),
         fill(profile),
     ];
-    for chart in charts.into_iter().flatten() {
-        report = report.chart(chart);
-    }
-    report = report.table(cells(profile));
-    for comparison in comparisons {
-        report = report
-            .table(compared(comparison))
-            .section(&format!("Reading it {}", comparison.title), &comparison.remarks.join("\n\n"));
-    }
-    report = report.table(findings(judged));
-    if !profile.notes.is_empty() {
-        report = report.section("What to know", &profile.notes.join("\n\n"));
-    }
-    for row in profile.description.iter().chain(&profile.environment) {
-        report = report.fact(&row.name, &row.value);
-    }
-    let fio = profile.runs.first().and_then(|run| run.own["fio"].as_str()).unwrap_or_default();
-    report
-        .fact("seed", &profile.seed.to_string())
-        .fact("run again", rerun)
-        .fact("the first run, for fio", fio)
+    charts.into_iter().flatten().collect()
 }
 
-fn method(profile: &Profile) -> String {
-    let early =
-        profile.ended_early.as_ref().map_or_else(String::new, |why| format!(" It ended early: {why}."));
-    let attested = profile.attestation.map_or_else(
-        || "A virtual drive in virtual time: no machine is in these numbers.".to_owned(),
-        |attested| format!("Direct I/O is attested, not assumed; {}.", attested.sentence()),
+/// Processor time of this program for each I/O, over depth and over size; none in virtual time.
+pub(super) fn cpu(profile: &Profile) -> Vec<ChartSpec> {
+    let by_depth = of_kind(profile, |cell| Cell { depth: 1, ..cell } == Cell::BASE);
+    let by_size = of_kind(profile, |cell| Cell { bytes: 4096, ..cell } == Cell::BASE);
+    let depth = cpu_chart(
+        profile,
+        ("Processor time for each I/O, by depth", "4 KiB random reads."),
+        Axis::log2("reads outstanding", ""),
+        &by_depth,
+        |cell| f64::from(cell.depth),
     );
-    format!(
-        "{} of {} runs of {:.2} s each, every cell once before any is repeated, each time in another random order; a tenth of \
-         that before each run is not counted. Means are over repetitions, with 95 % intervals. Percentiles are of all \
-         repetitions together, and blank where fewer than {SAMPLES_BEYOND:.0} samples lie beyond them.{early}\n\n{attested}",
-        profile.runs.len(),
-        profile.planned,
-        profile.run.as_secs_f64()
-    )
+    let size = cpu_chart(
+        profile,
+        ("Processor time for each I/O, by size", "Random reads, one at a time."),
+        Axis::log2("size of one read", "KiB"),
+        &by_size,
+        |cell| as_f64(cell.bytes) / 1024.0,
+    );
+    [depth, size].into_iter().flatten().collect()
 }
 
-/// The linter's verdict, and ours on rest.
-fn verdicts(profile: &Profile, judged: &Judged) -> Vec<Verdict> {
-    let count = |severity| judged.report.count(severity);
-    let (fails, warns) = (count(Severity::Fail), count(Severity::Warn));
-    let mut all = vec![Verdict::decided(
-        "lint",
-        "The linter's sixteen rules find nothing that forbids these numbers.",
-        fails == 0,
-        format!(
-            "{fails} findings to fail, {warns} to warn, {} to label; the table below has each",
-            count(Severity::Label)
-        ),
-    )];
-    if let Some(rounds) = &profile.rounds {
-        let sentence = rounds.window.map_or_else(
-            || format!("{} rounds, too few", rounds.iops.len()),
-            |window| {
-                format!(
-                    "range {:.1} % of {:.0}, line {:+.1} % of {:.0}, written {} of {}",
-                    window.excursion_percent,
-                    rounds.rule.excursion_percent,
-                    window.slope_percent,
-                    rounds.rule.slope_percent,
-                    size_word(rounds.written),
-                    size_word(rounds.rule.floor_bytes)
-                )
-            },
-        );
-        all.push(Verdict::decided(
-            "steady",
-            "Random writes came to rest before cells were measured.",
-            rounds.is_steady(),
-            sentence,
-        ));
+fn cpu_chart(
+    profile: &Profile,
+    (title, kind): (&str, &str),
+    x: Axis,
+    records: &[&CellRecord],
+    at: impl Fn(Cell) -> f64,
+) -> Option<ChartSpec> {
+    let points: Vec<Point> = records
+        .iter()
+        .filter_map(|record| Some(point(at(record.cell), record.cpu_ns_per_io?, 1e-3)))
+        .collect();
+    if points.len() < 2 {
+        return None;
     }
-    all
+    let name = "user and system time of all threads";
+    let mut panel = Panel::new("").series(Series::new(name, Role::Ours, points));
+    if let Some(ceiling) = profile.ceiling_iops.filter(|ceiling| *ceiling > 0.0) {
+        panel = panel.rule(1e6 / ceiling, "of this program alone, on a target that does nothing");
+    }
+    let subtitle = format!(
+        "{kind} It holds this program's own bookkeeping and the kernel's work for it, not interrupts that others are charged for."
+    );
+    let chart = ChartSpec::new(title, x, Axis::linear("processor time", "us"));
+    Some(chart.subtitle(&subtitle).panel(panel))
 }
 
 /// A point with its interval, scaled.
-fn point(x: f64, value: super::statistics::Mean, scale: f64) -> Point {
+fn point(x: f64, value: Mean, scale: f64) -> Point {
     let point = Point::new(x, (value.value * scale).max(1e-12));
     // An interval that reaches below nothing has no lower end on a logarithmic axis.
     let low = value.half_width.filter(|half| *half < value.value).map(|half| (value.value - half) * scale);
@@ -123,7 +84,7 @@ fn curve(
     name: &str,
     records: &[&CellRecord],
     x: impl Fn(Cell) -> f64,
-    y: impl Fn(&CellRecord) -> (super::statistics::Mean, f64),
+    y: impl Fn(&CellRecord) -> (Mean, f64),
 ) -> Series {
     let points = records.iter().map(|record| {
         let (mean, scale) = y(record);
@@ -209,6 +170,9 @@ fn hockey(profile: &Profile) -> Option<ChartSpec> {
     })
 }
 
+/// Where what took less stands: a virtual drive's buffer answers at once, and a logarithmic axis has no zero (chosen: less than
+/// any way into a system and back).
+const LATENCY_MIN_NS: u64 = 100;
 /// Most points of an exceedance curve (chosen: steps finer than that are not seen).
 const CURVE_POINTS: usize = 200;
 
@@ -223,7 +187,9 @@ fn exceedance_of(record: &CellRecord) -> Option<Series> {
             break;
         }
         let note = format!("{beyond} of {all} samples beyond");
-        points.push(Point::new(as_f64(at.0.max(1)) / 1e3, as_f64(beyond) / as_f64(all)).noted(&note));
+        points.push(
+            Point::new(as_f64(at.0.max(LATENCY_MIN_NS)) / 1e3, as_f64(beyond) / as_f64(all)).noted(&note),
+        );
     }
     let stride = points.len().div_ceil(CURVE_POINTS).max(1);
     let points: Vec<Point> = points.into_iter().step_by(stride).collect();
@@ -255,7 +221,7 @@ fn exceedance(profile: &Profile) -> Option<ChartSpec> {
             Axis::log10("latency", "us"),
             Axis::log10("share that took longer", ""),
         )
-        .subtitle("Each curve ends where fewer than ten samples lie beyond it.")
+        .subtitle("Each curve ends where fewer than ten samples lie beyond it; what took less than 0.1 us stands at 0.1 us.")
         .panel(panel)
     })
 }
@@ -300,58 +266,4 @@ fn fill(profile: &Profile) -> Option<ChartSpec> {
                 Panel::new("").series(Series::new("each interval", Role::Ours, points).style(Style::Steps)),
             )
     })
-}
-
-fn cells(profile: &Profile) -> Table {
-    let mut table = Table::new("Every cell", &CELL_COLUMNS);
-    in_order(profile).into_iter().for_each(|record| table.push(cell_row(record)));
-    table
-}
-
-fn compared(comparison: &Comparison) -> Table {
-    let mut table = Table::new(
-        &format!("This profile {}", comparison.title),
-        &["what", "here", "there", "ratio", "reading"],
-    );
-    for row in &comparison.rows {
-        table.push(vec![
-            row.what.clone(),
-            row.ours.clone(),
-            row.theirs.clone(),
-            format!("{:.3}", row.ratio),
-            row.remark.clone(),
-        ]);
-    }
-    table
-}
-
-fn findings(judged: &Judged) -> Table {
-    let mut table = Table::new("What the linter found", &["level", "rule", "runs", "first of them", "means"]);
-    for (severity, judged_rule, count, sentence) in summed(judged) {
-        table.push(vec![
-            severity.to_string(),
-            format!("{} {}", judged_rule.id, judged_rule.name),
-            count.to_string(),
-            sentence,
-            judged_rule.means.to_owned(),
-        ]);
-    }
-    table
-}
-
-/// Findings by rule and level: how many, and the first.
-#[must_use]
-pub fn summed(judged: &Judged) -> Vec<(Severity, &'static crate::lint::Rule, usize, String)> {
-    let mut all: Vec<(Severity, &'static crate::lint::Rule, usize, String)> = Vec::new();
-    for (one, severity, sentence) in judged.report.findings() {
-        match all.iter_mut().find(|(level, rule, ..)| *level == severity && rule.id == one.rule.id) {
-            Some((_, _, count, _)) => *count += 1,
-            None => {
-                let cell = &judged.evidence.cells[one.cell].name;
-                all.push((severity, one.rule, 1, format!("{cell}: {sentence}")));
-            }
-        }
-    }
-    all.sort_by_key(|(severity, rule, ..)| (std::cmp::Reverse(*severity), rule.id));
-    all
 }

@@ -1,0 +1,160 @@
+//! A profile as a report: pictures, tables and sentences on one page.
+
+use super::super::cell::size_word;
+use super::super::compare::Comparison;
+use super::super::explain::{CELL_COLUMNS, cell_row, explain, in_order};
+use super::super::record::{Profile, SAMPLES_BEYOND};
+use super::super::result::Judged;
+use super::{curves, grid, inside, writers};
+use crate::lint::Severity;
+use ocssd_report::{Report, Table, Verdict};
+
+/// The report of a profile.
+#[must_use]
+pub fn report(profile: &Profile, judged: &Judged, rerun: &str, comparisons: &[Comparison]) -> Report {
+    let row =
+        |name: &str| profile.description.iter().find(|row| row.name == name).map(|row| row.value.clone());
+    let name = row("target").unwrap_or_default();
+    let sentences: Vec<String> = explain(profile).into_iter().map(|one| one.sentence).collect();
+    let mut report = Report::new("profile", &format!("What {name} really does"))
+        .opening("What was found", &sentences.join("\n\n"))
+        .verdicts(verdicts(profile, judged))
+        .method(&method(profile));
+    let charts = [
+        curves::all(profile),
+        grid::grids(profile),
+        curves::cpu(profile),
+        inside::all(profile),
+        writers::chart(profile).into_iter().collect(),
+    ];
+    for chart in charts.into_iter().flatten() {
+        report = report.chart(chart);
+    }
+    report = report.table(cells(profile));
+    for comparison in comparisons {
+        report = report
+            .table(compared(comparison))
+            .section(&format!("Reading it {}", comparison.title), &comparison.remarks.join("\n\n"));
+    }
+    report = report.table(findings(judged));
+    if !profile.notes.is_empty() {
+        report = report.section("What to know", &profile.notes.join("\n\n"));
+    }
+    for row in profile.description.iter().chain(&profile.environment) {
+        report = report.fact(&row.name, &row.value);
+    }
+    let fio = profile.runs.first().and_then(|run| run.own["fio"].as_str()).unwrap_or_default();
+    report
+        .fact("seed", &profile.seed.to_string())
+        .fact("run again", rerun)
+        .fact("the first run, for fio", fio)
+}
+
+fn method(profile: &Profile) -> String {
+    let early =
+        profile.ended_early.as_ref().map_or_else(String::new, |why| format!(" It ended early: {why}."));
+    let attested = profile.attestation.map_or_else(
+        || "A virtual drive in virtual time: no machine is in these numbers.".to_owned(),
+        |attested| format!("Direct I/O is attested, not assumed; {}.", attested.sentence()),
+    );
+    format!(
+        "{} of {} runs of {:.2} s each, every cell once before any is repeated, each time in another random order; a tenth of \
+         that before each run is not counted. Means are over repetitions, with 95 % intervals. Percentiles are of all \
+         repetitions together, and blank where fewer than {SAMPLES_BEYOND:.0} samples lie beyond them.{early}\n\n{attested}",
+        profile.runs.len(),
+        profile.planned,
+        profile.run.as_secs_f64()
+    )
+}
+
+/// The linter's verdict, and ours on rest.
+fn verdicts(profile: &Profile, judged: &Judged) -> Vec<Verdict> {
+    let count = |severity| judged.report.count(severity);
+    let (fails, warns) = (count(Severity::Fail), count(Severity::Warn));
+    let mut all = vec![Verdict::decided(
+        "lint",
+        "The linter's sixteen rules find nothing that forbids these numbers.",
+        fails == 0,
+        format!(
+            "{fails} findings to fail, {warns} to warn, {} to label; the table below has each",
+            count(Severity::Label)
+        ),
+    )];
+    if let Some(rounds) = &profile.rounds {
+        let sentence = rounds.window.map_or_else(
+            || format!("{} rounds, too few", rounds.iops.len()),
+            |window| {
+                format!(
+                    "range {:.1} % of {:.0}, line {:+.1} % of {:.0}, written {} of {}",
+                    window.excursion_percent,
+                    rounds.rule.excursion_percent,
+                    window.slope_percent,
+                    rounds.rule.slope_percent,
+                    size_word(rounds.written),
+                    size_word(rounds.rule.floor_bytes)
+                )
+            },
+        );
+        all.push(Verdict::decided(
+            "steady",
+            "Random writes came to rest before cells were measured.",
+            rounds.is_steady(),
+            sentence,
+        ));
+    }
+    all
+}
+
+fn cells(profile: &Profile) -> Table {
+    let mut table = Table::new("Every cell", &CELL_COLUMNS);
+    in_order(profile).into_iter().for_each(|record| table.push(cell_row(record)));
+    table
+}
+
+fn compared(comparison: &Comparison) -> Table {
+    let mut table = Table::new(
+        &format!("This profile {}", comparison.title),
+        &["what", "here", "there", "ratio", "reading"],
+    );
+    for row in &comparison.rows {
+        table.push(vec![
+            row.what.clone(),
+            row.ours.clone(),
+            row.theirs.clone(),
+            format!("{:.3}", row.ratio),
+            row.remark.clone(),
+        ]);
+    }
+    table
+}
+
+fn findings(judged: &Judged) -> Table {
+    let mut table = Table::new("What the linter found", &["level", "rule", "runs", "first of them", "means"]);
+    for (severity, judged_rule, count, sentence) in summed(judged) {
+        table.push(vec![
+            severity.to_string(),
+            format!("{} {}", judged_rule.id, judged_rule.name),
+            count.to_string(),
+            sentence,
+            judged_rule.means.to_owned(),
+        ]);
+    }
+    table
+}
+
+/// Findings by rule and level: how many, and the first.
+#[must_use]
+pub fn summed(judged: &Judged) -> Vec<(Severity, &'static crate::lint::Rule, usize, String)> {
+    let mut all: Vec<(Severity, &'static crate::lint::Rule, usize, String)> = Vec::new();
+    for (one, severity, sentence) in judged.report.findings() {
+        match all.iter_mut().find(|(level, rule, ..)| *level == severity && rule.id == one.rule.id) {
+            Some((_, _, count, _)) => *count += 1,
+            None => {
+                let cell = &judged.evidence.cells[one.cell].name;
+                all.push((severity, one.rule, 1, format!("{cell}: {sentence}")));
+            }
+        }
+    }
+    all.sort_by_key(|(severity, rule, ..)| (std::cmp::Reverse(*severity), rule.id));
+    all
+}
