@@ -4,10 +4,12 @@
 //! what passed, what failed and what was not reached. Deliberately not here: what a step checks; each has its file or
 //! is one cargo command.
 
+mod console;
 mod fio_plot;
 mod fuzz;
 mod guest;
 mod packages;
+mod root;
 mod smoke;
 mod summary;
 
