@@ -1,0 +1,40 @@
+//! Linux's own LightNVM and pblk on our drive: the host that the drive was made for.
+//!
+//! `ocssd serve --vfio-user` gives a drive to a machine as a PCI device, as an open-channel SSD was one. The machine is
+//! emulated by a QEMU that speaks vfio-user; its Linux 5.10 makes pblk on the drive, an ext4 on that, and checks what it
+//! wrote (`init.sh`). Power is cut: of the machine (QEMU is killed, the server lives) and of the drive (the server is
+//! killed too; what its image holds is what the drive holds). Each drive of `DRIVES` has such a life.
+//!
+//! QEMU and the kernel's source come from Debian releases that this machine need not be (`apt`), and are kept outside
+//! the repository (`cache`).
+
+mod apt;
+mod cache;
+mod initrd;
+mod kernel;
+mod life;
+mod qemu;
+mod server;
+mod sources;
+
+use crate::{process, workspace::Workspace};
+use anyhow::{Context, Result};
+use life::{Bench, DRIVES};
+use std::fs;
+
+/// Leads every drive of [`DRIVES`] through its life. What was said is left in `target/linux-pblk`.
+///
+/// Errors: something cannot be fetched or built, or a check failed.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    let cache = cache::folder()?;
+    let folder = workspace.target.join("linux-pblk");
+    fs::create_dir_all(&folder).with_context(|| format!("{} could not be made", folder.display()))?;
+    let qemu = qemu::Qemu::ensure_there(&cache)?;
+    let kernel = kernel::ensure_there(&cache)?;
+    println!("QEMU {}, Linux {}", qemu.version, kernel.version);
+    let initrd = initrd::make(&folder)?;
+    process::run(workspace.cargo().args(["build", "-p", "ocssd-cli", "--bin", "ocssd"]))?;
+    let program = workspace.target.join("debug/ocssd");
+    let bench = Bench { program, qemu, kernel, initrd, folder };
+    DRIVES.iter().try_for_each(|drive| bench.lead(drive))
+}
