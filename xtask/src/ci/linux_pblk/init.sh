@@ -126,7 +126,9 @@ if [ "$ocssd_again" = 1 ]; then
     wait
 fi
 drop_caches
-check read-again sum_is /mnt/kept "$ocssd_sum"
+if [ "$ocssd_fresh" = 0 ]; then
+    check read-again sum_is /mnt/kept "$ocssd_sum"
+fi
 check umount-at-the-end umount /mnt
 check remove-at-the-end remove
 tell_kernel

@@ -20,7 +20,11 @@ mod sources;
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result};
 use life::{Bench, DRIVES};
-use std::fs;
+use std::path::PathBuf;
+use std::{env, fs};
+
+/// Names a program that is tested instead of the one that is built here, such as a release.
+const PROGRAM: &str = "OCSSD";
 
 /// Leads every drive of [`DRIVES`] through its life. What was said is left in `target/linux-pblk`.
 ///
@@ -33,8 +37,17 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let kernel = kernel::ensure_there(&cache)?;
     println!("QEMU {}, Linux {}", qemu.version, kernel.version);
     let initrd = initrd::make(&folder)?;
-    process::run(workspace.cargo().args(["build", "-p", "ocssd-cli", "--bin", "ocssd"]))?;
-    let program = workspace.target.join("debug/ocssd");
+    let program = program(workspace)?;
     let bench = Bench { program, qemu, kernel, initrd, folder };
     DRIVES.iter().try_for_each(|drive| bench.lead(drive))
+}
+
+/// The `ocssd` to test.
+fn program(workspace: &Workspace) -> Result<PathBuf> {
+    if let Some(program) = env::var_os(PROGRAM) {
+        println!("testing {}", program.display());
+        return Ok(PathBuf::from(program));
+    }
+    process::run(workspace.cargo().args(["build", "-p", "ocssd-cli", "--bin", "ocssd"]))?;
+    Ok(workspace.target.join("debug/ocssd"))
 }
