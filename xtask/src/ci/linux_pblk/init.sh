@@ -51,9 +51,9 @@ counted() { pblk "$1" | head -n 1 | grep -oE "$2[:=][0-9]+" | grep -oE '[0-9]+$'
 is_more_than_none() { [ "$(counted "$1" "$2")" -gt 0 ]; }
 # job NAME OPTION...: fio on the device; every block it wrote is checked.
 job() {
-    name=$1
+    local job=$1
     shift
-    fio --name="$name" --thread --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --output=/scratch/fio "$@" &&
+    fio --name="$job" --thread --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --output=/scratch/fio "$@" &&
         grep -q 'err= 0' /scratch/fio
 }
 tell_fio() { grep -E 'err=|IOPS=' /scratch/fio | sed 's/^ */# /'; }
@@ -67,10 +67,10 @@ check device [ "$(lnvmctl devices)" = nvme0n1 ]
 if [ "$ocssd_fresh" = 1 ]; then
     check create create factory
     check created kernel_says "pblk pb0: luns:$ocssd_units"
-    check fio-verify job small --filename=/dev/pb0 --rw=randwrite --bs=4k --iodepth=16 --size=16m
+    check fio-verify job small --filename=/dev/pb0 --rw=randwrite --bs=4k --iodepth=16 --size=8m
     tell_fio
     check fill job fill --filename=/dev/pb0 --rw=write --bs=64k --iodepth=4 --size=100% --do_verify=0
-    check overwrite-and-verify job over --filename=/dev/pb0 --rw=randwrite --bs=16k --iodepth=16 --size=100%
+    check overwrite-and-verify job over --filename=/dev/pb0 --rw=randwrite --bs=16k --iodepth=16 --size=30%
     tell_fio
     check garbage-was-collected is_more_than_none write_amp_mileage gc
     say "value mileage $(pblk write_amp_mileage)"
@@ -87,10 +87,10 @@ if [ "$ocssd_fresh" = 1 ]; then
     check create-again create
     check map-is-the-same crcs_are_equal
     say "value map $(crc exit) $(crc init)"
-    check verify-again job over --filename=/dev/pb0 --rw=randwrite --bs=16k --iodepth=16 --size=100% --verify_only
-    check mkfs mke2fs -q -t ext4 -E nodiscard /dev/pb0
+    check verify-again job over --filename=/dev/pb0 --rw=randwrite --bs=16k --iodepth=16 --size=30% --verify_only
+    check mkfs /sbin/mke2fs -q -t ext4 -E nodiscard /dev/pb0
     check mount mount -t ext4 /dev/pb0 /mnt
-    dd if=/dev/urandom of=/scratch/data bs=64k count=128 2>/dev/null
+    dd if=/dev/urandom of=/scratch/data bs=64k count=64 2>/dev/null
     check write cp /scratch/data /mnt/file
     check umount umount /mnt
     check remove-with-files remove
@@ -104,17 +104,17 @@ else
     check mount-after-cut mount -t ext4 /dev/pb0 /mnt
     check synced-file-is-there sum_is /mnt/kept "$ocssd_sum"
     check umount-after-cut umount /mnt
-    check file-system-is-sound e2fsck -f -n /dev/pb0
+    check file-system-is-sound /sbin/e2fsck -f -n /dev/pb0
     check mount-recovered mount -t ext4 /dev/pb0 /mnt
     check synced-file-is-still-there sum_is /mnt/kept "$ocssd_sum"
 fi
 rm -f /mnt/noise
-check verify-in-a-file job file --filename=/mnt/job --rw=randwrite --bs=8k --iodepth=8 --size=8m
+check verify-in-a-file job file --filename=/mnt/job --rw=randwrite --bs=8k --iodepth=8 --size=4m
 tell_fio
 
 if [ "$ocssd_again" = 1 ]; then
     # This file was synced: it must be there after the cut, which comes while others are written.
-    dd if=/dev/urandom of=/scratch/kept bs=64k count=64 2>/dev/null
+    dd if=/dev/urandom of=/scratch/kept bs=64k count=32 2>/dev/null
     check write-kept dd if=/scratch/kept of=/mnt/kept bs=64k conv=fsync
     check sync sync
     say "value sum $(sum_of /scratch/kept)"

@@ -18,13 +18,16 @@ mod server;
 mod sources;
 
 use crate::{process, workspace::Workspace};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use life::{Bench, DRIVES};
 use std::path::PathBuf;
 use std::{env, fs};
 
 /// Names a program that is tested instead of the one that is built here, such as a release.
 const PROGRAM: &str = "OCSSD";
+
+/// Chooses one drive by its name.
+const DRIVE: &str = "OCSSD_DRIVE";
 
 /// Leads every drive of [`DRIVES`] through its life. What was said is left in `target/linux-pblk`.
 ///
@@ -39,7 +42,11 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let initrd = initrd::make(&folder)?;
     let program = program(workspace)?;
     let bench = Bench { program, qemu, kernel, initrd, folder };
-    DRIVES.iter().try_for_each(|drive| bench.lead(drive))
+    let chosen = env::var(DRIVE).ok();
+    let mut drives =
+        DRIVES.iter().filter(|drive| chosen.as_ref().is_none_or(|name| name == drive.name)).peekable();
+    ensure!(drives.peek().is_some(), "{DRIVE} names no drive of this test");
+    drives.try_for_each(|drive| bench.lead(drive))
 }
 
 /// The `ocssd` to test.
