@@ -4,10 +4,13 @@
 //! what passed, what failed and what was not reached. Deliberately not here: what a step checks; each has its file or
 //! is one cargo command.
 
+mod console;
 mod fio_plot;
 mod fuzz;
 mod guest;
+mod linux_pblk;
 mod packages;
+mod root;
 mod smoke;
 mod summary;
 
@@ -49,6 +52,11 @@ const STEPS: &[Step] = &[
         shows: "Linux's own NVMe/TCP driver uses a served drive (longer with --long)",
         run: guest,
     },
+    Step {
+        name: "linux-pblk",
+        shows: "Linux 5.10's own LightNVM and pblk run on our drive (--long)",
+        run: linux_pblk,
+    },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
     Step { name: "docs", shows: "the documentation builds without a broken link", run: docs },
     Step { name: "fuzz-smoke", shows: "every decoder survives 60 s of fuzzing (--long)", run: fuzz_smoke },
@@ -86,7 +94,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 }
 
 fn packages(workspace: &Workspace, _: &Options) -> Result<Outcome> {
-    packages::ensure_installed()?;
+    packages::ensure_installed(packages::PACKAGES)?;
     fio_plot::ensure_installed(workspace)?;
     Ok(Outcome::Passed)
 }
@@ -122,6 +130,15 @@ fn tests(workspace: &Workspace, _: &Options) -> Result<Outcome> {
 
 fn guest(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     guest::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn linux_pblk(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    if !options.long && options.only.is_empty() {
+        return Ok(Outcome::NotAsked("needs --long, and a kernel that is built the first time"));
+    }
+    packages::ensure_installed(packages::KERNEL_BUILD)?;
+    linux_pblk::run(workspace)?;
     Ok(Outcome::Passed)
 }
 

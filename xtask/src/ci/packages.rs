@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::process::Command;
 
 /// A Debian package the tests need.
-struct Package {
+pub struct Package {
     /// Name for `apt-get install`.
     name: &'static str,
     /// Any of these commands succeeding shows that what the package brings is there, whoever installed it.
@@ -15,7 +15,7 @@ struct Package {
 }
 
 /// Every package the tests need. A test that drives a new program adds its row.
-const PACKAGES: &[Package] = &[
+pub const PACKAGES: &[Package] = &[
     Package {
         name: "fio",
         proofs: &[&["fio", "--version"]],
@@ -99,13 +99,50 @@ const PACKAGES: &[Package] = &[
 /// `ensurepip` is the part Debian ships in python3-venv only.
 const PYTHON_HAS_VENV: &str = "import venv, ensurepip";
 
-/// Makes sure that every package of [`PACKAGES`] is there; installs missing ones when this user may.
+/// What building a Linux kernel needs beside them, and how its sources are checked. Only the step that builds one asks for it.
+pub const KERNEL_BUILD: &[Package] = &[
+    Package { name: "make", proofs: &[&["make", "--version"]], why: "a kernel is built by it" },
+    Package {
+        name: "flex",
+        proofs: &[&["flex", "--version"]],
+        why: "a kernel's configuration is read by it",
+    },
+    Package {
+        name: "bison",
+        proofs: &[&["bison", "--version"]],
+        why: "a kernel's configuration is read by it",
+    },
+    Package { name: "bc", proofs: &[&["sh", "-c", "echo 1 | bc"]], why: "a kernel's build computes with it" },
+    Package {
+        name: "libelf-dev",
+        proofs: &[&["test", "-e", "/usr/include/gelf.h"]],
+        why: "a kernel's build looks into object files",
+    },
+    Package { name: "xz-utils", proofs: &[&["xz", "--version"]], why: "a kernel's source is packed by it" },
+    Package {
+        name: "libc6-dev",
+        proofs: &[&["test", "-e", "/usr/include/stdio.h"]],
+        why: "a program of the guest is built without libraries",
+    },
+    Package {
+        name: "e2fsprogs",
+        proofs: &[&["/sbin/e2fsck", "-V"]],
+        why: "a file system is checked after a power cut",
+    },
+    Package {
+        name: "debian-archive-keyring",
+        proofs: &[&["test", "-e", "/usr/share/keyrings/debian-archive-keyring.gpg"]],
+        why: "packages of other releases are checked against it",
+    },
+];
+
+/// Makes sure that every package of a list is there; installs missing ones when this user may.
 ///
 /// Errors: something is missing and this user is not root, there is no `apt-get`, or installing did not help.
-pub fn ensure_installed() -> Result<()> {
-    let missing = missing();
+pub fn ensure_installed(needed: &'static [Package]) -> Result<()> {
+    let missing = missing(needed);
     if missing.is_empty() {
-        println!("found: {}", names(PACKAGES.iter()));
+        println!("found: {}", names(needed.iter()));
         return Ok(());
     }
     for package in &missing {
@@ -116,7 +153,7 @@ pub fn ensure_installed() -> Result<()> {
         bail!("the tests need {names}, which this user cannot install: `sudo apt-get install {names}`");
     }
     install(&missing)?;
-    let still: Vec<&Package> = self::missing();
+    let still: Vec<&Package> = self::missing(needed);
     if still.is_empty() {
         return Ok(());
     }
@@ -127,9 +164,9 @@ pub fn ensure_installed() -> Result<()> {
     )
 }
 
-fn missing() -> Vec<&'static Package> {
+fn missing(needed: &'static [Package]) -> Vec<&'static Package> {
     let is_there = |proof: &&[&str]| process::succeeds(Command::new(proof[0]).args(&proof[1..]));
-    PACKAGES.iter().filter(|package| !package.proofs.iter().any(is_there)).collect()
+    needed.iter().filter(|package| !package.proofs.iter().any(is_there)).collect()
 }
 
 /// Tries with the package lists at hand first, since fetching them is slow and often not needed.
@@ -168,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_package_can_be_proven_and_says_why() {
-        for package in PACKAGES {
+        for package in PACKAGES.iter().chain(KERNEL_BUILD) {
             assert!(
                 !package.proofs.is_empty() && package.proofs.iter().all(|proof| !proof.is_empty()),
                 "{}",

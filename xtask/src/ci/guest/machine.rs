@@ -1,12 +1,11 @@
 //! QEMU with the guest, and what it says on its console.
 
 use super::kernel::Kernel;
-use anyhow::{Context, Result, bail, ensure};
-use std::io::{BufRead, BufReader};
+use crate::ci::console::{Console, Word, word};
+use anyhow::{Result, ensure};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// Boots, and follows the console until the guest says that it has ended. `cut` is called when it asks for that. Returns
 /// how many checks passed.
@@ -26,48 +25,18 @@ pub fn run(
     command.args(["-no-reboot", "-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0,romfile="]);
     command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
     command.args(["-append", &format!("console=ttyS0 panic=-1 quiet {words}")]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut guest = Guest(command.spawn().context("qemu-system-x86_64 could not be started")?);
-    let out = guest.0.stdout.take().context("its output is piped")?;
-    let (send, lines) = channel();
-    let reader = std::thread::spawn(move || {
-        for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
-            if send.send(String::from_utf8_lossy(&line).trim().to_owned()).is_err() {
-                return;
-            }
+    let mut console = Console::start(&mut command, limit)?;
+    let (mut passed, mut failed, mut ended) = (0, Vec::new(), false);
+    while let Some(line) = console.next_line()? {
+        match word(line) {
+            Word::Passed => passed += 1,
+            Word::Failed(name) => failed.push(name.to_owned()),
+            Word::Cut => cut(),
+            Word::End => ended = true,
+            Word::Value(..) | Word::Nothing => {}
         }
-    });
-    let until = Instant::now() + limit;
-    let (mut passed, mut failed, mut ended, mut said) = (0, Vec::new(), false, Vec::new());
-    loop {
-        let line = match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                bail!("the guest took more than {} s; it said:\n{}", limit.as_secs(), said.join("\n"))
-            }
-        };
-        match line.split_once('@').map_or("", |(_, rest)| rest).split_once(' ') {
-            Some(("ok", _)) => passed += 1,
-            Some(("fail", name)) => failed.push(name.to_owned()),
-            _ if line.ends_with("@cut") => cut(),
-            _ => ended |= line.ends_with("@end"),
-        }
-        said.push(line);
     }
-    reader.join().ok().context("the thread that reads the console panicked")?;
-    ensure!(failed.is_empty(), "failed in the guest: {}; it said:\n{}", failed.join(", "), said.join("\n"));
-    ensure!(ended, "the guest stopped before its end; it said:\n{}", said.join("\n"));
+    ensure!(failed.is_empty(), "failed in the guest: {}; it said:\n{}", failed.join(", "), console.told());
+    ensure!(ended, "the guest stopped before its end; it said:\n{}", console.told());
     Ok(passed)
-}
-
-/// The machine; it goes with the test.
-struct Guest(Child);
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        // It has ended already, unless something failed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

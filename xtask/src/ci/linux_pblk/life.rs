@@ -1,0 +1,260 @@
+//! The life of a drive with Linux: boots, power cuts between them, and what must be true at each end.
+
+use super::kernel::Kernel;
+use super::qemu::Qemu;
+use super::server::Server;
+use crate::ci::console::{Console, Word, word};
+use crate::process;
+use anyhow::{Context, Result, bail, ensure};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Longest time of one boot. Chosen: an idle machine takes one or two minutes, a loaded one ten times that.
+const BOOT_MAX: Duration = Duration::from_secs(2400);
+
+/// Checks that a boot of a new drive, and of one that lost its power, must at least have made.
+const CHECKS_MIN: [usize; 2] = [20, 10];
+
+/// Settings of all drives: 8 units, 64 lines of 2 MiB, media that takes little time, and some chunks bad from the factory.
+const COMMON: &[&str] = &[
+    "payload=bytes",
+    "groups=4",
+    "pus_per_group=2",
+    "chunks_per_pu=64",
+    "sectors_per_chunk=64",
+    "media.read=2us",
+    "media.program=5us",
+    "media.erase=9us",
+    "link.command=1us",
+    "faults.factory_bad=1%",
+    // Linux's pblk needs an error where a sector cannot be read yet; see docs/linux-pblk.md.
+    "mw_cunits=0",
+];
+
+/// Units of all drives.
+const UNITS: u32 = 8;
+
+/// How a boot ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The machine loses its power; the drive keeps its own.
+    MachineCut,
+    /// Both lose it.
+    DriveCut,
+    /// The target is removed, the machine is switched off.
+    Stopped,
+}
+
+/// A drive and what happens to it.
+pub struct Drive {
+    /// Name of its files, and what chooses it.
+    pub name: &'static str,
+    /// What it has beyond [`COMMON`].
+    settings: &'static [&'static str],
+    /// Not part of a run, but run by name: what is known to fail, and why is not known yet.
+    pub is_open_question: bool,
+    /// Whether pblk must have met failing writes and resets.
+    has_faults: bool,
+    /// Its boots, by their ends.
+    boots: &'static [End],
+}
+
+/// The drives of the test.
+pub const DRIVES: &[Drive] = &[
+    Drive {
+        name: "ocssd-2.0",
+        settings: &["revision=2.0"],
+        is_open_question: false,
+        has_faults: false,
+        boots: &[End::MachineCut, End::DriveCut, End::Stopped],
+    },
+    Drive {
+        name: "ocssd-1.2",
+        // What a 1.2 host relies on.
+        settings: &["revision=1.2", "capabilities.multiple_resets=true", "capabilities.early_reset=true"],
+        is_open_question: false,
+        has_faults: false,
+        boots: &[End::MachineCut, End::DriveCut, End::Stopped],
+    },
+    Drive {
+        name: "bad-media",
+        // pblk leaves a chunk half written after a failed write, and resets it like that.
+        settings: &[
+            "revision=2.0",
+            "capabilities.early_reset=true",
+            "faults.write_next_unit=1000ppm",
+            "faults.early_close=500ppm",
+            "faults.reset_failure=5000ppm",
+            "faults.high_ecc=1000ppm",
+        ],
+        is_open_question: true,
+        has_faults: true,
+        boots: &[End::MachineCut, End::Stopped],
+    },
+];
+
+/// All that a life needs.
+pub struct Bench {
+    /// The `ocssd` command.
+    pub program: PathBuf,
+    /// The machine.
+    pub qemu: Qemu,
+    /// Its kernel.
+    pub kernel: Kernel,
+    /// Its programs.
+    pub initrd: PathBuf,
+    /// Where images, sockets and transcripts lie.
+    pub folder: PathBuf,
+}
+
+/// What came of a boot.
+struct Boot<'a> {
+    passed: usize,
+    sum: Option<String>,
+    /// Gets every line as it comes.
+    transcript: &'a mut File,
+}
+
+impl Bench {
+    /// Makes the drive and leads it through its boots; writes the transcript, also of what failed.
+    ///
+    /// Errors: a check failed, or a machine or the server did not do what they should.
+    pub fn lead(&self, drive: &Drive) -> Result<()> {
+        let file = self.folder.join(format!("{}.txt", drive.name));
+        let start = Instant::now();
+        let unwritten = || format!("{} could not be written", file.display());
+        let mut transcript = File::create(&file).with_context(unwritten)?;
+        writeln!(transcript, "# {}: {}", drive.name, drive.settings.join(" ")).with_context(unwritten)?;
+        let led = self.boots(drive, &mut transcript);
+        let passed =
+            led.with_context(|| format!("drive {}; its transcript is {}", drive.name, file.display()))?;
+        println!(
+            "{}: {passed} checks passed in {} boots, {:.0} s",
+            drive.name,
+            drive.boots.len(),
+            start.elapsed().as_secs_f64()
+        );
+        Ok(())
+    }
+
+    fn boots(&self, drive: &Drive, transcript: &mut File) -> Result<usize> {
+        let image = self.folder.join(format!("{}.img", drive.name));
+        self.format(drive, &image)?;
+        let socket = self.folder.join("drive.sock");
+        let mut server = Server::start(&self.program, &image, &socket)?;
+        let (mut passed, mut sum) = (0, None);
+        for (index, end) in drive.boots.iter().copied().enumerate() {
+            writeln!(transcript, "\n## boot {}, ends: {end:?}", index + 1)?;
+            let mut boot = Boot { passed: 0, sum: sum.take(), transcript: &mut *transcript };
+            let done = self.boot(&mut boot, &server.socket, drive, index == 0, end);
+            done.with_context(|| format!("boot {}", index + 1))?;
+            let least = CHECKS_MIN[usize::from(index > 0)];
+            ensure!(boot.passed >= least, "only {} of at least {least} checks were made", boot.passed);
+            passed += boot.passed;
+            sum = boot.sum;
+            if end == End::DriveCut {
+                server.kill()?;
+                server = Server::start(&self.program, &image, &socket)?;
+            }
+        }
+        let counted = server.stop()?;
+        writeln!(transcript, "\n## the server\n{counted}")?;
+        fs::remove_file(&image).with_context(|| format!("{} could not be removed", image.display()))?;
+        Ok(passed)
+    }
+
+    /// A fresh image.
+    fn format(&self, drive: &Drive, image: &Path) -> Result<()> {
+        if image.exists() {
+            fs::remove_file(image).with_context(|| format!("{} could not be removed", image.display()))?;
+        }
+        let mut command = Command::new(&self.program);
+        command.arg("format").arg(image).args(["--drive", "tiny"]);
+        for setting in COMMON.iter().chain(drive.settings) {
+            command.args(["--set", setting]);
+        }
+        process::output(&mut command).map(drop)
+    }
+
+    /// One boot, followed until its end.
+    fn boot(
+        &self,
+        boot: &mut Boot<'_>,
+        socket: &Path,
+        drive: &Drive,
+        is_fresh: bool,
+        end: End,
+    ) -> Result<()> {
+        let words = format!(
+            "ocssd_units={UNITS} ocssd_fresh={} ocssd_again={} ocssd_faults={} ocssd_sum={}",
+            u8::from(is_fresh),
+            u8::from(end != End::Stopped),
+            u8::from(drive.has_faults),
+            boot.sum.take().unwrap_or_default()
+        );
+        let mut machine = self.qemu.machine(&self.kernel, &self.initrd, socket, &words);
+        let mut console = Console::start(&mut machine, BOOT_MAX)?;
+        let said = follow(&mut console, boot)?;
+        let told = console.told();
+        // The power is cut here: the machine is killed as it is.
+        drop(console);
+        match said {
+            Some(Word::Cut) if end != End::Stopped => {
+                ensure!(boot.sum.is_some(), "the guest told no sum");
+                Ok(())
+            }
+            Some(Word::End) if end == End::Stopped => Ok(()),
+            _ => bail!("the guest stopped before its end; it said:\n{told}"),
+        }
+    }
+}
+
+/// Reads until the guest says how it ends, or stops without that.
+fn follow(console: &mut Console, boot: &mut Boot<'_>) -> Result<Option<Word<'static>>> {
+    let mut ended = None;
+    loop {
+        let Some(line) = console.next_line()? else { return Ok(ended) };
+        writeln!(boot.transcript, "{line}")?;
+        match word(line) {
+            Word::Passed => boot.passed += 1,
+            Word::Failed(name) => {
+                let name = name.to_owned();
+                // Why follows; then it switches itself off.
+                while let Some(line) = console.next_line()? {
+                    writeln!(boot.transcript, "{line}")?;
+                }
+                bail!("failed in the guest: {name}; it said:\n{}", console.told());
+            }
+            Word::Cut => return Ok(Some(Word::Cut)),
+            Word::End => ended = Some(Word::End),
+            Word::Value("sum", sum) => boot.sum = Some(sum.to_owned()),
+            Word::Value(..) | Word::Nothing => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_life_ends_stopped_and_only_once() {
+        for drive in DRIVES {
+            let stops = drive.boots.iter().filter(|end| **end == End::Stopped).count();
+            assert_eq!((stops, drive.boots.last()), (1, Some(&End::Stopped)), "{}", drive.name);
+        }
+    }
+
+    #[test]
+    fn both_revisions_and_both_cuts_are_tried() {
+        for revision in ["revision=2.0", "revision=1.2"] {
+            assert!(DRIVES.iter().any(|drive| drive.settings.contains(&revision)), "{revision}");
+        }
+        for cut in [End::MachineCut, End::DriveCut] {
+            assert!(DRIVES.iter().any(|drive| drive.boots.contains(&cut)), "{cut:?}");
+        }
+    }
+}

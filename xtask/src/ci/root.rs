@@ -1,0 +1,93 @@
+//! The file system of a guest: files of this machine at their own places, and others, packed for a kernel.
+
+use crate::process;
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder that becomes the guest's root.
+pub struct Root(PathBuf);
+
+impl Root {
+    /// An empty one, with busybox. Making one takes less than a second.
+    ///
+    /// Errors: there is no busybox, or the disk is full.
+    pub fn new(folder: PathBuf) -> Result<Self> {
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("{} could not be removed", folder.display()))?;
+        }
+        let root = Self(folder);
+        root.own(Path::new("/bin/busybox"))?;
+        Ok(root)
+    }
+
+    /// A program of this machine, with the libraries it needs.
+    ///
+    /// Errors: it is not there, or needs something that is not.
+    pub fn program(&self, path: &str) -> Result<()> {
+        self.own(Path::new(path))?;
+        let needed = process::output(Command::new("ldd").arg(path))?;
+        libraries(&needed).into_iter().try_for_each(|library| self.own(Path::new(library)))
+    }
+
+    /// A copy of a file at a place in the guest (without the first `/`).
+    ///
+    /// Errors: it cannot be read, or the disk is full.
+    pub fn copy(&self, from: &Path, inside: &str) -> Result<()> {
+        let to = self.0.join(inside);
+        let folder = to.parent().context("a file lies in a folder")?;
+        fs::create_dir_all(folder).with_context(|| format!("{} could not be made", folder.display()))?;
+        fs::copy(from, to).map(drop).with_context(|| format!("{} could not be copied", from.display()))
+    }
+
+    /// A text at a place in the guest's first folder.
+    ///
+    /// Errors: the disk is full.
+    pub fn text(&self, inside: &str, text: &str) -> Result<()> {
+        fs::write(self.0.join(inside), text).with_context(|| format!("{inside} could not be written"))
+    }
+
+    /// The program that the kernel starts.
+    ///
+    /// Errors: the disk is full.
+    pub fn init(&self, text: &str) -> Result<()> {
+        self.text("init", text)?;
+        Ok(fs::set_permissions(self.0.join("init"), fs::Permissions::from_mode(0o755))?)
+    }
+
+    /// Packs it for a kernel; returns `to`.
+    ///
+    /// Errors: there is no cpio, or the disk is full.
+    pub fn pack(&self, to: PathBuf) -> Result<PathBuf> {
+        let packing =
+            format!("cd '{}' && find . | cpio -o -H newc --quiet > '{}'", self.0.display(), to.display());
+        process::run(Command::new("sh").args(["-c", &packing]))?;
+        Ok(to)
+    }
+
+    /// A file of this machine at its own place.
+    fn own(&self, path: &Path) -> Result<()> {
+        let inside = path.strip_prefix("/").context("the path begins at the root")?;
+        self.copy(path, inside.to_str().context("paths of programs are text")?)
+    }
+}
+
+/// Paths in what ldd says, each once.
+fn libraries(said: &str) -> BTreeSet<&str> {
+    said.split_whitespace().filter(|word| word.starts_with('/')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_the_paths_ldd_names() {
+        let said = "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/libc.so.6 (0x2)\n\t/lib64/ld.so.2 (0x3)\n";
+        assert_eq!(libraries(said).into_iter().collect::<Vec<_>>(), ["/lib/libc.so.6", "/lib64/ld.so.2"]);
+    }
+}
