@@ -5,8 +5,8 @@ mod slot;
 pub use slot::{PciIdArg, SlotArgs};
 
 use crate::drive_facts::DriveFacts;
-use crate::serve::DeviceSocket;
 use crate::live::{Every, parse_every};
+use crate::serve::DeviceSocket;
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ocssd_export::reactor::{AddressRange, Endpoint};
@@ -70,7 +70,7 @@ pub enum Verb {
     Simulate(SimulateArgs),
     /// Serve a drive to programs: block devices over NBD and NVMe/TCP, itself to a virtual machine, in real time
     #[command(after_help = SERVE_HELP)]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
     #[command(after_help = LINT_HELP)]
     Lint(LintArgs),
