@@ -2,11 +2,16 @@
 
 use super::super::cell::size_word;
 use super::super::record::Profile;
+use super::super::writers::WritersCurve;
 use ocssd_report::{Axis, ChartSpec, Panel, Point, Role, Series};
+
+/// Write buffers that a point stands on, at least (chosen: less tells how the buffer was filled, not what it does).
+const BUFFERS_MIN: f64 = 2.0;
 
 /// The picture; none of a drive whose buffer cannot be chosen.
 pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
-    if profile.writers.is_empty() {
+    let stands = |curve: &WritersCurve| curve.points.iter().any(|point| point.buffers_written >= BUFFERS_MIN);
+    if !profile.writers.iter().any(stands) {
         return None;
     }
     let mut panel = Panel::new("");
@@ -14,6 +19,7 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         let points = curve
             .points
             .iter()
+            .filter(|point| point.buffers_written >= BUFFERS_MIN)
             .map(|point| {
                 let note = format!("{:.1} buffers were written meanwhile", point.buffers_written);
                 Point::new(f64::from(point.writers), point.bytes_per_second / 1e6).noted(&note)
@@ -28,6 +34,7 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         Axis::linear("throughput", "MB/s"),
     );
     let subtitle = "Random writes on a drive just made, so that nothing is collected; a line for each size of the write buffer. \
-                    The note of a point says how many buffers were written: below one, its size cannot matter.";
+                    The note of a point says how many buffers were written; below two there is no point. A writer costs no \
+                    processor time here, so one alone can keep the buffer full, and lines meet at what the media take.";
     Some(chart.subtitle(subtitle).panel(panel))
 }

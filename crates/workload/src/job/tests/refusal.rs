@@ -162,7 +162,7 @@ fn a_wrong_option_gives_its_whole_sentence() {
         ("[k] x", "t.fio:2: expected a section such as [job1], but found `[k] x`"),
         (
             ";ocssd: plaice=all",
-            "t.fio:2: [j] ocssd: plaice=all: expected one of the extension's keys place, layout, target, host_cpu, response, drive, clock; did you mean `place`?",
+            "t.fio:2: [j] ocssd: plaice=all: expected one of the extension's keys place, layout, target, host_cpu, response, steady, drive, clock; did you mean `place`?",
         ),
         (
             ";ocssd: clock=wall",
