@@ -8,10 +8,10 @@ use ocssd_measure::profile::{
     CURVES_MAX, Profile, Step, WRITE_BUFFERS, WRITERS, Watch, WritersCurve, WritersPoint, measure_writers,
 };
 
-/// Of the profile's time, all points together take a tenth, and none longer or shorter than this (chosen: in 40 ms a drive of
-/// 16 units writes two of its least buffers after the ramp; a point costs less than a second of a processor).
+/// Of the profile's time, all points together take a tenth, and none longer or shorter than this (chosen: in 60 ms a drive of
+/// 16 units writes its least buffers several times after the ramp; a point costs less than a second of a processor).
 const SHARE: u64 = 10;
-const RUN: (Nanos, Nanos) = (Nanos::from_millis(40), Nanos::from_millis(100));
+const RUN: (Nanos, Nanos) = (Nanos::from_millis(60), Nanos::from_millis(100));
 
 /// Puts the curves into a profile of the virtual drive `name`; what fails is a note. Buffers that the drive cannot work with
 /// have none.

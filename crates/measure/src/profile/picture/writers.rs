@@ -6,7 +6,7 @@ use super::super::writers::WritersCurve;
 use ocssd_report::{Axis, ChartSpec, Panel, Point, Role, Series};
 
 /// Write buffers that a point stands on, at least (chosen: less tells how the buffer was filled, not what it does).
-const BUFFERS_MIN: f64 = 2.0;
+const BUFFERS_MIN: f64 = 1.0;
 
 /// The picture; none of a drive whose buffer cannot be chosen.
 pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
@@ -15,7 +15,7 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         return None;
     }
     let mut panel = Panel::new("");
-    for curve in &profile.writers {
+    for curve in profile.writers.iter().filter(|&curve| stands(curve)) {
         let points = curve
             .points
             .iter()
@@ -34,7 +34,7 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         Axis::linear("throughput", "MB/s"),
     );
     let subtitle = "Random writes on a drive just made, so that nothing is collected; a line for each size of the write buffer. \
-                    The note of a point says how many buffers were written; below two there is no point. A writer costs no \
+                    The note of a point says how many buffers were written; below one there is no point. A writer costs no \
                     processor time here, so one alone can keep the buffer full, and lines meet at what the media take.";
     Some(chart.subtitle(subtitle).panel(panel))
 }
