@@ -154,6 +154,9 @@ pub struct Config {
     pub faults: FaultConfig,
     /// Commands in flight before the drive refuses more.
     pub queue_depth: u32,
+    /// DULBE (feature 05h, bit 16) after power-on, the feature's default and saved value: reads of unwritten sectors fail.
+    /// Hosts change it with Set Features; Linux never does.
+    pub dulbe: bool,
     /// What stands for a sector's content.
     pub payload: Payload,
     /// Where factory-bad chunks and all faults come from.

@@ -93,6 +93,11 @@ pub const FIELDS: &[Field] = &[
         "an OPEN chunk may be reset",
     ),
     field(
+        "features.dulbe",
+        Flag(|c| &mut c.dulbe),
+        "reads of unwritten sectors fail after power-on, until a host says otherwise (feature 05h)",
+    ),
+    field(
         "times.read_typical",
         Time(|c| &mut c.geometry.times.read_typical),
         "typical read told to the host",

@@ -36,11 +36,11 @@ const CHANGEABLE: u32 = 0b100;
 const OF_NAMESPACE: u32 = 0b110;
 
 impl Features {
-    /// The values after power-on: errors are hidden as hosts expect, and the cache is on.
+    /// The values after power-on: unwritten sectors read as the drive is set, and the cache is on.
     pub(super) fn new(config: &Config) -> Self {
         Self {
             power_management: 0,
-            error_recovery: ErrorRecovery::default(),
+            error_recovery: ErrorRecovery { dulbe: config.dulbe, ..ErrorRecovery::default() },
             write_cache: true,
             queues: (QUEUES_MAX, QUEUES_MAX),
             async_events: 0,

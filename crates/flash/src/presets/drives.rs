@@ -53,6 +53,7 @@ pub(super) fn plain(
         wear: WearConfig { endurance, initial_cycles: 0 },
         faults: FaultConfig::default(),
         queue_depth: 1024, // chosen: one NVMe queue of the size Linux asks for
+        dulbe: false,      // NVMe's default
         payload: Payload::Stamp,
         seed: 1,
     }

@@ -2,8 +2,9 @@
 //! and a refused command changes nothing (tables in `docs/ppa.md`).
 
 use crate::host::{Host, OOB, SECTOR, bits, tiny};
+use ocssd_flash::Config;
 use ocssd_lightnvm::ChunkState;
-use ocssd_nvme::feature::FeatureId;
+use ocssd_nvme::feature::{FeatureId, Select};
 
 /// Chunk, first sector, sectors, status. Chunks as in `Host::with_every_state`; 99 is an address without a group.
 const WRITES: &[(u32, u32, u32, u16, &str)] = &[
@@ -115,6 +116,22 @@ fn reads_obey_the_table_with_dulbe_and_without() {
                 assert_eq!(cqe.failed_entries(), if refused { failed } else { 0 }, "{why}");
             }
         }
+    }
+}
+
+/// A drive may be set so: Linux's pblk never sets DULBE, and takes predefined data for its own.
+#[test]
+fn dulbe_may_be_there_from_power_on_and_after_a_reset() {
+    let mut host = Host::with_every_state_of(Config { dulbe: true, ..tiny() });
+    let in_window = address(&host, 1, 8);
+    for _ in 0..2 {
+        let (cqe, _) = host.vector_read(&[in_window]);
+        assert_eq!((bits(&cqe), cqe.failed_entries()), (0x4287, 1));
+        assert_eq!(host.get_feature(FeatureId::ERROR_RECOVERY, Select::Default).dw0, 1 << 16);
+        assert_eq!(bits(&host.set_feature(FeatureId::ERROR_RECOVERY, 0)), 0);
+        let (cqe, _) = host.vector_read(&[in_window]);
+        assert_eq!(bits(&cqe), 0, "a host may change it");
+        host.controller.reset(host.now);
     }
 }
 
