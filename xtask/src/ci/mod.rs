@@ -11,6 +11,7 @@ mod guest;
 mod linux_pblk;
 mod packages;
 mod root;
+mod served;
 mod smoke;
 mod summary;
 

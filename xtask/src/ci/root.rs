@@ -8,6 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What the programs of all guests begin with.
+const CHECKS: &str = include_str!("checks.sh");
+
 /// A folder that becomes the guest's root.
 pub struct Root(PathBuf);
 
@@ -51,10 +54,11 @@ impl Root {
         fs::write(self.0.join(inside), text).with_context(|| format!("{inside} could not be written"))
     }
 
-    /// The program that the kernel starts.
+    /// The program that the kernel starts; it reads `/checks.sh` first.
     ///
     /// Errors: the disk is full.
     pub fn init(&self, text: &str) -> Result<()> {
+        self.text("checks.sh", CHECKS)?;
         self.text("init", text)?;
         Ok(fs::set_permissions(self.0.join("init"), fs::Permissions::from_mode(0o755))?)
     }

@@ -1,40 +1,12 @@
 #!/bin/busybox sh
 # The first program of the guest: loads modules, finds the target, and says what came of each check on the console.
-/bin/busybox mkdir -p /bin /proc /sys /dev /mnt /scratch /etc/nvme /run
-/bin/busybox --install -s /bin
-export PATH=/usr/sbin:/sbin:/bin
-mount -t proc none /proc
-mount -t sysfs none /sys
-mount -t devtmpfs none /dev
-mount -t tmpfs none /scratch
+. /checks.sh
+mkdir -p /etc/nvme
 for module in $(cat /modules); do insmod "$module" 2>/dev/null; done
-for word in $(cat /proc/cmdline); do case "$word" in ocssd_*=*) export "${word?}" ;; esac; done
 ip link set lo up
 ip link set eth0 up
 ip addr add 10.0.2.15/24 dev eth0
 
-say() { echo "@$*"; }
-# check NAME COMMAND...: the command must succeed.
-check() {
-    name=$1
-    shift
-    if "$@" >/scratch/out 2>&1; then say "ok $name"; else
-        say "fail $name"
-        cat /scratch/out
-        dmesg | tail -n 30
-        # What follows would fail too.
-        poweroff -f
-    fi
-}
-# until_true COMMAND...: tries for half a minute.
-until_true() {
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -gt 150 ] && return 1
-        usleep 200000
-    done
-}
 target="-t tcp -a 10.0.2.2 -s $ocssd_port"
 connect() { nvme connect $target -n "$ocssd_nqn" -q "$ocssd_host" --reconnect-delay=1 --keep-alive-tmo=5 -i 2 "$@"; }
 is_gone() { [ ! -e /dev/nvme0 ]; }

@@ -9,11 +9,10 @@ mod kernel;
 mod machine;
 mod proxy;
 
-use crate::{process, workspace::Workspace};
-use anyhow::{Context, Result, bail, ensure};
+use super::served::Served;
+use crate::workspace::Workspace;
+use anyhow::{Context, Result, ensure};
 use proxy::Proxy;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// The only host that may come; another is tried and must be refused.
@@ -21,8 +20,6 @@ const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:6f637373-6400-4000-8000-0000
 
 /// Drives whose media takes little time, and whose units hold the files of the test.
 const SERVE: &[&str] = &[
-    "serve",
-    "--json",
     "--nvme-tcp",
     "127.0.0.1:0",
     "--host",
@@ -91,57 +88,26 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
 
 /// A server of the test.
 struct Server {
-    child: Child,
-    out: BufReader<ChildStdout>,
+    served: Served,
     port: u16,
     nqn: String,
 }
 
 impl Server {
     fn start(program: &std::path::Path) -> Result<Self> {
-        let mut command = Command::new(program);
-        let mut child =
-            command.args(SERVE).stdout(Stdio::piped()).spawn().context("`ocssd` could not be started")?;
-        let mut out = BufReader::new(child.stdout.take().context("its output is piped")?);
-        let said = document(&mut out)?;
+        let (served, said) = Served::start(program, SERVE)?;
         let address = after(&said, "\"addresses\": [").context("the server did not say where it listens")?;
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
         let nqn = after(&said, "\"nqn\": ").context("the server did not say its name")?;
         let port = port.context("the server's address has no port")?;
-        Ok(Self { child, out, port, nqn })
+        Ok(Self { served, port, nqn })
     }
 
     /// Stops it as people do: it must end well, with every host answered.
-    fn stop(mut self) -> Result<()> {
-        let id = self.child.id().to_string();
-        process::run(Command::new("kill").args(["-TERM", &id]))?;
-        let counted = document(&mut self.out)?;
+    fn stop(self) -> Result<()> {
+        let counted = self.served.stop()?;
         ensure!(counted.contains("\"associations\""), "the server did not say what it counted: {counted}");
-        let status = self.child.wait()?;
-        ensure!(status.success(), "the server ended with {status}");
         Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It has ended already, unless something failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The next JSON document of the server.
-fn document(out: &mut impl BufRead) -> Result<String> {
-    let mut text = String::new();
-    loop {
-        let before = text.len();
-        if out.read_line(&mut text)? == 0 {
-            bail!("the server ended after saying: {text}");
-        }
-        if &text[before..] == "}\n" {
-            return Ok(text);
-        }
     }
 }
 
@@ -162,7 +128,5 @@ mod tests {
         let text = "{\n  \"nvme\": {\n    \"nqn\": \"nqn.x\",\n    \"addresses\": [\n      \"127.0.0.1:77\"\n    ]\n  }\n}\n";
         assert_eq!(after(text, "\"nqn\": ").as_deref(), Some("nqn.x"));
         assert_eq!(after(text, "\"addresses\": [").as_deref(), Some("127.0.0.1:77"));
-        assert_eq!(document(&mut text.as_bytes()).unwrap(), text);
-        assert!(document(&mut "half\n".as_bytes()).is_err());
     }
 }

@@ -5,40 +5,10 @@
 #   ocssd_again=1     ends with "cut": writes until its power is cut
 #   ocssd_faults=1    the drive has bad media; pblk must have met it
 #   ocssd_units=N     parallel units of the drive
-/bin/busybox mkdir -p /bin /proc /sys /dev /mnt /scratch /run /tmp
-/bin/busybox --install -s /bin
-export PATH=/usr/bin:/usr/sbin:/sbin:/bin
-mount -t proc none /proc
-mount -t sysfs none /sys
-mount -t devtmpfs none /dev
-mount -t tmpfs none /scratch
-cd /scratch || exit
-for word in $(cat /proc/cmdline); do case "$word" in ocssd_*=*) export "${word?}" ;; esac; done
+. /checks.sh
 
-say() { echo "@$*"; }
 # What the kernel said about the drive, and anything that went wrong in it.
 tell_kernel() { dmesg | grep -E 'nvm|pblk|EXT4|rror|WARN|BUG|Call Trace|RIP' | sed 's/^/# /'; }
-# check NAME COMMAND...: the command must succeed.
-check() {
-    name=$1
-    shift
-    if "$@" >/scratch/out 2>&1; then say "ok $name"; else
-        say "fail $name"
-        cat /scratch/out
-        dmesg | tail -n 60
-        # What follows would fail too.
-        poweroff -f
-    fi
-}
-# until_true COMMAND...: tries for half a minute.
-until_true() {
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -gt 150 ] && return 1
-        usleep 200000
-    done
-}
 kernel_says() { dmesg | grep -qE "$1"; }
 create() { lnvmctl create nvme0n1 pb0 0 $((ocssd_units - 1)) "$@" && until_true [ -b /dev/pb0 ]; }
 remove() { lnvmctl remove pb0; }

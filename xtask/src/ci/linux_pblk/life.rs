@@ -2,8 +2,8 @@
 
 use super::kernel::Kernel;
 use super::qemu::Qemu;
-use super::server::Server;
 use crate::ci::console::{Console, Word, word};
+use crate::ci::served::Served;
 use crate::process;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File};
@@ -149,12 +149,14 @@ impl Bench {
         let image = self.folder.join(format!("{}.img", drive.name));
         self.format(drive, &image)?;
         let socket = self.folder.join("drive.sock");
-        let mut server = Server::start(&self.program, &image, &socket)?;
+        let (listen, drive_file) = (format!("unix:{}", socket.display()), image.display().to_string());
+        let serve = ["--vfio-user", &listen, "--drive", &drive_file];
+        let (mut server, _) = Served::start(&self.program, &serve)?;
         let (mut passed, mut sum) = (0, None);
         for (index, end) in drive.boots.iter().copied().enumerate() {
             writeln!(transcript, "\n## boot {}, ends: {end:?}", index + 1)?;
             let mut boot = Boot { passed: 0, sum: sum.take(), transcript: &mut *transcript };
-            let done = self.boot(&mut boot, &server.socket, drive, index == 0, end);
+            let done = self.boot(&mut boot, &socket, drive, index == 0, end);
             done.with_context(|| format!("boot {}", index + 1))?;
             let least = CHECKS_MIN[usize::from(index > 0)];
             ensure!(boot.passed >= least, "only {} of at least {least} checks were made", boot.passed);
@@ -162,7 +164,7 @@ impl Bench {
             sum = boot.sum;
             if end == End::DriveCut {
                 server.kill()?;
-                server = Server::start(&self.program, &image, &socket)?;
+                (server, _) = Served::start(&self.program, &serve)?;
             }
         }
         let counted = server.stop()?;

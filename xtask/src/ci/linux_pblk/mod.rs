@@ -14,7 +14,6 @@ mod initrd;
 mod kernel;
 mod life;
 mod qemu;
-mod server;
 mod sources;
 
 use crate::{process, workspace::Workspace};

@@ -1,31 +1,28 @@
-//! `ocssd serve --vfio-user` with an image behind it: a drive that outlives machines, and whose own end can be sudden.
+//! `ocssd serve` as a process of the guest tests: it says where it listens, and what it counted when it is stopped.
 
 use crate::process;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A server that runs.
-pub struct Server {
+/// A server that runs. It goes with the test.
+pub struct Served {
     child: Child,
     out: BufReader<ChildStdout>,
-    /// Where it listens.
-    pub socket: PathBuf,
 }
 
-impl Server {
-    /// Serves an image; returns when it listens.
+impl Served {
+    /// Starts `ocssd serve --json` with these arguments; returns what it says once it listens.
     ///
     /// Errors: it cannot be started, or ends at once.
-    pub fn start(program: &Path, image: &Path, socket: &Path) -> Result<Self> {
+    pub fn start(program: &Path, arguments: &[&str]) -> Result<(Self, String)> {
         let mut command = Command::new(program);
-        command.args(["serve", "--json", "--vfio-user", &format!("unix:{}", socket.display())]);
-        command.arg("--drive").arg(image).stdout(Stdio::piped());
+        command.args(["serve", "--json"]).args(arguments).stdout(Stdio::piped());
         let mut child = command.spawn().context("`ocssd` could not be started")?;
         let mut out = BufReader::new(child.stdout.take().context("its output is piped")?);
-        document(&mut out)?;
-        Ok(Self { child, out, socket: socket.to_owned() })
+        let said = document(&mut out)?;
+        Ok((Self { child, out }, said))
     }
 
     /// Ends it as a drive ends that loses its power: nothing is written out, nothing is closed.
@@ -49,7 +46,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Served {
     fn drop(&mut self) {
         // It has ended already, unless something failed.
         let _ = self.child.kill();
@@ -68,5 +65,17 @@ fn document(out: &mut impl BufRead) -> Result<String> {
         if &text[before..] == "}\n" {
             return Ok(text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_ends_with_its_last_brace() {
+        let text = "{\n  \"nvme\": {\n  }\n}\n";
+        assert_eq!(document(&mut text.as_bytes()).unwrap(), text);
+        assert!(document(&mut "half\n".as_bytes()).is_err());
     }
 }
