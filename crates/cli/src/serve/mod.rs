@@ -9,6 +9,7 @@ mod devices;
 mod fuse;
 mod listen;
 mod nvme;
+mod pci_drive;
 mod raw;
 mod report;
 mod vfio_user;

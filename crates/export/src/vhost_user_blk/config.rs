@@ -128,16 +128,7 @@ mod tests {
     use super::*;
 
     fn export(read_only: bool) -> Export {
-        Export {
-            name: String::new(),
-            description: String::new(),
-            block_bytes: 512,
-            preferred_bytes: 4096,
-            block_count: 1000,
-            read_only,
-            has_map: true,
-            fast_zero: true,
-        }
+        Export { block_count: 1000, read_only, ..Export::example() }
     }
 
     #[test]

@@ -170,16 +170,7 @@ mod tests {
 
     /// 100 blocks of 4 KiB: 800 sectors.
     fn export(read_only: bool) -> Export {
-        Export {
-            name: String::new(),
-            description: String::new(),
-            block_bytes: 4096,
-            preferred_bytes: 4096,
-            block_count: 100,
-            read_only,
-            has_map: true,
-            fast_zero: true,
-        }
+        Export { block_bytes: 4096, read_only, ..Export::example() }
     }
 
     type Found = Result<(Plan, Vec<Range>), BlkStatus>;

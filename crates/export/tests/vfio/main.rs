@@ -2,6 +2,8 @@
 
 mod drive;
 mod guest;
+#[path = "../../../cli/src/serve/pci_drive.rs"]
+mod pci_drive;
 mod rude;
 mod sound;
 mod world;

@@ -1,6 +1,6 @@
 //! A server in a thread.
 
-use crate::drive::TestDrive;
+use crate::drive;
 use ocssd_export::pci_nvme::{Counters, PciId};
 use ocssd_export::reactor::{Endpoint, Signals};
 use ocssd_export::vfio_user::{Door, Server};
@@ -38,7 +38,7 @@ impl World {
         let (_, report_end) = UnixStream::pair().expect("a test has sockets and threads");
         let thread = std::thread::spawn(move || {
             let signals = Signals::of(stop_end, report_end).expect("a test has sockets and threads");
-            let drive = TestDrive::new(revision);
+            let drive = drive::tiny(revision);
             let server = Server::new(drive, PciId::Qemu, door, signals, Box::new(|_| {}));
             let served = server.and_then(|server| server.run(&mut |_| {})).expect("it serves");
             (served.counters, served.guests)
