@@ -20,7 +20,7 @@ impl Pblk {
             return true;
         }
         if self.waits_for_wear() {
-            // As above.
+            // The line that is moved may be short of what users would write next.
             self.wear.unpace();
             self.work_due = true;
             return true;
