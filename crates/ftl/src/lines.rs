@@ -65,6 +65,8 @@ pub struct Lines {
     bad: Vec<u64>,
     /// Free lines by wear, then by when they became free.
     free: BTreeSet<(u32, u64, LineId)>,
+    /// Good chunks of the lines in that list: users' every write asks for it.
+    free_chunks: u32,
     freed: u64,
     next_sequence: LineSequence,
 }
@@ -91,6 +93,7 @@ impl Lines {
             lines: vec![fresh; usize_of(shape.lines())],
             bad: vec![0; chunks.div_ceil(64)],
             free: BTreeSet::new(),
+            free_chunks: shape.lines() * units,
             freed: 0,
             next_sequence: LineSequence(1),
         };
@@ -113,15 +116,23 @@ impl Lines {
 
     fn list_free(&mut self, line: LineId) {
         self.freed += 1;
-        let listed = self.free.insert((self.lines[line.index()].erases, self.freed, line));
+        let Line { erases, good_chunks, .. } = self.lines[line.index()];
+        let listed = self.free.insert((erases, self.freed, line));
         assert!(listed, "line {} was free twice", line.0);
+        self.free_chunks += good_chunks;
+    }
+
+    /// Its entry in the list of free lines, if it is there. Cost: a pass over lines as worn.
+    fn listed(&self, line: LineId) -> Option<(u32, u64, LineId)> {
+        let erases = self.lines[line.index()].erases;
+        let as_worn = (erases, 0, LineId(0))..=(erases, u64::MAX, LineId(u32::MAX));
+        self.free.range(as_worn).find(|entry| entry.2 == line).copied()
     }
 
     fn unlist_free(&mut self, line: LineId) {
-        let erases = self.lines[line.index()].erases;
-        let found = self.free.range((erases, 0, LineId(0))..).find(|entry| entry.2 == line).copied();
-        let known = found.is_some_and(|entry| self.free.remove(&entry));
+        let known = self.listed(line).is_some_and(|entry| self.free.remove(&entry));
         assert!(known, "free line {} was not listed", line.0);
+        self.free_chunks -= self.lines[line.index()].good_chunks;
     }
 
     /// How many lines there are.
@@ -136,12 +147,11 @@ impl Lines {
         u32::try_from(self.free.len()).expect("fewer lines than 2^32")
     }
 
-    /// Good chunks of lines that can be opened. Cost: a pass over them.
+    /// Good chunks of lines that can be opened.
     #[must_use]
     pub fn free_chunks(&self) -> u32 {
-        let chunks = self.free.iter().map(|&(_, _, line)| self.lines[line.index()].good_chunks).sum();
-        assert!(chunks >= self.free_count(), "a line without a good chunk is free");
-        chunks
+        assert!(self.free_chunks >= self.free_count(), "a line without a good chunk is free");
+        self.free_chunks
     }
 
     /// A line.
@@ -175,6 +185,8 @@ impl Lines {
             return;
         }
         self.bad[word] |= bit;
+        // A line that was taken and waits to be erased is free, but not listed.
+        self.free_chunks -= u32::from(self.listed(line).is_some());
         let entry = &mut self.lines[line.index()];
         assert!(entry.good_chunks > 0, "line {} has fewer than no chunks", line.0);
         entry.good_chunks -= 1;
@@ -191,6 +203,7 @@ impl Lines {
             matches!(self.lines[line.index()].state, LineState::Free { .. }),
             "a listed line is not free"
         );
+        self.free_chunks -= self.lines[line.index()].good_chunks;
         Some(line)
     }
 
@@ -202,6 +215,7 @@ impl Lines {
         let Some(entry) = worn else { return self.take_free() };
         let known = self.free.remove(&entry);
         assert!(known && entry.0 < most, "a line of {} erases of {most} is not listed", entry.0);
+        self.free_chunks -= self.lines[entry.2.index()].good_chunks;
         Some(entry.2)
     }
 
@@ -338,13 +352,12 @@ impl Lines {
     /// # Panics
     /// If the line is not free.
     pub fn restore_free(&mut self, line: LineId, erased: bool, erases: u32) {
-        let entry = &mut self.lines[line.index()];
-        assert!(matches!(entry.state, LineState::Free { .. }), "line {} is {:?}", line.0, entry.state);
-        entry.state = LineState::Free { erased };
-        let before = std::mem::replace(&mut entry.erases, erases);
-        let listed = self.free.range((before, 0, LineId(0))..).find(|entry| entry.2 == line).copied();
-        let (_, freed, _) = listed.expect("a free line is listed");
-        let moved = self.free.remove(&(before, freed, line)) && self.free.insert((erases, freed, line));
+        let entry @ (_, freed, _) = self.listed(line).expect("a free line is listed");
+        let found = &mut self.lines[line.index()];
+        assert!(matches!(found.state, LineState::Free { .. }), "line {} is {:?}", line.0, found.state);
+        found.state = LineState::Free { erased };
+        found.erases = erases;
+        let moved = self.free.remove(&entry) && self.free.insert((erases, freed, line));
         assert!(moved, "free line {} was listed twice", line.0);
     }
 
@@ -357,6 +370,8 @@ impl Lines {
     pub fn check(&self, taken: usize) {
         let free = self.lines.iter().filter(|line| matches!(line.state, LineState::Free { .. })).count();
         assert_eq!(free, self.free.len() + taken, "free lines and their list disagree");
+        let chunks: u32 = self.free.iter().map(|entry| self.get(entry.2).good_chunks).sum();
+        assert_eq!(self.free_chunks, chunks, "good chunks of free lines are counted wrong");
         for (id, line) in self.iter() {
             let bad = (0..self.units).filter(|&unit| self.is_bad(id, UnitIndex(unit))).count();
             assert_eq!(usize_of(self.units - line.good_chunks), bad, "line {} counts its chunks wrong", id.0);
@@ -380,7 +395,7 @@ mod tests {
         if lines.get(line).state != (LineState::Free { erased: true }) {
             lines.erasing(line);
             lines.erased(line);
-            assert_eq!(lines.free.pop_last().map(|entry| entry.2), Some(line));
+            lines.unlist_free(line);
         }
         lines.open(line, Stream(0), Sequence(0));
         line
