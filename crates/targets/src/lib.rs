@@ -5,6 +5,7 @@
 pub mod block_ssd;
 mod flight;
 pub mod linear;
+pub mod linux_pblk;
 mod null;
 pub mod pblk;
 pub mod registry;

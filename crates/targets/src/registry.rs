@@ -2,6 +2,7 @@
 
 use crate::block_ssd::{self, BlockSsdOptions};
 use crate::linear::{Layout, Linear};
+use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
 use crate::pblk::{self, MountError, Pblk};
 use crate::small_blocks::SmallBlocks;
@@ -144,6 +145,12 @@ pub const ALL: &[Kind] = &[
         make: make_block_ssd,
     },
     Kind {
+        name: "linux-pblk",
+        about: "a block device that Linux's own pblk left on the drive, to be read (option: over_provisioning_percent=...)",
+        overwrites: true,
+        make: make_linux_pblk,
+    },
+    Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
         overwrites: false,
@@ -189,6 +196,16 @@ fn make_block_ssd(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Ma
     let (target, report) = block_ssd::mount(device, wish.units, &options)?;
     let note = format!("block_ssd over {} units, its FTL: {}", wish.units.len(), target.describe(&report));
     Ok(Made { notes: vec![note], target: Box::new(target) })
+}
+
+fn make_linux_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+    let mut options = linux_pblk::Options::default();
+    for (name, value) in wish.options {
+        options.set(name, value)?;
+    }
+    let (target, report) =
+        LinuxPblk::mount(device, wish.units, &options).map_err(|error| error.to_string())?;
+    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
 /// The kind of this name.

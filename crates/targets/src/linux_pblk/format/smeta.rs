@@ -1,0 +1,118 @@
+//! Start metadata: whose line it is, and which number in time. Written when a line is opened, before its data.
+
+use super::crc;
+use super::error::FormatError;
+use super::header::{HEADER_BYTES, Header, long, word};
+use super::layout::LineLayout;
+
+/// Where the bitmap of units begins: behind `struct line_smeta` with its alignment.
+const LUN_BITMAP: usize = 64;
+/// What the checksum covers begins behind the header and the checksum itself.
+const COVERED: usize = HEADER_BYTES + 4;
+/// The minor version: `SMETA_VERSION_MINOR`.
+pub const SMETA_VERSION_MINOR: u8 = 1;
+/// No line: `PBLK_LINE_EMPTY`.
+const LINE_EMPTY: u32 = u32::MAX;
+
+/// The start metadata of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Smeta {
+    /// The header.
+    pub header: Header,
+    /// The line before this one in time.
+    pub prev_id: Option<u32>,
+    /// Counts the instance's lines as they are opened.
+    pub seq_nr: u64,
+    /// Units of the instance.
+    pub window_wr_lun: u32,
+}
+
+impl Smeta {
+    /// Writes it to all bytes of its sectors, checksums included.
+    ///
+    /// # Panics
+    /// If `out` is not as long as the layout says.
+    pub fn encode(&self, layout: &LineLayout, out: &mut [u8]) {
+        assert_eq!(out.len(), layout.smeta_bytes(), "smeta has all bytes of its sectors");
+        out.fill(0);
+        self.header.encode(out);
+        out[36..40].copy_from_slice(&self.prev_id.unwrap_or(LINE_EMPTY).to_le_bytes());
+        out[40..48].copy_from_slice(&self.seq_nr.to_le_bytes());
+        out[48..52].copy_from_slice(&self.window_wr_lun.to_le_bytes());
+        // Linux takes the bitmap's length in bytes for its length in bits; nothing reads it.
+        let bits = layout.unit_bitmap_bytes();
+        out[LUN_BITMAP..LUN_BITMAP + bits / 8].fill(0xFF);
+        let sum = crc::of(&out[COVERED..]);
+        out[HEADER_BYTES..COVERED].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Reads it from all bytes of its sectors.
+    ///
+    /// # Errors
+    /// As [`FormatError`] says; the checksum is looked at first, as in Linux.
+    pub fn decode(layout: &LineLayout, bytes: &[u8]) -> Result<Self, FormatError> {
+        let expected = layout.smeta_bytes();
+        let short = FormatError::Short { expected, found: bytes.len() };
+        let bytes = bytes.get(..expected).ok_or(short)?;
+        let (expected, found) = (crc::of(&bytes[COVERED..]), word(bytes, HEADER_BYTES));
+        if expected != found {
+            return Err(FormatError::Crc { expected, found });
+        }
+        let header = Header::decode(bytes)?;
+        let prev_id = Some(word(bytes, 36)).filter(|&id| id != LINE_EMPTY);
+        Ok(Self { header, prev_id, seq_nr: long(bytes, 40), window_wr_lun: word(bytes, 48) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::Uuid;
+    use super::*;
+    use ocssd_base::Prng;
+    use ocssd_lightnvm::{Geometry, PuId};
+
+    fn layout() -> LineLayout {
+        let units: Vec<PuId> = (0..8).map(PuId).collect();
+        LineLayout::new(&Geometry::example(4, 2, 64, 64, 8), &units).expect("Linux takes it")
+    }
+
+    fn smeta() -> Smeta {
+        let header = Header { uuid: Uuid([7; 16]), version_minor: SMETA_VERSION_MINOR, id: 3 };
+        Smeta { header, prev_id: Some(2), seq_nr: 1 << 40, window_wr_lun: 8 }
+    }
+
+    #[test]
+    fn it_comes_back_and_its_fields_lie_where_linux_has_them() {
+        let mut bytes = vec![0xEE; layout().smeta_bytes()];
+        smeta().encode(&layout(), &mut bytes);
+        assert_eq!(bytes.len(), 8 * 4096);
+        assert_eq!(bytes[36..52], [2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 8, 0, 0, 0]);
+        assert_eq!(bytes[52..66], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0], "eight units, eight bits");
+        assert!(bytes[66..].iter().all(|&byte| byte == 0));
+        assert_eq!(Smeta::decode(&layout(), &bytes), Ok(smeta()));
+        let first = Smeta { prev_id: None, ..smeta() };
+        first.encode(&layout(), &mut bytes);
+        assert_eq!(bytes[36..40], [0xFF; 4]);
+        assert_eq!(Smeta::decode(&layout(), &bytes), Ok(first));
+    }
+
+    #[test]
+    fn damage_behind_the_header_is_found_and_no_bytes_upset_it() {
+        let (layout, seed) = (layout(), 5);
+        let mut prng = Prng::new(seed);
+        let mut sound = vec![0; layout.smeta_bytes()];
+        smeta().encode(&layout, &mut sound);
+        for round in 0..200 {
+            let mut bytes = sound.clone();
+            let at = usize::try_from(prng.below(sound.len() as u64)).expect("small");
+            bytes[at] ^= 1 << prng.below(8);
+            let decoded = Smeta::decode(&layout, &bytes);
+            assert!(at < HEADER_BYTES || decoded.is_err(), "seed {seed}, round {round}: byte {at}");
+            let length = usize::try_from(prng.below(100)).expect("small");
+            let noise: Vec<u8> = (0..length).map(|_| prng.next_u64().to_le_bytes()[0]).collect();
+            assert!(Smeta::decode(&layout, &noise).is_err(), "seed {seed}, round {round}");
+        }
+        assert!(matches!(Smeta::decode(&layout, &sound[1..]), Err(FormatError::Short { .. })));
+        assert!(matches!(Smeta::decode(&layout, &vec![0; sound.len()]), Err(FormatError::Crc { .. })));
+    }
+}

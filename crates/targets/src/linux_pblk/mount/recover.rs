@@ -1,0 +1,133 @@
+//! The map, from the lists of full lines and from what lies beside the sectors of others.
+//!
+//! Lines come in the order they were opened, sectors in the order they were written: the last one that names a block has it.
+
+use super::super::format::{
+    Emeta, FormatError, LineLayout, LineOffset, SECTOR_META_BYTES, SectorMeta, WaCounters,
+};
+use super::reader::{ReadUnit, Reader};
+use super::survey::{FoundLine, Survey};
+use super::{MountError, MountReport};
+use ocssd_base::usize_of;
+use ocssd_ftl::{L2p, LineId, Mapped, Place, Shape, ValidMap};
+use ocssd_lightnvm::{PowerCut, Ppa};
+
+/// What is known of an instance so far.
+pub struct Recovery<'a> {
+    pub shape: &'a Shape,
+    pub layout: &'a LineLayout,
+    pub survey: &'a Survey,
+    /// The last sector of a unit holds what lies beside the others.
+    pub packed: bool,
+    pub l2p: &'a mut L2p,
+    pub valid: &'a mut ValidMap,
+    pub counters: &'a mut WaCounters,
+    pub report: &'a mut MountReport,
+}
+
+impl Recovery<'_> {
+    /// Takes what a line holds into the map.
+    pub fn line(&mut self, reader: &mut Reader<'_>, found: &FoundLine) -> Result<(), MountError> {
+        if !found.is_open && self.by_list(reader, found.line)? {
+            self.report.by_list += 1;
+        } else {
+            self.by_sectors(reader, found.line)?;
+            self.report.by_sectors += 1;
+        }
+        Ok(())
+    }
+
+    /// The address of a sector of a line.
+    fn place(&self, line: LineId, offset: LineOffset) -> Place {
+        let (position, sector) = self.layout.split(offset);
+        let start = self.shape.chunk_start(line, self.layout.unit_at(position));
+        Place(start.0 + u64::from(sector))
+    }
+
+    /// Reads the end metadata; false if they are not there, or damaged.
+    fn by_list(&mut self, reader: &mut Reader<'_>, line: LineId) -> Result<bool, MountError> {
+        let survey = self.survey;
+        let parts = survey.parts[line.index()].as_ref().expect("a line that was found is used");
+        let firsts: Vec<Ppa> =
+            parts.emeta_units(self.layout).map(|unit| self.shape.ppa(self.place(line, unit))).collect();
+        let (mut bytes, mut lost) = (Vec::with_capacity(self.layout.emeta_bytes()), false);
+        reader.read_units(&firsts, |_, unit| {
+            lost |= unit.lost != 0;
+            bytes.extend_from_slice(unit.bytes);
+        })?;
+        assert_eq!(bytes.len(), self.layout.emeta_bytes(), "end metadata are whole units");
+        let emeta = match Emeta::decode(self.layout, &bytes) {
+            Ok(emeta) if !lost => emeta,
+            Err(error @ FormatError::Version { .. }) => {
+                return Err(MountError::Unreadable(format!("the end of line {}: {error}", line.0)));
+            }
+            Ok(_) | Err(_) => return Ok(false),
+        };
+        *self.counters = emeta.counters;
+        let mut named = 0;
+        for unit in parts.data_units(self.layout) {
+            for offset in (unit.0..unit.0 + self.layout.unit).map(LineOffset) {
+                let Some(lba) = Emeta::lba(self.layout, &bytes, offset) else { continue };
+                named += 1;
+                self.map(lba, self.place(line, offset));
+            }
+        }
+        self.report.miscounted += u32::from(named != emeta.nr_valid_lbas);
+        Ok(true)
+    }
+
+    /// Reads every sector of data that was written.
+    fn by_sectors(&mut self, reader: &mut Reader<'_>, line: LineId) -> Result<(), PowerCut> {
+        let survey = self.survey;
+        let parts = survey.parts[line.index()].as_ref().expect("a line that was found is used");
+        let mut units = Vec::new();
+        for offset in parts.data_units(self.layout) {
+            let (position, sector) = self.layout.split(offset);
+            let unit = self.layout.unit_at(position);
+            let end = sector + self.layout.unit;
+            if end <= survey.readable(line, unit) {
+                units.push(offset);
+            } else if end <= survey.chunk(line, unit).written {
+                self.report.hidden += u64::from(self.layout.unit);
+            }
+        }
+        let firsts: Vec<Ppa> = units.iter().map(|&unit| self.shape.ppa(self.place(line, unit))).collect();
+        reader.read_units(&firsts, |index, unit| self.unit(line, units[index], &unit))
+    }
+
+    /// Takes the blocks of a unit into the map, as its sectors name them.
+    fn unit(&mut self, line: LineId, first: LineOffset, unit: &ReadUnit<'_>) {
+        let sectors = self.layout.unit;
+        let at = |sector: u32| usize_of(sector) * self.layout.sector_bytes;
+        let (entries, stride, data) = if self.packed {
+            // If the last sector is lost, nobody knows whose the others are.
+            let is_lost = unit.lost >> (sectors - 1) & 1 == 1;
+            let entries = &unit.bytes[at(sectors - 1)..at(sectors)];
+            (if is_lost { &[][..] } else { entries }, SECTOR_META_BYTES, sectors - 1)
+        } else {
+            (unit.oob, unit.oob.len() / usize_of(sectors), sectors)
+        };
+        assert!(stride >= SECTOR_META_BYTES, "{stride} bytes beside a sector hold no entry");
+        self.report.lost += u64::from(unit.lost.count_ones());
+        for sector in (0..data).filter(|sector| unit.lost >> sector & 1 == 0) {
+            let entry = entries.get(usize_of(sector) * stride..).and_then(SectorMeta::decode);
+            if let Some(lba) = entry.and_then(|entry| entry.lba) {
+                self.map(lba, self.place(line, LineOffset(first.0 + sector)));
+            }
+        }
+    }
+
+    /// The newest version of a block so far is at `place`.
+    fn map(&mut self, lba: u64, place: Place) {
+        if lba >= self.l2p.sectors() {
+            self.report.beyond += 1;
+            return;
+        }
+        let old = self.l2p.set(lba, Mapped::Media(place));
+        assert_ne!(old, Mapped::Media(place), "place {} is passed twice", place.0);
+        if let Mapped::Media(old) = old {
+            self.valid.clear(old, 0);
+        }
+        self.valid.set(place);
+    }
+}

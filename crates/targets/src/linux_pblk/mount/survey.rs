@@ -1,0 +1,152 @@
+//! Whose lines are, and in which order they were opened: the chunk report, and the start metadata of every written line.
+
+use super::super::format::{FormatError, LineLayout, LineParts, Smeta, Uuid};
+use super::super::size::GoodChunks;
+use super::MountError;
+use super::reader::Reader;
+use ocssd_base::usize_of;
+use ocssd_ftl::{LineId, Shape, UnitIndex};
+use ocssd_lightnvm::{BlockingDevice, ChunkState, Ppa};
+
+/// A sequence number no instance comes to; larger ones are damage that the checksum did not find.
+const SEQUENCE_MAX: u64 = 1 << 62;
+
+/// A chunk as the drive reports it.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundChunk {
+    pub state: ChunkState,
+    /// Sectors written, from its start.
+    pub written: u32,
+}
+
+/// A line of the instance.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundLine {
+    pub line: LineId,
+    pub smeta: Smeta,
+    /// A chunk of it is OPEN.
+    pub is_open: bool,
+}
+
+/// What lies on the units.
+pub struct Survey {
+    units: u32,
+    chunks: Vec<FoundChunk>,
+    /// Where the parts of every line are; none of those that are not used.
+    pub parts: Vec<Option<LineParts>>,
+    /// The lines of the instance, in the order they were opened.
+    pub lines: Vec<FoundLine>,
+    pub instance: Option<Uuid>,
+    /// Lines of other instances, or that say they are another line.
+    pub foreign: u32,
+    /// Sectors of starts that cannot be read yet.
+    pub hidden: u64,
+    /// Sectors that must follow one in an OPEN chunk before it can be read.
+    mw_cunits: u32,
+}
+
+impl Survey {
+    /// What the drive reports, with no line looked into.
+    pub fn of(device: &dyn BlockingDevice, shape: &Shape, layout: &LineLayout) -> Self {
+        let mut chunks = Vec::with_capacity(usize_of(shape.lines()) * usize_of(shape.units()));
+        for line in (0..shape.lines()).map(LineId) {
+            for unit in (0..shape.units()).map(UnitIndex) {
+                let chunk = device.chunk(shape.chunk(line, unit));
+                let written = match chunk.state {
+                    ChunkState::Free | ChunkState::Offline => 0,
+                    // A chunk may be closed early; what is behind its write pointer was never written.
+                    ChunkState::Open | ChunkState::Closed => chunk.write_pointer.unwrap_or(0),
+                };
+                chunks.push(FoundChunk { state: chunk.state, written: written.min(layout.chunk) });
+            }
+        }
+        let units = shape.units();
+        let mut survey = Self {
+            units,
+            chunks,
+            parts: Vec::new(),
+            lines: Vec::new(),
+            instance: None,
+            foreign: 0,
+            hidden: 0,
+            mw_cunits: device.geometry().mw_cunits,
+        };
+        for line in (0..shape.lines()).map(LineId) {
+            let is_bad = |position| survey.chunk(line, layout.unit_at(position)).state == ChunkState::Offline;
+            let parts = LineParts::new(layout, is_bad);
+            survey.parts.push(parts);
+        }
+        survey
+    }
+
+    /// A chunk.
+    pub fn chunk(&self, line: LineId, unit: UnitIndex) -> FoundChunk {
+        assert!(unit.0 < self.units, "unit {} is beyond the instance", unit.0);
+        self.chunks[line.index() * usize_of(self.units) + unit.index()]
+    }
+
+    /// Sectors of a chunk that can be read, from its start.
+    pub fn readable(&self, line: LineId, unit: UnitIndex) -> u32 {
+        let FoundChunk { state, written } = self.chunk(line, unit);
+        if state == ChunkState::Open { written.saturating_sub(self.mw_cunits) } else { written }
+    }
+
+    /// The chunks of lines that are used.
+    pub fn good_chunks(&self) -> GoodChunks {
+        let used = || self.parts.iter().flatten();
+        let lines = u32::try_from(used().count()).expect("fewer lines than 2^32");
+        GoodChunks { chunks: used().map(|parts| parts.good_chunks).sum(), lines }
+    }
+
+    /// Reads the start metadata of every line whose first chunk has them, and orders the lines of the first instance met.
+    pub fn read_smeta(
+        &mut self,
+        reader: &mut Reader<'_>,
+        shape: &Shape,
+        layout: &LineLayout,
+    ) -> Result<(), MountError> {
+        let started: Vec<(LineId, UnitIndex)> =
+            (0..shape.lines()).map(LineId).filter_map(|line| self.started(line, layout)).collect();
+        let can_be_read = |&(line, unit): &(LineId, UnitIndex)| self.readable(line, unit) >= layout.unit;
+        let (written, hidden): (Vec<_>, Vec<_>) = started.into_iter().partition(can_be_read);
+        self.hidden = u64::from(layout.unit) * u64::try_from(hidden.len()).expect("fewer lines than 2^32");
+        let firsts: Vec<Ppa> =
+            written.iter().map(|&(line, unit)| Ppa::new(shape.chunk(line, unit), 0)).collect();
+        let mut newer = None;
+        reader.read_units(&firsts, |index, unit| {
+            let (line, _) = written[index];
+            // A line whose start cannot be read is free, as in Linux.
+            match if unit.lost == 0 { Smeta::decode(layout, unit.bytes) } else { return } {
+                Ok(smeta) => self.add(line, smeta),
+                Err(FormatError::Version { major }) => newer = Some((line, FormatError::Version { major })),
+                Err(FormatError::Short { .. } | FormatError::Crc { .. } | FormatError::Identifier { .. }) => {
+                }
+            }
+        })?;
+        if let Some((line, error)) = newer {
+            return Err(MountError::Unreadable(format!("line {}: {error}", line.0)));
+        }
+        self.lines.sort_by_key(|found| found.smeta.seq_nr);
+        Ok(())
+    }
+
+    /// The unit on which a line starts, if it was opened.
+    fn started(&self, line: LineId, layout: &LineLayout) -> Option<(LineId, UnitIndex)> {
+        let parts = self.parts[line.index()].as_ref()?;
+        let (position, sector) = layout.split(parts.smeta);
+        assert_eq!(sector, 0, "the start of a line is in the middle of a chunk");
+        let unit = layout.unit_at(position);
+        (self.chunk(line, unit).written >= layout.unit).then_some((line, unit))
+    }
+
+    fn add(&mut self, line: LineId, smeta: Smeta) {
+        let instance = *self.instance.get_or_insert(smeta.header.uuid);
+        let is_ours = smeta.header.uuid == instance && smeta.header.id == line.0;
+        if !is_ours || smeta.seq_nr > SEQUENCE_MAX {
+            self.foreign += 1;
+            return;
+        }
+        let is_open = (0..self.units).any(|unit| self.chunk(line, UnitIndex(unit)).state == ChunkState::Open);
+        self.lines.push(FoundLine { line, smeta, is_open });
+    }
+}

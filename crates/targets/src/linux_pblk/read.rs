@@ -1,0 +1,95 @@
+//! Reads: the map is looked up, and what lies together in it goes into one vector command.
+//!
+//! Deliberately not here: a cache.
+
+use super::format::SectorMeta;
+use super::state::LinuxPblk;
+use ocssd_base::{SlabKey, usize_of};
+use ocssd_ftl::Mapped;
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
+
+/// A command of a read. The addresses of its sectors are in the user's buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadPurpose {
+    request: SlabKey,
+    /// First sector, counted from the request's start.
+    index: u32,
+    /// Sectors.
+    count: u32,
+}
+
+impl LinuxPblk {
+    /// Looks up what waits, as far as there is room for commands.
+    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) {
+        while let Some(key) = self.requests.front() {
+            if !self.flight.has_room(1) {
+                return;
+            }
+            let pending = *self.requests.get_mut(key);
+            if pending.done == pending.request.count {
+                self.requests.looked_up(key);
+                continue;
+            }
+            let buffer = pending.request.buffer.expect("a read without a buffer was refused");
+            let left = pending.request.count - pending.done;
+            let block = pending.request.block + u64::from(pending.done);
+            let taken = match self.run_of(block, left.min(VECTOR_MAX), (buffer, pending.done), buffers) {
+                0 => {
+                    buffers.data_mut(buffer, pending.done, 1).fill(0);
+                    self.stats.read_empty += 1;
+                    1
+                }
+                count => {
+                    let purpose = ReadPurpose { request: key, index: pending.done, count };
+                    let addresses = Addresses::List { offset: pending.done, count };
+                    self.flight.send(purpose, Op::Read, addresses, Some(buffer), pending.done);
+                    self.requests.get_mut(key).commands += 1;
+                    count
+                }
+            };
+            self.stats.user_read += u64::from(taken);
+            self.requests.get_mut(key).done += taken;
+        }
+    }
+
+    /// Lists the addresses of up to `most` blocks that are on media; how many follow each other.
+    fn run_of(&mut self, block: u64, most: u32, (buffer, index): (BufId, u32), buffers: &mut Buffers) -> u32 {
+        assert!((1..=VECTOR_MAX).contains(&most), "{most} sectors in one command");
+        let list = buffers.addresses_mut(buffer);
+        for count in 0..most {
+            let Mapped::Media(place) = self.l2p.get(block + u64::from(count)) else { return count };
+            assert!(self.valid.is_valid(place), "the map names a place that is not valid");
+            let (line, unit, sector) = self.shape.split(place);
+            self.lines.begin_read(line);
+            list[usize_of(index + count)] = Ppa::new(self.shape.chunk(line, unit), sector);
+        }
+        most
+    }
+
+    /// A command ended.
+    pub(super) fn read_done(&mut self, purpose: ReadPurpose, completion: &Completion, buffers: &Buffers) {
+        let ReadPurpose { request: key, index, count } = purpose;
+        let request = self.requests.get_mut(key).request;
+        let buffer = request.buffer.expect("a read has a buffer");
+        assert!(index + count <= request.count, "a read passed its end");
+        for offset in 0..count {
+            let at = index + offset;
+            let line = self.line_of(buffers.addresses(buffer)[usize_of(at)]);
+            self.lines.end_read(line);
+            let is_lost = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
+            if is_lost {
+                self.stats.read_failed += 1;
+                self.requests.fail(key, completion.status, completion.violation);
+            } else if !self.is_block(request.block + u64::from(at), buffers.oob(buffer, at, 1)) {
+                self.stats.read_corrupt += 1;
+                self.requests.fail(key, Status::UNRECOVERED_READ, None);
+            }
+        }
+        self.requests.command_done(key);
+    }
+
+    /// Whether what lies beside a sector names the block. Linux writes the same into its log and hands the data out.
+    fn is_block(&self, block: u64, oob: &[u8]) -> bool {
+        self.packed || SectorMeta::decode(oob).is_some_and(|meta| meta.lba == Some(block))
+    }
+}

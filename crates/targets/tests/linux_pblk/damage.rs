@@ -1,0 +1,104 @@
+//! Metadata that are damaged, another's, or of the future.
+
+use super::linux::{Linux, config, content};
+use ocssd_base::{Prng, usize_of};
+use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Uuid};
+use ocssd_targets::linux_pblk::{MountError, Options};
+
+/// A full line whose end metadata are changed before they are written.
+fn with_end(linux: &mut Linux, line: u32, lbas: &[u64], change: impl FnOnce(&mut Vec<u8>)) {
+    linux.open(line);
+    let mut all = lbas.to_vec();
+    all.resize(usize_of(linux.parts(line).data_sectors), ADDR_EMPTY);
+    linux.data(line, 0, &all, 1);
+    let mut emeta = linux.emeta(line, &all);
+    change(&mut emeta);
+    linux.close(line, &emeta);
+}
+
+/// Sets the checksum anew.
+fn seal(bytes: &mut [u8]) {
+    let sum = !ocssd_ftl::checksum(&bytes[36..]);
+    bytes[32..36].copy_from_slice(&sum.to_le_bytes());
+}
+
+#[test]
+fn a_line_with_a_damaged_end_is_read_by_its_sectors() {
+    let mut linux = Linux::new(config(|_| ()));
+    with_end(&mut linux, 0, &[4, 5, 6], |bytes| bytes[4500] ^= 1);
+    with_end(&mut linux, 1, &[9], |bytes| bytes.fill(0));
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.by_list, report.by_sectors), (0, 2));
+    // What lies beside the end metadata is block 3: nothing that was ever written.
+    assert_eq!((report.mapped, mounted.is_mapped(3)), (4, Some(false)));
+    assert_eq!(mounted.read(4, 3), [content(4, 1), content(5, 1), content(6, 1)]);
+}
+
+#[test]
+fn a_line_of_another_instance_or_with_a_damaged_start_is_free() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.line(0, &[1], 1);
+    linux.uuid = Uuid([1; 16]);
+    linux.line(1, &[1], 2);
+    linux.uuid = super::linux::OURS;
+    let unit = linux.layout.smeta_bytes();
+    linux.write(2, linux.parts(2).smeta, &vec![0x70; unit], &[ADDR_EMPTY; 4]);
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.foreign, report.by_list, report.by_sectors), (1, 1, 0));
+    assert_eq!(mounted.read(1, 1), [content(1, 1)]);
+}
+
+#[test]
+fn a_major_version_of_the_future_ends_the_mount() {
+    let mut linux = Linux::new(config(|_| ()));
+    with_end(&mut linux, 3, &[1], |bytes| {
+        bytes[26] = 1;
+        seal(bytes);
+    });
+    let error = linux.mount(&Options::default()).map(|_| ()).expect_err("it cannot be read");
+    assert!(matches!(&error, MountError::Unreadable(said) if said.contains("line 3")), "{error}");
+}
+
+#[test]
+fn units_without_an_instance_say_so() {
+    let mut linux = Linux::new(config(|_| ()));
+    let error = linux.mount(&Options::default()).map(|_| ()).expect_err("nothing is there");
+    assert_eq!(error, MountError::NotThere);
+    assert!(error.to_string().contains("make an instance in Linux"), "{error}");
+}
+
+#[test]
+fn an_end_that_names_more_than_there_is_maps_only_what_there_is() {
+    let mut linux = Linux::new(config(|_| ()));
+    with_end(&mut linux, 0, &[4, 1 << 40, 5], |_| ());
+    let (_, report) = linux.mounted();
+    assert_eq!((report.mapped, report.beyond, report.miscounted), (2, 1, 0));
+}
+
+#[test]
+fn no_metadata_upset_a_mount() {
+    let seed = 77;
+    let mut prng = Prng::new(seed);
+    for round in 0..25 {
+        let mut linux = Linux::new(config(|_| ()));
+        for line in 0..3 {
+            let lbas: Vec<u64> = (0..60).map(|_| prng.below(4000)).collect();
+            let random = prng.below(3);
+            // Sound checksums over noise: a program with a bug, or an enemy.
+            with_end(&mut linux, line, &lbas, |bytes| {
+                for _ in 0..200 {
+                    let at = 36 + usize::try_from(prng.below(8192 - 36)).expect("small");
+                    bytes[at] = if random == 0 { 0 } else { prng.next_u64().to_le_bytes()[0] };
+                }
+                seal(bytes);
+            });
+        }
+        match linux.mount(&Options::default()) {
+            Ok((target, report)) => {
+                ocssd_lightnvm::Target::check(&target);
+                assert_eq!(report.by_list, 3, "seed {seed}, round {round}");
+            }
+            Err(error) => panic!("seed {seed}, round {round}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `linux-pblk` on drives written as Linux writes them: what is read, what is refused, and what damage does.
+
+mod damage;
+mod linux;
+mod reading;
