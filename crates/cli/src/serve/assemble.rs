@@ -107,7 +107,8 @@ fn wanted(
 
 /// The same with blocks of 512 bytes, if it can have them and nothing else is asked for.
 fn with_small_blocks(mut wanted: Wanted, geometry: &Geometry) -> Wanted {
-    let can = matches!(wanted.kind.as_str(), "pblk" | "block_ssd" | "linux-pblk") && geometry.sector_bytes > 512;
+    let can =
+        matches!(wanted.kind.as_str(), "pblk" | "block_ssd" | "linux-pblk") && geometry.sector_bytes > 512;
     if can && wanted.options.iter().all(|(name, _)| name != "block_bytes") {
         wanted.options.push(("block_bytes".to_owned(), SMALL_BLOCK.to_owned()));
     }

@@ -136,3 +136,43 @@ fn lost_sectors_and_sectors_of_other_blocks_are_failures_of_their_reads_only() {
     assert_eq!(mounted.ask(BlockOp::Read, 18, 4), Status::UNRECOVERED_READ, "another block lies there");
     assert_eq!(mounted.read(16, 4), (16..20).map(|lba| content(lba, 1)).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_chunk_that_fell_behind_when_the_power_went_costs_only_what_it_does_not_have() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.line(0, &(0..40).collect::<Vec<_>>(), 1);
+    linux.open(1);
+    // The fourth unit, and no other of its chunk, never came to the media; what follows it did, up to the end.
+    let parts = linux.parts(1);
+    let (units, behind) = (parts.data_units(&linux.layout).count(), 3);
+    for unit in (0..units).filter(|unit| unit % 4 != behind) {
+        let first = u64::try_from(unit).expect("small");
+        linux.data(1, unit, &[first, 100 + first], 2);
+    }
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.by_list, report.by_sectors), (1, 1));
+    for unit in 0..u64::try_from(units).expect("small") {
+        let came = unit % 4 != 3;
+        let version = if came { 2 } else { 1 };
+        assert_eq!(mounted.read(unit, 1), [content(unit, version)], "block {unit}");
+        assert_eq!(mounted.is_mapped(100 + unit), Some(came), "block {}", 100 + unit);
+    }
+}
+
+#[test]
+fn what_lies_beside_the_end_of_a_line_is_not_taken_for_addresses() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.open(0);
+    let units = linux.parts(0).data_units(&linux.layout).count();
+    linux.data(0, 0, &[9; 40], 1);
+    for unit in 10..units - 1 {
+        linux.data(0, unit, &[ADDR_EMPTY], 0);
+    }
+    // Its last unit of data is missing, but its end is there: with the address of block 3 beside each sector.
+    let emeta = linux.emeta(0, &[9; 40]);
+    linux.close(0, &emeta);
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.by_list, report.by_sectors, report.mapped), (0, 1, 1));
+    assert_eq!(mounted.read(3, 1), [NOTHING]);
+    assert_eq!(mounted.read(9, 1), [content(9, 1)]);
+}
