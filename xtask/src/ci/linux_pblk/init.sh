@@ -70,7 +70,8 @@ if [ "$ocssd_fresh" = 1 ]; then
     check file-is-the-same sum_is /mnt/file "$(sum_of /scratch/data)"
 else
     check recover create
-    say "value map-after-cut $(crc init)"
+    # Before anything is written: our own reader must come to the same.
+    say "value recovered $(crc init) $(sum_of /dev/pb0)"
     check mount-after-cut mount -t ext4 /dev/pb0 /mnt
     check synced-file-is-there sum_is /mnt/kept "$ocssd_sum"
     check umount-after-cut umount /mnt
@@ -100,7 +101,10 @@ if [ "$ocssd_fresh" = 0 ]; then
     check read-again sum_is /mnt/kept "$ocssd_sum"
 fi
 check umount-at-the-end umount /mnt
+drop_caches
+sum=$(sum_of /dev/pb0)
 check remove-at-the-end remove
+say "value removed $(crc exit) $sum"
 tell_kernel
 say end
 poweroff -f

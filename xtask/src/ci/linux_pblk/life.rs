@@ -1,6 +1,7 @@
 //! The life of a drive with Linux: boots, power cuts between them, and what must be true at each end.
 
 use super::kernel::Kernel;
+use super::ours::{self, Instance};
 use super::qemu::Qemu;
 use crate::ci::console::{Console, Word, word};
 use crate::ci::served::Served;
@@ -50,6 +51,8 @@ pub enum End {
 pub struct Drive {
     /// Name of its files, and what chooses it.
     pub name: &'static str,
+    /// The revision it speaks.
+    revision: &'static str,
     /// What it has beyond [`COMMON`].
     settings: &'static [&'static str],
     /// Not part of a run, but run by name: what is known to fail, and why is not known yet.
@@ -65,7 +68,8 @@ pub const DRIVES: &[Drive] = &[
     Drive {
         name: "ocssd-2.0",
         // With a window of sectors that cannot be read yet Linux's pblk does not recover all; see docs/linux-pblk.md.
-        settings: &["revision=2.0", "mw_cunits=0"],
+        revision: "2.0",
+        settings: &["mw_cunits=0"],
         is_open_question: false,
         has_faults: false,
         boots: &[End::MachineCut, End::DriveCut, End::Stopped],
@@ -73,12 +77,8 @@ pub const DRIVES: &[Drive] = &[
     Drive {
         name: "ocssd-1.2",
         // What a 1.2 host relies on.
-        settings: &[
-            "revision=1.2",
-            "mw_cunits=0",
-            "capabilities.multiple_resets=true",
-            "capabilities.early_reset=true",
-        ],
+        revision: "1.2",
+        settings: &["mw_cunits=0", "capabilities.multiple_resets=true", "capabilities.early_reset=true"],
         is_open_question: false,
         has_faults: false,
         boots: &[End::MachineCut, End::DriveCut, End::Stopped],
@@ -86,8 +86,8 @@ pub const DRIVES: &[Drive] = &[
     Drive {
         name: "bad-media",
         // pblk leaves a chunk half written after a failed write, and resets it like that.
+        revision: "2.0",
         settings: &[
-            "revision=2.0",
             "mw_cunits=0",
             "capabilities.early_reset=true",
             "faults.write_next_unit=1000ppm",
@@ -119,6 +119,10 @@ pub struct Bench {
 struct Boot<'a> {
     passed: usize,
     sum: Option<String>,
+    /// The instance as it was recovered after a power cut.
+    recovered: Option<Instance>,
+    /// The instance as it was removed.
+    removed: Option<Instance>,
     /// Gets every line as it comes.
     transcript: &'a mut File,
 }
@@ -152,23 +156,43 @@ impl Bench {
         let (listen, drive_file) = (format!("unix:{}", socket.display()), image.display().to_string());
         let serve = ["--vfio-user", &listen, "--drive", &drive_file];
         let (mut server, _) = Served::start(&self.program, &serve)?;
-        let (mut passed, mut sum) = (0, None);
+        let (mut passed, mut sum, mut removed) = (0, None, None);
+        // What our reader made of the drive after the power cut before.
+        let mut ours: Option<Instance> = None;
         for (index, end) in drive.boots.iter().copied().enumerate() {
             writeln!(transcript, "\n## boot {}, ends: {end:?}", index + 1)?;
-            let mut boot = Boot { passed: 0, sum: sum.take(), transcript: &mut *transcript };
+            let (sum_before, transcript) = (sum.take(), &mut *transcript);
+            let mut boot = Boot { passed: 0, sum: sum_before, recovered: None, removed: None, transcript };
             let done = self.boot(&mut boot, &socket, drive, index == 0, end);
             done.with_context(|| format!("boot {}", index + 1))?;
             let least = CHECKS_MIN[usize::from(index > 0)];
             ensure!(boot.passed >= least, "only {} of at least {least} checks were made", boot.passed);
             passed += boot.passed;
-            sum = boot.sum;
+            (sum, removed) = (boot.sum, boot.removed);
+            if let Some(ours) = ours.take() {
+                let linux = boot.recovered.context("the guest did not say what it recovered")?;
+                ours::compare("after the power cut", &ours, &linux)?;
+                passed += 1;
+            }
             if end == End::DriveCut {
                 server.kill()?;
+                // Of a copy: Linux shall find the drive as the cut left it.
+                let copy = self.folder.join("ours.img");
+                fs::copy(&image, &copy).with_context(|| format!("{} could not be made", copy.display()))?;
+                ours = Some(ours::read(&self.program, &copy, &self.folder, drive.revision)?);
+                fs::remove_file(&copy).with_context(|| format!("{} could not be removed", copy.display()))?;
                 (server, _) = Served::start(&self.program, &serve)?;
             }
         }
         let counted = server.stop()?;
         writeln!(transcript, "\n## the server\n{counted}")?;
+        let linux = removed.context("the guest did not say what it removed")?;
+        ours::compare(
+            "at the end",
+            &ours::read(&self.program, &image, &self.folder, drive.revision)?,
+            &linux,
+        )?;
+        passed += 1;
         fs::remove_file(&image).with_context(|| format!("{} could not be removed", image.display()))?;
         Ok(passed)
     }
@@ -180,6 +204,7 @@ impl Bench {
         }
         let mut command = Command::new(&self.program);
         command.arg("format").arg(image).args(["--drive", "tiny"]);
+        command.args(["--set", &format!("revision={}", drive.revision)]);
         for setting in COMMON.iter().chain(drive.settings) {
             command.args(["--set", setting]);
         }
@@ -238,8 +263,19 @@ fn follow(console: &mut Console, boot: &mut Boot<'_>) -> Result<Option<Word<'sta
             Word::Cut => return Ok(Some(Word::Cut)),
             Word::End => ended = Some(Word::End),
             Word::Value("sum", sum) => boot.sum = Some(sum.to_owned()),
+            Word::Value("recovered", text) => boot.recovered = Some(instance(text)?),
+            Word::Value("removed", text) => boot.removed = Some(instance(text)?),
             Word::Value(..) | Word::Nothing => {}
         }
+    }
+}
+
+/// The instance of a line: the checksum of its map, and the sum of its blocks.
+fn instance(text: &str) -> Result<Instance> {
+    let mut words = text.split_whitespace().map(str::to_owned);
+    match (words.next(), words.next(), words.next()) {
+        (Some(map), Some(device), None) => Ok(Instance { map, device }),
+        _ => bail!("the guest should say a checksum and a sum, but said \"{text}\""),
     }
 }
 
@@ -257,8 +293,8 @@ mod tests {
 
     #[test]
     fn both_revisions_and_both_cuts_are_tried() {
-        for revision in ["revision=2.0", "revision=1.2"] {
-            assert!(DRIVES.iter().any(|drive| drive.settings.contains(&revision)), "{revision}");
+        for revision in ["2.0", "1.2"] {
+            assert!(DRIVES.iter().any(|drive| drive.revision == revision), "{revision}");
         }
         for cut in [End::MachineCut, End::DriveCut] {
             assert!(DRIVES.iter().any(|drive| drive.boots.contains(&cut)), "{cut:?}");

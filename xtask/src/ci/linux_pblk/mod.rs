@@ -3,7 +3,8 @@
 //! `ocssd serve --vfio-user` gives a drive to a machine as a PCI device, as an open-channel SSD was one. The machine is
 //! emulated by a QEMU that speaks vfio-user; its Linux 5.10 makes pblk on the drive, an ext4 on that, and checks what it
 //! wrote (`init.sh`). Power is cut: of the machine (QEMU is killed, the server lives) and of the drive (the server is
-//! killed too; what its image holds is what the drive holds). Each drive of `DRIVES` has such a life.
+//! killed too; what its image holds is what the drive holds). Each drive of `DRIVES` has such a life. When Linux left an
+//! instance, and when a drive lost its power under one, our own `linux-pblk` must read what Linux reads (`ours`).
 //!
 //! QEMU and the kernel's source come from Debian releases that this machine need not be (`apt`), and are kept outside
 //! the repository (`cache`).
@@ -13,6 +14,7 @@ mod cache;
 mod initrd;
 mod kernel;
 mod life;
+mod ours;
 mod qemu;
 mod sources;
 
