@@ -22,7 +22,7 @@ pub enum FormatError {
     },
     /// It is not of pblk.
     Identifier {
-        /// The number in the place of [`super::header::PBLK_MAGIC`].
+        /// The number in the place of 70626C6Bh (`PBLK_MAGIC`).
         found: u32,
     },
     /// A format of the future.
