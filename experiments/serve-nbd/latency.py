@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Latency through the server, in real time, against the same job in virtual time plus what the transport costs.
 
-    python3 experiments/serve-nbd/latency.py target/release/ocssd SECONDS > experiments/serve-nbd/latency.csv
+    python3 experiments/serve-nbd/latency.py target/release/ocssd SECONDS ROUNDS > experiments/serve-nbd/latency.csv
 
-Needs fio with its nbd engine. The transport's cost is the same job on a drive that takes no time. On a busy machine the
-server is late; the rows say how busy it was.
+Needs fio with its nbd engine. The transport's cost is the same job on a drive that takes no time. It adds to what media take
+at depth 1; with more in flight the two overlap, in the end wholly. On a busy machine the server is late; the rows say how busy
+it was. Requests at a rate are not asked for: fio does not look at answers while it waits for the next time to ask.
 """
 
 import csv
@@ -78,21 +79,20 @@ def virtual(ocssd, depth, ios):
 
 
 def main():
-    """Rows per depth."""
-    ocssd, seconds = sys.argv[1], sys.argv[2]
+    """Rows per round and depth."""
+    ocssd, seconds, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
     rows = csv.writer(sys.stdout)
-    rows.writerow("iodepth percentile virtual_us transport_us served_us off_percent busy_percent".split())
-    for depth in (1, 4, 16):
-        transport = served(ocssd, NOTHING, depth, seconds)
-        real = served(ocssd, WESTLAKE, depth, seconds)
-        told = virtual(ocssd, depth, real[2])
-        for place, name in enumerate(("p50", "p99")):
-            expected = told[place] + transport[place]
-            off = 100 * (real[place] / expected - 1)
-            rows.writerow(
-                [depth, name, round(told[place], 1), round(transport[place], 1), round(real[place], 1), round(off, 1), real[3]]
-            )
-            sys.stdout.flush()
+    rows.writerow("round iodepth percentile virtual_us transport_us served_us off_percent busy_percent".split())
+    for number in range(rounds):
+        for depth in (1, 4, 16):
+            transport = served(ocssd, NOTHING, depth, seconds)
+            real = served(ocssd, WESTLAKE, depth, seconds)
+            told = virtual(ocssd, depth, real[2])
+            for place, name in enumerate(("p50", "p99")):
+                off = 100 * (real[place] / (told[place] + transport[place]) - 1)
+                micros = [round(what[place], 1) for what in (told, transport, real)]
+                rows.writerow([number, depth, name, *micros, round(off, 1), real[3]])
+                sys.stdout.flush()
 
 
 main()

@@ -35,6 +35,8 @@ pub struct FlashCounters {
     pub resets: u64,
     /// Commands refused for a broken rule.
     pub refused: u64,
+    /// Array operations that took a latency spike longer.
+    pub latency_spikes: u64,
     /// Media operations.
     pub media: MediaCounters,
     /// Time each parallel unit's array has been busy.
@@ -231,7 +233,14 @@ impl Flash {
     #[must_use]
     pub fn counters(&self) -> FlashCounters {
         let (unit_busy, channel_busy) = self.media.busy();
-        FlashCounters { media: self.media.counters, unit_busy, channel_busy, ..self.counters.clone() }
+        let latency_spikes = self.latency_spikes();
+        let media = self.media.counters;
+        FlashCounters { latency_spikes, media, unit_busy, channel_busy, ..self.counters.clone() }
+    }
+
+    /// Array operations so far that took a latency spike longer, as [`FlashCounters::latency_spikes`], at no cost.
+    pub const fn latency_spikes(&self) -> u64 {
+        self.faults.spikes()
     }
 
     /// Chunk notifications not read yet, oldest first.

@@ -62,6 +62,7 @@ pub(crate) struct Faults {
     scheduled: Vec<ScheduledFault>,
     reads_fail: bool,
     writes_fail: bool,
+    spikes: u64,
 }
 
 /// Parts per billion as a chance in 2^32.
@@ -90,6 +91,7 @@ impl Faults {
             scheduled: Vec::new(),
             reads_fail: reads.iter().any(|&rate| rate > 0),
             writes_fail: faults.write_next_unit > 0 || faults.early_close > 0,
+            spikes: 0,
         }
     }
 
@@ -192,10 +194,16 @@ impl Faults {
         let asked = scheduled && self.take(FaultKind::LatencySpike, Ppa::new(chunk, first), count.max(1));
         let rate = self.config.latency_spike;
         if asked || (rate > 0 && self.prng.chance(chance(rate.into()))) {
+            self.spikes += 1;
             self.config.spike
         } else {
             Nanos::ZERO
         }
+    }
+
+    /// Array operations that took so much longer.
+    pub(crate) const fn spikes(&self) -> u64 {
+        self.spikes
     }
 }
 

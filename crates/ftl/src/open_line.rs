@@ -276,6 +276,8 @@ impl OpenLine {
         let takes_more = chunk.pointer < layout.data_end();
         let may_wait = turns.strict || chunk.in_flight < turns.depth;
         match write.piece {
+            // In strict order the heads of all units go first: data behind each would wait for one head after the other.
+            Piece::Head if takes_more && turns.strict => self.waiting.push_back(write.unit),
             // The data that the head was written for follows on the same unit.
             Piece::Head if takes_more && may_wait => self.waiting.push_front(write.unit),
             Piece::Data if takes_more && may_wait => self.waiting.push_back(write.unit),
@@ -459,6 +461,18 @@ mod tests {
         assert_eq!(data.len(), 3 * 8);
         let order: Vec<u32> = data.iter().take(6).map(|write| write.unit.0).collect();
         assert_eq!(order, [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn in_strict_order_no_head_waits_for_the_one_before() {
+        let turns = Turns { depth: 1, strict: true, active: 4 };
+        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 4, &units(4));
+        let mut given = Vec::new();
+        while let Some(write) = open.next_data() {
+            open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
+            given.push((write.unit.0, write.piece));
+        }
+        assert_eq!(given, [(0, Piece::Head), (1, Piece::Head), (2, Piece::Head), (3, Piece::Head)]);
     }
 
     #[test]

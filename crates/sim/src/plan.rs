@@ -103,7 +103,7 @@ pub struct Plan {
     pub mix: Mix,
     /// What is done.
     pub steps: Vec<Step>,
-    /// No request may take longer.
+    /// No request may take longer, but for latency spikes.
     pub bound: Nanos,
 }
 

@@ -56,7 +56,8 @@ impl Draw {
     }
 }
 
-/// No request of a drive without stuck units may take longer (chosen: all of garbage collection lies between).
+/// No request of a drive without stuck units may take longer, but for latency spikes (chosen: all of garbage collection
+/// lies between).
 const BOUND: Nanos = Nanos::from_secs(60);
 
 /// Draws of worlds of a kind of their own.
@@ -86,8 +87,7 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     let mut mix = mix(&mut Draw::new(&prng, "mix"), size, chosen.discards_are_durable);
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
-    let bound = BOUND + Nanos(config.faults.spike.0 * 100);
-    let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound };
+    let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound: BOUND };
     target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
     if is_special {
         wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);
