@@ -238,7 +238,7 @@ fn follow(console: &mut Console, boot: &mut Boot<'_>) -> Result<Option<Word<'sta
             Word::Cut => return Ok(Some(Word::Cut)),
             Word::End => ended = Some(Word::End),
             Word::Value("sum", sum) => boot.sum = Some(sum.to_owned()),
-            Word::Value(..) | Word::Nothing => {}
+            Word::Value(..) | Word::Restart | Word::Nothing => {}
         }
     }
 }
