@@ -1,11 +1,20 @@
 //! The fuzzer's entry on seeded random clients, so that every build runs some.
+//!
+//! `OCSSD_SEEDS=0..1000000 cargo test -p ocssd-export --test random` runs those of other seeds, each test for itself.
 
 use ocssd_base::Prng;
-use ocssd_export::fuzz::{nbd_client, nvme_tcp_host, pci_nvme_guest, vhost_user_blk_guest};
+use ocssd_export::fuzz::{fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, vhost_user_blk_guest};
 use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
 use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
 use ocssd_nvme::sqe::ReadWrite;
 use ocssd_nvme::{Lba, Sqe};
+
+/// Seeds of a test: the usual ones, or those that the environment asks for. What must come of the usual ones must come of more.
+fn seeds(usual: u64) -> std::ops::Range<u64> {
+    let Ok(asked) = std::env::var("OCSSD_SEEDS") else { return 0..usual };
+    let range = asked.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    range.unwrap_or_else(|| panic!("OCSSD_SEEDS is a range of numbers as 150..300, and not {asked}"))
+}
 
 fn below(prng: &mut Prng, bound: u64) -> u64 {
     prng.below(bound)
@@ -61,7 +70,7 @@ fn push_option(bytes: &mut Vec<u8>, option: u32, data: &[u8]) {
 #[test]
 fn clients_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     let mut served = 0;
-    for seed in 0..150 {
+    for seed in seeds(150) {
         let mut prng = Prng::new(seed);
         let bytes = client(&mut prng);
         let answered = std::panic::catch_unwind(|| nbd_client(&bytes));
@@ -73,7 +82,7 @@ fn clients_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
 
 #[test]
 fn random_bytes_are_no_client() {
-    for seed in 0..300 {
+    for seed in seeds(300) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 200)).map(|_| byte(&mut prng)).collect();
         let answered = std::panic::catch_unwind(|| nbd_client(&bytes));
@@ -119,7 +128,7 @@ fn host(prng: &mut Prng) -> Vec<u8> {
 #[test]
 fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     let mut served = 0;
-    for seed in 0..200 {
+    for seed in seeds(200) {
         let mut prng = Prng::new(seed);
         let bytes = host(&mut prng);
         let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
@@ -131,7 +140,7 @@ fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
 
 #[test]
 fn random_bytes_are_no_host() {
-    for seed in 0..2000 {
+    for seed in seeds(2000) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 400)).map(|_| byte(&mut prng)).collect();
         let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
@@ -140,9 +149,22 @@ fn random_bytes_are_no_host() {
 }
 
 #[test]
+fn kernels_of_every_kind_are_answered_and_leave_nothing_behind() {
+    let mut served = 0;
+    for seed in seeds(300) {
+        let mut prng = Prng::new(seed);
+        let bytes: Vec<u8> = (0..below(&mut prng, 600)).map(|_| byte(&mut prng)).collect();
+        let answered = std::panic::catch_unwind(|| fuse_kernel(&bytes));
+        let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the session panicked"));
+        served += usize::from(answered > 1000);
+    }
+    assert!(served > 60, "only {served} kernels were served");
+}
+
+#[test]
 fn guests_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     let mut served = 0;
-    for seed in 0..800 {
+    for seed in seeds(800) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 1200)).map(|_| byte(&mut prng)).collect();
         let answered = std::panic::catch_unwind(|| vhost_user_blk_guest(&bytes));
@@ -155,7 +177,7 @@ fn guests_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
 #[test]
 fn guests_of_every_kind_get_completions_or_a_status_and_leave_nothing_behind() {
     let mut served = 0;
-    for seed in 0..1500 {
+    for seed in seeds(1500) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 3000)).map(|_| byte(&mut prng)).collect();
         let completions = std::panic::catch_unwind(|| pci_nvme_guest(&bytes));

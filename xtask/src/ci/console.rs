@@ -73,6 +73,8 @@ pub enum Word<'a> {
     Failed(&'a str),
     /// The guest is ready for what it was told will happen to it.
     Cut,
+    /// The server of its disk may be stopped and started again.
+    Restart,
     /// It has come to its end.
     End,
     /// A value, by name.
@@ -89,6 +91,7 @@ pub fn word(line: &str) -> Word<'_> {
         (Some("ok"), Some(_), None) => Word::Passed,
         (Some("fail"), Some(name), None) => Word::Failed(name),
         (Some("cut"), None, None) => Word::Cut,
+        (Some("restart"), None, None) => Word::Restart,
         (Some("end"), None, None) => Word::End,
         (Some("value"), Some(name), Some(value)) => Word::Value(name, value),
         _ => Word::Nothing,
@@ -104,6 +107,7 @@ mod tests {
         assert_eq!(word("[    1.2] clocksource: tsc@ok mount"), Word::Passed);
         assert_eq!(word("@fail mount"), Word::Failed("mount"));
         assert_eq!(word("@cut"), Word::Cut);
+        assert_eq!(word("@restart"), Word::Restart);
         assert_eq!(word("@end"), Word::End);
         assert_eq!(word("@value sum 01 02"), Word::Value("sum", "01 02"));
         for line in ["ok mount", "@", "@end of it", "someone@example"] {

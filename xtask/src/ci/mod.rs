@@ -8,6 +8,7 @@ mod console;
 mod fio_plot;
 mod fuzz;
 mod guest;
+mod kills;
 mod linux_pblk;
 mod packages;
 mod root;
@@ -50,8 +51,13 @@ const STEPS: &[Step] = &[
     Step { name: "tests", shows: "every test of the workspace passes", run: tests },
     Step {
         name: "guest",
-        shows: "Linux's own NVMe/TCP driver uses a served drive (longer with --long)",
+        shows: "Linux boots from a served drive and uses another by NVMe/TCP (longer, and 6.12, with --long)",
         run: guest,
+    },
+    Step {
+        name: "kills",
+        shows: "what was flushed is there after a kill, says fio (200 with --long)",
+        run: kills,
     },
     Step {
         name: "linux-pblk",
@@ -131,6 +137,11 @@ fn tests(workspace: &Workspace, _: &Options) -> Result<Outcome> {
 
 fn guest(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     guest::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn kills(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    kills::run(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 

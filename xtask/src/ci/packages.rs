@@ -54,7 +54,7 @@ pub const PACKAGES: &[Package] = &[
     Package {
         name: "e2fsprogs",
         proofs: &[&["/usr/sbin/mkfs.ext4", "-V"]],
-        why: "a file system is made on a served drive, and checked",
+        why: "a file system is made on a served drive, and checked; the guest boots from one",
     },
     Package {
         name: "nvme-cli",
@@ -65,6 +65,11 @@ pub const PACKAGES: &[Package] = &[
         name: "busybox-static",
         proofs: &[&["/bin/busybox", "true"]],
         why: "the guest's other programs",
+    },
+    Package {
+        name: "kmod",
+        proofs: &[&["/sbin/depmod", "--version"]],
+        why: "modules of the guest's kernel are loaded in the order it finds",
     },
     Package {
         name: "cpio",
@@ -118,7 +123,11 @@ pub const KERNEL_BUILD: &[Package] = &[
         proofs: &[&["test", "-e", "/usr/include/gelf.h"]],
         why: "a kernel's build looks into object files",
     },
-    Package { name: "xz-utils", proofs: &[&["xz", "--version"]], why: "a kernel's source is packed by it" },
+    Package {
+        name: "xz-utils",
+        proofs: &[&["xz", "--version"]],
+        why: "a kernel's source is packed by it, and newer kernels' modules are",
+    },
     Package {
         name: "libc6-dev",
         proofs: &[&["test", "-e", "/usr/include/stdio.h"]],

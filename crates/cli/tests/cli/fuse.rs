@@ -3,12 +3,13 @@
 //! Needs `/dev/fuse` and the right to mount; the server says so in a sentence where they are missing, and these tests show it.
 
 use crate::program::Program;
-use crate::serve::{DRIVE, Served, TARGET};
+use crate::serve::{DRIVE, Served, TARGET, document};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The file of the only export, in the program's folder.
 const DISK: &str = "mnt/disk";
@@ -274,6 +275,32 @@ fn an_unmount_from_outside_ends_the_server_and_one_in_use_is_said() {
     mounted.served().counted();
     mounted.stop();
     assert!(held.read_at(&mut [0; 512], 0).is_err(), "nobody answers any more");
+}
+
+#[test]
+fn an_unmount_from_outside_is_called_that_and_what_comes_of_it_is_said() {
+    for (beside, then) in [("", "the server stops"), ("--nbd unix:socket", "what else is served goes on")] {
+        let program = Program::new();
+        std::fs::create_dir(program.path("mnt")).expect("the build directory can be written");
+        let mut command =
+            program.command(&format!("serve --json --drive tiny --target null --fuse mnt {beside}"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program was built for this test");
+        document(&mut BufReader::new(child.stdout.take().expect("it is piped")));
+        let unmounted = Command::new("umount").arg(program.path("mnt")).status();
+        assert!(unmounted.expect("umount is part of every system").success());
+        let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it is text");
+        assert!(line.contains("mnt was unmounted from outside") && line.contains(then), "{line}");
+        assert!(!line.contains("dropped"), "nobody was: {line}");
+        if !beside.is_empty() {
+            assert!(child.try_wait().expect("it can be asked").is_none(), "it goes on");
+            child.kill().expect("it runs");
+        }
+        let status = child.wait().expect("it can be waited for");
+        assert_eq!(status.success(), beside.is_empty());
+    }
 }
 
 #[test]

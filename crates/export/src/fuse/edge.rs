@@ -14,6 +14,7 @@ use crate::pool::{PIECE_BYTES_MAX, Piece};
 use crate::reactor::{Edge, Interest, Limits, Ready, Sockets};
 use ocssd_base::Nanos;
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -92,7 +93,7 @@ impl FuseMount {
             spare: None,
             readable: true,
             end: End::None,
-            sentences: Vec::new(),
+            sentences: VecDeque::new(),
         })
     }
 }
@@ -107,7 +108,7 @@ struct FuseEdge {
     /// The device may have a message.
     readable: bool,
     end: End,
-    sentences: Vec<String>,
+    sentences: VecDeque<String>,
 }
 
 /// What came of a look for a message.
@@ -138,8 +139,8 @@ impl FuseEdge {
             Err(Errno::AGAIN) => Received::None,
             Err(Errno::NODEV) => Received::Unmounted,
             Err(error) => {
-                self.sentences
-                    .push(format!("{} cannot be served: {error}", self.mount.place.directory.display()));
+                let shown = self.mount.place.directory.display();
+                self.sentences.push_back(format!("{shown} cannot be served: {error}"));
                 Received::Unmounted
             }
         }
@@ -166,7 +167,12 @@ impl FuseEdge {
         }
         if matches!(self.end, End::None) {
             let shown = self.mount.place.directory.display();
-            self.sentences.push(format!("{shown} was unmounted from outside"));
+            let then = if self.stopper.is_some() {
+                "nothing else is served, so the server stops"
+            } else {
+                "what else is served goes on"
+            };
+            self.sentences.push_back(format!("{shown} was unmounted from outside; {then}"));
             if let Some(mut stopper) = self.stopper.take() {
                 // A server that has stopped does not hear it, and need not.
                 let _ = stopper.write_all(b"!");
@@ -198,7 +204,7 @@ impl FuseEdge {
             Err(Errno::NOENT | Errno::NODEV | Errno::PERM) => {}
             Err(error) => {
                 let shown = self.mount.place.directory.display();
-                self.sentences.push(format!("an answer to {shown} was not taken: {error}"));
+                self.sentences.push_back(format!("an answer to {shown} was not taken: {error}"));
             }
         }
         parts.into_iter().for_each(|part| desk.pool.give_back(part.piece));
@@ -219,7 +225,7 @@ impl FuseEdge {
             }
             Err(error) => format!("{shown} was still in use and cannot be unmounted: {error}"),
         };
-        self.sentences.push(came_of_it);
+        self.sentences.push_back(came_of_it);
         self.on_unmounted(desk);
     }
 }
@@ -313,7 +319,7 @@ impl Edge for FuseEdge {
     }
 
     fn poll_sentence(&mut self) -> Option<String> {
-        self.sentences.pop()
+        self.sentences.pop_front()
     }
 }
 

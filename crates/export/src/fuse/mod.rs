@@ -22,3 +22,8 @@ mod wire;
 
 pub use directory::file_name;
 pub use edge::FuseMount;
+
+// The machine without its edge, for the fuzzer.
+pub(crate) use directory::Directory;
+pub(crate) use session::{Answer, Session};
+pub(crate) use wire::{HEADER_BYTES, Header, opcode};

@@ -3,11 +3,13 @@
 //! `fuzz/fuzz_targets` and `tests/random.rs` call them. They assert what holds for any client: no panic, nothing beyond an
 //! export, every piece back at the end, and an end.
 
+mod fuse;
 mod nbd;
 mod nvme_tcp;
 mod pci_nvme;
 mod vhost_user_blk;
 
+pub use fuse::fuse_kernel;
 pub use nbd::nbd_client;
 pub use nvme_tcp::nvme_tcp_host;
 pub use pci_nvme::pci_nvme_guest;

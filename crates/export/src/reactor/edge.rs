@@ -90,6 +90,6 @@ pub trait Edge {
     /// The server stops: nothing is begun any more. True once nothing is open and every client has gone.
     fn stop(&mut self, is_late: bool, desk: &mut Desk, sockets: &Sockets<'_>) -> bool;
 
-    /// What is to be said about clients that were dropped.
+    /// What is to be said, in whole sentences and in the order it happened: which client was dropped and why, what ended.
     fn poll_sentence(&mut self) -> Option<String>;
 }

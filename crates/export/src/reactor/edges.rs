@@ -49,12 +49,12 @@ impl<D: Device> Server<D> {
         any
     }
 
-    /// Edges tell their clients what has ended, and the log what they did wrong.
+    /// Edges tell their clients what has ended, and the log what there is to say.
     pub(super) fn edges_tell(&mut self) {
         for edge in &mut self.edges {
             edge.tell(&mut self.desk);
             while let Some(sentence) = edge.poll_sentence() {
-                (self.log)(&format!("a client was dropped: {sentence}"));
+                (self.log)(&sentence);
             }
         }
     }

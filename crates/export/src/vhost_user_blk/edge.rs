@@ -152,14 +152,19 @@ impl VhostUserBlk {
         }
         if self.frontend.is_some() {
             desk.stats.note_dropped(DropReason::Crowded);
-            self.sentences.push_back("another frontend is served at this socket".to_owned());
+            self.drop_saying("another frontend is served at this socket");
             return;
         }
         let begun = socket.into_unix().and_then(|stream| self.begin_frontend(stream, desk.now, sockets));
         if let Err(error) = begun {
-            self.sentences.push_back(format!("it cannot be waited for: {error}"));
+            self.drop_saying(&format!("it cannot be waited for: {error}"));
         }
         desk.stats.connections_max = desk.stats.connections_max.max(1);
+    }
+
+    /// Tells that a frontend is not served, or not any more.
+    fn drop_saying(&mut self, why: &str) {
+        self.sentences.push_back(format!("a client was dropped: {why}"));
     }
 
     fn begin_frontend(&mut self, stream: UnixStream, now: Nanos, sockets: &Sockets<'_>) -> io::Result<()> {
@@ -198,7 +203,7 @@ impl VhostUserBlk {
         let Some(mut frontend) = self.frontend.take() else { return };
         if let End::Dropped(reason, sentence) = end {
             desk.stats.note_dropped(reason);
-            self.sentences.push_back(sentence);
+            self.drop_saying(&sentence);
             frontend.errs.iter_mut().flatten().for_each(notify);
         }
         for kick in frontend.kicks.iter().flatten() {

@@ -1,32 +1,67 @@
 #!/bin/busybox sh
-# The first program of the guest: loads modules, finds the target, and says what came of each check on the console.
+# The program of the guest's disk: does all checks, and says what came of each on the console.
 . /checks.sh
 mkdir -p /etc/nvme
-for module in $(cat /modules); do insmod "$module" 2>/dev/null; done
 ip link set lo up
 ip link set eth0 up
 ip addr add 10.0.2.15/24 dev eth0
 
 target="-t tcp -a 10.0.2.2 -s $ocssd_port"
-connect() { nvme connect $target -n "$ocssd_nqn" -q "$ocssd_host" --reconnect-delay=1 --keep-alive-tmo=5 -i 2 "$@"; }
+# Newer kernels refuse two names with one identifier, and the identifier they make up belongs to a name they make up.
+host="-q $ocssd_host -I ${ocssd_host##*:}"
+stranger="-q ${ocssd_host%1}2 -I 6f637373-6400-4000-8000-000000000002"
+connect() { nvme connect $target -n "$ocssd_nqn" $host --reconnect-delay=1 --keep-alive-tmo=5 -i 2 "$@"; }
 is_gone() { [ ! -e /dev/nvme0 ]; }
-is_there() { [ -b /dev/nvme0n1 ]; }
-discovers() { nvme discover $target -q "$ocssd_host" | grep "$ocssd_nqn"; }
+# Newer kernels look at all namespaces at once, so that their devices are numbered in any order.
+is_there() {
+    for place in /sys/block/nvme0n*; do
+        block=/dev/${place##*/}
+        [ "$(cat "$place/nsid")" = 1 ] && [ -b "$block" ] && return
+    done
+    return 1
+}
+raw_is_there() {
+    for raw in /dev/ng0n*; do nvme get-ns-id "$raw" | grep -q ':2$' && return; done
+    return 1
+}
+discovers() { nvme discover $target $host | grep "$ocssd_nqn"; }
 sum_is() { [ "$(md5sum <"$1")" = "$(cat "$2")" ]; }
 leaves() { nvme disconnect -n "$ocssd_nqn" && until_true is_gone; }
 
+# The disk this program lies on. What is written is read from it again, and not from memory.
+is_root() { grep -q '^/dev/vda / ext4 rw' /proc/mounts; }
+forget() { sync && echo 3 >/proc/sys/vm/drop_caches; }
+check root-is-the-served-disk is_root
+check disk-writes-back grep -qx 'write back' /sys/block/vda/cache_type
+dd if=/dev/urandom of=/scratch/data bs=64k count="$ocssd_blocks" 2>/dev/null
+md5sum </scratch/data >/scratch/sum
+check disk-write sh -c "cp /scratch/data /file && cp /scratch/data /other && sync"
+check disk-forget forget
+check disk-checksum sum_is /file /scratch/sum
+check disk-trim sh -c "rm /other && sync && fstrim /"
+check disk-forget-again forget
+check disk-checksum-after-trim sum_is /file /scratch/sum
+
+# The disk's server is stopped while a file is written to it, and another goes on.
+cat /scratch/data /scratch/data >/restarted &
+say restart
+wait $!
+check disk-sync-after-restart sync
+check disk-forget-after-restart forget
+cat /scratch/data /scratch/data | md5sum >/scratch/sum2
+check disk-checksum-after-restart sum_is /restarted /scratch/sum2
+check disk-old-checksum-after-restart sum_is /file /scratch/sum
+
 check discover discovers
-check stranger sh -c "! nvme connect $target -n $ocssd_nqn -q nqn.2014-08.org.nvmexpress:uuid:stranger"
+check stranger sh -c "! nvme connect $target -n $ocssd_nqn $stranger"
 check connect connect
 check block-device until_true is_there
-check no-raw-block-device [ ! -b /dev/nvme0n2 ]
+check no-raw-block-device [ "$(ls /dev/nvme0n* | wc -l)" = 1 ]
 check smart nvme smart-log /dev/nvme0
 check effects nvme effects-log /dev/nvme0
 check error-log nvme error-log /dev/nvme0
-check mkfs /sbin/mke2fs -q -t ext4 -E nodiscard /dev/nvme0n1
-check mount mount -t ext4 -o discard /dev/nvme0n1 /mnt
-dd if=/dev/urandom of=/scratch/data bs=64k count="$ocssd_blocks" 2>/dev/null
-md5sum </scratch/data >/scratch/sum
+check mkfs /sbin/mke2fs -q -t ext4 -E nodiscard "$block"
+check mount mount -t ext4 -o discard "$block" /mnt
 check write sh -c "cp /scratch/data /mnt/file && sync"
 check trim sh -c "cp /scratch/data /mnt/other && sync && rm /mnt/other && sync"
 check umount umount /mnt
@@ -34,7 +69,7 @@ check disconnect leaves
 
 check reconnect-with-digests connect -g -G
 check block-device-again until_true is_there
-check mount-again mount -t ext4 /dev/nvme0n1 /mnt
+check mount-again mount -t ext4 "$block" /mnt
 check checksum-after-reconnect sum_is /mnt/file /scratch/sum
 
 # The connections are cut while a file is written; the kernel connects again and goes on.
@@ -51,13 +86,38 @@ while [ $round -lt "$ocssd_cuts" ]; do
     check "old-file-after-cut-$round" sum_is /mnt/file /scratch/sum
     check "reconnected-$round" sh -c "dmesg | grep -c 'Successfully reconnected' | grep -qx $round"
 done
+
+# fio writes, and verifies what it wrote, while the connections are cut; it must not notice.
+reconnections() { dmesg | grep -c 'Successfully reconnected'; }
+has_more() { [ "$(reconnections)" -gt "$1" ]; }
+runs_fio() {
+    fio --name=cut --directory=/mnt --rw=randwrite --bs=4k --size=16m --ioengine=libaio --iodepth=8 --direct=1 \
+        --verify=crc32c --verify_fatal=1 "$@"
+}
+if [ "$ocssd_fio_cuts" -gt 0 ]; then
+    # Slow enough to be still at it when the last cut is over.
+    runs_fio --verify_backlog=64 --rate_iops=,150 >/scratch/fio 2>&1 &
+    fio=$!
+    round=0
+    while [ $round -lt "$ocssd_fio_cuts" ]; do
+        round=$((round + 1))
+        before=$(reconnections)
+        say cut
+        check "fio-reconnected-$round" until_true has_more "$before"
+        check "fio-goes-on-$round" kill -0 $fio
+    done
+    check fio-verified wait $fio
+    check fio-verified-much grep -E 'READ:.*io=(1[5-9]|[2-9][0-9])' /scratch/fio
+    check fio-forget forget
+    check fio-verifies-again runs_fio --verify_only
+    check fio-removes rm /mnt/cut.0.0
+fi
 check reset nvme reset /dev/nvme0
 check checksum-after-reset sum_is /mnt/file /scratch/sum
 check umount-again umount /mnt
 
 # The open-channel drive: geometry, chunk log, one sector written, read, its chunk reset; by the raw namespace's device.
-raw=/dev/ng0n2
-check raw-device [ -c $raw ]
+check raw-device until_true raw_is_there
 check raw-identify nvme id-ns /dev/nvme0 -n 2
 first_byte_is() { [ "$(head -c 1 "$1" | hexdump -e '"%d"')" = "$2" ]; }
 geometry() {
@@ -91,5 +151,7 @@ check raw-vector-reset nvme io-passthru $raw -o 0x90 -n 2 --cdw10=0 --cdw12=0
 check raw-chunk-is-free-again state 1
 check raw-wrong-write-is-refused sh -c "! nvme io-passthru $raw -o 0x01 -n 2 --cdw10=4 --cdw12=3 -l 16384 -w -i /scratch/sector4"
 check disconnect-again leaves
+check disk-checksum-at-the-end sum_is /file /scratch/sum
+check disk-is-left-sound mount -o remount,ro /
 say end
 poweroff -f

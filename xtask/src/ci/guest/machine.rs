@@ -1,4 +1,6 @@
 //! QEMU with the guest, and what it says on its console.
+//!
+//! The guest's memory is shared with the server of its disk. When that goes, QEMU looks for another once a second.
 
 use super::kernel::Kernel;
 use crate::ci::console::{Console, Word, word};
@@ -7,36 +9,67 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Boots, and follows the console until the guest says that it has ended. `cut` is called when it asks for that. Returns
-/// how many checks passed.
-///
-/// Errors: a check failed, or the guest did not come to its end.
-pub fn run(
-    kernel: &Kernel,
-    initrd: &Path,
-    words: &str,
-    limit: Duration,
-    cut: &mut dyn FnMut(),
-) -> Result<usize> {
-    let mut command = Command::new("qemu-system-x86_64");
-    command.args([
-        "-M", "q35", "-accel", "tcg", "-smp", "1", "-m", "512", "-display", "none", "-serial", "stdio",
-    ]);
-    command.args(["-no-reboot", "-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0,romfile="]);
-    command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
-    command.args(["-append", &format!("console=ttyS0 panic=-1 quiet {words}")]);
-    let mut console = Console::start(&mut command, limit)?;
-    let (mut passed, mut failed, mut ended) = (0, Vec::new(), false);
-    while let Some(line) = console.next_line()? {
-        match word(line) {
-            Word::Passed => passed += 1,
-            Word::Failed(name) => failed.push(name.to_owned()),
-            Word::Cut => cut(),
-            Word::End => ended = true,
-            Word::Value(..) | Word::Nothing => {}
+/// What a guest asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// Its connections are cut.
+    Cut,
+    /// The server of its disk stops, and another serves the same image.
+    Restart,
+}
+
+/// A machine.
+pub struct Machine<'a> {
+    /// What it boots.
+    pub kernel: &'a Kernel,
+    /// The programs it begins with.
+    pub initrd: &'a Path,
+    /// The socket of its disk's server.
+    pub disk: &'a Path,
+    /// What its first program is told.
+    pub words: &'a str,
+    /// Longest time of the whole run.
+    pub limit: Duration,
+}
+
+impl Machine<'_> {
+    /// Boots, and follows the console until the guest says that it has ended. `happen` is called when it asks for something
+    /// to happen. Returns how many checks passed.
+    ///
+    /// Errors: a check failed, the guest did not come to its end, or what it asked for cannot be done.
+    pub fn run(&self, happen: &mut dyn FnMut(Happening) -> Result<()>) -> Result<usize> {
+        let mut console = Console::start(&mut self.command(), self.limit)?;
+        let (mut passed, mut failed, mut ended) = (0, Vec::new(), false);
+        while let Some(line) = console.next_line()? {
+            match word(line) {
+                Word::Passed => passed += 1,
+                Word::Failed(name) => failed.push(name.to_owned()),
+                Word::Cut => happen(Happening::Cut)?,
+                Word::Restart => happen(Happening::Restart)?,
+                Word::End => ended = true,
+                Word::Value(..) | Word::Nothing => {}
+            }
         }
+        ensure!(
+            failed.is_empty(),
+            "failed in the guest: {}; it said:\n{}",
+            failed.join(", "),
+            console.told()
+        );
+        ensure!(ended, "the guest stopped before its end; it said:\n{}", console.told());
+        Ok(passed)
     }
-    ensure!(failed.is_empty(), "failed in the guest: {}; it said:\n{}", failed.join(", "), console.told());
-    ensure!(ended, "the guest stopped before its end; it said:\n{}", console.told());
-    Ok(passed)
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("qemu-system-x86_64");
+        command.args(["-accel", "tcg", "-smp", "1", "-m", "512M", "-display", "none", "-serial", "stdio"]);
+        command.args(["-object", "memory-backend-memfd,id=memory,size=512M,share=on"]);
+        command.args(["-machine", "q35,memory-backend=memory"]);
+        command.arg("-chardev").arg(format!("socket,id=disk,path={},reconnect=1", self.disk.display()));
+        command.args(["-device", "vhost-user-blk-pci,chardev=disk,num-queues=2"]);
+        command.args(["-no-reboot", "-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0,romfile="]);
+        command.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(self.initrd);
+        command.args(["-append", &format!("console=ttyS0 panic=-1 quiet {}", self.words)]);
+        command
+    }
 }

@@ -1,9 +1,11 @@
-//! A Linux guest whose own NVMe/TCP driver uses a served drive: the one client that nobody can argue with.
+//! A Linux guest whose own drivers use served drives: the one client that nobody can argue with.
 //!
-//! Debian's kernel runs in QEMU without hardware help, so no rights and no module of this machine are needed. It reaches
-//! the server through QEMU's user network and a proxy here, which can cut all connections at once. The first program of
-//! the guest (`init.sh`) does the checks and says what came of each on the console.
+//! Debian's kernel runs in QEMU without hardware help, so no rights and no module of this machine are needed. It boots from
+//! a served disk by vhost-user-blk. It reaches the NVMe/TCP server through QEMU's user network and a proxy here, which can
+//! cut all connections at once. The programs of the guest (`boot.sh`, then on the disk `init.sh`) do the checks and say what
+//! came of each on the console.
 
+mod boot_disk;
 mod initrd;
 mod kernel;
 mod machine;
@@ -12,8 +14,12 @@ mod proxy;
 use super::served::Served;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, ensure};
+use boot_disk::BootDisk;
+use kernel::Release;
+use machine::{Happening, Machine};
 use proxy::Proxy;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The only host that may come; another is tried and must be refused.
 const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:6f637373-6400-4000-8000-000000000001";
@@ -46,44 +52,103 @@ const SERVE: &[&str] = &[
     "media.sectors_per_page=1",
 ];
 
+/// Chooses one kernel by its package.
+const KERNEL: &str = "OCSSD_KERNEL";
+
 /// How much a run does.
 struct Extent {
+    /// Kernels that are booted, one after the other.
+    releases: &'static [Release],
+    /// Programs of this machine that the guest has beside the usual.
+    programs: &'static [&'static str],
     /// Blocks of 64 KiB of the file that is written.
     blocks: u32,
-    /// Times all connections are cut.
+    /// Times all connections are cut while it is written,
     cuts: u32,
-    /// Longest time of the whole run.
+    /// and while fio writes and verifies; 0: fio is not started.
+    fio_cuts: u32,
+    /// Checks that every run must have passed; what is missing was not reached.
+    checks_min: usize,
+    /// Longest time of a guest.
     limit: Duration,
 }
 
-/// Checks every run must have passed; what is missing was not reached.
-const CHECKS_MIN: usize = 35;
+/// What CI does. Chosen: 2 MiB and one cut show it; a loaded machine takes a minute to boot.
+const SHORT: Extent = Extent {
+    releases: &[kernel::OWN],
+    programs: &[],
+    blocks: 32,
+    cuts: 1,
+    fio_cuts: 0,
+    checks_min: 59,
+    limit: Duration::from_secs(300),
+};
 
-/// Boots the guest and judges what it says; more of it with `long`.
+/// What is done with `--long`.
+const LONG: Extent = Extent {
+    releases: &[kernel::OWN, kernel::NEXT],
+    programs: &["/usr/bin/fio"],
+    blocks: 256,
+    cuts: 8,
+    fio_cuts: 4,
+    checks_min: 100,
+    limit: Duration::from_secs(1800),
+};
+
+/// Boots guests and judges what they say; more of it with `long`.
 ///
 /// Errors: a package is missing, or a check failed.
 pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
-    let extent = match long {
-        // Chosen: 2 MiB and one cut show it; a loaded machine takes a minute to boot.
-        false => Extent { blocks: 32, cuts: 1, limit: Duration::from_secs(300) },
-        true => Extent { blocks: 256, cuts: 8, limit: Duration::from_secs(1800) },
-    };
+    let extent = if long { &LONG } else { &SHORT };
     let folder = workspace.target.join("guest");
-    let kernel = kernel::ensure_there(&folder)?;
-    let initrd = initrd::make(&folder, &kernel)?;
-    let server = Server::start(&workspace.program()?)?;
+    let program = workspace.program()?;
+    let chosen = std::env::var(KERNEL).ok();
+    let is_wanted = |release: &&Release| chosen.as_ref().is_none_or(|name| name == release.0);
+    let mut releases = extent.releases.iter().filter(is_wanted).peekable();
+    ensure!(releases.peek().is_some(), "{KERNEL} names no kernel of this test");
+    for release in releases {
+        let start = Instant::now();
+        let passed =
+            boot(&program, &folder, *release, extent).with_context(|| format!("with {}", release.0))?;
+        println!(
+            "{}: {passed} checks passed in the guest, {:.0} s",
+            release.0,
+            start.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+/// One guest, from the making of its disk to the check of what it left there. Returns how many checks passed.
+fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Result<usize> {
+    let kernel = kernel::ensure_there(folder, release)?;
+    let initrd = initrd::make(folder, &kernel)?;
+    let mut disk = BootDisk::start(program, folder, extent.programs)?;
+    let server = Server::start(program)?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
-        "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={}",
+        "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={} ocssd_fio_cuts={}",
         proxy.port(),
         server.nqn,
         extent.blocks,
-        extent.cuts
+        extent.cuts,
+        extent.fio_cuts
     );
-    let passed = machine::run(&kernel, &initrd, &words, extent.limit, &mut || proxy.cut())?;
-    ensure!(passed >= CHECKS_MIN, "only {passed} of at least {CHECKS_MIN} checks were made in the guest");
-    println!("{passed} checks passed in the guest");
-    server.stop()
+    let socket = disk.socket();
+    let machine =
+        Machine { kernel: &kernel, initrd: &initrd, disk: &socket, words: &words, limit: extent.limit };
+    let passed = machine.run(&mut |happening| {
+        match happening {
+            Happening::Cut => proxy.cut(),
+            Happening::Restart => disk.restart()?,
+        }
+        Ok(())
+    })?;
+    let least = extent.checks_min;
+    ensure!(passed >= least, "only {passed} of at least {least} checks were made in the guest");
+    server.stop()?;
+    disk.finish()?;
+    Ok(passed)
 }
 
 /// A server of the test.
@@ -94,7 +159,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(program: &std::path::Path) -> Result<Self> {
+    fn start(program: &Path) -> Result<Self> {
         let (served, said) = Served::start(program, SERVE)?;
         let address = after(&said, "\"addresses\": [").context("the server did not say where it listens")?;
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok());

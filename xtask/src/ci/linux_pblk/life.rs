@@ -265,7 +265,7 @@ fn follow(console: &mut Console, boot: &mut Boot<'_>) -> Result<Option<Word<'sta
             Word::Value("sum", sum) => boot.sum = Some(sum.to_owned()),
             Word::Value("recovered", text) => boot.recovered = Some(instance(text)?),
             Word::Value("removed", text) => boot.removed = Some(instance(text)?),
-            Word::Value(..) | Word::Nothing => {}
+            Word::Value(..) | Word::Restart | Word::Nothing => {}
         }
     }
 }

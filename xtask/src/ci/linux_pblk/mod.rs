@@ -18,14 +18,10 @@ mod ours;
 mod qemu;
 mod sources;
 
-use crate::{process, workspace::Workspace};
+use crate::workspace::Workspace;
 use anyhow::{Context, Result, ensure};
 use life::{Bench, DRIVES, Drive};
-use std::path::PathBuf;
 use std::{env, fs};
-
-/// Names a program that is tested instead of the one that is built here, such as a release.
-const PROGRAM: &str = "OCSSD";
 
 /// Chooses one drive by its name.
 const DRIVE: &str = "OCSSD_DRIVE";
@@ -41,7 +37,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let kernel = kernel::ensure_there(&cache)?;
     println!("QEMU {}, Linux {}", qemu.version, kernel.version);
     let initrd = initrd::make(&folder)?;
-    let program = program(workspace)?;
+    let program = workspace.program()?;
     let bench = Bench { program, qemu, kernel, initrd, folder };
     let chosen = env::var(DRIVE).ok();
     let is_wanted =
@@ -49,14 +45,4 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let mut drives = DRIVES.iter().filter(is_wanted).peekable();
     ensure!(drives.peek().is_some(), "{DRIVE} names no drive of this test");
     drives.try_for_each(|drive| bench.lead(drive))
-}
-
-/// The `ocssd` to test.
-fn program(workspace: &Workspace) -> Result<PathBuf> {
-    if let Some(program) = env::var_os(PROGRAM) {
-        println!("testing {}", program.display());
-        return Ok(PathBuf::from(program));
-    }
-    process::run(workspace.cargo().args(["build", "-p", "ocssd-cli", "--bin", "ocssd"]))?;
-    Ok(workspace.target.join("debug/ocssd"))
 }
