@@ -275,19 +275,18 @@ impl Pblk {
     /// Lists the next valid places of a victim, as many as one command reads: how many, and where to go on.
     fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, Place) {
         let (mut count, mut from) = (0, victim.from);
-        // The chunk of the last one, where it starts and ends: neighbours are in one as a rule.
-        let (mut chunk, mut start, mut end) = (ChunkId(0), 0, 0);
         while count < VECTOR_MAX {
-            let Some(place) = self.valid.next_valid(victim.line, from) else { break };
-            if place.0 >= end {
-                let first = self.shape.ppa(place);
-                (chunk, start) = (first.chunk, place.0 - u64::from(first.sector));
-                end = start + u64::from(self.shape.sectors_per_chunk());
+            let Some((first, run)) = self.valid.next_run(victim.line, from, u64::from(VECTOR_MAX - count)) else {
+                break;
+            };
+            let at = self.shape.ppa(first);
+            let run = run.min(u64::from(self.shape.sectors_per_chunk() - at.sector));
+            let run = u32::try_from(run).expect("within a chunk");
+            for (place, sector) in list[usize_of(count)..usize_of(count + run)].iter_mut().zip(at.sector..) {
+                *place = Ppa::new(at.chunk, sector);
             }
-            let sector = u32::try_from(place.0 - start).expect("within a chunk");
-            list[usize_of(count)] = Ppa::new(chunk, sector);
-            from = Place(place.0 + 1);
-            count += 1;
+            from = Place(first.0 + u64::from(run));
+            count += run;
         }
         assert!(count <= VECTOR_MAX, "{count} sectors in one read");
         (count, from)
