@@ -6,7 +6,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{Entry, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{Entry, FrameId, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa, Status};
 
 /// Sectors read and not yet in the buffer.
@@ -24,6 +24,31 @@ pub(super) struct Arrived {
     pub line: Option<LineId>,
 }
 
+impl Arrived {
+    /// The sectors not looked at yet: where each was read, its content, and the bytes beside it.
+    fn sectors<'a>(&self, buffers: &'a Buffers) -> impl Iterator<Item = (Ppa, &'a [u8], &'a [u8])> {
+        let (format, left) = (buffers.format(), self.count - self.next);
+        let places = &buffers.addresses(self.buffer)[usize_of(self.next)..usize_of(self.count)];
+        let contents = buffers.data(self.buffer, self.next, left).chunks_exact(format.data_bytes);
+        let tags = buffers.oob(self.buffer, self.next, left).chunks_exact(format.oob_bytes);
+        places.iter().zip(contents).zip(tags).map(|((&ppa, content), tag)| (ppa, content, tag))
+    }
+}
+
+/// The tag of a sector that holds a block, and whose content is what was written.
+fn sound_block(tag: &[u8], content: &[u8]) -> Option<SectorTag> {
+    SectorTag::decode(tag, content).ok().filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost))
+}
+
+/// The chunk that sectors were read of.
+#[derive(Clone, Copy)]
+struct Origin {
+    chunk: ChunkId,
+    line: LineId,
+    /// Its first place.
+    start: Place,
+}
+
 impl Pblk {
     /// Puts what arrived into the buffer, as far as there is room.
     pub(super) fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
@@ -32,24 +57,26 @@ impl Pblk {
             if arrived.next == 0 {
                 self.fetch_owners(&arrived, buffers);
             }
-            let mut chunk: Option<(ChunkId, LineId, Place)> = None;
+            let mut before: Option<Origin> = None;
             while arrived.next < arrived.count {
                 let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
                 // Neighbours are of one chunk as a rule: it is looked up once.
-                let (_, line, start) = match chunk {
-                    Some(same) if same.0 == ppa.chunk => same,
-                    _ => (ppa.chunk, self.line_of_chunk(ppa), self.place_of(Ppa::new(ppa.chunk, 0))),
-                };
-                chunk = Some((ppa.chunk, line, start));
-                let place = Place(start.0 + u64::from(ppa.sector));
-                if !self.move_sector(now, &arrived, (line, place), buffers) {
-                    self.collector.put_back(arrived);
-                    return any;
+                let same = before.filter(|origin| origin.chunk == ppa.chunk);
+                let origin = same.unwrap_or_else(|| self.origin(ppa.chunk));
+                before = Some(origin);
+                let mut moved = self.move_run(now, &arrived, origin, buffers);
+                if moved == 0 {
+                    let place = Place(origin.start.0 + u64::from(ppa.sector));
+                    if !self.move_sector(now, &arrived, (origin.line, place), buffers) {
+                        self.collector.put_back(arrived);
+                        return any;
+                    }
+                    moved = 1;
                 }
                 if arrived.line.is_none() {
-                    self.lines.end_read(line);
+                    self.lines.end_reads(origin.line, moved);
                 }
-                arrived.next += 1;
+                arrived.next += moved;
                 any = true;
             }
             if let Some(line) = arrived.line {
@@ -65,6 +92,65 @@ impl Pblk {
         let tags = buffers.oob(arrived.buffer, arrived.next, arrived.count - arrived.next);
         let tags = tags.chunks_exact(buffers.format().oob_bytes);
         self.l2p.fetch(tags.filter_map(SectorTag::peek_block));
+    }
+
+    fn origin(&self, chunk: ChunkId) -> Origin {
+        let first = Ppa::new(chunk, 0);
+        Origin { chunk, line: self.line_of_chunk(first), start: self.place_of(first) }
+    }
+
+    /// Moves what comes next of what arrived into the frame being filled, as far as it goes and all of it is of one chunk and
+    /// one stream, and what nearly everything is: sound, and the newest of its block by the map. Returns how many sectors;
+    /// the next one goes the long way.
+    fn move_run(&mut self, now: Nanos, arrived: &Arrived, origin: Origin, buffers: &mut Buffers) -> u32 {
+        if !arrived.status.has_data() {
+            return 0;
+        }
+        let from = self.lines.get(origin.line).stream;
+        let (mut filling, mut count) = (None, 0);
+        for (ppa, content, tag) in arrived.sectors(buffers) {
+            let Some(tag) = sound_block(tag, content) else { break };
+            let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
+            let (of, frame) = match filling {
+                Some(before) => before,
+                None => (stream, self.streams[stream.index()].filling),
+            };
+            let Some(room) = frame.filter(|&frame| self.frames.room(frame) > 0) else { break };
+            let place = Place(origin.start.0 + u64::from(ppa.sector));
+            if stream != of || ppa.chunk != origin.chunk || !self.move_newest(now, room, tag, place) {
+                break;
+            }
+            filling = Some((of, frame));
+            count += 1;
+        }
+        let Some((_, Some(frame))) = filling else { return 0 };
+        let end = self.frames.first_slot(frame).0 + self.frames.filled(frame);
+        buffers.copy_sectors(arrived.buffer, arrived.next, self.ring, end - count, count);
+        self.stats.gc_written += u64::from(count);
+        self.close_if_full(frame);
+        count
+    }
+
+    /// Puts a sector into the next slot of a frame, if the map says that its block is at `place`; the content is the caller's.
+    fn move_newest(&mut self, now: Nanos, frame: FrameId, tag: SectorTag, place: Place) -> bool {
+        let slot = Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame));
+        let to = Mapped::Buffer(slot);
+        if !self.limiter.may_insert_gc(now) || !self.l2p.move_if(tag.block, Mapped::Media(place), to) {
+            return false;
+        }
+        let entry = Entry {
+            tag,
+            previous: Some(place),
+            previous_sequence: tag.sequence,
+            from_gc: true,
+            is_sealed: true,
+            is_newest: true,
+        };
+        let pushed = self.frames.push(frame, entry, false);
+        assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
+        self.let_go_early(Canary::MovedTooEarly, slot);
+        self.limiter.on_gc_inserted(1);
+        true
     }
 
     /// Moves the sector of `line` at `place` into the buffer if it is still current; false if there is no room.
@@ -102,7 +188,7 @@ impl Pblk {
         let from = self.lines.get(line).stream;
         let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
         let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-        buffers.copy_sector(arrived.buffer, index, self.ring, slot.0);
+        buffers.copy_sectors(arrived.buffer, index, self.ring, slot.0, 1);
         self.frames.entry_mut(slot).is_sealed = true;
         self.close_if_full(self.frames.frame_of(slot));
         true
