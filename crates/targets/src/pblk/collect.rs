@@ -18,6 +18,8 @@ const REFRESH_MAX: usize = 1024;
 
 /// Most lines emptied at a time (chosen: what they hold together fills units, whatever their number).
 const DRAINING_MAX: u32 = 8;
+/// As many may be, whatever is spare (chosen: one is emptied while another drains).
+const DRAINING_MIN: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Victim {
@@ -156,7 +158,7 @@ impl Pblk {
     }
 
     fn choose_victim(&mut self) -> bool {
-        if self.collector.victim.is_some() || self.collector.draining.len() >= self.draining_max() {
+        if self.collector.victim.is_some() || !self.may_drain_more() {
             return false;
         }
         if let Some(line) = self.wear_victim() {
@@ -185,10 +187,12 @@ impl Pblk {
         self.limiter_update();
     }
 
-    /// Lines emptied at a time, those that drain included: as many as the reserve can take the content of.
-    fn draining_max(&self) -> usize {
-        let spare = self.free_lines_worth().saturating_sub(self.lines_kept());
-        usize_of(spare.clamp(2, DRAINING_MAX))
+    /// True if another line may be emptied beside those that drain: as many as the reserve can take the content of, and two
+    /// always.
+    fn may_drain_more(&self) -> bool {
+        let draining = self.collector.draining.len();
+        let spare = || self.free_lines_worth().saturating_sub(self.lines_kept());
+        draining < DRAINING_MIN || draining < usize_of(spare().min(DRAINING_MAX))
     }
 
     fn best_victim(&mut self) -> Option<LineId> {
