@@ -291,19 +291,19 @@ impl Buffers {
         PartsMut { data, oob, whole, addresses }
     }
 
-    /// Copies payload and metadata of one sector to another buffer. Whole bytes beside stamps stay behind.
+    /// Copies payload and metadata of `count` sectors to another buffer. Whole bytes beside stamps stay behind.
     ///
     /// # Panics
     /// If it is the same buffer.
-    pub fn copy_sector(&mut self, from: BufId, from_sector: u32, to: BufId, to_sector: u32) {
+    pub fn copy_sectors(&mut self, from: BufId, from_first: u32, to: BufId, to_first: u32, count: u32) {
         let PayloadFormat { data_bytes, oob_bytes, .. } = self.format;
-        let (source, target) = (index(from_sector), index(to_sector));
+        let (source, target, count) = (index(from_first), index(to_first), index(count));
         let pair = self.buffers.get_disjoint_mut([index(from.0), index(to.0)]);
         let [from, to] = pair.expect("two buffers of the pool");
-        to.data[target * data_bytes..][..data_bytes]
-            .copy_from_slice(&from.data[source * data_bytes..][..data_bytes]);
-        to.oob[target * oob_bytes..][..oob_bytes]
-            .copy_from_slice(&from.oob[source * oob_bytes..][..oob_bytes]);
+        to.data[target * data_bytes..][..count * data_bytes]
+            .copy_from_slice(&from.data[source * data_bytes..][..count * data_bytes]);
+        to.oob[target * oob_bytes..][..count * oob_bytes]
+            .copy_from_slice(&from.oob[source * oob_bytes..][..count * oob_bytes]);
     }
 
     /// Copies the payload of `count` sectors from one buffer to another, or to another place of the same one. Metadata and
@@ -397,7 +397,7 @@ mod tests {
         let (from, to) = (pool.take(3), pool.take(2));
         pool.data_mut(from, 1, 2).fill(5);
         pool.oob_mut(from, 1, 2).fill(6);
-        pool.copy_sector(from, 2, to, 0);
+        pool.copy_sectors(from, 2, to, 0, 1);
         assert_eq!((pool.data(to, 0, 1), pool.data(to, 1, 1)), (&[5; 16][..], &[0; 16][..]));
         assert!(pool.oob(to, 0, 1).iter().all(|&byte| byte == 6));
         assert!(pool.oob(to, 1, 1).iter().all(|&byte| byte == 0));

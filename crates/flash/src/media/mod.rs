@@ -187,7 +187,13 @@ impl Media {
             self.begin_read(at, pu, id);
             return;
         }
-        self.units[pu.index()].push(&mut self.parts, id, is_read);
+        let unit = &mut self.units[pu.index()];
+        // What the unit can begin it has begun: a read behind another, as most of a list are, changes nothing of that.
+        let is_behind = is_read && !unit.reads.is_empty();
+        unit.push(&mut self.parts, id, is_read);
+        if is_behind {
+            return;
+        }
         if is_read {
             self.suspend_for_read(at, pu);
         }

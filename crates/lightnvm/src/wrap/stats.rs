@@ -1,6 +1,6 @@
 //! Counts commands, sectors and errors per parallel unit: what LightNVM's sysfs and a test both want to know.
 
-use crate::address::{ChunkId, PuId};
+use crate::address::{ChunkId, Ppa, PuId};
 use crate::buffers::Buffers;
 use crate::chunk::ChunkDescriptor;
 use crate::command::{Addresses, Command, Completion, Op, Rejected};
@@ -63,27 +63,33 @@ impl<D: Device> Stats<D> {
         let Some(id) = command.buffer else { return };
         let count = usize::try_from(count).expect("32 bits fit an index");
         let from = usize::try_from(offset).expect("32 bits fit an index");
-        let copy = command.op == Op::Copy;
         let list = &buffers.addresses(id)[from..];
-        for (index, ppa) in list.iter().take(if copy { 2 * count } else { count }).enumerate() {
-            // A command counts once per unit, however often its list comes back to it.
-            let from = if copy && index >= count { count } else { 0 };
-            let per_pu = self.inner.geometry().chunks_per_pu;
-            let unit = ppa.chunk.0 / per_pu;
-            let is_other =
-                |earlier: &crate::Ppa| earlier.chunk != ppa.chunk && earlier.chunk.0 / per_pu != unit;
-            let first = list[from..index].iter().rev().all(is_other);
-            let op = match command.op {
-                Op::Copy if index < count => Op::Read,
-                Op::Copy => Op::Write { fua: false },
-                op => op,
-            };
-            self.add(op, ppa.chunk, 1, first);
+        let (list, rest) = list.split_at(count.min(list.len()));
+        if command.op == Op::Copy {
+            self.add_list(Op::Read, list);
+            self.add_list(Op::Write { fua: false }, &rest[..count.min(rest.len())]);
+        } else {
+            self.add_list(command.op, list);
+        }
+    }
+
+    /// Counts what a list names, neighbours of one chunk together. A command counts once per unit, however often its list
+    /// comes back to it.
+    fn add_list(&mut self, op: Op, list: &[Ppa]) {
+        let by_unit = self.by_unit;
+        let unit_of = |chunk: ChunkId| by_unit.div_rem_u32(chunk.0).0;
+        let mut earlier = 0;
+        for part in list.chunk_by(|one, next| one.chunk == next.chunk) {
+            let chunk = part[0].chunk;
+            let is_other = |ppa: &Ppa| ppa.chunk != chunk && unit_of(ppa.chunk) != unit_of(chunk);
+            let first = list[..earlier].iter().rev().all(is_other);
+            earlier += part.len();
+            self.add(op, chunk, u64::try_from(part.len()).expect("a length fits 64 bits"), first);
         }
     }
 
     #[inline(always)]
-    fn add(&mut self, op: Op, chunk: crate::ChunkId, sectors: u64, first: bool) {
+    fn add(&mut self, op: Op, chunk: ChunkId, sectors: u64, first: bool) {
         let unit = PuId(self.by_unit.div_rem_u32(chunk.0).0).index();
         // An address outside the geometry belongs to no unit.
         let Some(counts) = self.units.get_mut(unit) else { return };

@@ -1,19 +1,16 @@
 //! Garbage collection: valid sectors of a victim are read, and go through the buffer like writes.
 //!
-//! A victim is read in commands of up to 64 sectors; its tags say whose each sector is, so no reverse map is needed and
-//! what died meanwhile is dropped. A line is empty once everything moved is durable; until then it counts as draining.
-//! Sectors the media call weak come the same way. Deliberately not here: resetting the line (`erase`), how many sectors
-//! users may write meanwhile (`limit`).
+//! A victim is read in commands of up to 64 sectors, which go into the buffer as they arrive. A line is empty once everything
+//! moved is durable; until then it counts as draining. Sectors the media call weak come the same way. Deliberately not
+//! here: what becomes of what was read (`arrived`), resetting the line (`erase`), how many sectors users may write meanwhile
+//! (`limit`).
 
 use super::Pblk;
-use super::canary::Canary;
+use super::arrived::Arrived;
 use super::flight::Purpose;
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{
-    Candidate, Entry, FrameId, Kind, Line, LineId, LineState, Mapped, Place, SectorTag, Sequence, Slot,
-    Stream,
-};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, ChunkId, Completion, Op, Ppa, Status, VECTOR_MAX};
+use ocssd_ftl::{Candidate, Entry, FrameId, Line, LineId, LineState, Place};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, VECTOR_MAX};
 use std::collections::VecDeque;
 
 /// Weak sectors waiting to be moved (chosen; more are found again when they are read again).
@@ -21,6 +18,8 @@ const REFRESH_MAX: usize = 1024;
 
 /// Most lines emptied at a time (chosen: what they hold together fills units, whatever their number).
 const DRAINING_MAX: u32 = 8;
+/// As many may be, whatever is spare (chosen: one is emptied while another drains).
+const DRAINING_MIN: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Victim {
@@ -32,17 +31,6 @@ struct Victim {
     reading: u32,
     /// Everything valid was read.
     read: bool,
-}
-
-/// Sectors read and not yet in the buffer.
-#[derive(Clone, Debug)]
-struct Arrived {
-    buffer: BufId,
-    count: u32,
-    next: u32,
-    failed: u64,
-    status: Status,
-    line: Option<LineId>,
 }
 
 /// A line whose sectors were all moved, but not all durably.
@@ -98,6 +86,26 @@ impl Collector {
         self.victim.is_some_and(|victim| victim.line == line)
     }
 
+    /// The oldest read that waits to be moved.
+    pub(super) fn next_arrived(&mut self) -> Option<Arrived> {
+        self.arrived.pop_front()
+    }
+
+    /// There was no room for the rest of a read.
+    pub(super) fn put_back(&mut self, arrived: Arrived) {
+        assert!(arrived.next < arrived.count, "a read waits of which everything was moved");
+        self.arrived.push_front(arrived);
+    }
+
+    /// Everything of a read was moved: its buffer can be read into again.
+    pub(super) fn all_moved(&mut self, arrived: &Arrived) {
+        self.spare.push(arrived.buffer);
+        if let Some(victim) = self.victim.as_mut().filter(|victim| Some(victim.line) == arrived.line) {
+            assert!(victim.reading > 0, "more was read of a victim than was asked for");
+            victim.reading -= 1;
+        }
+    }
+
     /// Nothing is being read or waits to be moved.
     pub fn is_idle(&self) -> bool {
         self.arrived.is_empty() && self.victim.is_none_or(|victim| victim.reading == 0)
@@ -150,7 +158,7 @@ impl Pblk {
     }
 
     fn choose_victim(&mut self) -> bool {
-        if self.collector.victim.is_some() || self.collector.draining.len() >= self.draining_max() {
+        if self.collector.victim.is_some() || !self.may_drain_more() {
             return false;
         }
         if let Some(line) = self.wear_victim() {
@@ -179,10 +187,12 @@ impl Pblk {
         self.limiter_update();
     }
 
-    /// Lines emptied at a time, those that drain included: as many as the reserve can take the content of.
-    fn draining_max(&self) -> usize {
-        let spare = self.free_lines_worth().saturating_sub(self.lines_kept());
-        usize_of(spare.clamp(2, DRAINING_MAX))
+    /// True if another line may be emptied beside those that drain: as many as the reserve can take the content of, and two
+    /// always.
+    fn may_drain_more(&self) -> bool {
+        let draining = self.collector.draining.len();
+        let spare = || self.free_lines_worth().saturating_sub(self.lines_kept());
+        draining < DRAINING_MIN || draining < usize_of(spare().min(DRAINING_MAX))
     }
 
     fn best_victim(&mut self) -> Option<LineId> {
@@ -275,19 +285,18 @@ impl Pblk {
     /// Lists the next valid places of a victim, as many as one command reads: how many, and where to go on.
     fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, Place) {
         let (mut count, mut from) = (0, victim.from);
-        // The chunk of the last one, where it starts and ends: neighbours are in one as a rule.
-        let (mut chunk, mut start, mut end) = (ChunkId(0), 0, 0);
         while count < VECTOR_MAX {
-            let Some(place) = self.valid.next_valid(victim.line, from) else { break };
-            if place.0 >= end {
-                let first = self.shape.ppa(place);
-                (chunk, start) = (first.chunk, place.0 - u64::from(first.sector));
-                end = start + u64::from(self.shape.sectors_per_chunk());
+            let Some((first, run)) = self.valid.next_run(victim.line, from, u64::from(VECTOR_MAX - count)) else {
+                break;
+            };
+            let at = self.shape.ppa(first);
+            let run = run.min(u64::from(self.shape.sectors_per_chunk() - at.sector));
+            let run = u32::try_from(run).expect("within a chunk");
+            for (place, sector) in list[usize_of(count)..usize_of(count + run)].iter_mut().zip(at.sector..) {
+                *place = Ppa::new(at.chunk, sector);
             }
-            let sector = u32::try_from(place.0 - start).expect("within a chunk");
-            list[usize_of(count)] = Ppa::new(chunk, sector);
-            from = Place(place.0 + 1);
-            count += 1;
+            from = Place(first.0 + u64::from(run));
+            count += run;
         }
         assert!(count <= VECTOR_MAX, "{count} sectors in one read");
         (count, from)
@@ -315,167 +324,6 @@ impl Pblk {
         let (failed, status) = (completion.failed, completion.status);
         assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors arrived in one read");
         self.collector.arrived.push_back(Arrived { buffer, count, next: 0, failed, status, line });
-    }
-
-    /// Puts what arrived into the buffer, as far as there is room.
-    fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
-        let mut any = false;
-        while let Some(mut arrived) = self.collector.arrived.pop_front() {
-            if arrived.next == 0 {
-                self.fetch_owners(&arrived, buffers);
-            }
-            let mut chunk: Option<(ChunkId, LineId, Place)> = None;
-            while arrived.next < arrived.count {
-                let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
-                // Neighbours are of one chunk as a rule: it is looked up once.
-                let (_, line, start) = match chunk {
-                    Some(same) if same.0 == ppa.chunk => same,
-                    _ => (ppa.chunk, self.line_of_chunk(ppa), self.place_of(Ppa::new(ppa.chunk, 0))),
-                };
-                chunk = Some((ppa.chunk, line, start));
-                let place = Place(start.0 + u64::from(ppa.sector));
-                if !self.move_sector(now, &arrived, (line, place), buffers) {
-                    self.collector.arrived.push_front(arrived);
-                    return any;
-                }
-                if arrived.line.is_none() {
-                    self.lines.end_read(line);
-                }
-                arrived.next += 1;
-                any = true;
-            }
-            if let Some(line) = arrived.line {
-                self.lines.end_reads(line, arrived.count);
-            }
-            self.collector.spare.push(arrived.buffer);
-            if let Some(victim) =
-                self.collector.victim.as_mut().filter(|victim| Some(victim.line) == arrived.line)
-            {
-                assert!(victim.reading > 0, "more was read of a victim than was asked for");
-                victim.reading -= 1;
-            }
-        }
-        any
-    }
-
-    /// Brings the map's entries of what arrived into the cache, before it is looked at sector by sector.
-    fn fetch_owners(&self, arrived: &Arrived, buffers: &Buffers) {
-        let tags = buffers.oob(arrived.buffer, arrived.next, arrived.count - arrived.next);
-        let tags = tags.chunks_exact(buffers.format().oob_bytes);
-        self.l2p.fetch(tags.filter_map(SectorTag::peek_block));
-    }
-
-    /// Moves the sector of `line` at `place` into the buffer if it is still current; false if there is no room.
-    fn move_sector(
-        &mut self,
-        now: Nanos,
-        arrived: &Arrived,
-        (line, place): (LineId, Place),
-        buffers: &mut Buffers,
-    ) -> bool {
-        let index = arrived.next;
-        assert!(index < arrived.count, "a sector is moved that was not read");
-        if !self.valid.is_valid(place) {
-            self.stats.gc_dead += 1;
-            return true;
-        }
-        let failed = arrived.failed >> index & 1 == 1;
-        let status = if failed { arrived.status } else { Status::SUCCESS };
-        let content = buffers.data(arrived.buffer, index, 1);
-        let tag = SectorTag::decode(buffers.oob(arrived.buffer, index, 1), content);
-        let tag = match tag {
-            Ok(tag) if status.has_data() => tag,
-            _ => return self.move_lost(now, place, buffers),
-        };
-        match tag.kind {
-            Kind::Data | Kind::Lost if self.is_newest(tag.block, place) => {}
-            Kind::Data | Kind::Lost if self.has_canary(Canary::MovesStale) => {}
-            Kind::Trim if self.trims.needs(tag.sequence, place) => {}
-            // Superseded in the buffer: it stays valid until its successor is durable.
-            _ => {
-                self.stats.gc_dead += 1;
-                return true;
-            }
-        }
-        let from = self.lines.get(line).stream;
-        let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
-        let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-        buffers.copy_sector(arrived.buffer, index, self.ring, slot.0);
-        self.frames.entry_mut(slot).is_sealed = true;
-        self.close_if_full(self.frames.frame_of(slot));
-        true
-    }
-
-    /// True if `place` holds the newest version of a block, whether the map points there or still to the buffer.
-    fn is_newest(&self, block: u64, place: Place) -> bool {
-        match self.l2p.get(block) {
-            Mapped::Media(newest) => newest == place,
-            Mapped::Buffer(slot) => self.durable_place(slot) == Some(place),
-            Mapped::Nowhere => false,
-        }
-    }
-
-    /// A slot for a sector that is moved, entered in the map; the content is the caller's.
-    fn gc_slot(&mut self, now: Nanos, stream: Stream, tag: SectorTag, place: Place) -> Option<Slot> {
-        assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
-        assert!(u32::from(stream.0) < self.streams_count(), "data is moved to no stream of data");
-        if !self.limiter.may_insert_gc(now) {
-            return None;
-        }
-        let frame = self.filling_frame(stream, true)?;
-        let (previous, previous_sequence) = (Some(place), tag.sequence);
-        let is_newest = tag.kind != Kind::Trim;
-        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false, is_newest };
-        let slot = self.frames.push(frame, entry, false);
-        if is_newest {
-            self.remap(tag.block, Mapped::Buffer(slot));
-            self.let_go_early(Canary::MovedTooEarly, slot);
-        }
-        self.limiter.on_gc_inserted(1);
-        self.stats.gc_written += 1;
-        Some(slot)
-    }
-
-    /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
-    fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
-        self.stats.read_failed_gc += 1;
-        if let Some(cached) = self.frames.slot_at(place)
-            && self.is_newest(self.frames.entry(cached).tag.block, place)
-            && self.frames.entry(cached).tag.kind != Kind::Trim
-        {
-            let tag = self.frames.entry(cached).tag;
-            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(tag.sequence.0));
-            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-            // The frame it was cached in may be the one just emptied for it.
-            if slot != cached {
-                buffers.copy_data(self.ring, cached.0, self.ring, slot.0, 1);
-            }
-            self.close_if_full(self.frames.frame_of(slot));
-            return true;
-        }
-        if let Some((sequence, range)) = self.trims.at(place) {
-            let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
-            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
-            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-            range.encode(buffers.data_mut(self.ring, slot.0, 1));
-            self.close_if_full(self.frames.frame_of(slot));
-            return true;
-        }
-        if let Some(block) = self.l2p.find(place) {
-            let sequence = Sequence(self.sequence.0 + 1);
-            let tag = SectorTag { kind: Kind::Lost, block, sequence };
-            let stream = self.classifier.gc_stream(Stream(0), sequence.0, Some(sequence.0));
-            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-            self.sequence = sequence;
-            buffers.data_mut(self.ring, slot.0, 1).fill(0);
-            self.close_if_full(self.frames.frame_of(slot));
-            return true;
-        }
-        // Only the version before one in the buffer: the media lost it, and nothing waits for it any more.
-        if self.frames.drop_previous(place) {
-            self.invalidate(place);
-        }
-        true
     }
 
     /// A victim of which everything was moved drains.

@@ -1,0 +1,268 @@
+//! Sectors that garbage collection read: what is still current goes through the buffer like a write.
+//!
+//! A tag says whose its sector is, so no reverse map is needed, and what died meanwhile is dropped. What the media lost is
+//! found the long way. Deliberately not here: what is read, and why (`collect`).
+
+use super::Pblk;
+use super::canary::Canary;
+use ocssd_base::{Nanos, usize_of};
+use ocssd_ftl::{Entry, FrameId, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa, Status};
+
+/// Sectors read and not yet in the buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Arrived {
+    /// Where they lie, with their addresses.
+    pub buffer: BufId,
+    pub count: u32,
+    /// The first that was not looked at.
+    pub next: u32,
+    /// Those that failed, by bits, and how.
+    pub failed: u64,
+    pub status: Status,
+    /// The victim they were read of; `None` for weak sectors.
+    pub line: Option<LineId>,
+}
+
+impl Arrived {
+    /// The sectors not looked at yet: where each was read, its content, and the bytes beside it.
+    fn sectors<'a>(&self, buffers: &'a Buffers) -> impl Iterator<Item = (Ppa, &'a [u8], &'a [u8])> {
+        let (format, left) = (buffers.format(), self.count - self.next);
+        let places = &buffers.addresses(self.buffer)[usize_of(self.next)..usize_of(self.count)];
+        let contents = buffers.data(self.buffer, self.next, left).chunks_exact(format.data_bytes);
+        let tags = buffers.oob(self.buffer, self.next, left).chunks_exact(format.oob_bytes);
+        places.iter().zip(contents).zip(tags).map(|((&ppa, content), tag)| (ppa, content, tag))
+    }
+}
+
+/// The tag of a sector that holds a block, and whose content is what was written.
+fn sound_block(tag: &[u8], content: &[u8]) -> Option<SectorTag> {
+    SectorTag::decode(tag, content).ok().filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost))
+}
+
+/// The chunk that sectors were read of.
+#[derive(Clone, Copy)]
+struct Origin {
+    chunk: ChunkId,
+    line: LineId,
+    /// Its first place.
+    start: Place,
+}
+
+impl Pblk {
+    /// Puts what arrived into the buffer, as far as there is room.
+    pub(super) fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(mut arrived) = self.collector.next_arrived() {
+            if arrived.next == 0 {
+                self.fetch_owners(&arrived, buffers);
+            }
+            let mut before: Option<Origin> = None;
+            while arrived.next < arrived.count {
+                let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
+                // Neighbours are of one chunk as a rule: it is looked up once.
+                let same = before.filter(|origin| origin.chunk == ppa.chunk);
+                let origin = same.unwrap_or_else(|| self.origin(ppa.chunk));
+                before = Some(origin);
+                let mut moved = self.move_run(now, &arrived, origin, buffers);
+                if moved == 0 {
+                    let place = Place(origin.start.0 + u64::from(ppa.sector));
+                    if !self.move_sector(now, &arrived, (origin.line, place), buffers) {
+                        self.collector.put_back(arrived);
+                        return any;
+                    }
+                    moved = 1;
+                }
+                if arrived.line.is_none() {
+                    self.lines.end_reads(origin.line, moved);
+                }
+                arrived.next += moved;
+                any = true;
+            }
+            if let Some(line) = arrived.line {
+                self.lines.end_reads(line, arrived.count);
+            }
+            self.collector.all_moved(&arrived);
+        }
+        any
+    }
+
+    /// Brings the map's entries of what arrived into the cache, before it is looked at sector by sector.
+    fn fetch_owners(&self, arrived: &Arrived, buffers: &Buffers) {
+        let tags = buffers.oob(arrived.buffer, arrived.next, arrived.count - arrived.next);
+        let tags = tags.chunks_exact(buffers.format().oob_bytes);
+        self.l2p.fetch(tags.filter_map(SectorTag::peek_block));
+    }
+
+    fn origin(&self, chunk: ChunkId) -> Origin {
+        let first = Ppa::new(chunk, 0);
+        Origin { chunk, line: self.line_of_chunk(first), start: self.place_of(first) }
+    }
+
+    /// Moves what comes next of what arrived into the frame being filled, as far as it goes and all of it is of one chunk and
+    /// one stream, and what nearly everything is: sound, and the newest of its block by the map. Returns how many sectors;
+    /// the next one goes the long way.
+    fn move_run(&mut self, now: Nanos, arrived: &Arrived, origin: Origin, buffers: &mut Buffers) -> u32 {
+        if !arrived.status.has_data() {
+            return 0;
+        }
+        let from = self.lines.get(origin.line).stream;
+        let (mut filling, mut count) = (None, 0);
+        for (ppa, content, tag) in arrived.sectors(buffers) {
+            let Some(tag) = sound_block(tag, content) else { break };
+            let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
+            let (of, frame) = match filling {
+                Some(before) => before,
+                None => (stream, self.streams[stream.index()].filling),
+            };
+            let Some(room) = frame.filter(|&frame| self.frames.room(frame) > 0) else { break };
+            let place = Place(origin.start.0 + u64::from(ppa.sector));
+            if stream != of || ppa.chunk != origin.chunk || !self.move_newest(now, room, tag, place) {
+                break;
+            }
+            filling = Some((of, frame));
+            count += 1;
+        }
+        let Some((_, Some(frame))) = filling else { return 0 };
+        let end = self.frames.first_slot(frame).0 + self.frames.filled(frame);
+        buffers.copy_sectors(arrived.buffer, arrived.next, self.ring, end - count, count);
+        self.stats.gc_written += u64::from(count);
+        self.close_if_full(frame);
+        count
+    }
+
+    /// Puts a sector into the next slot of a frame, if the map says that its block is at `place`; the content is the caller's.
+    fn move_newest(&mut self, now: Nanos, frame: FrameId, tag: SectorTag, place: Place) -> bool {
+        let slot = Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame));
+        let to = Mapped::Buffer(slot);
+        if !self.limiter.may_insert_gc(now) || !self.l2p.move_if(tag.block, Mapped::Media(place), to) {
+            return false;
+        }
+        let entry = Entry {
+            tag,
+            previous: Some(place),
+            previous_sequence: tag.sequence,
+            from_gc: true,
+            is_sealed: true,
+            is_newest: true,
+        };
+        let pushed = self.frames.push(frame, entry, false);
+        assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
+        self.let_go_early(Canary::MovedTooEarly, slot);
+        self.limiter.on_gc_inserted(1);
+        true
+    }
+
+    /// Moves the sector of `line` at `place` into the buffer if it is still current; false if there is no room.
+    fn move_sector(
+        &mut self,
+        now: Nanos,
+        arrived: &Arrived,
+        (line, place): (LineId, Place),
+        buffers: &mut Buffers,
+    ) -> bool {
+        let index = arrived.next;
+        assert!(index < arrived.count, "a sector is moved that was not read");
+        if !self.valid.is_valid(place) {
+            self.stats.gc_dead += 1;
+            return true;
+        }
+        let failed = arrived.failed >> index & 1 == 1;
+        let status = if failed { arrived.status } else { Status::SUCCESS };
+        let content = buffers.data(arrived.buffer, index, 1);
+        let tag = SectorTag::decode(buffers.oob(arrived.buffer, index, 1), content);
+        let tag = match tag {
+            Ok(tag) if status.has_data() => tag,
+            _ => return self.move_lost(now, place, buffers),
+        };
+        match tag.kind {
+            Kind::Data | Kind::Lost if self.is_newest(tag.block, place) => {}
+            Kind::Data | Kind::Lost if self.has_canary(Canary::MovesStale) => {}
+            Kind::Trim if self.trims.needs(tag.sequence, place) => {}
+            // Superseded in the buffer: it stays valid until its successor is durable.
+            _ => {
+                self.stats.gc_dead += 1;
+                return true;
+            }
+        }
+        let from = self.lines.get(line).stream;
+        let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
+        let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+        buffers.copy_sectors(arrived.buffer, index, self.ring, slot.0, 1);
+        self.frames.entry_mut(slot).is_sealed = true;
+        self.close_if_full(self.frames.frame_of(slot));
+        true
+    }
+
+    /// True if `place` holds the newest version of a block, whether the map points there or still to the buffer.
+    fn is_newest(&self, block: u64, place: Place) -> bool {
+        match self.l2p.get(block) {
+            Mapped::Media(newest) => newest == place,
+            Mapped::Buffer(slot) => self.durable_place(slot) == Some(place),
+            Mapped::Nowhere => false,
+        }
+    }
+
+    /// A slot for a sector that is moved, entered in the map; the content is the caller's.
+    fn gc_slot(&mut self, now: Nanos, stream: Stream, tag: SectorTag, place: Place) -> Option<Slot> {
+        assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
+        assert!(u32::from(stream.0) < self.streams_count(), "data is moved to no stream of data");
+        if !self.limiter.may_insert_gc(now) {
+            return None;
+        }
+        let frame = self.filling_frame(stream, true)?;
+        let (previous, previous_sequence) = (Some(place), tag.sequence);
+        let is_newest = tag.kind != Kind::Trim;
+        let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false, is_newest };
+        let slot = self.frames.push(frame, entry, false);
+        if is_newest {
+            self.remap(tag.block, Mapped::Buffer(slot));
+            self.let_go_early(Canary::MovedTooEarly, slot);
+        }
+        self.limiter.on_gc_inserted(1);
+        self.stats.gc_written += 1;
+        Some(slot)
+    }
+
+    /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
+    fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
+        self.stats.read_failed_gc += 1;
+        if let Some(cached) = self.frames.slot_at(place)
+            && self.is_newest(self.frames.entry(cached).tag.block, place)
+            && self.frames.entry(cached).tag.kind != Kind::Trim
+        {
+            let tag = self.frames.entry(cached).tag;
+            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(tag.sequence.0));
+            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+            // The frame it was cached in may be the one just emptied for it.
+            if slot != cached {
+                buffers.copy_data(self.ring, cached.0, self.ring, slot.0, 1);
+            }
+            self.close_if_full(self.frames.frame_of(slot));
+            return true;
+        }
+        if let Some((sequence, range)) = self.trims.at(place) {
+            let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
+            let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
+            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+            range.encode(buffers.data_mut(self.ring, slot.0, 1));
+            self.close_if_full(self.frames.frame_of(slot));
+            return true;
+        }
+        if let Some(block) = self.l2p.find(place) {
+            let sequence = Sequence(self.sequence.0 + 1);
+            let tag = SectorTag { kind: Kind::Lost, block, sequence };
+            let stream = self.classifier.gc_stream(Stream(0), sequence.0, Some(sequence.0));
+            let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
+            self.sequence = sequence;
+            buffers.data_mut(self.ring, slot.0, 1).fill(0);
+            self.close_if_full(self.frames.frame_of(slot));
+            return true;
+        }
+        // Only the version before one in the buffer: the media lost it, and nothing waits for it any more.
+        if self.frames.drop_previous(place) {
+            self.invalidate(place);
+        }
+        true
+    }
+}
