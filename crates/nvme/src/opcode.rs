@@ -88,6 +88,8 @@ opcodes!(IoOpcode {
     WRITE = 0x01, "Write";
     /// NVMe read; scalar read of OCSSD 2.0; hybrid read of OCSSD 1.2.
     READ = 0x02, "Read";
+    /// NVMe: compare what is there with what is sent.
+    COMPARE = 0x05, "Compare";
     /// NVMe: write zeroes without sending them.
     WRITE_ZEROES = 0x08, "Write Zeroes";
     /// NVMe Dataset Management; with AD it resets chunks on OCSSD 2.0.

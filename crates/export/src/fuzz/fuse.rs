@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Requests that nobody has answered, at most: fewer than the session takes, so that few pieces are enough.
-const UNANSWERED_MAX: usize = 6;
+const UNANSWERED_MAX: usize = 3;
 /// Pieces of each size: two large ones for each of those, and one for the next message.
 const PIECES: [usize; 3] = [2, 2, 2 * UNANSWERED_MAX + 2];
 /// The owner of jobs.
@@ -22,7 +22,7 @@ const CONNECTION: u32 = 7;
 /// If the session breaks a promise.
 pub fn fuse_kernel(data: &[u8]) -> usize {
     let Some((&shape, data)) = data.split_first() else { return 0 };
-    let (desk, mut disks) = MemoryDisks::new(&[("a", 1 << 12), ("b-ro", 8)], PIECES);
+    let (desk, mut disks) = MemoryDisks::new(&[("a", 1 << 10), ("b-ro", 8)], PIECES);
     if shape & 1 != 0 {
         disks.bad = 3..5;
     }
@@ -63,7 +63,7 @@ impl<'a> Input<'a> {
             0 => u64::MAX - u64::from(number & 0xFFFF),
             1 => u64::from(number) << 16,
             2..8 => u64::from(number & 0x7F) * 512,
-            _ => u64::from(number & 0x001F_FFFF),
+            _ => u64::from(number & 0x0008_FFFF),
         })
     }
 

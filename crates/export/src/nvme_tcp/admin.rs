@@ -3,7 +3,7 @@
 //! What is the raw namespace's own goes to its drive. Deliberately not here: the structures that are returned.
 
 use super::association::Purpose;
-use super::command::{State, Transfer};
+use super::command::{Command, State, Transfer};
 use super::respond::Refusal;
 use super::session::Session;
 use super::subsystem::{Namespace, namespace};
@@ -12,8 +12,8 @@ use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::feature::FeatureId;
 use ocssd_nvme::log_page::LogPageId;
-use ocssd_nvme::sqe::{GetFeatures, GetLogPage};
-use ocssd_nvme::{AdminOpcode, Sqe};
+use ocssd_nvme::sqe::{Abort, GetFeatures, GetLogPage};
+use ocssd_nvme::{AdminOpcode, Sqe, StatusField};
 
 /// Event requests held at once; AERL is this less one (the NVMe specification recommends at least four).
 pub(super) const EVENT_REQUESTS_MAX: usize = 4;
@@ -44,8 +44,7 @@ impl Session {
                 self.keep_alive(desk);
                 Ok(Reply::Dword(0))
             }
-            // Bit 0: it was not aborted. What is begun is finished.
-            AdminOpcode::ABORT => Ok(Reply::Dword(1)),
+            AdminOpcode::ABORT => Ok(Reply::Dword(self.abort(&sqe, desk))),
             _ => Err(Status::INVALID_OPCODE),
         };
         let answer = reply.and_then(|reply| self.place(key, reply, desk)).map_err(Refusal::from);
@@ -93,6 +92,18 @@ impl Session {
         }
         self.queue.commands.get_mut(key).state = State::Held;
         self.tell_events(desk);
+    }
+
+    /// Ends an event request that is held. DW0 of the answer: 0, or 1 for any other command, which is not aborted: it was begun
+    /// when it came, what is begun is finished, and memory or data that it waits for may come at any time.
+    fn abort(&mut self, sqe: &Sqe, desk: &mut Desk) -> u32 {
+        let Abort { sqid, cid } = Abort::of(sqe);
+        let is_meant = |command: &Command| command.state == State::Held && command.sqe.cid == cid;
+        let held = self.queue.commands.iter().find(|(_, command)| is_meant(command)).filter(|_| sqid == 0);
+        let Some((key, _)) = held else { return 1 };
+        let status = StatusField::retry(Status::ABORT_REQUESTED);
+        self.answer(key, Err(Refusal { status, dw0: 0 }), desk);
+        0
     }
 
     /// Answers event requests, as many as there is news.

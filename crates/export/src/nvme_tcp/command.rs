@@ -1,7 +1,7 @@
 //! A command that has not been answered: what it is, where its data is, and how far it is.
 
-use super::plan::Plan;
-use crate::pool::{PIECE_BYTES_MAX, Piece};
+use super::plan::{BlockKind, BlockPlan, Plan};
+use crate::pool::{PIECE_BYTES_MAX, Piece, Pool};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::opcode::DataDirection;
@@ -104,6 +104,8 @@ pub struct Command {
     pub state: State,
     /// Its data.
     pub piece: Option<Piece>,
+    /// Where a compare reads to what is there.
+    pub there: Option<Piece>,
     /// Bytes of it that have come.
     pub received: usize,
     /// Jobs given out.
@@ -117,6 +119,31 @@ pub struct Command {
 }
 
 impl Command {
+    /// It compares, which takes memory for what is there too.
+    #[must_use]
+    pub const fn compares(&self) -> bool {
+        matches!(self.plan, Plan::Block(BlockPlan { kind: BlockKind::Compare, .. }))
+    }
+
+    /// Takes memory for its data; false if there is none. A compare takes both parts at once, so that none waits with one
+    /// part for another that has the other.
+    pub fn take_memory(&mut self, pool: &mut Pool) -> bool {
+        let bytes = self.transfer.bytes();
+        if bytes == 0 || self.piece.is_some() {
+            return true;
+        }
+        let Some(piece) = pool.take(bytes) else { return false };
+        if self.compares() {
+            self.there = pool.take(bytes);
+            if self.there.is_none() {
+                pool.give_back(piece);
+                return false;
+            }
+        }
+        self.piece = Some(piece);
+        true
+    }
+
     /// A command of which nothing is done.
     #[must_use]
     pub const fn new(sqe: Sqe, transfer: Transfer, plan: Plan) -> Self {
@@ -126,6 +153,7 @@ impl Command {
             plan,
             state: State::Waiting,
             piece: None,
+            there: None,
             received: 0,
             given: 0,
             running: 0,

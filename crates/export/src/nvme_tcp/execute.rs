@@ -150,6 +150,7 @@ impl Session {
         let command = self.queue.commands.get_mut(key);
         let (work, piece) = match plan.kind {
             BlockKind::Read => (Work::Read, command.piece.take()),
+            BlockKind::Compare => (Work::Read, command.there.take()),
             BlockKind::Write => (Work::Write { fua: durable }, command.piece.take()),
             BlockKind::Zeroes | BlockKind::Discard { .. } => (Work::WriteZeroes, None),
         };
@@ -224,7 +225,9 @@ impl Session {
         let key = SlabKey(done.job.owner.request);
         let command = self.queue.commands.get_mut(key);
         command.running -= 1;
-        if done.job.piece.is_some() {
+        if command.compares() {
+            command.there = done.job.piece;
+        } else if done.job.piece.is_some() {
             command.piece = done.job.piece;
         }
         if let Some(completion) = done.completion {
@@ -235,6 +238,9 @@ impl Session {
         }
         if command.running > 0 || command.given < jobs(&command.plan) {
             return;
+        }
+        if command.failure.is_none() && !is_same(command, desk) {
+            command.failure = Some(StatusField::rule(Status::COMPARE_FAILURE));
         }
         if let Plan::Block(BlockPlan { kind: BlockKind::Zeroes, export, fua, .. }) = command.plan
             && (fua || self.always_durable)
@@ -286,14 +292,24 @@ fn take_piece(command: &mut Command, desk: &mut Desk) -> bool {
         return true;
     }
     let promises = matches!(command.transfer, Transfer::FromHost { .. });
-    if promises && desk.pool.spare(IN_CAPSULE_BYTES_MAX) <= PIECES_UNPROMISED {
+    let wanted = 1 + usize::from(command.compares());
+    if promises && desk.pool.spare(IN_CAPSULE_BYTES_MAX) < PIECES_UNPROMISED + wanted {
         return false;
     }
-    command.piece = desk.pool.take(bytes);
+    if !command.take_memory(&mut desk.pool) {
+        return false;
+    }
     if let (Some(piece), Plan::Admin | Plan::Raw) = (&command.piece, &command.plan) {
         zero(piece, bytes, desk);
     }
-    command.piece.is_some()
+    true
+}
+
+/// What a compare has read is what the host sent; true of all other commands.
+fn is_same(command: &Command, desk: &Desk) -> bool {
+    let (Some(sent), Some(there)) = (&command.piece, &command.there) else { return true };
+    let bytes = command.transfer.bytes();
+    desk.buffers.bytes(sent.buffer, 0, bytes) == desk.buffers.bytes(there.buffer, 0, bytes)
 }
 
 /// What another left in a piece is not sent.

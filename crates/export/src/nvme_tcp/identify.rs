@@ -30,8 +30,8 @@ const STRUCTURE_BYTES: usize = 4096;
 const PAGE_BYTES: usize = 4096;
 /// A capsule counts in units of 16 bytes.
 const CAPSULE_UNIT: usize = 16;
-/// ONCS: dataset management (2), write zeroes (3), save and select of features (4).
-const OPTIONAL_COMMANDS: u16 = 1 << 2 | 1 << 3 | 1 << 4;
+/// ONCS: compare (0), dataset management (2), write zeroes (3), save and select of features (4).
+const OPTIONAL_COMMANDS: u16 = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 4;
 /// VWC: there is a cache (0), and Flush takes all namespaces (2:1).
 const WRITE_CACHE: u8 = 0b111;
 /// SGLS: supported (1:0), offsets into the capsule (20), the transport's own descriptors (21).

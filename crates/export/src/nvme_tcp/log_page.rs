@@ -139,7 +139,7 @@ fn effects(csi: u8, desk: &Desk) -> EffectsLog {
             vec![IoOpcode::VECTOR_RESET, IoOpcode::VECTOR_WRITE, IoOpcode::VECTOR_COPY],
         )
     } else {
-        (vec![], vec![IoOpcode::WRITE_ZEROES])
+        (vec![IoOpcode::COMPARE], vec![IoOpcode::WRITE_ZEROES])
     };
     for opcode in quiet.into_iter().chain(more_quiet) {
         log.io[usize_of(opcode.0.into())] = CommandEffects::SUPPORTED;

@@ -55,6 +55,8 @@ pub enum BlockKind {
     Read,
     /// They are written.
     Write,
+    /// They are read, and compared with what the host sends.
+    Compare,
     /// They read as zeroes.
     Zeroes,
     /// The ranges in the data are not needed any more.
@@ -73,6 +75,7 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
     let (kind, bytes) = match sqe.io_opcode() {
         IoOpcode::READ => (BlockKind::Read, u64::from(io.block_count) * u64::from(export.block_bytes)),
         IoOpcode::WRITE => (BlockKind::Write, u64::from(io.block_count) * u64::from(export.block_bytes)),
+        IoOpcode::COMPARE => (BlockKind::Compare, u64::from(io.block_count) * u64::from(export.block_bytes)),
         IoOpcode::WRITE_ZEROES => (BlockKind::Zeroes, 0),
         IoOpcode::DATASET_MANAGEMENT => {
             let dsm = DatasetManagement::of(sqe);
@@ -86,7 +89,7 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
         }
         _ => return Err(Status::INVALID_OPCODE),
     };
-    let changes = kind != BlockKind::Read;
+    let changes = !matches!(kind, BlockKind::Read | BlockKind::Compare);
     if changes && export.read_only {
         return Err(Status::WRITE_TO_READ_ONLY);
     }
@@ -141,7 +144,7 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
         Plan::Block(plan) => {
             stats.fuas += u64::from(plan.fua);
             match plan.kind {
-                BlockKind::Read => &mut stats.reads,
+                BlockKind::Read | BlockKind::Compare => &mut stats.reads,
                 BlockKind::Write => &mut stats.writes,
                 BlockKind::Zeroes => &mut stats.zeroes,
                 BlockKind::Discard { .. } => &mut stats.trims,
@@ -173,6 +176,10 @@ mod tests {
         Sqe { opcode: IoOpcode::WRITE_ZEROES.0, ..Sqe::write(1, io(slba, count, true)) }
     }
 
+    fn compare(slba: u64, count: u32) -> Sqe {
+        Sqe { opcode: IoOpcode::COMPARE.0, ..Sqe::write(1, io(slba, count, true)) }
+    }
+
     #[test]
     fn a_command_within_its_namespace_is_carried_out() {
         let plan = |kind, block, count, fua| {
@@ -194,7 +201,10 @@ mod tests {
             (zeroes(99, 2), Transfer::None, Err(Status::LBA_OUT_OF_RANGE)),
             (dsm(3, true), from(32), Err(Status::INVALID_SGL_LENGTH)),
             (Sqe { cdw12: 1 << 20, ..Sqe::write(1, io(0, 1, false)) }, from(512), Err(Status::INVALID_FIELD)),
-            (Sqe { opcode: 0x05, ..Sqe::default() }, Transfer::None, Err(Status::INVALID_OPCODE)),
+            (compare(98, 2), from(1024), plan(BlockKind::Compare, 98, 2, false)),
+            (compare(98, 2), from(512), Err(Status::INVALID_SGL_LENGTH)),
+            (compare(99, 2), from(1024), Err(Status::LBA_OUT_OF_RANGE)),
+            (Sqe { opcode: 0x0D, ..Sqe::default() }, Transfer::None, Err(Status::INVALID_OPCODE)),
         ];
         for (sqe, transfer, expected) in cases {
             assert_eq!(block(&sqe, ExportId(2), &export(false), transfer), expected, "{sqe:?} {transfer:?}");
@@ -216,12 +226,13 @@ mod tests {
                 &export(true),
                 Transfer::InCapsule { bytes: 512 },
             ),
+            block(&compare(0, 1), ExportId(0), &export(true), Transfer::InCapsule { bytes: 512 }),
             block(&zeroes(0, 1), ExportId(0), &export(true), Transfer::None),
             block(&dsm(1, true), ExportId(0), &export(true), Transfer::InCapsule { bytes: 16 }),
         ];
         assert_eq!(
             found.map(|plan| plan.err() == Some(Status::WRITE_TO_READ_ONLY)),
-            [false, true, true, true]
+            [false, true, false, true, true]
         );
     }
 

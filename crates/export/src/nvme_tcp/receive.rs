@@ -181,10 +181,7 @@ impl Session {
     pub(super) fn find_piece(&mut self, desk: &mut Desk) -> bool {
         let Intake::Data(filling) = &self.intake else { return false };
         let command = self.queue.commands.get_mut(filling.command);
-        if command.piece.is_none() {
-            command.piece = desk.pool.take(command.transfer.bytes());
-        }
-        command.piece.is_none()
+        !command.take_memory(&mut desk.pool)
     }
 
     /// Data that came behind a header is copied to where it belongs; returns how much.

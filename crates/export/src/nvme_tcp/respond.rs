@@ -32,7 +32,8 @@ impl Session {
 
     /// Answers a command, with its data if it has any.
     pub(super) fn respond(&mut self, key: SlabKey, desk: &mut Desk) {
-        let Command { sqe, transfer, piece, failure, result, .. } = self.queue.commands.remove(key);
+        let Command { sqe, transfer, piece, there, failure, result, .. } = self.queue.commands.remove(key);
+        there.into_iter().for_each(|piece| desk.pool.give_back(piece));
         let status = failure.unwrap_or(StatusField::SUCCESS);
         match (transfer, piece) {
             (Transfer::ToHost { bytes }, Some(piece)) if status.status.has_data() => {

@@ -117,9 +117,8 @@ impl Session {
     fn give_up_commands(&mut self, desk: &mut Desk) {
         let open: Vec<SlabKey> = self.queue.commands.iter().map(|(key, _)| key).collect();
         for key in open {
-            if let Some(piece) = self.queue.commands.remove(key).piece {
-                desk.pool.give_back(piece);
-            }
+            let command = self.queue.commands.remove(key);
+            command.piece.into_iter().chain(command.there).for_each(|piece| desk.pool.give_back(piece));
         }
         self.queue.todo.clear();
         self.intake = Intake::Header;

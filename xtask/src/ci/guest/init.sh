@@ -116,6 +116,14 @@ check reset nvme reset /dev/nvme0
 check checksum-after-reset sum_is /mnt/file /scratch/sum
 check umount-again umount /mnt
 
+# What is there is compared by the server with what the guest sends: the first sector, and something else.
+dd if="$block" of=/scratch/there bs=512 count=1 2>/dev/null
+head -c 512 /scratch/data >/scratch/other
+compares() { nvme compare "$block" -s 0 -c 0 -z 512 -d "$1" 2>&1; }
+differs() { compares "$1" | grep -i 'compare failure'; }
+check compare-same compares /scratch/there
+check compare-different differs /scratch/other
+
 # The open-channel drive: geometry, chunk log, one sector written, read, its chunk reset; by the raw namespace's device.
 check raw-device until_true raw_is_there
 check raw-identify nvme id-ns /dev/nvme0 -n 2

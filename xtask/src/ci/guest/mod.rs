@@ -80,7 +80,7 @@ const SHORT: Extent = Extent {
     blocks: 32,
     cuts: 1,
     fio_cuts: 0,
-    checks_min: 59,
+    checks_min: 61,
     limit: Duration::from_secs(300),
 };
 
@@ -91,7 +91,7 @@ const LONG: Extent = Extent {
     blocks: 256,
     cuts: 8,
     fio_cuts: 4,
-    checks_min: 100,
+    checks_min: 102,
     limit: Duration::from_secs(1800),
 };
 

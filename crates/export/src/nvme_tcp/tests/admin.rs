@@ -6,7 +6,7 @@ use ocssd_lightnvm::Status;
 use ocssd_nvme::feature::{FeatureId, Select};
 use ocssd_nvme::identify::{Cns, IdentifyNamespace, IndependentNamespace, NamespaceIds, NamespaceList};
 use ocssd_nvme::log_page::{CommandEffects, EffectsLog, ErrorLogEntry, FirmwareSlots, LogPageId, SmartLog};
-use ocssd_nvme::sqe::{GetFeatures, GetLogPage, Identify, ReadWrite, SetFeatures};
+use ocssd_nvme::sqe::{Abort, GetFeatures, GetLogPage, Identify, ReadWrite, SetFeatures};
 use ocssd_nvme::{Lba, Sqe};
 
 fn identify(nsid: u32, cns: u8, csi: u8) -> Sqe {
@@ -72,7 +72,7 @@ fn logs_tell_what_happened() {
     assert_eq!(error.status.status, Status::LBA_OUT_OF_RANGE);
     let effects = EffectsLog::decode(&world.read(admin, log(5, 1024, 0, 0), 4096).unwrap()).unwrap();
     assert_eq!(
-        (effects.io[1], effects.io[2], effects.io[5]),
+        (effects.io[1], effects.io[5], effects.io[0x0D]),
         (CommandEffects::CHANGES, CommandEffects::SUPPORTED, CommandEffects::default())
     );
     let slots = FirmwareSlots::decode(&world.read(admin, log(3, 128, 0, 0), 512).unwrap()).unwrap();
@@ -140,5 +140,28 @@ fn four_event_requests_are_held_and_news_answers_one() {
     let answers = world.say(line, &[]);
     let cqe = crate::nvme_tcp::testing::completion(&answers);
     assert_eq!((cqe.dw0, (10..14).contains(&cqe.cid)), (0xD0_0007, true));
+    world.end();
+}
+
+#[test]
+fn an_abort_ends_a_held_event_request_and_nothing_else() {
+    let mut world = World::new();
+    let (line, _) = world.admin((false, false), NQN);
+    for cid in 10..12 {
+        let sqe = Sqe::async_event_request().with_cid(cid);
+        let pdu = world.lines[line].host.command(&crate::nvme_tcp::host::transported(sqe, 0), &[]);
+        assert_eq!(world.say(line, &pdu), []);
+    }
+    for (sqid, cid) in [(1, 10), (0, 9), (0, 99)] {
+        let cqe = world.ask(line, Sqe::abort(Abort { sqid, cid }).with_cid(99));
+        assert_eq!((cqe.status.status, cqe.dw0), (Status::SUCCESS, 1), "{sqid} {cid}");
+    }
+    let sqe = Sqe::abort(Abort { sqid: 0, cid: 11 }).with_cid(99);
+    let pdu = world.lines[line].host.command(&crate::nvme_tcp::host::transported(sqe, 0), &[]);
+    let answers = world.say(line, &pdu);
+    let ended = crate::nvme_tcp::testing::completion(&answers[..1]);
+    let aborted = crate::nvme_tcp::testing::completion(&answers[1..]);
+    assert_eq!((ended.cid, ended.status.status), (11, Status::ABORT_REQUESTED));
+    assert_eq!((aborted.cid, aborted.status.status, aborted.dw0), (99, Status::SUCCESS, 0));
     world.end();
 }

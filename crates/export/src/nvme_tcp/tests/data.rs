@@ -23,6 +23,10 @@ fn zeroes(slba: u64, count: u32, fua: bool) -> Sqe {
     Sqe { opcode: IoOpcode::WRITE_ZEROES.0, ..Sqe::write(1, io(slba, count, fua)) }
 }
 
+fn compare(slba: u64, count: u32) -> Sqe {
+    Sqe { opcode: IoOpcode::COMPARE.0, ..Sqe::write(1, io(slba, count, false)) }
+}
+
 /// Answers an R2T in steps of `step` bytes.
 fn write_asked(world: &mut World, line: usize, sqe: Sqe, data: &[u8], step: usize) -> Vec<Answer> {
     let pdu = world.lines[line].host.command(&transported(sqe, data.len()), &[]);
@@ -136,7 +140,7 @@ fn what_cannot_be_done_is_refused_and_the_next_command_is_understood() {
             (write(3, 0, 2), Status::INVALID_NAMESPACE),
             (write(0, 0, 2), Status::INVALID_NAMESPACE),
             (write(1, 100, 2), Status::UNRECOVERED_READ),
-            (Sqe { opcode: 0x05, ..write(1, 0, 2) }, Status::INVALID_OPCODE),
+            (Sqe { opcode: 0x0D, ..write(1, 0, 2) }, Status::INVALID_OPCODE),
         ];
         for (sqe, expected) in cases {
             assert_eq!(world.write(line, sqe, &data).status.status, expected, "{sqe:?}");
@@ -147,6 +151,52 @@ fn what_cannot_be_done_is_refused_and_the_next_command_is_understood() {
         assert_eq!(world.desk.stats.errors, 9);
         world.end();
     }
+}
+
+#[test]
+fn a_compare_says_whether_what_is_there_is_what_is_sent() {
+    for digests in ALL_DIGESTS {
+        let mut world = World::new();
+        let (_, line, _) = world.ready(digests);
+        for blocks in [1_u32, 32, 512] {
+            let data = pattern(usize::try_from(blocks).unwrap() * 512, 5);
+            let mut other = data.clone();
+            *other.last_mut().unwrap() ^= 1;
+            write_asked(&mut world, line, Sqe::write(1, io(600, blocks, false)), &data, 4096);
+            for (sent, expected) in [(&data, Status::SUCCESS), (&other, Status::COMPARE_FAILURE)] {
+                let cqe = completion(&write_asked(&mut world, line, compare(600, blocks), sent, 4096));
+                assert_eq!(cqe.status.status, expected, "{digests:?} {blocks}");
+                if sent.len() <= 16 << 10 {
+                    let cqe = world.write(line, compare(600, blocks), sent);
+                    assert_eq!(cqe.status.status, expected, "{digests:?} {blocks}");
+                }
+            }
+            let sqe = Sqe::read(1, io(600, blocks, false));
+            assert!(world.read(line, sqe, data.len()).unwrap() == data, "nothing was changed");
+        }
+        world.disks.bad = 3..4;
+        let lost = world.write(line, compare(0, 8), &[0; 4096]).status.status;
+        assert_eq!(lost, Status::UNRECOVERED_READ, "what cannot be read is not called different");
+        world.end();
+    }
+}
+
+#[test]
+fn compares_that_find_no_memory_wait_and_all_are_answered() {
+    let mut world = World::with([0, 0, 3], &[]);
+    let (_, line, _) = world.ready((false, false));
+    let mut bytes = Vec::new();
+    for cid in 0..60_u16 {
+        let sqe = compare(u64::from(cid) * 8, 8).with_cid(cid);
+        bytes.extend(
+            world.lines[line].host.command(&crate::nvme_tcp::host::in_capsule(sqe, 4096), &[0; 4096]),
+        );
+        let read = Sqe::read(1, io(0, 8, false)).with_cid(1000 + cid);
+        bytes.extend(world.lines[line].host.command(&transported(read, 4096), &[]));
+    }
+    assert_eq!(world.say(line, &bytes).len(), 120);
+    assert_eq!(world.desk.stats.errors, 0);
+    world.end();
 }
 
 #[test]
