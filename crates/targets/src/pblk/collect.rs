@@ -286,9 +286,8 @@ impl Pblk {
     fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, Place) {
         let (mut count, mut from) = (0, victim.from);
         while count < VECTOR_MAX {
-            let Some((first, run)) = self.valid.next_run(victim.line, from, u64::from(VECTOR_MAX - count)) else {
-                break;
-            };
+            let most = u64::from(VECTOR_MAX - count);
+            let Some((first, run)) = self.valid.next_run(victim.line, from, most) else { break };
             let at = self.shape.ppa(first);
             let run = run.min(u64::from(self.shape.sectors_per_chunk() - at.sector));
             let run = u32::try_from(run).expect("within a chunk");
