@@ -5,8 +5,8 @@ use super::schedule::Bounds;
 use super::stand::{Done, GoOn, Look, Stand, StandError, thread_cpu};
 use super::timeline::{DriveState, Timeline};
 use crate::storage::{
-    Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, SystemRoot, Witness,
-    description, environment, make_backend, run, stamp_format,
+    Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, Surroundings, SystemRoot,
+    Witness, description, environment, make_backend, run, stamp_format,
 };
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
@@ -244,7 +244,15 @@ impl Stand for FileStand {
         Some(self.witness.attest(&self.subject, self.counts))
     }
 
+    fn surroundings(&self) -> Option<Surroundings> {
+        Some(Surroundings::read(&self.system, self.subject.device))
+    }
+
     fn timeline(&self) -> Option<&Timeline> {
+        None
+    }
+
+    fn sector_bytes(&self) -> Option<u32> {
         None
     }
 

@@ -158,6 +158,18 @@ fn l04_replicates_agree_in_rate_and_latency_or_within_their_intervals() {
     let elsewhere =
         fio(&[("/jobs/0/read/iops", json!(5_000.0)), ("/jobs/0/job options/filename", json!("/dev/other"))]);
     assert_eq!(words("L04", &default(), &[fio(&[]), elsewhere]), ["unknown", "unknown"], "another device");
+    let open = |lat: f64, iops: f64| {
+        let rate = ("/jobs/0/job options/rate_iops", json!("10000"));
+        fio(&[rate, ("/jobs/0/read/lat_ns/mean", json!(lat)), ("/jobs/0/read/iops", json!(iops))])
+    };
+    let waits = [open(800_000.0, 10_000.0), open(1_600_000.0, 10_000.0)];
+    assert_eq!(
+        words("L04", &default(), &waits),
+        ["pass", "pass"],
+        "arrivals at random wait as chance has it"
+    );
+    let rates = [open(800_000.0, 10_000.0), open(800_000.0, 7_000.0)];
+    assert_eq!(words("L04", &default(), &rates), ["fail", "fail"], "and yet as many come");
 }
 
 #[test]
@@ -357,6 +369,7 @@ fn l13_requests_come_when_they_are_due() {
         ])
     };
     let open = own(&[("/ocssd/jobs", json!([{ "response_ns": { "mean": 1.0 } }]))]);
+    let poisson = ("/jobs/0/job options/rate_process", json!("poisson"));
     check(
         "L13",
         &default(),
@@ -365,6 +378,8 @@ fn l13_requests_come_when_they_are_due() {
             ("dropped", fio(&[("/jobs/0/read/drop_ios", json!(1))]), "warn"),
             ("kept", fio(&[rate("10000")]), "pass"),
             ("not kept", fio(&[rate("10100")]), "warn"),
+            ("a Poisson process by chance", fio(&[rate("10090"), poisson.clone()]), "pass"),
+            ("a Poisson process, too few", fio(&[rate("10110"), poisson]), "warn"),
             ("late", late(10), "warn"),
             ("hardly late", late(9), "apart"),
             ("open, virtual", open, "pass"),
