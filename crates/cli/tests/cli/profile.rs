@@ -67,7 +67,7 @@ fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
     open_loop_is_sound(&own["open_loop"]);
 }
 
-/// Every load has its rate, more of it has more latency where little else happens, and no request is forgotten.
+/// Every load has its rate, and what is said of it fits together. On a busy machine a load may have nothing in its short time.
 fn open_loop_is_sound(loads: &Value) {
     let loads = loads.as_array().expect("loads");
     let shares: Vec<u64> = loads.iter().filter_map(|load| load["share_percent"].as_u64()).collect();
@@ -75,12 +75,10 @@ fn open_loop_is_sound(loads: &Value) {
     for load in loads {
         let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("no number in {load}"));
         let (asked, done) = (number(&load["asked_iops"]), number(&load["iops"]["mean"]));
+        let (whole, late) = (&load["latency_from_due_ns"]["mean"], &load["begun_late_ns"]["mean"]);
         assert_eq!(load["fell_behind"], done < 0.98 * asked, "{load}");
-        assert!(done > 0.0 && number(&load["latency_from_due_ns"]["mean"]) > 0.0, "{load}");
-        assert!(
-            number(&load["begun_late_ns"]["mean"]) <= number(&load["latency_from_due_ns"]["mean"]),
-            "{load}"
-        );
+        assert_eq!(number(&load["samples"]) > 0.0, number(whole) > 0.0, "{load}");
+        assert!(asked >= 1.0 && number(late) <= number(whole), "{load}");
     }
 }
 
@@ -134,10 +132,19 @@ fn a_virtual_drive_shows_its_inside_in_pictures_and_rows() {
     };
     let both = ["closed loop", "open loop"];
     assert_eq!(series("Latency against throughput")[..2], both);
-    assert_eq!(series("Random writes over time").len(), 4, "throughput, tail, collection, resets");
-    assert_eq!(series("Coming to rest"), ["each round", "line of the last 5 rounds"]);
+    assert!(
+        series("Random writes over time").len() >= 3,
+        "throughput, collection, resets; the tail with samples enough"
+    );
+    assert!(series("Coming to rest").contains(&"each round".to_owned()));
     let kept = result(&program);
-    open_loop_is_sound(&kept["ocssd"]["profile"]["open_loop"]);
+    let loads = &kept["ocssd"]["profile"]["open_loop"];
+    open_loop_is_sound(loads);
+    let done = |load: &Value| load["fell_behind"] == false && load["samples"].as_u64() > Some(0);
+    assert!(
+        loads.as_array().is_some_and(|loads| loads.iter().all(done)),
+        "a virtual drive keeps up: {loads}"
+    );
     let writers = kept["ocssd"]["profile"]["writers"].as_array().expect("curves of writers");
     assert!(
         !writers.is_empty()
@@ -268,7 +275,7 @@ fn what_cannot_be_profiled_is_a_sentence_and_status_2() {
         ("profile . --quick --full", "cannot be used with"),
         ("profile . --time 0s", "a number above 0 with a unit"),
         ("profile --saved tiny", "--compare"),
-        ("profile --saved tiny --compare d7-p5600", "cannot be read"),
+        ("profile --saved tiny --compare d7-p5600", "tiny is not JSON"),
         ("profile --saved nowhere --compare emulated:z-nand", "nowhere cannot be read"),
     ] {
         let answer = program.run(arguments);

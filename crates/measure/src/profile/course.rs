@@ -102,7 +102,6 @@ impl Beat {
 /// Beats in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
-    began: Nanos,
     interval: Nanos,
     beats: Vec<Beat>,
     last: Option<Last>,
@@ -122,10 +121,10 @@ const BEATS_MAX: usize = 240;
 const INTERVAL_MIN: Nanos = Nanos::from_millis(1);
 
 impl Course {
-    /// Nothing has happened; looks come `interval` apart or more. `began` is on the clock of the profile.
+    /// Nothing has happened; looks come `interval` apart or more.
     #[must_use]
-    pub fn new(began: Nanos, interval: Nanos) -> Self {
-        Self { began, interval: interval.max(INTERVAL_MIN), beats: Vec::new(), last: None }
+    pub fn new(interval: Nanos) -> Self {
+        Self { interval: interval.max(INTERVAL_MIN), beats: Vec::new(), last: None }
     }
 
     /// Another job begins, which counts from nothing.
@@ -161,12 +160,6 @@ impl Course {
     #[must_use]
     pub fn beats(&self) -> &[Beat] {
         &self.beats
-    }
-
-    /// When it began, on the clock of the profile.
-    #[must_use]
-    pub const fn began(&self) -> Nanos {
-        self.began
     }
 }
 
@@ -217,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_beat_is_what_happened_since_the_last_look_and_none_reaches_over_two_jobs() {
-        let mut course = Course::new(Nanos::ZERO, Nanos::from_millis(10));
+        let mut course = Course::new(Nanos::from_millis(10));
         for before in [0, 100] {
             course.begin_job();
             (0..100).for_each(|gone| course.see(Nanos::ZERO, &Job { gone, before }));
@@ -233,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_long_time_is_kept_in_few_beats_and_nothing_is_lost() {
-        let mut course = Course::new(Nanos::ZERO, Nanos::ZERO);
+        let mut course = Course::new(Nanos::ZERO);
         (0..2000).for_each(|gone| course.see(Nanos::ZERO, &Job { gone, before: 0 }));
         let beats = course.beats();
         assert!(beats.len() <= BEATS_MAX && beats.len() > BEATS_MAX / 3, "{}", beats.len());

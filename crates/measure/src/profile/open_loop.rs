@@ -227,11 +227,12 @@ pub(super) fn sentence(points: &[OpenPoint], closed: impl Fn(f64) -> Option<f64>
         )
     };
     let beside = closed(last.iops.value).map_or_else(String::new, |nanos| {
-        format!(
-            " A closed loop shows {} at that throughput: it waits with its next read until one has ended, and so never meets a queue \
-             it did not make.",
-            time_word(nanos)
-        )
+        let why = if nanos < last.mean_ns.value {
+            "it waits with its next read until one has ended, and so never meets a queue it did not make"
+        } else {
+            "it keeps as many waiting as its depth says, however few would do"
+        };
+        format!(" A closed loop shows {} at that throughput: {why}.", time_word(nanos))
     });
     let behind = points.len() - kept.len();
     let behind = match behind {

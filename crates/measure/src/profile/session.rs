@@ -266,7 +266,7 @@ impl<'a> Session<'a> {
         let mut rounds = Rounds::new(rule);
         self.begin("random writes");
         let began = self.gone();
-        let mut course = Course::new(began, Nanos(share.0 / COURSE_BEATS));
+        let mut course = Course::new(Nanos(share.0 / COURSE_BEATS));
         let result = loop {
             let number = rounds.values().len() + 1;
             let what = format!("random writes to steady state, round {number}");

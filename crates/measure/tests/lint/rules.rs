@@ -140,6 +140,26 @@ fn l03_media_floor_depends_on_media_and_only_random_reads_have_one() {
 }
 
 #[test]
+fn a_virtual_drives_buffer_may_take_writes_in_no_time() {
+    let mut none = side();
+    for name in ["slat_ns", "clat_ns", "lat_ns"] {
+        none[name] = json!({ "mean": 0.0, "N": 100_000, "percentile": { "50.000000": 0 } });
+    }
+    let writes = |clock: &str| {
+        own(&[
+            ("/ocssd/clock", json!(clock)),
+            ("/jobs/0/read", Value::Null),
+            ("/jobs/0/write", none.clone()),
+            ("/jobs/0/job options/rw", json!("randwrite")),
+        ])
+    };
+    for (rule, real) in [("L03", "fail"), ("L15", "warn")] {
+        assert_eq!(words(rule, &default(), &[writes("virtual")]), ["apart"], "{rule}");
+        assert_eq!(words(rule, &default(), &[writes("wall")]), [real], "{rule}");
+    }
+}
+
+#[test]
 fn l04_replicates_agree_in_rate_and_latency_or_within_their_intervals() {
     let header = "read_percent,block_bytes,depth,iops,latency_mean_us";
     let two = |a: &str, b: &str| words("L04", &default(), &[table(header, &[a, b])]);

@@ -40,7 +40,7 @@ fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
         return match (changed(before, after), unknown(before, after)) {
             (Some(sentence), _) => Judgement::warn(sentence),
             (None, missing) if missing.is_empty() => Judgement::Pass,
-            (None, missing) => Judgement::missing(&format!("{} before and after", missing.join(", "))),
+            (None, missing) => Judgement::missing(format!("{} before and after", missing.join(", "))),
         };
     }
     let is_comparable = evidence.cells.iter().all(|one| {
