@@ -238,7 +238,7 @@ pub(super) fn sentence(points: &[OpenPoint], closed: impl Fn(f64) -> Option<f64>
     let behind = match behind {
         0 => String::new(),
         count => format!(
-            " {count} of {} loads were more than could be done, and their latency says only how long they lasted.",
+            " What could not be done, {count} of {} loads, has latency that says only how long it lasted.",
             points.len()
         ),
     };

@@ -33,6 +33,7 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         let behind = profile.open.iter().filter(|point| point.fell_behind()).count();
         let behind = match behind {
             0 => String::new(),
+            1 => " One load was more than could be done, and has no point.".to_owned(),
             count => format!(" {count} loads were more than could be done, and have no point."),
         };
         format!(
