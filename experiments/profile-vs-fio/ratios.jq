@@ -1,10 +1,10 @@
 # Reads pairs.csv (jq -r -R -s) and prints, for each cell and number, the median ratio of ocssd to fio over the pairs, its least and
 # greatest, how far fio's own runs are apart, the pairs, and whether the median is within 5 %. Processor time and the generators
-# alone (null) are not judged: less time, and more IOPS, are better.
+# alone (null) are not judged: less time, and more IOPS, are better. A percentile that too few samples carry is left out.
 def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
 def shown: . * 1000 | round / 1000;
 [split("\n")[1:][] | select(length > 0) | split(",") | map(gsub("\""; ""))
-  | { pair: .[0], cell: .[1], by: .[2], numbers: (.[3:] | map(tonumber)) }]
+  | { pair: .[0], cell: .[1], by: .[2], numbers: (.[3:] | map(if . == "" then 0 else tonumber end)) }]
 | group_by(.cell)[]
 | .[0].cell as $cell
 | [group_by(.pair)[] | { o: (map(select(.by == "ocssd"))[0].numbers), f: (map(select(.by == "fio"))[0].numbers) }

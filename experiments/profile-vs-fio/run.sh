@@ -21,13 +21,17 @@ of_job='.jobs[-1] | .read as $r | .write as $w | ($r.total_ios + $w.total_ios) a
   | [ $r.iops + $w.iops, ($r.lat_ns.mean * $r.total_ios + $w.lat_ns.mean * $w.total_ios) / $ios,
       $side.lat_ns.percentile["50.000000"], $side.lat_ns.percentile["99.000000"], $ios,
       (.usr_cpu + .sys_cpu) * 1e7 / ($r.iops + $w.iops) ]'
+# Writes use a quarter of the file, which ocssd can fill in its share of the time.
+written=268435456
 load() { cut -d ' ' -f 1 /proc/loadavg; }
 
 by_fio() { # pair cell rw bs depth
-  where="--filename=$file --ioengine=io_uring --direct=1 --size=1g" rw=$3 mix=
+  where="--filename=$file --ioengine=io_uring --direct=1" rw=$3 mix=
   case $3 in
     null) where="--ioengine=null --size=1g" rw=randread ;;
-    randrw*) rw=randrw mix="--rwmixread=${3#randrw}" ;;
+    randrw*) rw=randrw mix="--rwmixread=${3#randrw} --size=$written" ;;
+    *write) mix="--size=$written" ;;
+    *) mix="--size=1g" ;;
   esac
   # The words of $where and $mix are arguments of their own.
   fio --output-format=json+ --name=x $where $mix --rw="$rw" --bs="$4" --iodepth="$5" --norandommap --time_based \
@@ -45,7 +49,7 @@ by_ocssd() { # pair cell; a write cell needs --overwrite, which fills first: not
       jq -r "[$1, \"$2\", \"ocssd\", .ocssd.profile.ceiling_iops, 0, 0, 0, 0, 0, $(load)] | @csv" "$work/out/result.json"
       return ;;
     # The schedule spends a tenth before measuring, and with --overwrite up to 45 % on filling and rounds.
-    *w*) mode=--overwrite time=$((seconds * 2200)) ;;
+    *w*) mode="--overwrite --size $written" time=$((seconds * 2200)) ;;
     *) mode="" time=$((seconds * 1100 + 50)) ;;
   esac
   # Its linter may fail the numbers of a busy machine, which is no reason to stop here.

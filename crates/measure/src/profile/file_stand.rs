@@ -169,6 +169,9 @@ fn failure(result: &JobResult, error: &std::io::Error) -> String {
             "it may not be written: name something else, or measure reads only"
         }
         std::io::ErrorKind::FileTooLarge => "a file may not be that large (ulimit -f): lower --size",
+        std::io::ErrorKind::WriteZero => {
+            "the disk is full, or a file may not be that large (ulimit -f): lower --size, or name another directory"
+        }
         std::io::ErrorKind::UnexpectedEof => "it became shorter while it was measured",
         _ => "see what the kernel says of the device (dmesg)",
     };

@@ -1,7 +1,8 @@
 //! Carries out a profile: fill, rounds until steady, then every run of the schedule, within the time there is.
 //!
-//! Of the time, a quarter is for filling, a fifth for rounds and a tenth for the open loop; what they leave is the cells'. With the
-//! contract grade filling and rounds take as long as they need, and the others have all of the time. A profile that is stopped, or whose drive fails, keeps what it has.
+//! Of the time, a quarter is for filling, a fifth for rounds and a tenth for the open loop; what they leave is the cells'.
+//! With the contract grade filling and rounds take as long as they need, and the others have all of the time. A profile that
+//! is stopped, or whose drive fails, keeps what it has.
 
 use super::cell::{Cell, JobSetting, fill_job};
 use super::course::Course;
