@@ -1,46 +1,74 @@
 #!/bin/sh
 # Pairs of fio and ocssd on the same file with the same cells, one after the other, in alternating order.
-# Usage: run.sh OCSSD FILE PAIRS SECONDS > pairs.csv      FILE is made if it is not there; it needs 1 GiB. Needs fio and jq.
+# Usage: run.sh OCSSD FILE PAIRS SECONDS [CELL...] > pairs.csv
+# FILE is made if it is not there; it needs 1 GiB. A CELL is "rw bs depth", as "randread 4k 32"; without any, those below.
+# Needs fio and jq. Use a release build of ocssd, and a machine that does nothing else: the load is in the rows.
 set -eu
 ocssd=$1 file=$2 pairs=$3 seconds=$4
+shift 4
+# Writes last: they change what lies below the file.
+[ $# -gt 0 ] || set -- "randread 4k 1" "randread 4k 4" "randread 4k 16" "randread 4k 32" "randread 4k 128" "randread 128k 1" \
+  "randread 128k 8" "read 128k 32" "null 4k 32" "randrw70 4k 16" "randwrite 4k 1" "randwrite 4k 32"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ -e "$file" ] || fio --name=make --filename="$file" --rw=write --bs=1m --iodepth=8 --ioengine=io_uring --direct=1 \
   --size=1g > "$work/make"
 
-# All directions together, as `ocssd` has them: read or write, whichever did anything.
-of_job='.jobs[-1] | (if .read.total_ios > 0 then .read else .write end)
-  | [.iops, .lat_ns.mean, .lat_ns.percentile["50.000000"], .lat_ns.percentile["99.000000"], .total_ios]'
+# All directions together: I/Os each second, latencies weighted by I/Os (percentiles of the direction with more of them), and
+# processor time for each I/O in nanoseconds, as the program counts its own thread.
+of_job='.jobs[-1] | .read as $r | .write as $w | ($r.total_ios + $w.total_ios) as $ios
+  | (if $r.total_ios >= $w.total_ios then $r else $w end) as $side
+  | [ $r.iops + $w.iops, ($r.lat_ns.mean * $r.total_ios + $w.lat_ns.mean * $w.total_ios) / $ios,
+      $side.lat_ns.percentile["50.000000"], $side.lat_ns.percentile["99.000000"], $ios,
+      (.usr_cpu + .sys_cpu) * 1e7 / ($r.iops + $w.iops) ]'
+# Writes use a quarter of the file, which ocssd can fill in its share of the time.
+written=268435456
+load() { cut -d ' ' -f 1 /proc/loadavg; }
 
 by_fio() { # pair cell rw bs depth
-  fio --output-format=json+ --name=x --filename="$file" --ioengine=io_uring --direct=1 --rw="$3" --bs="$4" --iodepth="$5" \
-    --size=1g --norandommap --time_based --runtime="$seconds" --ramp_time=0.3 --randseed="$1" --lat_percentiles=1 \
-    --clat_percentiles=0 --percentile_list=50:99 > "$work/fio.json"
-  jq -r "$of_job | [\"$1\", \"$2\", \"fio\"] + . | @csv" "$work/fio.json"
+  where="--filename=$file --ioengine=io_uring --direct=1" rw=$3 mix=
+  case $3 in
+    null) where="--ioengine=null --size=1g" rw=randread ;;
+    randrw*) rw=randrw mix="--rwmixread=${3#randrw} --size=$written" ;;
+    *write) mix="--size=$written" ;;
+    *) mix="--size=1g" ;;
+  esac
+  # The words of $where and $mix are arguments of their own.
+  fio --output-format=json+ --name=x $where $mix --rw="$rw" --bs="$4" --iodepth="$5" --norandommap --time_based \
+    --runtime="$seconds" --ramp_time=0.3 --randseed="$1" --lat_percentiles=1 --clat_percentiles=0 --percentile_list=50:99 \
+    > "$work/fio.json"
+  jq -r "$of_job | [$1, \"$2\", \"fio\"] + . + [$(load)] | @csv" "$work/fio.json"
 }
 
 by_ocssd() { # pair cell; a write cell needs --overwrite, which fills first: not part of what is measured
-  # The schedule spends a tenth before measuring, and with --overwrite up to 45 % on filling and rounds.
   case $2 in
-    *write*) mode=--overwrite time=$((seconds * 2200)) ;;
+    # `profile` measures its own ceiling for a moment before anything else; IOPS are all that is kept of it.
+    null-*)
+      "$ocssd" profile "$file" --cell randread-4k-qd1 --repetitions 1 --time 300ms --seed "$1" --quiet \
+        --out "$work/out" > "$work/log" || true
+      jq -r "[$1, \"$2\", \"ocssd\", .ocssd.profile.ceiling_iops, 0, 0, 0, 0, 0, $(load)] | @csv" "$work/out/result.json"
+      return ;;
+    # The schedule spends a tenth before measuring, and with --overwrite up to 45 % on filling and rounds.
+    *w*) mode="--overwrite --size $written" time=$((seconds * 2200)) ;;
     *) mode="" time=$((seconds * 1100 + 50)) ;;
   esac
   # Its linter may fail the numbers of a busy machine, which is no reason to stop here.
   "$ocssd" profile "$file" $mode --cell "$2" --repetitions 1 --time "${time}ms" --seed "$1" --quiet \
     --out "$work/out" > "$work/log" || true
-  jq -r "$of_job | [\"$1\", \"$2\", \"ocssd\"] + . | @csv" "$work/out/result.json"
+  jq -r "$of_job | [$1, \"$2\", \"ocssd\"] + . + [$(load)] | @csv" "$work/out/result.json"
 }
 
-echo pair,cell,by,iops,mean_ns,p50_ns,p99_ns,ios
+echo pair,cell,by,iops,mean_ns,p50_ns,p99_ns,ios,cpu_ns_per_io,load
 pair=1
 while [ "$pair" -le "$pairs" ]; do
-  for cell in "randread 4k 1" "randread 4k 32" "randread 128k 1" "read 128k 32" "randwrite 4k 32"; do
-    set -- $cell
-    name="$1-$2-qd$3"
+  for cell; do
+    name=$(printf %s "$cell" | sed 's/^\([^ ]*\) \([^ ]*\) /\1-\2-qd/')
+    rw=${cell%% *} depth=${cell##* } bs=${cell#* }
+    bs=${bs%% *}
     if [ $((pair % 2)) -eq 1 ]; then
-      by_fio "$pair" "$name" "$1" "$2" "$3"; by_ocssd "$pair" "$name"
+      by_fio "$pair" "$name" "$rw" "$bs" "$depth"; by_ocssd "$pair" "$name"
     else
-      by_ocssd "$pair" "$name"; by_fio "$pair" "$name" "$1" "$2" "$3"
+      by_ocssd "$pair" "$name"; by_fio "$pair" "$name" "$rw" "$bs" "$depth"
     fi
   done
   pair=$((pair + 1))

@@ -213,6 +213,10 @@ pub struct ServeArgs {
     /// Connections at once; one more is closed as it comes
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections: NonZeroUsize,
+    /// Show throughput, latency, and the drive's inside meanwhile; lines without a terminal, one each TIME
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(value_parser = parse_every, conflicts_with = "vfio_user")]
+    pub live: Option<Every>,
 }
 const PROFILE_HELP: &str = "\
 Without TARGET: a temporary file in the current directory. A directory gets a temporary file, which has no name and is gone
@@ -280,6 +284,9 @@ pub struct ProfileArgs {
     /// Compare with a datasheet (d7-p5600), a saved result, or a virtual drive (emulated:z-nand); may be repeated
     #[arg(long, value_name = "NAME")]
     pub compare: Vec<String>,
+    /// Measure nothing: put this kept result.json beside what --compare names
+    #[arg(long, value_name = "FILE", requires = "compare", conflicts_with_all = ["target", "emulated"])]
+    pub saved: Option<PathBuf>,
     /// The drive, as far as it is known.
     #[command(flatten)]
     pub facts: DriveFacts,

@@ -55,7 +55,7 @@ fn every_picture_of_a_profile_draws_and_answers() {
         assert_eq!(left_behind(&seen, "overflow"), "false", "{size}: nothing is wider than the window");
         if size.contains("1100") {
             let pictures: usize = left_behind(&seen, "pictures").parse().expect("a number");
-            assert!(pictures >= 9, "{pictures} pictures");
+            assert!(pictures >= 10, "{pictures} pictures");
             assert_eq!(left_behind(&seen, "tips"), pictures.to_string(), "every picture answers the pointer");
         }
     }

@@ -21,6 +21,14 @@ const JOBS_MAX: u32 = 2048;
 /// (chosen).
 const LOOK_UPS_MAX: u32 = 16 << 10;
 
+/// A job that has not ended.
+#[derive(Debug)]
+struct OpenJob {
+    job: Job,
+    /// When it was given.
+    since: Nanos,
+}
+
 /// The way to one target.
 #[derive(Debug, Default)]
 struct Lane {
@@ -46,7 +54,7 @@ pub struct Desk {
     pub subsystem: Option<Subsystem>,
     /// The drive that is served as it is, if one is.
     pub raw: Option<RawLane>,
-    jobs: Slab<Job>,
+    jobs: Slab<OpenJob>,
     lanes: Vec<Lane>,
     /// The lane that is asked first next time.
     next: usize,
@@ -101,7 +109,8 @@ impl Desk {
         let needs_piece = matches!(job.work, Work::Read | Work::Write { .. });
         assert_eq!(job.piece.is_some(), needs_piece, "{:?} and its piece", job.work);
         let (export, is_map) = (job.export, job.work == Work::Map);
-        let key = self.jobs.insert(job).unwrap_or_else(|_| panic!("a job was given without room"));
+        let open = OpenJob { job, since: self.now };
+        let key = self.jobs.insert(open).unwrap_or_else(|_| panic!("a job was given without room"));
         if is_map {
             self.maps.push_back(key);
         } else {
@@ -176,15 +185,23 @@ impl Desk {
     /// Carries out the questions about what holds data; `is_mapped` asks a target about a block.
     pub fn look_up(&mut self, is_mapped: impl Fn(TargetId, u64) -> Option<bool>) {
         while let Some(key) = self.maps.pop_front() {
-            let job = self.jobs.remove(key);
+            let OpenJob { job, since } = self.jobs.remove(key);
             let target = job.export.target();
             let extents = extents(job.block, job.count, |block| is_mapped(target, block));
-            self.done.push_back(Done { job, status: Status::SUCCESS, extents, completion: None });
+            let took = self.now.saturating_since(since);
+            self.done.push_back(Done {
+                job,
+                status: Status::SUCCESS,
+                extents,
+                completion: None,
+                took,
+                bytes: 0,
+            });
         }
     }
 
     fn request(&self, key: SlabKey) -> BlockRequest {
-        let job = self.jobs.get(key);
+        let job = &self.jobs.get(key).job;
         let op = match job.work {
             Work::Read => BlockOp::Read,
             Work::Write { fua } => BlockOp::Write { fua },
@@ -228,7 +245,7 @@ impl Source for Desk {
             }
             if let Some(key) = lane.waiting.pop_front() {
                 self.next = place + 1;
-                let export = self.jobs.get(key).export;
+                let export = self.jobs.get(key).job.export;
                 return Some((export.target(), self.request(key)));
             }
         }
@@ -241,11 +258,16 @@ impl Source for Desk {
         lane.waiting.push_front(SlabKey(request.tag.0));
     }
 
-    fn on_reply(&mut self, _now: Nanos, target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
+    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
         self.lanes[target.index()].full = false;
-        let job = self.jobs.remove(SlabKey(reply.tag.0));
+        let OpenJob { job, since } = self.jobs.remove(SlabKey(reply.tag.0));
         assert_eq!(job.export, ExportId(target.0), "a target replied to another's request");
-        self.done.push_back(Done { job, status: reply.status, extents: Vec::new(), completion: None });
+        let moves = matches!(job.work, Work::Read | Work::Write { .. });
+        let block_bytes = self.exports.get(job.export).block_bytes;
+        let bytes = if moves { u64::from(job.count) * u64::from(block_bytes) } else { 0 };
+        let took = now.saturating_since(since);
+        let (extents, status) = (Vec::new(), reply.status);
+        self.done.push_back(Done { job, status, extents, completion: None, took, bytes });
     }
 
     fn is_finished(&self) -> bool {
@@ -283,7 +305,7 @@ mod tests {
         assert_eq!(desk.poll_done().unwrap().job.owner.request, 3);
         desk.lanes[0].full = false;
         let requests: Vec<_> = std::iter::from_fn(|| desk.poll_request(Nanos::ZERO, &mut none)).collect();
-        let owner = |request: &BlockRequest| desk.jobs.get(SlabKey(request.tag.0)).owner.request;
+        let owner = |request: &BlockRequest| desk.jobs.get(SlabKey(request.tag.0)).job.owner.request;
         let order: Vec<u32> = requests.iter().map(|(_, request)| owner(request)).collect();
         assert_eq!(order, [1, 2]);
     }

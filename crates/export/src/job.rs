@@ -4,6 +4,7 @@
 
 use crate::exports::ExportId;
 use crate::pool::Piece;
+use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::Cqe;
 
@@ -77,4 +78,8 @@ pub struct Done {
     pub extents: Vec<Extent>,
     /// What the raw drive answered to a [`Work::Raw`].
     pub completion: Option<Cqe>,
+    /// How long it took: from when it was given, or from when the raw drive took it.
+    pub took: Nanos,
+    /// Bytes of payload it moved.
+    pub bytes: u64,
 }

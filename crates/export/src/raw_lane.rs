@@ -36,7 +36,8 @@ pub struct RawLane {
     pub drive: Box<dyn RawDrive>,
     /// Commands may name more than one address, by a convention of this server's own.
     pub runs_of_addresses: bool,
-    jobs: Slab<RawJob>,
+    /// Each with when the drive took it.
+    jobs: Slab<(RawJob, Nanos)>,
     waiting: VecDeque<SlabKey>,
     /// It took no more, and has ended nothing since.
     full: bool,
@@ -87,7 +88,10 @@ impl RawLane {
     /// # Panics
     /// If there is no room.
     pub fn put(&mut self, job: RawJob) {
-        let key = self.jobs.insert(job).unwrap_or_else(|_| panic!("a raw command was given without room"));
+        let key = self
+            .jobs
+            .insert((job, Nanos::ZERO))
+            .unwrap_or_else(|_| panic!("a raw command was given without room"));
         self.waiting.push_back(key);
     }
 
@@ -95,7 +99,7 @@ impl RawLane {
     pub(crate) fn give(&mut self, now: Nanos, buffers: &mut Buffers) {
         while !self.full {
             let Some(&key) = self.waiting.front() else { return };
-            let job = self.jobs.get(key);
+            let (job, since) = self.jobs.get_mut(key);
             let cid = u16::try_from(key.0).expect("fewer commands than identifiers");
             let sqe = Sqe { nsid: 1, ..job.sqe }.with_cid(cid);
             let data = match &job.piece {
@@ -103,7 +107,10 @@ impl RawLane {
                 None => &mut [],
             };
             match self.drive.submit(now, &sqe, data, &job.addresses) {
-                Ok(()) => drop(self.waiting.pop_front()),
+                Ok(()) => {
+                    *since = now;
+                    self.waiting.pop_front();
+                }
                 Err(RawBusy) => self.full = true,
             }
         }
@@ -113,10 +120,13 @@ impl RawLane {
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Done> {
         let completion: Cqe = self.drive.poll(now)?;
         self.full = false;
-        let RawJob { owner, piece, .. } = self.jobs.remove(SlabKey(completion.cid.into()));
+        let key = SlabKey(completion.cid.into());
+        let (RawJob { owner, piece, bytes, .. }, since) = self.jobs.remove(key);
+        let took = now.saturating_since(since);
+        let bytes = u64::try_from(bytes).expect("a piece of memory fits 64 bits");
         let job = Job { owner, export: ExportId(0), work: Work::Raw, block: 0, count: 0, piece };
         let status = completion.status.status;
-        Some(Done { job, status, extents: Vec::new(), completion: Some(completion) })
+        Some(Done { job, status, extents: Vec::new(), completion: Some(completion), took, bytes })
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<u32> {

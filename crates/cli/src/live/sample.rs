@@ -80,7 +80,7 @@ impl Change {
     pub fn between(before: &Sample, now: &Sample) -> Self {
         let time = now.now.saturating_since(before.now);
         let seconds = time.as_secs_f64().max(1e-9);
-        let is_new = now.tally.ios < before.tally.ios;
+        let is_new = now.tally.ios < before.tally.ios || now.tally.bytes < before.tally.bytes;
         let more = |now: u64, before: u64| if is_new { now } else { now.saturating_sub(before) };
         let latencies = recent(&now.tally.latency, if is_new { None } else { Some(&before.tally.latency) });
         let (groups, busy) = busy(before, now);
@@ -194,6 +194,10 @@ mod tests {
 
     #[test]
     fn a_new_job_begins_at_nothing_and_few_samples_carry_no_tail() {
+        let mut of_large = sample(1, 50, 0);
+        of_large.tally.bytes = 1 << 30;
+        let change = Change::between(&of_large, &sample(2, 100, 0));
+        assert!((change.bytes_per_second - 409_600.0).abs() < 1e-6, "{change:?}");
         let change = Change::between(&sample(1, 5_000, 0), &sample(2, 100, 0));
         assert!((change.iops - 100.0).abs() < 1e-9, "{change:?}");
         assert!(change.p50_ns.is_some() && change.p99_ns.is_none(), "{change:?}");

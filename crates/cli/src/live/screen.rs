@@ -3,6 +3,7 @@
 use super::sample::{Change, Sample};
 use super::view::{self, Heading};
 use console::Term;
+use ocssd_base::Nanos;
 use std::time::{Duration, Instant};
 
 /// Time between two pictures on a terminal, and between two lines without one.
@@ -55,6 +56,11 @@ impl Live {
         time.clone_into(&mut self.heading.time);
     }
 
+    /// Time between two looks.
+    pub fn every(&self) -> Nanos {
+        Nanos(u64::try_from(self.every.as_nanos()).unwrap_or(u64::MAX)).max(Nanos(1))
+    }
+
     /// True if it is time to show something; making a sample costs more than asking.
     pub fn is_due(&self) -> bool {
         self.shown.is_none_or(|at| at.elapsed() >= self.every)
@@ -87,11 +93,17 @@ impl Live {
         let _ = term.write_line(&lines.join("\n"));
     }
 
-    /// Takes the picture away.
-    pub fn finish(&mut self) {
+    /// Takes the picture away until the next one, for something else to be written.
+    pub fn clear(&mut self) {
         if let Some(term) = &self.term {
             let _ = term.clear_last_lines(self.drawn);
         }
-        (self.drawn, self.last) = (0, None);
+        self.drawn = 0;
+    }
+
+    /// Takes the picture away; what comes next is of something else.
+    pub fn finish(&mut self) {
+        self.clear();
+        self.last = None;
     }
 }

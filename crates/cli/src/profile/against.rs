@@ -3,7 +3,7 @@
 use super::wait::Waiting;
 use super::{measure, subject};
 use crate::args::ProfileArgs;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use ocssd_measure::profile::{
     Comparison, Datasheet, Profile, Saved, find_datasheet, read_saved, with_datasheet, with_saved,
 };
@@ -30,12 +30,18 @@ fn one(name: &str) -> anyhow::Result<Against> {
         return Ok(Against::Emulated(drive.to_owned()));
     }
     if Path::new(name).is_file() {
-        let text = std::fs::read_to_string(name).with_context(|| format!("{name} cannot be read"))?;
-        return Ok(Against::Saved(read_saved(name, &text).map_err(anyhow::Error::msg)?));
+        return kept(Path::new(name)).map(Against::Saved);
     }
     find_datasheet(name).map(Against::Sheet).map_err(|sentence| {
         anyhow!("{sentence}; or give the path of a saved result.json, or emulated:DRIVE for a virtual drive")
     })
+}
+
+/// A result that was kept.
+pub fn kept(path: &Path) -> anyhow::Result<Saved> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| format!("{name} cannot be read"))?;
+    read_saved(&name, &text).map_err(anyhow::Error::msg)
 }
 
 /// Puts the profile beside it.
@@ -45,13 +51,27 @@ pub fn compare(
     other: &Against,
     waiting: &mut Waiting,
 ) -> anyhow::Result<Comparison> {
-    Ok(match other {
-        Against::Sheet(sheet) => with_datasheet(profile, sheet),
-        Against::Saved(saved) => with_saved(profile, saved),
+    let ours = Saved::of("this profile", profile);
+    match other {
         Against::Emulated(drive) => {
-            let mut stand = subject::virtual_drive(drive, &args.ftl, Some(profile.bytes))?;
+            let mut stand = subject::virtual_drive(drive, &args.ftl, Some(profile.bytes), None)?;
             let theirs = measure(args, stand.as_mut(), waiting, true);
-            with_saved(profile, &Saved::of(&format!("the virtual drive {drive}"), &theirs))
+            Ok(with_saved(&ours, &Saved::of(&format!("the virtual drive {drive}"), &theirs)))
         }
-    })
+        other => compare_kept(&ours, other),
+    }
+}
+
+/// Puts a kept profile beside what needs no measuring.
+pub fn compare_kept(ours: &Saved, other: &Against) -> anyhow::Result<Comparison> {
+    match other {
+        Against::Sheet(sheet) => Ok(with_datasheet(ours, sheet)),
+        Against::Saved(saved) => Ok(with_saved(ours, saved)),
+        Against::Emulated(drive) => {
+            bail!(
+                "--saved measures nothing, so emulated:{drive} cannot be profiled beside it; profile that drive first, and give its \
+                 result.json"
+            )
+        }
+    }
 }

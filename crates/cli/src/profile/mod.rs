@@ -54,11 +54,18 @@ fn measure(args: &ProfileArgs, stand: &mut dyn Stand, waiting: &mut Waiting, is_
 pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     // What can be wrong with the other side is found before an hour is spent.
     let against = against::find(&args.compare)?;
+    if let Some(path) = &args.saved {
+        let ours = against::kept(path)?;
+        let compared: anyhow::Result<Vec<_>> =
+            against.iter().map(|other| against::compare_kept(&ours, other)).collect();
+        show::comparisons(&compared?, as_json);
+        return Ok(Outcome::Good);
+    }
     show::prepare(args)?;
     let mut waiting = Waiting::new(args.quiet || as_json, args.live)?;
     let mut profile = match &args.emulated {
         Some(drive) => {
-            let mut stand = subject::virtual_drive(drive, &args.ftl, args.size)?;
+            let mut stand = subject::virtual_drive(drive, &args.ftl, args.size, None)?;
             measure(args, stand.as_mut(), &mut waiting, true)
         }
         None => {

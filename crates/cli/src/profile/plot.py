@@ -2,13 +2,31 @@
 """Draws the pictures of a profile again, with matplotlib: python3 plot.py [pictures.json] [folder]
 
 A start for figures of your own: change it. Needs matplotlib only (Debian: python3-matplotlib). pictures.json describes every
-picture; pictures.csv has the same numbers as rows, for anything else.
+picture; pictures.csv has the same numbers as rows, for anything else. python3 plot.py --parquet makes a Parquet file of each CSV
+file here instead, which needs pyarrow only.
 """
 import json
 import math
 import pathlib
 import re
 import sys
+
+
+def to_parquet(folder):
+    """Every table of the folder in a form that keeps its types."""
+    try:
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        sys.exit("Parquet is written by pyarrow, which is not here: pip install pyarrow")
+    for table in sorted(folder.glob("*.csv")):
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv(table), table.with_suffix(".parquet"))
+        print(table.with_suffix(".parquet").name)
+
+
+if sys.argv[1:] == ["--parquet"]:
+    to_parquet(pathlib.Path(__file__).parent)
+    sys.exit()
 
 import matplotlib
 import matplotlib.ticker

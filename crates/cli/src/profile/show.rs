@@ -6,9 +6,11 @@ use anyhow::Context;
 use clap::ValueEnum;
 use ocssd_measure::lint::Severity;
 use ocssd_measure::profile::{
-    CELL_COLUMNS, Comparison, Judged, Profile, cell_row, csv, explain, in_order, report, summed, timeline_csv,
+    CELL_COLUMNS, ComparedRow, Comparison, Judged, Profile, cell_row, csv, explain, in_order, report, summed,
+    timeline_csv,
 };
 use ocssd_report::{ChartSpec, html, png, svg, tidy_csv};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Makes sure that the result can be kept, before anything is measured.
@@ -161,6 +163,19 @@ fn print(args: &ProfileArgs, profile: &Profile, judged: &Judged, comparisons: &[
         table::line(&format!("the first run, for fio: {fio}"));
     }
     table::line(&format!("again: {}", rerun(args)));
+}
+
+/// Prints comparisons of what was kept.
+pub fn comparisons(all: &[Comparison], as_json: bool) {
+    if !as_json {
+        return all.iter().for_each(print_comparison);
+    }
+    let row = |row: &ComparedRow| json!({ "what": row.what, "here": row.ours, "there": row.theirs, "ratio": row.ratio, "reading": row.remark });
+    let one = |one: &Comparison| {
+        let rows: Vec<Value> = one.rows.iter().map(row).collect();
+        json!({ "title": one.title, "rows": rows, "remarks": one.remarks })
+    };
+    table::print_json(&Value::Array(all.iter().map(one).collect()));
 }
 
 fn print_comparison(comparison: &Comparison) {

@@ -11,6 +11,7 @@ use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::profile::{DriveState, Effort, FileStand, HostStand, Stand};
 use ocssd_measure::storage::{Engine, Subject, SubjectOptions, SystemRoot};
 use ocssd_targets::registry;
+use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::results::Row;
 use std::path::{Path, PathBuf};
 
@@ -67,8 +68,13 @@ fn state(flash: &Flash, target: &dyn BlockTarget) -> DriveState {
     }
 }
 
-/// A virtual drive, of which at most `bytes` are used.
-pub fn virtual_drive(name: &str, ftl: &str, bytes: Option<u64>) -> anyhow::Result<Box<dyn Stand>> {
+/// A virtual drive, of which at most `bytes` are used, below a host whose processors cost time if there is one.
+pub fn virtual_drive(
+    name: &str,
+    ftl: &str,
+    bytes: Option<u64>,
+    processors: Option<HostCpuConfig>,
+) -> anyhow::Result<Box<dyn Stand>> {
     let source = Source::named(name)?;
     let OpenDrive { flash, mut media_manager, image, spec } =
         ocssd_drive::open_with(&source, &OpenOptions::default())?;
@@ -95,7 +101,10 @@ pub fn virtual_drive(name: &str, ftl: &str, bytes: Option<u64>) -> anyhow::Resul
         Row::new("shape", format!("{} groups x {} units", geometry.groups, geometry.pus_per_group)),
         Row::new("capacity_bytes", geometry.capacity_bytes().to_string()),
     ];
-    let target = host.add(made.target);
+    let target = match processors {
+        None => host.add(made.target),
+        Some(processors) => host.add(Box::new(HostCpu::new(made.target, processors)?)),
+    };
     let mut stand = HostStand::new(host, target, description, state);
     if let Some(bytes) = bytes {
         stand.shrink_to(bytes);

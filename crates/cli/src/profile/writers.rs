@@ -7,6 +7,7 @@ use ocssd_base::Nanos;
 use ocssd_measure::profile::{
     CURVES_MAX, Profile, Step, WRITE_BUFFERS, WRITERS, Watch, WritersCurve, WritersPoint, measure_writers,
 };
+use ocssd_workload::host_cpu::HostCpuConfig;
 
 /// Of the profile's time, all points together take a tenth, and none longer or shorter than this (chosen: in 60 ms a drive of
 /// 16 units writes its least buffers several times after the ramp; a point costs less than a second of a processor).
@@ -40,6 +41,11 @@ pub fn measure(args: &ProfileArgs, name: &str, time: Nanos, profile: &mut Profil
     }
 }
 
+/// The machine of the KSC 2017 paper with a core for each writer, as it has them.
+fn processors(writers: u32, buffer_bytes: u64) -> HostCpuConfig {
+    HostCpuConfig { cores: writers, ring_bytes: buffer_bytes, ..HostCpuConfig::e7_8870v3_x4() }
+}
+
 /// Why there is no curve.
 enum Refused {
     /// The drive takes no such buffer.
@@ -58,7 +64,9 @@ fn curve(
     let ftl = format!("{}{joint}write_buffer_bytes={buffer_bytes}", args.ftl);
     let mut points = Vec::new();
     for (number, writers) in WRITERS.into_iter().enumerate() {
-        let mut stand = subject::virtual_drive(name, &ftl, args.size).map_err(|_| Refused::Drive)?;
+        let processors = processors(writers, buffer_bytes);
+        let mut stand =
+            subject::virtual_drive(name, &ftl, args.size, Some(processors)).map_err(|_| Refused::Drive)?;
         let what = format!("{writers} writers, a write buffer of {} MiB", buffer_bytes >> 20);
         // Points take about as long as each other: they are the seconds of this clock.
         let seconds = |points: usize| Nanos::from_secs(u64::try_from(points).expect("a few"));

@@ -1,13 +1,14 @@
 //! `ocssd serve`: targets of a drive for programs that know nothing of them.
 //!
 //! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), and the reactor of
-//! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted. A drive
-//! for a virtual machine (`vfio_user`) has no targets and a loop of its own.
+//! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted, `live` shows it
+//! meanwhile. A drive for a virtual machine (`vfio_user`) has no targets and a loop of its own.
 
 mod assemble;
 mod devices;
 mod fuse;
 mod listen;
+mod live;
 mod nvme;
 mod pci_drive;
 mod raw;
@@ -19,8 +20,9 @@ use crate::shut_down::shut_down;
 use anyhow::{Context, anyhow};
 use assemble::Assembled;
 pub use devices::DeviceSocket;
+use live::View;
+use ocssd_export::Stats;
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
-use std::io::Write;
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
@@ -38,8 +40,9 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     notes.extend(mount.as_ref().and_then(|mount| mount.note()).map(str::to_owned));
     let limits =
         Limits { connections: args.connections.get(), allowed: args.allow.clone(), ..Limits::default() };
-    // It serves on if nobody reads standard error.
-    let log = Box::new(|sentence: &str| drop(writeln!(std::io::stderr(), "ocssd: {sentence}")));
+    let view = View::new(args.live);
+    let spoken = view.clone();
+    let log = Box::new(move |sentence: &str| spoken.say(sentence));
     let mut server =
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
     let endpoints = listen::listen(&mut server, args, &security)?;
@@ -54,7 +57,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         Some(raw) => (Some(raw.lane), Some(raw.description), raw.image),
         None => (None, None, None),
     };
-    let view = nvme::NvmeView::new(&subsystem, &exports, description.as_deref());
+    let nvme_view = nvme::NvmeView::new(&subsystem, &exports, description.as_deref());
     server.use_nvme(subsystem, lane);
     let serving = report::Serving {
         exports: &exports,
@@ -63,10 +66,21 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         tls: security.tls.is_some(),
         devices: &devices,
         directory: directory.as_deref(),
-        nvme: (!nvme_endpoints.is_empty()).then_some((&view, nvme_endpoints.as_slice())),
+        nvme: (!nvme_endpoints.is_empty()).then_some((&nvme_view, nvme_endpoints.as_slice())),
     };
     report::begin(&serving, as_json);
-    let stopped = server.run(&mut |stats| report::stats(stats, as_json)).context("serving failed")?;
+    // An export of no name is the only one.
+    let names =
+        exports.iter().map(|export| if export.name.is_empty() { "target" } else { &export.name }.to_owned());
+    if let Some(onlooker) = view.onlooker(names.zip(targets.iter().copied()).collect()) {
+        server.show_to(onlooker);
+    }
+    let mut on_signal = |stats: &Stats| {
+        view.clear();
+        report::stats(stats, as_json);
+    };
+    let stopped = server.run(&mut on_signal).context("serving failed")?;
+    view.clear();
     let Stopped { mut host, stats, raw } = stopped;
     shut_down(&mut host, &targets)?;
     host.settle();

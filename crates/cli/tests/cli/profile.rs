@@ -45,7 +45,11 @@ fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
         assert!(answer.out.contains(expected), "`{expected}` in\n{}", answer.out);
     }
     let result = result(&program);
-    assert_eq!(result["jobs"].as_array().map(Vec::len), Some(17), "a job for each run");
+    assert_eq!(
+        result["jobs"].as_array().map(Vec::len),
+        Some(17 + 4),
+        "a job for each run, and for each load"
+    );
     let own = &result["ocssd"];
     assert_eq!((&own["seed"], &own["clock"]), (&"1".into(), &"wall".into()));
     assert!(
@@ -57,7 +61,25 @@ fn a_short_profile_is_a_table_sentences_and_files_that_lint_reads() {
     assert!(ran(&lint) && lint.out.contains("\"format\": \"ocssd result\""), "{}{}", lint.out, lint.err);
     let rows =
         std::fs::read_to_string(program.path("ocssd-results/profile/runs.csv")).expect("rows are kept");
-    assert_eq!(rows.lines().count(), 18);
+    assert_eq!(rows.lines().count(), 1 + 17 + 4);
+    let own = &result["ocssd"]["profile"];
+    assert!(own["surroundings"]["after"]["processor_ticks"].is_number(), "{}", own["surroundings"]);
+    open_loop_is_sound(&own["open_loop"]);
+}
+
+/// Every load has its rate, and what is said of it fits together. On a busy machine a load may have nothing in its short time.
+fn open_loop_is_sound(loads: &Value) {
+    let loads = loads.as_array().expect("loads");
+    let shares: Vec<u64> = loads.iter().filter_map(|load| load["share_percent"].as_u64()).collect();
+    assert_eq!(shares, [25, 50, 75, 90]);
+    for load in loads {
+        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("no number in {load}"));
+        let (asked, done) = (number(&load["asked_iops"]), number(&load["iops"]["mean"]));
+        let (whole, late) = (&load["latency_from_due_ns"]["mean"], &load["begun_late_ns"]["mean"]);
+        assert_eq!(load["fell_behind"], done < 0.98 * asked, "{load}");
+        assert_eq!(number(&load["samples"]) > 0.0, number(whole) > 0.0, "{load}");
+        assert!(asked >= 1.0 && number(late) <= number(whole), "{load}");
+    }
 }
 
 /// A virtual drive of 32 MiB, a minute shortened to a third of a second of its time.
@@ -73,9 +95,14 @@ fn a_virtual_drive_shows_its_inside_in_pictures_and_rows() {
     let entries = std::fs::read_dir(folder.join("pictures")).expect("pictures are kept");
     let names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    for title in
-        ["busy-parallel-units", "write-amplification", "writers-and-write-buffer", "latency-exceedance"]
-    {
+    for title in [
+        "busy-parallel-units",
+        "write-amplification",
+        "writers-and-write-buffer",
+        "latency-exceedance",
+        "latency-against-throughput",
+        "random-writes-over-time",
+    ] {
         for kind in ["svg", "png"] {
             assert!(
                 names.iter().any(|name| name.ends_with(&format!("{title}.{kind}"))),
@@ -96,7 +123,28 @@ fn a_virtual_drive_shows_its_inside_in_pictures_and_rows() {
     assert!(shares.len() > 100 && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{timeline}");
     assert!(shares.iter().any(|share| *share > 0.1), "units were busy");
     assert!(text("pictures.csv").lines().count() > shares.len() / 10);
+    let series = |title: &str| -> Vec<String> {
+        let chart =
+            described.as_array().into_iter().flatten().find(|chart| chart["title"] == title).expect(title);
+        let panels = chart["panels"].as_array().expect("panels").iter();
+        let series = panels.flat_map(|panel| panel["series"].as_array().expect("series"));
+        series.filter_map(|series| series["name"].as_str().map(str::to_owned)).collect()
+    };
+    let both = ["closed loop", "open loop"];
+    assert_eq!(series("Latency against throughput")[..2], both);
+    assert!(
+        series("Random writes over time").len() >= 3,
+        "throughput, collection, resets; the tail with samples enough"
+    );
+    assert!(series("Coming to rest").contains(&"each round".to_owned()));
     let kept = result(&program);
+    let loads = &kept["ocssd"]["profile"]["open_loop"];
+    open_loop_is_sound(loads);
+    let done = |load: &Value| load["fell_behind"] == false && load["samples"].as_u64() > Some(0);
+    assert!(
+        loads.as_array().is_some_and(|loads| loads.iter().all(done)),
+        "a virtual drive keeps up: {loads}"
+    );
     let writers = kept["ocssd"]["profile"]["writers"].as_array().expect("curves of writers");
     assert!(
         !writers.is_empty()
@@ -148,6 +196,28 @@ fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
         "{}",
         again.out
     );
+}
+
+#[test]
+fn kept_results_are_compared_without_measuring() {
+    let program = Program::new();
+    let cell = |name: &str, iops: u32| {
+        serde_json::json!({ "name": name, "iops": { "mean": iops, "half_width": 5, "count": 3 },
+            "bytes_per_second": { "mean": iops * 4096 } })
+    };
+    for (name, iops) in [("a.json", 1000), ("b.json", 2000)] {
+        let cells = [cell("randread-4k-qd32", iops), cell("randwrite-4k-qd32", 500)];
+        let steady = serde_json::json!({ "is_steady": true });
+        let value = serde_json::json!({ "ocssd": { "profile": { "cells": cells, "steady": steady } } });
+        program.write(name, value.to_string().as_bytes());
+    }
+    let text = program.good("profile --saved a.json --compare b.json --compare d7-p5600");
+    for expected in ["beside b.json", "0.500", "not told apart", "Intel D7-P5600", "random 4 KiB writes"] {
+        assert!(text.contains(expected), "`{expected}` in\n{text}");
+    }
+    let value = program.json("profile --saved a.json --compare b.json --json");
+    assert_eq!(value[0]["rows"][0]["ratio"], 0.5, "{value}");
+    assert!(!program.path("ocssd-results").exists(), "nothing was measured, nothing is kept");
 }
 
 #[test]
@@ -204,6 +274,9 @@ fn what_cannot_be_profiled_is_a_sentence_and_status_2() {
         ("profile --emulated nothing", "nothing"),
         ("profile . --quick --full", "cannot be used with"),
         ("profile . --time 0s", "a number above 0 with a unit"),
+        ("profile --saved tiny", "--compare"),
+        ("profile --saved tiny --compare d7-p5600", "tiny is not JSON"),
+        ("profile --saved nowhere --compare emulated:z-nand", "nowhere cannot be read"),
     ] {
         let answer = program.run(arguments);
         assert_eq!(answer.code, 2, "{arguments}: {}{}", answer.out, answer.err);

@@ -41,7 +41,11 @@ impl<'a> Served<'a> {
 
     /// Serves where the arguments say.
     pub fn start_at(program: &'a Program, arguments: &str) -> Self {
-        let mut command = program.command(&format!("serve --json {arguments}"));
+        Self::begin(program, program.command(&format!("serve --json {arguments}")))
+    }
+
+    /// Serves by this command.
+    fn begin(program: &'a Program, mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the program was built for this test");
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         let serving = document(&mut out);
@@ -89,6 +93,32 @@ impl Drop for Served<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn live_without_a_terminal_is_a_line_now_and_then_while_clients_are_served() {
+    let program = Program::new();
+    let mut command =
+        program.command(&format!("serve --json --nbd unix:socket --drive tiny {DRIVE} {TARGET} --live=20ms"));
+    command.stderr(Stdio::piped());
+    let mut served = Served::begin(&program, command);
+    let mut said = BufReader::new(served.child.stderr.take().expect("it is piped"));
+    let copied = std::fs::write(program.path("zeroes"), vec![1_u8; 8 << 20]);
+    copied.expect("the program's folder can be written");
+    served.client("nbdcopy", &["zeroes", URI]);
+    served.stop();
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("what it says is text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() > 2 && lines.iter().all(|line| line.starts_with("serving, ")), "{text}");
+    for word in [" IOPS; ", " MB/s; ", "p99 ", "% busy", "target: ", "lines free, GC ", "buffer "] {
+        assert!(lines.iter().any(|line| line.contains(word)), "{word}: {text}");
+    }
+    let busy = |line: &&str| !line.contains("; 0 IOPS; ") && !line.contains("units 0 % busy");
+    assert!(lines.iter().any(busy), "clients were seen: {text}");
+    assert!(!text.contains('\u{1b}'), "no terminal, no escapes");
+    let refused = program.run("serve --vfio-user unix:s --live");
+    assert!(refused.code == 2 && refused.err.contains("--live"), "{}", refused.err);
 }
 
 const URI: &str = "nbd+unix:///?socket=socket";

@@ -8,6 +8,7 @@ use super::edge::Edge;
 use super::edges::FIRST_EDGE;
 use super::endpoint::AddressRange;
 use super::listener::{Listener, Socket};
+use super::onlooker::Looking;
 use super::poller::{Interest, Poller, Ready};
 use super::signals::{Signal, Signals};
 use super::stream::Stream;
@@ -107,6 +108,7 @@ pub struct Server<D: Device> {
     pub(super) accept_after: Option<Nanos>,
     pub(super) stopping: Option<Nanos>,
     pub(super) watched: Nanos,
+    pub(super) looking: Option<Looking<D>>,
     /// What is said about dropped clients.
     pub(super) log: Box<dyn FnMut(&str)>,
 }
@@ -154,6 +156,7 @@ impl<D: Device> Server<D> {
             accept_after: None,
             stopping: None,
             watched,
+            looking: None,
             log,
         })
     }
@@ -199,6 +202,7 @@ impl<D: Device> Server<D> {
             }
             self.turns();
             self.watch();
+            self.look();
             if self.is_over() {
                 let Self { mut host, desk, .. } = self;
                 host.return_buffers(desk.buffers);

@@ -45,6 +45,7 @@ impl<D: Device> Server<D> {
 
     /// The end of a job, to whoever gave it; if that is gone, what it held comes back.
     fn deliver(&mut self, done: Done) {
+        self.tell_onlooker(&done);
         let Some(done) = self.edge_done(done) else { return };
         let owner = done.job.owner;
         let place = usize::try_from(owner.connection).expect("it was an index");

@@ -27,6 +27,7 @@ impl<D: Device> Server<D> {
         let has_client = self.open > 0 || self.edges.iter().any(|edge| edge.has_client());
         let is_watching = has_client || self.accept_after.is_some() || self.stopping.is_some();
         let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));
-        drive.into_iter().chain(watch).min().map(|wait| Duration::from_nanos(wait.0))
+        let look = self.until_look(now);
+        drive.into_iter().chain(watch).chain(look).min().map(|wait| Duration::from_nanos(wait.0))
     }
 }

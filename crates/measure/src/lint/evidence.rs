@@ -2,6 +2,7 @@
 //!
 //! Rates and means are floats, because that is what results print; integers stay integers. Deliberately not here: judging.
 
+use crate::storage::Surroundings;
 use std::collections::BTreeMap;
 
 /// One result file.
@@ -71,6 +72,8 @@ pub struct Cell {
     pub open_loop: Option<bool>,
     /// I/Os per second asked for, if any.
     pub rate_iops: Option<f64>,
+    /// Requests came at random times, so that a short run has more or fewer than asked for.
+    pub is_poisson: bool,
     /// Whether the latency target or a think time changed the load while it ran.
     pub throttled_by: Option<String>,
     /// Bytes the job may touch.
@@ -300,6 +303,8 @@ pub struct OwnProfile {
     pub ceiling_iops: Option<f64>,
     /// Rate of the drive's link in bytes per second.
     pub link_bytes_per_second: Option<f64>,
+    /// How the surroundings were before and after; `None` of a virtual drive, and of results that do not say.
+    pub surroundings: Option<(Surroundings, Surroundings)>,
     /// Whether random writes were steady before cells were measured, and a sentence about it; `None` if nothing was written.
     pub rest: Option<(bool, String)>,
 }

@@ -113,6 +113,25 @@ impl Cell {
     /// If our own job parser refuses what is written here.
     #[must_use]
     pub fn job(&self, setting: &JobSetting) -> Job {
+        one_job(&self.words(setting))
+    }
+
+    /// The same I/O in an open loop: `rate` I/Os a second that come at random times, whether or not earlier ones have ended, with
+    /// latency from when each was due.
+    ///
+    /// # Panics
+    /// If our own job parser refuses what is written here.
+    #[must_use]
+    pub fn open_job(&self, setting: &JobSetting, rate: u64) -> Job {
+        let mut words = self.words(setting);
+        let paced = [format!("--rate_iops={rate}"), "--rate_process=poisson".to_owned()];
+        // Before the file's name, which stands last.
+        let last = words.len() - 1;
+        words.splice(last..last, paced);
+        one_job(&words)
+    }
+
+    fn words(&self, setting: &JobSetting) -> Vec<String> {
         let mut words = vec![
             format!("--name={}", setting.name),
             format!("--ioengine={}", setting.engine),
@@ -137,7 +156,7 @@ impl Cell {
             words.push(format!("--rwmixread={}", self.read_percent));
         }
         words.push(format!("--filename={}", setting.filename));
-        one_job(&words)
+        words
     }
 }
 
@@ -308,5 +327,12 @@ mod tests {
             );
         }
         assert_eq!(fill_job(&setting, None).options.runtime, None);
+        let open = Cell::random(4096, 100, 256).open_job(&setting, 5000);
+        assert!(
+            open.own.iter().any(|(name, value)| name == "rate_iops" && value == "5000"),
+            "{:?}",
+            open.own
+        );
+        assert_eq!(open.options.iodepth, 256);
     }
 }

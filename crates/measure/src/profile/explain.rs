@@ -1,6 +1,7 @@
 //! Each number in a sentence: what it is, and what it means.
 
 use super::cell::{Cell, Order, size_word};
+use super::open_loop::sentence;
 use super::record::{CellRecord, Profile};
 use super::schedule::MIXES;
 use super::statistics::{DepthPoint, Knee, knee};
@@ -93,6 +94,7 @@ pub fn explain(profile: &Profile) -> Vec<Explained> {
         sizes(profile),
         mixes(profile),
         depths(profile),
+        open_loop(profile),
         burst(profile),
         filling(profile),
     ];
@@ -225,6 +227,21 @@ fn depths(profile: &Profile) -> Option<Explained> {
     Some(Explained { about: "queue depth", sentence })
 }
 
+fn open_loop(profile: &Profile) -> Option<Explained> {
+    let curve = depth_curve(profile);
+    let sentence = sentence(&profile.open, |iops| closed_latency(&curve, iops))?;
+    Some(Explained { about: "load", sentence })
+}
+
+/// Mean latency of a closed loop at a throughput, along the lines between depths that rise.
+fn closed_latency(curve: &[DepthPoint], iops: f64) -> Option<f64> {
+    let (low, high) = curve
+        .windows(2)
+        .map(|pair| (pair[0], pair[1]))
+        .find(|(low, high)| low.iops <= iops && iops <= high.iops && low.iops < high.iops)?;
+    Some(low.latency_ns + (high.latency_ns - low.latency_ns) * (iops - low.iops) / (high.iops - low.iops))
+}
+
 fn burst(profile: &Profile) -> Option<Explained> {
     let rounds = profile.rounds.as_ref()?;
     let share = 100.0 * as_f64(rounds.written) / as_f64(profile.bytes.max(1));
@@ -330,16 +347,18 @@ pub const CELL_COLUMNS: [&str; 12] = [
 #[must_use]
 pub fn in_order(profile: &Profile) -> Vec<&CellRecord> {
     let mut records: Vec<&CellRecord> = profile.cells.iter().collect();
-    records.sort_by_key(|record| {
-        let cell = record.cell;
-        let kind = match cell {
-            _ if cell.order == Order::Sequential => 3,
-            _ if cell.depth == 1 && cell.read_percent == 100 => 0,
-            _ if cell.depth == 1 && cell.bytes == 4096 => 1,
-            _ if cell.bytes == 4096 && cell.read_percent == 100 => 2,
-            _ => 4,
-        };
-        (kind, cell.bytes, 100 - cell.read_percent, cell.depth)
-    });
+    records.sort_by_key(|record| place_in_order(record.cell));
     records
+}
+
+/// The place of a cell in the order of the experiments.
+pub(super) fn place_in_order(cell: Cell) -> (u8, u64, u8, u32) {
+    let kind = match cell {
+        _ if cell.order == Order::Sequential => 3,
+        _ if cell.depth == 1 && cell.read_percent == 100 => 0,
+        _ if cell.depth == 1 && cell.bytes == 4096 => 1,
+        _ if cell.bytes == 4096 && cell.read_percent == 100 => 2,
+        _ => 4,
+    };
+    (kind, cell.bytes, 100 - cell.read_percent, cell.depth)
 }

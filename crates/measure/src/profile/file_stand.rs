@@ -5,8 +5,8 @@ use super::schedule::Bounds;
 use super::stand::{Done, GoOn, Look, Stand, StandError, thread_cpu};
 use super::timeline::{DriveState, Timeline};
 use crate::storage::{
-    Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, SystemRoot, Witness,
-    description, environment, make_backend, run, stamp_format,
+    Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, Surroundings, SystemRoot,
+    Witness, description, environment, make_backend, run, stamp_format,
 };
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
@@ -169,6 +169,9 @@ fn failure(result: &JobResult, error: &std::io::Error) -> String {
             "it may not be written: name something else, or measure reads only"
         }
         std::io::ErrorKind::FileTooLarge => "a file may not be that large (ulimit -f): lower --size",
+        std::io::ErrorKind::WriteZero => {
+            "the disk is full, or a file may not be that large (ulimit -f): lower --size, or name another directory"
+        }
         std::io::ErrorKind::UnexpectedEof => "it became shorter while it was measured",
         _ => "see what the kernel says of the device (dmesg)",
     };
@@ -244,7 +247,15 @@ impl Stand for FileStand {
         Some(self.witness.attest(&self.subject, self.counts))
     }
 
+    fn surroundings(&self) -> Option<Surroundings> {
+        Some(Surroundings::read(&self.system, self.subject.device))
+    }
+
     fn timeline(&self) -> Option<&Timeline> {
+        None
+    }
+
+    fn sector_bytes(&self) -> Option<u32> {
         None
     }
 

@@ -3,7 +3,7 @@
 use super::schedule::Bounds;
 use super::stand::{Done, GoOn, Look, Stand, StandError};
 use super::timeline::{DriveState, Timeline};
-use crate::storage::Attestation;
+use crate::storage::{Attestation, Surroundings};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, RunEnd, VirtualClock};
 use ocssd_lightnvm::block::BlockTarget;
@@ -177,8 +177,16 @@ impl<D: Device> Stand for HostStand<D> {
         None
     }
 
+    fn surroundings(&self) -> Option<Surroundings> {
+        None
+    }
+
     fn timeline(&self) -> Option<&Timeline> {
         Some(&self.timeline)
+    }
+
+    fn sector_bytes(&self) -> Option<u32> {
+        Some(self.host.device().geometry().sector_bytes)
     }
 
     fn link_bytes_per_second(&self) -> Option<u64> {

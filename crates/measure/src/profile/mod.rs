@@ -10,10 +10,12 @@
 
 mod cell;
 mod compare;
+mod course;
 mod datasheet;
 mod explain;
 mod file_stand;
 mod host_stand;
+mod open_loop;
 mod picture;
 mod record;
 mod result;
@@ -25,7 +27,8 @@ mod timeline;
 mod writers;
 
 pub use cell::{Cell, JobSetting, Order, short_size, size_word};
-pub use compare::{ComparedRow, Comparison, Saved, read_saved, with_datasheet, with_saved};
+pub use compare::{ComparedRow, Comparison, Saved, SavedCell, read_saved, with_datasheet, with_saved};
+pub use course::{Beat, Course};
 pub use datasheet::{Datasheet, Quoted, datasheets, find_datasheet};
 pub use explain::{
     CELL_COLUMNS, Explained, PERCENTILES, cell_row, depth_curve, depth_knee, explain, in_order, rate_word,
@@ -33,6 +36,7 @@ pub use explain::{
 };
 pub use file_stand::FileStand;
 pub use host_stand::{HostStand, Probe};
+pub use open_loop::{OpenPoint, OpenRun};
 pub use picture::{report, summed};
 pub use record::{CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series};
 pub use result::{Judged, csv, judge, timeline_csv};

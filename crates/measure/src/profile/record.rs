@@ -1,13 +1,15 @@
 //! What a profile has found: every run, every cell over its repetitions, and how the drive came to rest.
 
 use super::cell::Cell;
+use super::course::Course;
+use super::open_loop::{OpenPoint, OpenRun};
 use super::statistics::Mean;
 use super::timeline::Timeline;
 use super::writers::WritersCurve;
-use crate::storage::Attestation;
+use crate::storage::{Attestation, Surroundings};
 use ocssd_base::Nanos;
 use ocssd_workload::job::RoundRule;
-use ocssd_workload::results::{ClockKind, JobResult, LatencyStats, Row};
+use ocssd_workload::results::{ClockKind, Histogram, JobResult, LatencyStats, Row};
 use ocssd_workload::run::{RoundsState, Window};
 use serde_json::Value;
 
@@ -55,10 +57,14 @@ impl CellRecord {
     /// A percentile in nanoseconds, if there are samples enough to say: ten beyond it.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<f64> {
-        let samples = as_f64(self.latency.count());
-        let enough = samples * (100.0 - percent) / 100.0 >= SAMPLES_BEYOND;
-        enough.then(|| self.latency.histogram().percentile(percent)).flatten().map(|value| as_f64(value.0))
+        carried(self.latency.histogram(), percent)
     }
+}
+
+/// A percentile in nanoseconds, if ten samples lie beyond it.
+pub(super) fn carried(latencies: &Histogram, percent: f64) -> Option<f64> {
+    let enough = as_f64(latencies.count()) * (100.0 - percent) / 100.0 >= SAMPLES_BEYOND;
+    enough.then(|| latencies.percentile(percent)).flatten().map(|value| as_f64(value.0))
 }
 
 /// Samples beyond a percentile that carry it (rule L11 of the linter).
@@ -160,11 +166,17 @@ pub struct Profile {
     pub fill: Option<FillRecord>,
     /// Random writes until steady, if anything was written.
     pub rounds: Option<RoundsRecord>,
+    /// Random writes over that time, in small steps.
+    pub course: Course,
     /// Runs in the order they were made.
     pub runs: Vec<RunRecord>,
     /// Cells that have a run, in the order of the schedule.
     pub cells: Vec<CellRecord>,
-    /// Runs that were planned.
+    /// The open loop, by rising load; none unless the depth sweep was measured.
+    pub open: Vec<OpenPoint>,
+    /// Its runs in the order they were made.
+    pub open_runs: Vec<OpenRun>,
+    /// Runs of cells that were planned.
     pub planned: usize,
     /// How long each was measured.
     pub run: Nanos,
@@ -172,10 +184,14 @@ pub struct Profile {
     pub ceiling_iops: Option<f64>,
     /// What the system saw.
     pub attestation: Option<Attestation>,
+    /// Heat, link and other users before and after; `None` of a virtual drive.
+    pub surroundings: Option<(Surroundings, Surroundings)>,
     /// Rate of the drive's link, if it is known.
     pub link_bytes_per_second: Option<u64>,
     /// What the profile did when, in order: the name of a phase and its beginning.
     pub phases: Vec<(&'static str, Nanos)>,
+    /// Bytes of a sector of a virtual drive.
+    pub sector_bytes: Option<u32>,
     /// What happened inside the drive; `None` of real ones.
     pub timeline: Option<Timeline>,
     /// Throughput by writers, one curve for each write buffer; of virtual drives whose buffer can be chosen.

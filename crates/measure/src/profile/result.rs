@@ -1,12 +1,15 @@
 //! A profile as JSON and CSV: a result of fio with our key, so that the linter and fio's readers take it.
 
+use super::cell::{Cell, Order};
 use super::explain::{depth_knee, explain, in_order, why_not};
+use super::open_loop::{OPEN_CELL, OpenPoint};
 use super::record::{CellRecord, Profile, SAMPLES_BEYOND};
 use super::statistics::Mean;
 use super::writers::WritersPoint;
 use crate::lint::{Evidence, Format as LintFormat, Report, Selection, Settings, Severity, lint, read};
+use ocssd_base::Nanos;
 use ocssd_workload::results::json::{Format, to_value};
-use ocssd_workload::results::{RunResult, Verdict};
+use ocssd_workload::results::{LatencyStats, RunResult, Verdict};
 use serde_json::{Value, json};
 
 /// Version of this program, for results.
@@ -91,11 +94,12 @@ fn document(profile: &Profile, rerun: &str) -> Value {
         verdict: Verdict::Pass,
     };
     let mut value = to_value(&run, Format::Json);
-    let list = |of: fn(&super::record::RunRecord) -> &Value| {
-        Value::Array(profile.runs.iter().map(of).cloned().collect())
-    };
-    value["jobs"] = list(|run| &run.job);
-    value["ocssd"]["jobs"] = list(|run| &run.own);
+    let (cells, open) = (profile.runs.iter(), profile.open_runs.iter());
+    let (jobs, own_jobs): (Vec<Value>, Vec<Value>) = cells
+        .map(|run| (run.job.clone(), run.own.clone()))
+        .chain(open.map(|run| (run.job.clone(), run.own.clone())))
+        .unzip();
+    (value["jobs"], value["ocssd"]["jobs"]) = (jobs.into(), own_jobs.into());
     value["ocssd"]["profile"] = own(profile);
     value
 }
@@ -133,12 +137,16 @@ fn own(profile: &Profile) -> Value {
         "ceiling_iops": profile.ceiling_iops,
         "link_bytes_per_second": profile.link_bytes_per_second,
         "attestation": profile.attestation.map(|attested| attested.as_value()),
+        "surroundings": profile.surroundings.as_ref().map(|(before, after)| {
+            json!({ "before": before.as_value(), "after": after.as_value() })
+        }),
         "fill": fill,
         "steady": steady,
         "knee": knee,
         "explained": explain(profile).iter().map(|one| json!({ "about": one.about, "sentence": one.sentence })).collect::<Vec<_>>(),
         "writers": writers(profile),
         "cells": in_order(profile).into_iter().map(cell).collect::<Vec<_>>(),
+        "open_loop": profile.open.iter().map(open_point).collect::<Vec<_>>(),
         "order": order,
     })
 }
@@ -158,57 +166,88 @@ fn writers(profile: &Profile) -> Vec<Value> {
         .collect()
 }
 
+fn open_point(point: &OpenPoint) -> Value {
+    json!({
+        "share_percent": point.share_percent,
+        "asked_iops": point.asked_iops,
+        "iops": mean(point.iops),
+        "fell_behind": point.fell_behind(),
+        "latency_from_due_ns": mean(point.mean_ns),
+        "begun_late_ns": mean(point.late_ns),
+        "samples": point.latency.count(),
+        "latency_percentiles_ns": percentiles(|percent| point.percentile(percent)),
+        "latency_bins_ns": bins(&point.latency),
+    })
+}
+
+fn percentiles(of: impl Fn(f64) -> Option<f64>) -> Value {
+    let pairs = super::explain::PERCENTILES.iter().map(|&percent| (percent.to_string(), of(percent).into()));
+    Value::Object(pairs.collect())
+}
+
+fn bins(latency: &LatencyStats) -> Vec<Value> {
+    latency.histogram().bins().map(|(at, count)| json!([at.0, count])).collect()
+}
+
 fn mean(mean: Mean) -> Value {
     json!({ "mean": mean.value, "half_width": mean.half_width, "count": mean.count })
 }
 
 fn cell(record: &CellRecord) -> Value {
-    let percentiles: serde_json::Map<String, Value> = super::explain::PERCENTILES
-        .iter()
-        .map(|&percent| (percent.to_string(), record.percentile(percent).into()))
-        .collect();
-    let bins: Vec<Value> =
-        record.latency.histogram().bins().map(|(at, count)| json!([at.0, count])).collect();
     json!({
         "name": record.cell.name(),
         "label": record.cell.label(),
         "block_bytes": record.cell.bytes,
         "read_percent": record.cell.read_percent,
         "depth": record.cell.depth,
-        "is_random": record.cell.order == super::cell::Order::Random,
+        "is_random": record.cell.order == Order::Random,
         "iops": mean(record.iops),
         "bytes_per_second": mean(record.bytes_per_second),
         "latency_ns": mean(record.mean_ns),
         "cpu_ns_per_io": record.cpu_ns_per_io.map(mean),
         "samples": record.latency.count(),
         "samples_beyond_a_percentile": SAMPLES_BEYOND,
-        "latency_percentiles_ns": percentiles,
-        "latency_bins_ns": bins,
+        "latency_percentiles_ns": percentiles(|percent| record.percentile(percent)),
+        "latency_bins_ns": bins(&record.latency),
     })
 }
 
-/// Every run as a row of CSV, in the order they were made.
+/// Every run as a row of CSV, in the order they were made. Runs of the open loop have the rate that was asked for, and their
+/// latency counts from when each read was due.
 #[must_use]
 pub fn csv(profile: &Profile) -> String {
-    let mut text = "cell,repetition,began_seconds,block_bytes,read_percent,depth,order,iops,bytes_per_second,latency_mean_ns,cpu_ns_per_io\n".to_owned();
+    let mut text = "cell,repetition,began_seconds,block_bytes,read_percent,depth,order,asked_iops,iops,bytes_per_second,latency_mean_ns,cpu_ns_per_io\n".to_owned();
     for run in &profile.runs {
+        let numbers = [run.iops, run.bytes_per_second, run.mean_ns];
         let cell = profile.cells[run.cell].cell;
-        let order = if cell.order == super::cell::Order::Random { "random" } else { "sequential" };
-        text.push_str(&format!(
-            "{},{},{:.3},{},{},{},{order},{:.2},{:.0},{:.1},{}\n",
-            cell.name(),
-            run.repetition + 1,
-            run.began.as_secs_f64(),
-            cell.bytes,
-            cell.read_percent,
-            cell.depth,
-            run.iops,
-            run.bytes_per_second,
-            run.mean_ns,
-            run.cpu_ns_per_io.map_or_else(String::new, |nanos| format!("{nanos:.1}"))
-        ));
+        text += &row((cell, None), (run.repetition, run.began), numbers, run.cpu_ns_per_io);
+    }
+    for run in &profile.open_runs {
+        let numbers = [run.iops, run.bytes_per_second, run.mean_ns];
+        text +=
+            &row((OPEN_CELL, Some(run.asked_iops)), (run.repetition, run.began), numbers, run.cpu_ns_per_io);
     }
     text
+}
+
+fn row(
+    (cell, asked): (Cell, Option<u64>),
+    (repetition, began): (u32, Nanos),
+    [iops, bytes_per_second, mean_ns]: [f64; 3],
+    cpu_ns_per_io: Option<f64>,
+) -> String {
+    let order = if cell.order == Order::Random { "random" } else { "sequential" };
+    format!(
+        "{},{},{:.3},{},{},{},{order},{},{iops:.2},{bytes_per_second:.0},{mean_ns:.1},{}\n",
+        cell.name(),
+        repetition + 1,
+        began.as_secs_f64(),
+        cell.bytes,
+        cell.read_percent,
+        cell.depth,
+        asked.map_or_else(String::new, |rate| rate.to_string()),
+        cpu_ns_per_io.map_or_else(String::new, |nanos| format!("{nanos:.1}"))
+    )
 }
 
 /// What happened inside the drive as rows of CSV: for each time between two moments what was written, and for each unit how

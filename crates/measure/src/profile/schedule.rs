@@ -46,9 +46,9 @@ pub struct Bounds {
 /// Bytes that may be in flight at once (chosen: what a small machine has to spare; fio takes as much for each job).
 pub const IN_FLIGHT_MAX: u64 = 256 << 20;
 /// Shortest measured time of a run (chosen: 1 000 I/Os of 200 us).
-const RUN_MIN: Nanos = Nanos::from_millis(200);
+pub(super) const RUN_MIN: Nanos = Nanos::from_millis(200);
 /// Longest: more repetitions are worth more than longer runs (chosen).
-const RUN_MAX: Nanos = Nanos::from_secs(30);
+pub(super) const RUN_MAX: Nanos = Nanos::from_secs(30);
 
 /// The report's and ours: powers of two from one sector to 4 MiB.
 const SIZES: [u64; 14] = [
@@ -90,7 +90,7 @@ impl Effort {
         }
     }
 
-    const fn repetitions(self) -> u32 {
+    pub(super) const fn repetitions(self) -> u32 {
         match self {
             Self::Quick | Self::Full => 3,
             Self::Normal => 5,
@@ -189,7 +189,7 @@ pub struct Schedule {
 }
 
 /// Time a run takes beyond being measured: memory, threads, the first and last I/O (measured: 5 to 30 ms on two cores).
-const OVERHEAD: Nanos = Nanos::from_millis(20);
+pub(super) const OVERHEAD: Nanos = Nanos::from_millis(20);
 
 impl Schedule {
     /// Spreads the cells over `left` of time. Repetitions are given up before runs become shorter than a fifth of a second,
@@ -212,12 +212,7 @@ impl Schedule {
         let mut prng = Prng::new(seed).split("order");
         let mut order = Vec::new();
         for repetition in 0..repetitions {
-            let mut indices: Vec<usize> = (0..cells.len()).collect();
-            for last in (1..indices.len()).rev() {
-                let bound = u64::try_from(last + 1).expect("a length");
-                indices.swap(last, usize::try_from(prng.below(bound)).expect("below a length"));
-            }
-            order.extend(indices.into_iter().map(|cell| (cell, repetition)));
+            order.extend(shuffled(cells.len(), &mut prng).into_iter().map(|cell| (cell, repetition)));
         }
         Self { cells, repetitions, run, ramp: Nanos(run.0 / 10), order }
     }
@@ -228,6 +223,16 @@ impl Schedule {
         let runs = u64::try_from(self.order.len()).expect("a length");
         (self.run + self.ramp + OVERHEAD) * runs
     }
+}
+
+/// Indices below `count` in a random order, each order as likely (Fisher and Yates).
+pub(super) fn shuffled(count: usize, prng: &mut Prng) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..count).collect();
+    for last in (1..indices.len()).rev() {
+        let bound = u64::try_from(last + 1).expect("a length");
+        indices.swap(last, usize::try_from(prng.below(bound)).expect("below a length"));
+    }
+    indices
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Carries out a profile: fill, rounds until steady, then every run of the schedule, within the time there is.
 //!
-//! Of the time, a quarter is for filling and a fifth for rounds; what they leave is the cells'. With the contract grade both
-//! take as long as they need, and cells have all of the time. A profile that is stopped, or whose drive fails, keeps what it has.
+//! Of the time, a quarter is for filling, a fifth for rounds and a tenth for the open loop; what they leave is the cells'.
+//! With the contract grade filling and rounds take as long as they need, and the others have all of the time. A profile that
+//! is stopped, or whose drive fails, keeps what it has.
 
 use super::cell::{Cell, JobSetting, fill_job};
+use super::course::Course;
 use super::file_stand::iops;
 use super::record::{
     CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series, as_f64,
@@ -52,15 +54,15 @@ const ROUND_CELL: Cell = Cell::random(4096, 0, 32);
 
 /// One profile under way.
 pub struct Session<'a> {
-    stand: &'a mut dyn Stand,
+    pub(super) stand: &'a mut dyn Stand,
     watch: &'a mut dyn Watch,
-    asked: Effortful,
-    seed: u64,
+    pub(super) asked: Effortful,
+    pub(super) seed: u64,
     began: Nanos,
     jobs: u64,
     /// Cells in place of the effort's.
     only: Vec<Cell>,
-    profile: Profile,
+    pub(super) profile: Profile,
 }
 
 impl<'a> Session<'a> {
@@ -75,14 +77,19 @@ impl<'a> Session<'a> {
             bytes: 0,
             fill: None,
             rounds: None,
+            course: Course::default(),
             runs: Vec::new(),
             cells: Vec::new(),
+            open: Vec::new(),
+            open_runs: Vec::new(),
             planned: 0,
             run: Nanos::ZERO,
             ceiling_iops: None,
             attestation: None,
+            surroundings: stand.surroundings().map(|now| (now.clone(), now)),
             link_bytes_per_second: stand.link_bytes_per_second(),
             phases: Vec::new(),
+            sector_bytes: stand.sector_bytes(),
             timeline: None,
             writers: Vec::new(),
             ended_early: None,
@@ -109,6 +116,9 @@ impl<'a> Session<'a> {
         self.profile.bytes = self.stand.bounds().bytes;
         self.profile.description = self.stand.description();
         self.profile.attestation = self.stand.attestation();
+        if let (Some((_, after)), Some(now)) = (&mut self.profile.surroundings, self.stand.surroundings()) {
+            *after = now;
+        }
         self.profile.took = self.gone();
         self.profile.timeline = self.stand.timeline().map(|timeline| timeline.since(self.began));
         let notes = self.stand.notes();
@@ -122,10 +132,11 @@ impl<'a> Session<'a> {
             self.fill()?;
             self.rounds()?;
         }
-        self.measure()
+        self.measure()?;
+        self.open_loop()
     }
 
-    fn gone(&self) -> Nanos {
+    pub(super) fn gone(&self) -> Nanos {
         self.stand.now().saturating_since(self.began)
     }
 
@@ -133,16 +144,16 @@ impl<'a> Session<'a> {
         self.asked.time.unwrap_or(self.asked.effort.time())
     }
 
-    fn begin(&mut self, phase: &'static str) {
+    pub(super) fn begin(&mut self, phase: &'static str) {
         let gone = self.gone();
         self.profile.phases.push((phase, gone));
     }
 
-    fn share(&self, percent: u64) -> Nanos {
+    pub(super) fn share(&self, percent: u64) -> Nanos {
         Nanos(self.time().0 / 100 * percent)
     }
 
-    fn say(&mut self, what: String, left: Nanos) {
+    pub(super) fn say(&mut self, what: String, left: Nanos) {
         let step = Step { what, gone: self.gone(), left, is_most: false };
         self.watch.on_step(&step);
     }
@@ -151,7 +162,8 @@ impl<'a> Session<'a> {
     /// may go on for long.
     fn say_before_cells(&mut self, what: String, rounds: usize) {
         let rounds = if self.asked.contract { self.contract_round() * as_u64(rounds) } else { Nanos::ZERO };
-        let left = self.time().saturating_since(self.gone()).max(rounds + self.schedule().0.time());
+        let runs = self.schedule().0.time() + self.open_loop_time();
+        let left = self.time().saturating_since(self.gone()).max(rounds + runs);
         let step = Step { what, gone: self.gone(), left, is_most: self.asked.contract };
         self.watch.on_step(&step);
     }
@@ -173,10 +185,11 @@ impl<'a> Session<'a> {
             possible(&self.only, bounds)
         };
         let left = if self.asked.contract { self.time() } else { self.time().saturating_since(self.gone()) };
+        let left = left.saturating_since(self.open_loop_time());
         (Schedule::new(cells, self.asked, left, self.seed), notes)
     }
 
-    fn setting(&self, name: String, depth: u32, runtime: Nanos, ramp: Nanos) -> JobSetting {
+    pub(super) fn setting(&self, name: String, depth: u32, runtime: Nanos, ramp: Nanos) -> JobSetting {
         JobSetting {
             name,
             size: self.stand.bounds().bytes,
@@ -190,11 +203,20 @@ impl<'a> Session<'a> {
     }
 
     /// Runs a job with a seed of its own.
-    fn job(&mut self, job: &Job) -> Result<Done, StandError> {
+    pub(super) fn job(&mut self, job: &Job) -> Result<Done, StandError> {
+        self.job_seen(job, &mut |_| ())
+    }
+
+    /// The same; `see` looks at it from time to time.
+    fn job_seen(&mut self, job: &Job, see: &mut dyn FnMut(&dyn Look)) -> Result<Done, StandError> {
         self.jobs += 1;
         let seed = self.seed.wrapping_mul(1 << 20).wrapping_add(self.jobs);
         let watch = &mut *self.watch;
-        let done = self.stand.carry_out(job, seed, &mut |look| watch.go_on(look))?;
+        let mut go_on = |look: &dyn Look| {
+            see(look);
+            watch.go_on(look)
+        };
+        let done = self.stand.carry_out(job, seed, &mut go_on)?;
         if done.stopped {
             return Err(StandError("it was stopped (Ctrl-C); what was measured before stands".to_owned()));
         }
@@ -245,12 +267,16 @@ impl<'a> Session<'a> {
         let mut rounds = Rounds::new(rule);
         self.begin("random writes");
         let began = self.gone();
+        let mut course = Course::new(Nanos(share.0 / COURSE_BEATS));
         let result = loop {
             let number = rounds.values().len() + 1;
             let what = format!("random writes to steady state, round {number}");
             self.say_before_cells(what, rule.rounds_max.saturating_sub(number - 1));
             let setting = self.setting(format!("round-{number}"), ROUND_CELL.depth, round, Nanos::ZERO);
-            let done = match self.job(&ROUND_CELL.job(&setting)) {
+            course.begin_job();
+            let origin = self.began;
+            let mut see = |look: &dyn Look| course.see(origin, look);
+            let done = match self.job_seen(&ROUND_CELL.job(&setting), &mut see) {
                 Ok(done) => done,
                 Err(error) => break Err(error),
             };
@@ -260,6 +286,7 @@ impl<'a> Session<'a> {
                 break Ok(());
             }
         };
+        self.profile.course = course;
         self.profile.rounds = Some(RoundsRecord {
             rule,
             state: rounds.state(),
@@ -315,16 +342,27 @@ impl<'a> Session<'a> {
 
     /// Time left, by how long runs have taken so far; by plan before the first.
     fn estimate(&self, schedule: &Schedule, done: usize, took: Nanos) -> Nanos {
-        let all = u64::try_from(schedule.order.len()).expect("a length");
-        match u64::try_from(done).expect("a length") {
+        let all = as_u64(schedule.order.len());
+        let cells = match as_u64(done) {
             0 => schedule.time(),
             done => Nanos(took.0 / done * (all - done)),
-        }
+        };
+        cells + self.open_loop_time()
+    }
+
+    /// Time that is kept for the open loop: none if cells were named, which it does not rest on.
+    fn open_loop_time(&self) -> Nanos {
+        if self.only.is_empty() { self.share(OPEN_PERCENT) } else { Nanos::ZERO }
     }
 }
 
-fn as_u64(number: usize) -> u64 {
-    u64::try_from(number).expect("a count of rounds")
+/// Share of the time for the open loop, in percent (chosen: half of what rounds get).
+pub(super) const OPEN_PERCENT: u64 = 10;
+/// Beats of the course over the time that rounds have (chosen: as many as a picture shows).
+const COURSE_BEATS: u64 = 120;
+
+pub(super) fn as_u64(number: usize) -> u64 {
+    u64::try_from(number).expect("a count of rounds or runs")
 }
 
 fn summary(index: usize, cell: Cell, latency: LatencyStats, runs: &[RunRecord]) -> Option<CellRecord> {
@@ -345,7 +383,7 @@ fn summary(index: usize, cell: Cell, latency: LatencyStats, runs: &[RunRecord]) 
 }
 
 /// Keeps of a run what a result needs, and lets go of its series: a full grid has two thousand runs.
-fn record(cell: usize, repetition: u32, began: Nanos, mut result: JobResult, seed: u64) -> RunRecord {
+fn record(cell: usize, repetition: u32, began: Nanos, result: JobResult, seed: u64) -> RunRecord {
     let bytes: u64 = result.directions().iter().map(|side| side.io_bytes).sum();
     let (count, sum) = result
         .directions()
@@ -353,8 +391,7 @@ fn record(cell: usize, repetition: u32, began: Nanos, mut result: JobResult, see
         .fold((0, 0), |(count, sum), side| (count + side.lat.count(), sum + side.lat.sum_ns()));
     let seconds = result.run_time.as_secs_f64().max(1e-9);
     let (rate, mean_ns) = (iops(&result), u128_as_f64(sum) / as_f64(count.max(1)));
-    leave_blank(&mut result);
-    let (job, own) = values(result, seed);
+    let (job, own) = kept(result, seed);
     let bytes_per_second = as_f64(bytes) / seconds;
     RunRecord {
         cell,
@@ -381,12 +418,13 @@ fn leave_blank(result: &mut JobResult) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a sum of latencies, to be divided")]
-const fn u128_as_f64(number: u128) -> f64 {
+pub(super) const fn u128_as_f64(number: u128) -> f64 {
     number as f64
 }
 
-/// The two objects a result has for a job.
-fn values(result: JobResult, seed: u64) -> (Value, Value) {
+/// The two objects a result has for a job, without percentiles that too few samples carry.
+pub(super) fn kept(mut result: JobResult, seed: u64) -> (Value, Value) {
+    leave_blank(&mut result);
     let run = RunResult {
         version: String::new(),
         started_unix_secs: None,

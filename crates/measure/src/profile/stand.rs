@@ -4,7 +4,7 @@
 
 use super::schedule::Bounds;
 use super::timeline::{DriveState, Timeline};
-use crate::storage::Attestation;
+use crate::storage::{Attestation, Surroundings};
 use ocssd_base::Nanos;
 use ocssd_workload::job::Job;
 use ocssd_workload::results::{ClockKind, CpuUse, JobResult, Row};
@@ -87,8 +87,14 @@ pub trait Stand {
     /// What the system saw of it all; `None` of a virtual drive, which has no page cache above it.
     fn attestation(&self) -> Option<Attestation>;
 
+    /// Heat, link and other users now; `None` of a virtual drive.
+    fn surroundings(&self) -> Option<Surroundings>;
+
     /// What happened inside the drive since it was made; `None` of real ones.
     fn timeline(&self) -> Option<&Timeline>;
+
+    /// Bytes of a sector of the drive, in which its counters count; `None` of real ones.
+    fn sector_bytes(&self) -> Option<u32>;
 
     /// Rate of the drive's link in bytes per second, if it is known.
     fn link_bytes_per_second(&self) -> Option<u64>;

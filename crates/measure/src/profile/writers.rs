@@ -1,7 +1,8 @@
 //! How throughput grows with writers, for several sizes of the write buffer: the picture of the KSC 2017 paper.
 //!
 //! A writer is a thread of fio with one write of 4 KiB outstanding (`numjobs`, `iodepth=1`). Every point begins on a drive that
-//! was just made, so that nothing is collected and only buffer and media count. Deliberately not here: making drives.
+//! was just made, so that nothing is collected and only the host, the buffer and the media count. Deliberately not here: making
+//! drives and hosts.
 
 use super::record::as_f64;
 use super::stand::{GoOn, Stand, StandError};

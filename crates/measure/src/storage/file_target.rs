@@ -212,7 +212,12 @@ impl FileTarget {
             }
             Ok(moved) => {
                 let message = format!("{moved} of {} bytes at {}", transfer.bytes, transfer.offset);
-                self.failed(transfer, io::Error::new(io::ErrorKind::UnexpectedEof, message))
+                // What is written in part met a limit; what is read in part, an end.
+                let kind = match transfer.kind {
+                    TransferKind::Write { .. } => io::ErrorKind::WriteZero,
+                    TransferKind::Read | TransferKind::Flush => io::ErrorKind::UnexpectedEof,
+                };
+                self.failed(transfer, io::Error::new(kind, message))
             }
             Err(error) => self.failed(transfer, error),
         };

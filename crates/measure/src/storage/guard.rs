@@ -5,6 +5,7 @@
 //! (sysfs-block) and proc(5). Deliberately not here: opening the device.
 
 use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Where the system's facts are.
@@ -24,6 +25,14 @@ pub struct DeviceNumber {
     pub major: u32,
     /// Minor number.
     pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// From the number a file's status has.
+    #[must_use]
+    pub fn of(device: u64) -> Self {
+        Self { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
+    }
 }
 
 /// What is known of the disk a file or device lies on. Texts are empty where the system says nothing.
@@ -153,6 +162,19 @@ impl SystemRoot {
         found.find_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
     }
 
+    /// How often processors were slowed down for their heat; `None` where the kernel does not count it.
+    pub(super) fn throttles(&self) -> Option<u64> {
+        let all = self.0.join("sys/devices/system/cpu");
+        let counts = ["core_throttle_count", "package_throttle_count"];
+        let read = |name: &str| {
+            let folder = all.join(name).join("thermal_throttle");
+            let number =
+                |count: &str| fs::read_to_string(folder.join(count)).ok()?.trim().parse::<u64>().ok();
+            counts.iter().filter_map(|count| number(count)).reduce(u64::saturating_add)
+        };
+        self.entries(&all).iter().filter_map(|name| read(name)).reduce(u64::saturating_add)
+    }
+
     /// Sectors of 512 bytes the disk read and wrote since the system started (Documentation/block/stat.rst).
     #[must_use]
     pub fn sectors(&self, number: DeviceNumber) -> Option<(u64, u64)> {
@@ -209,7 +231,19 @@ impl SystemRoot {
             return words.get(4).map(|place| format!("the file system at {place}"));
         }
         let swaps = self.text("proc/swaps");
-        swaps.lines().any(|line| line.split_whitespace().next() == Some(path)).then(|| "swap".to_owned())
+        // The name there may be another link to the same device.
+        let is_it = |name: &str| {
+            let same = |about: &fs::Metadata| {
+                number == DeviceNumber::of(about.rdev()) && about.file_type().is_block_device()
+            };
+            name == path || fs::metadata(name).is_ok_and(|about| same(&about))
+        };
+        swaps
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next())
+            .any(is_it)
+            .then(|| "swap".to_owned())
     }
 }
 
@@ -291,6 +325,15 @@ mod tests {
         let disk = system.disk(NUMBER).expect("there is one");
         assert_eq!((disk.model.as_str(), disk.serial.as_str(), disk.bytes), ("Fast 9000", "S123", 1 << 20));
         assert_eq!(system.sectors(NUMBER), Some((80, 160)));
+        assert_eq!(system.throttles(), None, "a kernel that does not count it");
+        for (place, count) in [("cpu0/thermal_throttle/core", "3"), ("cpu1/thermal_throttle/package", "4\n")]
+        {
+            let path = system.0.join(format!("sys/devices/system/cpu/{place}_throttle_count"));
+            fs::create_dir_all(path.parent().expect("a file lies in a directory"))
+                .expect("own folders can be made");
+            fs::write(path, count).expect("own files can be written");
+        }
+        assert_eq!(system.throttles(), Some(7));
         assert_eq!(system.disk(DeviceNumber { major: 0, minor: 40 }), None);
         fs::remove_dir_all(&system.0).expect("own files can be removed");
     }

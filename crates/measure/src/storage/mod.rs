@@ -2,7 +2,7 @@
 //!
 //! [`Subject`] is what is measured, opened and probed; [`SystemRoot`] says whether a device may be written. A [`Backend`]
 //! does I/O ([`UringBackend`], [`ThreadBackend`], [`NullBackend`]), a [`FileTarget`] makes a block target of it, and [`run`]
-//! is its loop. [`Witness`] attests what reached the disk.
+//! is its loop. [`Witness`] attests what reached the disk; [`Surroundings`] are heat, link and other users.
 //!
 //! Deliberately not here: what is asked, and what it means.
 
@@ -15,6 +15,7 @@ mod guard;
 mod resident;
 mod stamp;
 mod subject;
+mod surroundings;
 mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -29,6 +30,7 @@ pub use file_target::{FileCounts, FileShape, FileTarget, stamp_format};
 pub use guard::{DeviceNumber, Disk, Refusal, SystemRoot};
 pub use resident::resident_share;
 pub use subject::{BYTES_MIN, Subject, SubjectError, SubjectKind, SubjectOptions, free_bytes};
+pub use surroundings::Surroundings;
 pub use threads::ThreadBackend;
 #[cfg(target_os = "linux")]
 pub use uring::UringBackend;

@@ -147,7 +147,7 @@ impl Subject {
         } else if kind.is_file() {
             Self::existing(options, SubjectKind::File, options.overwrite)?
         } else if kind.is_block_device() {
-            let number = number_of(about.rdev());
+            let number = DeviceNumber::of(about.rdev());
             let writes = options.serial.is_some();
             if writes {
                 system.may_write(&shown, number, options.serial.as_deref())?;
@@ -157,8 +157,8 @@ impl Subject {
             return Err(SubjectError::Other(shown));
         };
         subject.device = match subject.kind {
-            SubjectKind::Device => number_of(about.rdev()),
-            SubjectKind::Temporary | SubjectKind::File => number_of(about.dev()),
+            SubjectKind::Device => DeviceNumber::of(about.rdev()),
+            SubjectKind::Temporary | SubjectKind::File => DeviceNumber::of(about.dev()),
         };
         subject.disk = system.disk(subject.device);
         subject.unit = subject.probe();
@@ -283,10 +283,6 @@ fn check_size(path: &str, bytes: u64) -> Result<(), SubjectError> {
         return Err(SubjectError::Tiny { path: path.to_owned(), bytes, least: BYTES_MIN });
     }
     Ok(())
-}
-
-fn number_of(device: u64) -> DeviceNumber {
-    DeviceNumber { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
 }
 
 /// Makes a file in a directory under a name nobody has: another thread may be making one at the same time, and a process of

@@ -114,3 +114,34 @@ fn others_on_the_disk_are_found() {
     );
     assert!(matches!(with_disk(4_100_000), Judgement::NotJudged(_)), "temperatures stay unknown");
 }
+
+#[test]
+fn what_changed_around_the_drive_is_found_and_what_is_unknown_is_said() {
+    let known = json!({ "disk_millicelsius": 40_000, "processor_throttles": 3, "disk_link": "8.0 GT/s PCIe x4",
+        "stolen_ticks": 10, "processor_ticks": 1_000 });
+    let judged = |change: &dyn Fn(&mut Value)| {
+        let mut after = known.clone();
+        after["processor_ticks"] = json!(11_000);
+        change(&mut after);
+        let around = json!({ "before": known, "after": after });
+        judge("L14", &json!({ "attestation": attestation(), "surroundings": around }))
+    };
+    assert_eq!(judged(&|_| {}), Judgement::Pass);
+    assert_eq!(judged(&|after| after["disk_millicelsius"] = json!(55_000)), Judgement::Pass);
+    let cases: [(&str, Value, &str); 4] = [
+        ("disk_millicelsius", json!(71_000), "from 40 to 71 °C"),
+        ("processor_throttles", json!(5), "slowed down for their heat 2 times"),
+        ("disk_link", json!("2.5 GT/s PCIe x4"), "was 8.0 GT/s PCIe x4 and became 2.5 GT/s PCIe x4"),
+        ("stolen_ticks", json!(510), "5.0 % of the time (steal)"),
+    ];
+    for (fact, value, expected) in cases {
+        match judged(&|after| after[fact] = value.clone()) {
+            Judgement::Finding(_, sentence) => assert!(sentence.contains(expected), "{sentence}"),
+            other => panic!("{fact}: {other:?}"),
+        }
+    }
+    match judged(&|after| after["disk_millicelsius"] = Value::Null) {
+        Judgement::NotJudged(missing) => assert_eq!(missing, "temperature before and after"),
+        other => panic!("{other:?}"),
+    }
+}

@@ -140,6 +140,26 @@ fn l03_media_floor_depends_on_media_and_only_random_reads_have_one() {
 }
 
 #[test]
+fn a_virtual_drives_buffer_may_take_writes_in_no_time() {
+    let mut none = side();
+    for name in ["slat_ns", "clat_ns", "lat_ns"] {
+        none[name] = json!({ "mean": 0.0, "N": 100_000, "percentile": { "50.000000": 0 } });
+    }
+    let writes = |clock: &str| {
+        own(&[
+            ("/ocssd/clock", json!(clock)),
+            ("/jobs/0/read", Value::Null),
+            ("/jobs/0/write", none.clone()),
+            ("/jobs/0/job options/rw", json!("randwrite")),
+        ])
+    };
+    for (rule, real) in [("L03", "fail"), ("L15", "warn")] {
+        assert_eq!(words(rule, &default(), &[writes("virtual")]), ["apart"], "{rule}");
+        assert_eq!(words(rule, &default(), &[writes("wall")]), [real], "{rule}");
+    }
+}
+
+#[test]
 fn l04_replicates_agree_in_rate_and_latency_or_within_their_intervals() {
     let header = "read_percent,block_bytes,depth,iops,latency_mean_us";
     let two = |a: &str, b: &str| words("L04", &default(), &[table(header, &[a, b])]);
@@ -158,6 +178,18 @@ fn l04_replicates_agree_in_rate_and_latency_or_within_their_intervals() {
     let elsewhere =
         fio(&[("/jobs/0/read/iops", json!(5_000.0)), ("/jobs/0/job options/filename", json!("/dev/other"))]);
     assert_eq!(words("L04", &default(), &[fio(&[]), elsewhere]), ["unknown", "unknown"], "another device");
+    let open = |lat: f64, iops: f64| {
+        let rate = ("/jobs/0/job options/rate_iops", json!("10000"));
+        fio(&[rate, ("/jobs/0/read/lat_ns/mean", json!(lat)), ("/jobs/0/read/iops", json!(iops))])
+    };
+    let waits = [open(800_000.0, 10_000.0), open(1_600_000.0, 10_000.0)];
+    assert_eq!(
+        words("L04", &default(), &waits),
+        ["pass", "pass"],
+        "arrivals at random wait as chance has it"
+    );
+    let rates = [open(800_000.0, 10_000.0), open(800_000.0, 7_000.0)];
+    assert_eq!(words("L04", &default(), &rates), ["fail", "fail"], "and yet as many come");
 }
 
 #[test]
@@ -357,6 +389,7 @@ fn l13_requests_come_when_they_are_due() {
         ])
     };
     let open = own(&[("/ocssd/jobs", json!([{ "response_ns": { "mean": 1.0 } }]))]);
+    let poisson = ("/jobs/0/job options/rate_process", json!("poisson"));
     check(
         "L13",
         &default(),
@@ -365,6 +398,8 @@ fn l13_requests_come_when_they_are_due() {
             ("dropped", fio(&[("/jobs/0/read/drop_ios", json!(1))]), "warn"),
             ("kept", fio(&[rate("10000")]), "pass"),
             ("not kept", fio(&[rate("10100")]), "warn"),
+            ("a Poisson process by chance", fio(&[rate("10090"), poisson.clone()]), "pass"),
+            ("a Poisson process, too few", fio(&[rate("10110"), poisson]), "warn"),
             ("late", late(10), "warn"),
             ("hardly late", late(9), "apart"),
             ("open, virtual", open, "pass"),

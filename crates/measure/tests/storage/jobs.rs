@@ -31,7 +31,7 @@ fn job(arguments: &str) -> Job {
 }
 
 /// Runs one job; `stops_at` asks it to stop then.
-fn carry_out(
+pub fn carry_out(
     subject: &Subject,
     engine: Engine,
     text: &str,
@@ -57,7 +57,7 @@ fn carry_out(
     (runner.into_results(&mut buffers).remove(0), counts)
 }
 
-const LAY_OUT: &str = "--name=w --rw=write --bs=1m --iodepth=4 --size=16m";
+pub const LAY_OUT: &str = "--name=w --rw=write --bs=1m --iodepth=4 --size=16m";
 
 #[test]
 fn what_is_written_is_read_back_by_either_way() {

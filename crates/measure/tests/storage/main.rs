@@ -2,5 +2,6 @@
 //!
 //! Everything happens in a temporary directory, on whatever file system that is; what depends on direct I/O asks the file.
 
+mod device;
 mod jobs;
 mod open;

@@ -132,6 +132,7 @@ impl Options {
         let is_rated = ["rate", "rate_iops", "rate_process"].iter().any(|name| self.get(name).is_some());
         cell.open_loop = Some(is_rated);
         cell.rate_iops = self.get("rate_iops").and_then(size::bytes).map(whole_as_float);
+        cell.is_poisson = self.get("rate_process").is_some_and(|text| text.trim() == "poisson");
         let brakes = ["thinktime", "latency_target", "flow", "rate_min"];
         cell.throttled_by =
             brakes.into_iter().find(|name| self.get(name).is_some_and(|text| text != "0")).map(str::to_owned);

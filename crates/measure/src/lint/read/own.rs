@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::lint::{Attested, Clock, Evidence, Format, Moved, OwnProfile, OwnRun};
+use crate::storage::Surroundings;
 
 /// Adds what it says to evidence made of the rest.
 pub(super) fn add(evidence: &mut Evidence, run: &Map<String, Value>) {
@@ -60,8 +61,13 @@ fn profile(object: &Map<String, Value>) -> OwnProfile {
         attested: object.get("attestation").and_then(Value::as_object).and_then(attested),
         ceiling_iops: float("ceiling_iops"),
         link_bytes_per_second: float("link_bytes_per_second"),
+        surroundings: object.get("surroundings").and_then(surroundings),
         rest,
     }
+}
+
+fn surroundings(value: &Value) -> Option<(Surroundings, Surroundings)> {
+    Some((Surroundings::from_value(value.get("before")?), Surroundings::from_value(value.get("after")?)))
 }
 
 fn attested(object: &Map<String, Value>) -> Option<Attested> {

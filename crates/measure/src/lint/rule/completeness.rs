@@ -2,7 +2,7 @@
 
 use super::Case;
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Severity, Side};
+use crate::lint::{Cell, Clock, Evidence, Judgement, Severity, Side, SideKind};
 
 /// Share of the latency that may be left out (chosen: less than the tolerances of L01).
 const LEFT_OUT: f64 = 0.05;
@@ -18,8 +18,19 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-fn judge(_case: &Case<'_>, _evidence: &Evidence, cell: &Cell) -> Judgement {
-    let judged: Vec<Judgement> = cell.sides.iter().map(judge_side).collect();
+fn judge(_case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
+    let is_virtual = evidence.own.as_ref().is_some_and(|run| run.clock == Some(Clock::Virtual));
+    let judged: Vec<Judgement> = cell
+        .sides
+        .iter()
+        .map(|side| match (side.kind, side.latency.mean_ns) {
+            // Means of nothing are kept as nothing.
+            (SideKind::Write, None) if is_virtual => {
+                Judgement::not_about("in virtual time a buffer takes writes in no time")
+            }
+            _ => judge_side(side),
+        })
+        .collect();
     let finding = judged.iter().find(|one| matches!(one, Judgement::Finding(..)));
     let unknown = judged.iter().find(|one| matches!(one, Judgement::NotJudged(_)));
     finding.or(unknown).or(judged.first()).cloned().unwrap_or_else(|| Judgement::missing("the latency"))

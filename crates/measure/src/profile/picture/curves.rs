@@ -1,10 +1,12 @@
 //! Curves: over size, mix and depth, latency's tail, coming to rest, and processor time.
 
 use super::super::cell::Cell;
-use super::super::explain::{depth_curve, depth_knee, in_order, time_word};
-use super::super::record::{CellRecord, Profile, SAMPLES_BEYOND, as_f64};
+use super::super::explain::{depth_knee, in_order, time_word};
+use super::super::record::{CellRecord, Profile, RoundsRecord, SAMPLES_BEYOND, as_f64};
 use super::super::statistics::Mean;
+use super::{load, over_time};
 use ocssd_report::{Axis, ChartSpec, Panel, Point, Role, Series, Style};
+use ocssd_workload::run::Window;
 
 /// Those that the profile has numbers for.
 pub(super) fn all(profile: &Profile) -> Vec<ChartSpec> {
@@ -12,9 +14,10 @@ pub(super) fn all(profile: &Profile) -> Vec<ChartSpec> {
         sizes(profile),
         mixes(profile),
         depths(profile),
-        hockey(profile),
+        load::chart(profile),
         exceedance(profile),
         rounds(profile),
+        over_time::chart(profile),
         fill(profile),
     ];
     charts.into_iter().flatten().collect()
@@ -153,23 +156,6 @@ fn depths(profile: &Profile) -> Option<ChartSpec> {
     (records.len() >= 2).then(|| chart.subtitle("4 KiB random reads."))
 }
 
-fn hockey(profile: &Profile) -> Option<ChartSpec> {
-    let curve = depth_curve(profile);
-    let points: Vec<Point> = curve
-        .iter()
-        .map(|one| Point::new(one.iops, one.latency_ns / 1e3).noted(&format!("depth {}", one.depth)))
-        .collect();
-    (points.len() >= 3).then(|| {
-        ChartSpec::new(
-            "Latency against throughput",
-            Axis::linear("throughput", "IOPS"),
-            Axis::log10("mean latency", "us"),
-        )
-        .subtitle("4 KiB random reads, a closed loop: each point is a depth, joined from 1 upwards.")
-        .panel(Panel::new("").series(Series::new("depths", Role::Ours, points)))
-    })
-}
-
 /// Where what took less stands: a virtual drive's buffer answers at once, and a logarithmic axis has no zero (chosen: less than
 /// any way into a system and back).
 const LATENCY_MIN_NS: u64 = 100;
@@ -232,6 +218,7 @@ fn rounds(profile: &Profile) -> Option<ChartSpec> {
         (1_u32..).zip(&rounds.iops).map(|(round, &iops)| Point::new(f64::from(round), iops)).collect();
     let mut panel = Panel::new("").series(Series::new("each round", Role::Ours, points));
     if let Some(window) = rounds.window {
+        panel = panel.series(fit(rounds, window));
         let half = rounds.rule.excursion_percent / 200.0;
         panel = panel
             .rule(window.mean, "mean of the last window")
@@ -250,6 +237,16 @@ fn rounds(profile: &Profile) -> Option<ChartSpec> {
         ))
         .panel(panel)
     })
+}
+
+/// The least-squares line of the last window, whose rise the rule limits.
+fn fit(rounds: &RoundsRecord, window: Window) -> Series {
+    let end = |number: usize| f64::from(u32::try_from(number).expect("few rounds"));
+    let (first, last) = (rounds.iops.len() + 1 - rounds.rule.window, rounds.iops.len());
+    let half = window.mean * window.slope_percent / 200.0;
+    let points = vec![Point::new(end(first), window.mean - half), Point::new(end(last), window.mean + half)];
+    let name = format!("line of the last {} rounds", rounds.rule.window);
+    Series::new(&name, Role::Ours, points)
 }
 
 fn fill(profile: &Profile) -> Option<ChartSpec> {
