@@ -51,7 +51,7 @@ fn wrong_options_are_refused() {
         ("--ocssd=place=pu:x", &["expected numbers and ranges"]),
         ("--results /proc/none", &["choose a directory with --results"]),
         ("--output none/there", &["name another file"]),
-        ("--ocssd=target=ftl", &["the targets are: linear, pblk, block_ssd, null"]),
+        ("--ocssd=target=ftl", &["the targets are: linear, pblk, block_ssd, linux-pblk, null"]),
         ("--target pblk:block_bytes=512", &["--set payload=bytes", "4096"]),
         ("--set payload=bytes --target pblk:block_bytes=1000", &["power of two", "1000"]),
         ("--target pblk:block_bytes=half", &["block_bytes should be a whole number"]),
