@@ -3,7 +3,8 @@
 # alone (null) are not judged: less time, and more IOPS, are better. A percentile that too few samples carry is left out.
 def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
 def shown: . * 1000 | round / 1000;
-[split("\n")[1:][] | select(length > 0) | split(",") | map(gsub("\""; ""))
+(["cell", "number", "median", "least", "greatest", "fio_apart", "pairs", "within_5_percent"] | @csv),
+([split("\n")[1:][] | select(length > 0) | split(",") | map(gsub("\""; ""))
   | { pair: .[0], cell: .[1], by: .[2], numbers: (.[3:] | map(if . == "" then 0 else tonumber end)) }]
 | group_by(.cell)[]
 | .[0].cell as $cell
@@ -19,4 +20,4 @@ def shown: . * 1000 | round / 1000;
 | (if $name == "processor time" or ($cell | startswith("null")) then "-"
    elif $middle >= 0.95 and $middle <= 1.05 then "yes" else "no" end) as $verdict
 | [$cell, $name, ($middle | shown), ($all | min | shown), ($all | max | shown), (($fio | max) / ($fio | min) - 1 | shown),
-   ($all | length), $verdict] | @csv
+   ($all | length), $verdict] | @csv)

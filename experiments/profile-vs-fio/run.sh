@@ -2,7 +2,7 @@
 # Pairs of fio and ocssd on the same file with the same cells, one after the other, in alternating order.
 # Usage: run.sh OCSSD FILE PAIRS SECONDS [CELL...] > pairs.csv
 # FILE is made if it is not there; it needs 1 GiB. A CELL is "rw bs depth", as "randread 4k 32"; without any, those below.
-# Needs fio and jq. Use a release build of ocssd, and a machine that does nothing else: the load is in the rows.
+# FIO_FLAGS go to fio besides. Needs fio and jq. Use a release build of ocssd, and a machine that does nothing else: the load is in the rows.
 set -eu
 ocssd=$1 file=$2 pairs=$3 seconds=$4
 shift 4
@@ -21,20 +21,25 @@ of_job='.jobs[-1] | .read as $r | .write as $w | ($r.total_ios + $w.total_ios) a
   | [ $r.iops + $w.iops, ($r.lat_ns.mean * $r.total_ios + $w.lat_ns.mean * $w.total_ios) / $ios,
       $side.lat_ns.percentile["50.000000"], $side.lat_ns.percentile["99.000000"], $ios,
       (.usr_cpu + .sys_cpu) * 1e7 / ($r.iops + $w.iops) ]'
-# Writes use a quarter of the file, which ocssd can fill in its share of the time.
-written=268435456
+# What writes use: as much as reads do, or what lies in a cache of the drive differs.
+written=1GiB
 load() { cut -d ' ' -f 1 /proc/loadavg; }
 
 by_fio() { # pair cell rw bs depth
   where="--filename=$file --ioengine=io_uring --direct=1" rw=$3 mix=
   case $3 in
     null) where="--ioengine=null --size=1g" rw=randread ;;
-    randrw*) rw=randrw mix="--rwmixread=${3#randrw} --size=$written" ;;
-    *write) mix="--size=$written" ;;
+    randrw*) rw=randrw mix="--rwmixread=${3#randrw} --size=1g" ;;
+    *write) mix="--size=1g" ;;
     *) mix="--size=1g" ;;
   esac
-  # The words of $where and $mix are arguments of their own.
-  fio --output-format=json+ --name=x $where $mix --rw="$rw" --bs="$4" --iodepth="$5" --norandommap --time_based \
+  # `ocssd` fills what it writes to before it measures: without that, reads find what earlier cells left in a drive's buffer.
+  case $3 in
+    *w*) fio --name=fill --filename="$file" --ioengine=io_uring --direct=1 --rw=write --bs=128k --iodepth=32 --size=1g \
+      > "$work/fill" ;;
+  esac
+  # The words of $where, $mix and $FIO_FLAGS are arguments of their own.
+  fio --output-format=json+ --name=x $where ${FIO_FLAGS-} $mix --rw="$rw" --bs="$4" --iodepth="$5" --norandommap --time_based \
     --runtime="$seconds" --ramp_time=0.3 --randseed="$1" --lat_percentiles=1 --clat_percentiles=0 --percentile_list=50:99 \
     > "$work/fio.json"
   jq -r "$of_job | [$1, \"$2\", \"fio\"] + . + [$(load)] | @csv" "$work/fio.json"
@@ -50,7 +55,7 @@ by_ocssd() { # pair cell; a write cell needs --overwrite, which fills first: not
       return ;;
     # The schedule spends a tenth before measuring, and with --overwrite up to 45 % on filling and rounds.
     *w*) mode="--overwrite --size $written" time=$((seconds * 2200)) ;;
-    *) mode="" time=$((seconds * 1100 + 50)) ;;
+    *) mode="--size 1GiB" time=$((seconds * 1100 + 50)) ;;
   esac
   # Its linter may fail the numbers of a busy machine, which is no reason to stop here.
   "$ocssd" profile "$file" $mode --cell "$2" --repetitions 1 --time "${time}ms" --seed "$1" --quiet \
