@@ -2,7 +2,8 @@
 # Pairs of fio and ocssd on the same file with the same cells, one after the other, in alternating order.
 # Usage: run.sh OCSSD FILE PAIRS SECONDS [CELL...] > pairs.csv
 # FILE is made if it is not there; it needs 1 GiB. A CELL is "rw bs depth", as "randread 4k 32"; without any, those below.
-# FIO_FLAGS go to fio besides. Needs fio and jq. Use a release build of ocssd, and a machine that does nothing else: the load is in the rows.
+# FIO_FLAGS go to fio besides. Needs fio and jq. Use a release build of ocssd, and a machine that does
+# nothing else: the load is in the rows.
 set -eu
 ocssd=$1 file=$2 pairs=$3 seconds=$4
 shift 4

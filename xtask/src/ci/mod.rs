@@ -15,6 +15,7 @@ mod root;
 mod served;
 mod smoke;
 mod summary;
+mod systems;
 
 use crate::{process, tidy, workspace::Workspace};
 use anyhow::{Result, bail};
@@ -66,6 +67,11 @@ const STEPS: &[Step] = &[
     },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
     Step { name: "docs", shows: "the documentation builds without a broken link", run: docs },
+    Step {
+        name: "systems",
+        shows: "what is meant for macOS and Windows compiles for them (--long)",
+        run: systems,
+    },
     Step { name: "fuzz-smoke", shows: "every decoder survives 60 s of fuzzing (--long)", run: fuzz_smoke },
 ];
 
@@ -163,6 +169,14 @@ fn docs(workspace: &Workspace, _: &Options) -> Result<Outcome> {
     let mut command = workspace.cargo();
     command.env("RUSTDOCFLAGS", "-Dwarnings").args(["doc", "--workspace", "--no-deps"]);
     process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn systems(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    if !options.long && options.only.is_empty() {
+        return Ok(Outcome::NotAsked("needs --long, and the standard library of other systems"));
+    }
+    systems::run(workspace)?;
     Ok(Outcome::Passed)
 }
 

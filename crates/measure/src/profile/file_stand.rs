@@ -6,7 +6,7 @@ use super::stand::{Done, GoOn, Look, Stand, StandError, thread_cpu};
 use super::timeline::{DriveState, Timeline};
 use crate::storage::{
     Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, Surroundings, SystemRoot,
-    Witness, description, environment, make_backend, run, stamp_format,
+    Witness, description, environment, make_backend, process_cpu, run, stamp_format,
 };
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
@@ -115,8 +115,10 @@ impl FileStand {
         if let Some(error) = target.first_error() {
             return Err(StandError(failure(&result, error)));
         }
-        let spent_ns = spent_after.saturating_since(spent_before).0;
-        let cpu_ns_per_io = (counts.transfers > 0).then(|| as_f64(spent_ns) / as_f64(counts.transfers));
+        let spent_ns = spent_before.zip(spent_after).map(|(before, after)| after.saturating_since(before).0);
+        let cpu_ns_per_io = spent_ns
+            .filter(|_| counts.transfers > 0)
+            .map(|spent_ns| as_f64(spent_ns) / as_f64(counts.transfers));
         Ok((Done { result, clones, cpu_ns_per_io, stopped }, counts))
     }
 }
@@ -139,14 +141,6 @@ impl Look for FileLook<'_> {
     fn drive(&self) -> Option<DriveState> {
         None
     }
-}
-
-/// Processor time of all threads of this program so far, in nanoseconds: those of the thread back end and the kernel's own for
-/// `io_uring` are among them (clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`).
-fn process_cpu() -> Nanos {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Nanos(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Bytes of the largest I/O of a job whose I/Os have one size.

@@ -4,8 +4,8 @@
 //! Reads sysfs and /proc below a root, which tests replace. Source of the names: the kernel's Documentation/ABI
 //! (sysfs-block) and proc(5). Deliberately not here: opening the device.
 
+use super::system;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Where the system's facts are.
@@ -31,7 +31,7 @@ impl DeviceNumber {
     /// From the number a file's status has.
     #[must_use]
     pub fn of(device: u64) -> Self {
-        Self { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
+        system::number_of(device)
     }
 }
 
@@ -234,7 +234,7 @@ impl SystemRoot {
         // The name there may be another link to the same device.
         let is_it = |name: &str| {
             let same = |about: &fs::Metadata| {
-                number == DeviceNumber::of(about.rdev()) && about.file_type().is_block_device()
+                number == system::device_number(about) && system::is_block_device(about.file_type())
             };
             name == path || fs::metadata(name).is_ok_and(|about| same(&about))
         };

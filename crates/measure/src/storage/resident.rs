@@ -44,7 +44,7 @@ const fn as_f64(number: u64) -> f64 {
 fn resident_pages(file: &File, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
     let length = usize::try_from(bytes).map_err(io::Error::other)?;
     let offset = i64::try_from(offset).map_err(io::Error::other)?;
-    let mut states = vec![0; length.div_ceil(rustix::param::page_size())];
+    let mut states = vec![0_u8; length.div_ceil(rustix::param::page_size())];
     // SAFETY: a new mapping at an address of the kernel's choice; nothing reads or writes it.
     let address = unsafe {
         libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), offset)
@@ -53,7 +53,7 @@ fn resident_pages(file: &File, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the range is the mapping just made, and the list has a byte for each of its pages.
-    let answer = unsafe { libc::mincore(address, length, states.as_mut_ptr()) };
+    let answer = unsafe { libc::mincore(address, length, states.as_mut_ptr().cast()) };
     let result = if answer == 0 { Ok(states) } else { Err(io::Error::last_os_error()) };
     // SAFETY: the mapping is ours and nobody refers to it.
     unsafe { libc::munmap(address, length) };

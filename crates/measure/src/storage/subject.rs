@@ -1,14 +1,13 @@
 //! What is profiled: a temporary file, a file, or a block device, opened for direct I/O and probed.
 //!
-//! Linux gives `O_DIRECT`; where a file system refuses it, the file is opened without, and a note says that the page cache
-//! answers then. Whether I/O really was direct is not believed but attested, see [`Witness`](super::Witness).
+//! Where a file system refuses direct I/O, the file is opened without, and a note says that the page cache answers then.
+//! Whether I/O really was direct is not believed but attested, see [`Witness`](super::Witness).
 
 use super::buffer::AlignedBuffer;
 use super::guard::{DeviceNumber, Disk, Refusal, SystemRoot};
-use rustix::fs::OFlags;
-use std::fs::{self, File, OpenOptions};
+use super::system::{self, How, Opened};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What is named on a command line.
@@ -137,7 +136,7 @@ impl Subject {
     ///
     /// # Errors
     /// A sentence that says what to change.
-    pub fn open(options: &SubjectOptions, system: &SystemRoot) -> Result<Self, SubjectError> {
+    pub fn open(options: &SubjectOptions, root: &SystemRoot) -> Result<Self, SubjectError> {
         let path = &options.path;
         let shown = path.display().to_string();
         let about = fs::metadata(path).map_err(|error| SubjectError::Open { path: shown.clone(), error })?;
@@ -146,21 +145,21 @@ impl Subject {
             Self::temporary(options)?
         } else if kind.is_file() {
             Self::existing(options, SubjectKind::File, options.overwrite)?
-        } else if kind.is_block_device() {
-            let number = DeviceNumber::of(about.rdev());
+        } else if system::is_block_device(kind) {
+            let number = system::device_number(&about);
             let writes = options.serial.is_some();
             if writes {
-                system.may_write(&shown, number, options.serial.as_deref())?;
+                root.may_write(&shown, number, options.serial.as_deref())?;
             }
             Self::existing(options, SubjectKind::Device, writes)?
         } else {
             return Err(SubjectError::Other(shown));
         };
         subject.device = match subject.kind {
-            SubjectKind::Device => DeviceNumber::of(about.rdev()),
-            SubjectKind::Temporary | SubjectKind::File => DeviceNumber::of(about.dev()),
+            SubjectKind::Device => system::device_number(&about),
+            SubjectKind::Temporary | SubjectKind::File => system::device_below(&about),
         };
-        subject.disk = system.disk(subject.device);
+        subject.disk = root.disk(subject.device);
         subject.unit = subject.probe();
         subject.describe_file_system();
         Ok(subject)
@@ -179,8 +178,8 @@ impl Subject {
         let (name, file, direct) = make_unnamed(&options.path, options.direct, &mut notes)
             .map_err(|error| SubjectError::Make { path: shown.clone(), error })?;
         // Without a name from the beginning: it is gone when the program is, however that ends.
-        fs::remove_file(&name).map_err(|error| SubjectError::Make { path: shown, error })?;
-        reserve(&file, wanted).map_err(|error| match error.kind() {
+        system::drop_name(&name).map_err(|error| SubjectError::Make { path: shown, error })?;
+        system::reserve(&file, wanted).map_err(|error| match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => {
                 SubjectError::NoRoom { path: options.path.display().to_string(), wanted, error }
             }
@@ -193,8 +192,9 @@ impl Subject {
     fn existing(options: &SubjectOptions, kind: SubjectKind, writable: bool) -> Result<Self, SubjectError> {
         let shown = options.path.display().to_string();
         let mut notes = Vec::new();
-        let (file, direct) = open_file(&options.path, false, writable, options.direct, &mut notes)
-            .map_err(|error| SubjectError::Open { path: shown.clone(), error })?;
+        let (file, direct) =
+            open_file(&How { path: &options.path, writable, temporary: false }, options.direct, &mut notes)
+                .map_err(|error| SubjectError::Open { path: shown.clone(), error })?;
         let mut end = &file;
         let all = io::Seek::seek(&mut end, io::SeekFrom::End(0))
             .map_err(|error| SubjectError::Open { path: shown.clone(), error })?;
@@ -227,7 +227,7 @@ impl Subject {
     /// Whether 512 bytes can be read from a place that is no multiple of 4096.
     fn probe(&self) -> u32 {
         let mut buffer = AlignedBuffer::new(512);
-        match self.file.read_at(buffer.bytes_mut(), 512) {
+        match system::read_at(&self.file, buffer.bytes_mut(), 512) {
             Ok(_) => 512,
             Err(_) => 4096,
         }
@@ -238,16 +238,7 @@ impl Subject {
             "none".clone_into(&mut self.file_system);
             return;
         }
-        let magic = rustix::fs::fstatfs(&self.file).map(|about| about.f_type).unwrap_or_default();
-        self.file_system = match u32::try_from(magic & 0xFFFF_FFFF).unwrap_or_default() {
-            0xEF53 => "ext4".to_owned(),
-            0x0102_1994 => "tmpfs".to_owned(),
-            0x5846_5342 => "xfs".to_owned(),
-            0x9123_683E => "btrfs".to_owned(),
-            0x2FC1_2FC1 => "zfs".to_owned(),
-            0x794C_7630 => "overlayfs".to_owned(),
-            other => format!("{other:#x}"),
-        };
+        self.file_system = system::file_system(&self.file);
         if self.file_system == "tmpfs" {
             self.notes
                 .push(format!("{} is tmpfs: it is memory, and no drive is measured", self.path.display()));
@@ -260,22 +251,12 @@ impl Subject {
     }
 }
 
-/// Takes the room a file needs before it is written, so that a full disk is found now, and writes are of a file that has its
-/// length already. File systems that cannot do that find out later.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => file.set_len(bytes),
-        other => Ok(other?),
-    }
-}
-
 /// Bytes that are free in a directory's file system for this user.
 ///
 /// # Errors
 /// What the system says.
 pub fn free_bytes(directory: &Path) -> io::Result<u64> {
-    let about = rustix::fs::statvfs(directory)?;
-    Ok(about.f_bavail.saturating_mul(about.f_frsize))
+    system::free_bytes(directory)
 }
 
 fn check_size(path: &str, bytes: u64) -> Result<(), SubjectError> {
@@ -296,7 +277,8 @@ fn make_unnamed(
     loop {
         let name = directory.join(format!(".ocssd-profile-{}-{number}", std::process::id()));
         notes.clear();
-        match open_file(&name, true, true, direct, notes) {
+        let how = How { path: &name, writable: true, temporary: true };
+        match open_file(&how, direct, notes) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES_MAX => number += 1,
             opened => return opened.map(|(file, direct)| (name, file, direct)),
         }
@@ -304,41 +286,18 @@ fn make_unnamed(
 }
 
 /// Opens a file, for direct I/O if it can be; true if it is.
-fn open_file(
-    path: &Path,
-    make: bool,
-    writable: bool,
-    direct: bool,
-    notes: &mut Vec<String>,
-) -> io::Result<(File, bool)> {
-    let open = |flags: OFlags| {
-        let mut options = OpenOptions::new();
-        options.read(true).write(writable);
-        if make {
-            options.create_new(true).mode(0o600);
-        }
-        let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-        options.custom_flags(flags).open(path)
-    };
-    // The kernel refuses an exclusive open of a device that is mounted or held, whatever /proc said a moment ago.
-    let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device());
-    let base = if is_device && writable { OFlags::EXCL } else { OFlags::empty() };
+fn open_file(how: &How<'_>, direct: bool, notes: &mut Vec<String>) -> io::Result<(File, bool)> {
     if !direct {
         notes.push("direct I/O was not asked for: the page cache answers".to_owned());
-        return Ok((open(base)?, false));
+        return Ok((system::open_cached(how)?, false));
     }
-    match open(base | OFlags::DIRECT) {
-        Ok(file) => Ok((file, true)),
-        Err(error) if error.raw_os_error() == Some(22) => {
+    Ok(match system::open_direct(how)? {
+        Opened::Direct(file) => (file, true),
+        Opened::Cached(file, error) => {
             notes.push(format!(
                 "the file system refuses direct I/O ({error}): the page cache answers, and these numbers are not the drive's"
             ));
-            if make {
-                // The open made the file before it failed on some systems.
-                let _ = fs::remove_file(path);
-            }
-            Ok((open(base)?, false))
+            (file, false)
         }
-        Err(error) => Err(error),
-    }
+    })
 }

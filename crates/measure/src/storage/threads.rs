@@ -5,6 +5,7 @@
 
 use super::backend::{Backend, Ended, Slots, Transfer, TransferKind, index};
 use super::buffer::AlignedBuffer;
+use super::system::{read_at, write_at};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -73,16 +74,6 @@ impl ThreadBackend {
         self.slots.free(slot);
         self.ended.push(Ended { slot, result: errand.result });
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
-}
-
-#[cfg(unix)]
-fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
 }
 
 fn carry_out(file: &File, transfer: Transfer, buffer: &mut AlignedBuffer) -> io::Result<u32> {

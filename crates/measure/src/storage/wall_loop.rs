@@ -5,6 +5,7 @@
 //! none of the bookkeeping in between. Deliberately not here: signals; `go_on` is asked between waits.
 
 use super::file_target::FileTarget;
+use super::system::no_timer_slack;
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
 use ocssd_lightnvm::{Buffers, Source, TargetId};
@@ -57,9 +58,7 @@ pub fn run<S: Source>(
     clock: &mut WallClock,
     go_on: &mut dyn FnMut(Nanos, &S) -> bool,
 ) -> Result<LoopEnd, LoopError> {
-    // The kernel may not make waits longer than asked, to join them with others: requests that come by the clock would begin
-    // late. Not every kernel knows how; then they do, and the result says by how much.
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    no_timer_slack();
     let mut heard = clock.now();
     let mut look = heard;
     loop {

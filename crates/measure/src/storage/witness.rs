@@ -6,7 +6,7 @@
 
 use super::file_target::FileCounts;
 use super::guard::{DeviceNumber, SystemRoot};
-use super::resident::resident_share;
+use super::resident_share;
 use super::subject::Subject;
 use serde_json::{Value, json};
 
@@ -76,10 +76,15 @@ impl Witness {
         // The kernel answers "all of it" to who may not write the file (mincore(2)).
         let resident =
             if subject.writable { resident_share(&subject.file, subject.bytes, WINDOWS).ok() } else { None };
+        // The kernel counts a process's reads where block devices are asked: of a file system on none (FUSE, a network), that
+        // nothing was read says nothing.
+        let process = since(now.process, self.before.process);
+        let process =
+            process.filter(|&(read, _)| read > 0 || asked.read_bytes == 0 || subject.disk.is_some());
         Attestation {
             asked_read: asked.read_bytes,
             asked_written: asked.written_bytes,
-            process: since(now.process, self.before.process),
+            process,
             disk: since(now.disk, self.before.disk),
             resident,
             checked: (asked.checked, asked.foreign),

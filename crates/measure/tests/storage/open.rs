@@ -1,7 +1,8 @@
 //! What can be opened, and the sentence for what cannot.
 
-use super::jobs::temporary;
-use ocssd_measure::storage::{Subject, SubjectKind, SubjectOptions, SystemRoot};
+use ocssd_measure::storage::{
+    DeviceNumber, FileCounts, Subject, SubjectKind, SubjectOptions, SystemRoot, Witness,
+};
 use std::path::{Path, PathBuf};
 
 fn options(path: &Path) -> SubjectOptions {
@@ -20,20 +21,52 @@ fn file(name: &str, bytes: u64) -> PathBuf {
     path
 }
 
-#[test]
-fn a_temporary_file_has_no_name_from_the_beginning() {
-    let before = names();
-    let subject = temporary();
-    assert_eq!((subject.kind, subject.writable, subject.bytes), (SubjectKind::Temporary, true, 16 << 20));
-    assert_eq!(names(), before, "nothing can be left behind");
+/// A directory of a test's own, empty.
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ocssd-open-{name}-{}", std::process::id()));
+    std::fs::create_dir(&path).expect("a temporary directory can be made");
+    path
 }
 
-/// Files of a profile of this process in the temporary directory.
-fn names() -> Vec<String> {
-    let entries = std::fs::read_dir(std::env::temp_dir()).expect("the temporary directory can be listed");
-    let own = format!(".ocssd-profile-{}", std::process::id());
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| *name == own).collect()
+#[test]
+fn a_temporary_file_has_no_name_from_the_beginning() {
+    let place = directory("unnamed");
+    let wanted = SubjectOptions { bytes: Some(16 << 20), ..options(&place) };
+    let subject = Subject::open(&wanted, &SystemRoot::default()).expect("a temporary file can be made");
+    assert_eq!((subject.kind, subject.writable, subject.bytes), (SubjectKind::Temporary, true, 16 << 20));
+    let left = std::fs::read_dir(&place).expect("own directories can be listed").count();
+    assert_eq!(left, 0, "whatever happens now, nothing is left behind");
+    std::fs::remove_dir(place).expect("own directories can be removed");
+}
+
+/// A system whose kernel counted no byte of this process, with the disk below `device` if there is one.
+fn silent_system(root: &Path, device: Option<DeviceNumber>) -> SystemRoot {
+    let process = root.join("proc/self");
+    std::fs::create_dir_all(&process).expect("own directories can be made");
+    std::fs::write(process.join("io"), "read_bytes: 0\nwrite_bytes: 0\n").expect("own files can be written");
+    if let Some(DeviceNumber { major, minor }) = device {
+        let disk = root.join(format!("sys/dev/block/{major}:{minor}"));
+        std::fs::create_dir_all(&disk).expect("own directories can be made");
+        std::fs::write(disk.join("stat"), "0 0 0 0 0 0 0 0").expect("own files can be written");
+    }
+    SystemRoot::at(root)
+}
+
+#[test]
+fn reads_that_the_kernel_did_not_count_say_nothing_where_no_block_device_is_below() {
+    let path = file("attested", 16 << 20);
+    let device = Subject::open(&options(&path), &SystemRoot::default()).expect("a file can be opened").device;
+    let asked = FileCounts { read_bytes: 1 << 20, transfers: 1, ..FileCounts::default() };
+    let expected = [("no-disk", None, None), ("disk", Some(device), Some((0, 0)))];
+    for (name, below, process) in expected {
+        let root = directory(name);
+        let system = silent_system(&root, below);
+        let subject = Subject::open(&options(&path), &system).expect("a file can be opened");
+        let seen = Witness::new(system, subject.device).attest(&subject, asked);
+        assert_eq!(seen.process, process, "{name}: what a process read");
+        std::fs::remove_dir_all(root).expect("own directories can be removed");
+    }
+    std::fs::remove_file(path).expect("own files can be removed");
 }
 
 #[test]
