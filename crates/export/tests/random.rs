@@ -1,6 +1,8 @@
 //! The fuzzer's entry on seeded random clients, so that every build runs some.
 //!
-//! `OCSSD_SEEDS=0..1000000 cargo test -p ocssd-export --test random` runs those of other seeds, each test for itself.
+//! `OCSSD_SEEDS=0..1000000 cargo test -p ocssd-export --test random` runs those of other seeds, each test for itself. With
+//! `OCSSD_CORPUS=fuzz/corpus` as an absolute path every client is kept there, a file each: fuzzers begin with them, past
+//! handshakes that bytes changed at random hardly ever get through.
 
 use ocssd_base::Prng;
 use ocssd_export::fuzz::{fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, vhost_user_blk_guest};
@@ -14,6 +16,14 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
     let Ok(asked) = std::env::var("OCSSD_SEEDS") else { return 0..usual };
     let range = asked.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     range.unwrap_or_else(|| panic!("OCSSD_SEEDS is a range of numbers as 150..300, and not {asked}"))
+}
+
+/// Keeps an input for the fuzz target of this name, if the environment asks for it.
+fn keep(target: &str, seed: u64, bytes: &[u8]) {
+    let Some(corpus) = std::env::var_os("OCSSD_CORPUS") else { return };
+    let folder = std::path::PathBuf::from(corpus).join(target);
+    std::fs::create_dir_all(&folder).expect("OCSSD_CORPUS names a directory that can be made");
+    std::fs::write(folder.join(format!("seed-{seed}")), bytes).expect("a directory just made can be written");
 }
 
 fn below(prng: &mut Prng, bound: u64) -> u64 {
@@ -73,6 +83,7 @@ fn clients_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     for seed in seeds(150) {
         let mut prng = Prng::new(seed);
         let bytes = client(&mut prng);
+        keep("nbd_client", seed, &bytes);
         let answered = std::panic::catch_unwind(|| nbd_client(&bytes));
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the server panicked"));
         served += usize::from(answered > 1000);
@@ -131,6 +142,7 @@ fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     for seed in seeds(200) {
         let mut prng = Prng::new(seed);
         let bytes = host(&mut prng);
+        keep("nvme_tcp_host", seed, &bytes);
         let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the target panicked"));
         served += usize::from(answered > 1000);
@@ -154,6 +166,7 @@ fn kernels_of_every_kind_are_answered_and_leave_nothing_behind() {
     for seed in seeds(300) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 600)).map(|_| byte(&mut prng)).collect();
+        keep("fuse_kernel", seed, &bytes);
         let answered = std::panic::catch_unwind(|| fuse_kernel(&bytes));
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the session panicked"));
         served += usize::from(answered > 1000);
@@ -167,6 +180,7 @@ fn guests_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
     for seed in seeds(800) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 1200)).map(|_| byte(&mut prng)).collect();
+        keep("vhost_user_blk_guest", seed, &bytes);
         let answered = std::panic::catch_unwind(|| vhost_user_blk_guest(&bytes));
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the device panicked"));
         served += usize::from(answered > 3);
@@ -180,6 +194,7 @@ fn guests_of_every_kind_get_completions_or_a_status_and_leave_nothing_behind() {
     for seed in seeds(1500) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 3000)).map(|_| byte(&mut prng)).collect();
+        keep("pci_nvme_guest", seed, &bytes);
         let completions = std::panic::catch_unwind(|| pci_nvme_guest(&bytes));
         let completions = completions.unwrap_or_else(|_| panic!("seed {seed}: the controller panicked"));
         served += usize::from(completions > 5);

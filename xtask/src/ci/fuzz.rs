@@ -7,7 +7,7 @@ use std::{fs, process::Command};
 /// How long each target runs. Chosen: nine targets take nine minutes.
 const SECONDS_PER_TARGET: u32 = 60;
 
-/// Runs all targets one after the other.
+/// Runs all targets one after the other. Those of protocols begin with the clients of the seeded tests.
 ///
 /// Errors: cargo-fuzz or the nightly compiler is missing, or a target finds a crash.
 pub fn run(workspace: &Workspace) -> Result<()> {
@@ -27,6 +27,9 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     ensure!(has_cargo_fuzz, "fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`");
     let manifest = fs::read_to_string(workspace.root.join("fuzz/Cargo.toml"))
         .context("fuzz/Cargo.toml could not be read")?;
+    let mut seeds = workspace.cargo();
+    seeds.args(["test", "-p", "ocssd-export", "--test", "random"]);
+    process::run(seeds.env("OCSSD_CORPUS", workspace.root.join("fuzz/corpus")))?;
     for target in targets(&manifest)? {
         let limit = format!("-max_total_time={SECONDS_PER_TARGET}");
         process::run(nightly().args(["fuzz", "run", &target, "--", &limit])).with_context(|| {
