@@ -40,14 +40,27 @@ impl Console {
     ///
     /// Errors: the time is over.
     pub fn next_line(&mut self) -> Result<Option<&str>> {
-        match self.lines.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
+        match self.next_line_by(None)? {
+            Heard::Line(line) => Ok(Some(line)),
+            Heard::End => Ok(None),
+            Heard::Nothing => bail!("a line was waited for without end, and nothing came"),
+        }
+    }
+
+    /// The next line, if it comes by then.
+    ///
+    /// Errors: the time of all is over.
+    pub fn next_line_by(&mut self, by: Option<Instant>) -> Result<Heard<'_>> {
+        let until = by.map_or(self.until, |by| by.min(self.until));
+        match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(line) => self.said.push(line),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Heard::End),
+            Err(RecvTimeoutError::Timeout) if until < self.until => return Ok(Heard::Nothing),
             Err(RecvTimeoutError::Timeout) => {
                 bail!("the guest took more than {} s; it said:\n{}", self.limit.as_secs(), self.told())
             }
         }
-        Ok(self.said.last().map(String::as_str))
+        Ok(Heard::Line(self.said.last().context("one was just said")?))
     }
 
     /// All lines so far, as a text.
@@ -62,6 +75,17 @@ impl Drop for Console {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What came of waiting for a line.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// It.
+    Line(&'a str),
+    /// The program has ended.
+    End,
+    /// Nothing was said in time.
+    Nothing,
 }
 
 /// What a line means.
@@ -128,5 +152,18 @@ mod tests {
         let mut console =
             Console::start(command.args(["-c", "echo a; exec tail -f /dev/null"]), Duration::ZERO).unwrap();
         assert!(console.next_line().is_err() || console.next_line().is_err());
+    }
+
+    #[test]
+    fn a_line_may_be_waited_for_less_long() {
+        let mut command = Command::new("sh");
+        let mut console =
+            Console::start(command.args(["-c", "echo a; exec tail -f /dev/null"]), Duration::from_secs(60))
+                .unwrap();
+        assert_eq!(console.next_line_by(None).unwrap(), Heard::Line("a"));
+        assert_eq!(console.next_line_by(Some(Instant::now())).unwrap(), Heard::Nothing);
+        let mut command = Command::new("true");
+        let mut console = Console::start(&mut command, Duration::from_secs(60)).unwrap();
+        assert_eq!(console.next_line_by(None).unwrap(), Heard::End);
     }
 }

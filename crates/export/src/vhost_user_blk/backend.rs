@@ -6,6 +6,7 @@
 
 use super::config::{self, CONFIG_BYTES, QUEUES_MAX, WRITEBACK_OFFSET, feature};
 use super::device::Device;
+use super::inflight::Shape;
 use super::memory::{Place, REGIONS_MAX};
 use super::ring::{Parts, Ring};
 use std::fs::File;
@@ -74,6 +75,7 @@ impl Backend {
     fn reset(&mut self) {
         for (place, ring) in self.device.rings.iter_mut().enumerate() {
             ring.stop();
+            ring.forget();
             ring.enabled = false;
             self.changes.push(Change::Kick(place, None));
         }
@@ -97,6 +99,7 @@ fn protocol_features() -> VhostUserProtocolFeatures {
         | VhostUserProtocolFeatures::CONFIG
         | VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS
         | VhostUserProtocolFeatures::RESET_DEVICE
+        | VhostUserProtocolFeatures::INFLIGHT_SHMFD
 }
 
 impl VhostUserBackendReqHandlerMut for Backend {
@@ -272,12 +275,22 @@ impl VhostUserBackendReqHandlerMut for Backend {
         self.refused("a shared object")
     }
 
-    fn get_inflight_fd(&mut self, _inflight: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
-        self.refused("memory of requests in flight")
+    fn get_inflight_fd(&mut self, inflight: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
+        let shape = Shape { rings: inflight.num_queues, size: inflight.queue_size };
+        shape.check().map_err(wrong)?;
+        let file = shape.file().map_err(wrong)?;
+        Ok((VhostUserInflight::new(shape.bytes(), 0, shape.rings, shape.size), file))
     }
 
-    fn set_inflight_fd(&mut self, _inflight: &VhostUserInflight, _file: File) -> Result<()> {
-        self.refused("memory of requests in flight")
+    fn set_inflight_fd(&mut self, inflight: &VhostUserInflight, file: File) -> Result<()> {
+        if self.device.has_driver() {
+            return Err(wrong("memory for requests in flight came while a ring runs; stop it before"));
+        }
+        let shape = Shape { rings: inflight.num_queues, size: inflight.queue_size };
+        let logs = shape.map(file, inflight.mmap_size, inflight.mmap_offset).map_err(wrong)?;
+        let mut logs = logs.into_iter();
+        self.device.rings.iter_mut().for_each(|ring| ring.log = logs.next());
+        Ok(())
     }
 
     fn get_max_mem_slots(&mut self) -> Result<u64> {

@@ -3,9 +3,7 @@
 //! Source: VIRTIO 1.2, section 2.7. Deliberately not here: what the bytes mean.
 
 use super::memory::Segment;
-use std::ops::Deref;
-use virtio_queue::DescriptorChain;
-use vm_memory::GuestMemory;
+use virtio_queue::desc::split::Descriptor;
 
 /// Descriptors of a chain that are looked at (chosen: as many as a ring has, though guests are told of fewer).
 const DESCRIPTORS_MAX: usize = 1024;
@@ -35,11 +33,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`Broken`]; the segments until then stay, and behind a mixed chain all.
-    pub fn fill<M>(&mut self, descriptors: DescriptorChain<M>) -> Result<(), Broken>
-    where
-        M: Deref,
-        M::Target: GuestMemory,
-    {
+    pub fn fill(&mut self, descriptors: impl Iterator<Item = Descriptor>) -> Result<(), Broken> {
         self.readable.clear();
         self.writable.clear();
         let (mut count, mut goes_on, mut is_mixed) = (0, true, false);

@@ -364,6 +364,12 @@ impl Device {
         self.requests.is_empty()
     }
 
+    /// Jobs that have not ended.
+    #[must_use]
+    pub fn jobs(&self) -> u32 {
+        self.requests.iter().map(|(_, request)| request.running()).sum()
+    }
+
     /// Some ring was started: a driver is there.
     #[must_use]
     pub fn has_driver(&self) -> bool {

@@ -99,6 +99,9 @@ pub struct VhostUserBlk {
     /// of this generation.
     generation: u32,
     frontend: Option<Frontend>,
+    /// Jobs of frontends that went. The next one is heard when they have ended: it may ask for the same once more, and what it
+    /// asks for after that must not be overtaken.
+    left_behind: u32,
     sentences: VecDeque<String>,
     /// When something came last.
     busy: Nanos,
@@ -116,6 +119,7 @@ impl VhostUserBlk {
             connection,
             generation: 0,
             frontend: None,
+            left_behind: 0,
             sentences: VecDeque::new(),
             busy: Nanos::ZERO,
         }
@@ -193,6 +197,10 @@ impl VhostUserBlk {
     /// Carries out the messages that are there.
     fn look_into(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) {
         let Some(frontend) = &mut self.frontend else { return };
+        if self.left_behind > 0 {
+            frontend.unread = true;
+            return;
+        }
         if let Err(end) = frontend.carry_out(desk.now, sockets) {
             self.close(end, desk, sockets);
         }
@@ -211,6 +219,7 @@ impl VhostUserBlk {
             let _ = sockets.remove(kick);
         }
         let _ = sockets.remove(&frontend.stream);
+        self.left_behind += frontend.backend().device.jobs();
         self.generation = self.generation.wrapping_add(1);
     }
 }
@@ -351,7 +360,7 @@ impl Backend {
         let rings = self.concerned(barrier);
         rings.fold(true, |idle, ring| {
             ring.paused = true;
-            idle && ring.open == 0
+            idle && ring.is_idle()
         })
     }
 
@@ -413,6 +422,8 @@ impl Edge for VhostUserBlk {
                 frontend.backend().device.on_done(done, desk);
             }
             _ => {
+                assert!(self.left_behind > 0, "a job ended that no frontend left behind");
+                self.left_behind -= 1;
                 if let Some(piece) = done.job.piece {
                     desk.pool.give_back(piece);
                 }

@@ -3,7 +3,8 @@
 //! A frontend (QEMU, libblkio) connects to a socket, sends descriptors of its memory, and then asks by rings of virtio in that
 //! memory; the socket is for setting up and tearing down only. [`Device`] is the machine: rings and requests over mapped
 //! memory, without sockets, eventfds and clock; [`guest`] is its other side, for tests. `backend` carries out the messages of
-//! the socket on it, [`VhostUserBlk`] is the edge: socket, eventfds and who may come.
+//! the socket on it, [`VhostUserBlk`] is the edge: socket, eventfds and who may come. `inflight` is the memory by which a server
+//! finds what the one before it was killed over.
 //!
 //! Sources: VIRTIO 1.2, sections 2.7 (split rings) and 5.2 (block device); vhost-user as QEMU documents it
 //! (docs/interop/vhost-user). Deliberately not here: packed rings, migration (dirty logs, state transfer), zoned devices, memory
@@ -15,6 +16,7 @@ mod config;
 mod device;
 mod edge;
 pub mod guest;
+mod inflight;
 mod memory;
 mod message;
 mod open_request;
@@ -23,6 +25,7 @@ mod request;
 mod ring;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub use config::{QUEUES_MAX, RING_SIZE_MAX};
 pub use device::Device;

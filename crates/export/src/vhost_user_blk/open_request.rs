@@ -96,6 +96,12 @@ impl OpenRequest {
         self.running += 1;
     }
 
+    /// Jobs that have not ended.
+    #[must_use]
+    pub const fn running(&self) -> u32 {
+        self.running
+    }
+
     /// It fails, and nothing more of it is given out.
     pub fn fail(&mut self, status: BlkStatus) {
         self.failed = self.failed.or(Some(status));

@@ -4,7 +4,10 @@
 
 use super::chain::{Broken, Chain};
 use super::config::RING_SIZE_MAX;
+use super::inflight::RingLog;
+use super::walk::Walk;
 use crate::protocol::Rude;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
 use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
@@ -26,6 +29,10 @@ pub struct Ring {
     pub open: u32,
     /// Something was put back, and the guest was not told yet.
     pub untold: bool,
+    /// Where what was taken is noted, if the frontend keeps that.
+    pub log: Option<RingLog>,
+    /// Chains that a server before took and did not end.
+    again: VecDeque<u16>,
 }
 
 /// What was taken from a ring.
@@ -40,7 +47,16 @@ pub struct Taken {
 impl Default for Ring {
     fn default() -> Self {
         let queue = Queue::new(RING_SIZE_MAX).expect("the size is a power of two");
-        Self { queue, enabled: false, started: false, paused: false, open: 0, untold: false }
+        Self {
+            queue,
+            enabled: false,
+            started: false,
+            paused: false,
+            open: 0,
+            untold: false,
+            log: None,
+            again: VecDeque::new(),
+        }
     }
 }
 
@@ -90,10 +106,10 @@ impl Ring {
         self.queue.next_avail()
     }
 
-    /// Begins; `event_idx`: both sides say which index they want to be told of.
+    /// Begins; `event_idx`: both sides say which index they want to be told of. What a server before did not end comes first.
     ///
     /// # Errors
-    /// A sentence, if it is not all in memory.
+    /// A sentence, if it is not all in memory, or its log is not one.
     pub fn start(&mut self, memory: &GuestMemoryMmap, event_idx: bool) -> Result<(), String> {
         self.queue.set_ready(true);
         self.queue.set_event_idx(event_idx);
@@ -108,7 +124,17 @@ impl Ring {
             ));
         }
         let used = self.queue.used_idx(memory, Ordering::Acquire);
-        self.queue.set_next_used(used.map_err(|error| format!("a ring cannot be read: {error}"))?.0);
+        let used = used.map_err(|error| format!("a ring cannot be read: {error}"))?.0;
+        self.queue.set_next_used(used);
+        if let Some(log) = &mut self.log {
+            let again = log.resume(self.queue.size(), used)?;
+            // Whatever the frontend believes: what was taken is what has ended and what is in flight.
+            if !again.is_empty() {
+                let count = u16::try_from(again.len()).expect("as many as descriptors at most");
+                self.queue.set_next_avail(used.wrapping_add(count));
+            }
+            self.again = again.into();
+        }
         self.started = true;
         Ok(())
     }
@@ -118,12 +144,26 @@ impl Ring {
         assert_eq!(self.open, 0, "a ring was stopped with requests open");
         self.queue.set_ready(false);
         (self.started, self.paused, self.untold) = (false, false, false);
+        // They stay in the log.
+        self.again.clear();
     }
 
-    /// Chains may be taken.
+    /// The driver begins anew: what is in flight is nothing to it.
+    pub fn forget(&mut self) {
+        self.again.clear();
+        self.log.iter().for_each(RingLog::forget);
+    }
+
+    /// All that was taken has ended. What a ring that may not run took before is not waited for.
     #[must_use]
-    pub const fn runs(&self) -> bool {
-        self.started && self.enabled && !self.paused
+    pub fn is_idle(&self) -> bool {
+        self.open == 0 && (self.again.is_empty() || !self.enabled)
+    }
+
+    /// Chains may be taken; those that were taken before also while it is paused.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.started && self.enabled && (!self.paused || !self.again.is_empty())
     }
 
     /// Takes the next chain, if there is one.
@@ -131,6 +171,12 @@ impl Ring {
     /// # Errors
     /// [`Rude`], if the guest's index jumps, or the ring is not there.
     pub fn take(&mut self, memory: &GuestMemoryMmap, chain: &mut Chain) -> Result<Option<Taken>, Rude> {
+        if let Some(head) = self.again.pop_front() {
+            let table = GuestAddress(self.queue.desc_table());
+            let descriptors = Walk::new(memory, table, self.queue.size(), head);
+            self.open += 1;
+            return Ok(Some(Taken { head, broken: chain.fill(descriptors).err() }));
+        }
         let mut available = self.queue.iter(memory).map_err(|error| match error {
             Error::InvalidAvailRingIndex => {
                 Rude::garbage("a ring's index is further ahead than the ring is long")
@@ -140,14 +186,23 @@ impl Ring {
         let Some(descriptors) = available.next() else { return Ok(None) };
         let head = descriptors.head_index();
         self.open += 1;
-        Ok(Some(Taken { head, broken: chain.fill(descriptors).err() }))
+        let broken = chain.fill(descriptors).err();
+        // What has no answer is not to be carried out again.
+        if let (Some(log), None | Some(Broken::Mixed)) = (&mut self.log, broken) {
+            log.taken(head);
+        }
+        Ok(Some(Taken { head, broken }))
     }
 
     /// Puts a chain back, of which `written` bytes were written. If the ring's memory is gone, nobody waits for it.
     pub fn put_back(&mut self, memory: &GuestMemoryMmap, head: u16, written: u32) {
         assert!(self.open > 0, "a chain was put back that was not taken");
         self.open -= 1;
-        self.untold |= self.queue.add_used(memory, head, written).is_ok();
+        self.log.iter().for_each(|log| log.ends(head));
+        if self.queue.add_used(memory, head, written).is_ok() {
+            self.untold = true;
+            self.log.iter().for_each(|log| log.ended(head, self.queue.next_used()));
+        }
     }
 
     /// Whether the guest wants to be told of what was put back since it was told last.
@@ -167,7 +222,7 @@ impl Ring {
     /// Asks for kicks. True if a chain has come before that, so that no kick will tell of it.
     #[must_use]
     pub fn ask_for_kicks(&mut self, memory: &GuestMemoryMmap) -> bool {
-        self.queue.enable_notification(memory).unwrap_or(false)
+        !self.again.is_empty() | self.queue.enable_notification(memory).unwrap_or(false)
     }
 
     /// Kicks are not needed: the ring is looked at anyway. If its memory is gone, the next look says so.

@@ -23,7 +23,10 @@ pub mod request {
     pub const GET_VRING_BASE: u32 = 11;
     pub const SET_VRING_KICK: u32 = 12;
     pub const SET_VRING_CALL: u32 = 13;
+    pub const SET_PROTOCOL_FEATURES: u32 = 16;
     pub const SET_VRING_ENABLE: u32 = 18;
+    pub const GET_INFLIGHT_FD: u32 = 31;
+    pub const SET_INFLIGHT_FD: u32 = 32;
 }
 
 /// Bytes of memory that is shared.
@@ -52,6 +55,12 @@ impl RawFrontend {
         memory.set_len(MEMORY_BYTES).expect(SOUND);
         let kick = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).expect(SOUND);
         Self { stream, memory, kick, offered: 0 }
+    }
+
+    /// Connects once more, with all that it keeps.
+    pub fn reconnect(&mut self, endpoint: &Endpoint) {
+        let Endpoint::Unix(path) = endpoint else { panic!("vhost-user is spoken over unix sockets") };
+        self.stream = UnixStream::connect(path).expect(SOUND);
     }
 
     /// Sends a message; whether it was taken shows later.
@@ -106,8 +115,13 @@ impl RawFrontend {
 
     /// Begins ring 0, of 16 descriptors.
     pub fn begin_ring(&self) {
+        self.begin_ring_at(0);
+    }
+
+    /// The same, where so many chains were taken before.
+    pub fn begin_ring_at(&self, base: u16) {
         self.send_words(request::SET_VRING_NUM, &[16 << 32], &[]);
-        self.send_words(request::SET_VRING_BASE, &[0], &[]);
+        self.send_words(request::SET_VRING_BASE, &[u64::from(base) << 32], &[]);
         self.send_words(request::SET_VRING_ADDR, &[0, USER, USER + USED, USER + AVAILABLE, 0], &[]);
         self.send_words(request::SET_VRING_KICK, &[0], &[self.kick.as_fd()]);
         self.send_words(request::SET_VRING_ENABLE, &[1 << 32], &[]);

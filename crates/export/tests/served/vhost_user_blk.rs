@@ -1,12 +1,15 @@
 //! vhost-user-blk over a real socket, with a client that is somebody else's.
 
 use crate::blkio_client::{Disk, connect};
+use crate::raw_frontend::{RawFrontend, request};
 use crate::world::{Wanted, World};
 use blkio::ReqFlags;
 use ocssd_base::Prng;
 use ocssd_export::DropReason;
 use ocssd_export::reactor::Endpoint;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 fn world() -> World {
     World::with(Wanted { vhost_user_blk: true, ..Wanted::default() })
@@ -180,6 +183,57 @@ fn a_client_that_goes_in_mid_flight_takes_nothing_acknowledged_with_it() {
     let mut disk = Disk::open(&world.endpoint, 1);
     assert!(disk.read(0, 8192) == kept);
     drop(disk);
+    assert_eq!(world.end().errors, 0);
+}
+
+/// Bytes of memory for requests in flight of one ring of 16 descriptors: a head and a state for each, padded to 64.
+const IN_FLIGHT_BYTES: u64 = 320;
+
+#[test]
+fn a_frontend_that_keeps_what_is_in_flight_is_answered_once_by_who_serves_it_next() {
+    let mut world = world();
+    for round in 0..20 {
+        let mut frontend = RawFrontend::connect(&world.endpoint);
+        let log =
+            rustix::fs::memfd_create("log", rustix::fs::MemfdFlags::ALLOW_SEALING).expect("there is memory");
+        let log = File::from(log);
+        log.set_len(IN_FLIGHT_BYTES).expect("there is memory");
+        let greet = |frontend: &mut RawFrontend| {
+            frontend.greet();
+            frontend.send_words(request::SET_PROTOCOL_FEATURES, &[1 << 12], &[]);
+            // Bytes and offset, then rings and descriptors of each in 16 bits.
+            frontend.send_words(request::GET_INFLIGHT_FD, &[0, 0, 1 | 16 << 16], &[]);
+            let answer = frontend.answer();
+            assert_eq!(
+                (&answer[..8], &answer[16..20]),
+                (&IN_FLIGHT_BYTES.to_le_bytes()[..], &[1, 0, 16, 0][..])
+            );
+            frontend.send_words(
+                request::SET_INFLIGHT_FD,
+                &[IN_FLIGHT_BYTES, 0, 1 | 16 << 16],
+                &[log.as_fd()],
+            );
+        };
+        greet(&mut frontend);
+        frontend.begin_ring();
+        frontend.ask_read();
+        if round % 2 == 0 {
+            world.until("it was answered", |_| frontend.came_back() == 1);
+        }
+        // Else it goes with its request answered, taken, or neither.
+        frontend.reconnect(&world.endpoint);
+        world.until("the server met it", |stats| stats.connections == 2 * round + 2);
+        greet(&mut frontend);
+        frontend.begin_ring_at(frontend.came_back());
+        world.until("its request was answered", |_| frontend.came_back() == 1);
+        frontend.ask_read();
+        world.until("the next was, too", |_| frontend.came_back() == 2);
+        let mut state = [0; 16];
+        log.read_exact_at(&mut state, 16).expect("it is there");
+        assert_eq!(state[0], 0, "round {round}: chain 0 is in flight");
+        drop(frontend);
+        world.until("it went", |stats| stats.connections == 2 * round + 2);
+    }
     assert_eq!(world.end().errors, 0);
 }
 

@@ -21,19 +21,24 @@ pub(super) fn cqe(sqid: u16, cid: u16, status: StatusField) -> Cqe {
     Cqe { dw0: 0, dw1: 0, sqhd: 0, sqid, cid, phase: false, status }
 }
 
-/// The status field for what the drive answered. DNR says that a rule was broken; a failure of the media leaves it
-/// clear, except for the 1.2 codes that hosts compare together with it.
+/// Failures of the media that leave the chunk such that the same command would break a rule: the write pointer went on, the
+/// chunk closed, or it is offline. NVMe base 1.4, figure 124: DNR is set where the same command is expected to fail again.
+const CHUNK_MOVED_ON: [Status; 3] = [Status::WRITE_NEXT_UNIT, Status::EARLY_CLOSE, Status::OFFLINE_CHUNK];
+
+/// The status field for what the drive answered. DNR says that the same command would fail again: a rule was broken, or
+/// a write or a reset failed for good. A failed read leaves it clear, except for the 1.2 codes that hosts compare
+/// together with it.
 pub(super) fn status_field(revision: Revision, completion: &Completion) -> StatusField {
-    let rule_broken = completion.violation.is_some();
+    let fails_again = completion.violation.is_some() || CHUNK_MOVED_ON.contains(&completion.status);
     let status = match revision {
         Revision::V20 => completion.status,
         Revision::V12 => status_12(completion.status),
     };
     if revision == Revision::V12 {
         let field = StatusField::for_ocssd12(status);
-        return StatusField { dnr: field.dnr || rule_broken, ..field };
+        return StatusField { dnr: field.dnr || fails_again, ..field };
     }
-    if rule_broken { StatusField::rule(status) } else { StatusField::retry(status) }
+    if fails_again { StatusField::rule(status) } else { StatusField::retry(status) }
 }
 
 /// The 1.2 code for a status of the drive (Linux `lightnvm.h`): every failed program or erase has the same one.
@@ -63,10 +68,21 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_rule_carries_dnr_and_a_media_failure_does_not() {
-        assert_eq!(bits(Revision::V20, Status::WRITE_FAULT, true), 0x4280);
-        assert_eq!(bits(Revision::V20, Status::OFFLINE_CHUNK, false), 0x02C0);
-        assert_eq!(bits(Revision::V20, Status::SUCCESS, false), 0);
+    fn dnr_says_that_the_same_command_would_fail_again() {
+        let table = [
+            (Status::WRITE_FAULT, true, 0x4280),
+            (Status::OFFLINE_CHUNK, true, 0x42C0),
+            (Status::OFFLINE_CHUNK, false, 0x42C0),
+            (Status::WRITE_NEXT_UNIT, false, 0x42F0),
+            (Status::EARLY_CLOSE, false, 0x42F1),
+            (Status::UNRECOVERED_READ, false, 0x0281),
+            (Status::HIGH_ECC, false, 0x02D0),
+            (Status::INTERNAL_ERROR, false, 0x0006),
+            (Status::SUCCESS, false, 0),
+        ];
+        for (status, rule_broken, expected) in table {
+            assert_eq!(bits(Revision::V20, status, rule_broken), expected, "{status}");
+        }
     }
 
     #[test]

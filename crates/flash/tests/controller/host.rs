@@ -74,11 +74,11 @@ impl Host {
         host.fill(3, 32);
         host.fault(FaultKind::ResetFailure, 3, None);
         let offline = host.lba(3, 0);
-        assert_eq!(bits(&host.vector_reset(&[offline])), 0x2C0);
+        assert_eq!(bits(&host.vector_reset(&[offline])), 0x42C0);
         host.fill(4, 8);
         host.fault(FaultKind::EarlyClose, 4, None);
         let at = host.lba(4, 8);
-        assert_eq!(bits(&host.write(at, 8, 1)), 0x2F1);
+        assert_eq!(bits(&host.write(at, 8, 1)), 0x42F1);
         host
     }
 

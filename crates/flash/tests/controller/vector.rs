@@ -86,13 +86,13 @@ fn media_failures_of_a_write_mark_their_entries_and_may_be_retried() {
     host.fault(FaultKind::WriteNextUnit, 1, None);
     let list = [host.lbas(0, 0..8), host.lbas(1, 0..8)].concat();
     let cqe = host.vector_write(&list, 5);
-    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x02F0, 0xFF00));
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x42F0, 0xFF00));
     let pointers: Vec<_> = host.table()[..2].iter().map(|chunk| chunk.write_pointer).collect();
     assert_eq!(pointers, [Some(8), Some(8)], "the write pointer moved past the failed unit");
     host.fault(FaultKind::EarlyClose, 0, None);
     let list = [host.lbas(0, 8..16), host.lbas(1, 8..16)].concat();
     let cqe = host.vector_write(&list, 6);
-    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x02F1, 0x00FF));
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x42F1, 0x00FF));
     assert_eq!(host.table()[0].write_pointer, Some(8));
     assert_eq!(host.table()[1].write_pointer, Some(16), "the other chunk proceeds");
 }
@@ -132,7 +132,7 @@ fn a_failed_reset_takes_the_chunk_offline_and_the_others_proceed() {
     host.fault(FaultKind::ResetFailure, 2, None);
     let list = [host.lba(2, 0), host.lba(4, 0)];
     let cqe = host.vector_reset(&list);
-    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x02C0, 0b01));
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x42C0, 0b01));
     let table = host.table();
     assert_eq!(table[2].state, ocssd_lightnvm::ChunkState::Offline);
     assert_eq!(table[4].state, ocssd_lightnvm::ChunkState::Free);

@@ -4,13 +4,15 @@
 //! emulated by a QEMU that speaks vfio-user; its Linux 5.10 makes pblk on the drive, an ext4 on that, and checks what it
 //! wrote (`init.sh`). Power is cut: of the machine (QEMU is killed, the server lives) and of the drive (the server is
 //! killed too; what its image holds is what the drive holds). Each drive of `DRIVES` has such a life. When Linux left an
-//! instance, and when a drive lost its power under one, our own `linux-pblk` must read what Linux reads (`ours`).
+//! instance, and when a drive lost its power under one, our own `linux-pblk` must read what Linux reads (`ours`). What is a
+//! hang of Linux's own begins a life anew (`hang`).
 //!
 //! QEMU and the kernel's source come from Debian releases that this machine need not be (`apt`), and are kept outside
 //! the repository (`cache`).
 
 mod apt;
 mod cache;
+mod hang;
 mod initrd;
 mod kernel;
 mod life;
@@ -40,8 +42,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let program = workspace.program()?;
     let bench = Bench { program, qemu, kernel, initrd, folder };
     let chosen = env::var(DRIVE).ok();
-    let is_wanted =
-        |drive: &&Drive| chosen.as_ref().map_or(!drive.is_open_question, |name| name == drive.name);
+    let is_wanted = |drive: &&Drive| chosen.as_ref().is_none_or(|name| name == drive.name);
     let mut drives = DRIVES.iter().filter(is_wanted).peekable();
     ensure!(drives.peek().is_some(), "{DRIVE} names no drive of this test");
     drives.try_for_each(|drive| bench.lead(drive))

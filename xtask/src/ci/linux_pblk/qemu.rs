@@ -60,8 +60,11 @@ impl Qemu {
             socket.display()
         );
         command.args(["-device", &device]).arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
-        // An emulated timer on a loaded machine fails the kernel's check of it.
-        command.args(["-append", &format!("console=ttyS0 panic=-1 quiet no_timer_check {words}")]);
+        // An emulated timer on a loaded machine fails the kernel's check of it. pblk may say much between what is looked for.
+        command.args([
+            "-append",
+            &format!("console=ttyS0 panic=-1 quiet no_timer_check log_buf_len=8M {words}"),
+        ]);
         command
     }
 

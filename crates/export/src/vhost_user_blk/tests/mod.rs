@@ -1,5 +1,6 @@
 //! The device against a guest in this process, and disks in memory.
 
+mod inflight;
 mod messages;
 mod rings;
 mod rude;
