@@ -4,7 +4,7 @@ use crate::block_ssd::{self, BlockSsdOptions};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
-use crate::pblk::{self, MountError, Pblk};
+use crate::pblk::{self, Pblk};
 use crate::small_blocks::SmallBlocks;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
@@ -181,10 +181,7 @@ fn make_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, S
     for (name, value) in wish.options {
         options.set(name, value)?;
     }
-    let (target, report) = Pblk::mount(device, wish.units, &options).map_err(|error| match error {
-        MountError::DoesNotFit(sentence) => sentence,
-        MountError::PowerCut(cut) => cut.to_string(),
-    })?;
+    let (target, report) = Pblk::mount(device, wish.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
