@@ -146,7 +146,7 @@ pub const ALL: &[Kind] = &[
     },
     Kind {
         name: "linux-pblk",
-        about: "a block device that Linux's own pblk left on the drive, to be read (option: over_provisioning_percent=...)",
+        about: "a block device in the format of Linux's own pblk, which mounts it again (options: create=yes, read_only=yes, ...)",
         overwrites: true,
         make: make_linux_pblk,
     },

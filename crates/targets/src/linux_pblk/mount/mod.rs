@@ -172,8 +172,13 @@ impl Loaded {
             let (shape, layout) = (ender.shape, ender.layout);
             let mut recovery =
                 Recovery { shape, layout, survey, packed, l2p, valid, counters, report, named: Vec::new() };
+            let hidden = recovery.report.hidden;
             let is_by_list = recovery.line(media, &found)?;
             let named = recovery.named;
+            if ending.is_some() {
+                // What is hidden now is padding.
+                self.report.hidden = hidden;
+            }
             let has_list = if ending == Some(Ending::Emeta) {
                 let (instance, counters) = (self.instance, self.counters);
                 let (valid, lines) = (&self.valid, &survey.lines);
