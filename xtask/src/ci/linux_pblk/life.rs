@@ -52,15 +52,15 @@ pub struct Drive {
     /// Name of its files, and what chooses it.
     pub name: &'static str,
     /// The revision it speaks.
-    revision: &'static str,
+    pub(super) revision: &'static str,
     /// What it has beyond [`COMMON`].
-    settings: &'static [&'static str],
+    pub(super) settings: &'static [&'static str],
     /// Not part of a run, but run by name: what is known to fail, and why is not known yet.
     pub is_open_question: bool,
     /// Whether pblk must have met failing writes and resets.
-    has_faults: bool,
+    pub(super) has_faults: bool,
     /// Its boots, by their ends.
-    boots: &'static [End],
+    pub(super) boots: &'static [End],
 }
 
 /// The drives of the test.
@@ -198,7 +198,7 @@ impl Bench {
     }
 
     /// A fresh image.
-    fn format(&self, drive: &Drive, image: &Path) -> Result<()> {
+    pub(super) fn format(&self, drive: &Drive, image: &Path) -> Result<()> {
         if image.exists() {
             fs::remove_file(image).with_context(|| format!("{} could not be removed", image.display()))?;
         }
