@@ -51,4 +51,6 @@ pub enum Purpose {
     },
     /// Everything acknowledged so far becomes durable.
     Barrier,
+    /// The same, before the end metadata of a line are written.
+    EndBarrier,
 }

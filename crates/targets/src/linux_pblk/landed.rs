@@ -6,7 +6,7 @@
 
 use super::flight::Carried;
 use super::open_line::{Piece, UnitWrite};
-use super::state::LinuxPblk;
+use super::state::{LineEnd, LinuxPblk};
 use ocssd_ftl::{Entry, FrameId, Kind, Mapped, Place, Slot};
 use ocssd_lightnvm::{Completion, Status};
 
@@ -49,7 +49,7 @@ impl LinuxPblk {
     fn close_line(&mut self) {
         let open = self.open.take().expect("a line is open");
         self.lines.close(open.line());
-        self.is_end_known = false;
+        self.end = LineEnd::Ahead;
         // Linux finds its blocks, but may not find where they are: they go elsewhere before the next shutdown.
         if open.is_damaged() {
             self.condemned.insert(open.line());

@@ -96,6 +96,7 @@ impl Target for LinuxPblk {
             Purpose::Barrier if self.shutdown.is_last_barrier() => {
                 self.end_shutdown(completion.status.is_success());
             }
+            Purpose::EndBarrier => self.end_barrier_done(completion.status.is_success()),
             Purpose::Barrier => self.barrier_done(completion.status.is_success()),
         }
     }

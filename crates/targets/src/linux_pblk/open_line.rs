@@ -1,7 +1,7 @@
 //! The line being written: its units in the order of Linux's format, one after the other.
 //!
-//! A line is its start metadata, data, and its end metadata. The start is on its own until it is acknowledged; then each
-//! parallel unit takes one write at a time, and a busy one holds up those after it, as Linux does: what a power cut leaves is
+//! A line is its start metadata, data, and its end metadata. The start is on its own until it is acknowledged, and the end
+//! waits for all before it; in between each parallel unit takes one write at a time, and a busy one holds up those after it, as Linux does: what a power cut leaves is
 //! a run from the line's start, but for what was in flight. The list of addresses grows with the data. Sectors that MW_CUNITS
 //! hides are told when they can be read. Deliberately not here: commands and content.
 
@@ -98,6 +98,30 @@ impl OpenLine {
         }
     }
 
+    /// A line that a power cut left, written up to its unit number `next` without a gap; `named` are the addresses in it.
+    #[must_use]
+    pub fn resumed(mut self, next: usize, named: &[(LineOffset, u64)]) -> Self {
+        assert!(self.next == 0 && (1..=self.units.len()).contains(&next), "a line goes on at unit {next}");
+        (self.next, self.is_started) = (next, true);
+        for unit in 0..next {
+            let offset = self.units[unit].offset;
+            let (_, sector) = self.layout.split(offset);
+            let end = sector + self.layout.unit;
+            self.column(offset).acknowledged = end;
+        }
+        for &(offset, lba) in named {
+            lba_list_mut(&self.layout, &mut self.emeta)[usize_of(offset.0)] = lba.to_le_bytes();
+        }
+        self.named = u64::try_from(named.len()).expect("fewer than a line's sectors");
+        self
+    }
+
+    /// Nothing of it is in flight.
+    #[must_use]
+    pub const fn is_quiet(&self) -> bool {
+        self.in_flight == 0
+    }
+
     /// Which line it is.
     #[must_use]
     pub const fn line(&self) -> LineId {
@@ -165,6 +189,7 @@ impl OpenLine {
         let column = &self.columns[usize_of(position.0)];
         assert!(!column.has_ended, "a chunk of line {} that takes no more is written", self.line.0);
         let may_go = self.is_started || write.piece == Piece::Smeta;
+        assert!(may_go || self.in_flight > 0, "line {} stands still", self.line.0);
         (may_go && !column.is_busy).then_some(write)
     }
 

@@ -42,8 +42,8 @@ pub struct LinuxPblk {
     pub(super) lines: Lines,
     pub(super) frames: Frames,
     pub(super) open: Option<Box<OpenLine>>,
-    /// The end metadata of the open line are complete.
-    pub(super) is_end_known: bool,
+    /// How far the end of the open line is.
+    pub(super) end: LineEnd,
     /// The line opened last.
     pub(super) last_line: Option<LineId>,
     /// Full lines that Linux could not use as they are: they are emptied first.
@@ -83,6 +83,19 @@ pub struct LinuxPblk {
     by_lines: Divisor,
 }
 
+/// How far the end of the open line is. It must not be on media before all that its list names: a mount believes the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineEnd {
+    /// Data are being written.
+    Ahead,
+    /// They are acknowledged, and being made durable.
+    Barrier,
+    /// They are durable.
+    Due,
+    /// The end metadata are complete, and being written.
+    Known,
+}
+
 /// What a mount found.
 pub(super) struct Found {
     pub instance: Uuid,
@@ -91,6 +104,8 @@ pub(super) struct Found {
     pub lines: Lines,
     pub condemned: BTreeSet<LineId>,
     pub last_line: Option<LineId>,
+    /// The line that goes on being written.
+    pub open: Option<OpenLine>,
     pub is_read_only: bool,
     /// The mount itself wrote.
     pub has_written: bool,
@@ -140,8 +155,8 @@ impl LinuxPblk {
             lines,
             condemned,
             last_line,
-            open: None,
-            is_end_known: false,
+            open: found.open.map(Box::new),
+            end: LineEnd::Ahead,
             sequence: Sequence(0),
             filling: None,
             ready: VecDeque::with_capacity(usize_of(count)),

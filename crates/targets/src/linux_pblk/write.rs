@@ -28,6 +28,8 @@ impl LinuxPblk {
                 any = true;
                 continue;
             }
+            // From now on lines are collected and reset, which may be what this waits for.
+            self.work_due |= !self.has_written;
             self.has_written = true;
             let before = self.requests.get(key).done;
             let is_whole = self.admit_one(key, buffers);

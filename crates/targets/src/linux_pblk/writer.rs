@@ -9,7 +9,7 @@ use super::format::{
     EMETA_VERSION_MINOR, Emeta, Header, LineParts, SECTOR_META_BYTES, SMETA_VERSION_MINOR, Smeta, put_entries,
 };
 use super::open_line::{OpenLine, Piece, UnitWrite};
-use super::state::LinuxPblk;
+use super::state::{LineEnd, LinuxPblk};
 use super::write::STREAM;
 use ocssd_base::usize_of;
 use ocssd_ftl::{FrameId, Kind, LineState, Place};
@@ -31,6 +31,9 @@ impl LinuxPblk {
         }
         let open = self.open.as_ref().expect("a line was opened");
         let Some(write) = open.next() else { return false };
+        if matches!(write.piece, Piece::Emeta(_)) && !self.may_end() {
+            return false;
+        }
         if write.piece == Piece::Data {
             if let Some(frame) = self.ready.pop_front() {
                 self.write_frame(frame, write, buffers);
@@ -44,6 +47,28 @@ impl LinuxPblk {
         self.fill_own(buffer, write, buffers);
         self.send(write, Carried::Own(buffer), std::iter::empty());
         true
+    }
+
+    /// Whether the end of the line can be written: when everything before it is durable.
+    fn may_end(&mut self) -> bool {
+        match self.end {
+            LineEnd::Ahead => {
+                let is_quiet = self.open.as_ref().is_some_and(|open| open.is_quiet());
+                if is_quiet {
+                    self.end = LineEnd::Barrier;
+                    self.flight.send(Purpose::EndBarrier, Op::Flush, Addresses::None, None, 0);
+                }
+                false
+            }
+            LineEnd::Barrier => false,
+            LineEnd::Due | LineEnd::Known => true,
+        }
+    }
+
+    /// What is in the open line is durable, or the drive could not say so: then it is tried again.
+    pub(super) fn end_barrier_done(&mut self, is_sound: bool) {
+        assert_eq!(self.end, LineEnd::Barrier, "a barrier ended that was not sent");
+        self.end = if is_sound { LineEnd::Due } else { LineEnd::Ahead };
     }
 
     /// Opens the next line; false if none is free, or it must be reset first.
@@ -100,7 +125,7 @@ impl LinuxPblk {
         match write.piece {
             Piece::Smeta => self.smeta().encode(&self.layout, buffers.whole_mut(buffer, 0, unit)),
             Piece::Emeta(index) => {
-                if !self.is_end_known {
+                if self.end == LineEnd::Due {
                     self.complete_emeta();
                 }
                 let bytes = self.layout.smeta_bytes();
@@ -151,7 +176,7 @@ impl LinuxPblk {
         // Which line comes next is not known yet, and nobody reads it.
         let emeta = Emeta { header, prev_id, seq_nr, next_id: None, nr_valid_lbas, counters };
         emeta.encode(layout, &parts, counts.into_iter(), open.emeta_mut());
-        self.is_end_known = true;
+        self.end = LineEnd::Known;
     }
 
     fn send(&mut self, write: UnitWrite, carried: Carried, lbas: impl Iterator<Item = Option<u64>>) {

@@ -1,10 +1,10 @@
-//! Ends what a power cut left open: no line is continued, every one is padded and gets its end metadata.
+//! Makes lines whole that a power cut left open: the last goes on, as in Linux, the others are padded and get their end.
 //!
-//! Linux goes on with the last line that is not full, and looks at the lines before it by their lists. A line that is full and
-//! has no list it recovers, but can never collect (`docs/linux-pblk.md`). So every chunk is padded from where it is to the end
-//! of its data: holes among them, because recovery takes the later place of a block, and what is written into a hole now is
-//! newer than what lies behind it. Then everything can be read, but for what MW_CUNITS hides before the end metadata: that is
-//! shown by ending the line with nothing, and the line is condemned to be emptied. Cut short, it goes on at the next mount.
+//! Of the last line holes are padded, because recovery takes the later place of a block, and what would be written into a hole
+//! now is newer than what lies behind it; and as much as MW_CUNITS asks for, so that all of it can be read. Other lines are
+//! padded to the end of their data and get end metadata: a full line without a list is one that Linux recovers, but can never
+//! collect (`docs/linux-pblk.md`). What MW_CUNITS hides right before the end metadata is shown by ending the line with nothing;
+//! it is condemned to be emptied. Cut short, all of this goes on at the next mount.
 
 use super::super::format::{
     EMETA_VERSION_MINOR, Emeta, Header, LineLayout, LineOffset, LineParts, Uuid, WaCounters, lba_list_mut,
@@ -18,6 +18,8 @@ use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
 /// What a line still needs after it was padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
+    /// Nothing: it goes on at the unit of this number, from its start.
+    GoesOn(usize),
     /// Its end metadata.
     Emeta,
     /// Nothing: it has an end, but none that says anything.
@@ -88,26 +90,61 @@ impl Ender<'_> {
         Ok(())
     }
 
-    /// Pads a line's data; what it needs then.
-    pub fn pad(&self, media: &mut Media<'_>, survey: &mut Survey, line: LineId) -> Result<Ending, PowerCut> {
+    /// Pads a line's data, as far as needed if it may go on, else all of it; what it needs then.
+    pub fn pad(
+        &self,
+        media: &mut Media<'_>,
+        survey: &mut Survey,
+        line: LineId,
+        may_go_on: bool,
+    ) -> Result<Ending, PowerCut> {
         let units = || (0..self.shape.units()).map(UnitIndex);
         let before: Vec<u32> = units().map(|unit| survey.chunk(line, unit).written).collect();
         let parts = parts_of(survey, line).clone();
-        let runs = self.unwritten(survey, line, parts.data_units(self.layout));
-        media.write(&runs, &[])?;
-        survey.look_again(media.device, self.shape, self.layout, line);
+        let data: Vec<LineOffset> = parts.data_units(self.layout).collect();
         let has_begun = parts.emeta_units(self.layout).any(|offset| {
             let (unit, sector) = self.place(offset);
             survey.chunk(line, unit).written > sector
         });
-        let is_hidden = units().any(|unit| survey.readable(line, unit) < before[unit.index()]);
-        if !has_begun && !is_hidden {
+        let is_cut_short = data.iter().any(|&offset| {
+            let (unit, sector) = self.place(offset);
+            let chunk = survey.chunk(line, unit);
+            chunk.state == ChunkState::Closed && chunk.written <= sector
+        });
+        let may_go_on = may_go_on && !has_begun && !is_cut_short;
+        let end = if may_go_on { self.needed(&data, &before) } else { data.len() };
+        let runs = self.unwritten(survey, line, data[..end].iter().copied());
+        let is_sound = media.write(&runs, &[])?;
+        survey.look_again(media.device, self.shape, self.layout, line);
+        // The end metadata may be nearer than the end of the window.
+        let is_shown =
+            |survey: &Survey| units().all(|unit| survey.readable(line, unit) >= before[unit.index()]);
+        if may_go_on && is_sound && end < data.len() && is_shown(survey) {
+            return Ok(Ending::GoesOn(1 + end));
+        }
+        if end < data.len() {
+            let runs = self.unwritten(survey, line, data.iter().copied());
+            media.write(&runs, &[])?;
+            survey.look_again(media.device, self.shape, self.layout, line);
+        }
+        if !has_begun && is_shown(survey) {
             return Ok(Ending::Emeta);
         }
         let runs = self.unwritten(survey, line, parts.emeta_units(self.layout));
         media.write(&runs, &[])?;
         survey.look_again(media.device, self.shape, self.layout, line);
         Ok(Ending::Nothing)
+    }
+
+    /// How many units of data must be written so that there is no gap, and all that was written before can be read.
+    fn needed(&self, data: &[LineOffset], before: &[u32]) -> usize {
+        let is_needed = |&offset: &LineOffset| {
+            let (unit, sector) = self.place(offset);
+            let written = before[unit.index()];
+            let shown = if written > 0 { written + self.mw_cunits } else { 0 };
+            sector < shown
+        };
+        data.iter().rposition(is_needed).map_or(0, |last| last + 1)
     }
 
     /// Writes a line's end metadata. True if the media took all of it.

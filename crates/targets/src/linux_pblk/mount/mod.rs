@@ -11,8 +11,9 @@ mod media;
 mod recover;
 mod survey;
 
-use super::format::{LineLayout, SECTOR_META_BYTES, Uuid, WaCounters};
+use super::format::{LineLayout, LineOffset, SECTOR_META_BYTES, Uuid, WaCounters};
 use super::map_crc::map_crc;
+use super::open_line::OpenLine;
 use super::options::Options;
 use super::state::{Found, LinuxPblk, frame_count};
 use super::{size, stats::LinuxPblkStats};
@@ -26,7 +27,7 @@ use ocssd_ftl::{
 use ocssd_lightnvm::{BlockingDevice, ChunkState, PuId};
 use recover::Recovery;
 use std::collections::BTreeSet;
-use survey::Survey;
+use survey::{FoundLine, Survey};
 
 /// What to do where there is no instance.
 const NOT_THERE: &str = "no line of a Linux pblk was found on these units; name the units it was made on, make an instance in \
@@ -103,7 +104,7 @@ impl LinuxPblk {
         if media.sectors_written > 0 {
             media.flush()?;
         }
-        let Loaded { instance, l2p, valid, counters, condemned, mut report } = loaded;
+        let Loaded { instance, l2p, valid, counters, condemned, open, mut report } = loaded;
         (report.sectors_read, report.sectors_written) = media.end();
         if report.hidden > 0 {
             return Err(MountError::Unreadable(format!(
@@ -116,11 +117,18 @@ impl LinuxPblk {
         assert_eq!(report.mapped, valid.total(), "every block that is somewhere has a sector of its own");
         report.map_crc =
             options.map_crc.and_then(|revision| map_crc(&l2p, &shape, &layout, &geometry, revision));
+        let open = open.map(|(found, next, named)| {
+            let parts = survey.parts[found.line.index()].clone().expect("a line that was found is used");
+            let prev = found.smeta.prev_id;
+            OpenLine::new(found.line, prev, &layout, parts, geometry.mw_cunits).resumed(next, &named)
+        });
+        let lines = lines(&survey, &shape, &layout, open.as_ref().map(OpenLine::line));
         let found = Found {
+            open,
             instance,
             l2p,
             valid,
-            lines: lines(&survey, &shape, &layout),
+            lines,
             condemned,
             last_line: survey.lines.last().map(|found| found.line),
             is_read_only: options.read_only,
@@ -139,6 +147,8 @@ struct Loaded {
     counters: WaCounters,
     /// Full lines without a list.
     condemned: BTreeSet<LineId>,
+    /// The line that goes on, at which unit, and what it names.
+    open: Option<(FoundLine, usize, Vec<(LineOffset, u64)>)>,
     report: MountReport,
 }
 
@@ -152,6 +162,7 @@ impl Loaded {
             valid: ValidMap::new(shape),
             counters: WaCounters::default(),
             condemned: BTreeSet::new(),
+            open: None,
             report: MountReport { foreign: survey.foreign, hidden: survey.hidden, ..MountReport::default() },
         }
     }
@@ -167,7 +178,8 @@ impl Loaded {
     ) -> Result<(), MountError> {
         for found in survey.lines.clone() {
             let may_end = found.is_open && !is_read_only;
-            let ending = if may_end { Some(ender.pad(media, survey, found.line)?) } else { None };
+            let is_last = survey.lines.last().is_some_and(|last| last.line == found.line);
+            let ending = if may_end { Some(ender.pad(media, survey, found.line, is_last)?) } else { None };
             let Self { l2p, valid, counters, report, .. } = self;
             let (shape, layout) = (ender.shape, ender.layout);
             let mut recovery =
@@ -187,7 +199,9 @@ impl Loaded {
             } else {
                 is_by_list
             };
-            if !has_list && (ending.is_some() || !found.is_open) {
+            if let Some(Ending::GoesOn(next)) = ending {
+                self.open = Some((found, next, named));
+            } else if !has_list && (ending.is_some() || !found.is_open) {
                 self.condemned.insert(found.line);
             }
             if ending.is_some() {
@@ -215,7 +229,7 @@ fn is_packed(oob_bytes: usize, layout: &LineLayout) -> Result<bool, String> {
 }
 
 /// The lines as parts of the FTL know them. Linux counts lines from 0, the FTL from 1.
-fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout) -> Lines {
+fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout, open: Option<LineId>) -> Lines {
     // Of a line that is not used no chunk is.
     let is_bad = |line: LineId, unit| {
         survey.parts[line.index()].is_none() || survey.chunk(line, unit).state == ChunkState::Offline
@@ -231,7 +245,7 @@ fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout) -> Lines {
         assert!(parts.data_sectors <= layout.sectors(), "a line has more data than sectors");
         let line = Line {
             // What is open and may not be ended is not written either.
-            state: LineState::Closed,
+            state: if open == Some(found.line) { LineState::Open } else { LineState::Closed },
             sequence: LineSequence(found.smeta.seq_nr + 1),
             stream: Stream(0),
             readers: 0,
