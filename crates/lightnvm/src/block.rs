@@ -100,15 +100,21 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     /// Blocks of the device.
     fn block_count(&self) -> u64;
 
-    /// Its zones, if it must be written zone by zone.
-    fn zones(&self) -> Option<Zones>;
+    /// Its zones, if it must be written zone by zone; most must not.
+    fn zones(&self) -> Option<Zones> {
+        None
+    }
 
     /// What writes must be multiples of, and best start at, in blocks.
-    fn write_unit(&self) -> u32;
+    fn write_unit(&self) -> u32 {
+        1
+    }
 
     /// How many of the newest blocks of a zone cannot be read until more are written (MW_CUNITS seen through the
     /// target); 0 if any written block can be read.
-    fn unreadable_tail(&self) -> u64;
+    fn unreadable_tail(&self) -> u64 {
+        0
+    }
 
     /// Whether a block holds something: it was written, and not discarded since. `None` of targets without a map.
     fn is_mapped(&self, block: u64) -> Option<bool> {
@@ -136,5 +142,7 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     ///
     /// # Panics
     /// If there is no such zone, or the target has none.
-    fn zone_written(&self, zone: u64) -> u64;
+    fn zone_written(&self, zone: u64) -> u64 {
+        unreachable!("zone {zone} of a target without zones")
+    }
 }

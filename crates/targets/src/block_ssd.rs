@@ -87,7 +87,7 @@ pub fn mount(
     }
     Pblk::mount(device, units, &options.assembly()).map_err(|error| match error {
         MountError::DoesNotFit(sentence) => in_its_own_words(&sentence),
-        MountError::PowerCut(cut) => cut.to_string(),
+        other => other.to_string(),
     })
 }
 

@@ -6,11 +6,14 @@ pub mod block_ssd;
 mod flight;
 pub mod linear;
 pub mod linux_pblk;
+mod mount_error;
 mod null;
 pub mod pblk;
+mod refusal;
 pub mod registry;
 pub mod small_blocks;
 
 pub use linear::{Layout, Linear};
+pub use mount_error::MountError;
 pub use null::Null;
 pub use small_blocks::SmallBlocks;

@@ -1,7 +1,7 @@
 //! `null`: answers at once and keeps nothing; what a generator can do when nothing holds it back.
 
 use ocssd_base::{Nanos, Ring};
-use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
 
 /// Blocks of the null device: 4 PiB of 4 KiB blocks (chosen: more than any job uses).
@@ -62,21 +62,5 @@ impl BlockTarget for Null {
 
     fn block_count(&self) -> u64 {
         BLOCKS
-    }
-
-    fn zones(&self) -> Option<Zones> {
-        None
-    }
-
-    fn write_unit(&self) -> u32 {
-        1
-    }
-
-    fn unreadable_tail(&self) -> u64 {
-        0
-    }
-
-    fn zone_written(&self, zone: u64) -> u64 {
-        unreachable!("zone {zone} of a target without zones")
     }
 }

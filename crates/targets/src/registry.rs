@@ -4,7 +4,7 @@ use crate::block_ssd::{self, BlockSsdOptions};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
-use crate::pblk::{self, MountError, Pblk};
+use crate::pblk::{self, Pblk};
 use crate::small_blocks::SmallBlocks;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
@@ -146,7 +146,7 @@ pub const ALL: &[Kind] = &[
     },
     Kind {
         name: "linux-pblk",
-        about: "a block device that Linux's own pblk left on the drive, to be read (option: over_provisioning_percent=...)",
+        about: "a block device in the format of Linux's own pblk, which mounts it again (options: create=yes, read_only=yes, ...)",
         overwrites: true,
         make: make_linux_pblk,
     },
@@ -181,10 +181,7 @@ fn make_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, S
     for (name, value) in wish.options {
         options.set(name, value)?;
     }
-    let (target, report) = Pblk::mount(device, wish.units, &options).map_err(|error| match error {
-        MountError::DoesNotFit(sentence) => sentence,
-        MountError::PowerCut(cut) => cut.to_string(),
-    })?;
+    let (target, report) = Pblk::mount(device, wish.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 

@@ -27,6 +27,7 @@ pub(super) fn units(draw: &mut Draw, geometry: &Geometry) -> Vec<PuId> {
 pub(super) fn draw(draw: &mut Draw, name: &str, config: &Config, size: Size) -> Chosen {
     match name {
         "pblk" => pblk(draw, config, size),
+        "linux-pblk" => linux_pblk(draw),
         _ => Chosen { options: Vec::new(), discards_are_durable: true },
     }
 }
@@ -38,6 +39,16 @@ pub(super) fn draw_later(draw: &mut Draw, name: &str, units: usize, options: &mu
         let most = u32::try_from(units - 1).expect("fewer units than 2^32");
         options.push(("active_units".to_owned(), draw.between(1, most).to_string()));
     }
+}
+
+/// On fresh media there is no instance: it is made, by the first mount that finds none.
+fn linux_pblk(draw: &mut Draw) -> Chosen {
+    let mut options =
+        vec![("create".to_owned(), "yes".to_owned()), ("seed".to_owned(), draw.raw().to_string())];
+    if draw.percent(50) {
+        options.push(("over_provisioning_percent".to_owned(), draw.between(35, 70).to_string()));
+    }
+    Chosen { options, discards_are_durable: true }
 }
 
 fn pblk(draw: &mut Draw, config: &Config, size: Size) -> Chosen {

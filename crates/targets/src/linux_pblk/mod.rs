@@ -1,46 +1,65 @@
-//! `linux-pblk`: a block device that Linux's own pblk made, read from what it left on media.
+//! `linux-pblk`: a block device in the format of Linux's own pblk: what Linux left is read and written, and mounted by Linux
+//! again.
 //!
 //! Linux 4.12 to 5.14 had pblk; its format is in `docs/pblk-format.md`. Whether Linux removed the instance or lost its power,
-//! every block reads as Linux would read it after its next mount. Blocks are sectors. Requests that change something are
-//! refused with "Attempted Write to Read Only Range"; a flush has nothing to do. The format is in `format`, the mount in
-//! `mount`, map and lines are the FTL's parts. Deliberately not here: writing.
+//! every block reads as Linux would read it after its next mount. Blocks are sectors. Each procedure is a file of its own:
+//! requests, reads, writes and discards (`write`), flushes, the writer, what becomes of its writes (`landed`), garbage
+//! collection (`collect`), resets (`erase`), shutdown. The format is in `format`, the mount in `mount`, map, buffer and lines
+//! are the FTL's parts. Deliberately not here: streams, limiters and snapshots, which the format has no place for.
 
+mod collect;
+mod describe;
+mod erase;
+mod flight;
+mod flush;
 pub mod format;
+mod landed;
 mod map_crc;
 mod mount;
+mod open_line;
 mod options;
 mod read;
 mod requests;
+mod shutdown;
 mod size;
 mod state;
 mod stats;
+mod write;
+mod writer;
 
-pub use mount::{MountError, MountReport};
+pub use crate::mount_error::MountError;
+pub use mount::MountReport;
 pub use options::{Options, Revision};
 pub use size::OVER_PROVISIONING_PERCENT;
 pub use state::LinuxPblk;
 pub use stats::LinuxPblkStats;
 
+use crate::refusal::{Takes, refusal};
+use flight::Purpose;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter};
 use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
 
 impl LinuxPblk {
-    /// What a request comes to before the map is looked at; none of a read that can be tried.
-    fn verdict(&self, request: &BlockRequest) -> Option<Status> {
-        let end = request.block.checked_add(u64::from(request.count));
-        let is_inside = end.is_some_and(|end| end <= self.l2p.sectors());
-        match request.op {
-            _ if self.is_shut_down => Some(Status::NAMESPACE_NOT_READY),
-            BlockOp::Flush | BlockOp::Shutdown => Some(Status::SUCCESS),
-            BlockOp::ResetZone => Some(Status::INVALID_OPCODE),
-            _ if request.count == 0 => Some(Status::INVALID_FIELD),
-            _ if !is_inside => Some(Status::LBA_OUT_OF_RANGE),
-            BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => {
-                Some(Status::WRITE_TO_READ_ONLY)
-            }
-            BlockOp::Read if request.buffer.is_none() => Some(Status::INVALID_FIELD),
-            BlockOp::Read => None,
+    /// Lets every procedure go on until none can.
+    fn work(&mut self, buffers: &mut Buffers) {
+        while std::mem::take(&mut self.work_due) || self.give_up() {
+            let mut any = self.serve_reads(buffers);
+            any |= self.collect(buffers);
+            any |= self.admit(buffers);
+            any |= self.flush();
+            any |= self.erase(buffers);
+            any |= self.shut_down();
+            any |= self.write_out(buffers);
+            self.work_due |= any;
+        }
+    }
+
+    fn takes(&self) -> Takes {
+        Takes {
+            blocks: self.l2p.sectors(),
+            is_shut_down: self.shutdown.is_begun(),
+            is_read_only: self.is_read_only,
         }
     }
 }
@@ -50,16 +69,36 @@ impl Target for LinuxPblk {
     type Reply = BlockReply;
 
     fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
-        let Some(status) = self.verdict(&request) else { return self.requests.take(request) };
-        self.requests.answer(request, status)?;
-        self.stats.refused += u64::from(status == Status::WRITE_TO_READ_ONLY);
-        self.is_shut_down |= request.op == BlockOp::Shutdown;
+        self.work_due = true;
+        if let Some(status) = refusal(&request, self.takes()) {
+            self.requests.answer(request, status)?;
+            self.stats.refused += u64::from(status == Status::WRITE_TO_READ_ONLY);
+            return Ok(());
+        }
+        let key = self.requests.take(request)?;
+        match request.op {
+            BlockOp::Flush => self.await_durable(key),
+            BlockOp::Shutdown => self.shutdown.begin(key),
+            _ => {}
+        }
         Ok(())
     }
 
     fn on_completion(&mut self, _now: Nanos, completion: Completion, buffers: &mut Buffers) {
-        let purpose = self.flight.end(completion.tag);
-        self.read_done(purpose, &completion, buffers);
+        self.work_due = true;
+        match self.flight.end(completion.tag) {
+            Purpose::Read(purpose) => self.read_done(purpose, &completion, buffers),
+            Purpose::Write { write, carried } => self.write_done(write, carried, &completion),
+            Purpose::Collect { buffer, line, first } => self.collect_done(buffer, line, first, &completion),
+            Purpose::Reset { line, buffer, count } => {
+                self.reset_done(line, (buffer, count), &completion, buffers);
+            }
+            Purpose::Barrier if self.shutdown.is_last_barrier() => {
+                self.end_shutdown(completion.status.is_success());
+            }
+            Purpose::EndBarrier => self.end_barrier_done(completion.status.is_success()),
+            Purpose::Barrier => self.barrier_done(completion.status.is_success()),
+        }
     }
 
     fn on_deadline(&mut self, _now: Nanos) {}
@@ -74,7 +113,7 @@ impl Target for LinuxPblk {
 
     fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
         if !self.flight.has_next() {
-            self.serve_reads(buffers);
+            self.work(buffers);
         }
         self.flight.take()
     }
@@ -84,9 +123,7 @@ impl Target for LinuxPblk {
     }
 
     fn check(&self) {
-        self.l2p.check();
-        assert_eq!(self.l2p.count_mapped(), self.valid.total(), "the map and what is valid disagree");
-        self.requests.check(self.flight.len());
+        self.check_all();
     }
 }
 
@@ -99,31 +136,15 @@ impl BlockTarget for LinuxPblk {
         self.l2p.sectors()
     }
 
-    fn zones(&self) -> Option<Zones> {
-        None
-    }
-
-    fn write_unit(&self) -> u32 {
-        1
-    }
-
-    fn unreadable_tail(&self) -> u64 {
-        0
-    }
-
     fn is_mapped(&self, block: u64) -> Option<bool> {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
     }
 
     fn expect(&self, blocks: &[u64]) {
-        self.l2p.fetch(blocks.iter().copied().filter(|&block| block < self.l2p.sectors()));
+        self.l2p.fetch(blocks.iter().copied());
     }
 
     fn counters(&self) -> Vec<Counter> {
         self.stats.show(self.l2p.count_mapped())
-    }
-
-    fn zone_written(&self, zone: u64) -> u64 {
-        unreachable!("zone {zone} of a target without zones")
     }
 }

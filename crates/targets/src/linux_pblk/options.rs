@@ -20,6 +20,12 @@ pub struct Options {
     pub over_provisioning_percent: Option<u32>,
     /// Say the checksum of the map after mount, as a Linux made with `CONFIG_NVM_PBLK_DEBUG` does ("L2P CRC").
     pub map_crc: Option<Revision>,
+    /// Nothing is written to the drive, not even to end what a power cut left open.
+    pub read_only: bool,
+    /// Make an instance if there is none: Linux mounts it once something was written.
+    pub create: bool,
+    /// What the name of an instance that is made is drawn from, together with the time.
+    pub seed: u64,
 }
 
 impl Options {
@@ -49,13 +55,29 @@ impl Options {
                     }
                 });
             }
+            "read_only" => self.read_only = yes_or_no(name, value)?,
+            "create" => self.create = yes_or_no(name, value)?,
+            "seed" => {
+                let seed = value.parse();
+                self.seed =
+                    seed.map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))?;
+            }
             _ => {
                 return Err(format!(
-                    "a linux-pblk has no option \"{name}\"; its options are over_provisioning_percent, map_crc and block_bytes"
+                    "a linux-pblk has no option \"{name}\"; its options are over_provisioning_percent, read_only, create, \
+                     seed, map_crc and block_bytes"
                 ));
             }
         }
         Ok(())
+    }
+}
+
+fn yes_or_no(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("{name} should be yes or no, but is \"{value}\"")),
     }
 }
 
@@ -66,15 +88,27 @@ mod tests {
     #[test]
     fn options_are_read_and_wrong_ones_are_named() {
         let mut options = Options::default();
-        for (name, value) in [("over_provisioning_percent", "20"), ("map_crc", "1.2"), ("map_crc", "2.0")] {
+        for (name, value) in [
+            ("over_provisioning_percent", "20"),
+            ("map_crc", "1.2"),
+            ("map_crc", "2.0"),
+            ("read_only", "yes"),
+            ("create", "yes"),
+            ("create", "no"),
+            ("seed", "7"),
+        ] {
             assert_eq!(options.set(name, value), Ok(()), "{name}={value}");
         }
         assert_eq!((options.over_provisioning_percent, options.map_crc), (Some(20), Some(Revision::V2_0)));
+        assert_eq!((options.read_only, options.create, options.seed), (true, false, 7));
         for (name, value, says) in [
             ("over_provisioning_percent", "0", "1 to 90"),
             ("over_provisioning_percent", "some", "1 to 90"),
             ("map_crc", "3", "1.2 or 2.0"),
             ("mode", "faithful", "no option \"mode\""),
+            ("read_only", "1", "yes or no"),
+            ("create", "", "yes or no"),
+            ("seed", "one", "whole number"),
         ] {
             let error = options.set(name, value).expect_err(name);
             assert!(error.contains(says), "{error}");

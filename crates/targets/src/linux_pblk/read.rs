@@ -1,11 +1,12 @@
-//! Reads: the map is looked up, and what lies together in it goes into one vector command.
+//! Reads: from the buffer, from nowhere, or from media: what lies there together goes into one vector command.
 //!
-//! Deliberately not here: a cache.
+//! Deliberately not here: what keeps sectors in the buffer that the media cannot give yet (`open_line`).
 
+use super::flight::Purpose;
 use super::format::SectorMeta;
 use super::state::LinuxPblk;
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::Mapped;
+use ocssd_ftl::{LineId, Mapped, UnitIndex};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 
 /// A command of a read. The addresses of its sectors are in the user's buffer.
@@ -19,36 +20,55 @@ pub struct ReadPurpose {
 }
 
 impl LinuxPblk {
-    /// Looks up what waits, as far as there is room for commands.
-    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) {
-        while let Some(key) = self.requests.front() {
-            if !self.flight.has_room(1) {
-                return;
-            }
-            let pending = *self.requests.get_mut(key);
+    /// Looks up what waits, as far as there is room for commands. True if anything was.
+    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(key) = self.requests.next_read() {
+            let pending = *self.requests.get(key);
             if pending.done == pending.request.count {
                 self.requests.looked_up(key);
+                any = true;
                 continue;
+            }
+            if !self.flight.has_room(1) {
+                break;
             }
             let buffer = pending.request.buffer.expect("a read without a buffer was refused");
             let left = pending.request.count - pending.done;
             let block = pending.request.block + u64::from(pending.done);
             let taken = match self.run_of(block, left.min(VECTOR_MAX), (buffer, pending.done), buffers) {
                 0 => {
-                    buffers.data_mut(buffer, pending.done, 1).fill(0);
-                    self.stats.read_empty += 1;
+                    self.read_memory(block, (buffer, pending.done), buffers);
                     1
                 }
                 count => {
                     let purpose = ReadPurpose { request: key, index: pending.done, count };
                     let addresses = Addresses::List { offset: pending.done, count };
-                    self.flight.send(purpose, Op::Read, addresses, Some(buffer), pending.done);
+                    self.flight.send(Purpose::Read(purpose), Op::Read, addresses, Some(buffer), pending.done);
                     self.requests.get_mut(key).commands += 1;
                     count
                 }
             };
             self.stats.user_read += u64::from(taken);
             self.requests.get_mut(key).done += taken;
+            any = true;
+        }
+        any
+    }
+
+    /// Reads a block that is not on media.
+    fn read_memory(&mut self, block: u64, (buffer, index): (BufId, u32), buffers: &mut Buffers) {
+        match self.l2p.get(block) {
+            Mapped::Buffer(slot) => {
+                assert_eq!(self.frames.entry(slot).tag.block, block, "slot {} holds another block", slot.0);
+                buffers.copy_data(self.ring, slot.0, buffer, index, 1);
+                self.stats.read_cached += 1;
+            }
+            Mapped::Nowhere => {
+                buffers.data_mut(buffer, index, 1).fill(0);
+                self.stats.read_empty += 1;
+            }
+            Mapped::Media(place) => unreachable!("block {block} is on media, at {}", place.0),
         }
     }
 
@@ -60,10 +80,17 @@ impl LinuxPblk {
             let Mapped::Media(place) = self.l2p.get(block + u64::from(count)) else { return count };
             assert!(self.valid.is_valid(place), "the map names a place that is not valid");
             let (line, unit, sector) = self.shape.split(place);
+            assert!(self.can_read(line, unit, sector), "place {} is behind MW_CUNITS", place.0);
             self.lines.begin_read(line);
             list[usize_of(index + count)] = Ppa::new(self.shape.chunk(line, unit), sector);
         }
         most
+    }
+
+    /// False while a sector is in the window of MW_CUNITS behind an open chunk's pointer.
+    fn can_read(&self, line: LineId, unit: UnitIndex, sector: u32) -> bool {
+        let open = self.open.as_ref().filter(|open| open.line() == line);
+        open.is_none_or(|open| sector < open.readable(self.layout.position_of(unit)))
     }
 
     /// A command ended.

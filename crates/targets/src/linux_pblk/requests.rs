@@ -3,18 +3,18 @@
 //! Deliberately not here: what is refused, and how each kind is carried out.
 
 use ocssd_base::{Ring, Slab, SlabKey, usize_of};
-use ocssd_lightnvm::block::{BlockReply, BlockRequest};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Status, Violation};
 
 /// Requests at once: as pblk takes.
-const REQUESTS_MAX: u32 = 4096;
+pub const REQUESTS_MAX: u32 = 4096;
 
 /// A request that was taken and not replied to.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     /// As the host gave it.
     pub request: BlockRequest,
-    /// Blocks looked up.
+    /// Blocks looked up, or taken into the buffer.
     pub done: u32,
     /// Commands in flight for it.
     pub commands: u32,
@@ -26,31 +26,43 @@ pub struct Pending {
 #[derive(Clone, Debug)]
 pub struct Requests {
     pending: Slab<Pending>,
-    /// Those with blocks not looked up yet, first come, first served.
-    waiting: Ring<SlabKey>,
+    /// Reads with blocks not looked up yet, first come, first served.
+    reads: Ring<SlabKey>,
+    /// Changes with blocks not in the buffer yet, first come, first served.
+    changes: Ring<SlabKey>,
     replies: Ring<BlockReply>,
 }
 
 impl Default for Requests {
     fn default() -> Self {
         let places = usize_of(REQUESTS_MAX);
-        Self { pending: Slab::new(REQUESTS_MAX), waiting: Ring::new(places), replies: Ring::new(places) }
+        Self {
+            pending: Slab::new(REQUESTS_MAX),
+            reads: Ring::new(places),
+            changes: Ring::new(places),
+            replies: Ring::new(places),
+        }
     }
 }
 
 impl Requests {
-    /// Takes a request that waits to be looked up.
+    /// Takes a request. Reads and changes wait for their turn; of others the caller keeps the key.
     ///
     /// # Errors
     /// The request, if there is no room.
-    pub fn take(&mut self, request: BlockRequest) -> Result<(), BlockRequest> {
+    pub fn take(&mut self, request: BlockRequest) -> Result<SlabKey, BlockRequest> {
         if !self.has_room() {
             return Err(request);
         }
         let pending = Pending { request, done: 0, commands: 0, status: Status::SUCCESS, violation: None };
         let key = self.pending.insert(pending).map_err(|_| request)?;
-        self.waiting.push(key).expect("there are as many places to wait as requests");
-        Ok(())
+        let queue = match request.op {
+            BlockOp::Read => &mut self.reads,
+            BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.changes,
+            BlockOp::Flush | BlockOp::Shutdown | BlockOp::ResetZone => return Ok(key),
+        };
+        queue.push(key).expect("there are as many places to wait as requests");
+        Ok(key)
     }
 
     /// Replies at once.
@@ -70,18 +82,33 @@ impl Requests {
         self.pending.len() + self.replies.len() < usize_of(REQUESTS_MAX)
     }
 
-    /// The one to look up next.
-    pub fn front(&self) -> Option<SlabKey> {
-        self.waiting.front().copied()
+    /// The read to look up next.
+    pub fn next_read(&self) -> Option<SlabKey> {
+        self.reads.front().copied()
     }
 
-    /// All of the one in front was looked up: it ends with its last command.
+    /// The change to carry out next.
+    pub fn next_change(&self) -> Option<SlabKey> {
+        self.changes.front().copied()
+    }
+
+    /// All of the read in front was looked up: it ends with its last command.
     pub fn looked_up(&mut self, key: SlabKey) {
-        assert_eq!(self.waiting.pop(), Some(key), "requests are looked up in order");
+        assert_eq!(self.reads.pop(), Some(key), "reads are looked up in order");
         self.end_if_over(key);
     }
 
+    /// The change in front is in the buffer, or failed.
+    pub fn admitted(&mut self, key: SlabKey) {
+        assert_eq!(self.changes.pop(), Some(key), "changes are carried out in order");
+    }
+
     /// A request.
+    pub fn get(&self, key: SlabKey) -> &Pending {
+        self.pending.get(key)
+    }
+
+    /// A request, to change.
     pub fn get_mut(&mut self, key: SlabKey) -> &mut Pending {
         self.pending.get_mut(key)
     }
@@ -95,21 +122,30 @@ impl Requests {
         }
     }
 
-    /// A command for a request ended.
+    /// A command for a read ended.
     pub fn command_done(&mut self, key: SlabKey) {
         let pending = self.pending.get_mut(key);
         assert!(pending.commands > 0, "a command ended that nobody sent");
         pending.commands -= 1;
-        self.end_if_over(key);
+        if self.reads.front() != Some(&key) {
+            self.end_if_over(key);
+        }
     }
 
     fn end_if_over(&mut self, key: SlabKey) {
-        let Pending { request, done, commands, status, violation } = *self.pending.get(key);
+        let Pending { request, done, commands, .. } = *self.pending.get(key);
         assert!(done <= request.count, "more was looked up than asked for");
         if done == request.count && commands == 0 {
-            self.pending.free(key);
-            self.reply(BlockReply { tag: request.tag, status, violation });
+            self.end(key);
         }
+    }
+
+    /// A request is over: its reply waits to be taken.
+    pub fn end(&mut self, key: SlabKey) {
+        let Pending { request, commands, status, violation, .. } = *self.pending.get(key);
+        assert_eq!(commands, 0, "a request ended before its commands");
+        self.pending.free(key);
+        self.reply(BlockReply { tag: request.tag, status, violation });
     }
 
     fn reply(&mut self, reply: BlockReply) {
@@ -121,11 +157,13 @@ impl Requests {
         self.replies.pop()
     }
 
-    /// Asserts that no request was lost.
+    /// Asserts that no request was lost, with so many commands in flight.
     pub fn check(&self, commands: usize) {
         let sent: u32 = self.pending.iter().map(|(_, pending)| pending.commands).sum();
-        assert_eq!(usize_of(sent), commands, "commands and requests disagree");
-        let waiting = self.pending.iter().filter(|(_, pending)| pending.done < pending.request.count).count();
-        assert_eq!(waiting, self.waiting.len(), "a request was lost on its way to the map");
+        assert!(usize_of(sent) <= commands, "reads have more commands than there are");
+        let is_read = |pending: &Pending| pending.request.op == BlockOp::Read;
+        let is_waiting = |pending: &Pending| is_read(pending) && pending.done < pending.request.count;
+        let waiting = self.pending.iter().filter(|(_, pending)| is_waiting(pending)).count();
+        assert_eq!(waiting, self.reads.len(), "a read was lost on its way to the map");
     }
 }

@@ -1,30 +1,121 @@
 //! The state of an instance: its parts, and what is under way.
+//!
+//! Deliberately not here: what happens to it.
 
-use super::read::ReadPurpose;
+use super::collect::Collector;
+use super::erase::Eraser;
+use super::flight::Flight;
+use super::flush::Flushes;
+use super::format::{LineLayout, Uuid};
+use super::open_line::OpenLine;
 use super::requests::Requests;
+use super::shutdown::Shutdown;
 use super::stats::LinuxPblkStats;
-use crate::flight::Flight;
-use ocssd_base::Divisor;
-use ocssd_ftl::{L2p, LineId, Lines, Shape, ValidMap};
-use ocssd_lightnvm::{Geometry, Ppa};
+use ocssd_base::{Divisor, usize_of};
+use ocssd_ftl::{FrameId, Frames, L2p, LineId, LineState, Lines, Release, Sequence, Shape, ValidMap};
+use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, VECTOR_MAX};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Units of metadata and padding written at a time (chosen: as many as pblk's; more units wait their turn).
+const OWN_BUFFERS_MAX: u32 = 32;
+/// Units read at a time by garbage collection (chosen: half of what keeps a large drive busy; users keep the rest so).
+const COLLECT_BUFFERS_MAX: u32 = 32;
+/// Frames kept for garbage collection (chosen: one is filled while one is written).
+const FRAMES_KEPT: u32 = 2;
+/// Free lines that are kept, but for what the buffer holds: Linux takes two when it mounts an instance, one to write and the
+/// next, and garbage collection needs one.
+const LINES_KEPT_MIN: u32 = 3;
 
 /// The target.
 #[derive(Clone, Debug)]
 pub struct LinuxPblk {
     pub(super) shape: Shape,
+    pub(super) layout: LineLayout,
     pub(super) block_bytes: u32,
+    pub(super) mw_cunits: u32,
     /// What lies beside sectors is in the last of each unit, and not looked at when one is read.
     pub(super) packed: bool,
+    pub(super) instance: Uuid,
+
     pub(super) l2p: L2p,
     pub(super) valid: ValidMap,
     pub(super) lines: Lines,
+    pub(super) frames: Frames,
+    pub(super) open: Option<Box<OpenLine>>,
+    /// How far the end of the open line is.
+    pub(super) end: LineEnd,
+    /// The line opened last.
+    pub(super) last_line: Option<LineId>,
+    /// Full lines that Linux could not use as they are: they are emptied first.
+    pub(super) condemned: BTreeSet<LineId>,
+    /// The newest write.
+    pub(super) sequence: Sequence,
+    /// The frame that takes sectors.
+    pub(super) filling: Option<FrameId>,
+    /// Frames that wait for a unit, in order.
+    pub(super) ready: VecDeque<FrameId>,
+
     pub(super) requests: Requests,
-    pub(super) flight: Flight<ReadPurpose>,
-    /// Nothing is taken any more.
-    pub(super) is_shut_down: bool,
+    pub(super) flight: Flight,
+    pub(super) flushes: Flushes,
+    pub(super) collector: Collector,
+    pub(super) eraser: Eraser,
+    pub(super) shutdown: Shutdown,
+    /// Nothing is changed: it was asked for, or nothing more can be written.
+    pub(super) is_read_only: bool,
+    /// Something was changed since the mount.
+    pub(super) has_written: bool,
+    pub(super) work_due: bool,
+
+    /// Frames that users leave to garbage collection.
+    pub(super) frames_kept: usize,
+    /// Free lines that users leave to it.
+    pub(super) lines_kept: u32,
+    /// It begins when fewer are free.
+    pub(super) lines_low: u32,
+
+    /// The write buffer's memory.
+    pub(super) ring: BufId,
+    /// Buffers of a unit, for metadata and padding.
+    pub(super) own: Vec<BufId>,
     pub(super) stats: LinuxPblkStats,
     /// To find the line of a chunk.
     by_lines: Divisor,
+}
+
+/// How far the end of the open line is. It must not be on media before all that its list names: a mount believes the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineEnd {
+    /// Data are being written.
+    Ahead,
+    /// They are acknowledged, and being made durable.
+    Barrier,
+    /// They are durable.
+    Due,
+    /// The end metadata are complete, and being written.
+    Known,
+}
+
+/// What a mount found.
+pub(super) struct Found {
+    pub instance: Uuid,
+    pub l2p: L2p,
+    pub valid: ValidMap,
+    pub lines: Lines,
+    pub condemned: BTreeSet<LineId>,
+    pub last_line: Option<LineId>,
+    /// The line that goes on being written.
+    pub open: Option<OpenLine>,
+    pub is_read_only: bool,
+    /// The mount itself wrote.
+    pub has_written: bool,
+    pub stats: LinuxPblkStats,
+}
+
+/// Frames of the write buffer: what MW_CUNITS hides, a unit in flight to every parallel unit, and as much to be filled.
+pub(super) fn frame_count(geometry: &Geometry, layout: &LineLayout) -> u32 {
+    let hidden = geometry.mw_cunits.div_ceil(layout.unit);
+    layout.units() * (hidden + 2) + FRAMES_KEPT
 }
 
 impl LinuxPblk {
@@ -32,24 +123,66 @@ impl LinuxPblk {
     pub(super) fn new(
         geometry: &Geometry,
         shape: Shape,
+        layout: LineLayout,
         packed: bool,
-        (l2p, valid, lines): (L2p, ValidMap, Lines),
-        stats: LinuxPblkStats,
+        found: Found,
+        buffers: &mut Buffers,
     ) -> Self {
+        let Found { instance, l2p, valid, lines, condemned, last_line, .. } = found;
         assert_eq!(l2p.count_mapped(), valid.total(), "the map and what is valid disagree");
+        let (count, unit) = (frame_count(geometry, &layout), layout.unit);
+        let slots = count * unit;
+        let many = |count: u32, buffers: &mut Buffers| -> Vec<BufId> {
+            (0..count).map(|_| buffers.take_whole(unit)).collect()
+        };
+        let units = layout.units();
+        let own = many(units.min(OWN_BUFFERS_MAX), buffers);
+        let read = many(units.min(COLLECT_BUFFERS_MAX), buffers);
+        let lists = (0..units.div_ceil(VECTOR_MAX) + 1).map(|_| buffers.take(1)).collect();
+        let lines_kept = LINES_KEPT_MIN + slots / layout.sectors();
         Self {
             by_lines: Divisor::new(u64::from(shape.lines())),
-            shape,
+            ring: if packed { buffers.take_whole(slots) } else { buffers.take(slots) },
+            frames: Frames::new(count, unit, Release::AsReadable),
             block_bytes: geometry.sector_bytes,
+            mw_cunits: geometry.mw_cunits,
+            shape,
+            layout,
             packed,
+            instance,
             l2p,
             valid,
             lines,
+            condemned,
+            last_line,
+            open: found.open.map(Box::new),
+            end: LineEnd::Ahead,
+            sequence: Sequence(0),
+            filling: None,
+            ready: VecDeque::with_capacity(usize_of(count)),
             requests: Requests::default(),
             flight: Flight::new(),
-            is_shut_down: false,
-            stats,
+            flushes: Flushes::new(),
+            collector: Collector::new(read),
+            eraser: Eraser::new(lists),
+            shutdown: Shutdown::default(),
+            is_read_only: found.is_read_only,
+            has_written: found.has_written,
+            work_due: true,
+            frames_kept: usize_of(FRAMES_KEPT),
+            lines_kept,
+            lines_low: lines_kept + 2,
+            own,
+            stats: found.stats,
         }
+        .looked_at()
+    }
+
+    /// Lines that hold nothing are reset before anything is written.
+    fn looked_at(mut self) -> Self {
+        let closed = self.lines.iter().filter(|(_, line)| line.state == LineState::Closed);
+        closed.for_each(|(line, _)| self.eraser.look_at(line));
+        self
     }
 
     /// The line a sector of this instance is in.
@@ -57,34 +190,31 @@ impl LinuxPblk {
         LineId(self.by_lines.div_rem_u32(ppa.chunk.0).1)
     }
 
-    /// What there is to say about a mount.
-    #[must_use]
-    pub fn describe(&self, report: &super::MountReport) -> String {
-        let mut text = format!(
-            "a Linux pblk of {} blocks, {} of them somewhere, to be read only: {} full lines by their lists, {} by their sectors; \
-             {} sectors were read",
-            self.l2p.sectors(),
-            report.mapped,
-            report.by_list,
-            report.by_sectors,
-            report.sectors_read
-        );
-        for (count, about) in [
-            (u64::from(report.foreign), "lines are another instance's"),
-            (u64::from(report.miscounted), "lists do not name as many blocks as they say"),
-            (
-                report.beyond,
-                "addresses are beyond the instance: is over_provisioning_percent as Linux was told?",
-            ),
-            (report.lost, "sectors were lost by the media, and whose they were"),
-        ] {
-            if count > 0 {
-                text.push_str(&format!("; {count} {about}"));
-            }
+    /// Nothing can be written any more: what waits for it fails. True if that was found.
+    pub(super) fn give_up(&mut self) -> bool {
+        let waits =
+            self.requests.next_change().is_some() || !self.flushes.is_idle() || self.shutdown.is_waiting();
+        if !waits || self.is_read_only || self.flight.len() > 0 {
+            return false;
         }
-        if let Some(crc) = report.map_crc {
-            text.push_str(&format!("; L2P CRC: {crc:x}"));
+        self.is_read_only = true;
+        self.fail_flushes();
+        true
+    }
+
+    /// Asserts every invariant.
+    pub(super) fn check_all(&self) {
+        self.l2p.check();
+        self.frames.check();
+        // A line that was taken is free until its reset begins.
+        let is_free = |line: LineId| matches!(self.lines.get(line).state, LineState::Free { .. });
+        self.lines.check(usize::from(self.eraser.taken().is_some_and(is_free)));
+        self.requests.check(self.flight.len());
+        self.check_collector();
+        let newest = u64::try_from(self.frames.count_newest()).expect("a buffer's slots");
+        assert!(newest <= self.l2p.count_mapped(), "more blocks are in the buffer than are somewhere");
+        if let Some(open) = &self.open {
+            open.check();
         }
-        text
     }
 }

@@ -33,17 +33,18 @@ mod trims;
 mod write;
 mod writer;
 
+pub use crate::mount_error::MountError;
 #[cfg(feature = "canaries")]
 pub use canary::Canary;
 pub use capacity::Capacity;
-pub use mount::{MountError, MountReport};
+pub use mount::MountReport;
 pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options, WEAR_SPREAD};
 pub use state::Pblk;
 pub use stats::PblkStats;
 
 use flight::Purpose;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget, Zones};
+use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{Buffers, Command, Completion, Taken, Target};
 
 impl Pblk {
@@ -203,24 +204,12 @@ impl BlockTarget for Pblk {
         self.l2p.sectors()
     }
 
-    fn zones(&self) -> Option<Zones> {
-        None
-    }
-
-    fn write_unit(&self) -> u32 {
-        1
-    }
-
-    fn unreadable_tail(&self) -> u64 {
-        0
-    }
-
     fn is_mapped(&self, block: u64) -> Option<bool> {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
     }
 
     fn expect(&self, blocks: &[u64]) {
-        self.l2p.fetch(blocks.iter().copied().filter(|&block| block < self.l2p.sectors()));
+        self.l2p.fetch(blocks.iter().copied());
     }
 
     fn counters(&self) -> Vec<ocssd_lightnvm::block::Counter> {
@@ -229,9 +218,5 @@ impl BlockTarget for Pblk {
 
     fn summary(&self) -> String {
         Self::summary(self)
-    }
-
-    fn zone_written(&self, zone: u64) -> u64 {
-        unreachable!("zone {zone} of a target without zones")
     }
 }

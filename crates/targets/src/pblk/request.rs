@@ -3,6 +3,7 @@
 //! Deliberately not here: how each kind is carried out.
 
 use super::Pblk;
+use crate::refusal::{Takes, refusal};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Status, Violation};
@@ -31,23 +32,12 @@ impl Pblk {
     /// What is wrong with a request before any of it is tried.
     #[inline]
     pub(super) fn refusal(&self, request: &BlockRequest) -> Option<Status> {
-        if self.shutdown.is_begun() {
-            return Some(Status::NAMESPACE_NOT_READY);
-        }
-        let end = request.block.checked_add(u64::from(request.count));
-        let inside = end.is_some_and(|end| end <= self.l2p.sectors());
-        let needs_buffer = matches!(request.op, BlockOp::Read | BlockOp::Write { .. });
-        let changes = matches!(request.op, BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes);
-        match request.op {
-            BlockOp::Flush | BlockOp::Shutdown => None,
-            BlockOp::ResetZone => Some(Status::INVALID_OPCODE),
-            _ if request.count == 0 || needs_buffer && request.buffer.is_none() => {
-                Some(Status::INVALID_FIELD)
-            }
-            _ if !inside => Some(Status::LBA_OUT_OF_RANGE),
-            _ if changes && self.is_read_only() => Some(Status::WRITE_TO_READ_ONLY),
-            _ => None,
-        }
+        let takes = Takes {
+            blocks: self.l2p.sectors(),
+            is_shut_down: self.shutdown.is_begun(),
+            is_read_only: self.is_read_only(),
+        };
+        refusal(request, takes)
     }
 
     /// Room for one more request, and for its reply.

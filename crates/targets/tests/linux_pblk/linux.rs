@@ -4,7 +4,7 @@ use ocssd_base::{Nanos, usize_of};
 use ocssd_engine::{Caller, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_ftl::{LineId, Shape};
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Device, Geometry, Op, Payload, Ppa, PuId,
     Source, Status, Tag, TargetId,
@@ -104,7 +104,11 @@ impl Linux {
         if self.is_packed() && lbas.iter().any(|&lba| lba != METADATA) {
             self.buffers.data_mut(self.buffer, unit - 1, 1)[..entries.len()].copy_from_slice(&entries);
         } else if !self.is_packed() {
-            self.buffers.oob_mut(self.buffer, 0, unit).copy_from_slice(&entries);
+            let stride = self.buffers.format().oob_bytes;
+            let beside = self.buffers.oob_mut(self.buffer, 0, unit).chunks_exact_mut(stride);
+            beside
+                .zip(entries.chunks_exact(16))
+                .for_each(|(place, entry)| place[..16].copy_from_slice(entry));
         }
         let command = Command {
             tag: Tag(0),
@@ -204,12 +208,18 @@ impl Linux {
     }
 
     /// Mounts what must be there, to be asked.
-    pub fn mounted(mut self) -> (Mounted, MountReport) {
-        let (target, report) = self.mount(&Options::default()).expect("it is there");
+    pub fn mounted(self) -> (Mounted, MountReport) {
+        self.mounted_as(&Options::default())
+    }
+
+    /// The same, with options.
+    pub fn mounted_as(mut self, options: &Options) -> (Mounted, MountReport) {
+        let (target, report) = self.mount(options).expect("it is there");
         let buffer = self.buffers.take(256);
-        let mut host = Host::new(self.flash, self.clock, self.buffers);
+        let Self { flash, clock, buffers, layout, shape, units, .. } = self;
+        let mut host = Host::new(flash, clock, buffers);
         host.add(Box::new(target));
-        (Mounted { host, buffer }, report)
+        (Mounted { host, buffer, layout, shape, units }, report)
     }
 }
 
@@ -217,6 +227,9 @@ impl Linux {
 pub struct Mounted {
     host: Host<Flash, VirtualClock>,
     pub buffer: BufId,
+    layout: LineLayout,
+    shape: Shape,
+    units: Vec<PuId>,
 }
 
 /// One request.
@@ -259,6 +272,45 @@ impl Mounted {
         let buffers = self.host.buffers_mut();
         let first = |sector| buffers.data(self.buffer, sector, 1)[..16].try_into().expect("sixteen");
         (0..count).map(first).collect()
+    }
+
+    /// Writes a version of each block from `block` on.
+    pub fn write(&mut self, op: BlockOp, block: u64, versions: &[u64]) -> Status {
+        let count = u32::try_from(versions.len()).expect("few");
+        let buffers = self.host.buffers_mut();
+        for ((sector, lba), &version) in (0..count).zip(block..).zip(versions) {
+            buffers.data_mut(self.buffer, sector, 1)[..16].copy_from_slice(&content(lba, version));
+        }
+        self.ask(op, block, count)
+    }
+
+    /// The drive without the target, as it left it.
+    pub fn leave(mut self) -> Linux {
+        let (clock, mut buffers) = (self.host.clock().clone(), self.host.take_buffers());
+        let flash = self.host.into_device();
+        buffers.reclaim();
+        Linux {
+            buffer: buffers.take(self.layout.unit),
+            flash,
+            buffers,
+            clock,
+            units: self.units,
+            layout: self.layout,
+            shape: self.shape,
+            seq_nr: 0,
+            uuid: OURS,
+        }
+    }
+
+    /// What a counter stands at.
+    pub fn count(&self, name: &str) -> u64 {
+        let counters = self.host.target(TargetId(0)).counters();
+        let counter =
+            counters.iter().find(|counter| counter.name == name).expect("there is one of that name");
+        match counter.value {
+            CounterValue::Count(count) | CounterValue::Gauge(count) => count,
+            CounterValue::Ratio(_) => panic!("{name} is no count"),
+        }
     }
 
     pub fn blocks(&self) -> u64 {

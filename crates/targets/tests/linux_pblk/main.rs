@@ -3,3 +3,4 @@
 mod damage;
 mod linux;
 mod reading;
+mod writing;

@@ -33,7 +33,7 @@ fn blocks_of_full_and_of_open_lines_are_read_newest_first() {
 fn every_request_that_changes_something_is_refused_and_changes_nothing() {
     let mut linux = Linux::new(config(|_| ()));
     linux.line(0, &[0, 1], 1);
-    let (mut mounted, _) = linux.mounted();
+    let (mut mounted, _) = linux.mounted_as(&Options { read_only: true, ..Options::default() });
     for op in
         [BlockOp::Write { fua: false }, BlockOp::Write { fua: true }, BlockOp::Discard, BlockOp::WriteZeroes]
     {
@@ -104,7 +104,8 @@ fn what_cannot_be_read_yet_ends_the_mount_with_advice() {
     linux.line(0, &[1, 2], 1);
     linux.open(1);
     linux.data(1, 0, &[1], 2);
-    let error = linux.mount(&Options::default()).map(|_| ()).expect_err("the newest version is hidden");
+    let read_only = Options { read_only: true, ..Options::default() };
+    let error = linux.mount(&read_only).map(|_| ()).expect_err("the newest version is hidden");
     assert!(matches!(error, MountError::Unreadable(_)), "{error}");
     assert!(error.to_string().contains("MW_CUNITS is 8"), "{error}");
 }

@@ -108,7 +108,7 @@ fn ten_lines_work_with_enough_spare_and_say_so_without() {
 fn refusal(config: &Config, options: &Options) -> String {
     match World::refused(config.clone(), options.clone()) {
         MountError::DoesNotFit(sentence) => sentence,
-        MountError::PowerCut(cut) => panic!("no cut was asked for: {cut}"),
+        other => panic!("it does not fit: {other}"),
     }
 }
 

@@ -34,6 +34,8 @@ drop_caches() { echo 3 >/proc/sys/vm/drop_caches; }
 
 check registered until_true kernel_says 'nvm: registered nvme0n1'
 check device [ "$(lnvmctl devices)" = nvme0n1 ]
+# shellcheck source=turn.sh
+[ -n "$ocssd_turn" ] && . /turn.sh
 
 if [ "$ocssd_fresh" = 1 ]; then
     check create create factory

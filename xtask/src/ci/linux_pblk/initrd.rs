@@ -28,6 +28,7 @@ pub fn make(folder: &Path) -> Result<PathBuf> {
     compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", "-o"]);
     process::run(compile.arg(&program).arg(&source))?;
     root.copy(&program, "sbin/lnvmctl")?;
+    root.text("turn.sh", super::turns::TURN)?;
     root.init(INIT)?;
     root.pack(folder.join("initrd"))
 }

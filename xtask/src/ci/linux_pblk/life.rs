@@ -57,13 +57,13 @@ pub struct Drive {
     /// Name of its files, and what chooses it.
     pub name: &'static str,
     /// The revision it speaks.
-    revision: &'static str,
+    pub(super) revision: &'static str,
     /// What it has beyond [`COMMON`].
-    settings: &'static [&'static str],
+    pub(super) settings: &'static [&'static str],
     /// Whether pblk must have met failing writes and resets.
-    has_faults: bool,
+    pub(super) has_faults: bool,
     /// Its boots, by their ends.
-    boots: &'static [End],
+    pub(super) boots: &'static [End],
 }
 
 /// The drives of the test.
@@ -212,7 +212,7 @@ impl Bench {
     }
 
     /// A fresh image. The first life has the seed of the preset.
-    fn format(&self, drive: &Drive, life: u32, image: &Path) -> Result<()> {
+    pub(super) fn format(&self, drive: &Drive, life: u32, image: &Path) -> Result<()> {
         if image.exists() {
             fs::remove_file(image).with_context(|| format!("{} could not be removed", image.display()))?;
         }

@@ -26,7 +26,8 @@ pub struct Instance {
 pub fn read(program: &Path, image: &Path, folder: &Path, revision: &str) -> Result<Instance> {
     let (socket, copy) = (folder.join("ours.sock"), folder.join("ours.raw"));
     let listen = format!("unix:{}", socket.display());
-    let (drive, target) = (image.display().to_string(), format!("linux-pblk:map_crc={revision}"));
+    let (drive, target) =
+        (image.display().to_string(), format!("linux-pblk:read_only=yes,map_crc={revision}"));
     let serve = ["--nbd", &listen, "--read-only", "--drive", &drive, "--target", &target];
     let (server, said) = Served::start(program, &serve)?;
     let map =

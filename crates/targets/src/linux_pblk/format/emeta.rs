@@ -1,19 +1,14 @@
 //! End metadata: what a full line holds, so that a mount need not read all of it. Written when the next line is open.
 
-use super::crc;
 use super::error::FormatError;
-use super::header::{HEADER_BYTES, Header, long, word};
+use super::header::{Header, line_at, line_bytes, long, seal, unseal};
 use super::layout::{EMETA_STRUCTURE_BYTES, LineLayout, LineOffset};
 use super::oob::ADDR_EMPTY;
 use super::parts::LineParts;
 use ocssd_base::usize_of;
 
-/// What the checksum covers begins behind the header and the checksum itself.
-const COVERED: usize = HEADER_BYTES + 4;
 /// The minor version: `EMETA_VERSION_MINOR`, the first with counters.
 pub const EMETA_VERSION_MINOR: u8 = 2;
-/// No line: `PBLK_LINE_EMPTY`.
-const LINE_EMPTY: u32 = u32::MAX;
 /// Bytes of an address.
 const LBA_BYTES: usize = 8;
 
@@ -76,9 +71,9 @@ impl Emeta {
         out[..structure].fill(0);
         out[lists.start..].fill(0);
         self.header.encode(out);
-        out[36..40].copy_from_slice(&self.prev_id.unwrap_or(LINE_EMPTY).to_le_bytes());
+        out[36..40].copy_from_slice(&line_bytes(self.prev_id));
         out[40..48].copy_from_slice(&self.seq_nr.to_le_bytes());
-        out[52..56].copy_from_slice(&self.next_id.unwrap_or(LINE_EMPTY).to_le_bytes());
+        out[52..56].copy_from_slice(&line_bytes(self.next_id));
         out[56..64].copy_from_slice(&u64::from(parts.data_sectors).to_le_bytes());
         out[64..72].copy_from_slice(&self.nr_valid_lbas.to_le_bytes());
         for (place, bits) in out[EMETA_STRUCTURE_BYTES..].chunks_exact_mut(8).zip(parts.bad_words()) {
@@ -91,8 +86,7 @@ impl Emeta {
         for (place, count) in out[lists].chunks_exact_mut(4).zip(counts) {
             place.copy_from_slice(&count.unwrap_or(u32::MAX).to_le_bytes());
         }
-        let sum = crc::of(&out[COVERED..]);
-        out[HEADER_BYTES..COVERED].copy_from_slice(&sum.to_le_bytes());
+        seal(out);
     }
 
     /// Reads all but the lists from the bytes of its sectors.
@@ -100,15 +94,7 @@ impl Emeta {
     /// # Errors
     /// As [`FormatError`] says; the checksum, which covers the lists, is looked at first, as in Linux.
     pub fn decode(layout: &LineLayout, bytes: &[u8]) -> Result<Self, FormatError> {
-        let expected = layout.emeta_bytes();
-        let short = FormatError::Short { expected, found: bytes.len() };
-        let bytes = bytes.get(..expected).ok_or(short)?;
-        let (expected, found) = (crc::of(&bytes[COVERED..]), word(bytes, HEADER_BYTES));
-        if expected != found {
-            return Err(FormatError::Crc { expected, found });
-        }
-        let header = Header::decode(bytes)?;
-        let line = |at| Some(word(bytes, at)).filter(|&id| id != LINE_EMPTY);
+        let (bytes, header) = unseal(bytes, layout.emeta_bytes())?;
         let at = counters_at(layout);
         let counters = if header.version_minor < EMETA_VERSION_MINOR {
             WaCounters::default()
@@ -117,9 +103,9 @@ impl Emeta {
         };
         Ok(Self {
             header,
-            prev_id: line(36),
+            prev_id: line_at(bytes, 36),
             seq_nr: long(bytes, 40),
-            next_id: line(52),
+            next_id: line_at(bytes, 52),
             nr_valid_lbas: long(bytes, 64),
             counters,
         })
@@ -138,7 +124,7 @@ impl Emeta {
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::Uuid;
+    use super::super::header::{HEADER_BYTES, Uuid};
     use super::*;
     use ocssd_base::Prng;
     use ocssd_lightnvm::{Geometry, PuId};

@@ -1,7 +1,7 @@
-//! The header that begins smeta and emeta: `struct line_header`, 32 bytes.
+//! What smeta and emeta begin with: the header (`struct line_header`, 32 bytes), and the checksum of all behind it.
 //!
-//! Deliberately not here: checking its own checksum, which Linux writes and never looks at: what follows has one that
-//! does not cover the header, so a header is judged by its identifier and version.
+//! Deliberately not here: checking the header's own checksum, which Linux writes and never looks at: what follows has one
+//! that does not cover the header, so a header is judged by its identifier and version.
 
 use super::crc;
 use super::error::FormatError;
@@ -14,6 +14,10 @@ pub const HEADER_BYTES: usize = 32;
 const VERSION_MAJOR: u8 = 0;
 /// The type of a line of data: `PBLK_LINETYPE_DATA`. Lines of the other type, a log, are never written.
 const TYPE_DATA: u16 = 2;
+/// What the second checksum covers begins behind the header and that checksum.
+pub const COVERED: usize = HEADER_BYTES + 4;
+/// No line: `PBLK_LINE_EMPTY`.
+const LINE_EMPTY: u32 = u32::MAX;
 
 /// The name of an instance: drawn when it is made, as it lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,38 @@ impl Header {
         uuid.copy_from_slice(&bytes[8..24]);
         Ok(Self { uuid: Uuid(uuid), version_minor: bytes[27], id: word(bytes, 28) })
     }
+}
+
+/// Sets the checksum of all behind the header, which everything else must be written before.
+pub fn seal(out: &mut [u8]) {
+    assert!(out.len() > COVERED, "{} bytes have nothing to be covered", out.len());
+    let sum = crc::of(&out[COVERED..]);
+    out[HEADER_BYTES..COVERED].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Takes the bytes of a structure, `expected` of them, and its header.
+///
+/// # Errors
+/// As [`FormatError`] says; the checksum is looked at first, as in Linux.
+pub fn unseal(bytes: &[u8], expected: usize) -> Result<(&[u8], Header), FormatError> {
+    let short = FormatError::Short { expected, found: bytes.len() };
+    let bytes = bytes.get(..expected).ok_or(short)?;
+    let (expected, found) = (crc::of(&bytes[COVERED..]), word(bytes, HEADER_BYTES));
+    if expected != found {
+        return Err(FormatError::Crc { expected, found });
+    }
+    let header = Header::decode(bytes)?;
+    Ok((bytes, header))
+}
+
+/// The number of a line in a field, or that of none.
+pub fn line_bytes(line: Option<u32>) -> [u8; 4] {
+    line.unwrap_or(LINE_EMPTY).to_le_bytes()
+}
+
+/// The line a field names.
+pub fn line_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(word(bytes, at)).filter(|&id| id != LINE_EMPTY)
 }
 
 /// The 4-byte number at a place.

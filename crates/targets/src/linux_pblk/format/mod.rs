@@ -18,6 +18,6 @@ pub use emeta::{EMETA_VERSION_MINOR, Emeta, WaCounters, lba_list_mut};
 pub use error::FormatError;
 pub use header::{Header, Uuid};
 pub use layout::{LineLayout, LineOffset, Position};
-pub use oob::{ADDR_EMPTY, SECTOR_META_BYTES, SectorMeta};
+pub use oob::{ADDR_EMPTY, SECTOR_META_BYTES, SectorMeta, entry_lba, put_entries};
 pub use parts::LineParts;
 pub use smeta::{SMETA_VERSION_MINOR, Smeta};

@@ -1,18 +1,13 @@
 //! Start metadata: whose line it is, and which number in time. Written when a line is opened, before its data.
 
-use super::crc;
 use super::error::FormatError;
-use super::header::{HEADER_BYTES, Header, long, word};
+use super::header::{Header, line_at, line_bytes, long, seal, unseal, word};
 use super::layout::LineLayout;
 
 /// Where the bitmap of units begins: behind `struct line_smeta` with its alignment.
 const LUN_BITMAP: usize = 64;
-/// What the checksum covers begins behind the header and the checksum itself.
-const COVERED: usize = HEADER_BYTES + 4;
 /// The minor version: `SMETA_VERSION_MINOR`.
 pub const SMETA_VERSION_MINOR: u8 = 1;
-/// No line: `PBLK_LINE_EMPTY`.
-const LINE_EMPTY: u32 = u32::MAX;
 
 /// The start metadata of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +31,13 @@ impl Smeta {
         assert_eq!(out.len(), layout.smeta_bytes(), "smeta has all bytes of its sectors");
         out.fill(0);
         self.header.encode(out);
-        out[36..40].copy_from_slice(&self.prev_id.unwrap_or(LINE_EMPTY).to_le_bytes());
+        out[36..40].copy_from_slice(&line_bytes(self.prev_id));
         out[40..48].copy_from_slice(&self.seq_nr.to_le_bytes());
         out[48..52].copy_from_slice(&self.window_wr_lun.to_le_bytes());
         // Linux takes the bitmap's length in bytes for its length in bits; nothing reads it.
         let bits = layout.unit_bitmap_bytes();
         out[LUN_BITMAP..LUN_BITMAP + bits / 8].fill(0xFF);
-        let sum = crc::of(&out[COVERED..]);
-        out[HEADER_BYTES..COVERED].copy_from_slice(&sum.to_le_bytes());
+        seal(out);
     }
 
     /// Reads it from all bytes of its sectors.
@@ -51,22 +45,15 @@ impl Smeta {
     /// # Errors
     /// As [`FormatError`] says; the checksum is looked at first, as in Linux.
     pub fn decode(layout: &LineLayout, bytes: &[u8]) -> Result<Self, FormatError> {
-        let expected = layout.smeta_bytes();
-        let short = FormatError::Short { expected, found: bytes.len() };
-        let bytes = bytes.get(..expected).ok_or(short)?;
-        let (expected, found) = (crc::of(&bytes[COVERED..]), word(bytes, HEADER_BYTES));
-        if expected != found {
-            return Err(FormatError::Crc { expected, found });
-        }
-        let header = Header::decode(bytes)?;
-        let prev_id = Some(word(bytes, 36)).filter(|&id| id != LINE_EMPTY);
+        let (bytes, header) = unseal(bytes, layout.smeta_bytes())?;
+        let prev_id = line_at(bytes, 36);
         Ok(Self { header, prev_id, seq_nr: long(bytes, 40), window_wr_lun: word(bytes, 48) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::Uuid;
+    use super::super::header::{HEADER_BYTES, Uuid};
     use super::*;
     use ocssd_base::Prng;
     use ocssd_lightnvm::{Geometry, PuId};

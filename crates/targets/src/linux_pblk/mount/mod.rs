@@ -3,61 +3,41 @@
 //! As Linux does it: the chunk report says which lines were written; the start of each says whose it is and when it was
 //! opened; in that order the lists of full lines are read, and of lines that are not full what lies beside each sector.
 //! Other than Linux, a reader stops before the end metadata of a line and at every chunk's own write pointer, so that it
-//! takes no other program's leftovers for addresses. Linear code: nothing runs concurrently. Nothing is written.
+//! takes no other program's leftovers for addresses. What a power cut left open is ended (`end`), unless nothing may be
+//! written. Linear code: nothing runs concurrently, and mounting again after a cut in the middle finds the same blocks.
 
-mod reader;
+mod end;
+mod media;
 mod recover;
 mod survey;
 
-use super::format::{LineLayout, SECTOR_META_BYTES, WaCounters};
+use super::format::{LineLayout, LineOffset, SECTOR_META_BYTES, Uuid, WaCounters};
 use super::map_crc::map_crc;
+use super::open_line::OpenLine;
 use super::options::Options;
-use super::state::LinuxPblk;
+use super::state::{Found, LinuxPblk, frame_count};
 use super::{size, stats::LinuxPblkStats};
-use ocssd_base::usize_of;
-use ocssd_ftl::{L2p, Line, LineSequence, LineState, Lines, Sequence, Shape, Stream, ValidMap};
-use ocssd_lightnvm::{BlockingDevice, ChunkState, PowerCut, PuId};
-use reader::Reader;
+use crate::mount_error::MountError;
+use end::{Contents, Ender, Ending};
+use media::Media;
+use ocssd_base::{Prng, usize_of};
+use ocssd_ftl::{
+    L2p, Line, LineId, LineSequence, LineState, Lines, Sequence, Shape, Stream, UnitIndex, ValidMap,
+};
+use ocssd_lightnvm::{BlockingDevice, ChunkState, PuId};
 use recover::Recovery;
-use std::fmt;
-use survey::Survey;
+use std::collections::BTreeSet;
+use survey::{FoundLine, Survey};
 
-/// Why there is no instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MountError {
-    /// Linux would have none on these units: the sentence says why.
-    DoesNotFit(String),
-    /// There is none on them.
-    NotThere,
-    /// What is there cannot be read by this program: the sentence says why.
-    Unreadable(String),
-    /// The power went.
-    PowerCut(PowerCut),
-}
-
-impl fmt::Display for MountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DoesNotFit(sentence) | Self::Unreadable(sentence) => f.write_str(sentence),
-            Self::NotThere => f.write_str(
-                "no line of a Linux pblk was found on these units; name the units it was made on, or make an instance in Linux",
-            ),
-            Self::PowerCut(cut) => cut.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for MountError {}
-
-impl From<PowerCut> for MountError {
-    fn from(cut: PowerCut) -> Self {
-        Self::PowerCut(cut)
-    }
-}
+/// What to do where there is no instance.
+const NOT_THERE: &str = "no line of a Linux pblk was found on these units; name the units it was made on, make an instance in \
+                         Linux, or one here (create=yes)";
 
 /// What a mount found and what it cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MountReport {
+    /// There was none, and one was made.
+    pub is_fresh: bool,
     /// Lines known by their end metadata.
     pub by_list: u32,
     /// Lines that were read sector by sector: not full, or with damaged end metadata.
@@ -76,14 +56,17 @@ pub struct MountReport {
     pub mapped: u64,
     /// Sectors read.
     pub sectors_read: u64,
+    /// Sectors written to end lines that a power cut left open.
+    pub sectors_written: u64,
     /// The checksum of the map, if it was asked for and Linux would say it.
     pub map_crc: Option<u32>,
 }
 
 impl LinuxPblk {
-    /// Mounts the instance on `units`.
+    /// Mounts the instance on `units`, or makes one if that is asked for and there is none.
     ///
-    /// Cost: a unit of every written line, the end metadata of every full one, and all of those that are not full.
+    /// Cost: a unit of every written line, the end metadata of every full one, and all of those that are not full, which are
+    /// padded as well.
     ///
     /// # Errors
     /// As [`MountError`] says.
@@ -100,33 +83,33 @@ impl LinuxPblk {
         let percent = options.over_provisioning_percent;
         let blocks =
             size::blocks(&layout, survey.good_chunks(), percent, packed).map_err(MountError::DoesNotFit)?;
-        let mut reader = Reader::new(device, layout.unit);
-        survey.read_smeta(&mut reader, &shape, &layout)?;
-        if survey.instance.is_none() && survey.hidden == 0 {
-            return Err(MountError::NotThere);
+        let slots = frame_count(&geometry, &layout) * layout.unit;
+        let drawn = Prng::new(options.seed ^ device.now().0);
+        let mut media = Media::new(device, layout.unit, packed);
+        let ender = Ender { shape: &shape, layout: &layout, mw_cunits: geometry.mw_cunits };
+        if !options.read_only {
+            ender.show_starts(&mut media, &mut survey)?;
         }
-        let mut report =
-            MountReport { foreign: survey.foreign, hidden: survey.hidden, ..MountReport::default() };
-        let (mut l2p, mut valid) = (L2p::new(blocks, shape.places(), 0), ValidMap::new(&shape));
-        let mut counters = WaCounters::default();
-        let mut recovery = Recovery {
-            shape: &shape,
-            layout: &layout,
-            survey: &survey,
-            packed,
-            l2p: &mut l2p,
-            valid: &mut valid,
-            counters: &mut counters,
-            report: &mut report,
-        };
-        for found in &survey.lines {
-            recovery.line(&mut reader, found)?;
+        survey.read_smeta(&mut media, &shape, &layout)?;
+        let is_fresh = survey.instance.is_none() && survey.hidden == 0;
+        if is_fresh && !options.create {
+            return Err(MountError::NotThere(NOT_THERE));
         }
-        report.sectors_read = reader.end();
+        let mut loaded = Loaded::new(&shape, L2p::new(blocks, shape.places(), slots), &survey, drawn);
+        loaded.report.is_fresh = is_fresh;
+        loaded.load(&ender, &mut media, &mut survey, packed, options.read_only)?;
+        if !options.read_only {
+            ender.fill_leftovers(&mut media, &mut survey)?;
+        }
+        if media.sectors_written > 0 {
+            media.flush()?;
+        }
+        let Loaded { instance, l2p, valid, counters, condemned, open, mut report } = loaded;
+        (report.sectors_read, report.sectors_written) = media.end();
         if report.hidden > 0 {
             return Err(MountError::Unreadable(format!(
                 "{} sectors were written last and cannot be read before more is written behind them (MW_CUNITS is {}); mount \
-                 the instance in Linux once, which fills its open line",
+                 the instance without read_only, which fills its open line",
                 report.hidden, geometry.mw_cunits
             )));
         }
@@ -134,9 +117,98 @@ impl LinuxPblk {
         assert_eq!(report.mapped, valid.total(), "every block that is somewhere has a sector of its own");
         report.map_crc =
             options.map_crc.and_then(|revision| map_crc(&l2p, &shape, &layout, &geometry, revision));
-        let lines = lines(&survey, &shape, &layout);
-        let stats = LinuxPblkStats { counters, ..LinuxPblkStats::default() };
-        Ok((Self::new(&geometry, shape, packed, (l2p, valid, lines), stats), report))
+        let open = open.map(|(found, next, named)| {
+            let parts = survey.parts[found.line.index()].clone().expect("a line that was found is used");
+            let prev = found.smeta.prev_id;
+            OpenLine::new(found.line, prev, &layout, parts, geometry.mw_cunits).resumed(next, &named)
+        });
+        let lines = lines(&survey, &shape, &layout, open.as_ref().map(OpenLine::line));
+        let found = Found {
+            open,
+            instance,
+            l2p,
+            valid,
+            lines,
+            condemned,
+            last_line: survey.lines.last().map(|found| found.line),
+            is_read_only: options.read_only,
+            has_written: report.sectors_written > 0,
+            stats: LinuxPblkStats { counters, ..LinuxPblkStats::default() },
+        };
+        Ok((Self::new(&geometry, shape, layout, packed, found, device.buffers()), report))
+    }
+}
+
+/// What is known of an instance, line by line.
+struct Loaded {
+    instance: Uuid,
+    l2p: L2p,
+    valid: ValidMap,
+    counters: WaCounters,
+    /// Full lines without a list.
+    condemned: BTreeSet<LineId>,
+    /// The line that goes on, at which unit, and what it names.
+    open: Option<(FoundLine, usize, Vec<(LineOffset, u64)>)>,
+    report: MountReport,
+}
+
+impl Loaded {
+    fn new(shape: &Shape, l2p: L2p, survey: &Survey, mut drawn: Prng) -> Self {
+        let mut name = [0; 16];
+        name.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&drawn.next_u64().to_le_bytes()));
+        Self {
+            instance: survey.instance.unwrap_or(Uuid(name)),
+            l2p,
+            valid: ValidMap::new(shape),
+            counters: WaCounters::default(),
+            condemned: BTreeSet::new(),
+            open: None,
+            report: MountReport { foreign: survey.foreign, hidden: survey.hidden, ..MountReport::default() },
+        }
+    }
+
+    /// Takes every line into the map, in the order they were opened, and ends those that are open.
+    fn load(
+        &mut self,
+        ender: &Ender<'_>,
+        media: &mut Media<'_>,
+        survey: &mut Survey,
+        packed: bool,
+        is_read_only: bool,
+    ) -> Result<(), MountError> {
+        for found in survey.lines.clone() {
+            let may_end = found.is_open && !is_read_only;
+            let is_last = survey.lines.last().is_some_and(|last| last.line == found.line);
+            let ending = if may_end { Some(ender.pad(media, survey, found.line, is_last)?) } else { None };
+            let Self { l2p, valid, counters, report, .. } = self;
+            let (shape, layout) = (ender.shape, ender.layout);
+            let mut recovery =
+                Recovery { shape, layout, survey, packed, l2p, valid, counters, report, named: Vec::new() };
+            let hidden = recovery.report.hidden;
+            let is_by_list = recovery.line(media, &found)?;
+            let named = recovery.named;
+            if ending.is_some() {
+                // What is hidden now is padding.
+                self.report.hidden = hidden;
+            }
+            let has_list = if ending == Some(Ending::Emeta) {
+                let (instance, counters) = (self.instance, self.counters);
+                let (valid, lines) = (&self.valid, &survey.lines);
+                let contents = Contents { instance, named: &named, counters, valid, lines };
+                ender.end(media, survey, &found, &contents)?
+            } else {
+                is_by_list
+            };
+            if let Some(Ending::GoesOn(next)) = ending {
+                self.open = Some((found, next, named));
+            } else if !has_list && (ending.is_some() || !found.is_open) {
+                self.condemned.insert(found.line);
+            }
+            if ending.is_some() {
+                survey.look_again(media.device, ender.shape, ender.layout, found.line);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -157,13 +229,23 @@ fn is_packed(oob_bytes: usize, layout: &LineLayout) -> Result<bool, String> {
 }
 
 /// The lines as parts of the FTL know them. Linux counts lines from 0, the FTL from 1.
-fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout) -> Lines {
-    let mut lines = Lines::new(shape, |line, unit| survey.chunk(line, unit).state == ChunkState::Offline);
+fn lines(survey: &Survey, shape: &Shape, layout: &LineLayout, open: Option<LineId>) -> Lines {
+    // Of a line that is not used no chunk is.
+    let is_bad = |line: LineId, unit| {
+        survey.parts[line.index()].is_none() || survey.chunk(line, unit).state == ChunkState::Offline
+    };
+    let mut lines = Lines::new(shape, is_bad);
+    for line in (0..shape.lines()).map(LineId).filter(|line| survey.parts[line.index()].is_some()) {
+        let mut good = (0..shape.units()).map(UnitIndex).filter(|&unit| !is_bad(line, unit));
+        let is_erased = good.all(|unit| survey.chunk(line, unit).state == ChunkState::Free);
+        lines.restore_free(line, is_erased, 0);
+    }
     for found in &survey.lines {
         let parts = survey.parts[found.line.index()].as_ref().expect("a line that was found is used");
         assert!(parts.data_sectors <= layout.sectors(), "a line has more data than sectors");
         let line = Line {
-            state: if found.is_open { LineState::Open } else { LineState::Closed },
+            // What is open and may not be ended is not written either.
+            state: if open == Some(found.line) { LineState::Open } else { LineState::Closed },
             sequence: LineSequence(found.smeta.seq_nr + 1),
             stream: Stream(0),
             readers: 0,

@@ -3,9 +3,9 @@
 //! Lines come in the order they were opened, sectors in the order they were written: the last one that names a block has it.
 
 use super::super::format::{
-    Emeta, FormatError, LineLayout, LineOffset, SECTOR_META_BYTES, SectorMeta, WaCounters,
+    Emeta, FormatError, LineLayout, LineOffset, SECTOR_META_BYTES, WaCounters, entry_lba,
 };
-use super::reader::{ReadUnit, Reader};
+use super::media::{Media, ReadUnit};
 use super::survey::{FoundLine, Survey};
 use super::{MountError, MountReport};
 use ocssd_base::usize_of;
@@ -23,18 +23,22 @@ pub struct Recovery<'a> {
     pub valid: &'a mut ValidMap,
     pub counters: &'a mut WaCounters,
     pub report: &'a mut MountReport,
+    /// The addresses a line's sectors name, if it was read by them.
+    pub named: Vec<(LineOffset, u64)>,
 }
 
 impl Recovery<'_> {
-    /// Takes what a line holds into the map.
-    pub fn line(&mut self, reader: &mut Reader<'_>, found: &FoundLine) -> Result<(), MountError> {
-        if !found.is_open && self.by_list(reader, found.line)? {
+    /// Takes what a line holds into the map. True if its list said it; else what its sectors name is in `named`.
+    pub fn line(&mut self, media: &mut Media<'_>, found: &FoundLine) -> Result<bool, MountError> {
+        self.named.clear();
+        let is_by_list = !found.is_open && self.by_list(media, found.line)?;
+        if is_by_list {
             self.report.by_list += 1;
         } else {
-            self.by_sectors(reader, found.line)?;
+            self.by_sectors(media, found.line)?;
             self.report.by_sectors += 1;
         }
-        Ok(())
+        Ok(is_by_list)
     }
 
     /// The address of a sector of a line.
@@ -45,13 +49,13 @@ impl Recovery<'_> {
     }
 
     /// Reads the end metadata; false if they are not there, or damaged.
-    fn by_list(&mut self, reader: &mut Reader<'_>, line: LineId) -> Result<bool, MountError> {
+    fn by_list(&mut self, media: &mut Media<'_>, line: LineId) -> Result<bool, MountError> {
         let survey = self.survey;
         let parts = survey.parts[line.index()].as_ref().expect("a line that was found is used");
         let firsts: Vec<Ppa> =
             parts.emeta_units(self.layout).map(|unit| self.shape.ppa(self.place(line, unit))).collect();
         let (mut bytes, mut lost) = (Vec::with_capacity(self.layout.emeta_bytes()), false);
-        reader.read_units(&firsts, |_, unit| {
+        media.read_units(&firsts, |_, unit| {
             lost |= unit.lost != 0;
             bytes.extend_from_slice(unit.bytes);
         })?;
@@ -77,7 +81,7 @@ impl Recovery<'_> {
     }
 
     /// Reads every sector of data that was written.
-    fn by_sectors(&mut self, reader: &mut Reader<'_>, line: LineId) -> Result<(), PowerCut> {
+    fn by_sectors(&mut self, media: &mut Media<'_>, line: LineId) -> Result<(), PowerCut> {
         let survey = self.survey;
         let parts = survey.parts[line.index()].as_ref().expect("a line that was found is used");
         let mut units = Vec::new();
@@ -92,7 +96,7 @@ impl Recovery<'_> {
             }
         }
         let firsts: Vec<Ppa> = units.iter().map(|&unit| self.shape.ppa(self.place(line, unit))).collect();
-        reader.read_units(&firsts, |index, unit| self.unit(line, units[index], &unit))
+        media.read_units(&firsts, |index, unit| self.unit(line, units[index], &unit))
     }
 
     /// Takes the blocks of a unit into the map, as its sectors name them.
@@ -110,9 +114,10 @@ impl Recovery<'_> {
         assert!(stride >= SECTOR_META_BYTES, "{stride} bytes beside a sector hold no entry");
         self.report.lost += u64::from(unit.lost.count_ones());
         for sector in (0..data).filter(|sector| unit.lost >> sector & 1 == 0) {
-            let entry = entries.get(usize_of(sector) * stride..).and_then(SectorMeta::decode);
-            if let Some(lba) = entry.and_then(|entry| entry.lba) {
-                self.map(lba, self.place(line, LineOffset(first.0 + sector)));
+            if let Some(lba) = entry_lba(entries, stride, sector) {
+                let offset = LineOffset(first.0 + sector);
+                self.named.push((offset, lba));
+                self.map(lba, self.place(line, offset));
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::super::format::{FormatError, LineLayout, LineParts, Smeta, Uuid};
 use super::super::size::GoodChunks;
 use super::MountError;
-use super::reader::Reader;
+use super::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::{LineId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Ppa};
@@ -19,12 +19,30 @@ pub struct FoundChunk {
     pub written: u32,
 }
 
+impl FoundChunk {
+    fn of(
+        device: &dyn BlockingDevice,
+        shape: &Shape,
+        layout: &LineLayout,
+        line: LineId,
+        unit: UnitIndex,
+    ) -> Self {
+        let chunk = device.chunk(shape.chunk(line, unit));
+        let written = match chunk.state {
+            ChunkState::Free | ChunkState::Offline => 0,
+            // A chunk may be closed early; what is behind its write pointer was never written.
+            ChunkState::Open | ChunkState::Closed => chunk.write_pointer.unwrap_or(0),
+        };
+        Self { state: chunk.state, written: written.min(layout.chunk) }
+    }
+}
+
 /// A line of the instance.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundLine {
     pub line: LineId,
     pub smeta: Smeta,
-    /// A chunk of it is OPEN.
+    /// A good chunk of it is not full.
     pub is_open: bool,
 }
 
@@ -51,13 +69,7 @@ impl Survey {
         let mut chunks = Vec::with_capacity(usize_of(shape.lines()) * usize_of(shape.units()));
         for line in (0..shape.lines()).map(LineId) {
             for unit in (0..shape.units()).map(UnitIndex) {
-                let chunk = device.chunk(shape.chunk(line, unit));
-                let written = match chunk.state {
-                    ChunkState::Free | ChunkState::Offline => 0,
-                    // A chunk may be closed early; what is behind its write pointer was never written.
-                    ChunkState::Open | ChunkState::Closed => chunk.write_pointer.unwrap_or(0),
-                };
-                chunks.push(FoundChunk { state: chunk.state, written: written.min(layout.chunk) });
+                chunks.push(FoundChunk::of(device, shape, layout, line, unit));
             }
         }
         let units = shape.units();
@@ -85,6 +97,20 @@ impl Survey {
         self.chunks[line.index() * usize_of(self.units) + unit.index()]
     }
 
+    /// The line was written to: what the drive reports of its chunks now.
+    pub fn look_again(
+        &mut self,
+        device: &dyn BlockingDevice,
+        shape: &Shape,
+        layout: &LineLayout,
+        line: LineId,
+    ) {
+        for unit in (0..self.units).map(UnitIndex) {
+            let found = FoundChunk::of(device, shape, layout, line, unit);
+            self.chunks[line.index() * usize_of(self.units) + unit.index()] = found;
+        }
+    }
+
     /// Sectors of a chunk that can be read, from its start.
     pub fn readable(&self, line: LineId, unit: UnitIndex) -> u32 {
         let FoundChunk { state, written } = self.chunk(line, unit);
@@ -101,19 +127,18 @@ impl Survey {
     /// Reads the start metadata of every line whose first chunk has them, and orders the lines of the first instance met.
     pub fn read_smeta(
         &mut self,
-        reader: &mut Reader<'_>,
+        media: &mut Media<'_>,
         shape: &Shape,
         layout: &LineLayout,
     ) -> Result<(), MountError> {
-        let started: Vec<(LineId, UnitIndex)> =
-            (0..shape.lines()).map(LineId).filter_map(|line| self.started(line, layout)).collect();
+        let started: Vec<(LineId, UnitIndex)> = self.all_started(layout).collect();
         let can_be_read = |&(line, unit): &(LineId, UnitIndex)| self.readable(line, unit) >= layout.unit;
         let (written, hidden): (Vec<_>, Vec<_>) = started.into_iter().partition(can_be_read);
         self.hidden = u64::from(layout.unit) * u64::try_from(hidden.len()).expect("fewer lines than 2^32");
         let firsts: Vec<Ppa> =
             written.iter().map(|&(line, unit)| Ppa::new(shape.chunk(line, unit), 0)).collect();
         let mut newer = None;
-        reader.read_units(&firsts, |index, unit| {
+        media.read_units(&firsts, |index, unit| {
             let (line, _) = written[index];
             // A line whose start cannot be read is free, as in Linux.
             match if unit.lost == 0 { Smeta::decode(layout, unit.bytes) } else { return } {
@@ -128,6 +153,11 @@ impl Survey {
         }
         self.lines.sort_by_key(|found| found.smeta.seq_nr);
         Ok(())
+    }
+
+    /// Every line that was opened, with the unit on which it starts.
+    pub fn all_started(&self, layout: &LineLayout) -> impl Iterator<Item = (LineId, UnitIndex)> {
+        (0..layout.lines).map(LineId).filter_map(|line| self.started(line, layout))
     }
 
     /// The unit on which a line starts, if it was opened.
@@ -146,7 +176,9 @@ impl Survey {
             self.foreign += 1;
             return;
         }
-        let is_open = (0..self.units).any(|unit| self.chunk(line, UnitIndex(unit)).state == ChunkState::Open);
+        let is_part =
+            |unit| matches!(self.chunk(line, UnitIndex(unit)).state, ChunkState::Open | ChunkState::Free);
+        let is_open = (0..self.units).any(is_part);
         self.lines.push(FoundLine { line, smeta, is_open });
     }
 }

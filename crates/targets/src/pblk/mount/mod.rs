@@ -18,37 +18,11 @@ mod wear;
 use super::capacity::{self, Capacity};
 use super::options::Options;
 use super::state::{MAP_STREAM, Pblk};
+use crate::mount_error::MountError;
 use blocking::Batches;
 use ocssd_base::{Nanos, Prng};
 use ocssd_ftl::{InstanceId, L2p, Lines, Shape};
-use ocssd_lightnvm::{BlockingDevice, ChunkState, PowerCut, PuId};
-use std::fmt;
-
-/// Why there is no instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MountError {
-    /// The options do not fit the units: the sentence says what would.
-    DoesNotFit(String),
-    /// The power went.
-    PowerCut(PowerCut),
-}
-
-impl fmt::Display for MountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DoesNotFit(sentence) => f.write_str(sentence),
-            Self::PowerCut(cut) => cut.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for MountError {}
-
-impl From<PowerCut> for MountError {
-    fn from(cut: PowerCut) -> Self {
-        Self::PowerCut(cut)
-    }
-}
+use ocssd_lightnvm::{BlockingDevice, ChunkState, PuId};
 
 /// What a mount found and what it cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,33 @@
+//! `linux-pblk`, made on fresh drives: power cuts at any time, in the format that Linux mounts.
+
+use ocssd_sim::campaign::run_seed;
+use ocssd_sim::exhaustive;
+use ocssd_sim::journal::Keep;
+use ocssd_sim::run::Ended;
+use ocssd_sim::swarm::Size;
+use ocssd_sim::tally::Tally;
+use ocssd_targets::registry;
+
+#[test]
+fn tiny_worlds_keep_every_promise() {
+    let kind = registry::find("linux-pblk").expect("a kind");
+    let mut tally = Tally::default();
+    for seed in 0..30 {
+        let done =
+            run_seed(kind, Size::Tiny, seed, &|_| true, Keep::Nothing).expect("one of the drives fits");
+        if let Ended::Failed(failure) = &done.ran.ended {
+            panic!("seed {seed}: {}\nstep {}: {}", done.plan, failure.step, failure.cause);
+        }
+        tally.merge(&done.ran.tally);
+    }
+    assert!(tally.of("cuts.in_flight") > 300, "{tally:?}");
+    assert!(tally.of("cuts.in_mount") > 30, "{tally:?}");
+}
+
+#[test]
+fn every_cut_of_a_short_workload_is_survived() {
+    let kind = registry::find("linux-pblk").expect("a kind");
+    let found = exhaustive::explore(kind, 5, 10).expect("one of the drives fits");
+    assert!(found.failure.is_none(), "seed 5: {:?} at {}", found.failure, found.failed_at);
+    assert!(found.events > 10 && found.states > found.events, "{found:?}");
+}

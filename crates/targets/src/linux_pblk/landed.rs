@@ -1,0 +1,119 @@
+//! What becomes of a write: its sectors are the newest durable versions from now on, or it goes out again elsewhere.
+//!
+//! The version before stays valid until then, so that a power cut leaves a block old or new and never empty. Recovery takes
+//! the last place that names a block, so what goes out again must not bring back what was overwritten meanwhile: that becomes
+//! padding, and who waits for it waits for the newer version. Deliberately not here: which command ended.
+
+use super::flight::Carried;
+use super::open_line::{Piece, UnitWrite};
+use super::state::{LineEnd, LinuxPblk};
+use ocssd_ftl::{Entry, FrameId, Kind, Mapped, Place, Slot};
+use ocssd_lightnvm::{Completion, Status};
+
+impl LinuxPblk {
+    /// A write to the open line ended.
+    pub(super) fn write_done(&mut self, write: UnitWrite, carried: Carried, completion: &Completion) {
+        let is_sound = completion.status.is_success();
+        let frame = match carried {
+            Carried::Own(buffer) => {
+                self.own.push(buffer);
+                None
+            }
+            Carried::Frame(frame) if is_sound => {
+                self.frames.written(frame);
+                self.settle(frame);
+                Some(frame)
+            }
+            Carried::Frame(frame) => {
+                self.retry(frame);
+                None
+            }
+        };
+        let Self { open, frames, .. } = self;
+        let line = open.as_mut().expect("a write went to the open line");
+        if is_sound {
+            line.acknowledged(write, frame, |frame| frames.readable(frame));
+            if write.piece == Piece::Smeta {
+                self.lines.head_written(line.line());
+            }
+        } else {
+            self.stats.write_failed += 1;
+            let is_closed = completion.status != Status::WRITE_NEXT_UNIT;
+            line.failed(write, is_closed, |frame| frames.readable(frame));
+        }
+        if line.is_finished() {
+            self.close_line();
+        }
+    }
+
+    fn close_line(&mut self) {
+        let open = self.open.take().expect("a line is open");
+        self.lines.close(open.line());
+        self.end = LineEnd::Ahead;
+        // Linux finds its blocks, but may not find where they are: they go elsewhere before the next shutdown.
+        if open.is_damaged() {
+            self.condemned.insert(open.line());
+        }
+        self.eraser.look_at(open.line());
+    }
+
+    /// A frame waits for another unit. What was overwritten meanwhile may be on media already.
+    fn retry(&mut self, frame: FrameId) {
+        self.frames.failed(frame);
+        let first = self.frames.first_slot(frame).0;
+        for slot in (first..first + self.frames.filled(frame)).map(Slot) {
+            let entry = self.frames.entry_mut(slot);
+            if entry.is_newest || entry.tag.kind == Kind::Pad {
+                continue;
+            }
+            assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
+            *entry = Entry::PAD;
+            self.flushes.wait_for(self.sequence);
+        }
+        self.ready.push_front(frame);
+    }
+
+    /// The sectors of a frame are on media: they take the place of the versions before them.
+    fn settle(&mut self, frame: FrameId) {
+        let first = self.frames.first_slot(frame).0;
+        let start = self.frames.place(frame);
+        assert!(start.0 < self.shape.places(), "a frame landed beyond the instance");
+        for offset in 0..self.frames.filled(frame) {
+            let slot = Slot(first + offset);
+            if self.frames.entry(slot).tag.kind == Kind::Data {
+                self.settle_block(slot, Place(start.0 + u64::from(offset)));
+            }
+        }
+    }
+
+    fn settle_block(&mut self, slot: Slot, place: Place) {
+        let Entry { tag, is_newest, .. } = *self.frames.entry(slot);
+        let older = if is_newest {
+            self.frames.entry_mut(slot).previous.take()
+        } else {
+            // Superseded while it was being written: it is the version before the newest one, until that is durable.
+            let Mapped::Buffer(newest) = self.l2p.get(tag.block) else { return };
+            if self.durable_place(newest).is_some() {
+                return;
+            }
+            let holder = self.frames.entry_mut(newest);
+            if holder.previous_sequence >= tag.sequence {
+                return;
+            }
+            holder.previous_sequence = tag.sequence;
+            holder.previous.replace(place)
+        };
+        self.valid.set(place);
+        if let Some(older) = older {
+            self.invalidate(older);
+        }
+    }
+
+    /// A place no longer holds the newest durable version of anything.
+    fn invalidate(&mut self, place: Place) {
+        let line = self.valid.clear(place, self.sequence.0);
+        if self.valid.count(line) == 0 {
+            self.eraser.look_at(line);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Makes lines whole that a power cut left open: the last goes on, as in Linux, the others are padded and get their end.
+//!
+//! Of the last line holes are padded, because recovery takes the later place of a block, and what would be written into a hole
+//! now is newer than what lies behind it; and as much as MW_CUNITS asks for, so that all of it can be read. Other lines are
+//! padded to the end of their data and get end metadata: a full line without a list is one that Linux recovers, but can never
+//! collect (`docs/linux-pblk.md`). What MW_CUNITS hides right before the end metadata is shown by ending the line with nothing;
+//! it is condemned to be emptied. Cut short, all of this goes on at the next mount.
+
+use super::super::format::{
+    EMETA_VERSION_MINOR, Emeta, Header, LineLayout, LineOffset, LineParts, Uuid, WaCounters, lba_list_mut,
+};
+use super::media::{Media, Run};
+use super::survey::{FoundLine, Survey};
+use ocssd_base::usize_of;
+use ocssd_ftl::{LineId, Shape, UnitIndex, ValidMap};
+use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+
+/// What a line still needs after it was padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing: it goes on at the unit of this number, from its start.
+    GoesOn(usize),
+    /// Its end metadata.
+    Emeta,
+    /// Nothing: it has an end, but none that says anything.
+    Nothing,
+}
+
+/// What ending lines needs to know.
+pub struct Ender<'a> {
+    pub shape: &'a Shape,
+    pub layout: &'a LineLayout,
+    pub mw_cunits: u32,
+}
+
+impl Ender<'_> {
+    /// The chunk and the sector of an offset.
+    fn place(&self, offset: LineOffset) -> (UnitIndex, u32) {
+        let (position, sector) = self.layout.split(offset);
+        (self.layout.unit_at(position), sector)
+    }
+
+    /// What is not written of units, as far as their chunks take more.
+    fn unwritten(&self, survey: &Survey, line: LineId, units: impl Iterator<Item = LineOffset>) -> Vec<Run> {
+        let run = |offset| {
+            let (unit, sector) = self.place(offset);
+            let chunk = survey.chunk(line, unit);
+            let takes_more = matches!(chunk.state, ChunkState::Open | ChunkState::Free);
+            let (from, to) = (sector.max(chunk.written), sector + self.layout.unit);
+            let first = Ppa::new(self.shape.chunk(line, unit), from);
+            (takes_more && from < to).then(|| Run { first, count: to - from })
+        };
+        units.filter_map(run).collect()
+    }
+
+    /// Writes behind starts that MW_CUNITS hides, until they can be read.
+    pub fn show_starts(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), PowerCut> {
+        let started = survey.all_started(self.layout);
+        let hidden: Vec<_> =
+            started.filter(|&(line, unit)| survey.readable(line, unit) < self.layout.unit).collect();
+        for (line, unit) in hidden {
+            let position = self.layout.position_of(unit);
+            let end = (self.layout.unit + self.mw_cunits).next_multiple_of(self.layout.unit);
+            let sectors = (0..end.min(self.layout.chunk)).step_by(usize_of(self.layout.unit));
+            let units = sectors.map(|sector| self.layout.offset(position, sector));
+            let runs = self.unwritten(survey, line, units);
+            media.write(&runs, &[])?;
+            survey.look_again(media.device, self.shape, self.layout, line);
+        }
+        Ok(())
+    }
+
+    /// Fills open chunks of lines that are nobody's, because an open chunk cannot be reset on every drive.
+    pub fn fill_leftovers(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), PowerCut> {
+        for line in (0..self.shape.lines()).map(LineId) {
+            if survey.lines.iter().any(|found| found.line == line) {
+                continue;
+            }
+            let is_open = |unit: &UnitIndex| survey.chunk(line, *unit).state == ChunkState::Open;
+            let open: Vec<UnitIndex> = (0..self.shape.units()).map(UnitIndex).filter(is_open).collect();
+            let sectors = || (0..self.layout.chunk).step_by(usize_of(self.layout.unit));
+            let positions = open.iter().map(|&unit| self.layout.position_of(unit));
+            let units = positions.flat_map(|at| sectors().map(move |sector| self.layout.offset(at, sector)));
+            let runs = self.unwritten(survey, line, units);
+            if !runs.is_empty() {
+                media.write(&runs, &[])?;
+                survey.look_again(media.device, self.shape, self.layout, line);
+            }
+        }
+        Ok(())
+    }
+
+    /// Pads a line's data, as far as needed if it may go on, else all of it; what it needs then.
+    pub fn pad(
+        &self,
+        media: &mut Media<'_>,
+        survey: &mut Survey,
+        line: LineId,
+        may_go_on: bool,
+    ) -> Result<Ending, PowerCut> {
+        let units = || (0..self.shape.units()).map(UnitIndex);
+        let before: Vec<u32> = units().map(|unit| survey.chunk(line, unit).written).collect();
+        let parts = parts_of(survey, line).clone();
+        let data: Vec<LineOffset> = parts.data_units(self.layout).collect();
+        let has_begun = parts.emeta_units(self.layout).any(|offset| {
+            let (unit, sector) = self.place(offset);
+            survey.chunk(line, unit).written > sector
+        });
+        let is_cut_short = data.iter().any(|&offset| {
+            let (unit, sector) = self.place(offset);
+            let chunk = survey.chunk(line, unit);
+            chunk.state == ChunkState::Closed && chunk.written <= sector
+        });
+        let may_go_on = may_go_on && !has_begun && !is_cut_short;
+        let end = if may_go_on { self.needed(&data, &before) } else { data.len() };
+        let runs = self.unwritten(survey, line, data[..end].iter().copied());
+        let is_sound = media.write(&runs, &[])?;
+        survey.look_again(media.device, self.shape, self.layout, line);
+        // The end metadata may be nearer than the end of the window.
+        let is_shown =
+            |survey: &Survey| units().all(|unit| survey.readable(line, unit) >= before[unit.index()]);
+        if may_go_on && is_sound && end < data.len() && is_shown(survey) {
+            return Ok(Ending::GoesOn(1 + end));
+        }
+        if end < data.len() {
+            let runs = self.unwritten(survey, line, data.iter().copied());
+            media.write(&runs, &[])?;
+            survey.look_again(media.device, self.shape, self.layout, line);
+        }
+        if !has_begun && is_shown(survey) {
+            return Ok(Ending::Emeta);
+        }
+        let runs = self.unwritten(survey, line, parts.emeta_units(self.layout));
+        media.write(&runs, &[])?;
+        survey.look_again(media.device, self.shape, self.layout, line);
+        Ok(Ending::Nothing)
+    }
+
+    /// How many units of data must be written so that there is no gap, and all that was written before can be read.
+    fn needed(&self, data: &[LineOffset], before: &[u32]) -> usize {
+        let is_needed = |&offset: &LineOffset| {
+            let (unit, sector) = self.place(offset);
+            let written = before[unit.index()];
+            let shown = if written > 0 { written + self.mw_cunits } else { 0 };
+            sector < shown
+        };
+        data.iter().rposition(is_needed).map_or(0, |last| last + 1)
+    }
+
+    /// Writes a line's end metadata. True if the media took all of it.
+    pub fn end(
+        &self,
+        media: &mut Media<'_>,
+        survey: &Survey,
+        found: &FoundLine,
+        contents: &Contents<'_>,
+    ) -> Result<bool, PowerCut> {
+        let parts = parts_of(survey, found.line);
+        let bytes = self.emeta(parts, found, contents);
+        let units: Vec<LineOffset> = parts.emeta_units(self.layout).collect();
+        let pieces: Vec<&[u8]> = bytes.chunks(self.layout.smeta_bytes()).collect();
+        assert_eq!(units.len(), pieces.len(), "the end of line {} is whole units", found.line.0);
+        let runs = self.unwritten(survey, found.line, units.iter().copied());
+        // A chunk that was closed early takes nothing.
+        if runs.len() < units.len() {
+            media.write(&runs, &[])?;
+            return Ok(false);
+        }
+        media.write(&runs, &pieces)
+    }
+
+    fn emeta(&self, parts: &LineParts, found: &FoundLine, contents: &Contents<'_>) -> Vec<u8> {
+        let mut bytes = vec![0; self.layout.emeta_bytes()];
+        let list = lba_list_mut(self.layout, &mut bytes);
+        list.fill([0xFF; 8]);
+        for &(offset, lba) in contents.named {
+            list[usize_of(offset.0)] = lba.to_le_bytes();
+        }
+        let header = Header { uuid: contents.instance, version_minor: EMETA_VERSION_MINOR, id: found.line.0 };
+        let emeta = Emeta {
+            header,
+            prev_id: found.smeta.prev_id,
+            seq_nr: found.smeta.seq_nr,
+            next_id: None,
+            nr_valid_lbas: u64::try_from(contents.named.len()).expect("fewer than a line's sectors"),
+            counters: contents.counters,
+        };
+        let is_known = |&line: &LineId| parts_known(contents.lines, line);
+        let counts = (0..self.shape.lines()).map(LineId).map(|line| {
+            let count = || u32::try_from(contents.valid.count(line)).expect("fewer than a line's sectors");
+            is_known(&line).then(count)
+        });
+        let counts: Vec<Option<u32>> = counts.collect();
+        emeta.encode(self.layout, parts, counts.into_iter(), &mut bytes);
+        bytes
+    }
+}
+
+/// What a line's end metadata say.
+pub struct Contents<'a> {
+    pub instance: Uuid,
+    pub named: &'a [(LineOffset, u64)],
+    pub counters: WaCounters,
+    pub valid: &'a ValidMap,
+    /// The lines of the instance.
+    pub lines: &'a [FoundLine],
+}
+
+fn parts_known(lines: &[FoundLine], line: LineId) -> bool {
+    lines.iter().any(|found| found.line == line)
+}
+
+fn parts_of(survey: &Survey, line: LineId) -> &LineParts {
+    survey.parts[line.index()].as_ref().expect("a line that was found is used")
+}

@@ -1,0 +1,200 @@
+//! Writes and discards into the buffer, first come, first served.
+//!
+//! Linux's format has no place for a discard: after its next mount, what was discarded would be back. So a block that is
+//! somewhere and is discarded becomes a block of zeroes, which is written like any other; one that is nowhere stays so.
+//! Deliberately not here: when frames are written (`writer`).
+
+use super::state::LinuxPblk;
+use ocssd_base::SlabKey;
+use ocssd_ftl::{Entry, FrameId, FrameState, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_lightnvm::block::BlockOp;
+use ocssd_lightnvm::{Buffers, Status};
+
+/// The one stream: Linux's pblk writes what users and what garbage collection bring to one line.
+pub const STREAM: Stream = Stream(0);
+
+/// Blocks discarded before other work gets its turn (chosen: some hundred microseconds).
+const DISCARD_SLICE: u32 = 1 << 16;
+
+impl LinuxPblk {
+    /// Takes what waits into the buffer, as far as there is room. True if anything was taken.
+    pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(key) = self.requests.next_change() {
+            if self.is_read_only {
+                self.requests.admitted(key);
+                self.requests.fail(key, Status::WRITE_TO_READ_ONLY, None);
+                self.requests.end(key);
+                any = true;
+                continue;
+            }
+            // From now on lines are collected and reset, which may be what this waits for.
+            self.work_due |= !self.has_written;
+            self.has_written = true;
+            let before = self.requests.get(key).done;
+            let is_whole = self.admit_one(key, buffers);
+            any |= is_whole || self.requests.get(key).done > before;
+            if !is_whole {
+                break;
+            }
+            self.requests.admitted(key);
+            if matches!(self.requests.get(key).request.op, BlockOp::Write { fua: true }) {
+                self.await_durable(key);
+            } else {
+                self.requests.end(key);
+            }
+        }
+        any
+    }
+
+    /// Copies as much of a change as there is room for; true once all of it is in.
+    fn admit_one(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
+        let request = self.requests.get(key).request;
+        let mut skipped = 0;
+        while self.requests.get(key).done < request.count {
+            let done = self.requests.get(key).done;
+            let block = request.block + u64::from(done);
+            let is_write = matches!(request.op, BlockOp::Write { .. });
+            if !is_write && self.l2p.get(block) == Mapped::Nowhere {
+                self.requests.get_mut(key).done += 1;
+                skipped += 1;
+                if skipped == DISCARD_SLICE {
+                    self.work_due = true;
+                    return self.requests.get(key).done == request.count;
+                }
+                continue;
+            }
+            if !self.has_line_for_users() {
+                self.stats.waits_for_line += 1;
+                return false;
+            }
+            let Some(frame) = self.filling_frame(self.frames_kept) else {
+                self.stats.waits_for_buffer += 1;
+                return false;
+            };
+            let slot = self.next_slot(frame);
+            if is_write {
+                let from = request.buffer.expect("a write without a buffer was refused");
+                buffers.copy_data(from, done, self.ring, slot.0, 1);
+            } else {
+                buffers.data_mut(self.ring, slot.0, 1).fill(0);
+                self.stats.zeroed += 1;
+            }
+            self.put(frame, block);
+            self.requests.get_mut(key).done += 1;
+        }
+        true
+    }
+
+    /// Free lines are kept for garbage collection, and for the Linux that mounts this next.
+    fn has_line_for_users(&self) -> bool {
+        self.lines.free_count() > self.lines_kept
+    }
+
+    /// The slot a frame fills next.
+    fn next_slot(&self, frame: FrameId) -> Slot {
+        Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame))
+    }
+
+    /// The frame that takes sectors, a fresh one if need be and more than `kept` are there.
+    fn filling_frame(&mut self, kept: usize) -> Option<FrameId> {
+        if self.filling.is_none() && self.frames.available() > kept {
+            let Self { frames, l2p, .. } = self;
+            self.filling = frames.take(STREAM, |slot, entry, place| evict(l2p, slot, entry, place));
+            assert!(self.filling.is_some(), "an available frame could not be taken");
+        }
+        self.filling
+    }
+
+    /// Puts a block's newest version into the next slot of a frame; its content lies there already.
+    fn put(&mut self, frame: FrameId, block: u64) {
+        assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
+        self.sequence.0 += 1;
+        let sequence = self.sequence;
+        let (previous, previous_sequence) = self.supersede(block, self.next_slot(frame));
+        let tag = SectorTag { kind: Kind::Data, block, sequence };
+        let entry = Entry { tag, previous, previous_sequence, is_newest: true, ..Entry::PAD };
+        self.frames.push(frame, entry, true);
+        self.stats.user_written += 1;
+        self.close_if_full(frame);
+    }
+
+    /// Takes a sector of a victim into the buffer, copied by `copy`; false if there is no room.
+    pub(super) fn put_moved(&mut self, block: u64, place: Place, copy: impl FnOnce(Slot)) -> bool {
+        assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
+        let Some(frame) = self.filling_frame(0) else { return false };
+        let slot = self.next_slot(frame);
+        // Before the map is changed: taking the frame may have emptied the one that held the block.
+        copy(slot);
+        let (previous, _) = self.supersede(block, slot);
+        assert_eq!(previous, Some(place), "block {block} is moved from where it is not");
+        let tag = SectorTag { kind: Kind::Data, block, sequence: self.sequence };
+        // Whatever older version is still on its way is older than this.
+        let entry = Entry {
+            tag,
+            previous,
+            previous_sequence: self.sequence,
+            from_gc: true,
+            is_sealed: false,
+            is_newest: true,
+        };
+        self.frames.push(frame, entry, false);
+        self.close_if_full(frame);
+        true
+    }
+
+    /// Maps a block to a slot; the newest durable version of it, out of the hands of whoever held it.
+    fn supersede(&mut self, block: u64, slot: Slot) -> (Option<Place>, Sequence) {
+        let before = Sequence(self.sequence.0.saturating_sub(1));
+        match self.l2p.set(block, Mapped::Buffer(slot)) {
+            Mapped::Nowhere => (None, before),
+            Mapped::Media(place) => (Some(place), before),
+            Mapped::Buffer(old) => {
+                assert_eq!(self.frames.entry(old).tag.block, block, "slot {} holds another block", old.0);
+                self.frames.supersede(old);
+                if let Some(place) = self.durable_place(old) {
+                    return (Some(place), self.frames.entry(old).tag.sequence);
+                }
+                let entry = self.frames.entry_mut(old);
+                (entry.previous.take(), entry.previous_sequence)
+            }
+        }
+    }
+
+    /// Where a slot's content is on media, if its write was acknowledged.
+    pub(super) fn durable_place(&self, slot: Slot) -> Option<Place> {
+        let frame = self.frames.frame_of(slot);
+        let is_written = matches!(self.frames.state(frame), FrameState::Written | FrameState::Evictable);
+        let offset = u64::from(slot.0 - self.frames.first_slot(frame).0);
+        is_written.then(|| Place(self.frames.place(frame).0 + offset))
+    }
+
+    fn close_if_full(&mut self, frame: FrameId) {
+        if self.frames.filled(frame) == self.data_of_unit() {
+            self.close_filling();
+        }
+    }
+
+    /// No more goes into the frame that is being filled: it waits to be written. True if there was one.
+    pub(super) fn close_filling(&mut self) -> bool {
+        let Some(frame) = self.filling.take() else { return false };
+        assert!(self.frames.filled(frame) <= self.data_of_unit(), "frame {} is overfull", frame.0);
+        self.frames.close(frame);
+        self.ready.push_back(frame);
+        true
+    }
+
+    /// Sectors of a unit that hold blocks.
+    pub(super) fn data_of_unit(&self) -> u32 {
+        self.layout.unit - u32::from(self.packed)
+    }
+}
+
+/// A slot is given to another: the map points to media for what was in it.
+fn evict(l2p: &mut ocssd_ftl::L2p, slot: Slot, entry: &Entry, place: Place) {
+    if entry.is_newest {
+        assert_eq!(entry.tag.kind, Kind::Data, "the map names what is no block");
+        let moved = l2p.move_if(entry.tag.block, Mapped::Buffer(slot), Mapped::Media(place));
+        assert!(moved, "block {} is not in slot {}", entry.tag.block, slot.0);
+    }
+}

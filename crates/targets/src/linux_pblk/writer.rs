@@ -1,0 +1,215 @@
+//! From frames to the open line: one command per unit, the line's own metadata among them.
+//!
+//! There is one line at a time, full and ended before the next begins; Linux writes the end of a line among the data of
+//! the next, and recovers at most one line that is not full. Deliberately not here: whose turn it is (`open_line`), what
+//! becomes of a write (`landed`).
+
+use super::flight::{Carried, Purpose};
+use super::format::{
+    EMETA_VERSION_MINOR, Emeta, Header, LineParts, SECTOR_META_BYTES, SMETA_VERSION_MINOR, Smeta, put_entries,
+};
+use super::open_line::{OpenLine, Piece, UnitWrite};
+use super::state::{LineEnd, LinuxPblk};
+use super::write::STREAM;
+use ocssd_base::usize_of;
+use ocssd_ftl::{FrameId, Kind, LineState, Place};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
+
+impl LinuxPblk {
+    /// Sends every write that can go out. True if any went.
+    pub(super) fn write_out(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while self.flight.has_room(1) && self.write_next(buffers) {
+            any = true;
+        }
+        any
+    }
+
+    fn write_next(&mut self, buffers: &mut Buffers) -> bool {
+        if self.open.is_none() && (self.ready.is_empty() || !self.open_next()) {
+            return false;
+        }
+        let open = self.open.as_ref().expect("a line was opened");
+        let Some(write) = open.next() else { return false };
+        if matches!(write.piece, Piece::Emeta(_)) && !self.may_end() {
+            return false;
+        }
+        if write.piece == Piece::Data {
+            if let Some(frame) = self.ready.pop_front() {
+                self.write_frame(frame, write, buffers);
+                return true;
+            }
+            if !self.shutdown.is_filling() {
+                return false;
+            }
+        }
+        let Some(buffer) = self.own.pop() else { return false };
+        self.fill_own(buffer, write, buffers);
+        self.send(write, Carried::Own(buffer), std::iter::empty());
+        true
+    }
+
+    /// Whether the end of the line can be written: when everything before it is durable.
+    fn may_end(&mut self) -> bool {
+        match self.end {
+            LineEnd::Ahead => {
+                let is_quiet = self.open.as_ref().is_some_and(|open| open.is_quiet());
+                if is_quiet {
+                    self.end = LineEnd::Barrier;
+                    self.flight.send(Purpose::EndBarrier, Op::Flush, Addresses::None, None, 0);
+                }
+                false
+            }
+            LineEnd::Barrier => false,
+            LineEnd::Due | LineEnd::Known => true,
+        }
+    }
+
+    /// What is in the open line is durable, or the drive could not say so: then it is tried again.
+    pub(super) fn end_barrier_done(&mut self, is_sound: bool) {
+        assert_eq!(self.end, LineEnd::Barrier, "a barrier ended that was not sent");
+        self.end = if is_sound { LineEnd::Due } else { LineEnd::Ahead };
+    }
+
+    /// Opens the next line; false if none is free, or it must be reset first.
+    fn open_next(&mut self) -> bool {
+        if self.eraser.taken().is_some() {
+            return false;
+        }
+        let Some(line) = self.lines.take_free() else { return false };
+        if self.lines.get(line).state != (LineState::Free { erased: true }) {
+            self.eraser.take(line);
+            self.work_due = true;
+            return false;
+        }
+        let parts =
+            LineParts::new(&self.layout, |position| self.lines.is_bad(line, self.layout.unit_at(position)));
+        let parts = parts.expect("a line with too few chunks is bad");
+        self.lines.open(line, STREAM, self.sequence);
+        // What can be gained by collecting it: all of it, padding as well.
+        self.lines.add_data(line, parts.data_sectors);
+        let prev = self.last_line.replace(line).map(|line| line.0);
+        self.open = Some(Box::new(OpenLine::new(line, prev, &self.layout, parts, self.mw_cunits)));
+        self.stats.lines_opened += 1;
+        true
+    }
+
+    fn write_frame(&mut self, frame: FrameId, write: UnitWrite, buffers: &mut Buffers) {
+        let first = self.frames.first_slot(frame).0;
+        let unit = self.layout.unit;
+        let filled = self.frames.filled(frame);
+        buffers.data_mut(self.ring, first + filled, unit - filled).fill(0);
+        let mut lbas = Vec::with_capacity(usize_of(unit));
+        for entry in self.frames.entries(frame) {
+            let is_block = entry.tag.kind == Kind::Data;
+            self.stats.counters.user += u64::from(is_block && !entry.from_gc);
+            self.stats.counters.gc += u64::from(is_block && entry.from_gc);
+            self.stats.counters.pad += u64::from(!is_block);
+            lbas.push(is_block.then_some(entry.tag.block));
+        }
+        self.stats.counters.pad += u64::from(self.data_of_unit() - filled);
+        name_sectors(buffers, (self.ring, first), unit, self.packed, &lbas);
+        let open = self.open.as_ref().expect("a line is open");
+        let (on, sector) = open.place(write.offset);
+        let start = self.shape.chunk_start(open.line(), on);
+        self.frames.programming(frame, Place(start.0 + u64::from(sector)));
+        self.send(write, Carried::Frame(frame), lbas.into_iter());
+    }
+
+    /// A unit of metadata, or of padding.
+    fn fill_own(&mut self, buffer: BufId, write: UnitWrite, buffers: &mut Buffers) {
+        let unit = self.layout.unit;
+        buffers.data_mut(buffer, 0, unit).fill(0);
+        buffers.whole_mut(buffer, 0, unit).fill(0);
+        name_sectors(buffers, (buffer, 0), unit, self.packed, &[]);
+        match write.piece {
+            Piece::Smeta => self.smeta().encode(&self.layout, buffers.whole_mut(buffer, 0, unit)),
+            Piece::Emeta(index) => {
+                if self.end == LineEnd::Due {
+                    self.complete_emeta();
+                }
+                let bytes = self.layout.smeta_bytes();
+                let open = self.open.as_ref().expect("a line is open");
+                let part = &open.emeta()[usize_of(index) * bytes..][..bytes];
+                buffers.whole_mut(buffer, 0, unit).copy_from_slice(part);
+            }
+            Piece::Data => self.stats.counters.pad += u64::from(self.data_of_unit()),
+            Piece::Fill => {}
+        }
+    }
+
+    fn header(&self, version_minor: u8) -> Header {
+        let open = self.open.as_ref().expect("a line is open");
+        Header { uuid: self.instance, version_minor, id: open.line().0 }
+    }
+
+    fn smeta(&self) -> Smeta {
+        let open = self.open.as_ref().expect("a line is open");
+        Smeta {
+            header: self.header(SMETA_VERSION_MINOR),
+            prev_id: open.prev_id(),
+            seq_nr: self.seq_nr(),
+            window_wr_lun: self.layout.units(),
+        }
+    }
+
+    /// What Linux calls the number of the open line: it counts from 0, the FTL from 1.
+    fn seq_nr(&self) -> u64 {
+        let open = self.open.as_ref().expect("a line is open");
+        let sequence = self.lines.get(open.line()).sequence.0;
+        assert!(sequence > 0, "line {} is open without a generation", open.line().0);
+        sequence - 1
+    }
+
+    /// Everything of the end metadata but the list of addresses, which is there.
+    fn complete_emeta(&mut self) {
+        let (header, seq_nr, counters) =
+            (self.header(EMETA_VERSION_MINOR), self.seq_nr(), self.stats.counters);
+        let Self { open, lines, valid, layout, .. } = self;
+        let open = open.as_mut().expect("a line is open");
+        let counts = lines.iter().map(|(id, line)| {
+            let is_used = matches!(line.state, LineState::Open | LineState::Closed);
+            is_used.then(|| u32::try_from(valid.count(id)).expect("fewer than a line's sectors"))
+        });
+        let counts: Vec<Option<u32>> = counts.collect();
+        let (prev_id, nr_valid_lbas, parts) = (open.prev_id(), open.named(), open.parts().clone());
+        // Which line comes next is not known yet, and nobody reads it.
+        let emeta = Emeta { header, prev_id, seq_nr, next_id: None, nr_valid_lbas, counters };
+        emeta.encode(layout, &parts, counts.into_iter(), open.emeta_mut());
+        self.end = LineEnd::Known;
+    }
+
+    fn send(&mut self, write: UnitWrite, carried: Carried, lbas: impl Iterator<Item = Option<u64>>) {
+        let open = self.open.as_mut().expect("a line is open");
+        let (on, sector) = open.place(write.offset);
+        assert!(!self.lines.is_bad(open.line(), on), "a bad chunk is written");
+        let first = Ppa::new(self.shape.chunk(open.line(), on), sector);
+        open.issued(write, lbas);
+        let (buffer, from) = match carried {
+            Carried::Frame(frame) => (self.ring, self.frames.first_slot(frame).0),
+            Carried::Own(buffer) => (buffer, 0),
+        };
+        let addresses = Addresses::Run { first, count: self.layout.unit };
+        let purpose = Purpose::Write { write, carried };
+        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(buffer), from);
+        self.stats.units_written += 1;
+    }
+}
+
+/// Writes down whose the sectors of a unit are: beside them, or in the last of them. Those without a name are nobody's.
+pub(super) fn name_sectors(
+    buffers: &mut Buffers,
+    (buffer, first): (BufId, u32),
+    unit: u32,
+    packed: bool,
+    lbas: &[Option<u64>],
+) {
+    assert!(lbas.len() <= usize_of(unit - u32::from(packed)), "more blocks than sectors");
+    let all = lbas.iter().copied().chain(std::iter::repeat(None)).take(usize_of(unit));
+    if packed {
+        put_entries(buffers.whole_mut(buffer, first + unit - 1, 1), SECTOR_META_BYTES, all);
+    } else {
+        let stride = buffers.format().oob_bytes;
+        put_entries(buffers.oob_mut(buffer, first, unit), stride, all);
+    }
+}

@@ -1,0 +1,67 @@
+//! What is wrong with a request before any of it is tried: the same for every target that maps blocks.
+
+use ocssd_lightnvm::Status;
+use ocssd_lightnvm::block::{BlockOp, BlockRequest};
+
+/// What a target takes at the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Takes {
+    /// Its blocks.
+    pub blocks: u64,
+    /// It was shut down.
+    pub is_shut_down: bool,
+    /// It takes nothing that would change it.
+    pub is_read_only: bool,
+}
+
+/// The status a request is refused with; none of one that can be tried.
+#[inline]
+pub fn refusal(request: &BlockRequest, takes: Takes) -> Option<Status> {
+    if takes.is_shut_down {
+        return Some(Status::NAMESPACE_NOT_READY);
+    }
+    let end = request.block.checked_add(u64::from(request.count));
+    let is_inside = end.is_some_and(|end| end <= takes.blocks);
+    let needs_buffer = matches!(request.op, BlockOp::Read | BlockOp::Write { .. });
+    let changes = matches!(request.op, BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes);
+    match request.op {
+        BlockOp::Flush | BlockOp::Shutdown => None,
+        BlockOp::ResetZone => Some(Status::INVALID_OPCODE),
+        _ if request.count == 0 || needs_buffer && request.buffer.is_none() => Some(Status::INVALID_FIELD),
+        _ if !is_inside => Some(Status::LBA_OUT_OF_RANGE),
+        _ if changes && takes.is_read_only => Some(Status::WRITE_TO_READ_ONLY),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{BufId, Tag};
+
+    #[test]
+    fn what_cannot_be_tried_is_refused_with_the_status_that_names_it() {
+        let open = Takes { blocks: 8, is_shut_down: false, is_read_only: false };
+        let read_only = Takes { is_read_only: true, ..open };
+        let shut_down = Takes { is_shut_down: true, ..open };
+        let write = BlockOp::Write { fua: false };
+        for (op, block, count, takes, expected) in [
+            (BlockOp::Read, 7, 1, open, None),
+            (BlockOp::Read, 7, 2, open, Some(Status::LBA_OUT_OF_RANGE)),
+            (BlockOp::Read, u64::MAX, 2, open, Some(Status::LBA_OUT_OF_RANGE)),
+            (write, 0, 0, open, Some(Status::INVALID_FIELD)),
+            (write, 0, 8, open, None),
+            (write, 0, 8, read_only, Some(Status::WRITE_TO_READ_ONLY)),
+            (BlockOp::Discard, 0, 1, read_only, Some(Status::WRITE_TO_READ_ONLY)),
+            (BlockOp::Read, 0, 1, read_only, None),
+            (BlockOp::Flush, 0, 0, read_only, None),
+            (BlockOp::ResetZone, 0, 1, open, Some(Status::INVALID_OPCODE)),
+            (BlockOp::Flush, 0, 0, shut_down, Some(Status::NAMESPACE_NOT_READY)),
+        ] {
+            let request = BlockRequest { tag: Tag(1), op, block, count, buffer: Some(BufId(0)) };
+            assert_eq!(refusal(&request, takes), expected, "{op:?} of {count} at {block}: {takes:?}");
+        }
+        let request = BlockRequest { tag: Tag(1), op: BlockOp::Read, block: 0, count: 1, buffer: None };
+        assert_eq!(refusal(&request, open), Some(Status::INVALID_FIELD));
+    }
+}

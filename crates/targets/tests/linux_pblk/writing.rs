@@ -1,0 +1,102 @@
+//! What a mounted instance writes: read again, and mounted again from what is on media.
+
+use super::linux::{Linux, Mounted, config, content};
+use ocssd_base::Prng;
+use ocssd_lightnvm::Status;
+use ocssd_lightnvm::block::BlockOp;
+use ocssd_targets::linux_pblk::Options;
+use std::collections::BTreeMap;
+
+const NOTHING: [u8; 16] = [0; 16];
+
+/// Every block is what the model says.
+fn compare(mounted: &mut Mounted, model: &BTreeMap<u64, u64>, blocks: u64, when: &str) {
+    for lba in 0..blocks {
+        let expected = model.get(&lba).map_or(NOTHING, |&version| content(lba, version));
+        assert_eq!(mounted.read(lba, 1), [expected], "{when}: block {lba}");
+    }
+}
+
+/// Writes at random; what was written last is in the model.
+fn churn(mounted: &mut Mounted, model: &mut BTreeMap<u64, u64>, prng: &mut Prng, writes: u64, span: u64) {
+    for _ in 0..writes {
+        let (block, version) = (prng.below(span - 8), 1 + prng.below(1 << 40));
+        let count = 1 + prng.below(8);
+        let versions: Vec<u64> = (0..count).map(|more| version + more).collect();
+        let kind = prng.below(20);
+        let status = match kind {
+            0 => mounted.ask(BlockOp::Discard, block, versions.len().try_into().expect("few")),
+            1 => mounted.write(BlockOp::Write { fua: true }, block, &versions),
+            2 => mounted.ask(BlockOp::Flush, 0, 0),
+            _ => mounted.write(BlockOp::Write { fua: false }, block, &versions),
+        };
+        assert_eq!(status, Status::SUCCESS);
+        for (lba, &version) in (block..).zip(&versions) {
+            match kind {
+                0 => drop(model.remove(&lba)),
+                2 => {}
+                _ => drop(model.insert(lba, version)),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_linux_left_is_read_overwritten_and_found_again_after_a_shutdown() {
+    for (mw_cunits, oob_bytes) in [(0, 16), (8, 16), (0, 0), (8, 0), (4, 64)] {
+        let geometry = |geometry: &mut ocssd_lightnvm::Geometry| {
+            geometry.mw_cunits = mw_cunits;
+            geometry.oob_bytes = oob_bytes;
+        };
+        let what = format!("mw_cunits {mw_cunits}, {oob_bytes} bytes beside a sector");
+        let mut linux = Linux::new(config(geometry));
+        linux.line(7, &(0..70).collect::<Vec<_>>(), 1);
+        linux.line(2, &[5, 6, 50], 2);
+        let mut model: BTreeMap<u64, u64> = (0..70).map(|lba| (lba, 1)).collect();
+        model.extend([(5, 2), (6, 2), (50, 2)]);
+        let (mut mounted, _) = linux.mounted();
+        let blocks = mounted.blocks();
+        compare(&mut mounted, &model, 200, &what);
+        let mut prng = Prng::new(4);
+        churn(&mut mounted, &mut model, &mut prng, 300, 400);
+        compare(&mut mounted, &model, 400, &what);
+        assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS, "{what}");
+        let (mut again, report) =
+            mounted.leave().mounted_as(&Options { read_only: true, ..Options::default() });
+        assert_eq!((report.by_sectors, report.miscounted), (0, 0), "{what}: every line has its list");
+        assert_eq!(again.blocks(), blocks, "{what}");
+        compare(&mut again, &model, blocks, &what);
+    }
+}
+
+#[test]
+fn a_full_device_is_overwritten_again_and_again() {
+    for (seed, factory_bad) in [(1, 0), (2, 30_000_000)] {
+        let mut config = config(|_| ());
+        config.faults.factory_bad = factory_bad;
+        let linux = Linux::new(config);
+        let (mut mounted, report) = linux.mounted_as(&Options { create: true, ..Options::default() });
+        assert!(report.is_fresh);
+        let (mut model, mut prng) = (BTreeMap::new(), Prng::new(seed));
+        let blocks = mounted.blocks();
+        for lba in 0..blocks {
+            assert_eq!(
+                mounted.write(BlockOp::Write { fua: false }, lba, &[1]),
+                Status::SUCCESS,
+                "block {lba}"
+            );
+            model.insert(lba, 1);
+        }
+        churn(&mut mounted, &mut model, &mut prng, 4000, blocks);
+        let (collected, moved) = (mounted.count("lines_collected"), mounted.count("life_gc_sectors"));
+        assert!(
+            collected > 20 && moved > 100,
+            "seed {seed}: {collected} lines were collected, {moved} moved"
+        );
+        compare(&mut mounted, &model, blocks, "before");
+        assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS);
+        let (mut again, report) = mounted.leave().mounted();
+        assert_eq!((report.by_sectors, report.sectors_written), (0, 0), "seed {seed}");
+        compare(&mut again, &model, blocks, "after");
+    }
+}
