@@ -6,8 +6,10 @@
 //! readable, they are a pool. A frame is emptied only when its place is needed: until then the buffer answers reads,
 //! which is how MW_CUNITS is honoured.
 //!
-//! States: free -> filling -> ready -> programming -> written -> evictable -> filling again. Deliberately not here: the
-//! memory itself (a buffer of the pool), the map, who decides when to write.
+//! States: free -> filling -> ready -> programming -> written -> evictable -> filling again. A sector is an *entry*, which
+//! the map may name, or a *copy* that garbage collection makes: of it no more is kept than where the original lies, for
+//! its tag was copied along and the map names the original until the copy landed. Deliberately not here: the memory itself
+//! (a buffer of the pool), the map, who decides when to write.
 
 use crate::place::Place;
 use crate::tag::{Kind, SectorTag, Sequence};
@@ -17,6 +19,8 @@ use std::collections::BTreeSet;
 
 /// Most streams (chosen: SepBIT has six, snapshots one).
 const STREAMS_MAX: usize = 8;
+/// Most sectors of a frame: what one vector command writes (OCSSD 2.0 section 3.4: 64 addresses), a bit each in a word.
+const UNIT_MAX: u32 = 64;
 
 /// A frame of the buffer, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +95,15 @@ struct Frame {
     /// Least sequence of an entry that a flush waits for.
     oldest: Sequence,
     place: Place,
+    /// Which of its slots hold copies, a bit each.
+    copies: u64,
+}
+
+impl Frame {
+    /// Its content is not acknowledged by the media: where it comes from matters.
+    const fn is_waiting(&self) -> bool {
+        matches!(self.state, FrameState::Filling | FrameState::Ready | FrameState::Programming)
+    }
 }
 
 /// Counts of the buffer, as pblk's sysfs `write_buffer` gave them.
@@ -114,6 +127,8 @@ pub struct Frames {
     release: Release,
     frames: Vec<Frame>,
     entries: Vec<Entry>,
+    /// Where the original of each copy lies. In a slot without a copy it means nothing, nor in a frame that landed.
+    origins: Vec<Place>,
     free: Ring<FrameId>,
     evictable: Ring<FrameId>,
     /// In the order they were taken; only for [`Release::InOrder`].
@@ -130,10 +145,11 @@ impl Frames {
     /// `count` frames of `unit` sectors.
     ///
     /// # Panics
-    /// If either is zero, or the sectors do not have 32-bit numbers.
+    /// If either is zero, a frame is more than one command writes, or the sectors do not have 32-bit numbers.
     #[must_use]
     pub fn new(count: u32, unit: u32, release: Release) -> Self {
         assert!(count > 0 && unit > 0, "a write buffer holds at least one unit");
+        assert!(unit <= UNIT_MAX, "{unit} sectors are not written by one command");
         let slots = count.checked_mul(unit).expect("a write buffer has fewer than 2^32 sectors");
         let places = usize_of(count);
         let mut free = Ring::new(places);
@@ -146,6 +162,7 @@ impl Frames {
             filled: 0,
             oldest: Sequence(u64::MAX),
             place: Place(0),
+            copies: 0,
         };
         Self {
             unit,
@@ -153,6 +170,7 @@ impl Frames {
             release,
             frames: vec![empty; places],
             entries: vec![Entry::PAD; usize_of(slots)],
+            origins: vec![Place(0); usize_of(slots)],
             free,
             evictable: Ring::new(places),
             taken: Ring::new(places),
@@ -210,11 +228,18 @@ impl Frames {
         &mut self.entries[usize_of(slot.0)]
     }
 
-    /// The entries of a frame's filled slots, in order.
+    /// Which of a frame's slots hold copies, a bit each from its first slot on.
     #[must_use]
-    pub fn entries(&self, frame: FrameId) -> &[Entry] {
+    pub fn copies(&self, frame: FrameId) -> u64 {
+        self.frames[frame.index()].copies
+    }
+
+    /// What lies in a frame's filled slots, in order; nothing of copies.
+    pub fn entries(&self, frame: FrameId) -> impl Iterator<Item = Option<&Entry>> {
         let first = usize_of(self.first_slot(frame).0);
-        &self.entries[first..first + usize_of(self.filled(frame))]
+        let entries = &self.entries[first..first + usize_of(self.filled(frame))];
+        let copies = self.copies(frame);
+        entries.iter().zip(0u32..).map(move |(entry, at)| (copies >> at & 1 == 0).then_some(entry))
     }
 
     /// The block of a slot is elsewhere from now on.
@@ -264,8 +289,8 @@ impl Frames {
         entry.place
     }
 
-    /// Takes a frame to fill. The oldest evictable one is emptied if none is free: `evict` is told each of its filled
-    /// slots and the place it was written to.
+    /// Takes a frame to fill. The oldest evictable one is emptied if none is free: `evict` is told each of its entries and
+    /// the place it was written to. Of copies it is not told: the map does not name them.
     pub fn take(&mut self, stream: Stream, mut evict: impl FnMut(Slot, &Entry, Place)) -> Option<FrameId> {
         if self.free.is_empty() {
             self.evict_oldest(&mut evict);
@@ -279,6 +304,7 @@ impl Frames {
             filled: 0,
             oldest: Sequence(u64::MAX),
             place: Place(0),
+            copies: 0,
         };
         self.in_use += 1;
         self.held[stream.index()] += 1;
@@ -298,9 +324,9 @@ impl Frames {
     pub fn evict_oldest(&mut self, mut evict: impl FnMut(Slot, &Entry, Place)) {
         let Some(frame) = self.evictable.pop() else { return };
         let first = self.first_slot(frame);
-        let Frame { place, filled, state, .. } = self.frames[frame.index()];
+        let Frame { place, state, .. } = self.frames[frame.index()];
         assert_eq!(state, FrameState::Evictable, "a frame in use was emptied");
-        for offset in 0..filled {
+        for offset in bits_of(self.entry_bits(frame)) {
             let slot = Slot(first.0 + offset);
             evict(slot, &self.entries[usize_of(slot.0)], Place(place.0 + u64::from(offset)));
         }
@@ -324,6 +350,87 @@ impl Frames {
             self.unwritten.insert((entry.tag.sequence, frame));
         }
         slot
+    }
+
+    /// Puts copies of `count` neighbours, the first of them at `origin`, into the next slots of a frame being filled. Content
+    /// and tags are the caller's to copy; no flush waits for them, because the originals are on media.
+    pub fn push_copies(&mut self, frame: FrameId, origin: Place, count: u32) -> Slot {
+        assert!(count > 0 && count <= self.room(frame), "{count} copies do not fit frame {}", frame.0);
+        let header = &mut self.frames[frame.index()];
+        let first = Slot(frame.0 * self.unit + header.filled);
+        header.copies |= low_bits(count) << header.filled;
+        header.filled += count;
+        let slots = &mut self.origins[usize_of(first.0)..][..usize_of(count)];
+        for (slot, place) in slots.iter_mut().zip(origin.0..) {
+            *slot = Place(place);
+        }
+        first
+    }
+
+    /// True if a slot holds a copy.
+    #[must_use]
+    pub fn is_copy(&self, slot: Slot) -> bool {
+        let (frame, offset) = self.per_frame.div_rem_u32(slot.0);
+        self.frames[FrameId(frame).index()].copies >> offset & 1 == 1
+    }
+
+    /// The copies in a frame by neighbours: the first slot, where its original lies, and how many follow each other in
+    /// both.
+    pub fn copy_runs(&self, frame: FrameId) -> impl Iterator<Item = (Slot, Place, u32)> {
+        let first = self.first_slot(frame).0;
+        let mut left = self.frames[frame.index()].copies;
+        let origins = &self.origins[usize_of(first)..][..usize_of(self.unit)];
+        std::iter::from_fn(move || {
+            let from = if left == 0 { return None } else { left.trailing_zeros() };
+            let most = (left >> from).trailing_ones();
+            let run = &origins[usize_of(from)..usize_of(from + most)];
+            let follows = run.windows(2).take_while(|pair| pair[0].0 + 1 == pair[1].0).count();
+            let count = 1 + u32::try_from(follows).expect("within a frame");
+            left &= !(low_bits(count) << from);
+            Some((Slot(first + from), run[0], count))
+        })
+    }
+
+    /// Makes fill of a copy that nobody needs.
+    pub fn drop_copy(&mut self, slot: Slot) {
+        assert!(self.is_copy(slot), "slot {} holds no copy", slot.0);
+        let (frame, offset) = self.per_frame.div_rem_u32(slot.0);
+        self.frames[FrameId(frame).index()].copies &= !(1 << offset);
+        self.entries[usize_of(slot.0)] = Entry::PAD;
+    }
+
+    /// True if a copy of what is at `place` waits to be written, or is being written. Cost: a pass over those.
+    #[must_use]
+    pub fn has_copy_of(&self, place: Place) -> bool {
+        let is_of = |(_, origin, count): (Slot, Place, u32)| {
+            (origin.0..origin.0 + u64::from(count)).contains(&place.0)
+        };
+        self.waiting().any(|frame| self.copy_runs(frame).any(is_of))
+    }
+
+    /// Makes fill of the copies whose originals are in `places` and did not land: these are about to be reset, and what is
+    /// written there next is something else. Cost: a pass over the copies that wait.
+    pub fn drop_copies_of(&mut self, places: std::ops::Range<u64>) -> u32 {
+        let is_of = |slot: &Slot| self.is_copy(*slot) && places.contains(&self.origins[usize_of(slot.0)].0);
+        let slots =
+            self.waiting().filter(|&frame| self.frames[frame.index()].copies != 0).flat_map(|frame| {
+                let first = self.first_slot(frame).0;
+                (first..first + self.unit).map(Slot)
+            });
+        let gone: Vec<Slot> = slots.filter(is_of).collect();
+        gone.iter().for_each(|&slot| self.drop_copy(slot));
+        u32::try_from(gone.len()).expect("fewer slots than 2^32")
+    }
+
+    /// Frames whose content is not acknowledged by the media. Cost: a pass over the frames.
+    pub fn waiting(&self) -> impl Iterator<Item = FrameId> {
+        (0..self.count()).map(FrameId).filter(|frame| self.frames[frame.index()].is_waiting())
+    }
+
+    /// Which slots of a frame hold entries.
+    fn entry_bits(&self, frame: FrameId) -> u64 {
+        let header = &self.frames[frame.index()];
+        low_bits(header.filled) & !header.copies
     }
 
     /// Least sequence in a frame that a flush waits for; the largest number there is if there is none.
@@ -474,17 +581,32 @@ impl Frames {
             assert_eq!(self.state(*frame), FrameState::Evictable, "frame {} is not evictable", frame.0);
         }
         assert!(self.frames.iter().all(|frame| frame.filled <= self.unit), "a frame is overfull");
+        let is_filled = |frame: &Frame| frame.copies & !low_bits(frame.filled) == 0;
+        assert!(self.frames.iter().all(is_filled), "a copy lies where nothing was filled");
     }
 
-    /// The kinds of a frame's entries that are not fill.
+    /// The entries of a frame that are not fill.
     pub fn live(&self, frame: FrameId) -> impl Iterator<Item = (Slot, &Entry)> {
         let first = self.first_slot(frame).0;
-        let filled = self.frames[frame.index()].filled;
-        (first..first + filled)
-            .map(Slot)
+        bits_of(self.entry_bits(frame))
+            .map(move |offset| Slot(first + offset))
             .map(|slot| (slot, self.entry(slot)))
             .filter(|(_, entry)| entry.tag.kind != Kind::Pad)
     }
+}
+
+/// The lowest `count` bits, of at most 64.
+const fn low_bits(count: u32) -> u64 {
+    if count == 0 { 0 } else { u64::MAX >> (UNIT_MAX - count) }
+}
+
+/// The numbers of the bits that are set, lowest first.
+fn bits_of(mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = if bits == 0 { return None } else { bits.trailing_zeros() };
+        bits &= bits - 1;
+        Some(bit)
+    })
 }
 
 #[cfg(test)]
@@ -504,7 +626,7 @@ mod tests {
         assert!(slots.iter().all(|&slot| frames.frame_of(slot) == frame), "{slots:?}");
         frames.supersede(slots[1]);
         assert_eq!(frames.count_newest(), 2);
-        let newest: Vec<bool> = frames.entries(frame).iter().map(|entry| entry.is_newest).collect();
+        let newest: Vec<bool> = frames.entries(frame).flatten().map(|entry| entry.is_newest).collect();
         assert_eq!(newest, [true, false, true]);
         frames.close(frame);
         frames.programming(frame, Place(0));
@@ -514,5 +636,38 @@ mod tests {
         frames.evict_oldest(|slot, entry, place| emptied.push((slot, entry.is_newest, place.0)));
         assert_eq!(emptied, [(slots[0], true, 0), (slots[1], false, 1), (slots[2], true, 2)]);
         assert_eq!(frames.count_newest(), 0, "an empty frame holds nothing");
+    }
+
+    #[test]
+    fn copies_come_back_as_neighbours_and_are_no_entries() {
+        let mut frames = Frames::new(2, 8, Release::AsReadable);
+        let frame =
+            frames.take(Stream(1), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
+        frames.push_copies(frame, Place(10), 3);
+        frames.push(
+            frame,
+            Entry { is_newest: true, tag: SectorTag { kind: Kind::Data, ..SectorTag::PAD }, ..Entry::PAD },
+            false,
+        );
+        frames.push_copies(frame, Place(13), 1);
+        frames.push_copies(frame, Place(14), 2);
+        let runs = |frames: &Frames| {
+            frames.copy_runs(frame).map(|(slot, place, count)| (slot.0, place.0, count)).collect::<Vec<_>>()
+        };
+        assert_eq!(runs(&frames), [(0, 10, 3), (4, 13, 3)]);
+        assert_eq!(frames.live(frame).map(|(slot, _)| slot.0).collect::<Vec<_>>(), [3]);
+        assert!(frames.has_copy_of(Place(15)) && !frames.has_copy_of(Place(16)));
+        assert_eq!(frames.drop_copies_of(11..14), 3);
+        assert_eq!(runs(&frames), [(0, 10, 1), (5, 14, 2)]);
+        assert_eq!(frames.entries(frame).flatten().count(), 4, "what was dropped is fill");
+        frames.check();
+        frames.close(frame);
+        frames.programming(frame, Place(0));
+        frames.written(frame);
+        assert!(!frames.has_copy_of(Place(14)), "what landed is no copy that waits");
+        frames.readable(frame);
+        let mut emptied = Vec::new();
+        frames.evict_oldest(|slot, _, _| emptied.push(slot.0));
+        assert_eq!(emptied, [1, 2, 3, 4]);
     }
 }

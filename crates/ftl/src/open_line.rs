@@ -371,6 +371,16 @@ impl OpenLine {
         if chunk.closed_early { self.layout.sectors } else { self.layout.readable(chunk.acknowledged) }
     }
 
+    /// The frame that landed at a sector which cannot be read yet, and which of its sectors that is; none of sectors that can
+    /// be read or did not land. Cost: a pass over the frames of the read window.
+    #[must_use]
+    pub fn unreadable(&self, unit: UnitIndex, sector: u32) -> Option<(FrameId, u32)> {
+        let waiting = &self.chunks[unit.index()].unreadable;
+        let &(end, frame) =
+            waiting.iter().find(|&&(end, _)| (end - self.layout.unit..end).contains(&sector))?;
+        Some((frame, sector + self.layout.unit - end))
+    }
+
     /// How far a unit's chunk is written.
     #[must_use]
     pub fn pointer(&self, unit: UnitIndex) -> u32 {
@@ -461,6 +471,27 @@ mod tests {
         assert_eq!(data.len(), 3 * 8);
         let order: Vec<u32> = data.iter().take(6).map(|write| write.unit.0).collect();
         assert_eq!(order, [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn what_landed_within_the_read_window_is_found_in_its_frame_until_it_can_be_read() {
+        let turns = Turns { depth: 2, strict: false, active: 1 };
+        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
+        let unit = UnitIndex(0);
+        for (number, readable) in [(0, 0), (1, 0), (2, 4), (3, 8)] {
+            let write = open.next_data().expect("a head, then data");
+            open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
+            assert_eq!(open.unreadable(unit, write.sector), None, "it did not land");
+            let frame = (write.piece == Piece::Data).then_some(FrameId(number));
+            open.acknowledged(write, 4, frame, |frame| {
+                assert_eq!(frame, FrameId(1), "the rest is too young")
+            });
+            assert_eq!(open.readable(unit), readable);
+        }
+        assert_eq!(open.unreadable(unit, 7), None, "it can be read");
+        assert_eq!(open.unreadable(unit, 8), Some((FrameId(2), 0)));
+        assert_eq!(open.unreadable(unit, 15), Some((FrameId(3), 3)));
+        assert_eq!(open.unreadable(unit, 16), None, "nothing was written there");
     }
 
     #[test]

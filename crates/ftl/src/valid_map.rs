@@ -109,6 +109,28 @@ impl ValidMap {
         self.words[word] & bit != 0
     }
 
+    /// Whether all of a run of places of one line are valid. Cost: one step per 64 places.
+    ///
+    /// # Panics
+    /// If the run leaves its line.
+    #[must_use]
+    #[inline]
+    pub fn is_valid_run(&self, first: Place, count: u64) -> bool {
+        let (line, start) = self.per_line.div_rem(first.0);
+        assert!(start + count <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
+        let (row, end) = (index(line) * self.words_per_line, start + count);
+        let mut sector = start;
+        while sector < end {
+            let bits = (WORD - sector % WORD).min(end - sector);
+            let mask = (u64::MAX >> (WORD - bits)) << (sector % WORD);
+            if self.words[row + index(sector / WORD)] & mask != mask {
+                return false;
+            }
+            sector += bits;
+        }
+        true
+    }
+
     /// Brings the bits of places into the cache, for whoever changes them next: asked together their misses overlap, one
     /// after the other each is waited for.
     #[inline]
@@ -411,6 +433,9 @@ mod tests {
         let (mut places, mut from) = (Vec::new(), start);
         while let Some((first, count)) = map.next_run(line, from, 70) {
             assert!((1..=70).contains(&count), "{count} places from {first:?}");
+            assert!(map.is_valid_run(first, count), "{count} places from {first:?}");
+            let is_end = first.0 + count == start.0 + map.per_line.value();
+            assert!(is_end || count == 70 || !map.is_valid_run(first, count + 1), "{count} from {first:?}");
             places.extend((first.0..first.0 + count).map(Place));
             from = Place(first.0 + count);
         }

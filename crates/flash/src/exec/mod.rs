@@ -240,8 +240,26 @@ impl Flash {
         let mut at = first.sector;
         while at < end {
             let until = end.min(at - window.div_rem_u32(at).1 + sectors);
-            self.add_part(parts, kind, first.chunk, at, until - at);
+            if kind != PartKind::Read || !self.joins_last(parts, first.chunk, at, until - at) {
+                self.add_part(parts, kind, first.chunk, at, until - at);
+            }
             at = until;
         }
+    }
+
+    /// Lets the part added last read these sectors as well, if they are of the row it reads: a command senses a row once, and
+    /// all it wants of it leaves the register in one transfer. True if it does.
+    fn joins_last(&mut self, parts: &PartList, chunk: ChunkId, first: u32, count: u32) -> bool {
+        let Some(last) = parts.tail.filter(|_| parts.retry == Nanos::ZERO) else { return false };
+        let (row, _) = self.media.by_row.div_rem_u32(first);
+        let by_row = self.media.by_row.value();
+        let part = self.media.part_mut(last);
+        let is_same = part.kind == PartKind::Read && part.chunk == chunk && part.row == row;
+        // Of a row no more leaves the register at once than it holds, whatever a list names twice.
+        let joins = is_same && part.delay == Nanos::ZERO && u64::from(part.count + count) <= by_row;
+        if joins {
+            part.count += count;
+        }
+        joins
     }
 }

@@ -53,9 +53,10 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether there is nothing but zeros. Cost: by the cache line, up to the first that is not.
+/// Whether there is nothing but zeros. Cost: by eight cache lines, up to the first that are not: fewer at a time take more
+/// steps to fold than to load.
 fn is_zero(bytes: &[u8]) -> bool {
-    let (lines, rest) = bytes.as_chunks::<64>();
+    let (lines, rest) = bytes.as_chunks::<512>();
     let is_zero = |bytes: &[u8]| bytes.iter().fold(0, |any, byte| any | byte) == 0;
     lines.iter().all(|line| is_zero(line)) && is_zero(rest)
 }

@@ -84,6 +84,24 @@ fn a_row_still_in_the_page_register_is_not_sensed_again() {
 }
 
 #[test]
+fn what_a_list_names_of_one_row_is_sensed_once_and_leaves_together() {
+    let mut rig = written(|_| ());
+    // Rows have eight sectors; the third run is of the next row, and what follows it of the first row again.
+    let list = [ppa(0, 0), ppa(0, 2), ppa(0, 3), ppa(0, 9), ppa(0, 5)];
+    let command = rig.vector(Op::Read, &list);
+    let (took, completion) = rig.one(command);
+    assert!(completion.status.is_success());
+    let media = rig.drive.counters().media;
+    assert_eq!((media.senses, media.register_hits), (3, 0), "a row is sensed again once another one was");
+    let three_out = CHANNEL_COMMAND + 3 * CHANNEL_SECTOR;
+    let together = Nanos(40_000 + three_out + 5 * LINK_SECTOR + COMMAND);
+    assert!(took > together, "{took}: the other rows take their time too");
+    let mut rig = written(|_| ());
+    let command = rig.vector(Op::Read, &list[..3]);
+    assert_eq!(rig.one(command).0, Nanos(40_000 + three_out + 3 * LINK_SECTOR + COMMAND));
+}
+
+#[test]
 fn a_write_takes_link_channel_program_and_command_and_the_unit_decides_the_program() {
     let mut rig = rig(|_| ());
     assert_eq!(rig.write(ppa(0, 0), 8, 0).0, Nanos(UNIT_LINK + UNIT_IN + 300_000 + COMMAND));

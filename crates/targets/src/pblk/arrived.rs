@@ -1,12 +1,13 @@
 //! Sectors that garbage collection read: what is still current goes through the buffer like a write.
 //!
 //! A tag says whose its sector is, so no reverse map is needed, and what died meanwhile is dropped. What the media lost is
-//! found the long way. Deliberately not here: what is read, and why (`collect`).
+//! found the long way. Deliberately not here: what is read, and why (`collect`), and the short way that nearly all of it
+//! goes (`copies`).
 
 use super::Pblk;
 use super::canary::Canary;
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{Entry, FrameId, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{Entry, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa, Status};
 
 /// Sectors read and not yet in the buffer.
@@ -26,7 +27,10 @@ pub(super) struct Arrived {
 
 impl Arrived {
     /// The sectors not looked at yet: where each was read, its content, and the bytes beside it.
-    fn sectors<'a>(&self, buffers: &'a Buffers) -> impl Iterator<Item = (Ppa, &'a [u8], &'a [u8])> {
+    pub(super) fn sectors<'a>(
+        &self,
+        buffers: &'a Buffers,
+    ) -> impl Iterator<Item = (Ppa, &'a [u8], &'a [u8])> {
         let (format, left) = (buffers.format(), self.count - self.next);
         let places = &buffers.addresses(self.buffer)[usize_of(self.next)..usize_of(self.count)];
         let contents = buffers.data(self.buffer, self.next, left).chunks_exact(format.data_bytes);
@@ -36,17 +40,17 @@ impl Arrived {
 }
 
 /// The tag of a sector that holds a block, and whose content is what was written.
-fn sound_block(tag: &[u8], content: &[u8]) -> Option<SectorTag> {
+pub(super) fn sound_block(tag: &[u8], content: &[u8]) -> Option<SectorTag> {
     SectorTag::decode(tag, content).ok().filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost))
 }
 
 /// The chunk that sectors were read of.
 #[derive(Clone, Copy)]
-struct Origin {
-    chunk: ChunkId,
-    line: LineId,
+pub(super) struct Origin {
+    pub chunk: ChunkId,
+    pub line: LineId,
     /// Its first place.
-    start: Place,
+    pub start: Place,
 }
 
 impl Pblk {
@@ -54,7 +58,7 @@ impl Pblk {
     pub(super) fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(mut arrived) = self.collector.next_arrived() {
-            if arrived.next == 0 {
+            if arrived.next == 0 && !self.moves_by_copy() {
                 self.fetch_owners(&arrived, buffers);
             }
             let mut before: Option<Origin> = None;
@@ -64,15 +68,20 @@ impl Pblk {
                 let same = before.filter(|origin| origin.chunk == ppa.chunk);
                 let origin = same.unwrap_or_else(|| self.origin(ppa.chunk));
                 before = Some(origin);
-                let mut moved = self.move_run(now, &arrived, origin, buffers);
-                if moved == 0 {
-                    let place = Place(origin.start.0 + u64::from(ppa.sector));
-                    if !self.move_sector(now, &arrived, (origin.line, place), buffers) {
-                        self.collector.put_back(arrived);
-                        return any;
-                    }
-                    moved = 1;
-                }
+                let copied = if self.moves_by_copy() {
+                    self.copy_run(now, &arrived, origin, buffers)
+                } else {
+                    Some(0)
+                };
+                let place = Place(origin.start.0 + u64::from(ppa.sector));
+                let moved = match copied {
+                    Some(0) => self.move_sector(now, &arrived, (origin.line, place), buffers).then_some(1),
+                    copied => copied,
+                };
+                let Some(moved) = moved else {
+                    self.collector.put_back(arrived);
+                    return any;
+                };
                 if arrived.line.is_none() {
                     self.lines.end_reads(origin.line, moved);
                 }
@@ -97,60 +106,6 @@ impl Pblk {
     fn origin(&self, chunk: ChunkId) -> Origin {
         let first = Ppa::new(chunk, 0);
         Origin { chunk, line: self.line_of_chunk(first), start: self.place_of(first) }
-    }
-
-    /// Moves what comes next of what arrived into the frame being filled, as far as it goes and all of it is of one chunk and
-    /// one stream, and what nearly everything is: sound, and the newest of its block by the map. Returns how many sectors;
-    /// the next one goes the long way.
-    fn move_run(&mut self, now: Nanos, arrived: &Arrived, origin: Origin, buffers: &mut Buffers) -> u32 {
-        if !arrived.status.has_data() {
-            return 0;
-        }
-        let from = self.lines.get(origin.line).stream;
-        let (mut filling, mut count) = (None, 0);
-        for (ppa, content, tag) in arrived.sectors(buffers) {
-            let Some(tag) = sound_block(tag, content) else { break };
-            let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
-            let (of, frame) = match filling {
-                Some(before) => before,
-                None => (stream, self.streams[stream.index()].filling),
-            };
-            let Some(room) = frame.filter(|&frame| self.frames.room(frame) > 0) else { break };
-            let place = Place(origin.start.0 + u64::from(ppa.sector));
-            if stream != of || ppa.chunk != origin.chunk || !self.move_newest(now, room, tag, place) {
-                break;
-            }
-            filling = Some((of, frame));
-            count += 1;
-        }
-        let Some((_, Some(frame))) = filling else { return 0 };
-        let end = self.frames.first_slot(frame).0 + self.frames.filled(frame);
-        buffers.copy_sectors(arrived.buffer, arrived.next, self.ring, end - count, count);
-        self.stats.gc_written += u64::from(count);
-        self.close_if_full(frame);
-        count
-    }
-
-    /// Puts a sector into the next slot of a frame, if the map says that its block is at `place`; the content is the caller's.
-    fn move_newest(&mut self, now: Nanos, frame: FrameId, tag: SectorTag, place: Place) -> bool {
-        let slot = Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame));
-        let to = Mapped::Buffer(slot);
-        if !self.limiter.may_insert_gc(now) || !self.l2p.move_if(tag.block, Mapped::Media(place), to) {
-            return false;
-        }
-        let entry = Entry {
-            tag,
-            previous: Some(place),
-            previous_sequence: tag.sequence,
-            from_gc: true,
-            is_sealed: true,
-            is_newest: true,
-        };
-        let pushed = self.frames.push(frame, entry, false);
-        assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
-        self.let_go_early(Canary::MovedTooEarly, slot);
-        self.limiter.on_gc_inserted(1);
-        true
     }
 
     /// Moves the sector of `line` at `place` into the buffer if it is still current; false if there is no room.
@@ -227,11 +182,15 @@ impl Pblk {
     /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
     fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
         self.stats.read_failed_gc += 1;
+        if self.frames.has_copy_of(place) {
+            // It was read before, and is about to land.
+            return true;
+        }
         if let Some(cached) = self.frames.slot_at(place)
-            && self.is_newest(self.frames.entry(cached).tag.block, place)
-            && self.frames.entry(cached).tag.kind != Kind::Trim
+            && let tag = self.tag_in(cached, buffers)
+            && self.is_newest(tag.block, place)
+            && tag.kind != Kind::Trim
         {
-            let tag = self.frames.entry(cached).tag;
             let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(tag.sequence.0));
             let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
             // The frame it was cached in may be the one just emptied for it.

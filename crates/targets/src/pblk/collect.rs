@@ -9,7 +9,7 @@ use super::Pblk;
 use super::arrived::Arrived;
 use super::flight::Purpose;
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{Candidate, Entry, FrameId, Line, LineId, LineState, Place};
+use ocssd_ftl::{Candidate, Entry, FrameId, Line, LineId, LineState, Place, Slot};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, VECTOR_MAX};
 use std::collections::VecDeque;
 
@@ -400,7 +400,11 @@ impl Pblk {
     fn close_holding(&mut self, is_meant: impl Fn(LineId) -> bool) -> bool {
         let is_successor =
             |entry: &Entry| entry.previous.is_some_and(|place| is_meant(self.shape.line_of(place)));
-        let holds = |&frame: &FrameId| self.frames.live(frame).any(|(_, entry)| is_successor(entry));
+        let is_copied = |(_, origin, _): (Slot, Place, u32)| is_meant(self.shape.line_of(origin));
+        let holds = |&frame: &FrameId| {
+            self.frames.live(frame).any(|(_, entry)| is_successor(entry))
+                || self.frames.copy_runs(frame).any(is_copied)
+        };
         let due: Vec<FrameId> =
             self.streams.iter().filter_map(|stream| stream.filling).filter(holds).collect();
         due.iter().for_each(|&frame| self.close_frame(frame));

@@ -62,6 +62,7 @@ impl Pblk {
     pub(super) fn begin_erase(&mut self, line: LineId, buffers: &mut Buffers) {
         self.lines.erasing(line);
         self.collector.forget(line);
+        self.forget_copies(line);
         assert_eq!(self.valid.count(line), 0, "line {} is reset with data in it", line.0);
         assert!(self.open[line.index()].is_none(), "line {} is reset while it is written", line.0);
         assert!(!self.resets.contains_key(&line), "line {} is being reset already", line.0);

@@ -6,7 +6,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
-use ocssd_lightnvm::{BufId, Completion, Status};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Status};
 
 /// Neighbouring places that are no longer valid, and were not let go of yet.
 struct Gone {
@@ -16,12 +16,18 @@ struct Gone {
 
 impl Pblk {
     /// A write of data ended.
-    pub(super) fn frame_done(&mut self, frame: FrameId, line: LineId, write: Write, completion: &Completion) {
+    pub(super) fn frame_done(
+        &mut self,
+        frame: FrameId,
+        (line, write): (LineId, Write),
+        completion: &Completion,
+        buffers: &Buffers,
+    ) {
         let unit = self.frames.unit();
         let is_sound = completion.status.is_success() && !self.is_headless(line, write);
         if is_sound || self.has_canary(Canary::FailedWriteLands) {
             self.frames.written(frame);
-            self.settle(frame);
+            self.settle(frame, buffers);
             self.limiter_written(frame);
             self.land(line, write, unit, Some(frame), None);
         } else {
@@ -121,13 +127,20 @@ impl Pblk {
     }
 
     /// The sectors of a frame are on media: they take the place of the versions before them.
-    fn settle(&mut self, frame: FrameId) {
+    fn settle(&mut self, frame: FrameId, buffers: &Buffers) {
         let first = self.frames.first_slot(frame).0;
         let start = self.frames.place(frame);
         assert!(
             self.durable_place(self.frames.first_slot(frame)).is_some(),
             "a frame is settled before it landed"
         );
+        let copies = self.frames.copies(frame);
+        if copies != 0 {
+            self.settle_copies(frame, buffers);
+        }
+        if copies.count_ones() == self.frames.filled(frame) {
+            return;
+        }
         let Self { frames, valid, .. } = self;
         valid.fetch(frames.live(frame).filter_map(|(_, entry)| entry.previous));
         // Neighbours become valid together, and what was moved died where its neighbours did.
@@ -138,6 +151,7 @@ impl Pblk {
             let slot = Slot(first + offset);
             let place = Place(start.0 + u64::from(offset));
             let joins = match self.frames.entry(slot).tag.kind {
+                _ if copies >> offset & 1 == 1 => false,
                 Kind::Data | Kind::Lost => self.settle_block(slot, place, &mut gone),
                 Kind::Trim => self.settle_trim(slot, place),
                 Kind::Pad => false,

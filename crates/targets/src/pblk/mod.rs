@@ -3,7 +3,7 @@
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
 //! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer, what becomes of its writes
-//! (`landed`), garbage collection (`collect`, `arrived`), wear levelling (`level`), resets (`erase`), snapshots, and `mount`.
+//! (`landed`), garbage collection (`collect`, `arrived`, `copies`), wear levelling (`level`), resets (`erase`), snapshots, and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
@@ -12,6 +12,7 @@ mod arrived;
 mod canary;
 mod capacity;
 mod collect;
+mod copies;
 mod describe;
 mod erase;
 mod flight;
@@ -88,11 +89,13 @@ impl Pblk {
     }
 
     /// The end of a command that is no user's read.
-    fn on_other_done(&mut self, purpose: Purpose, completion: &Completion) {
+    fn on_other_done(&mut self, purpose: Purpose, completion: &Completion, buffers: &Buffers) {
         self.work_due = true;
         match purpose {
             Purpose::Read { .. } => unreachable!("reads are dealt with elsewhere"),
-            Purpose::Frame { frame, line, write } => self.frame_done(frame, line, write, completion),
+            Purpose::Frame { frame, line, write } => {
+                self.frame_done(frame, (line, write), completion, buffers);
+            }
             Purpose::Meta { buffer, line, write, pieces, first_piece } => {
                 self.meta_done(buffer, (line, write), (first_piece, pieces), completion);
             }
@@ -153,7 +156,7 @@ impl Target for Pblk {
         self.now = now;
         let purpose = self.flight.end(completion.tag);
         if !matches!(purpose, Purpose::Read { .. }) {
-            self.on_other_done(purpose, &completion);
+            self.on_other_done(purpose, &completion, buffers);
             return None;
         }
         let reply = self.on_read_done(purpose, &completion, buffers)?;

@@ -52,6 +52,10 @@ impl Pblk {
                     self.read_slot(key, slot, buffer, done, buffers);
                     1
                 }
+                Mapped::Media(first) if let Some(slot) = self.slot_of_unreadable(first) => {
+                    self.read_slot(key, slot, buffer, done, buffers);
+                    1
+                }
                 Mapped::Media(first) => match self.read_media(key, first, done, buffers) {
                     Some(count) => count,
                     None => return false,
@@ -63,10 +67,10 @@ impl Pblk {
     }
 
     fn read_slot(&mut self, key: SlabKey, slot: Slot, buffer: BufId, index: u32, buffers: &mut Buffers) {
-        let entry = self.frames.entry(slot);
+        let kind = self.tag_in(slot, buffers).kind;
         assert!(slot.0 < self.frames.slots(), "slot {} is beyond the buffer", slot.0);
-        assert_ne!(entry.tag.kind, Kind::Pad, "the map names fill as a block");
-        if entry.tag.kind == Kind::Lost {
+        assert_ne!(kind, Kind::Pad, "the map names fill as a block");
+        if kind == Kind::Lost {
             self.fail(key, Status::UNRECOVERED_READ, None);
             self.stats.read_failed += 1;
         }
@@ -131,8 +135,10 @@ impl Pblk {
                 break;
             }
             match self.l2p.get(request.block + u64::from(index + count)) {
-                Mapped::Media(next) => (place, at) = (next, self.shape.split(next)),
-                Mapped::Nowhere | Mapped::Buffer(_) => break,
+                Mapped::Media(next) if self.slot_of_unreadable(next).is_none() => {
+                    (place, at) = (next, self.shape.split(next));
+                }
+                Mapped::Media(_) | Mapped::Nowhere | Mapped::Buffer(_) => break,
             }
         }
         if count == 0 {

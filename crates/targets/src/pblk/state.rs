@@ -16,8 +16,8 @@ use super::trims::Trims;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
-    LineSequence, LineState, Lines, Mapped, OpenLine, RateLimiter, Release, Sequence, Shape, Stream,
-    UnitIndex, ValidMap, WearLeveller,
+    LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Release, Sequence, Shape, Slot,
+    Stream, UnitIndex, ValidMap, WearLeveller,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
 use std::collections::{BTreeMap, VecDeque};
@@ -123,6 +123,8 @@ pub struct Pblk {
     pub(super) lists: Vec<BufId>,
     pub(super) list_scratch: Vec<u8>,
     pub(super) candidates: Vec<Candidate>,
+    /// Neighbours that were copied, of the frame being settled.
+    pub(super) run_scratch: Vec<(Slot, Place, u32)>,
 
     pub(super) work_due: bool,
     pub(super) stats: PblkStats,
@@ -186,6 +188,7 @@ impl Pblk {
             tails: own.tails,
             lists: own.lists,
             list_scratch: Vec::new(),
+            run_scratch: Vec::new(),
             candidates: Vec::new(),
             work_due: true,
             stats: PblkStats::default(),
@@ -281,6 +284,7 @@ impl Pblk {
             let holds = self.valid.count(line);
             assert!(holds <= entry.data_sectors, "line {} holds {holds} of {}", line.0, entry.data_sectors);
         }
+        self.check_copies();
         self.check_lists();
         self.check_owners();
     }

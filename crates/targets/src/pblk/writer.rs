@@ -97,8 +97,13 @@ impl Pblk {
     fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
         let first = self.frames.first_slot(frame).0;
         let unit = self.frames.unit();
-        for slot in (first..first + self.frames.filled(frame)).map(Slot) {
-            if !self.frames.entry(slot).is_newest {
+        let copies = self.frames.copies(frame);
+        if copies != 0 {
+            self.drop_dead_copies(frame);
+        }
+        for offset in 0..self.frames.filled(frame) {
+            let slot = Slot(first + offset);
+            if copies >> offset & 1 == 0 && !self.frames.entry(slot).is_newest {
                 self.keep_needed(slot);
             }
         }
@@ -107,13 +112,14 @@ impl Pblk {
         let sectors = content.chunks_exact_mut(format.data_bytes).zip(oob.chunks_exact_mut(format.oob_bytes));
         let Self { frames, list_scratch: list, .. } = self;
         list.clear();
-        let mut entries = frames.entries(frame).iter();
+        let mut entries = frames.entries(frame);
         for (content, oob) in sectors {
             let (bytes, rest) = oob.split_at_mut(TAG_BYTES);
             rest.fill(0);
             match entries.next() {
-                Some(entry) if entry.is_sealed => {}
-                Some(entry) => bytes.copy_from_slice(&entry.tag.encode(content)),
+                Some(None) => {}
+                Some(Some(entry)) if entry.is_sealed => {}
+                Some(Some(entry)) => bytes.copy_from_slice(&entry.tag.encode(content)),
                 None => {
                     content.fill(0);
                     bytes.copy_from_slice(&SectorTag::PAD.encode(content));

@@ -1,0 +1,207 @@
+//! Copies: the way of nearly all that garbage collection moves, in the improved mode.
+//!
+//! A sector that was read goes into a frame with the tag it was read with, and nothing else changes: the map goes on naming
+//! the original, which stays valid and is read, until the copy is on media. Then the map's entry is exchanged, if it still
+//! names the original; what a user wrote or discarded meanwhile makes the exchange fail, and the copy is dead. So a moved
+//! sector touches the map once, and the buffer keeps no more of it than where it came from. A copy that landed within
+//! MW_CUNITS of a chunk's pointer is found in its frame through the open line.
+//!
+//! A copy whose original died before it was sent is not written: a snapshot may have begun in between, and what is written
+//! behind a snapshot counts as newer (`snapshot`). One whose original is reset before it lands must not take the place of
+//! what is written there next, which may be the same block again. Deliberately not here: what is no plain block, what cannot
+//! be read, and all that the faithful mode moves (`arrived`): that enters the buffer as a write does.
+
+use super::Pblk;
+use super::arrived::{Arrived, Origin, sound_block};
+use super::canary::Canary;
+use ocssd_base::{Nanos, usize_of};
+use ocssd_ftl::{FrameId, LineId, LineState, Mapped, Place, SectorTag, Slot, Stream, UnitIndex};
+use ocssd_lightnvm::Buffers;
+
+impl Pblk {
+    /// Whether what is moved is copied; else it enters the buffer, as pblk had it.
+    pub(super) fn moves_by_copy(&self) -> bool {
+        !self.is_faithful() && !self.has_canary(Canary::MovedTooEarly) && !self.has_canary(Canary::MovesStale)
+    }
+
+    /// Copies what comes next of what arrived, as far as it is neighbours of one stream, sound and valid. How many sectors: if
+    /// none, the next one goes the long way. `None` if there is no room.
+    pub(super) fn copy_run(
+        &mut self,
+        now: Nanos,
+        arrived: &Arrived,
+        origin: Origin,
+        buffers: &mut Buffers,
+    ) -> Option<u32> {
+        if !arrived.status.has_data() {
+            return Some(0);
+        }
+        let Some((place, stream, found)) = self.next_run(arrived, origin, buffers) else { return Some(0) };
+        if !self.limiter.may_insert_gc(now) {
+            return None;
+        }
+        // Before a frame is taken: one that nothing goes into would stay empty.
+        let valid = self.count_valid(place, found);
+        if valid == 0 {
+            return Some(0);
+        }
+        let frame = self.filling_frame(stream, true)?;
+        let count = valid.min(self.frames.room(frame));
+        let slot = self.frames.push_copies(frame, place, count);
+        buffers.copy_sectors(arrived.buffer, arrived.next, self.ring, slot.0, count);
+        self.limiter.on_gc_inserted(count);
+        self.stats.gc_written += u64::from(count);
+        self.close_if_full(frame);
+        Some(count)
+    }
+
+    /// The neighbours that come next of what arrived: where the first lies, to which stream they go, and how many of them are
+    /// sound blocks.
+    fn next_run(&self, arrived: &Arrived, origin: Origin, buffers: &Buffers) -> Option<(Place, Stream, u32)> {
+        let from = self.lines.get(origin.line).stream;
+        let (mut first, mut stream, mut count) = (0, None, 0);
+        for (ppa, content, tag) in arrived.sectors(buffers) {
+            if stream.is_some() && (ppa.chunk != origin.chunk || ppa.sector != first + count) {
+                break;
+            }
+            let Some(tag) = sound_block(tag, content) else { break };
+            let to = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
+            if *stream.get_or_insert(to) != to {
+                break;
+            }
+            if count == 0 {
+                first = ppa.sector;
+            }
+            count += 1;
+        }
+        stream.map(|stream| (Place(origin.start.0 + u64::from(first)), stream, count))
+    }
+
+    /// How many of `count` neighbours are valid, up to the first that is not.
+    fn count_valid(&self, first: Place, count: u32) -> u32 {
+        if self.valid.is_valid_run(first, u64::from(count)) {
+            return count;
+        }
+        let is_valid = |&at: &u32| self.valid.is_valid(Place(first.0 + u64::from(at)));
+        let count = (0..count).take_while(is_valid).count();
+        u32::try_from(count).expect("within a frame")
+    }
+
+    /// Makes fill of the copies in a frame about to be sent whose originals nobody needs any more.
+    pub(super) fn drop_dead_copies(&mut self, frame: FrameId) {
+        let Self { frames, valid, .. } = self;
+        let is_whole = |(_, origin, count): (Slot, Place, u32)| valid.is_valid_run(origin, u64::from(count));
+        if frames.copy_runs(frame).all(is_whole) {
+            return;
+        }
+        let each = frames.copy_runs(frame).flat_map(|(slot, origin, count)| {
+            (0..count).map(move |at| (Slot(slot.0 + at), Place(origin.0 + u64::from(at))))
+        });
+        let dead: Vec<Slot> =
+            each.filter(|&(_, origin)| !valid.is_valid(origin)).map(|(slot, _)| slot).collect();
+        assert!(!dead.is_empty(), "a run of copies is dead, but none of them");
+        for slot in dead {
+            self.frames.drop_copy(slot);
+            self.stats.superseded += 1;
+        }
+    }
+
+    /// The copies in a frame are on media: each takes the place of its original, unless that was superseded.
+    pub(super) fn settle_copies(&mut self, frame: FrameId, buffers: &Buffers) {
+        let (first, start) = (self.frames.first_slot(frame), self.frames.place(frame));
+        let oob_bytes = buffers.format().oob_bytes;
+        let tags = buffers.oob(self.ring, first.0, self.frames.filled(frame));
+        let block = |slot: Slot| {
+            let tag = &tags[usize_of(slot.0 - first.0) * oob_bytes..];
+            SectorTag::peek_block(tag).expect("a sector has room for its tag")
+        };
+        let mut runs = std::mem::take(&mut self.run_scratch);
+        runs.clear();
+        runs.extend(self.frames.copy_runs(frame));
+        let slots = runs.iter().flat_map(|&(slot, _, count)| (slot.0..slot.0 + count).map(Slot));
+        self.l2p.fetch(slots.map(block));
+        self.valid.fetch(runs.iter().map(|&(_, origin, _)| origin));
+        for &(slot, origin, count) in &runs {
+            let place = Place(start.0 + u64::from(slot.0 - first.0));
+            self.settle_run(count, origin, place, |at| block(Slot(slot.0 + at)));
+        }
+        self.run_scratch = runs;
+    }
+
+    /// Neighbours at `origin` were copied to `place`.
+    fn settle_run(&mut self, count: u32, origin: Place, place: Place, block: impl Fn(u32) -> u64) {
+        let behind = |first: Place, at: u32| Place(first.0 + u64::from(at));
+        let mut from = 0;
+        while from < count {
+            let takes = |pblk: &mut Self, at| pblk.exchange(block(at), behind(origin, at), behind(place, at));
+            let mut end = from;
+            while end < count && takes(self, end) {
+                end += 1;
+            }
+            if end > from {
+                self.valid.set_run(behind(place, from), u64::from(end - from));
+                self.invalidate_run(behind(origin, from), u64::from(end - from));
+            }
+            // The one that stopped it is dead.
+            from = end + 1;
+        }
+    }
+
+    /// Lets the map name the copy of a block, if it named the original: on media, or in the buffer it was written from. False
+    /// if the copy is dead.
+    fn exchange(&mut self, block: u64, origin: Place, copy: Place) -> bool {
+        if self.l2p.move_if(block, Mapped::Media(origin), Mapped::Media(copy)) {
+            return true;
+        }
+        match self.l2p.get(block) {
+            Mapped::Buffer(slot) if self.durable_place(slot) == Some(origin) => {
+                self.remap(block, Mapped::Media(copy));
+                true
+            }
+            Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => false,
+        }
+    }
+
+    /// Where in the buffer a sector is that landed and cannot be read yet. In the faithful mode the map names what is in the
+    /// buffer, which lets go of frames whether or not their media can be read.
+    #[inline]
+    pub(super) fn slot_of_unreadable(&self, place: Place) -> Option<Slot> {
+        if self.is_faithful() {
+            return None;
+        }
+        let (line, unit, sector) = self.shape.split(place);
+        let (frame, offset) = self.open[line.index()].as_ref()?.unreadable(unit, sector)?;
+        Some(Slot(self.frames.first_slot(frame).0 + offset))
+    }
+
+    /// What the tag of a sector in the buffer says.
+    pub(super) fn tag_in(&self, slot: Slot, buffers: &Buffers) -> SectorTag {
+        if !self.frames.is_copy(slot) {
+            return self.frames.entry(slot).tag;
+        }
+        let tag = SectorTag::decode(buffers.oob(self.ring, slot.0, 1), buffers.data(self.ring, slot.0, 1));
+        tag.expect("a copy was found sound when it arrived")
+    }
+
+    /// A line is reset: its dead copies are forgotten.
+    pub(super) fn forget_copies(&mut self, line: LineId) {
+        let start = self.shape.chunk_start(line, UnitIndex(0)).0;
+        let gone = self.frames.drop_copies_of(start..start + self.shape.sectors_per_line());
+        self.stats.superseded += u64::from(gone);
+    }
+
+    /// Asserts that originals of copies are where they can be read.
+    pub(super) fn check_copies(&self) {
+        for frame in self.frames.waiting() {
+            for (_, origin, count) in self.frames.copy_runs(frame) {
+                let line = self.shape.line_of(origin);
+                let state = self.lines.get(line).state;
+                assert!(
+                    matches!(state, LineState::Open | LineState::Closed),
+                    "{count} copies of line {} wait, which is {state:?}",
+                    line.0
+                );
+            }
+        }
+    }
+}
