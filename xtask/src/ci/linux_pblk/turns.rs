@@ -62,7 +62,7 @@ pub const DRIVES: &[(Drive, &[Turn])] = &[
 ];
 
 const fn drive(name: &'static str, revision: &'static str, settings: &'static [&'static str]) -> Drive {
-    Drive { name, revision, settings, is_open_question: false, has_faults: false, boots: &[] }
+    Drive { name, revision, settings, has_faults: false, boots: &[] }
 }
 
 /// What there is between turns.
@@ -87,7 +87,7 @@ pub fn lead(bench: &Bench, drive: &Drive, turns: &[Turn]) -> Result<()> {
     let transcript =
         File::create(&file).with_context(|| format!("{} could not be written", file.display()))?;
     let image = bench.folder.join(format!("{}.img", drive.name));
-    bench.format(drive, &image)?;
+    bench.format(drive, 1, &image)?;
     let mut play = Play { bench, drive, image, transcript, sum: String::new(), left: None, checks: 0 };
     for (index, turn) in turns.iter().copied().enumerate() {
         writeln!(play.transcript, "\n## turn {}: {turn:?}", index + 1)?;
