@@ -99,6 +99,8 @@ pub enum Word<'a> {
     Cut,
     /// The server of its disk may be stopped and started again.
     Restart,
+    /// The server of its disk may be killed, and another started.
+    Kill,
     /// It has come to its end.
     End,
     /// A value, by name.
@@ -116,6 +118,7 @@ pub fn word(line: &str) -> Word<'_> {
         (Some("fail"), Some(name), None) => Word::Failed(name),
         (Some("cut"), None, None) => Word::Cut,
         (Some("restart"), None, None) => Word::Restart,
+        (Some("kill"), None, None) => Word::Kill,
         (Some("end"), None, None) => Word::End,
         (Some("value"), Some(name), Some(value)) => Word::Value(name, value),
         _ => Word::Nothing,
@@ -132,6 +135,7 @@ mod tests {
         assert_eq!(word("@fail mount"), Word::Failed("mount"));
         assert_eq!(word("@cut"), Word::Cut);
         assert_eq!(word("@restart"), Word::Restart);
+        assert_eq!(word("@kill"), Word::Kill);
         assert_eq!(word("@end"), Word::End);
         assert_eq!(word("@value sum 01 02"), Word::Value("sum", "01 02"));
         for line in ["ok mount", "@", "@end of it", "someone@example"] {

@@ -57,8 +57,10 @@ impl RawFrontend {
         Self { stream, memory, kick, offered: 0 }
     }
 
-    /// Connects once more, with all that it keeps.
+    /// Goes, and connects once more with all that it keeps.
     pub fn reconnect(&mut self, endpoint: &Endpoint) {
+        // It must be gone before it comes, or it is a second one.
+        self.stream.shutdown(std::net::Shutdown::Both).expect(SOUND);
         let Endpoint::Unix(path) = endpoint else { panic!("vhost-user is spoken over unix sockets") };
         self.stream = UnixStream::connect(path).expect(SOUND);
     }

@@ -71,6 +71,15 @@ impl BootDisk {
         Ok(())
     }
 
+    /// Kills the server, in the middle of whatever the guest does, and starts another on the same image.
+    ///
+    /// Errors: the other does not begin.
+    pub fn kill(&mut self) -> Result<()> {
+        self.served.take().context("a server runs")?.kill()?;
+        self.served = Some(serve(&self.program, &self.folder)?);
+        Ok(())
+    }
+
     /// Stops the server as people do. Before, the file system is copied from it and checked: what the guest left on it must be
     /// sound, and the guest must have used it.
     ///

@@ -52,6 +52,17 @@ cat /scratch/data /scratch/data | md5sum >/scratch/sum2
 check disk-checksum-after-restart sum_is /restarted /scratch/sum2
 check disk-old-checksum-after-restart sum_is /file /scratch/sum
 
+# The next one is killed. Without write-back what has ended is durable, and what has not is carried out by who comes then.
+check disk-writes-through sh -c "echo 'write through' >/sys/block/vda/cache_type"
+check disk-sync-before-kill sync
+cat /scratch/data /scratch/data >/killed &
+say kill
+wait $!
+check disk-sync-after-kill sync
+check disk-forget-after-kill forget
+check disk-checksum-after-kill sum_is /killed /scratch/sum2
+check disk-old-checksum-after-kill sum_is /restarted /scratch/sum2
+
 check discover discovers
 check stranger sh -c "! nvme connect $target -n $ocssd_nqn $stranger"
 check connect connect

@@ -16,6 +16,8 @@ pub enum Happening {
     Cut,
     /// The server of its disk stops, and another serves the same image.
     Restart,
+    /// The server of its disk is killed, and another serves the same image.
+    Kill,
 }
 
 /// A machine.
@@ -46,6 +48,7 @@ impl Machine<'_> {
                 Word::Failed(name) => failed.push(name.to_owned()),
                 Word::Cut => happen(Happening::Cut)?,
                 Word::Restart => happen(Happening::Restart)?,
+                Word::Kill => happen(Happening::Kill)?,
                 Word::End => ended = true,
                 Word::Value(..) | Word::Nothing => {}
             }

@@ -80,7 +80,7 @@ const SHORT: Extent = Extent {
     blocks: 32,
     cuts: 1,
     fio_cuts: 0,
-    checks_min: 61,
+    checks_min: 67,
     limit: Duration::from_secs(300),
 };
 
@@ -91,7 +91,7 @@ const LONG: Extent = Extent {
     blocks: 256,
     cuts: 8,
     fio_cuts: 4,
-    checks_min: 102,
+    checks_min: 108,
     limit: Duration::from_secs(1800),
 };
 
@@ -141,6 +141,7 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
         match happening {
             Happening::Cut => proxy.cut(),
             Happening::Restart => disk.restart()?,
+            Happening::Kill => disk.kill()?,
         }
         Ok(())
     })?;

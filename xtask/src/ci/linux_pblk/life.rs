@@ -298,7 +298,7 @@ fn follow(console: &mut Console, boot: &mut Boot<'_>, mut watch: Watch) -> Resul
             Word::Value("sum", sum) => boot.sum = Some(sum.to_owned()),
             Word::Value("recovered", text) => boot.recovered = Some(instance(text)?),
             Word::Value("removed", text) => boot.removed = Some(instance(text)?),
-            Word::Value(..) | Word::Restart | Word::Nothing => {}
+            Word::Value(..) | Word::Restart | Word::Kill | Word::Nothing => {}
         }
     }
 }
