@@ -11,6 +11,8 @@
 //! its tag was copied along and the map names the original until the copy landed. Deliberately not here: the memory itself
 //! (a buffer of the pool), the map, who decides when to write.
 
+mod copies;
+
 use crate::place::Place;
 use crate::tag::{Kind, SectorTag, Sequence};
 use crate::{Slot, Stream};
@@ -352,81 +354,6 @@ impl Frames {
         slot
     }
 
-    /// Puts copies of `count` neighbours, the first of them at `origin`, into the next slots of a frame being filled. Content
-    /// and tags are the caller's to copy; no flush waits for them, because the originals are on media.
-    pub fn push_copies(&mut self, frame: FrameId, origin: Place, count: u32) -> Slot {
-        assert!(count > 0 && count <= self.room(frame), "{count} copies do not fit frame {}", frame.0);
-        let header = &mut self.frames[frame.index()];
-        let first = Slot(frame.0 * self.unit + header.filled);
-        header.copies |= low_bits(count) << header.filled;
-        header.filled += count;
-        let slots = &mut self.origins[usize_of(first.0)..][..usize_of(count)];
-        for (slot, place) in slots.iter_mut().zip(origin.0..) {
-            *slot = Place(place);
-        }
-        first
-    }
-
-    /// True if a slot holds a copy.
-    #[must_use]
-    pub fn is_copy(&self, slot: Slot) -> bool {
-        let (frame, offset) = self.per_frame.div_rem_u32(slot.0);
-        self.frames[FrameId(frame).index()].copies >> offset & 1 == 1
-    }
-
-    /// The copies in a frame by neighbours: the first slot, where its original lies, and how many follow each other in
-    /// both.
-    pub fn copy_runs(&self, frame: FrameId) -> impl Iterator<Item = (Slot, Place, u32)> {
-        let first = self.first_slot(frame).0;
-        let mut left = self.frames[frame.index()].copies;
-        let origins = &self.origins[usize_of(first)..][..usize_of(self.unit)];
-        std::iter::from_fn(move || {
-            let from = if left == 0 { return None } else { left.trailing_zeros() };
-            let most = (left >> from).trailing_ones();
-            let run = &origins[usize_of(from)..usize_of(from + most)];
-            let follows = run.windows(2).take_while(|pair| pair[0].0 + 1 == pair[1].0).count();
-            let count = 1 + u32::try_from(follows).expect("within a frame");
-            left &= !(low_bits(count) << from);
-            Some((Slot(first + from), run[0], count))
-        })
-    }
-
-    /// Makes fill of a copy that nobody needs.
-    pub fn drop_copy(&mut self, slot: Slot) {
-        assert!(self.is_copy(slot), "slot {} holds no copy", slot.0);
-        let (frame, offset) = self.per_frame.div_rem_u32(slot.0);
-        self.frames[FrameId(frame).index()].copies &= !(1 << offset);
-        self.entries[usize_of(slot.0)] = Entry::PAD;
-    }
-
-    /// True if a copy of what is at `place` waits to be written, or is being written. Cost: a pass over those.
-    #[must_use]
-    pub fn has_copy_of(&self, place: Place) -> bool {
-        let is_of = |(_, origin, count): (Slot, Place, u32)| {
-            (origin.0..origin.0 + u64::from(count)).contains(&place.0)
-        };
-        self.waiting().any(|frame| self.copy_runs(frame).any(is_of))
-    }
-
-    /// Makes fill of the copies whose originals are in `places` and did not land: these are about to be reset, and what is
-    /// written there next is something else. Cost: a pass over the copies that wait.
-    pub fn drop_copies_of(&mut self, places: std::ops::Range<u64>) -> u32 {
-        let is_of = |slot: &Slot| self.is_copy(*slot) && places.contains(&self.origins[usize_of(slot.0)].0);
-        let slots =
-            self.waiting().filter(|&frame| self.frames[frame.index()].copies != 0).flat_map(|frame| {
-                let first = self.first_slot(frame).0;
-                (first..first + self.unit).map(Slot)
-            });
-        let gone: Vec<Slot> = slots.filter(is_of).collect();
-        gone.iter().for_each(|&slot| self.drop_copy(slot));
-        u32::try_from(gone.len()).expect("fewer slots than 2^32")
-    }
-
-    /// Frames whose content is not acknowledged by the media. Cost: a pass over the frames.
-    pub fn waiting(&self) -> impl Iterator<Item = FrameId> {
-        (0..self.count()).map(FrameId).filter(|frame| self.frames[frame.index()].is_waiting())
-    }
-
     /// Which slots of a frame hold entries.
     fn entry_bits(&self, frame: FrameId) -> u64 {
         let header = &self.frames[frame.index()];
@@ -610,64 +537,4 @@ fn bits_of(mut bits: u64) -> impl Iterator<Item = u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slot_is_newest_until_it_is_superseded_or_its_frame_is_emptied() {
-        let mut frames = Frames::new(2, 3, Release::AsReadable);
-        let frame =
-            frames.take(Stream(0), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
-        let entry = |block| {
-            let tag = SectorTag { kind: Kind::Data, block, sequence: Sequence(block) };
-            Entry { tag, is_newest: true, ..Entry::PAD }
-        };
-        let slots: Vec<Slot> = (1..4).map(|block| frames.push(frame, entry(block), false)).collect();
-        assert!(slots.iter().all(|&slot| frames.frame_of(slot) == frame), "{slots:?}");
-        frames.supersede(slots[1]);
-        assert_eq!(frames.count_newest(), 2);
-        let newest: Vec<bool> = frames.entries(frame).flatten().map(|entry| entry.is_newest).collect();
-        assert_eq!(newest, [true, false, true]);
-        frames.close(frame);
-        frames.programming(frame, Place(0));
-        frames.written(frame);
-        frames.readable(frame);
-        let mut emptied = Vec::new();
-        frames.evict_oldest(|slot, entry, place| emptied.push((slot, entry.is_newest, place.0)));
-        assert_eq!(emptied, [(slots[0], true, 0), (slots[1], false, 1), (slots[2], true, 2)]);
-        assert_eq!(frames.count_newest(), 0, "an empty frame holds nothing");
-    }
-
-    #[test]
-    fn copies_come_back_as_neighbours_and_are_no_entries() {
-        let mut frames = Frames::new(2, 8, Release::AsReadable);
-        let frame =
-            frames.take(Stream(1), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
-        frames.push_copies(frame, Place(10), 3);
-        frames.push(
-            frame,
-            Entry { is_newest: true, tag: SectorTag { kind: Kind::Data, ..SectorTag::PAD }, ..Entry::PAD },
-            false,
-        );
-        frames.push_copies(frame, Place(13), 1);
-        frames.push_copies(frame, Place(14), 2);
-        let runs = |frames: &Frames| {
-            frames.copy_runs(frame).map(|(slot, place, count)| (slot.0, place.0, count)).collect::<Vec<_>>()
-        };
-        assert_eq!(runs(&frames), [(0, 10, 3), (4, 13, 3)]);
-        assert_eq!(frames.live(frame).map(|(slot, _)| slot.0).collect::<Vec<_>>(), [3]);
-        assert!(frames.has_copy_of(Place(15)) && !frames.has_copy_of(Place(16)));
-        assert_eq!(frames.drop_copies_of(11..14), 3);
-        assert_eq!(runs(&frames), [(0, 10, 1), (5, 14, 2)]);
-        assert_eq!(frames.entries(frame).flatten().count(), 4, "what was dropped is fill");
-        frames.check();
-        frames.close(frame);
-        frames.programming(frame, Place(0));
-        frames.written(frame);
-        assert!(!frames.has_copy_of(Place(14)), "what landed is no copy that waits");
-        frames.readable(frame);
-        let mut emptied = Vec::new();
-        frames.evict_oldest(|slot, _, _| emptied.push(slot.0));
-        assert_eq!(emptied, [1, 2, 3, 4]);
-    }
-}
+mod tests;
