@@ -28,7 +28,8 @@ use std::{env, fs};
 /// Chooses one drive by its name.
 const DRIVE: &str = "OCSSD_DRIVE";
 
-/// Leads every drive of [`DRIVES`] through its life, and those of [`turns::DRIVES`] through theirs. What was said is left in `target/linux-pblk`.
+/// Leads every drive of [`DRIVES`] through its life, and those of [`turns::DRIVES`] through theirs.
+/// What was said is left in `target/linux-pblk`.
 ///
 /// Errors: something cannot be fetched or built, or a check failed.
 pub fn run(workspace: &Workspace) -> Result<()> {
