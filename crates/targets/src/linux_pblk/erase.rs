@@ -171,6 +171,7 @@ impl LinuxPblk {
             }
         }
         self.eraser.lists.push(buffer);
+        assert!(reset.commands > 0, "more resets of line {} ended than were sent", line.0);
         reset.commands -= 1;
         if reset.commands == 0 && reset.left.is_empty() {
             self.end_reset(line);

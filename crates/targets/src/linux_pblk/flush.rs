@@ -89,6 +89,7 @@ impl LinuxPblk {
         if self.flushes.answered.is_empty() && self.flushes.freed.is_empty() {
             return any;
         }
+        assert!(!self.flushes.is_in_flight, "two barriers are in flight");
         self.flushes.is_in_flight = true;
         self.flight.send(Purpose::Barrier, Op::Flush, Addresses::None, None, 0);
         true

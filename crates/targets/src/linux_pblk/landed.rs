@@ -103,6 +103,7 @@ impl LinuxPblk {
             holder.previous_sequence = tag.sequence;
             holder.previous.replace(place)
         };
+        assert!(older != Some(place), "block {} lands where it is already", tag.block);
         self.valid.set(place);
         if let Some(older) = older {
             self.invalidate(older);

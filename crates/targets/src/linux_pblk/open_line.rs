@@ -1,9 +1,10 @@
 //! The line being written: its units in the order of Linux's format, one after the other.
 //!
 //! A line is its start metadata, data, and its end metadata. The start is on its own until it is acknowledged, and the end
-//! waits for all before it; in between each parallel unit takes one write at a time, and a busy one holds up those after it, as Linux does: what a power cut leaves is
-//! a run from the line's start, but for what was in flight. The list of addresses grows with the data. Sectors that MW_CUNITS
-//! hides are told when they can be read. Deliberately not here: commands and content.
+//! waits for all before it. In between each parallel unit takes one write at a time, and a busy one holds up those after it,
+//! as Linux does: what a power cut leaves is a run from the line's start, but for what was in flight. The list of addresses
+//! grows with the data. Sectors that MW_CUNITS hides are told when they can be read. Deliberately not here: commands and
+//! content.
 
 use super::format::{Emeta, LineLayout, LineOffset, LineParts, Position, lba_list_mut};
 use ocssd_base::usize_of;
@@ -113,6 +114,7 @@ impl OpenLine {
             lba_list_mut(&self.layout, &mut self.emeta)[usize_of(offset.0)] = lba.to_le_bytes();
         }
         self.named = u64::try_from(named.len()).expect("fewer than a line's sectors");
+        assert!(named.len() < usize_of(self.layout.sectors()), "line {} names too much", self.line.0);
         self
     }
 

@@ -49,6 +49,10 @@ impl LinuxPblk {
         true
     }
 
+    fn is_before_end(&self) -> bool {
+        self.end == LineEnd::Due && self.open.as_ref().is_some_and(|open| open.is_quiet())
+    }
+
     /// Whether the end of the line can be written: when everything before it is durable.
     fn may_end(&mut self) -> bool {
         match self.end {
@@ -113,6 +117,7 @@ impl LinuxPblk {
         let open = self.open.as_ref().expect("a line is open");
         let (on, sector) = open.place(write.offset);
         let start = self.shape.chunk_start(open.line(), on);
+        assert!(sector + unit <= self.layout.chunk, "frame {} is written beyond its chunk", frame.0);
         self.frames.programming(frame, Place(start.0 + u64::from(sector)));
         self.send(write, Carried::Frame(frame), lbas.into_iter());
     }
@@ -177,6 +182,7 @@ impl LinuxPblk {
         // Which line comes next is not known yet, and nobody reads it.
         let emeta = Emeta { header, prev_id, seq_nr, next_id: None, nr_valid_lbas, counters };
         emeta.encode(layout, &parts, counts.into_iter(), open.emeta_mut());
+        assert!(self.is_before_end(), "the end of a line is made while its data are written");
         self.end = LineEnd::Known;
     }
 

@@ -204,7 +204,7 @@ impl Play<'_> {
                     self.compare("what we left, as Linux recovers it", &found)?;
                 }
                 Word::Value("removed", text) => self.left = Some(instance(text)?),
-                Word::Value(..) | Word::Restart | Word::Nothing => {}
+                Word::Value(..) | Word::Restart | Word::Kill | Word::Nothing => {}
             }
         }
         Ok(ended)
@@ -273,7 +273,10 @@ impl Play<'_> {
             fs::remove_file(&image)?;
         }
         let mut make = Command::new("/sbin/mke2fs");
-        make.args(["-q", "-t", "ext4", "-b", "4096", "-d"]).arg(&folder).arg(&image).arg(format!("{FIO_AT_MIB}M"));
+        make.args(["-q", "-t", "ext4", "-b", "4096", "-d"])
+            .arg(&folder)
+            .arg(&image)
+            .arg(format!("{FIO_AT_MIB}M"));
         process::run(&mut make)?;
         process::run(Command::new("nbdcopy").arg(&image).arg(uri))?;
         fs::remove_file(&image)?;

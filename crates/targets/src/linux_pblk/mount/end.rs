@@ -111,6 +111,7 @@ impl Ender<'_> {
             let chunk = survey.chunk(line, unit);
             chunk.state == ChunkState::Closed && chunk.written <= sector
         });
+        assert!(!data.is_empty(), "line {} has no data", line.0);
         let may_go_on = may_go_on && !has_begun && !is_cut_short;
         let end = if may_go_on { self.needed(&data, &before) } else { data.len() };
         let runs = self.unwritten(survey, line, data[..end].iter().copied());

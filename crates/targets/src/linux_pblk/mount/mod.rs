@@ -117,7 +117,7 @@ impl LinuxPblk {
         assert_eq!(report.mapped, valid.total(), "every block that is somewhere has a sector of its own");
         report.map_crc =
             options.map_crc.and_then(|revision| map_crc(&l2p, &shape, &layout, &geometry, revision));
-        let open = open.map(|(found, next, named)| {
+        let open = open.map(|GoesOn { found, next, named }| {
             let parts = survey.parts[found.line.index()].clone().expect("a line that was found is used");
             let prev = found.smeta.prev_id;
             OpenLine::new(found.line, prev, &layout, parts, geometry.mw_cunits).resumed(next, &named)
@@ -139,6 +139,15 @@ impl LinuxPblk {
     }
 }
 
+/// The line that goes on being written.
+struct GoesOn {
+    found: FoundLine,
+    /// The number of its next unit.
+    next: usize,
+    /// The addresses in it.
+    named: Vec<(LineOffset, u64)>,
+}
+
 /// What is known of an instance, line by line.
 struct Loaded {
     instance: Uuid,
@@ -147,8 +156,7 @@ struct Loaded {
     counters: WaCounters,
     /// Full lines without a list.
     condemned: BTreeSet<LineId>,
-    /// The line that goes on, at which unit, and what it names.
-    open: Option<(FoundLine, usize, Vec<(LineOffset, u64)>)>,
+    open: Option<GoesOn>,
     report: MountReport,
 }
 
@@ -200,7 +208,7 @@ impl Loaded {
                 is_by_list
             };
             if let Some(Ending::GoesOn(next)) = ending {
-                self.open = Some((found, next, named));
+                self.open = Some(GoesOn { found, next, named });
             } else if !has_list && (ending.is_some() || !found.is_open) {
                 self.condemned.insert(found.line);
             }
