@@ -197,7 +197,7 @@ impl Pblk {
 
     fn best_victim(&mut self) -> Option<LineId> {
         let now = self.sequence.0;
-        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.clear();
         candidates.extend(
             self.lines
@@ -217,7 +217,7 @@ impl Pblk {
                 }),
         );
         let picked = self.options.victim().pick(&mut self.prng, &candidates);
-        self.candidates = candidates;
+        self.scratch.candidates = candidates;
         picked
     }
 

@@ -115,7 +115,7 @@ impl Pblk {
             let tag = &tags[usize_of(slot.0 - first.0) * oob_bytes..];
             SectorTag::peek_block(tag).expect("a sector has room for its tag")
         };
-        let mut runs = std::mem::take(&mut self.run_scratch);
+        let mut runs = std::mem::take(&mut self.scratch.runs);
         runs.clear();
         runs.extend(self.frames.copy_runs(frame));
         let slots = runs.iter().flat_map(|&(slot, _, count)| (slot.0..slot.0 + count).map(Slot));
@@ -125,7 +125,7 @@ impl Pblk {
             let place = Place(start.0 + u64::from(slot.0 - first.0));
             self.settle_run(count, origin, place, |at| block(Slot(slot.0 + at)));
         }
-        self.run_scratch = runs;
+        self.scratch.runs = runs;
     }
 
     /// Neighbours at `origin` were copied to `place`.

@@ -121,13 +121,21 @@ pub struct Pblk {
     pub(super) tails_fresh: usize,
     /// Lists of chunks to reset.
     pub(super) lists: Vec<BufId>,
-    pub(super) list_scratch: Vec<u8>,
-    pub(super) candidates: Vec<Candidate>,
-    /// Neighbours that were copied, of the frame being settled.
-    pub(super) run_scratch: Vec<(Slot, Place, u32)>,
+    pub(super) scratch: Scratch,
 
     pub(super) work_due: bool,
     pub(super) stats: PblkStats,
+}
+
+/// Memory of lists that are made anew each time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    /// The list of a unit's blocks.
+    pub(super) list: Vec<u8>,
+    /// Lines that could be emptied.
+    pub(super) candidates: Vec<Candidate>,
+    /// Neighbours that were copied, of the frame being settled.
+    pub(super) runs: Vec<(Slot, Place, u32)>,
 }
 
 impl Pblk {
@@ -187,9 +195,7 @@ impl Pblk {
             tails_fresh: own.tails.len(),
             tails: own.tails,
             lists: own.lists,
-            list_scratch: Vec::new(),
-            run_scratch: Vec::new(),
-            candidates: Vec::new(),
+            scratch: Scratch::default(),
             work_due: true,
             stats: PblkStats::default(),
             instance: InstanceId::new(0),

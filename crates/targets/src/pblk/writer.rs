@@ -7,6 +7,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
+use super::state::Scratch;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
@@ -82,7 +83,7 @@ impl Pblk {
         self.seal_frame(frame, buffers);
         self.frames.programming(frame, Place(start.0 + u64::from(write.sector)));
         let open = self.open[line.index()].as_mut().expect("the line is open");
-        open.issued(write, unit, &self.list_scratch);
+        open.issued(write, unit, &self.scratch.list);
         self.lines.add_data(line, unit);
         let first = self.frames.first_slot(frame).0;
         let target =
@@ -110,7 +111,7 @@ impl Pblk {
         let format = buffers.format();
         let (content, oob) = buffers.sectors_mut(self.ring, first, unit);
         let sectors = content.chunks_exact_mut(format.data_bytes).zip(oob.chunks_exact_mut(format.oob_bytes));
-        let Self { frames, list_scratch: list, .. } = self;
+        let Self { frames, scratch: Scratch { list, .. }, .. } = self;
         list.clear();
         let mut entries = frames.entries(frame);
         for (content, oob) in sectors {
@@ -289,16 +290,16 @@ impl Pblk {
         let sectors = self.meta_sectors(write);
         assert!(!self.lines.is_bad(line, write.unit), "a bad chunk is written");
         assert!(pieces.1 <= sectors, "more pieces than sectors");
-        self.list_scratch.clear();
+        self.scratch.list.clear();
         for sector in 0..sectors {
             let tag = tag_of(sector);
-            self.list_scratch.extend_from_slice(&tag.to_list_entry());
+            self.scratch.list.extend_from_slice(&tag.to_list_entry());
             let (content, oob) = buffers.sectors_mut(buffer, sector, 1);
             oob[..TAG_BYTES].copy_from_slice(&tag.encode(content));
             oob[TAG_BYTES..].fill(0);
         }
         let open = self.open[line.index()].as_mut().expect("the line is open");
-        open.issued(write, sectors, &self.list_scratch);
+        open.issued(write, sectors, &self.scratch.list);
         let first = Ppa::new(self.shape.chunk(line, write.unit), write.sector);
         let purpose = Purpose::Meta { buffer, line, write, first_piece: pieces.0, pieces: pieces.1 };
         let addresses = Addresses::Run { first, count: sectors };
