@@ -78,7 +78,8 @@ def main():
         running = []
         for name, command in servers(ocssd):
             socket = f"{folder}/{name}"
-            process = subprocess.Popen(command(socket), stdout=subprocess.DEVNULL)
+            # A session of its own, as a service has: Linux divides processors among sessions first (sched_autogroup).
+            process = subprocess.Popen(command(socket), stdout=subprocess.DEVNULL, start_new_session=True)
             running.append((name, socket, process))
             while not os.path.exists(socket):
                 assert process.poll() is None, f"{name} did not start"
