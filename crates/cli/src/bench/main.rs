@@ -4,7 +4,8 @@
 //! commits can be compared. `cargo xtask bench` repeats them and keeps the raw lines. The drive, target, job engine,
 //! statistics, stamps and assertions are those of `ocssd run`. For profilers, `--ios=N` runs N I/Os instead: the difference
 //! of two such runs is what the I/Os cost, without what comes before them; `--chunks=N` gives units of N chunks, a
-//! drive that is soon full; and `--before=N` runs only the first N of the jobs that come before a benchmark's own.
+//! drive that is soon full, and `--sectors=N` chunks of N sectors; and `--before=N` runs only the first N of the jobs that come
+//! before a benchmark's own.
 
 mod cpu;
 #[cfg(target_os = "linux")]
@@ -164,6 +165,8 @@ struct Asked {
     ios: Option<u64>,
     /// Chunks of each unit, instead of the preset's.
     chunks: Option<u32>,
+    /// Sectors of a chunk.
+    sectors: Option<u32>,
     /// Jobs to run before, at most.
     before: usize,
     /// Names of benchmarks; none for all.
@@ -173,9 +176,9 @@ struct Asked {
 /// Reads the command line.
 ///
 /// # Errors
-/// A sentence, if something in it is neither `--ios=N`, `--chunks=N`, `--before=N` nor a benchmark.
+/// A sentence, if something in it is neither `--ios=N`, `--chunks=N`, `--sectors=N`, `--before=N` nor a benchmark.
 fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let mut asked = Asked { ios: None, chunks: None, before: usize::MAX, chosen: Vec::new() };
+    let mut asked = Asked { ios: None, chunks: None, sectors: None, before: usize::MAX, chosen: Vec::new() };
     let names: Vec<&str> = BENCHES
         .iter()
         .map(|bench| bench.name)
@@ -190,13 +193,16 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
             asked.ios = Some(number(ios)?);
         } else if let Some(chunks) = argument.strip_prefix("--chunks=") {
             asked.chunks = Some(u32::try_from(number(chunks)?).map_err(|_| format!("{argument}: too many"))?);
+        } else if let Some(sectors) = argument.strip_prefix("--sectors=") {
+            asked.sectors =
+                Some(u32::try_from(number(sectors)?).map_err(|_| format!("{argument}: too many"))?);
         } else if let Some(before) = argument.strip_prefix("--before=") {
             asked.before = usize::try_from(number(before)?).map_err(|_| format!("{argument}: too many"))?;
         } else if names.contains(&argument.as_str()) {
             asked.chosen.push(argument);
         } else {
             return Err(format!(
-                "{argument} is no benchmark; there are {}, and the options --ios=N, --chunks=N and --before=N",
+                "{argument} is no benchmark; there are {}, and the options --ios=N, --chunks=N, --sectors=N and --before=N",
                 names.join(", ")
             ));
         }
@@ -206,7 +212,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
 
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 fn main() -> ExitCode {
-    let Asked { ios, chunks, before, chosen } = match asked(std::env::args().skip(1)) {
+    let Asked { ios, chunks, sectors, before, chosen } = match asked(std::env::args().skip(1)) {
         Ok(asked) => asked,
         Err(sentence) => {
             eprintln!("{sentence}");
@@ -221,8 +227,12 @@ fn main() -> ExitCode {
     for bench in BENCHES.iter().filter(|bench| is_chosen(bench.name)) {
         let limit = ios.map_or_else(String::new, |ios| format!("number_ios={ios}\n"));
         let jobs = bench.setting.before;
-        let setting =
-            Setting { chunks_per_pu: chunks, before: &jobs[..before.min(jobs.len())], ..bench.setting };
+        let setting = Setting {
+            chunks_per_pu: chunks,
+            sectors_per_chunk: sectors.or(bench.setting.sectors_per_chunk),
+            before: &jobs[..before.min(jobs.len())],
+            ..bench.setting
+        };
         let mut world = World::new(&setting, &format!("{}{limit}", bench.job));
         let written = Written::so_far(&world);
         let before = cpu::thread_time();
