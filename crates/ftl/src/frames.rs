@@ -254,6 +254,25 @@ impl Frames {
         entry.is_newest = false;
     }
 
+    /// Where a slot's content is on media, if its write was acknowledged.
+    #[must_use]
+    pub fn durable_place(&self, slot: Slot) -> Option<Place> {
+        let frame = self.frame_of(slot);
+        let is_written = matches!(self.state(frame), FrameState::Written | FrameState::Evictable);
+        let offset = u64::from(slot.0 - self.first_slot(frame).0);
+        is_written.then(|| Place(self.place(frame).0 + offset))
+    }
+
+    /// The newest durable version of a block whose newest is in a slot, and since when it is: the slot's own place, or the
+    /// version before, out of its hands.
+    pub fn take_durable(&mut self, slot: Slot) -> (Option<Place>, Sequence) {
+        if let Some(place) = self.durable_place(slot) {
+            return (Some(place), self.entry(slot).tag.sequence);
+        }
+        let entry = self.entry_mut(slot);
+        (entry.previous.take(), entry.previous_sequence)
+    }
+
     /// The state of a frame.
     #[must_use]
     pub fn state(&self, frame: FrameId) -> FrameState {

@@ -249,7 +249,7 @@ impl LinuxPblk {
         };
         match self.l2p.get(block) {
             Mapped::Media(newest) if newest == place => {}
-            Mapped::Buffer(slot) if self.durable_place(slot) == Some(place) => {}
+            Mapped::Buffer(slot) if self.frames.durable_place(slot) == Some(place) => {}
             // Superseded in the buffer: it stays valid until its successor is durable.
             Mapped::Buffer(slot) if self.frames.entry(slot).previous == Some(place) => return Moved::Yes,
             _ => return Moved::Never,

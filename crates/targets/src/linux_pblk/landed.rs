@@ -93,7 +93,7 @@ impl LinuxPblk {
         } else {
             // Superseded while it was being written: it is the version before the newest one, until that is durable.
             let Mapped::Buffer(newest) = self.l2p.get(tag.block) else { return };
-            if self.durable_place(newest).is_some() {
+            if self.frames.durable_place(newest).is_some() {
                 return;
             }
             let holder = self.frames.entry_mut(newest);

@@ -6,7 +6,7 @@
 
 use super::state::LinuxPblk;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{Entry, FrameId, FrameState, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{Entry, FrameId, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{Buffers, Status};
 
@@ -152,21 +152,9 @@ impl LinuxPblk {
             Mapped::Buffer(old) => {
                 assert_eq!(self.frames.entry(old).tag.block, block, "slot {} holds another block", old.0);
                 self.frames.supersede(old);
-                if let Some(place) = self.durable_place(old) {
-                    return (Some(place), self.frames.entry(old).tag.sequence);
-                }
-                let entry = self.frames.entry_mut(old);
-                (entry.previous.take(), entry.previous_sequence)
+                self.frames.take_durable(old)
             }
         }
-    }
-
-    /// Where a slot's content is on media, if its write was acknowledged.
-    pub(super) fn durable_place(&self, slot: Slot) -> Option<Place> {
-        let frame = self.frames.frame_of(slot);
-        let is_written = matches!(self.frames.state(frame), FrameState::Written | FrameState::Evictable);
-        let offset = u64::from(slot.0 - self.frames.first_slot(frame).0);
-        is_written.then(|| Place(self.frames.place(frame).0 + offset))
     }
 
     fn close_if_full(&mut self, frame: FrameId) {

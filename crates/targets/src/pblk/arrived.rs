@@ -153,7 +153,7 @@ impl Pblk {
     fn is_newest(&self, block: u64, place: Place) -> bool {
         match self.l2p.get(block) {
             Mapped::Media(newest) => newest == place,
-            Mapped::Buffer(slot) => self.durable_place(slot) == Some(place),
+            Mapped::Buffer(slot) => self.frames.durable_place(slot) == Some(place),
             Mapped::Nowhere => false,
         }
     }

@@ -154,7 +154,7 @@ impl Pblk {
             return true;
         }
         match self.l2p.get(block) {
-            Mapped::Buffer(slot) if self.durable_place(slot) == Some(origin) => {
+            Mapped::Buffer(slot) if self.frames.durable_place(slot) == Some(origin) => {
                 self.remap(block, Mapped::Media(copy));
                 true
             }

@@ -131,7 +131,7 @@ impl Pblk {
         let first = self.frames.first_slot(frame).0;
         let start = self.frames.place(frame);
         assert!(
-            self.durable_place(self.frames.first_slot(frame)).is_some(),
+            self.frames.durable_place(self.frames.first_slot(frame)).is_some(),
             "a frame is settled before it landed"
         );
         let copies = self.frames.copies(frame);
@@ -203,7 +203,7 @@ impl Pblk {
         }
         let tag = entry.tag;
         match self.l2p.get(tag.block) {
-            Mapped::Buffer(newest) if self.durable_place(newest).is_none() => {
+            Mapped::Buffer(newest) if self.frames.durable_place(newest).is_none() => {
                 // Superseded while it was being written: it is the version before the newest one, until that is durable.
                 let holder = self.frames.entry_mut(newest);
                 if holder.previous_sequence < tag.sequence {

@@ -414,7 +414,7 @@ impl Pblk {
         let length = usize::try_from(count).expect("an index") * usize_of(self.l2p.entry_bytes());
         if length > 0 {
             self.l2p.encode(first, &mut content[..length], |_, slot| {
-                self.durable_place(slot).or(self.frames.entry(slot).previous)
+                self.frames.durable_place(slot).or(self.frames.entry(slot).previous)
             });
         }
     }

@@ -337,7 +337,7 @@ impl Pblk {
                     assert_eq!(entry.tag.block, block, "block {block} is not in its slot");
                     assert!(entry.is_newest, "slot {} does not know that block {block} is in it", slot.0);
                     in_slots += 1;
-                    let place = self.durable_place(slot).or(self.frames.entry(slot).previous);
+                    let place = self.frames.durable_place(slot).or(self.frames.entry(slot).previous);
                     if let Some(place) = place {
                         assert!(
                             self.valid.is_valid(place),

@@ -229,22 +229,8 @@ impl Pblk {
             // before this one.
             Mapped::Nowhere => (None, Sequence(self.sequence.0.saturating_sub(1))),
             Mapped::Media(place) => (Some(place), Sequence(self.sequence.0.saturating_sub(1))),
-            Mapped::Buffer(slot) => {
-                if let Some(place) = self.durable_place(slot) {
-                    return (Some(place), self.frames.entry(slot).tag.sequence);
-                }
-                let entry = self.frames.entry_mut(slot);
-                (entry.previous.take(), entry.previous_sequence)
-            }
+            Mapped::Buffer(slot) => self.frames.take_durable(slot),
         }
-    }
-
-    /// Where a slot's content is on media, if its write was acknowledged.
-    pub(super) fn durable_place(&self, slot: Slot) -> Option<Place> {
-        let frame = self.frames.frame_of(slot);
-        let written = matches!(self.frames.state(frame), FrameState::Written | FrameState::Evictable);
-        let offset = u64::from(slot.0 - self.frames.first_slot(frame).0);
-        written.then(|| Place(self.frames.place(frame).0 + offset))
     }
 
     /// A block becomes nowhere.

@@ -156,7 +156,7 @@ impl Pblk {
             Mapped::Buffer(newest) => {
                 let holder = self.frames.entry(newest);
                 let is_older = tag.sequence < holder.previous_sequence;
-                self.durable_place(newest).is_some()
+                self.frames.durable_place(newest).is_some()
                     || is_older && (holder.previous.is_some() || is_discarded())
             }
             Mapped::Nowhere => is_discarded(),

@@ -6,7 +6,7 @@
 
 use crate::ci::served::Served;
 use crate::process;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -18,6 +18,19 @@ pub struct Instance {
     pub map: String,
     /// The MD5 of all its blocks.
     pub device: String,
+}
+
+impl Instance {
+    /// As the guest says it: the checksum of its map, and the sum of its blocks.
+    ///
+    /// Errors: it said something else.
+    pub fn said(text: &str) -> Result<Self> {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        match (words.next(), words.next(), words.next()) {
+            (Some(map), Some(device), None) => Ok(Self { map, device }),
+            _ => bail!("the guest should say a checksum and a sum, but said \"{text}\""),
+        }
+    }
 }
 
 /// Mounts the instance on a drive's image and reads all of it. Nothing is written to the drive.
@@ -61,6 +74,15 @@ fn map_crc(said: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_instance_is_a_checksum_and_a_sum() {
+        let found = Instance::said("1a2b d41d8").expect("both are there");
+        assert_eq!(found, Instance { map: "1a2b".to_owned(), device: "d41d8".to_owned() });
+        for text in ["", "1a2b", "1a2b d41d8 more"] {
+            assert!(Instance::said(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn the_checksum_is_found_in_what_a_mount_says() {

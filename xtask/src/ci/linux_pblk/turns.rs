@@ -200,10 +200,10 @@ impl Play<'_> {
                 Word::Cut => return Ok(Some(Word::Cut)),
                 Word::End => ended = Some(Word::End),
                 Word::Value("recovered", text) => {
-                    let found = instance(text)?;
+                    let found = Instance::said(text)?;
                     self.compare("what we left, as Linux recovers it", &found)?;
                 }
-                Word::Value("removed", text) => self.left = Some(instance(text)?),
+                Word::Value("removed", text) => self.left = Some(Instance::said(text)?),
                 Word::Value(..) | Word::Restart | Word::Kill | Word::Nothing => {}
             }
         }
@@ -286,27 +286,9 @@ impl Play<'_> {
     }
 }
 
-/// The instance of a line: the checksum of its map, and the sum of its blocks.
-fn instance(text: &str) -> Result<Instance> {
-    let mut words = text.split_whitespace().map(str::to_owned);
-    match (words.next(), words.next(), words.next()) {
-        (Some(map), Some(device), None) => Ok(Instance { map, device }),
-        _ => bail!("the guest should say a checksum and a sum, but said \"{text}\""),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_instance_is_a_checksum_and_a_sum() {
-        let found = instance("1a2b d41d8").expect("both are there");
-        assert_eq!(found, Instance { map: "1a2b".to_owned(), device: "d41d8".to_owned() });
-        for text in ["", "1a2b", "1a2b d41d8 more"] {
-            assert!(instance(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn linux_has_the_last_word_after_each_end_of_ours() {
