@@ -34,7 +34,12 @@ impl<T> Ring<T> {
 
     /// Takes the oldest value.
     pub fn pop(&mut self) -> Option<T> {
-        self.queue.pop_front()
+        let oldest = self.queue.pop_front();
+        if self.queue.is_empty() {
+            // From the first place on again: a ring of thousands that holds a few stays in the processor's cache.
+            self.queue.clear();
+        }
+        oldest
     }
 
     /// The oldest value.
