@@ -17,6 +17,9 @@ use crate::{LineId, Place, Shape};
 /// Places in a word of the map.
 const WORD: u64 = 64;
 
+/// Words whose misses are waited for together (as the map's entries: `l2p`).
+const FETCHED_AT_ONCE: usize = 32;
+
 /// Why bytes read from media cannot be a line's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValidMapError {
@@ -134,10 +137,22 @@ impl ValidMap {
     /// Brings the bits of places into the cache, for whoever changes them next: asked together their misses overlap, one
     /// after the other each is waited for.
     #[inline]
-    pub fn fetch(&self, places: impl Iterator<Item = Place>) {
-        let seen = places.fold(0, |seen, place| seen ^ self.words[self.locate(place).1]);
-        // Without a use the loads would be left out.
-        std::hint::black_box(seen);
+    pub fn fetch(&self, mut places: impl Iterator<Item = Place>) {
+        let mut wanted = [0; FETCHED_AT_ONCE];
+        loop {
+            let mut count = 0;
+            for (word, place) in wanted.iter_mut().zip(&mut places) {
+                *word = self.locate(place).1;
+                count += 1;
+            }
+            // Nothing but loads, as in `L2p::fetch`.
+            let seen = wanted[..count].iter().fold(0, |seen, &word| seen ^ self.words[word]);
+            // Without a use the loads would be left out.
+            std::hint::black_box(seen);
+            if count < FETCHED_AT_ONCE {
+                return;
+            }
+        }
     }
 
     /// A place became valid. Cost: two cache misses at most.

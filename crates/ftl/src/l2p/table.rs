@@ -13,6 +13,9 @@ const SHARD_BITS: u32 = SHARD.trailing_zeros();
 /// Entries looked at together when a shard is written: few enough that one buffered entry costs little. Chosen.
 const GROUP: usize = 256;
 
+/// Entries whose misses are waited for together: more than a processor has under way at a time (some 24). Chosen.
+const FETCHED_AT_ONCE: usize = 32;
+
 const _: () = assert!(SHARD.is_power_of_two(), "an address splits into shard and index by a shift");
 const _: () = assert!(SHARD.is_multiple_of(GROUP), "a shard is whole groups");
 
@@ -131,17 +134,25 @@ impl<E: Entry> Table<E> {
 
     /// See [`super::L2p::fetch`].
     #[inline]
-    pub(super) fn fetch(&self, lbas: impl Iterator<Item = u64>) {
-        let mut seen = 0;
-        for lba in lbas {
-            let (at, index) = split(lba);
-            let shard = self.shards.get(at).and_then(Option::as_ref);
-            if let Some(entry) = shard.and_then(|shard| shard.entries.get(index)) {
-                seen ^= entry.number();
+    pub(super) fn fetch(&self, mut lbas: impl Iterator<Item = u64>) {
+        let nowhere = E::NOWHERE;
+        let mut wanted = [&nowhere; FETCHED_AT_ONCE];
+        loop {
+            let mut count = 0;
+            for (place, lba) in wanted.iter_mut().zip(&mut lbas) {
+                let (at, index) = split(lba);
+                let shard = self.shards.get(at).and_then(Option::as_ref);
+                *place = shard.and_then(|shard| shard.entries.get(index)).unwrap_or(&nowhere);
+                count += 1;
+            }
+            // Nothing but loads: what finds out where an entry lies would fill the processor's window between them.
+            let seen = wanted[..count].iter().fold(0, |seen, entry| seen ^ entry.number());
+            // Without a use the loads would be left out.
+            std::hint::black_box(seen);
+            if count < FETCHED_AT_ONCE {
+                return;
             }
         }
-        // Without a use the loads would be left out.
-        std::hint::black_box(seen);
     }
 
     /// See [`super::L2p::for_each_media`].
