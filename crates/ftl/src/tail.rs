@@ -22,14 +22,19 @@ const PART_MAX: u32 = 8;
 /// fit one vector command.
 #[must_use]
 pub fn tail_sectors(sectors_per_chunk: u32, unit: u32, sector_bytes: u32) -> u32 {
-    let bytes = HEADER_BYTES + usize_of(sectors_per_chunk) * ENTRY_BYTES;
-    let sectors = bytes.div_ceil(usize_of(sector_bytes));
-    let sectors = u32::try_from(sectors).expect("a list is shorter than its chunk").next_multiple_of(unit);
+    let sectors = list_sectors(sectors_per_chunk, sector_bytes).next_multiple_of(unit);
     if sectors * PART_MAX > sectors_per_chunk || sectors > VECTOR_MAX { 0 } else { sectors }
 }
 
-/// Writes the list of `entries`, 12 bytes each, into the sectors of a tail; what is behind it is left as it is. Most of a
-/// small chunk's tail lies behind its list, so zero it once and not for every chunk.
+/// Of a chunk's tail, the sectors that its list takes; behind them there is nothing but fill.
+#[must_use]
+pub fn list_sectors(sectors_per_chunk: u32, sector_bytes: u32) -> u32 {
+    let bytes = HEADER_BYTES + usize_of(sectors_per_chunk) * ENTRY_BYTES;
+    u32::try_from(bytes.div_ceil(usize_of(sector_bytes))).expect("a list is shorter than its chunk")
+}
+
+/// Writes the list of `entries`, 12 bytes each, into the first sectors of a tail ([`list_sectors`]); what is behind it is left
+/// as it is.
 ///
 /// # Panics
 /// If the list does not fit.

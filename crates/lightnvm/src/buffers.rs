@@ -141,17 +141,25 @@ impl Buffers {
     /// # Panics
     /// If `sectors` is zero.
     pub fn take_whole(&mut self, sectors: u32) -> BufId {
-        let beside = match self.format.payload {
-            Payload::Bytes => 0,
-            Payload::Stamp => self.format.sector_bytes,
-        };
-        self.take_with(sectors, beside)
+        self.take_whole_front(sectors, sectors)
     }
 
-    /// A buffer with `beside` bytes per sector beside its payload.
-    fn take_with(&mut self, sectors: u32, beside: usize) -> BufId {
+    /// As [`Self::take_whole`], but only the first `whole` of its sectors hold all their bytes. Of the others there are
+    /// stamps alone: they read as their stamps and zeros. For what fills a unit with little.
+    ///
+    /// # Panics
+    /// If `sectors` is zero, or less than `whole`.
+    pub fn take_whole_front(&mut self, sectors: u32, whole: u32) -> BufId {
+        assert!(whole <= sectors, "{whole} whole sectors in a buffer of {sectors}");
+        match self.format.payload {
+            Payload::Bytes => self.take_with(sectors, 0),
+            Payload::Stamp => self.take_with(sectors, index(whole) * self.format.sector_bytes),
+        }
+    }
+
+    /// A buffer with `whole` bytes beside its payload.
+    fn take_with(&mut self, sectors: u32, whole: usize) -> BufId {
         assert!(sectors > 0, "a buffer holds at least one sector");
-        let whole = index(sectors) * beside;
         let fits = |buffer: &Buffer| buffer.sectors == sectors && buffer.whole.len() == whole;
         // Behind the last one taken first: a pool that was reclaimed is taken again in the same order.
         let (before, behind) = self.buffers.split_at(self.taken.min(self.buffers.len()));
@@ -255,7 +263,8 @@ impl Buffers {
         )
     }
 
-    /// True if the buffer holds all bytes of its sectors: it was taken whole, or payload is real bytes.
+    /// True if the buffer holds all bytes of its sectors, or of the first of them: it was taken whole, or payload is real
+    /// bytes.
     #[must_use]
     pub fn is_whole(&self, id: BufId) -> bool {
         self.format.payload == Payload::Bytes || !self.buffers[index(id.0)].whole.is_empty()
@@ -265,7 +274,7 @@ impl Buffers {
     /// with stamps they lie beside the stamps, which they do not change.
     ///
     /// # Panics
-    /// If the buffer holds stamps and was not taken whole.
+    /// If the buffer holds stamps and these sectors were not taken whole.
     #[must_use]
     pub fn whole(&self, id: BufId, first: u32, count: u32) -> &[u8] {
         assert!(self.is_whole(id), "buffer {} holds stamps only: take it whole", id.0);
@@ -277,7 +286,7 @@ impl Buffers {
     /// All bytes of `count` sectors from `first` on, to change; as [`Self::whole`].
     ///
     /// # Panics
-    /// If the buffer holds stamps and was not taken whole.
+    /// If the buffer holds stamps and these sectors were not taken whole.
     pub fn whole_mut(&mut self, id: BufId, first: u32, count: u32) -> &mut [u8] {
         assert!(self.is_whole(id), "buffer {} holds stamps only: take it whole", id.0);
         let (unit, buffer) = (self.format.sector_bytes, &mut self.buffers[index(id.0)]);
@@ -389,6 +398,23 @@ mod tests {
         assert_eq!(pool.whole(whole, 1, 1), [7; 4096]);
         let parts = pool.parts_mut(whole);
         assert_eq!((parts.data.len(), parts.oob.len(), parts.whole.len()), (48, 48, 3 * 4096));
+    }
+
+    #[test]
+    fn only_the_first_sectors_of_a_buffer_may_be_whole() {
+        let mut stamps = pool(Payload::Stamp);
+        let front = stamps.take_whole_front(4, 1);
+        assert_eq!((stamps.sectors(front), stamps.parts_mut(front).whole.len()), (4, 4096));
+        stamps.whole_mut(front, 0, 1).fill(7);
+        assert!(stamps.is_whole(front));
+        stamps.give_back(front);
+        let others = [stamps.take_whole(4), stamps.take_whole_front(4, 0), stamps.take_whole_front(4, 2)];
+        assert!(!others.contains(&front), "buffers of other sizes are others");
+        assert!(!stamps.is_whole(others[1]));
+        assert_eq!(stamps.take_whole_front(4, 1), front);
+        let mut bytes = pool(Payload::Bytes);
+        let all = bytes.take_whole_front(4, 1);
+        assert_eq!(bytes.whole(all, 3, 1).len(), 4096, "with real bytes every buffer is whole");
     }
 
     #[test]

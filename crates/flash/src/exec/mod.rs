@@ -72,8 +72,9 @@ pub struct Operation<'a> {
     pub data: &'a mut [u8],
     /// Metadata: at least `oob_bytes` per sector, or empty for none.
     pub oob: &'a mut [u8],
-    /// All bytes of the sectors beside their stamps: at least `sector_bytes` per sector, or empty for stamps alone and
-    /// where data are the bytes; never without data. What is written with them is whole, and a read gives them.
+    /// All bytes of the sectors beside their stamps, `sector_bytes` per sector: of all, of the first of them, or empty for
+    /// stamps alone and where data are the bytes; never without data. What is written with them is whole, and a read gives
+    /// them.
     pub whole: &'a mut [u8],
 }
 
@@ -179,8 +180,8 @@ impl Flash {
         let short = needs_data && operation.data.len() < sectors * self.format.data_bytes;
         let short_oob = !operation.oob.is_empty() && operation.oob.len() < sectors * self.format.oob_bytes;
         let whole = &operation.whole;
-        let short_whole = !whole.is_empty() && whole.len() < sectors * self.format.sector_bytes;
-        if short || (needs_data && (short_oob || short_whole)) {
+        let half_whole = !whole.len().is_multiple_of(self.format.sector_bytes);
+        if short || (needs_data && (short_oob || half_whole)) {
             return refusal(Rule::BufferLength);
         }
         None

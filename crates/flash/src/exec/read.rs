@@ -12,13 +12,12 @@ use crate::store::Store;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{Ppa, Status};
 
-/// The bytes of `count` sectors of `unit` bytes from entry `entry` on; empty stays empty.
+/// The bytes of `count` sectors of `unit` bytes from entry `entry` on, as far as there are any: whole bytes may end sooner
+/// than the command, and empty stays empty.
 fn piece(bytes: &mut [u8], unit: usize, entry: u32, count: u32) -> &mut [u8] {
-    if bytes.is_empty() {
-        return &mut [];
-    }
-    let at = |sectors: u32| usize::try_from(sectors).expect("32 bits fit an index") * unit;
-    &mut bytes[at(entry)..][..at(count)]
+    let length = bytes.len();
+    let at = |sectors: u32| (usize::try_from(sectors).expect("32 bits fit an index") * unit).min(length);
+    &mut bytes[at(entry)..at(entry + count)]
 }
 
 impl Flash {
@@ -104,8 +103,8 @@ impl Flash {
             _ => {
                 let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
                 let mut read = self.store.read(run.first.chunk, run.first.sector, data, oob);
-                if read.is_ok() && !operation.whole.is_empty() {
-                    let whole = piece(operation.whole, self.format.sector_bytes, run.entry, run.count);
+                let whole = piece(operation.whole, self.format.sector_bytes, run.entry, run.count);
+                if read.is_ok() && !whole.is_empty() {
                     read = self.store.read_whole(run.first.chunk, run.first.sector, whole);
                 }
                 if let Err(error) = read {

@@ -8,12 +8,11 @@ use crate::media::PartKind;
 use crate::rules;
 use ocssd_lightnvm::{ChunkId, Ppa, Status};
 
+/// The bytes of `count` sectors of `unit` bytes from entry `entry` on, as far as there are any: whole bytes may end sooner
+/// than the command, and empty stays empty.
 fn piece(bytes: &[u8], unit: usize, entry: u32, count: u32) -> &[u8] {
-    if bytes.is_empty() {
-        return &[];
-    }
-    let at = |sectors: u32| usize::try_from(sectors).expect("32 bits fit an index") * unit;
-    &bytes[at(entry)..][..at(count)]
+    let at = |sectors: u32| (usize::try_from(sectors).expect("32 bits fit an index") * unit).min(bytes.len());
+    &bytes[at(entry)..at(entry + count)]
 }
 
 impl Flash {
@@ -37,8 +36,8 @@ impl Flash {
         let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
         self.commit_reset(run.first.chunk);
         let mut stored = self.store.write(run.first.chunk, run.first.sector, data, oob);
-        if stored.is_ok() && !operation.whole.is_empty() {
-            let whole = piece(operation.whole, self.format.sector_bytes, run.entry, run.count);
+        let whole = piece(operation.whole, self.format.sector_bytes, run.entry, run.count);
+        if stored.is_ok() && !whole.is_empty() {
             stored = self.store.write_whole(run.first.chunk, run.first.sector, whole);
         }
         if let Err(error) = stored {

@@ -105,6 +105,43 @@ fn a_sector_is_as_whole_as_the_buffer_it_was_written_from() {
 }
 
 #[test]
+fn behind_the_whole_front_of_a_buffer_sectors_are_their_stamps() {
+    let mut drive = Whole::new(|_| ());
+    let front = drive.rig.buffers.take_whole_front(BUFFER_SECTORS, 3);
+    let write = |drive: &mut Whole, first: Ppa, id: u64| {
+        for sector in 0..8 {
+            drive.rig.fill(front, sector, id + u64::from(sector));
+        }
+        for (sector, id) in (0..3).zip(id..) {
+            drive.rig.buffers.whole_mut(front, sector, 1).copy_from_slice(&all_bytes(id));
+        }
+        drive.rig.buffer = front;
+        let command = drive.rig.command(Op::Write { fua: false }, run(first, 8));
+        assert_eq!(drive.rig.one(command).1.status, Status::SUCCESS);
+    };
+    // Over a chunk that was whole in its life before, none of whose bytes may come back.
+    for at in [0, 8, 16, 24] {
+        assert_eq!(drive.write_whole(ppa(3, at), 8, 700).status, Status::SUCCESS);
+    }
+    assert_eq!(drive.rig.reset(3).1.status, Status::SUCCESS);
+    write(&mut drive, ppa(3, 0), 100);
+    for sector in 0..8 {
+        drive.check(ppa(3, sector), 100 + u64::from(sector), sector < 3, "written from such a buffer");
+    }
+    assert_eq!(drive.write_whole(ppa(3, 8), 8, 200).status, Status::SUCCESS);
+    for sector in 0..8 {
+        drive.rig.fill(front, sector, 0xDEAD_0000);
+    }
+    drive.rig.buffers.whole_mut(front, 0, 3).fill(0xEE);
+    drive.rig.buffer = front;
+    assert_eq!(drive.rig.read(ppa(3, 6), 8).1.status, Status::SUCCESS);
+    let expected = [stamp_and_zeros(106), stamp_and_zeros(107), all_bytes(200)].concat();
+    assert!(drive.rig.buffers.whole(front, 0, 3) == expected, "read into such a buffer");
+    assert_eq!(drive.rig.id_of(front, 7), 205, "stamps of all are read");
+    drive.rig.drive.check();
+}
+
+#[test]
 fn vectors_and_parts_of_buffers_keep_each_sector_with_its_bytes() {
     let mut drive = Whole::new(|_| ());
     drive.fill(0, 64, 500);

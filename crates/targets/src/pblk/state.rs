@@ -411,9 +411,12 @@ impl OwnBuffers {
         let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
         let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(unit)).collect();
         assert!(buffers.is_whole(whole[0]), "metadata is kept in stamps");
-        let tail = capacity.layout.tail;
-        let tails: Vec<BufId> =
-            (0..META_BUFFERS).filter(|_| tail > 0).map(|_| buffers.take_whole(tail)).collect();
+        let (tail, sectors) = (capacity.layout.tail, capacity.layout.sectors);
+        let sector_bytes = u32::try_from(buffers.format().sector_bytes).expect("a sector is small");
+        let list = ocssd_ftl::tail::list_sectors(sectors, sector_bytes);
+        // The drive looks at every byte it is lent, and most of a small chunk's tail lies behind its list.
+        let mut take = || buffers.take_whole_front(tail, list);
+        let tails: Vec<BufId> = (0..META_BUFFERS).filter(|_| tail > 0).map(|_| take()).collect();
         Self { ring, plain, whole, tails, collect, lists }
     }
 }

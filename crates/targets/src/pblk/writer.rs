@@ -252,11 +252,12 @@ impl Pblk {
             let sectors = self.capacity.layout.tail;
             assert!(sectors > 0, "a tail is due in chunks that have none");
             let Some(buffer) = self.tails.pop() else { break };
+            let list = tail::list_sectors(self.capacity.layout.sectors, self.block_bytes);
             // Zeroed at its first use, and not at mount: most mounts of a small instance write few tails.
             if self.tails.len() < self.tails_fresh {
                 self.tails_fresh = self.tails.len();
                 buffers.data_mut(buffer, 0, sectors).fill(0);
-                buffers.whole_mut(buffer, 0, sectors).fill(0);
+                buffers.whole_mut(buffer, 0, list).fill(0);
             }
             let kind = if let Some(tags) = tags {
                 let listed = usize_of(self.capacity.layout.data_end()) * ENTRY_BYTES;
@@ -265,10 +266,10 @@ impl Pblk {
                     listed,
                     "every tail lists all sectors before it, and no more was ever written"
                 );
-                tail::encode(tags, buffers.whole_mut(buffer, 0, sectors));
+                tail::encode(tags, buffers.whole_mut(buffer, 0, list));
                 Kind::Tail
             } else {
-                buffers.whole_mut(buffer, 0, sectors).fill(0);
+                buffers.whole_mut(buffer, 0, list).fill(0);
                 Kind::Pad
             };
             self.write_meta((line, write), buffer, (0, 0), |_| SectorTag { kind, ..SectorTag::PAD }, buffers);
