@@ -388,11 +388,11 @@ impl Pblk {
     fn fill_piece(&self, number: u64, bytes: &mut [u8]) {
         let piece = bytes.len() - PIECE_HEADER_BYTES;
         let content = &mut bytes[PIECE_HEADER_BYTES..];
-        content.fill(0);
         if number < self.snapshots.header_pieces {
             let rest = &self.snapshots.header[usize::try_from(number).expect("few") * piece..];
             let length = rest.len().min(piece);
             content[..length].copy_from_slice(&rest[..length]);
+            content[length..].fill(0);
             return;
         }
         let number = usize::try_from(number - self.snapshots.header_pieces).expect("an index");
@@ -412,6 +412,7 @@ impl Pblk {
         let first = sectors.start + u64_of(from);
         let count = sectors.end.saturating_sub(first).min(u64_of(entries)).min(u64_of(SHARD - from));
         let length = usize::try_from(count).expect("an index") * usize_of(self.l2p.entry_bytes());
+        content[length..].fill(0);
         if length > 0 {
             self.l2p.encode(first, &mut content[..length], |_, slot| {
                 self.frames.durable_place(slot).or(self.frames.entry(slot).previous)
@@ -435,6 +436,7 @@ impl Pblk {
             filled += length;
             at += length;
         }
+        content[filled..].fill(0);
     }
 
     /// Clears the bits of records of discards in a part of a row, from byte `from` on.
