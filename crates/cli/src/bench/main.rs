@@ -169,6 +169,8 @@ struct Asked {
     sectors: Option<u32>,
     /// Jobs to run before, at most.
     before: usize,
+    /// Options of the target, name and value.
+    options: Vec<(String, String)>,
     /// Names of benchmarks; none for all.
     chosen: Vec<String>,
 }
@@ -176,9 +178,11 @@ struct Asked {
 /// Reads the command line.
 ///
 /// # Errors
-/// A sentence, if something in it is neither `--ios=N`, `--chunks=N`, `--sectors=N`, `--before=N` nor a benchmark.
+/// A sentence, if something in it is neither `--ios=N`, `--chunks=N`, `--sectors=N`, `--before=N`, `--set=NAME=VALUE` nor a
+/// benchmark.
 fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let mut asked = Asked { ios: None, chunks: None, sectors: None, before: usize::MAX, chosen: Vec::new() };
+    let (ios, chunks, sectors, before) = (None, None, None, usize::MAX);
+    let mut asked = Asked { ios, chunks, sectors, before, options: Vec::new(), chosen: Vec::new() };
     let names: Vec<&str> = BENCHES
         .iter()
         .map(|bench| bench.name)
@@ -198,11 +202,16 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
                 Some(u32::try_from(number(sectors)?).map_err(|_| format!("{argument}: too many"))?);
         } else if let Some(before) = argument.strip_prefix("--before=") {
             asked.before = usize::try_from(number(before)?).map_err(|_| format!("{argument}: too many"))?;
+        } else if let Some((name, value)) =
+            argument.strip_prefix("--set=").and_then(|option| option.split_once('='))
+        {
+            asked.options.push((name.to_owned(), value.to_owned()));
         } else if names.contains(&argument.as_str()) {
             asked.chosen.push(argument);
         } else {
             return Err(format!(
-                "{argument} is no benchmark; there are {}, and the options --ios=N, --chunks=N, --sectors=N and --before=N",
+                "{argument} is no benchmark; there are {}, and the options --ios=N, --chunks=N, --sectors=N, \
+                 --before=N and --set=NAME=VALUE for the target",
                 names.join(", ")
             ));
         }
@@ -212,7 +221,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
 
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 fn main() -> ExitCode {
-    let Asked { ios, chunks, sectors, before, chosen } = match asked(std::env::args().skip(1)) {
+    let Asked { ios, chunks, sectors, before, options, chosen } = match asked(std::env::args().skip(1)) {
         Ok(asked) => asked,
         Err(sentence) => {
             eprintln!("{sentence}");
@@ -233,7 +242,7 @@ fn main() -> ExitCode {
             before: &jobs[..before.min(jobs.len())],
             ..bench.setting
         };
-        let mut world = World::new(&setting, &format!("{}{limit}", bench.job));
+        let mut world = World::new(&setting, &options, &format!("{}{limit}", bench.job));
         let written = Written::so_far(&world);
         let before = cpu::thread_time();
         let ios = world.measure();
@@ -266,10 +275,10 @@ fn wall_read_latency() {
     let p50 = |result: &ocssd_workload::results::JobResult| {
         result.read.clat.histogram().percentile(50.0).expect("a run with reads").0 as f64
     };
-    let mut model = World::new(&RAW, JOB);
+    let mut model = World::new(&RAW, &[], JOB);
     model.measure();
     let (model, _) = model.into_result();
-    let mut wall = World::new(&RAW, JOB).on_wall_clock();
+    let mut wall = World::new(&RAW, &[], JOB).on_wall_clock();
     wall.measure();
     let (wall, lateness) = wall.into_result();
     let late = lateness.expect("a wall clock counts its lateness");
@@ -284,7 +293,7 @@ fn wall_read_latency() {
 #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
 fn memory() {
     let before = cpu::resident_bytes();
-    let mut world = World::new(&RAW, "[w]\nioengine=libaio\nrw=write\nbs=256k\niodepth=64\nsize=64g\n");
+    let mut world = World::new(&RAW, &[], "[w]\nioengine=libaio\nrw=write\nbs=256k\niodepth=64\nsize=64g\n");
     let empty = cpu::resident_bytes() - before;
     report("memory", "empty_2tb_drive", empty as f64 / f64::from(1 << 20), "MiB");
     world.measure();

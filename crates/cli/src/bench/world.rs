@@ -65,11 +65,11 @@ pub struct Setting {
 }
 
 impl World<VirtualClock> {
-    /// One job on one target over all units.
+    /// One job on one target over all units, with these options of the target's.
     ///
     /// # Panics
-    /// If the job or the preset is not sound: both are constants of this program.
-    pub fn new(setting: &Setting, job: &str) -> Self {
+    /// If the job or the preset is not sound: both are constants of this program. If the target refuses the options.
+    pub fn new(setting: &Setting, options: &[(String, String)], job: &str) -> Self {
         let mut config = presets::find(setting.preset).expect("a preset").config();
         config.geometry.sectors_per_chunk =
             setting.sectors_per_chunk.unwrap_or(config.geometry.sectors_per_chunk);
@@ -81,7 +81,7 @@ impl World<VirtualClock> {
         let mut device = Trace::new(Stats::new(flash), 0);
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let wish = registry::Wish { units: &units, layout: Layout::Striped, options: &[] };
+        let wish = registry::Wish { units: &units, layout: Layout::Striped, options };
         let target = registry::find(setting.target).and_then(|kind| kind.make(&mut caller, &wish));
         let mut host = Host::new(device, clock, buffers);
         let id = host.add(target.expect("a target").target);
