@@ -94,6 +94,8 @@ struct Frame {
     state: FrameState,
     stream: Stream,
     filled: u32,
+    /// Sectors that writing it takes, once it is closed.
+    sectors: u32,
     /// Least sequence of an entry that a flush waits for.
     oldest: Sequence,
     place: Place,
@@ -162,6 +164,7 @@ impl Frames {
             state: FrameState::Free,
             stream: Stream(0),
             filled: 0,
+            sectors: 0,
             oldest: Sequence(u64::MAX),
             place: Place(0),
             copies: 0,
@@ -291,6 +294,18 @@ impl Frames {
         self.frames[frame.index()].filled
     }
 
+    /// Sectors that writing a closed frame takes.
+    #[must_use]
+    pub fn sectors(&self, frame: FrameId) -> u32 {
+        let entry = &self.frames[frame.index()];
+        assert!(
+            !matches!(entry.state, FrameState::Free | FrameState::Filling),
+            "frame {} is not closed",
+            frame.0
+        );
+        entry.sectors
+    }
+
     /// Room left in a frame being filled.
     #[must_use]
     pub fn room(&self, frame: FrameId) -> u32 {
@@ -323,6 +338,7 @@ impl Frames {
             state: FrameState::Filling,
             stream,
             filled: 0,
+            sectors: 0,
             oldest: Sequence(u64::MAX),
             place: Place(0),
             copies: 0,
@@ -385,11 +401,18 @@ impl Frames {
         self.frames[frame.index()].oldest
     }
 
-    /// No more sectors go into the frame.
-    pub fn close(&mut self, frame: FrameId) {
+    /// No more sectors go into the frame, and writing it takes so many: what is filled, and fill behind it.
+    pub fn close(&mut self, frame: FrameId, sectors: u32) {
+        let most = self.unit;
         let header = &mut self.frames[frame.index()];
         assert_eq!(header.state, FrameState::Filling, "only a frame being filled is closed");
         assert!(header.filled > 0, "an empty frame was closed");
+        assert!(
+            (header.filled..=most).contains(&sectors),
+            "{sectors} sectors are written of {}",
+            header.filled
+        );
+        header.sectors = sectors;
         header.state = FrameState::Ready;
     }
 

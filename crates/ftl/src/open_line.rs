@@ -1,9 +1,10 @@
 //! A line being written: how far each of its chunks is, and which takes the next unit.
 //!
-//! Units are taken in stripe order: WS_OPT sectors on a parallel unit, then the next group's (`pblk.md` 1.1); one that
-//! is still busy waits its turn without holding up the others, unless pblk's strict order is asked for. Each chunk is a
-//! head, data, and a tail, written in order. `active` limits how many parallel units are written at a time: a group of
-//! them is filled before the next begins (FAST'17 section 5.3, "active write PUs"). Deliberately not here: commands, data.
+//! Units are taken in stripe order: a batch of WS_OPT sectors or several times that on a parallel unit, then the next group's
+//! (`pblk.md` 1.1); one that is still busy waits its turn without holding up the others, unless pblk's strict order is asked
+//! for. Each chunk is a head, data, and a tail, written in order. `active` limits how many parallel units are written at a
+//! time: a group of them is filled before the next begins (FAST'17 section 5.3, "active write PUs"). Deliberately not here:
+//! commands, data.
 
 use crate::frames::FrameId;
 use crate::place::{LineId, UnitIndex};
@@ -15,8 +16,11 @@ use std::collections::VecDeque;
 /// Sizes every chunk of an instance shares, in sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLayout {
-    /// What a write takes: WS_OPT. The head is one unit.
+    /// The least a write takes: WS_OPT. The head is one unit.
     pub unit: u32,
+    /// Most that a write of data takes: one unit or several. A chunk where no such is left takes no more data, and is filled
+    /// up.
+    pub batch: u32,
     /// The chunk.
     pub sectors: u32,
     /// What its tail takes, 0 if it has none.
@@ -35,7 +39,15 @@ impl ChunkLayout {
     /// Data a chunk takes.
     #[must_use]
     pub const fn data_sectors(&self) -> u32 {
-        self.sectors - self.tail - self.unit
+        self.data_left(0)
+    }
+
+    /// Data a chunk takes that is written up to `pointer`.
+    const fn data_left(&self, pointer: u32) -> u32 {
+        // The head lies before all data.
+        let from = if pointer < self.unit { self.unit } else { pointer };
+        let left = self.data_end().saturating_sub(from);
+        left - left % self.batch
     }
 
     /// How many sectors of a chunk can be read once `acknowledged` are written.
@@ -63,6 +75,8 @@ pub enum Piece {
     Head,
     /// Data.
     Data,
+    /// What is left before the tail, and too little for data.
+    Fill,
     /// The chunk's tail.
     Tail,
 }
@@ -97,8 +111,8 @@ struct OpenChunk {
     resumed: bool,
     /// Tags of its sectors, as its tail will list them.
     tags: Vec<u8>,
-    /// Frames acknowledged and not readable yet, with where they end.
-    unreadable: VecDeque<(u32, FrameId)>,
+    /// Frames acknowledged and not readable yet, with where they begin and end.
+    unreadable: VecDeque<(u32, u32, FrameId)>,
 }
 
 /// The line.
@@ -114,7 +128,7 @@ pub struct OpenLine {
     later: VecDeque<UnitIndex>,
     /// Active units with data left.
     active: u32,
-    /// Units whose tail is due, each once.
+    /// Units whose tail is due, or what fills them up to it, each once.
     tails: VecDeque<UnitIndex>,
     /// Sectors of data not given out.
     room: u64,
@@ -171,7 +185,7 @@ impl OpenLine {
                 ..OpenChunk::default()
             };
             open.room += u64::from(open.data_left(unit));
-            if pointer < layout.data_end() {
+            if layout.data_left(pointer) > 0 {
                 open.later.push_back(unit);
             } else {
                 open.tails.push_back(unit);
@@ -183,8 +197,7 @@ impl OpenLine {
 
     /// Sectors of data a unit's chunk still takes.
     fn data_left(&self, unit: UnitIndex) -> u32 {
-        let pointer = self.chunks[unit.index()].pointer.max(self.layout.unit);
-        self.layout.data_end().saturating_sub(pointer)
+        self.layout.data_left(self.chunks[unit.index()].pointer)
     }
 
     /// Lets the next group of units take turns once the one before took all its data.
@@ -231,7 +244,8 @@ impl OpenLine {
     pub fn next_data(&self) -> Option<Write> {
         let unit = *self.waiting.front()?;
         let chunk = &self.chunks[unit.index()];
-        assert!(!chunk.ended && chunk.pointer < self.layout.data_end(), "a unit without room waits for data");
+        let takes_data = self.layout.data_left(chunk.pointer) > 0;
+        assert!(!chunk.ended && takes_data, "a unit without room waits for data");
         if chunk.in_flight >= self.turns.depth {
             assert!(self.turns.strict, "a busy unit waits only in strict order");
             return None;
@@ -241,23 +255,27 @@ impl OpenLine {
     }
 
     /// The next tail that is due, with the tags it lists; none of a chunk that was begun before this mount, whose tail
-    /// must be filled.
+    /// must be filled. Or what fills a chunk up to its tail, because it is too little for data.
     #[must_use]
     pub fn next_tail(&self) -> Option<(Write, Option<&[u8]>)> {
         let unit = *self.tails.front()?;
         let chunk = &self.chunks[unit.index()];
         let tags = (!chunk.resumed).then_some(chunk.tags.as_slice());
-        Some((Write { unit, sector: chunk.pointer, piece: Piece::Tail }, tags))
+        let piece = if chunk.pointer < self.layout.data_end() { Piece::Fill } else { Piece::Tail };
+        Some((Write { unit, sector: chunk.pointer, piece }, tags))
     }
 
     /// A write was given out, with the tags of its sectors (none for a tail).
     pub fn issued(&mut self, write: Write, sectors: u32, tags: &[u8]) {
-        let queue = if write.piece == Piece::Tail { &mut self.tails } else { &mut self.waiting };
+        let queue = match write.piece {
+            Piece::Fill | Piece::Tail => &mut self.tails,
+            Piece::Head | Piece::Data => &mut self.waiting,
+        };
         assert_eq!(queue.pop_front(), Some(write.unit), "a unit was written out of turn");
         let (turns, layout) = (self.turns, self.layout);
         let chunk = &mut self.chunks[write.unit.index()];
         assert_eq!(chunk.pointer, write.sector, "a write does not start at the chunk's pointer");
-        let takes_room = write.piece == Piece::Data || write.piece == Piece::Head && chunk.pointer > 0;
+        let left_before = layout.data_left(chunk.pointer);
         chunk.pointer += sectors;
         assert!(chunk.pointer <= layout.sectors, "a chunk is written beyond its end");
         chunk.in_flight += 1;
@@ -273,7 +291,8 @@ impl OpenLine {
             chunk.tags.extend_from_slice(tags);
         }
         chunk.headless &= write.piece != Piece::Head;
-        let takes_more = chunk.pointer < layout.data_end();
+        let left = layout.data_left(chunk.pointer);
+        let takes_more = left > 0;
         let may_wait = turns.strict || chunk.in_flight < turns.depth;
         match write.piece {
             // In strict order the heads of all units go first: data behind each would wait for one head after the other.
@@ -283,11 +302,11 @@ impl OpenLine {
             Piece::Data if takes_more && may_wait => self.waiting.push_back(write.unit),
             _ => {}
         }
-        if takes_room {
-            assert!(self.room >= u64::from(sectors), "more data than room");
-            self.room -= u64::from(sectors);
-        }
-        if !takes_more {
+        // A second head takes room as well, and what is no whole batch any more cannot be used.
+        let taken = u64::from(left_before - left);
+        assert!(self.room >= taken, "more data than room");
+        self.room -= taken;
+        if left_before > 0 && !takes_more {
             self.active -= 1;
             self.activate();
         }
@@ -304,14 +323,14 @@ impl OpenLine {
         let chunk = &mut self.chunks[write.unit.index()];
         chunk.headed |= write.piece == Piece::Head;
         if let Some(frame) = frame {
-            chunk.unreadable.push_back((write.sector + sectors, frame));
+            chunk.unreadable.push_back((write.sector, write.sector + sectors, frame));
         }
         self.landed(write.unit, write.sector + sectors, readable);
     }
 
     /// The media failed a write. With `closed` the chunk takes no more; else its pointer moved past the write.
     pub fn failed(&mut self, write: Write, sectors: u32, closed: bool, readable: impl FnMut(FrameId)) {
-        let data_end = self.layout.data_end();
+        let left = self.data_left(write.unit);
         let (from, end) = (usize_of(write.sector), usize_of(write.sector + sectors));
         let chunk = &mut self.chunks[write.unit.index()];
         chunk.headless |= write.piece == Piece::Head;
@@ -323,12 +342,11 @@ impl OpenLine {
         if closed && !chunk.ended {
             chunk.ended = true;
             chunk.closed_early = true;
-            let had_data_left = chunk.pointer < data_end;
-            self.room -= u64::from(self.data_left(write.unit));
+            self.room -= u64::from(left);
             self.unfinished -= 1;
             self.waiting.retain(|&unit| unit != write.unit);
             self.tails.retain(|&unit| unit != write.unit);
-            if had_data_left {
+            if left > 0 {
                 self.active -= 1;
             }
         }
@@ -346,13 +364,13 @@ impl OpenLine {
         self.in_flight -= 1;
         chunk.acknowledged = chunk.acknowledged.max(end);
         let limit = if chunk.closed_early { u32::MAX } else { layout.readable(chunk.acknowledged) };
-        while let Some((_, frame)) = chunk.unreadable.pop_front_if(|&mut (at, _)| at <= limit) {
+        while let Some((.., frame)) = chunk.unreadable.pop_front_if(|&mut (_, end, _)| end <= limit) {
             readable(frame);
         }
         if chunk.ended {
             return;
         }
-        if chunk.pointer < layout.data_end() {
+        if layout.data_left(chunk.pointer) > 0 {
             if was_busy {
                 self.waiting.push_back(unit);
             }
@@ -376,9 +394,8 @@ impl OpenLine {
     #[must_use]
     pub fn unreadable(&self, unit: UnitIndex, sector: u32) -> Option<(FrameId, u32)> {
         let waiting = &self.chunks[unit.index()].unreadable;
-        let &(end, frame) =
-            waiting.iter().find(|&&(end, _)| (end - self.layout.unit..end).contains(&sector))?;
-        Some((frame, sector + self.layout.unit - end))
+        let &(start, _, frame) = waiting.iter().find(|&&(start, end, _)| (start..end).contains(&sector))?;
+        Some((frame, sector - start))
     }
 
     /// How far a unit's chunk is written.
@@ -416,151 +433,4 @@ impl OpenLine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ocssd_base::Prng;
-
-    const LAYOUT: ChunkLayout = ChunkLayout { unit: 4, sectors: 40, tail: 4, mw_cunits: 8 };
-
-    fn units(count: u32) -> Vec<UnitIndex> {
-        (0..count).map(UnitIndex).collect()
-    }
-
-    /// Gives out and acknowledges writes in random order until nothing is left; returns data units in order of issue.
-    fn run(open: &mut OpenLine, seed: u64, fail: u64) -> Vec<Write> {
-        let mut prng = Prng::new(seed);
-        let tags = vec![2; 4 * ENTRY_BYTES];
-        let (mut flying, mut data, mut frames, mut readable) = (Vec::new(), Vec::new(), 0, Vec::new());
-        loop {
-            let tail = open.next_tail().map(|(write, _)| write);
-            let next = tail.or_else(|| open.next_data());
-            if let Some(write) = next.filter(|_| prng.below(3) > 0) {
-                open.issued(write, 4, &tags);
-                let frame = (write.piece == Piece::Data).then_some(FrameId(frames));
-                frames += 1;
-                data.extend(frame.map(|_| write));
-                flying.push((write, frame));
-            } else if !flying.is_empty() {
-                let pick =
-                    usize::try_from(prng.below(u64::try_from(flying.len()).expect("few"))).expect("few");
-                // The writes of a chunk end in order.
-                let unit = flying[pick].0.unit;
-                let first =
-                    flying.iter().position(|(write, _)| write.unit == unit).expect("it is one of them");
-                let (write, frame) = flying.remove(first);
-                if prng.below(100) < fail {
-                    open.failed(write, 4, prng.below(2) == 0, |frame| readable.push(frame));
-                } else {
-                    open.acknowledged(write, 4, frame, |frame| readable.push(frame));
-                }
-            } else if next.is_none() {
-                break;
-            }
-            open.check();
-        }
-        assert!(open.is_finished(), "seed {seed}: the line never ends");
-        assert_eq!(open.room(), 0, "seed {seed}");
-        data
-    }
-
-    #[test]
-    fn a_line_is_written_in_stripes_and_every_frame_becomes_readable() {
-        let turns = Turns { depth: 2, strict: true, active: 3 };
-        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 3, &units(3));
-        let data = run(&mut open, 1, 0);
-        assert_eq!(data.len(), 3 * 8);
-        let order: Vec<u32> = data.iter().take(6).map(|write| write.unit.0).collect();
-        assert_eq!(order, [0, 1, 2, 0, 1, 2]);
-    }
-
-    #[test]
-    fn what_landed_within_the_read_window_is_found_in_its_frame_until_it_can_be_read() {
-        let turns = Turns { depth: 2, strict: false, active: 1 };
-        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
-        let unit = UnitIndex(0);
-        for (number, readable) in [(0, 0), (1, 0), (2, 4), (3, 8)] {
-            let write = open.next_data().expect("a head, then data");
-            open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
-            assert_eq!(open.unreadable(unit, write.sector), None, "it did not land");
-            let frame = (write.piece == Piece::Data).then_some(FrameId(number));
-            open.acknowledged(write, 4, frame, |frame| {
-                assert_eq!(frame, FrameId(1), "the rest is too young")
-            });
-            assert_eq!(open.readable(unit), readable);
-        }
-        assert_eq!(open.unreadable(unit, 7), None, "it can be read");
-        assert_eq!(open.unreadable(unit, 8), Some((FrameId(2), 0)));
-        assert_eq!(open.unreadable(unit, 15), Some((FrameId(3), 3)));
-        assert_eq!(open.unreadable(unit, 16), None, "nothing was written there");
-    }
-
-    #[test]
-    fn in_strict_order_no_head_waits_for_the_one_before() {
-        let turns = Turns { depth: 1, strict: true, active: 4 };
-        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 4, &units(4));
-        let mut given = Vec::new();
-        while let Some(write) = open.next_data() {
-            open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
-            given.push((write.unit.0, write.piece));
-        }
-        assert_eq!(given, [(0, Piece::Head), (1, Piece::Head), (2, Piece::Head), (3, Piece::Head)]);
-    }
-
-    #[test]
-    fn active_units_are_filled_before_the_next() {
-        let turns = Turns { depth: 1, strict: false, active: 2 };
-        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 5, &units(5));
-        let data = run(&mut open, 2, 0);
-        let groups: Vec<u32> = data.iter().map(|write| write.unit.0 / 2).collect();
-        assert!(groups.is_sorted(), "{groups:?}");
-        assert_eq!(data.len(), 5 * 8);
-    }
-
-    #[test]
-    fn a_head_that_failed_is_written_again_behind_what_was_sent() {
-        let turns = Turns { depth: 2, strict: false, active: 1 };
-        let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
-        let tags = vec![2; 4 * ENTRY_BYTES];
-        let head = open.next_data().expect("a head");
-        open.issued(head, 4, &tags);
-        let data = open.next_data().expect("data");
-        assert_eq!((head.piece, data.piece, data.sector), (Piece::Head, Piece::Data, 4));
-        open.issued(data, 4, &tags);
-        open.failed(head, 4, false, |_| {});
-        assert!(open.is_headless(head.unit));
-        let again = open.next_data().expect("the head again");
-        assert_eq!((again.piece, again.sector), (Piece::Head, 8));
-        open.issued(again, 4, &tags);
-        open.check();
-        assert_eq!(open.room(), 36 - 4 - 4 - 4, "a second head takes the room of data");
-        open.acknowledged(data, 4, None, |_| {});
-        assert!(open.is_headless(head.unit));
-        open.acknowledged(again, 4, None, |_| {});
-        assert!(!open.is_headless(head.unit));
-        assert_eq!(open.next_data().map(|write| (write.piece, write.sector)), Some((Piece::Data, 12)));
-        open.check();
-    }
-
-    #[test]
-    fn failing_chunks_leave_a_line_that_ends_all_the_same() {
-        for seed in 0..200 {
-            let turns = Turns {
-                depth: 1 + u32::try_from(seed % 3).expect("small"),
-                strict: seed % 2 == 0,
-                active: 2,
-            };
-            let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 4, &units(4));
-            run(&mut open, seed, 10);
-        }
-    }
-
-    #[test]
-    fn a_resumed_chunk_goes_on_where_it_was_and_its_tail_is_filled() {
-        let turns = Turns { depth: 2, strict: false, active: 4 };
-        let starts = [(UnitIndex(1), 8), (UnitIndex(2), 36), (UnitIndex(3), 0)];
-        let mut open = OpenLine::resume(LineId(0), LAYOUT, turns, 4, &starts);
-        assert_eq!(open.room(), 28 + 32);
-        assert_eq!(open.next_tail().map(|(write, tags)| (write.sector, tags)), Some((36, None)));
-        assert_eq!(run(&mut open, 3, 0).len(), 7 + 8);
-    }
-}
+mod tests;

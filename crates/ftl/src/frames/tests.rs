@@ -16,7 +16,7 @@ fn a_slot_is_newest_until_it_is_superseded_or_its_frame_is_emptied() {
     assert_eq!(frames.count_newest(), 2);
     let newest: Vec<bool> = frames.entries(frame).flatten().map(|entry| entry.is_newest).collect();
     assert_eq!(newest, [true, false, true]);
-    frames.close(frame);
+    frames.close(frame, 3);
     frames.programming(frame, Place(0));
     frames.written(frame);
     frames.readable(frame);
@@ -48,7 +48,7 @@ fn copies_come_back_as_neighbours_and_are_no_entries() {
     assert_eq!(runs(&frames), [(0, 10, 1), (5, 14, 2)]);
     assert_eq!(frames.entries(frame).flatten().count(), 4, "what was dropped is fill");
     frames.check();
-    frames.close(frame);
+    frames.close(frame, 8);
     frames.programming(frame, Place(0));
     frames.written(frame);
     assert!(!frames.has_copy_of(Place(14)), "what landed is no copy that waits");
@@ -56,4 +56,16 @@ fn copies_come_back_as_neighbours_and_are_no_entries() {
     let mut emptied = Vec::new();
     frames.evict_oldest(|slot, _, _| emptied.push(slot.0));
     assert_eq!(emptied, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_frame_that_is_not_full_may_be_written_short() {
+    let mut frames = Frames::new(2, 8, Release::AsReadable);
+    for (count, sectors) in [(1, 4), (5, 8)] {
+        let frame =
+            frames.take(Stream(0), |_, _, _| unreachable!("nothing is emptied")).expect("one is free");
+        frames.push_copies(frame, Place(10), count);
+        frames.close(frame, sectors);
+        assert_eq!((frames.filled(frame), frames.sectors(frame)), (count, sectors));
+    }
 }

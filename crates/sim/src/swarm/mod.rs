@@ -89,6 +89,10 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound: BOUND };
     target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
+    if target == "pblk" {
+        let draw = &mut Draw::new(&prng, "sectors a write");
+        target::draw_sec_per_write(draw, &plan.config, &mut plan.options);
+    }
     if is_special {
         wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);
         small::draw(&mut Draw::new(&prng, SMALL), &mut plan);

@@ -4,7 +4,7 @@
 
 use super::{Draw, Size};
 use ocssd_flash::Config;
-use ocssd_lightnvm::{Geometry, PuId};
+use ocssd_lightnvm::{Geometry, PuId, VECTOR_MAX};
 
 /// Options drawn, and what they promise.
 pub(super) struct Chosen {
@@ -39,6 +39,24 @@ pub(super) fn draw_later(draw: &mut Draw, name: &str, units: usize, options: &mu
         let most = u32::try_from(units - 1).expect("fewer units than 2^32");
         options.push(("active_units".to_owned(), draw.between(1, most).to_string()));
     }
+}
+
+/// Writes of several units, where chunks have room for them and frames are not fewer than pblk needs.
+pub(super) fn draw_sec_per_write(draw: &mut Draw, config: &Config, options: &mut Vec<(String, String)>) {
+    let Geometry { ws_opt, sectors_per_chunk, .. } = config.geometry;
+    let most = (VECTOR_MAX / ws_opt).min(sectors_per_chunk / ws_opt / 2);
+    let is_faithful = options.iter().any(|(name, value)| name == "mode" && value == "faithful");
+    if is_faithful || most < 2 || !draw.percent(40) {
+        return;
+    }
+    let units = draw.between(2, most);
+    // Now and then as few frames as there may be: then what is flushed fills up all of one.
+    let as_many = draw.percent(60);
+    for (name, value) in options.iter_mut().filter(|(name, _)| as_many && name == "write_buffer_bytes") {
+        let bytes: u64 = value.parse().unwrap_or_else(|_| panic!("{name} was drawn as a number"));
+        *value = (bytes * u64::from(units)).to_string();
+    }
+    options.push(("sec_per_write".to_owned(), (units * ws_opt).to_string()));
 }
 
 /// On fresh media there is no instance: it is made, by the first mount that finds none.

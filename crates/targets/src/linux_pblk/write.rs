@@ -167,7 +167,7 @@ impl LinuxPblk {
     pub(super) fn close_filling(&mut self) -> bool {
         let Some(frame) = self.filling.take() else { return false };
         assert!(self.frames.filled(frame) <= self.data_of_unit(), "frame {} is overfull", frame.0);
-        self.frames.close(frame);
+        self.frames.close(frame, self.frames.unit());
         self.ready.push_back(frame);
         true
     }

@@ -6,7 +6,7 @@
 use super::options::{Mode, Options};
 use super::snapshot::PIECE_HEADER_BYTES;
 use ocssd_ftl::{ChunkLayout, SHARD, Shape, TAG_BYTES, tail};
-use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, VECTOR_MAX};
 
 /// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (`pblk.md` 1.2).
 const RING_PAGES: u64 = 8;
@@ -48,7 +48,7 @@ pub struct Capacity {
 impl Capacity {
     /// Sectors of the write buffer.
     pub const fn slots(&self) -> u32 {
-        self.frames * self.layout.unit
+        self.frames * self.layout.batch
     }
 }
 
@@ -66,7 +66,7 @@ pub fn plan(
 ) -> Result<Capacity, String> {
     options.check()?;
     check_oob(geometry)?;
-    let layout = layout(geometry)?;
+    let layout = layout(geometry, options)?;
     let good = good_chunks(shape, report);
     let good_sectors = good * u64::from(layout.data_sectors());
     assert!(good_sectors <= shape.places(), "more data than places");
@@ -77,12 +77,14 @@ pub fn plan(
     let user_sectors = existing.unwrap_or(wanted);
     // One snapshot is written while the last one stands, each begun in the middle of a line.
     let map_lines = narrow(2 * snapshot_sectors(geometry, shape, user_sectors).div_ceil(line_sectors) + 1);
-    let (frames, frames_needed) = frames(geometry, shape, options, streams)?;
+    let (frames, frames_needed) = frames(geometry, &layout, shape, options, streams)?;
     // What users have put into the buffer must always find a place: lines drain only once it has landed.
-    let buffer_lines = narrow((u64::from(frames) * u64::from(layout.unit)).div_ceil(line_sectors));
+    let buffer_lines = narrow((u64::from(frames) * u64::from(layout.batch)).div_ceil(line_sectors));
     // Each stream has a line open and may need the next; one is being emptied.
     let reserve_lines = streams + map_lines + buffer_lines + 1;
-    let need = u64::from(reserve_lines + streams + 1) * line_sectors;
+    // A line that would give less than a frame is never emptied: so much may be dead in each, and stay.
+    let held = u64::from(layout.batch - layout.unit) * u64::from(shape.lines());
+    let need = u64::from(reserve_lines + streams + 1) * line_sectors + held;
     assert!(line_sectors > 0 && reserve_lines > streams, "lines without data, or none kept");
     assert!(open_lines > streams, "a stream without a line to write to");
     let spare = good_sectors.saturating_sub(user_sectors);
@@ -208,22 +210,29 @@ fn check_oob(geometry: &Geometry) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence, if they are too small.
-pub fn layout(geometry: &Geometry) -> Result<ChunkLayout, String> {
-    let tail = tail::tail_sectors(geometry.sectors_per_chunk, geometry.ws_opt, geometry.sector_bytes);
-    let layout = ChunkLayout {
-        unit: geometry.ws_opt,
-        sectors: geometry.sectors_per_chunk,
-        tail,
-        mw_cunits: geometry.mw_cunits,
-    };
-    if geometry.sectors_per_chunk < tail + 2 * geometry.ws_opt {
+pub fn layout(geometry: &Geometry, options: &Options) -> Result<ChunkLayout, String> {
+    let (sectors, unit) = (geometry.sectors_per_chunk, geometry.ws_opt);
+    let tail = tail::tail_sectors(sectors, unit, geometry.sector_bytes);
+    let batch = options.sec_per_write.unwrap_or(unit);
+    if batch == 0 || !batch.is_multiple_of(unit) || batch > unit.max(VECTOR_MAX) {
         return Err(format!(
-            "pblk needs chunks of at least two write units ({} sectors), but this drive's have {}",
-            2 * geometry.ws_opt,
-            geometry.sectors_per_chunk
+            "sec_per_write must be a multiple of this drive's write unit of {unit} sectors, and at most {VECTOR_MAX}, what \
+             one vector command takes, but is {batch}"
         ));
     }
-    Ok(layout)
+    let least = tail + unit + batch;
+    if sectors < least && batch == unit {
+        return Err(format!(
+            "pblk needs chunks of at least two write units ({least} sectors), but this drive's have {sectors}"
+        ));
+    }
+    if sectors < least {
+        return Err(format!(
+            "sec_per_write={batch} needs chunks of at least {least} sectors, for a head, one write and what ends a chunk, but \
+             this drive's have {sectors}; choose a smaller one"
+        ));
+    }
+    Ok(ChunkLayout { unit, batch, sectors, tail, mw_cunits: geometry.mw_cunits })
 }
 
 fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u64 {
@@ -236,10 +245,16 @@ fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u6
 }
 
 /// Frames to have, and frames the device needs.
-fn frames(geometry: &Geometry, shape: &Shape, options: &Options, streams: u32) -> Result<(u32, u32), String> {
-    let unit = u64::from(geometry.ws_opt);
+fn frames(
+    geometry: &Geometry,
+    layout: &ChunkLayout,
+    shape: &Shape,
+    options: &Options,
+    streams: u32,
+) -> Result<(u32, u32), String> {
+    let unit = u64::from(layout.batch);
     let units = u64::from(shape.units());
-    let window = u64::from(geometry.mw_cunits.div_ceil(geometry.ws_opt));
+    let window = u64::from(geometry.mw_cunits.div_ceil(layout.batch));
     let (default, needed) = match options.mode {
         Mode::Faithful => {
             let entries = (RING_PAGES * unit * units).max(RING_ENTRIES_MIN).next_power_of_two();
@@ -276,7 +291,7 @@ fn frames(geometry: &Geometry, shape: &Shape, options: &Options, streams: u32) -
         ));
     }
     let narrow = |frames: u64| {
-        u32::try_from(frames).ok().filter(|frames| frames.checked_mul(geometry.ws_opt).is_some()).ok_or_else(
+        u32::try_from(frames).ok().filter(|frames| frames.checked_mul(layout.batch).is_some()).ok_or_else(
             || {
                 format!(
                     "write_buffer_bytes must stay below 2^32 sectors, but {frames} write units were asked for"

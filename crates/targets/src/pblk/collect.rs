@@ -210,9 +210,9 @@ impl Pblk {
                         && !self.collector.is_busy_with(line)
                 })
                 .map(|(line, entry)| {
-                    let valid = self.valid.count(line);
                     let since = self.valid.last_invalidated(line).max(entry.opened_at.0);
                     let sectors = self.worth(entry);
+                    let valid = self.valid.count(line).min(sectors);
                     Candidate { line, valid, sectors, age: now.saturating_sub(since) }
                 }),
         );
@@ -232,13 +232,14 @@ impl Pblk {
             })
     }
 
-    /// Whether emptying a line gives more than the fill of a unit takes: else what is moved for it is moved for ever, once
+    /// Whether emptying a line gives more than the fill of a frame takes: else what is moved for it is moved for ever, once
     /// everything that is left is in lines that are nearly full.
     fn is_worth_moving(&self, line: LineId, entry: &Line) -> bool {
-        self.valid.count(line) + u64::from(self.capacity.layout.unit) <= self.worth(entry)
+        self.valid.count(line) + u64::from(self.capacity.layout.batch) <= self.worth(entry)
     }
 
-    /// Sectors of data a closed line would take if it were reset: what failed or was filled in it can be had back.
+    /// Sectors of data a closed line would take if it were reset: what failed or was filled in it can be had back. It may have
+    /// taken a few more, in writes that were short.
     fn worth(&self, line: &Line) -> u64 {
         u64::from(line.good_chunks) * u64::from(self.capacity.layout.data_sectors())
     }
@@ -335,16 +336,17 @@ impl Pblk {
             return;
         };
         self.collector.victim = None;
-        let sectors = self.worth(self.lines.get(victim.line));
-        assert!(victim.valid <= sectors, "line {} held more than it can", victim.line.0);
+        let Line { data_sectors, .. } = *self.lines.get(victim.line);
+        assert!(victim.valid <= data_sectors, "line {} held more than was written to it", victim.line.0);
         if self.collector.levelling == Some(victim.line) {
             // What it held says nothing of what collection for space costs. Without that nothing else may come into a frame
             // that what was moved does not fill, and no other line is moved until it is written.
             self.close_holding(|line| line == victim.line);
         } else {
             let Line { stream, opened_at, .. } = *self.lines.get(victim.line);
+            let sectors = self.worth(self.lines.get(victim.line));
             self.classifier.on_collected(stream, opened_at.0, self.sequence.0);
-            self.limiter.on_victim_done(victim.valid, sectors);
+            self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
         }
         if self.valid.count(victim.line) > 0 {
             self.collector.draining.push(Draining { line: victim.line, at_units: self.stats.units_landed });

@@ -6,7 +6,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
-use ocssd_ftl::{LineId, LineState, OpenLine, Sequence, Stream, Turns, UnitIndex};
+use ocssd_ftl::{ChunkLayout, LineId, LineState, OpenLine, Sequence, Stream, Turns, UnitIndex};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
 
 /// A line that holds nothing any more.
@@ -141,7 +141,7 @@ impl Pblk {
         assert!(self.open[line.index()].is_none(), "line {} is opened twice", line.0);
         let order: Vec<UnitIndex> =
             self.stripe.iter().copied().filter(|&unit| !self.lines.is_bad(line, unit)).collect();
-        let (mut layout, turns) = (self.capacity.layout, self.turns());
+        let (mut layout, turns) = (self.layout_of(stream), self.turns());
         layout.mw_cunits *= u32::from(!self.has_canary(Canary::WindowIgnored));
         let open = OpenLine::new(line, layout, turns, self.shape.units(), &order);
         self.open[line.index()] = Some(Box::new(open));
@@ -159,6 +159,12 @@ impl Pblk {
             "a stream left the line it writes to"
         );
         left
+    }
+
+    /// How chunks of a stream's lines are used: pieces of snapshots go out by single units.
+    pub(super) fn layout_of(&self, stream: Stream) -> ChunkLayout {
+        let layout = self.capacity.layout;
+        if self.is_map_stream(stream) { ChunkLayout { batch: layout.unit, ..layout } } else { layout }
     }
 
     pub(super) fn turns(&self) -> Turns {

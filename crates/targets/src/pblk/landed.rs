@@ -23,20 +23,20 @@ impl Pblk {
         completion: &Completion,
         buffers: &Buffers,
     ) {
-        let unit = self.frames.unit();
+        let sectors = self.frames.sectors(frame);
         let is_sound = completion.status.is_success() && !self.is_headless(line, write);
         if is_sound || self.has_canary(Canary::FailedWriteLands) {
             self.frames.written(frame);
             self.settle(frame, buffers);
             self.limiter_written(frame);
-            self.land(line, write, unit, Some(frame), None);
+            self.land(line, write, sectors, Some(frame), None);
         } else {
             let failure = (!completion.status.is_success()).then_some(completion.status);
             self.stats.write_failed += u64::from(failure.is_some());
             self.frames.failed(frame);
             let stream = self.frames.stream(frame);
             self.streams[stream.index()].ready.push_front(frame);
-            self.land(line, write, unit, None, failure);
+            self.land(line, write, sectors, None, failure);
         }
     }
 
@@ -69,7 +69,7 @@ impl Pblk {
         }
         if !(pieces.1 > 0 && is_lost) {
             let spare = match write.piece {
-                Piece::Tail => &mut self.tails,
+                Piece::Fill | Piece::Tail => &mut self.tails,
                 _ if self.is_whole_buffer(buffer) => &mut self.whole,
                 Piece::Head | Piece::Data => &mut self.plain,
             };

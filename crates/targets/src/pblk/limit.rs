@@ -19,7 +19,7 @@ pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLim
     let line_sectors = u64::from(shape.units()) * u64::from(capacity.layout.data_sectors());
     match options.mode {
         Mode::Faithful => {
-            let slots = capacity.frames * capacity.layout.unit;
+            let slots = capacity.slots();
             let budget = slots.next_power_of_two().max(BUDGET_MIN);
             let chunks = u64::from(shape.lines()) * u64::from(shape.units());
             // pblk kept one line; what snapshots take comes on top here.

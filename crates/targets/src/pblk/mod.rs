@@ -2,9 +2,9 @@
 //!
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
-//! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer, what becomes of its writes
-//! (`landed`), garbage collection (`collect`, `arrived`, `copies`), wear levelling (`level`), resets (`erase`), snapshots, and
-//! `mount`.
+//! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer (`writer`, `tails`), what becomes of
+//! its writes (`landed`), garbage collection (`collect`, `arrived`, `copies`), wear levelling (`level`), resets (`erase`),
+//! snapshots, and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
@@ -31,6 +31,7 @@ mod snapshot_header;
 mod state;
 mod stats;
 mod summary;
+mod tails;
 mod trims;
 mod write;
 mod writer;

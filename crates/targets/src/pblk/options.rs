@@ -64,6 +64,10 @@ pub struct Options {
     /// Data written between two snapshots of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
     /// the instance, at most 64 GiB.
     pub snapshot_interval_bytes: Option<u64>,
+    /// Sectors a write of data takes, as pblk's `sec_per_write` in sysfs: WS_OPT, the default, or a multiple of it, up to the
+    /// 64 of one vector command. Fewer commands, and so less work for the host; in turn the buffer holds that much more
+    /// for each unit, and a read waits for that much more on a unit that is written. Improved mode only.
+    pub sec_per_write: Option<u32>,
     /// Writes in flight to one unit, 1..=16.
     pub writes_per_unit: Option<u32>,
     /// Erases a cold line may lag behind the most worn line before it is moved; 0 moves none. At least
@@ -87,6 +91,7 @@ impl Default for Options {
             victim: None,
             classification: None,
             snapshot_interval_bytes: None,
+            sec_per_write: None,
             writes_per_unit: None,
             wear_spread: None,
             seed: 1,
@@ -171,6 +176,7 @@ impl Options {
                     Some(value.parse().map_err(|error: ocssd_ftl::ClassificationError| sentence(&error))?);
             }
             "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number()?),
+            "sec_per_write" => self.sec_per_write = Some(small()?),
             "writes_per_unit" => self.writes_per_unit = Some(small()?),
             "wear_spread" => self.wear_spread = Some(small()?),
             "seed" => self.seed = number()?,
@@ -180,7 +186,7 @@ impl Options {
                 return Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
                      write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
-                     snapshot_interval_bytes, writes_per_unit, wear_spread, seed and block_bytes"
+                     snapshot_interval_bytes, sec_per_write, writes_per_unit, wear_spread, seed and block_bytes"
                 ));
             }
         }
@@ -208,6 +214,11 @@ impl Options {
         if self.mode == Mode::Faithful && self.wear_spread().is_some() {
             return Err("mode=faithful moves no cold data, as pblk did not, so wear_spread must be 0; leave it out or choose \
                         mode=improved"
+                .to_owned());
+        }
+        if self.mode == Mode::Faithful && self.sec_per_write.is_some() {
+            return Err("mode=faithful writes WS_OPT sectors at a time: pblk spread larger commands over several units, which \
+                        is not modelled; leave sec_per_write out or choose mode=improved"
                 .to_owned());
         }
         if self.mode == Mode::Improved && self.small_write_buffer {

@@ -12,6 +12,7 @@ use super::options::{Mode, Options};
 use super::request::{Pending, REQUESTS_MAX};
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
+use super::tails;
 use super::trims::Trims;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
@@ -153,7 +154,7 @@ impl Pblk {
         Self {
             l2p: L2p::new(capacity.user_sectors, shape.places(), capacity.slots()),
             valid: ValidMap::new(&shape),
-            frames: Frames::new(capacity.frames, capacity.layout.unit, release(options.mode)),
+            frames: Frames::new(capacity.frames, capacity.layout.batch, release(options.mode)),
             open: lines.iter().map(|_| None).collect(),
             trims: Trims::default(),
             classifier: Classifier::new(classification),
@@ -314,7 +315,8 @@ impl Pblk {
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
         assert!(self.resets.is_empty(), "a line is reset by nobody");
         assert_eq!(self.plain.len(), usize_of(META_BUFFERS), "a buffer for heads was lost");
-        let tails = if self.capacity.layout.tail > 0 { usize_of(META_BUFFERS) } else { 0 };
+        let tails =
+            if tails::sectors_at_once(&self.capacity.layout) > 0 { usize_of(META_BUFFERS) } else { 0 };
         assert_eq!(self.tails.len(), tails, "a buffer for tails was lost");
     }
 
@@ -384,7 +386,7 @@ fn user_streams(streams: u32) -> u8 {
 /// Frames kept for garbage collection: what each of its streams may hold until it can be read, one being filled, one to go
 /// on with.
 fn gc_frames(capacity: &Capacity, shape: &Shape, gc_streams: u32) -> u32 {
-    let window = capacity.layout.mw_cunits.div_ceil(capacity.layout.unit);
+    let window = capacity.layout.mw_cunits.div_ceil(capacity.layout.batch);
     let frames = if gc_streams == 0 { 2 } else { gc_streams * (window * shape.units() + 2) };
     assert!(frames < capacity.frames, "{frames} frames of {} are kept from users", capacity.frames);
     frames
@@ -411,12 +413,7 @@ impl OwnBuffers {
         let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
         let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(unit)).collect();
         assert!(buffers.is_whole(whole[0]), "metadata is kept in stamps");
-        let (tail, sectors) = (capacity.layout.tail, capacity.layout.sectors);
-        let sector_bytes = u32::try_from(buffers.format().sector_bytes).expect("a sector is small");
-        let list = ocssd_ftl::tail::list_sectors(sectors, sector_bytes);
-        // The drive looks at every byte it is lent, and most of a small chunk's tail lies behind its list.
-        let mut take = || buffers.take_whole_front(tail, list);
-        let tails: Vec<BufId> = (0..META_BUFFERS).filter(|_| tail > 0).map(|_| take()).collect();
+        let tails = tails::take_buffers(&capacity.layout, META_BUFFERS, buffers);
         Self { ring, plain, whole, tails, collect, lists }
     }
 }

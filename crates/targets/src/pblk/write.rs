@@ -6,7 +6,7 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::trims::TrimRange;
-use ocssd_base::SlabKey;
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
     Admission, Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag, Sequence, Slot,
     Stream,
@@ -271,14 +271,23 @@ impl Pblk {
         assert!(self.frames.filled(frame) > 0, "an empty frame is closed");
         let stream = self.frames.stream(frame);
         let filled = self.frames.filled(frame);
-        self.frames.close(frame);
-        assert!(filled <= self.frames.unit(), "frame {} is overfull", frame.0);
+        let sectors = self.sectors_to_write(filled);
+        self.frames.close(frame, sectors);
         let state = &mut self.streams[stream.index()];
         if state.filling == Some(frame) {
             state.filling = None;
         }
         state.ready.push_back(frame);
-        self.stats.padding(self.frames.unit() - filled);
+        self.stats.padding(sectors - filled);
+    }
+
+    /// Sectors that writing a frame takes of which so many are filled: whole units, so that a flush fills up one unit and no
+    /// frame. But what was written short waits for as many sectors behind it as any other frame, in a place for more. So
+    /// there must be as many places left as the media need of full ones.
+    fn sectors_to_write(&self, filled: u32) -> u32 {
+        assert!(filled <= self.frames.unit(), "{filled} sectors overfill a frame");
+        let is_short = self.frames.available() > usize_of(self.capacity.frames_needed);
+        if is_short { filled.next_multiple_of(self.capacity.layout.unit) } else { self.frames.unit() }
     }
 
     /// Closes every frame that is being filled. True if there was one.

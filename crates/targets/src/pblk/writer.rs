@@ -1,4 +1,4 @@
-//! From frames to open lines: one command per unit of data, heads before, tails after.
+//! From frames to open lines: one command per frame of data, heads before, tails after (`tails`).
 //!
 //! pblk had one writer that took the ring in order and waited at every busy unit (`pblk.md` 1.3). Here every stream has
 //! an open line and the line says whose turn it is; whether a busy unit holds up the others is the line's choice.
@@ -12,7 +12,7 @@ use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
     Entry, FrameId, FrameState, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place,
-    SectorTag, Slot, Stream, TAG_BYTES, Write, tail,
+    SectorTag, Slot, Stream, TAG_BYTES, Write,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
@@ -50,7 +50,7 @@ impl Pblk {
                 true
             }
             Piece::Data => self.write_fill(line, write, buffers),
-            Piece::Tail => unreachable!("a tail is no data"),
+            Piece::Fill | Piece::Tail => unreachable!("a tail is no data"),
         }
     }
 
@@ -74,30 +74,30 @@ impl Pblk {
     }
 
     fn write_frame(&mut self, frame: FrameId, line: LineId, write: Write, buffers: &mut Buffers) {
-        let unit = self.frames.unit();
+        let sectors = self.frames.sectors(frame);
         let start = self.shape.chunk_start(line, write.unit);
         assert!(write.sector >= self.capacity.layout.unit, "data overwrites a head");
-        assert!(write.sector + unit <= self.capacity.layout.data_end(), "data overwrites a tail");
+        assert!(write.sector + sectors <= self.capacity.layout.data_end(), "data overwrites a tail");
         assert_eq!(write.piece, Piece::Data, "a frame is written where data does not go");
         assert!(!self.snapshots.is_held(), "a frame is written while writes are held");
         self.seal_frame(frame, buffers);
         self.frames.programming(frame, Place(start.0 + u64::from(write.sector)));
         let open = self.open[line.index()].as_mut().expect("the line is open");
-        open.issued(write, unit, &self.scratch.list);
-        self.lines.add_data(line, unit);
-        let first = self.frames.first_slot(frame).0;
-        let target =
-            Addresses::Run { first: Ppa::new(self.shape.chunk(line, write.unit), write.sector), count: unit };
+        open.issued(write, sectors, &self.scratch.list);
+        self.lines.add_data(line, sectors);
+        let slot = self.frames.first_slot(frame).0;
+        let first = Ppa::new(self.shape.chunk(line, write.unit), write.sector);
+        let target = Addresses::Run { first, count: sectors };
         let purpose = Purpose::Frame { frame, line, write };
-        self.flight.send(purpose, Op::Write { fua: false }, target, Some(self.ring()), first);
-        self.stats.units_written += 1;
+        self.flight.send(purpose, Op::Write { fua: false }, target, Some(self.ring()), slot);
+        self.stats.units_written += u64::from(sectors / self.capacity.layout.unit);
     }
 
     /// Makes the tags of a frame's sectors. What was superseded while it waited becomes fill, unless a flush was promised
     /// it in between. What is written was not yet superseded on media when it was sent, which recovery relies on.
     fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
         let first = self.frames.first_slot(frame).0;
-        let unit = self.frames.unit();
+        let count = self.frames.sectors(frame);
         let copies = self.frames.copies(frame);
         if copies != 0 {
             self.drop_dead_copies(frame);
@@ -109,7 +109,7 @@ impl Pblk {
             }
         }
         let format = buffers.format();
-        let (content, oob) = buffers.sectors_mut(self.ring, first, unit);
+        let (content, oob) = buffers.sectors_mut(self.ring, first, count);
         let sectors = content.chunks_exact_mut(format.data_bytes).zip(oob.chunks_exact_mut(format.oob_bytes));
         let Self { frames, scratch: Scratch { list, .. }, .. } = self;
         list.clear();
@@ -128,7 +128,7 @@ impl Pblk {
             }
             list.extend_from_slice(&bytes[..ENTRY_BYTES]);
         }
-        assert_eq!(list.len(), usize_of(unit) * ENTRY_BYTES, "every sector of a unit has a tag");
+        assert_eq!(list.len(), usize_of(count) * ENTRY_BYTES, "every sector of a write has a tag");
     }
 
     /// Makes fill of a sector that was superseded and that nobody needs any more.
@@ -237,47 +237,6 @@ impl Pblk {
         true
     }
 
-    /// Sends the tails that are due, of every open line. A chunk begun before this mount gets fill for a tail.
-    fn write_tails(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = false;
-        while let Some(&line) = self.tails_due.front() {
-            let open = self.open[line.index()].as_ref().expect("a line with a tail due is open");
-            let Some((write, tags)) = open.next_tail() else {
-                self.tails_due.pop_front();
-                continue;
-            };
-            if !self.flight.has_room(1) {
-                break;
-            }
-            let sectors = self.capacity.layout.tail;
-            assert!(sectors > 0, "a tail is due in chunks that have none");
-            let Some(buffer) = self.tails.pop() else { break };
-            let list = tail::list_sectors(self.capacity.layout.sectors, self.block_bytes);
-            // Zeroed at its first use, and not at mount: most mounts of a small instance write few tails.
-            if self.tails.len() < self.tails_fresh {
-                self.tails_fresh = self.tails.len();
-                buffers.data_mut(buffer, 0, sectors).fill(0);
-                buffers.whole_mut(buffer, 0, list).fill(0);
-            }
-            let kind = if let Some(tags) = tags {
-                let listed = usize_of(self.capacity.layout.data_end()) * ENTRY_BYTES;
-                assert_eq!(
-                    tags.len(),
-                    listed,
-                    "every tail lists all sectors before it, and no more was ever written"
-                );
-                tail::encode(tags, buffers.whole_mut(buffer, 0, list));
-                Kind::Tail
-            } else {
-                buffers.whole_mut(buffer, 0, list).fill(0);
-                Kind::Pad
-            };
-            self.write_meta((line, write), buffer, (0, 0), |_| SectorTag { kind, ..SectorTag::PAD }, buffers);
-            any = true;
-        }
-        any
-    }
-
     /// Sends a unit of the target's own: tags it, and notes it on the line. `pieces` are those of a snapshot in it: the
     /// first and how many.
     pub(super) fn write_meta(
@@ -310,9 +269,11 @@ impl Pblk {
 
     /// Sectors of a write of the target's own.
     pub(super) const fn meta_sectors(&self, write: Write) -> u32 {
+        let layout = &self.capacity.layout;
         match write.piece {
-            Piece::Tail => self.capacity.layout.tail,
-            Piece::Head | Piece::Data => self.capacity.layout.unit,
+            Piece::Tail => layout.tail,
+            Piece::Fill => layout.data_end() - write.sector,
+            Piece::Head | Piece::Data => layout.unit,
         }
     }
 }

@@ -27,6 +27,7 @@ fn mixed(prng: &mut Prng) -> Options {
         victim: Some(policy),
         active_units: Some(1 + u32::try_from(prng.below(4)).expect("small")),
         writes_per_unit: Some(1 + u32::try_from(prng.below(3)).expect("small")),
+        sec_per_write: [None, Some(8), Some(16)][pick(prng)].filter(|_| mode == Mode::Improved),
         snapshot_interval_bytes: [None, Some(0), Some(100 * 4096)][pick(prng)],
         write_buffer_bytes: [None, Some(160 * 4 * 4096)][pick(prng) / 2],
         ..options(mode)
@@ -93,6 +94,7 @@ fn options_that_do_not_fit_an_instance_say_so_and_leave_it_alone() {
         ),
         (Options { write_buffer_bytes: Some(4096), ..sound.clone() }, "write_buffer_bytes"),
         (Options { small_write_buffer: true, ..sound.clone() }, "mode=faithful"),
+        (Options { sec_per_write: Some(7), ..sound.clone() }, "sec_per_write"),
         (Options { writes_per_unit: Some(17), ..sound }, "writes_per_unit"),
     ];
     for (options, part) in cases {

@@ -72,6 +72,62 @@ fn any_read_window_is_honoured() {
 }
 
 #[test]
+fn a_write_may_take_several_units_whatever_is_left_of_a_chunk() {
+    for (sectors_per_chunk, sec_per_write) in [(64, 8), (64, 16), (64, 12), (32, 24), (256, 64), (256, 36)] {
+        let geometry = Geometry { mw_cunits: 12, ..Geometry::example(1, 3, 40, sectors_per_chunk, 4) };
+        let options = Options { sec_per_write: Some(sec_per_write), ..options(Mode::Improved) };
+        let label = format!("{sec_per_write} sectors a write, chunks of {sectors_per_chunk}");
+        exercise(&config(geometry), &options, None, &label);
+    }
+}
+
+/// Written short, a frame waits as long as any other for what makes it readable: once, all places held such, and nothing
+/// went on.
+#[test]
+fn a_flush_fills_up_a_unit_and_a_frame_once_places_are_few() {
+    let geometry = Geometry { mw_cunits: 24, ..Geometry::example(1, 2, 40, 64, 4) };
+    let label = "16 sectors a write, flush after flush";
+    let few = Options { sec_per_write: Some(16), ..options(Mode::Improved) };
+    let mut world = World::new(config(geometry), few, label);
+    let padded = |world: &World| world.pblk().stats().padded;
+    let mut fills = Vec::new();
+    for round in 0..600 {
+        let before = padded(&world);
+        world.write(round % 200, 1);
+        world.flush();
+        fills.push(padded(&world) - before);
+    }
+    assert_eq!(world.pblk().stats().gave_up, 0, "{label}");
+    let count = |fill: u64| fills.iter().filter(|&&found| found == fill).count();
+    assert_eq!(fills[0], 3, "{label}: there is room, so one unit is filled");
+    assert!(count(3) > 100 && count(15) > 50, "{label}: {} units and {} frames", count(3), count(15));
+    assert_eq!(count(3) + count(15), fills.len(), "{label}: nothing else is filled");
+    world.read_all(false);
+    world.check();
+    let mut prng = Prng::new(3);
+    world.survive_cut(&mut prng);
+    world.read_all(false);
+}
+
+#[test]
+fn a_write_takes_whole_units_and_no_more_than_one_command() {
+    let config = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 40, 256, 4) });
+    for (mode, sec_per_write, says) in [
+        (Mode::Improved, 0, "multiple"),
+        (Mode::Improved, 6, "multiple"),
+        (Mode::Improved, 68, "at most 64"),
+        (Mode::Improved, 128, "at most 64"),
+        (Mode::Faithful, 4, "mode=faithful"),
+    ] {
+        let error = refusal(&config, &Options { sec_per_write: Some(sec_per_write), ..options(mode) });
+        assert!(error.contains("sec_per_write") && error.contains(says), "{sec_per_write}: {error}");
+    }
+    let short = self::config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 400, 32, 4) });
+    let error = refusal(&short, &Options { sec_per_write: Some(32), ..options(Mode::Improved) });
+    assert!(error.contains("chunks of at least"), "{error}");
+}
+
+#[test]
 fn one_unit_is_enough_and_fifteen_are_not_too_many() {
     both(&config(Geometry { mw_cunits: 8, ..Geometry::example(1, 1, 40, 64, 4) }), "one unit", |_| {});
     both(&config(Geometry { mw_cunits: 8, ..Geometry::example(3, 5, 20, 32, 4) }), "3 x 5 units", |_| {});

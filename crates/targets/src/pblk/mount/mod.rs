@@ -68,7 +68,7 @@ impl Pblk {
         let shape = Shape::new(&geometry, units);
         let distinct: std::collections::BTreeSet<&PuId> = units.iter().collect();
         assert_eq!(distinct.len(), units.len(), "a unit is leased twice");
-        let layout = capacity::layout(&geometry).map_err(MountError::DoesNotFit)?;
+        let layout = capacity::layout(&geometry, options).map_err(MountError::DoesNotFit)?;
         let started = device.now();
         let mut report = MountReport::default();
         let mut batches = Batches::new(device, options);

@@ -170,6 +170,7 @@ pub fn restore_line(
     };
     pblk.lines.restore(line, entry);
     if !order.is_empty() {
+        let layout = pblk.layout_of(entry.stream);
         let open = OpenLine::resume(line, layout, pblk.turns(), pblk.shape.units(), &order);
         if open.next_tail().is_some() {
             pblk.tails_due.push_back(line);

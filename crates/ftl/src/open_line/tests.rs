@@ -1,0 +1,212 @@
+//! What an open line promises, in random order and case by case.
+
+use super::*;
+use ocssd_base::Prng;
+
+const LAYOUT: ChunkLayout = ChunkLayout { unit: 4, batch: 4, sectors: 40, tail: 4, mw_cunits: 8 };
+
+fn units(count: u32) -> Vec<UnitIndex> {
+    (0..count).map(UnitIndex).collect()
+}
+
+/// Gives out and acknowledges writes in random order until nothing is left; returns data units in order of issue.
+fn run(open: &mut OpenLine, seed: u64, fail: u64) -> Vec<Write> {
+    let mut prng = Prng::new(seed);
+    let layout = open.layout;
+    let size = |write: Write| match write.piece {
+        Piece::Head => layout.unit,
+        Piece::Data => layout.batch,
+        Piece::Fill => layout.data_end() - write.sector,
+        Piece::Tail => layout.tail,
+    };
+    let (mut flying, mut data, mut frames, mut readable) = (Vec::new(), Vec::new(), 0, Vec::new());
+    loop {
+        let tail = open.next_tail().map(|(write, _)| write);
+        let next = tail.or_else(|| open.next_data());
+        if let Some(write) = next.filter(|_| prng.below(3) > 0) {
+            open.issued(write, size(write), &vec![2; usize_of(size(write)) * ENTRY_BYTES]);
+            let frame = (write.piece == Piece::Data).then_some(FrameId(frames));
+            frames += 1;
+            data.extend(frame.map(|_| write));
+            flying.push((write, frame));
+        } else if !flying.is_empty() {
+            let pick = usize::try_from(prng.below(u64::try_from(flying.len()).expect("few"))).expect("few");
+            // The writes of a chunk end in order.
+            let unit = flying[pick].0.unit;
+            let first = flying.iter().position(|(write, _)| write.unit == unit).expect("it is one of them");
+            let (write, frame) = flying.remove(first);
+            if prng.below(100) < fail {
+                open.failed(write, size(write), prng.below(2) == 0, |frame| readable.push(frame));
+            } else {
+                open.acknowledged(write, size(write), frame, |frame| readable.push(frame));
+            }
+        } else if next.is_none() {
+            break;
+        }
+        open.check();
+    }
+    assert!(open.is_finished(), "seed {seed}: the line never ends");
+    assert_eq!(open.room(), 0, "seed {seed}");
+    data
+}
+
+#[test]
+fn a_line_is_written_in_stripes_and_every_frame_becomes_readable() {
+    let turns = Turns { depth: 2, strict: true, active: 3 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 3, &units(3));
+    let data = run(&mut open, 1, 0);
+    assert_eq!(data.len(), 3 * 8);
+    let order: Vec<u32> = data.iter().take(6).map(|write| write.unit.0).collect();
+    assert_eq!(order, [0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn what_is_too_little_for_a_batch_is_filled_before_the_tail() {
+    for (sectors, batches, fill) in [(44, 3, 0), (48, 3, 4), (52, 3, 8), (56, 4, 0)] {
+        let layout = ChunkLayout { batch: 12, sectors, ..LAYOUT };
+        assert_eq!(layout.data_sectors(), batches * 12);
+        let turns = Turns { depth: 2, strict: false, active: 2 };
+        let mut open = OpenLine::new(LineId(0), layout, turns, 2, &units(2));
+        assert_eq!(open.room(), u64::from(2 * batches * 12));
+        let filled = layout.data_end() - layout.unit - layout.data_sectors();
+        assert_eq!(filled, fill);
+        let data = run(&mut open, u64::from(sectors), 0);
+        assert_eq!(data.len(), usize_of(2 * batches), "{sectors} sectors");
+        for unit in units(2) {
+            assert_eq!(open.pointer(unit), sectors, "every chunk is written to its end");
+            let tags = &open.chunks[unit.index()].tags;
+            assert_eq!(tags.len(), usize_of(layout.data_end()) * ENTRY_BYTES, "the fill is listed as well");
+        }
+    }
+}
+
+#[test]
+fn a_second_head_takes_a_batch_and_leaves_the_rest_to_fill() {
+    let layout = ChunkLayout { batch: 12, sectors: 44, ..LAYOUT };
+    let turns = Turns { depth: 2, strict: false, active: 1 };
+    let mut open = OpenLine::new(LineId(0), layout, turns, 1, &units(1));
+    let head = open.next_data().expect("a head");
+    open.issued(head, 4, &[2; 4 * ENTRY_BYTES]);
+    open.failed(head, 4, false, |_| {});
+    let again = open.next_data().expect("the head again");
+    assert_eq!((again.piece, again.sector, open.room()), (Piece::Head, 4, 36));
+    open.issued(again, 4, &[2; 4 * ENTRY_BYTES]);
+    assert_eq!(open.room(), 24, "32 sectors are left, of which two batches can be used");
+    open.check();
+    open.acknowledged(again, 4, None, |_| {});
+    assert_eq!(run(&mut open, 6, 0).len(), 2);
+    assert_eq!(open.pointer(UnitIndex(0)), 44);
+}
+
+#[test]
+fn what_landed_within_the_read_window_is_found_in_its_frame_until_it_can_be_read() {
+    let turns = Turns { depth: 2, strict: false, active: 1 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
+    let unit = UnitIndex(0);
+    for (number, readable) in [(0, 0), (1, 0), (2, 4), (3, 8)] {
+        let write = open.next_data().expect("a head, then data");
+        open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
+        assert_eq!(open.unreadable(unit, write.sector), None, "it did not land");
+        let frame = (write.piece == Piece::Data).then_some(FrameId(number));
+        open.acknowledged(write, 4, frame, |frame| assert_eq!(frame, FrameId(1), "the rest is too young"));
+        assert_eq!(open.readable(unit), readable);
+    }
+    assert_eq!(open.unreadable(unit, 7), None, "it can be read");
+    assert_eq!(open.unreadable(unit, 8), Some((FrameId(2), 0)));
+    assert_eq!(open.unreadable(unit, 15), Some((FrameId(3), 3)));
+    assert_eq!(open.unreadable(unit, 16), None, "nothing was written there");
+}
+
+#[test]
+fn frames_that_were_not_full_are_found_as_they_lie() {
+    let layout = ChunkLayout { batch: 12, mw_cunits: 24, ..LAYOUT };
+    let turns = Turns { depth: 2, strict: false, active: 1 };
+    let mut open = OpenLine::new(LineId(0), layout, turns, 1, &units(1));
+    let (unit, mut number) = (UnitIndex(0), 0);
+    for sectors in [4, 12, 4, 8] {
+        let write = open.next_data().expect("a head, then data");
+        open.issued(write, sectors, &vec![2; usize_of(sectors) * ENTRY_BYTES]);
+        open.check();
+        let frame = (write.piece == Piece::Data).then_some(FrameId(number));
+        open.acknowledged(write, sectors, frame, |_| {});
+        number += 1;
+    }
+    assert_eq!((open.readable(unit), open.room()), (4, 0), "8 sectors are left, which is no batch");
+    let found = [3, 4, 15, 16, 19, 20, 27, 28].map(|sector| open.unreadable(unit, sector));
+    let [one, two, three] = [1, 2, 3].map(|number| move |at| Some((FrameId(number), at)));
+    assert_eq!(found, [None, one(0), one(11), two(0), two(3), three(0), three(7), None]);
+    let fill = open.next_tail().expect("what is left is filled").0;
+    assert_eq!((fill.piece, fill.sector), (Piece::Fill, 28));
+    open.issued(fill, 8, &[2; 8 * ENTRY_BYTES]);
+    open.acknowledged(fill, 8, None, |_| {});
+    assert_eq!(open.next_tail().map(|(write, _)| (write.piece, write.sector)), Some((Piece::Tail, 36)));
+}
+
+#[test]
+fn in_strict_order_no_head_waits_for_the_one_before() {
+    let turns = Turns { depth: 1, strict: true, active: 4 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 4, &units(4));
+    let mut given = Vec::new();
+    while let Some(write) = open.next_data() {
+        open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
+        given.push((write.unit.0, write.piece));
+    }
+    assert_eq!(given, [(0, Piece::Head), (1, Piece::Head), (2, Piece::Head), (3, Piece::Head)]);
+}
+
+#[test]
+fn active_units_are_filled_before_the_next() {
+    let turns = Turns { depth: 1, strict: false, active: 2 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 5, &units(5));
+    let data = run(&mut open, 2, 0);
+    let groups: Vec<u32> = data.iter().map(|write| write.unit.0 / 2).collect();
+    assert!(groups.is_sorted(), "{groups:?}");
+    assert_eq!(data.len(), 5 * 8);
+}
+
+#[test]
+fn a_head_that_failed_is_written_again_behind_what_was_sent() {
+    let turns = Turns { depth: 2, strict: false, active: 1 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
+    let tags = vec![2; 4 * ENTRY_BYTES];
+    let head = open.next_data().expect("a head");
+    open.issued(head, 4, &tags);
+    let data = open.next_data().expect("data");
+    assert_eq!((head.piece, data.piece, data.sector), (Piece::Head, Piece::Data, 4));
+    open.issued(data, 4, &tags);
+    open.failed(head, 4, false, |_| {});
+    assert!(open.is_headless(head.unit));
+    let again = open.next_data().expect("the head again");
+    assert_eq!((again.piece, again.sector), (Piece::Head, 8));
+    open.issued(again, 4, &tags);
+    open.check();
+    assert_eq!(open.room(), 36 - 4 - 4 - 4, "a second head takes the room of data");
+    open.acknowledged(data, 4, None, |_| {});
+    assert!(open.is_headless(head.unit));
+    open.acknowledged(again, 4, None, |_| {});
+    assert!(!open.is_headless(head.unit));
+    assert_eq!(open.next_data().map(|write| (write.piece, write.sector)), Some((Piece::Data, 12)));
+    open.check();
+}
+
+#[test]
+fn failing_chunks_leave_a_line_that_ends_all_the_same() {
+    for seed in 0..200 {
+        let turns =
+            Turns { depth: 1 + u32::try_from(seed % 3).expect("small"), strict: seed % 2 == 0, active: 2 };
+        let batch = [4, 8, 12, 32][usize_of(u32::try_from(seed % 4).expect("small"))];
+        let layout = ChunkLayout { batch, ..LAYOUT };
+        let mut open = OpenLine::new(LineId(0), layout, turns, 4, &units(4));
+        run(&mut open, seed, 10);
+    }
+}
+
+#[test]
+fn a_resumed_chunk_goes_on_where_it_was_and_its_tail_is_filled() {
+    let turns = Turns { depth: 2, strict: false, active: 4 };
+    let starts = [(UnitIndex(1), 8), (UnitIndex(2), 36), (UnitIndex(3), 0)];
+    let mut open = OpenLine::resume(LineId(0), LAYOUT, turns, 4, &starts);
+    assert_eq!(open.room(), 28 + 32);
+    assert_eq!(open.next_tail().map(|(write, tags)| (write.sector, tags)), Some((36, None)));
+    assert_eq!(run(&mut open, 3, 0).len(), 7 + 8);
+}
