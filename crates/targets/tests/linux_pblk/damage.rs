@@ -1,8 +1,8 @@
 //! Metadata that are damaged, another's, or of the future.
 
-use super::linux::{Linux, config, content};
+use super::linux::{Linux, OURS, config, content};
 use ocssd_base::{Prng, usize_of};
-use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Uuid};
+use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Header, SMETA_VERSION_MINOR, Smeta, Uuid};
 use ocssd_targets::linux_pblk::{MountError, Options};
 
 /// A full line whose end metadata are changed before they are written.
@@ -40,7 +40,7 @@ fn a_line_of_another_instance_or_with_a_damaged_start_is_free() {
     linux.line(0, &[1], 1);
     linux.uuid = Uuid([1; 16]);
     linux.line(1, &[1], 2);
-    linux.uuid = super::linux::OURS;
+    linux.uuid = OURS;
     let unit = linux.layout.smeta_bytes();
     linux.write(2, linux.parts(2).smeta, &vec![0x70; unit], &[ADDR_EMPTY; 4]);
     let (mut mounted, report) = linux.mounted();
@@ -101,4 +101,21 @@ fn no_metadata_upset_a_mount() {
             Err(error) => panic!("seed {seed}, round {round}: {error}"),
         }
     }
+}
+
+#[test]
+fn a_line_that_says_it_is_another_does_not_name_the_instance() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.uuid = Uuid([1; 16]);
+    let unit = linux.layout.smeta_bytes();
+    let header = Header { uuid: linux.uuid, version_minor: SMETA_VERSION_MINOR, id: 5 };
+    let smeta = Smeta { header, prev_id: None, seq_nr: 9, window_wr_lun: linux.layout.units() };
+    let mut bytes = vec![0; unit];
+    smeta.encode(&linux.layout, &mut bytes);
+    linux.write(0, linux.parts(0).smeta, &bytes, &[ADDR_EMPTY; 4]);
+    linux.uuid = OURS;
+    linux.line(1, &[1, 2], 1);
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.foreign, report.by_list, report.mapped), (1, 1, 2));
+    assert_eq!(mounted.read(1, 2), [content(1, 1), content(2, 1)]);
 }

@@ -170,9 +170,9 @@ impl Survey {
     }
 
     fn add(&mut self, line: LineId, smeta: Smeta) {
-        let instance = *self.instance.get_or_insert(smeta.header.uuid);
-        let is_ours = smeta.header.uuid == instance && smeta.header.id == line.0;
-        if !is_ours || smeta.seq_nr > SEQUENCE_MAX {
+        // What is not believed does not say which instance this is either.
+        let is_sound = smeta.header.id == line.0 && smeta.seq_nr <= SEQUENCE_MAX;
+        if !is_sound || *self.instance.get_or_insert(smeta.header.uuid) != smeta.header.uuid {
             self.foreign += 1;
             return;
         }
