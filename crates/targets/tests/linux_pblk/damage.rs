@@ -2,6 +2,8 @@
 
 use super::linux::{Linux, OURS, config, content};
 use ocssd_base::{Prng, usize_of};
+use ocssd_lightnvm::Status;
+use ocssd_lightnvm::block::BlockOp;
 use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Header, SMETA_VERSION_MINOR, Smeta, Uuid};
 use ocssd_targets::linux_pblk::{MountError, Options};
 
@@ -118,4 +120,20 @@ fn a_line_that_says_it_is_another_does_not_name_the_instance() {
     let (mut mounted, report) = linux.mounted();
     assert_eq!((report.foreign, report.by_list, report.mapped), (1, 1, 2));
     assert_eq!(mounted.read(1, 2), [content(1, 1), content(2, 1)]);
+}
+
+#[test]
+fn counters_that_no_drive_comes_to_are_not_counted_on() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.line(0, &[1], 1);
+    // The counters of an instance of four units: 72 bytes, and eight for each of eight bytes of bitmap.
+    with_end(&mut linux, 1, &[2], |bytes| {
+        bytes[136..160].fill(0xFF);
+        seal(bytes);
+    });
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!(report.by_list, 2);
+    assert_eq!(mounted.write(BlockOp::Write { fua: true }, 1, &[7]), Status::SUCCESS);
+    assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS);
+    assert_eq!(mounted.count("life_user_sectors"), 1001, "those of the line before go on");
 }

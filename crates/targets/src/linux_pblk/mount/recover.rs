@@ -12,6 +12,9 @@ use ocssd_base::usize_of;
 use ocssd_ftl::{L2p, LineId, Mapped, Place, Shape, ValidMap};
 use ocssd_lightnvm::{PowerCut, Ppa};
 
+/// Sectors no drive comes to in its life; larger counts are damage that the checksum did not find, and could not be added to.
+const COUNT_MAX: u64 = 1 << 62;
+
 /// What is known of an instance so far.
 pub struct Recovery<'a> {
     pub shape: &'a Shape,
@@ -67,7 +70,10 @@ impl Recovery<'_> {
             }
             Ok(_) | Err(_) => return Ok(false),
         };
-        *self.counters = emeta.counters;
+        let WaCounters { user, gc, pad } = emeta.counters;
+        if user.max(gc).max(pad) <= COUNT_MAX {
+            *self.counters = emeta.counters;
+        }
         let mut named = 0;
         for unit in parts.data_units(self.layout) {
             for offset in (unit.0..unit.0 + self.layout.unit).map(LineOffset) {
