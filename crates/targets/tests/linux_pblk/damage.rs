@@ -4,7 +4,7 @@ use super::linux::{Linux, OURS, config, content};
 use ocssd_base::{Prng, usize_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::block::BlockOp;
-use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Header, SMETA_VERSION_MINOR, Smeta, Uuid};
+use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Header, SMETA_VERSION_MINOR, Smeta, Uuid, lba_list_mut};
 use ocssd_targets::linux_pblk::{MountError, Options};
 
 /// A full line whose end metadata are changed before they are written.
@@ -136,4 +136,27 @@ fn counters_that_no_drive_comes_to_are_not_counted_on() {
     assert_eq!(mounted.write(BlockOp::Write { fua: true }, 1, &[7]), Status::SUCCESS);
     assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS);
     assert_eq!(mounted.count("life_user_sectors"), 1001, "those of the line before go on");
+}
+
+#[test]
+fn a_list_that_names_sectors_of_packed_metadata_holds_up_nothing() {
+    let mut linux = Linux::new(config(|geometry| geometry.oob_bytes = 0));
+    // So many lines that some are collected.
+    for line in 0..36 {
+        linux.open(line);
+        let units = linux.parts(line).data_units(&linux.layout).count();
+        let mut all = vec![ADDR_EMPTY; units * 3];
+        all[0] = u64::from(line);
+        linux.data(line, 0, &all, 1);
+        let (mut emeta, first) = (linux.emeta(line, &all), linux.parts(line).data(&linux.layout));
+        // The last sector of the first unit of data.
+        lba_list_mut(&linux.layout, &mut emeta)[usize_of(first.0) + 3] =
+            (100 + u64::from(line)).to_le_bytes();
+        seal(&mut emeta);
+        linux.close(line, &emeta);
+    }
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.by_list, report.mapped), (36, 36), "they are nobody's");
+    assert_eq!(mounted.write(BlockOp::Write { fua: false }, 0, &[7]), Status::SUCCESS);
+    assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS);
 }

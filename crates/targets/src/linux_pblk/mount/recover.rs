@@ -44,6 +44,11 @@ impl Recovery<'_> {
         Ok(is_by_list)
     }
 
+    /// Sectors of a unit that hold blocks.
+    fn data_of_unit(&self) -> u32 {
+        self.layout.unit - u32::from(self.packed)
+    }
+
     /// The address of a sector of a line.
     fn place(&self, line: LineId, offset: LineOffset) -> Place {
         let (position, sector) = self.layout.split(offset);
@@ -76,7 +81,8 @@ impl Recovery<'_> {
         }
         let mut named = 0;
         for unit in parts.data_units(self.layout) {
-            for offset in (unit.0..unit.0 + self.layout.unit).map(LineOffset) {
+            // The last sector of a packed unit holds no block, whatever the list says.
+            for offset in (unit.0..unit.0 + self.data_of_unit()).map(LineOffset) {
                 let Some(lba) = Emeta::lba(self.layout, &bytes, offset) else { continue };
                 named += 1;
                 self.map(lba, self.place(line, offset));
