@@ -2,6 +2,7 @@
 
 use super::linux::{Linux, OURS, config, content};
 use ocssd_base::{Prng, usize_of};
+use ocssd_flash::{FaultKind, ScheduledFault};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, Header, SMETA_VERSION_MINOR, Smeta, Uuid, lba_list_mut};
@@ -159,4 +160,17 @@ fn a_list_that_names_sectors_of_packed_metadata_holds_up_nothing() {
     assert_eq!((report.by_list, report.mapped), (36, 36), "they are nobody's");
     assert_eq!(mounted.write(BlockOp::Write { fua: false }, 0, &[7]), Status::SUCCESS);
     assert_eq!(mounted.ask(BlockOp::Shutdown, 0, 0), Status::SUCCESS);
+}
+
+#[test]
+fn blocks_of_a_packed_unit_whose_last_sector_is_lost_are_counted_as_lost() {
+    let mut linux = Linux::new(config(|geometry| geometry.oob_bytes = 0));
+    linux.open(0);
+    linux.data(0, 0, &[1, 2, 3, 4], 1);
+    let chunk = linux.ppa(0, linux.parts(0).data(&linux.layout)).chunk;
+    let kind = FaultKind::UnrecoveredRead;
+    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(3), times: 1 });
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.mapped, report.lost), (1, 4));
+    assert_eq!(mounted.read(4, 1), [content(4, 1)]);
 }

@@ -115,17 +115,19 @@ impl Recovery<'_> {
     fn unit(&mut self, line: LineId, first: LineOffset, unit: &ReadUnit<'_>) {
         let sectors = self.layout.unit;
         let at = |sector: u32| usize_of(sector) * self.layout.sector_bytes;
-        let (entries, stride, data) = if self.packed {
+        let (entries, stride) = if self.packed {
             // If the last sector is lost, nobody knows whose the others are.
-            let is_lost = unit.lost >> (sectors - 1) & 1 == 1;
-            let entries = &unit.bytes[at(sectors - 1)..at(sectors)];
-            (if is_lost { &[][..] } else { entries }, SECTOR_META_BYTES, sectors - 1)
+            if unit.lost >> (sectors - 1) & 1 == 1 {
+                self.report.lost += u64::from(sectors);
+                return;
+            }
+            (&unit.bytes[at(sectors - 1)..at(sectors)], SECTOR_META_BYTES)
         } else {
-            (unit.oob, unit.oob.len() / usize_of(sectors), sectors)
+            (unit.oob, unit.oob.len() / usize_of(sectors))
         };
         assert!(stride >= SECTOR_META_BYTES, "{stride} bytes beside a sector hold no entry");
         self.report.lost += u64::from(unit.lost.count_ones());
-        for sector in (0..data).filter(|sector| unit.lost >> sector & 1 == 0) {
+        for sector in (0..self.data_of_unit()).filter(|sector| unit.lost >> sector & 1 == 0) {
             if let Some(lba) = entry_lba(entries, stride, sector) {
                 let offset = LineOffset(first.0 + sector);
                 self.named.push((offset, lba));
