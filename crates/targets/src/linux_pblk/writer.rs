@@ -6,7 +6,8 @@
 
 use super::flight::{Carried, Purpose};
 use super::format::{
-    EMETA_VERSION_MINOR, Emeta, Header, LineParts, SECTOR_META_BYTES, SMETA_VERSION_MINOR, Smeta, put_entries,
+    EMETA_VERSION_MINOR, Emeta, Header, LineParts, SECTOR_META_BYTES, SEQUENCE_MAX, SMETA_VERSION_MINOR,
+    Smeta, put_entries,
 };
 use super::open_line::{OpenLine, Piece, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
@@ -75,9 +76,10 @@ impl LinuxPblk {
         self.end = if is_sound { LineEnd::Due } else { LineEnd::Ahead };
     }
 
-    /// Opens the next line; false if none is free, or it must be reset first.
+    /// Opens the next line; false if none is free, it must be reset first, or the numbers of lines are used up.
     fn open_next(&mut self) -> bool {
-        if self.eraser.taken().is_some() {
+        // Linux counts from 0, the FTL from 1.
+        if self.eraser.taken().is_some() || self.lines.next_sequence().0 - 1 > SEQUENCE_MAX {
             return false;
         }
         let Some(line) = self.lines.take_free() else { return false };

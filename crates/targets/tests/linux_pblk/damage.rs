@@ -163,6 +163,21 @@ fn a_list_that_names_sectors_of_packed_metadata_holds_up_nothing() {
 }
 
 #[test]
+fn an_instance_whose_numbers_are_used_up_takes_no_line_that_the_next_mount_would_pass_over() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.line(3, &[1], 1);
+    linux.seq_nr = 1 << 62;
+    linux.line(5, &[2], 1);
+    let (mut mounted, _) = linux.mounted();
+    assert_eq!(mounted.write(BlockOp::Write { fua: false }, 1, &[7]), Status::SUCCESS);
+    assert_eq!(mounted.ask(BlockOp::Flush, 0, 0), Status::WRITE_FAULT);
+    assert_eq!(mounted.write(BlockOp::Write { fua: false }, 1, &[8]), Status::WRITE_TO_READ_ONLY);
+    let (mut again, report) = mounted.leave().mounted();
+    assert_eq!((report.foreign, report.by_list), (0, 2));
+    assert_eq!(again.read(1, 2), [content(1, 1), content(2, 1)]);
+}
+
+#[test]
 fn blocks_of_a_packed_unit_whose_last_sector_is_lost_are_counted_as_lost() {
     let mut linux = Linux::new(config(|geometry| geometry.oob_bytes = 0));
     linux.open(0);

@@ -20,4 +20,4 @@ pub use header::{Header, Uuid};
 pub use layout::{LineLayout, LineOffset, Position};
 pub use oob::{ADDR_EMPTY, SECTOR_META_BYTES, SectorMeta, entry_lba, put_entries};
 pub use parts::LineParts;
-pub use smeta::{SMETA_VERSION_MINOR, Smeta};
+pub use smeta::{SEQUENCE_MAX, SMETA_VERSION_MINOR, Smeta};

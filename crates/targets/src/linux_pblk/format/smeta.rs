@@ -8,6 +8,9 @@ use super::layout::LineLayout;
 const LUN_BITMAP: usize = 64;
 /// The minor version: `SMETA_VERSION_MINOR`.
 pub const SMETA_VERSION_MINOR: u8 = 1;
+/// The last number a line may have (chosen: no instance comes to it). Lines with larger ones are not believed, that is damage the
+/// checksum did not find, and none is opened with one.
+pub const SEQUENCE_MAX: u64 = 1 << 62;
 
 /// The start metadata of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,12 @@
 //! Whose lines are, and in which order they were opened: the chunk report, and the start metadata of every written line.
 
-use super::super::format::{FormatError, LineLayout, LineParts, Smeta, Uuid};
+use super::super::format::{FormatError, LineLayout, LineParts, SEQUENCE_MAX, Smeta, Uuid};
 use super::super::size::GoodChunks;
 use super::MountError;
 use super::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::{LineId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Ppa};
-
-/// A sequence number no instance comes to; larger ones are damage that the checksum did not find.
-const SEQUENCE_MAX: u64 = 1 << 62;
 
 /// A chunk as the drive reports it.
 #[derive(Clone, Copy, Debug)]
