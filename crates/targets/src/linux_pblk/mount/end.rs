@@ -72,10 +72,8 @@ impl Ender<'_> {
 
     /// Fills open chunks of lines that are nobody's, because an open chunk cannot be reset on every drive.
     pub fn fill_leftovers(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), PowerCut> {
-        for line in (0..self.shape.lines()).map(LineId) {
-            if survey.lines.iter().any(|found| found.line == line) {
-                continue;
-            }
+        let ours = survey.ours();
+        for line in (0..self.shape.lines()).map(LineId).filter(|line| !ours[line.index()]) {
             let is_open = |unit: &UnitIndex| survey.chunk(line, *unit).state == ChunkState::Open;
             let open: Vec<UnitIndex> = (0..self.shape.units()).map(UnitIndex).filter(is_open).collect();
             let sectors = || (0..self.layout.chunk).step_by(usize_of(self.layout.unit));
@@ -157,7 +155,7 @@ impl Ender<'_> {
         contents: &Contents<'_>,
     ) -> Result<bool, PowerCut> {
         let parts = parts_of(survey, found.line);
-        let bytes = self.emeta(parts, found, contents);
+        let bytes = self.emeta(survey, found, contents);
         let units: Vec<LineOffset> = parts.emeta_units(self.layout).collect();
         let pieces: Vec<&[u8]> = bytes.chunks(self.layout.smeta_bytes()).collect();
         assert_eq!(units.len(), pieces.len(), "the end of line {} is whole units", found.line.0);
@@ -170,7 +168,7 @@ impl Ender<'_> {
         media.write(&runs, &pieces)
     }
 
-    fn emeta(&self, parts: &LineParts, found: &FoundLine, contents: &Contents<'_>) -> Vec<u8> {
+    fn emeta(&self, survey: &Survey, found: &FoundLine, contents: &Contents<'_>) -> Vec<u8> {
         let mut bytes = vec![0; self.layout.emeta_bytes()];
         let list = lba_list_mut(self.layout, &mut bytes);
         list.fill([0xFF; 8]);
@@ -186,13 +184,10 @@ impl Ender<'_> {
             nr_valid_lbas: u64::try_from(contents.named.len()).expect("fewer than a line's sectors"),
             counters: contents.counters,
         };
-        let is_known = |&line: &LineId| parts_known(contents.lines, line);
-        let counts = (0..self.shape.lines()).map(LineId).map(|line| {
-            let count = || u32::try_from(contents.valid.count(line)).expect("fewer than a line's sectors");
-            is_known(&line).then(count)
-        });
-        let counts: Vec<Option<u32>> = counts.collect();
-        emeta.encode(self.layout, parts, counts.into_iter(), &mut bytes);
+        let count = |line| u32::try_from(contents.valid.count(line)).expect("fewer than a line's sectors");
+        let counts = (0..).map(LineId).zip(survey.ours());
+        let counts: Vec<Option<u32>> = counts.map(|(line, is_ours)| is_ours.then(|| count(line))).collect();
+        emeta.encode(self.layout, parts_of(survey, found.line), counts.into_iter(), &mut bytes);
         bytes
     }
 }
@@ -203,12 +198,6 @@ pub struct Contents<'a> {
     pub named: &'a [(LineOffset, u64)],
     pub counters: WaCounters,
     pub valid: &'a ValidMap,
-    /// The lines of the instance.
-    pub lines: &'a [FoundLine],
-}
-
-fn parts_known(lines: &[FoundLine], line: LineId) -> bool {
-    lines.iter().any(|found| found.line == line)
 }
 
 fn parts_of(survey: &Survey, line: LineId) -> &LineParts {

@@ -201,8 +201,7 @@ impl Loaded {
             }
             let has_list = if ending == Some(Ending::Emeta) {
                 let (instance, counters) = (self.instance, self.counters);
-                let (valid, lines) = (&self.valid, &survey.lines);
-                let contents = Contents { instance, named: &named, counters, valid, lines };
+                let contents = Contents { instance, named: &named, counters, valid: &self.valid };
                 ender.end(media, survey, &found, &contents)?
             } else {
                 is_by_list

@@ -152,6 +152,13 @@ impl Survey {
         Ok(())
     }
 
+    /// Which lines are of the instance.
+    pub fn ours(&self) -> Vec<bool> {
+        let mut ours = vec![false; self.parts.len()];
+        self.lines.iter().for_each(|found| ours[found.line.index()] = true);
+        ours
+    }
+
     /// Every line that was opened, with the unit on which it starts.
     pub fn all_started(&self, layout: &LineLayout) -> impl Iterator<Item = (LineId, UnitIndex)> {
         (0..layout.lines).map(LineId).filter_map(|line| self.started(line, layout))
