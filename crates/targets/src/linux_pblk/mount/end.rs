@@ -146,7 +146,8 @@ impl Ender<'_> {
         data.iter().rposition(is_needed).map_or(0, |last| last + 1)
     }
 
-    /// Writes a line's end metadata. True if the media took all of it.
+    /// Writes a line's end metadata, when what they name is durable: a mount believes the list of a full line. True if the media
+    /// took all of it; else the line has an end that says nothing, or none.
     pub fn end(
         &self,
         media: &mut Media<'_>,
@@ -161,7 +162,7 @@ impl Ender<'_> {
         assert_eq!(units.len(), pieces.len(), "the end of line {} is whole units", found.line.0);
         let runs = self.unwritten(survey, found.line, units.iter().copied());
         // A chunk that was closed early takes nothing.
-        if runs.len() < units.len() {
+        if runs.len() < units.len() || !media.flush()? {
             media.write(&runs, &[])?;
             return Ok(false);
         }

@@ -117,11 +117,12 @@ impl<'a> Media<'a> {
         Ok(is_sound)
     }
 
-    /// Makes everything so far durable.
-    pub fn flush(&mut self) -> Result<(), PowerCut> {
+    /// Makes everything so far durable. True if the drive could.
+    pub fn flush(&mut self) -> Result<bool, PowerCut> {
         let (addresses, buffer) = (Addresses::None, None);
         let flush = Command { tag: Tag(0), op: Op::Flush, addresses, buffer, buffer_first: 0, oob: false };
-        self.device.call(&[flush]).map(drop)
+        let completions = self.device.call(&[flush])?;
+        Ok(completions.iter().all(|completion| completion.status.is_success()))
     }
 
     /// Gives the buffers back to the pool; says how many sectors were read and written.
