@@ -22,6 +22,7 @@ impl LinuxPblk {
         );
         for (count, about) in [
             (u64::from(report.foreign), "lines are another instance's"),
+            (u64::from(report.lost_starts), "lines have a start that cannot be read, and are taken for free"),
             (u64::from(report.miscounted), "lists do not name as many blocks as they say"),
             (
                 report.beyond,

@@ -189,3 +189,20 @@ fn blocks_of_a_packed_unit_whose_last_sector_is_lost_are_counted_as_lost() {
     assert_eq!((report.mapped, report.lost), (1, 4));
     assert_eq!(mounted.read(4, 1), [content(4, 1)]);
 }
+
+#[test]
+fn a_line_whose_start_cannot_be_read_is_counted() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.line(0, &[1], 1);
+    linux.line(1, &[2], 1);
+    let chunk = linux.ppa(0, linux.parts(0).smeta).chunk;
+    let kind = FaultKind::UnrecoveredRead;
+    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(1), times: 1 });
+    let read_only = Options { read_only: true, ..Options::default() };
+    let (target, report) = linux.mount(&read_only).expect("it is there");
+    assert_eq!((report.lost_starts, report.by_list, report.mapped), (1, 1, 1));
+    assert!(target.describe(&report).contains("1 lines have a start that cannot be read"));
+    let (mut mounted, report) = linux.mounted();
+    assert_eq!((report.lost_starts, report.mapped), (0, 2), "it can be read again");
+    assert_eq!(mounted.read(1, 2), [content(1, 1), content(2, 1)]);
+}

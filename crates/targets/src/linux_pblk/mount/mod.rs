@@ -44,6 +44,8 @@ pub struct MountReport {
     pub by_sectors: u32,
     /// Lines of other instances.
     pub foreign: u32,
+    /// Lines whose start cannot be read: they are free, as in Linux. A power cut while one was begun leaves such, without data.
+    pub lost_starts: u32,
     /// Lists that do not name as many blocks as they say; Linux reports such too, and takes them.
     pub miscounted: u32,
     /// Addresses beyond the instance, passed over.
@@ -172,7 +174,12 @@ impl Loaded {
             counters: WaCounters::default(),
             condemned: BTreeSet::new(),
             open: None,
-            report: MountReport { foreign: survey.foreign, hidden: survey.hidden, ..MountReport::default() },
+            report: MountReport {
+                foreign: survey.foreign,
+                lost_starts: survey.lost_starts,
+                hidden: survey.hidden,
+                ..MountReport::default()
+            },
         }
     }
 

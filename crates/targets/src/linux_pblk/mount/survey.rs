@@ -54,6 +54,8 @@ pub struct Survey {
     pub instance: Option<Uuid>,
     /// Lines of other instances, or that say they are another line.
     pub foreign: u32,
+    /// Lines whose starts cannot be read.
+    pub lost_starts: u32,
     /// Sectors of starts that cannot be read yet.
     pub hidden: u64,
     /// Sectors that must follow one in an OPEN chunk before it can be read.
@@ -77,6 +79,7 @@ impl Survey {
             lines: Vec::new(),
             instance: None,
             foreign: 0,
+            lost_starts: 0,
             hidden: 0,
             mw_cunits: device.geometry().mw_cunits,
         };
@@ -138,7 +141,11 @@ impl Survey {
         media.read_units(&firsts, |index, unit| {
             let (line, _) = written[index];
             // A line whose start cannot be read is free, as in Linux.
-            match if unit.lost == 0 { Smeta::decode(layout, unit.bytes) } else { return } {
+            if unit.lost != 0 {
+                self.lost_starts += 1;
+                return;
+            }
+            match Smeta::decode(layout, unit.bytes) {
                 Ok(smeta) => self.add(line, smeta),
                 Err(FormatError::Version { major }) => newer = Some((line, FormatError::Version { major })),
                 Err(FormatError::Short { .. } | FormatError::Crc { .. } | FormatError::Identifier { .. }) => {
