@@ -45,7 +45,7 @@ impl LinuxPblk {
                     let purpose = ReadPurpose { request: key, index: pending.done, count };
                     let addresses = Addresses::List { offset: pending.done, count };
                     self.flight.send(Purpose::Read(purpose), Op::Read, addresses, Some(buffer), pending.done);
-                    self.requests.get_mut(key).commands += 1;
+                    self.requests.command_sent(key);
                     count
                 }
             };

@@ -31,6 +31,8 @@ pub struct Requests {
     /// Changes with blocks not in the buffer yet, first come, first served.
     changes: Ring<SlabKey>,
     replies: Ring<BlockReply>,
+    /// Commands in flight for reads.
+    commands: usize,
 }
 
 impl Default for Requests {
@@ -41,6 +43,7 @@ impl Default for Requests {
             reads: Ring::new(places),
             changes: Ring::new(places),
             replies: Ring::new(places),
+            commands: 0,
         }
     }
 }
@@ -122,11 +125,23 @@ impl Requests {
         }
     }
 
+    /// A command for a read was sent.
+    pub fn command_sent(&mut self, key: SlabKey) {
+        self.pending.get_mut(key).commands += 1;
+        self.commands += 1;
+    }
+
+    /// Commands in flight for reads.
+    pub const fn commands(&self) -> usize {
+        self.commands
+    }
+
     /// A command for a read ended.
     pub fn command_done(&mut self, key: SlabKey) {
         let pending = self.pending.get_mut(key);
         assert!(pending.commands > 0, "a command ended that nobody sent");
         pending.commands -= 1;
+        self.commands -= 1;
         if self.reads.front() != Some(&key) {
             self.end_if_over(key);
         }
@@ -160,7 +175,8 @@ impl Requests {
     /// Asserts that no request was lost, with so many commands in flight.
     pub fn check(&self, commands: usize) {
         let sent: u32 = self.pending.iter().map(|(_, pending)| pending.commands).sum();
-        assert!(usize_of(sent) <= commands, "reads have more commands than there are");
+        assert_eq!(usize_of(sent), self.commands, "commands of reads are counted wrong");
+        assert!(self.commands <= commands, "reads have more commands than there are");
         let is_read = |pending: &Pending| pending.request.op == BlockOp::Read;
         let is_waiting = |pending: &Pending| is_read(pending) && pending.done < pending.request.count;
         let waiting = self.pending.iter().filter(|(_, pending)| is_waiting(pending)).count();

@@ -1,7 +1,7 @@
 //! A drive, and the writes that Linux's pblk would do on it: lines with their metadata, as `docs/pblk-format.md` has them.
 
 use ocssd_base::{Nanos, usize_of};
-use ocssd_engine::{Caller, Host, RunEnd, VirtualClock};
+use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_ftl::{LineId, Shape};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
@@ -264,6 +264,17 @@ impl Mounted {
         assert_eq!(self.host.run(&mut once, Nanos::MAX), RunEnd::Finished);
         self.host.target(TargetId(0)).check();
         once.1.expect("it was replied to").status
+    }
+
+    /// Runs a source for so long; how that ended.
+    pub fn run(&mut self, source: &mut impl Source, time: Nanos) -> RunEnd {
+        let until = self.host.clock().now() + time;
+        self.host.run(source, until)
+    }
+
+    /// A buffer of one block.
+    pub fn take_buffer(&mut self) -> BufId {
+        self.host.buffers_mut().take(1)
     }
 
     /// The first bytes of blocks.

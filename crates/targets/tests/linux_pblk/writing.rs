@@ -1,9 +1,10 @@
 //! What a mounted instance writes: read again, and mounted again from what is on media.
 
 use super::linux::{Linux, Mounted, config, content};
-use ocssd_base::Prng;
-use ocssd_lightnvm::Status;
-use ocssd_lightnvm::block::BlockOp;
+use ocssd_base::{Nanos, Prng};
+use ocssd_engine::RunEnd;
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::{BufId, Buffers, Source, Status, Tag, TargetId};
 use ocssd_targets::linux_pblk::Options;
 use std::collections::BTreeMap;
 
@@ -99,4 +100,75 @@ fn a_full_device_is_overwritten_again_and_again() {
         assert_eq!((report.by_sectors, report.sectors_written), (0, 0), "seed {seed}");
         compare(&mut again, &model, blocks, "after");
     }
+}
+
+/// Reads of the first blocks and writes of others at random, as many at all times as there are buffers for each.
+struct Both {
+    prng: Prng,
+    reads: Vec<BufId>,
+    writes: Vec<BufId>,
+    /// Writes to be made.
+    left: u32,
+    out: u32,
+}
+
+/// Above the tags of reads, which are the numbers of their buffers.
+const WRITES: u32 = 1 << 16;
+
+impl Source for Both {
+    fn next_arrival(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
+        let (op, buffer) = if let Some(buffer) = self.reads.pop() {
+            (BlockOp::Read, buffer)
+        } else if self.left > 0
+            && let Some(buffer) = self.writes.pop()
+        {
+            (self.left, self.out) = (self.left - 1, self.out + 1);
+            (BlockOp::Write { fua: false }, buffer)
+        } else {
+            return None;
+        };
+        let tag = Tag(buffer.0 + if op == BlockOp::Read { 0 } else { WRITES });
+        // What is read stays where it is.
+        let block = self.prng.below(36) + if op == BlockOp::Read { 0 } else { 100 };
+        let request = BlockRequest { tag, op, block, count: 1, buffer: Some(buffer) };
+        Some((TargetId(0), request))
+    }
+
+    fn on_refused(&mut self, _now: Nanos, _target: TargetId, request: BlockRequest) {
+        panic!("{request:?} is more than a target takes");
+    }
+
+    fn on_reply(&mut self, _now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
+        assert_eq!(reply.status, Status::SUCCESS);
+        if reply.tag.0 < WRITES {
+            self.reads.push(BufId(reply.tag.0));
+        } else {
+            self.writes.push(BufId(reply.tag.0 - WRITES));
+            self.out -= 1;
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.left == 0 && self.out == 0
+    }
+}
+
+#[test]
+fn reads_that_never_end_do_not_hold_up_writes() {
+    let mut linux = Linux::new(config(|_| ()));
+    // Lines that hold one block each: two of them do not fill a unit, and nothing is written before one is free.
+    for line in 0..36 {
+        linux.line(line, &[u64::from(line)], 1);
+    }
+    let (mut mounted, _) = linux.mounted();
+    let seed = 5;
+    let reads = (0..8).map(|_| mounted.take_buffer()).collect();
+    let writes = (0..4).map(|_| mounted.take_buffer()).collect();
+    let mut both = Both { prng: Prng::new(seed), reads, writes, left: 2000, out: 0 };
+    let ended = mounted.run(&mut both, Nanos(10_000_000_000));
+    assert_eq!(ended, RunEnd::Finished, "seed {seed}: {} writes are left, {} wait", both.left, both.out);
 }
