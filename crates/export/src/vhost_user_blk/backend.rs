@@ -1,14 +1,17 @@
 //! The messages of vhost-user, carried out on the device.
 //!
 //! `vhost` reads them from the socket, checks their form and answers; this says what they do. Descriptors that come with them
-//! are kept as changes for the edge to take, which has the poller. A message that cannot be carried out ends the connection,
-//! with a sentence. Deliberately not here: when a message may be carried out (`message`, `edge`).
+//! are kept as changes for the frontend to take, which has the poller. A message that cannot be carried out ends the connection,
+//! with a sentence. Deliberately not here: when a message may be carried out (`message`,
+//! `frontend`).
 
 use super::config::{self, CONFIG_BYTES, QUEUES_MAX, WRITEBACK_OFFSET, feature};
 use super::device::Device;
 use super::inflight::Shape;
 use super::memory::{Place, REGIONS_MAX};
+use super::message::Barrier;
 use super::ring::{Parts, Ring};
+use ocssd_base::usize_of;
 use std::fs::File;
 use std::io;
 use vhost::vhost_user::message::{
@@ -35,7 +38,7 @@ pub enum Change {
 pub struct Backend {
     /// The device.
     pub device: Device,
-    /// Descriptors that the edge has not taken yet.
+    /// Descriptors that were not taken yet.
     pub changes: Vec<Change>,
     /// A frontend has said that it owns the device: the greeting is over.
     pub owned: bool,
@@ -90,6 +93,30 @@ impl Backend {
         let place =
             Place { guest: region.guest_phys_addr, user: region.user_addr, bytes: region.memory_size };
         self.device.memory.add(place, file, region.mmap_offset).map_err(wrong)
+    }
+
+    /// Takes nothing from the rings a message is about. True if their requests have ended.
+    pub fn pause(&mut self, barrier: Barrier) -> bool {
+        let rings = self.concerned(barrier);
+        rings.fold(true, |idle, ring| {
+            ring.paused = true;
+            idle && ring.is_idle()
+        })
+    }
+
+    /// The message was carried out.
+    pub fn go_on(&mut self, barrier: Barrier) {
+        self.concerned(barrier).for_each(|ring| ring.paused = false);
+    }
+
+    fn concerned(&mut self, barrier: Barrier) -> impl Iterator<Item = &mut Ring> {
+        let is_concerned = move |place: usize| match barrier {
+            Barrier::None => false,
+            Barrier::Ring(ring) => place == usize_of(ring),
+            Barrier::All => true,
+        };
+        let rings = self.device.rings.iter_mut().enumerate();
+        rings.filter(move |(place, _)| is_concerned(*place)).map(|(_, ring)| ring)
     }
 }
 

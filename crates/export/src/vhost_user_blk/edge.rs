@@ -1,81 +1,31 @@
-//! The edge: a socket that one frontend at a time connects to, its messages, and the eventfds of its rings.
+//! The edge: a socket that one frontend at a time connects to, and when what came from it is looked at.
 //!
 //! Kicks are waited for by the reactor's poller, and nothing of them is read: a ring is looked at, not its eventfd. While
 //! requests come, rings are looked at for a while before the server sleeps and wants kicks again. A second frontend is
 //! turned away while the first is there.
 
-use super::backend::{Backend, Change};
-use super::config::QUEUES_MAX;
 use super::device::Device;
-use super::message::{self, Barrier, Look};
+use super::frontend::{End, FRONTEND, Frontend};
 use crate::desk::Desk;
 use crate::exports::{Export, ExportId};
 use crate::job::Done;
-use crate::protocol::Rude;
 use crate::reactor::{Edge, Interest, Limits, Listener, Ready, Socket, Sockets};
 use crate::stats::DropReason;
-use ocssd_base::{Nanos, usize_of};
+use ocssd_base::Nanos;
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard};
-use vhost::vhost_user::{BackendReqHandler, Error};
 
-/// Numbers of sockets: the listener, the frontend's, then one for each ring's kicks.
+/// The number of the listener's socket; the frontend's are above it.
 const LISTENER: u32 = 0;
-const FRONTEND: u32 = 1;
-const FIRST_KICK: u32 = 2;
+const _: () = assert!(LISTENER < FRONTEND, "sockets have numbers of their own");
 
 /// Connections accepted before anything else is looked at (chosen: as the server's own listeners).
 const ACCEPTS_MAX: usize = 64;
 
-/// Messages carried out before rings are looked at (chosen), so that who sends many holds up nobody.
-const MESSAGES_MAX: usize = 64;
-
 /// Rings are looked at for so long after something came, before the server sleeps (chosen: less than a thread takes to
 /// sleep and wake; experiments/serve-vhost-user-blk has what it brings).
 const LOOK_ON: Nanos = Nanos::from_micros(20);
-
-/// A frontend that is there.
-struct Frontend {
-    stream: UnixStream,
-    messages: BackendReqHandler<Mutex<Backend>>,
-    /// Shared with `messages`, which knows no other way to its owner; both are used by one thread, one after the other, so
-    /// the lock is always free.
-    backend: Arc<Mutex<Backend>>,
-    kicks: Vec<Option<File>>,
-    calls: Vec<Option<File>>,
-    errs: Vec<Option<File>>,
-    /// The next message waits for this.
-    barrier: Option<Barrier>,
-    /// Messages may lie in the socket.
-    unread: bool,
-    /// When it came.
-    since: Nanos,
-    /// Since when half a message lies in the socket, or an answer does not fit.
-    owing: Option<Nanos>,
-}
-
-/// Why a frontend goes.
-enum End {
-    /// In peace.
-    Closed,
-    /// It was dropped.
-    Dropped(DropReason, String),
-}
-
-impl From<Rude> for End {
-    fn from(rude: Rude) -> Self {
-        Self::Dropped(rude.reason, rude.sentence)
-    }
-}
-
-impl From<io::Error> for End {
-    fn from(error: io::Error) -> Self {
-        Self::Dropped(DropReason::Vanished, error.to_string())
-    }
-}
 
 /// Who waits at the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +100,7 @@ impl VhostUserBlk {
     /// One came: it is served if nobody is.
     fn admit(&mut self, socket: Socket, desk: &mut Desk, sockets: &Sockets<'_>) {
         desk.stats.connections += 1;
-        let gone = self.frontend.as_ref().filter(|frontend| message::is_gone(&frontend.stream));
+        let gone = self.frontend.as_ref().filter(|frontend| frontend.is_gone());
         if let Some(end) = gone.map(Frontend::end) {
             self.close(end, desk, sockets);
         }
@@ -172,25 +122,8 @@ impl VhostUserBlk {
     }
 
     fn begin_frontend(&mut self, stream: UnixStream, now: Nanos, sockets: &Sockets<'_>) -> io::Result<()> {
-        // `vhost` waits for what it reads; it is asked only when everything is there.
-        stream.set_nonblocking(false)?;
-        sockets.add_eager(&stream, FRONTEND, Interest { receive: true, send: true })?;
         let device = Device::new(self.id, self.export.clone(), self.connection, self.generation);
-        let backend = Arc::new(Mutex::new(Backend::new(device)));
-        let messages = BackendReqHandler::from_stream(stream.try_clone()?, Arc::clone(&backend));
-        let none = || (0..QUEUES_MAX).map(|_| None).collect();
-        self.frontend = Some(Frontend {
-            stream,
-            messages,
-            backend,
-            kicks: none(),
-            calls: none(),
-            errs: none(),
-            barrier: None,
-            unread: true,
-            since: now,
-            owing: None,
-        });
+        self.frontend = Some(Frontend::begin(stream, device, now, sockets)?);
         Ok(())
     }
 
@@ -212,171 +145,11 @@ impl VhostUserBlk {
         if let End::Dropped(reason, sentence) = end {
             desk.stats.note_dropped(reason);
             self.drop_saying(&sentence);
-            frontend.errs.iter_mut().flatten().for_each(notify);
+            frontend.tell_error();
         }
-        for kick in frontend.kicks.iter().flatten() {
-            // The frontend may hold it open, so that closing it does not end the wait.
-            let _ = sockets.remove(kick);
-        }
-        let _ = sockets.remove(&frontend.stream);
+        frontend.leave(sockets);
         self.left_behind += frontend.backend().device.jobs();
         self.generation = self.generation.wrapping_add(1);
-    }
-}
-
-/// Wakes who waits at an eventfd. If it is full somebody was told already; if it is no eventfd nobody is.
-fn notify(file: &mut File) {
-    let _ = file.write(&1_u64.to_ne_bytes());
-}
-
-impl Frontend {
-    fn backend(&self) -> MutexGuard<'_, Backend> {
-        self.backend.lock().expect("nothing panics while it is held and goes on")
-    }
-
-    /// Carries out messages until there is none, or one must wait.
-    fn carry_out(&mut self, now: Nanos, sockets: &Sockets<'_>) -> Result<(), End> {
-        for _ in 0..MESSAGES_MAX {
-            self.unread = false;
-            let barrier = match message::look(&self.stream)?? {
-                Look::Whole(barrier) => barrier,
-                Look::Nothing => {
-                    self.owing = None;
-                    return Ok(());
-                }
-                Look::Part => {
-                    if message::is_gone(&self.stream) {
-                        return Err(gone());
-                    }
-                    self.owing = self.owing.or(Some(now));
-                    return Ok(());
-                }
-                Look::End => return Err(self.end()),
-            };
-            if !self.backend().pause(barrier) {
-                self.barrier = Some(barrier);
-                return Ok(());
-            }
-            if !message::takes_answers(&self.stream)? {
-                self.owing = self.owing.or(Some(now));
-                return Ok(());
-            }
-            (self.barrier, self.owing) = (None, None);
-            let carried_out = self.messages.handle_request();
-            self.backend().go_on(barrier);
-            carried_out.map_err(ended)?;
-            self.take_changes(sockets)?;
-        }
-        self.unread = true;
-        Ok(())
-    }
-
-    /// The frontend sends nothing more.
-    fn end(&self) -> End {
-        if self.owing.is_none() && self.backend().device.is_idle() {
-            return End::Closed;
-        }
-        gone()
-    }
-
-    /// Takes the descriptors that came.
-    fn take_changes(&mut self, sockets: &Sockets<'_>) -> Result<(), End> {
-        let changes = std::mem::take(&mut self.backend().changes);
-        for change in changes {
-            match change {
-                Change::Kick(ring, kick) => {
-                    if let Some(before) = self.kicks[ring].take() {
-                        // The frontend may hold it open, so that closing it does not end the wait.
-                        let _ = sockets.remove(&before);
-                    }
-                    if let Some(kick) = &kick {
-                        let number = FIRST_KICK + u32::try_from(ring).expect("few");
-                        let interest = Interest { receive: true, send: false };
-                        sockets.add_eager(kick, number, interest).map_err(|error| {
-                            let sentence = format!("a descriptor for kicks cannot be waited for: {error}");
-                            End::Dropped(DropReason::Garbage, sentence)
-                        })?;
-                    }
-                    self.kicks[ring] = kick;
-                }
-                Change::Call(ring, call) => {
-                    if let Some(call) = &call {
-                        never_wait(call)?;
-                    }
-                    self.calls[ring] = call;
-                    // What ended before nobody was told of.
-                    self.backend().device.rings[ring].untold = true;
-                }
-                Change::Err(ring, err) => {
-                    if let Some(err) = &err {
-                        never_wait(err)?;
-                    }
-                    self.errs[ring] = err;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What a frontend may not do for ever.
-    fn overdue(&self, limits: &Limits, now: Nanos) -> Option<End> {
-        if !self.backend().owned && now.saturating_since(self.since) > limits.greeting {
-            let sentence = format!("it said nothing for more than {}", limits.greeting);
-            return Some(End::Dropped(DropReason::SlowGreeting, sentence));
-        }
-        if self.owing.is_some_and(|since| now.saturating_since(since) > limits.stall) {
-            let sentence = format!("it owed the next step for more than {}", limits.stall);
-            return Some(End::Dropped(DropReason::Stalled, sentence));
-        }
-        None
-    }
-}
-
-/// It went when it should not have.
-fn gone() -> End {
-    End::Dropped(DropReason::Vanished, "the frontend went in the middle of something".to_owned())
-}
-
-/// Writing to it never waits, whoever else has it.
-fn never_wait(file: &File) -> io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    Ok(rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::NONBLOCK)?)
-}
-
-/// Why a message ended the connection.
-fn ended(error: Error) -> End {
-    match error {
-        Error::Disconnected | Error::SocketBroken(_) | Error::PartialMessage => {
-            End::Dropped(DropReason::Vanished, error.to_string())
-        }
-        Error::ReqHandlerError(sentence) => End::Dropped(DropReason::Garbage, sentence.to_string()),
-        other => End::Dropped(DropReason::Garbage, format!("a message cannot be carried out: {other}")),
-    }
-}
-
-impl Backend {
-    /// Takes nothing from the rings a message is about. True if their requests have ended.
-    fn pause(&mut self, barrier: Barrier) -> bool {
-        let rings = self.concerned(barrier);
-        rings.fold(true, |idle, ring| {
-            ring.paused = true;
-            idle && ring.is_idle()
-        })
-    }
-
-    /// The message was carried out.
-    fn go_on(&mut self, barrier: Barrier) {
-        self.concerned(barrier).for_each(|ring| ring.paused = false);
-    }
-
-    fn concerned(&mut self, barrier: Barrier) -> impl Iterator<Item = &mut super::ring::Ring> {
-        let is_concerned = move |place: usize| match barrier {
-            Barrier::None => false,
-            Barrier::Ring(ring) => place == usize_of(ring),
-            Barrier::All => true,
-        };
-        let rings = self.device.rings.iter_mut().enumerate();
-        rings.filter(move |(place, _)| is_concerned(*place)).map(|(_, ring)| ring)
     }
 }
 
@@ -403,7 +176,7 @@ impl Edge for VhostUserBlk {
             self.accept(desk, sockets);
         }
         let Some(frontend) = &mut self.frontend else { return false };
-        if frontend.unread || frontend.barrier.is_some() {
+        if frontend.has_work() {
             self.look_into(desk, sockets);
         }
         let Some(frontend) = &mut self.frontend else { return true };
@@ -435,10 +208,7 @@ impl Edge for VhostUserBlk {
         let Some(frontend) = &mut self.frontend else { return };
         loop {
             let Some(ring) = frontend.backend().device.poll_call() else { return };
-            if let Some(call) = &mut frontend.calls[ring] {
-                notify(call);
-                desk.stats.calls += 1;
-            }
+            desk.stats.calls += u64::from(frontend.call(ring));
         }
     }
 
