@@ -1,14 +1,15 @@
 //! How a mount ends lines that a power cut left open: in which order, and what if the drive cannot.
 
-use super::linux::Linux;
+use super::linux::{Linux, config, content};
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, VirtualClock};
-use ocssd_flash::Flash;
+use ocssd_flash::{FaultKind, Flash, ScheduledFault};
 use ocssd_ftl::LineId;
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Geometry, Op,
     PowerCut, Ppa, Status,
 };
+use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, LineOffset};
 use ocssd_targets::linux_pblk::{LinuxPblk, Options};
 
 /// The drive, with notes of what it was asked.
@@ -55,7 +56,7 @@ impl BlockingDevice for Noted<'_> {
 
 /// Two lines that are not full: the first is ended by a mount.
 fn left_open() -> Linux {
-    let mut linux = Linux::new(super::linux::config(|_| ()));
+    let mut linux = Linux::new(config(|_| ()));
     linux.open(0);
     linux.data(0, 0, &[1, 2, 3, 4, 5], 1);
     linux.open(1);
@@ -97,5 +98,32 @@ fn a_line_whose_data_the_drive_cannot_make_durable_gets_an_end_that_says_nothing
     assert!(said.contains("1 lines have no list"), "{said}");
     let (mut mounted, report) = linux.mounted();
     assert_eq!((report.by_list, report.by_sectors), (0, 2), "nobody believes it");
-    assert_eq!(mounted.read(1, 2), [super::linux::content(1, 1), super::linux::content(2, 2)]);
+    assert_eq!(mounted.read(1, 2), [content(1, 1), content(2, 2)]);
+}
+
+#[test]
+fn a_line_whose_end_cannot_be_written_does_not_go_on() {
+    let mut linux = Linux::new(config(|geometry| geometry.mw_cunits = 4));
+    linux.open(0);
+    let parts = linux.parts(0);
+    let units: Vec<LineOffset> = parts.data_units(&linux.layout).collect();
+    let (last, _) = linux.layout.split(parts.emeta);
+    // The last chunk is full but for the end, and takes no more; the others fell behind.
+    for (unit, &offset) in units.iter().enumerate() {
+        let (position, sector) = linux.layout.split(offset);
+        if position == last || sector < 20 {
+            linux.data(0, unit, &[u64::try_from(unit).expect("few")], 1);
+        }
+    }
+    let chunk = linux.ppa(0, parts.emeta).chunk;
+    linux.flash.schedule_fault(ScheduledFault { kind: FaultKind::EarlyClose, chunk, sector: None, times: 1 });
+    let bytes = vec![0; linux.layout.smeta_bytes()];
+    assert!(!linux.try_write(0, parts.emeta, &bytes, &[ADDR_EMPTY; 4]).is_success());
+    let layout = linux.layout.clone();
+    let (mut mounted, _) = linux.mounted();
+    for (unit, &offset) in (0..).zip(&units) {
+        let (position, sector) = layout.split(offset);
+        let expected = if position == last || sector < 20 { content(unit, 1) } else { [0; 16] };
+        assert_eq!(mounted.read(unit, 1), [expected], "unit {unit}");
+    }
 }

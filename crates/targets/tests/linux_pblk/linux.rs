@@ -93,6 +93,12 @@ impl Linux {
 
     /// Writes a unit: its bytes, and the addresses beside its sectors (all ones for none).
     pub fn write(&mut self, line: u32, offset: LineOffset, bytes: &[u8], lbas: &[u64]) {
+        let status = self.try_write(line, offset, bytes, lbas);
+        assert!(status.is_success(), "line {line}, {offset:?}: {status}");
+    }
+
+    /// The same, of which the media may make what they will.
+    pub fn try_write(&mut self, line: u32, offset: LineOffset, bytes: &[u8], lbas: &[u64]) -> Status {
         let unit = self.layout.unit;
         let first = self.ppa(line, offset);
         self.buffers.data_mut(self.buffer, 0, unit).copy_from_slice(bytes);
@@ -120,7 +126,7 @@ impl Linux {
         };
         let (device, clock, buffers) = (&mut self.flash, &mut self.clock, &mut self.buffers);
         let done = Caller { device, clock, buffers, cut_at: None }.call(&[command]).expect("the power stays");
-        assert!(done[0].status.is_success(), "line {line}, {offset:?}: {}", done[0].status);
+        done[0].status
     }
 
     /// Opens a line: writes its start.

@@ -104,10 +104,10 @@ impl Ender<'_> {
             let (unit, sector) = self.place(offset);
             survey.chunk(line, unit).written > sector
         });
-        let is_cut_short = data.iter().any(|&offset| {
-            let (unit, sector) = self.place(offset);
+        // Even if it has all its data: its part of the end cannot be written.
+        let is_cut_short = units().any(|unit| {
             let chunk = survey.chunk(line, unit);
-            chunk.state == ChunkState::Closed && chunk.written <= sector
+            chunk.state == ChunkState::Closed && chunk.written < self.layout.chunk
         });
         assert!(!data.is_empty(), "line {} has no data", line.0);
         let may_go_on = may_go_on && !has_begun && !is_cut_short;
