@@ -140,6 +140,15 @@ fn counters_that_no_drive_comes_to_are_not_counted_on() {
 }
 
 #[test]
+fn a_version_without_counters_leaves_those_of_the_line_before() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.line(0, &[1], 1);
+    with_end(&mut linux, 1, &[2], |bytes| bytes[27] = 1);
+    let (mounted, report) = linux.mounted();
+    assert_eq!((report.by_list, mounted.count("life_user_sectors")), (2, 1000));
+}
+
+#[test]
 fn a_list_that_names_sectors_of_packed_metadata_holds_up_nothing() {
     let mut linux = Linux::new(config(|geometry| geometry.oob_bytes = 0));
     // So many lines that some are collected.

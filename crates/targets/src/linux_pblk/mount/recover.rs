@@ -3,7 +3,7 @@
 //! Lines come in the order they were opened, sectors in the order they were written: the last one that names a block has it.
 
 use super::super::format::{
-    Emeta, FormatError, LineLayout, LineOffset, SECTOR_META_BYTES, WaCounters, entry_lba,
+    EMETA_VERSION_MINOR, Emeta, FormatError, LineLayout, LineOffset, SECTOR_META_BYTES, WaCounters, entry_lba,
 };
 use super::media::{Media, ReadUnit};
 use super::survey::{FoundLine, Survey};
@@ -76,7 +76,8 @@ impl Recovery<'_> {
             Ok(_) | Err(_) => return Ok(false),
         };
         let WaCounters { user, gc, pad } = emeta.counters;
-        if user.max(gc).max(pad) <= COUNT_MAX {
+        let has_counters = emeta.header.version_minor >= EMETA_VERSION_MINOR;
+        if has_counters && user.max(gc).max(pad) <= COUNT_MAX {
             *self.counters = emeta.counters;
         }
         let mut named = 0;
