@@ -9,7 +9,7 @@ use super::flight::Purpose;
 use super::format::{SECTOR_META_BYTES, entry_lba};
 use super::state::LinuxPblk;
 use ocssd_base::{Prng, usize_of};
-use ocssd_ftl::{Candidate, LineId, LineState, Mapped, Place, VictimPolicy};
+use ocssd_ftl::{Candidate, Line, LineId, LineState, Mapped, Place, VictimPolicy};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -145,7 +145,8 @@ impl LinuxPblk {
         candidates.clear();
         candidates.extend(self.lines.iter().filter_map(|(line, entry)| {
             let valid = self.valid.count(line);
-            let fits = entry.state == LineState::Closed && valid > 0 && !self.collector.is_taken(line);
+            let is_used = entry.state == LineState::Closed && valid > 0;
+            let fits = is_used && self.is_worth_moving(entry, valid) && !self.collector.is_taken(line);
             let age = self.lines.next_sequence().0 - entry.sequence.0;
             fits.then_some(Candidate { line, valid, sectors: entry.data_sectors.max(valid), age })
         }));
@@ -153,6 +154,13 @@ impl LinuxPblk {
         let picked = VictimPolicy::Greedy.pick(&mut Prng::new(0), &candidates);
         self.collector.candidates = candidates;
         picked
+    }
+
+    /// Whether emptying a line gives more than the padding of a unit takes: else full lines would be moved for ever, until the
+    /// media are worn out.
+    fn is_worth_moving(&self, line: &Line, valid: u64) -> bool {
+        let (unit, data) = (u64::from(self.layout.unit), u64::from(self.data_of_unit()));
+        valid + data <= line.data_sectors / unit * data
     }
 
     /// Sends reads of the victim's units that hold something.

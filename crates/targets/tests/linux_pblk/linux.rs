@@ -193,15 +193,18 @@ impl Linux {
         }
     }
 
+    /// Blocks that a line takes.
+    pub fn room(&self, line: u32) -> usize {
+        let unit = usize_of(self.layout.unit) - usize::from(self.is_packed());
+        self.parts(line).data_units(&self.layout).count() * unit
+    }
+
     /// A whole line: the blocks given, then padding, then its end.
     pub fn line(&mut self, line: u32, lbas: &[u64], version: u64) {
         self.open(line);
-        let parts = self.parts(line);
-        let units = parts.data_units(&self.layout).count();
-        let room = usize_of(self.layout.unit) - usize::from(self.is_packed());
         let mut all = lbas.to_vec();
-        assert!(all.len() <= units * room, "the line takes fewer blocks");
-        all.resize(units * room, ADDR_EMPTY);
+        assert!(all.len() <= self.room(line), "the line takes fewer blocks");
+        all.resize(self.room(line), ADDR_EMPTY);
         self.data(line, 0, &all, version);
         let emeta = self.emeta(line, &all);
         self.close(line, &emeta);
