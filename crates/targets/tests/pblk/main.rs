@@ -2,10 +2,12 @@
 
 mod basic;
 mod bounded;
+mod copies;
 mod crash;
 mod create;
 mod defects;
 mod faults;
+mod media;
 mod oracle;
 mod pair;
 mod power;

@@ -379,28 +379,30 @@ impl World {
             if done(self) {
                 return true;
             }
-            let timer = self.pblk().deadline();
-            let next = self.flash.deadline().into_iter().chain(timer).min();
-            let Some(next) = next else {
+            if !self.pass_time() {
                 let (commands, requests) = (self.commands, self.outstanding.len());
                 let summary = self.pblk().summary();
                 panic!("{}: stuck after {commands} commands with {requests} requests: {summary}", self.label);
-            };
-            self.clock.wait_until(next);
+            }
         }
     }
 
     /// Lets everything that goes on by itself come to its end.
     pub fn settle(&mut self) -> bool {
-        loop {
-            while self.turn() {}
-            if self.is_cut() {
-                return false;
-            }
-            let timer = self.pblk().deadline();
-            let Some(next) = self.flash.deadline().into_iter().chain(timer).min() else { return true };
-            self.clock.wait_until(next);
-        }
+        while self.step() {}
+        !self.is_cut()
+    }
+
+    /// Does what can be done at the present time, and goes on to the next; false if there is none, or the power should go.
+    pub fn step(&mut self) -> bool {
+        while self.turn() {}
+        !self.is_cut() && self.pass_time()
+    }
+
+    /// Goes on to the next time at which something happens by itself; false if there is none.
+    pub fn pass_time(&mut self) -> bool {
+        let next = self.flash.deadline().into_iter().chain(self.pblk().deadline()).min();
+        next.map(|next| self.clock.wait_until(next)).is_some()
     }
 
     /// Reads every block and compares it with what it must be (`settled`: after a cut, with what it may be). Returns the
