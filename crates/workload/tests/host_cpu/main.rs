@@ -3,19 +3,22 @@
 //! The inner target answers reads after a fixed time and writes once they are in a ring of its own, which commands to a
 //! drive with a fixed latency empty; the ring never holds more than it has places. One test runs pblk on a virtual drive.
 
+mod threads;
+
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Op, Payload,
-    PayloadFormat, Ppa, PuId, Rejected, Source, Status, Tag, Target, TargetId,
+    Addresses, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Op, Payload,
+    PayloadFormat, Ppa, PuId, Rejected, Status, Tag, Target,
 };
 use ocssd_targets::pblk::{Mode, Options, Pblk};
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, HostCpuStats, Waiting};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use threads::Threads;
 
 const WRITE: BlockOp = BlockOp::Write { fua: false };
 /// Blocks of a command that empties the ring.
@@ -184,72 +187,6 @@ impl Device for Fixed {
     fn poll_completion(&mut self, now: Nanos, _buffers: &mut Buffers) -> Option<Completion> {
         let (_, tag) = self.flying.pop_front_if(|&mut (at, _)| at <= now)?;
         Some(Completion::success(tag))
-    }
-}
-
-/// Threads that each have one request in flight, always; or requests with times of their own.
-struct Threads {
-    op: BlockOp,
-    count: u32,
-    mixed: Option<Prng>,
-    idle: VecDeque<u32>,
-    refused: VecDeque<BlockRequest>,
-    next_block: u64,
-    /// Blocks come round after so many.
-    span: u64,
-    /// One for each thread, if the target looks at them.
-    buffers: Vec<BufId>,
-    replies: Vec<(Nanos, Tag)>,
-}
-
-impl Threads {
-    fn new(threads: u32, op: BlockOp, count: u32) -> Self {
-        let (idle, refused, replies) = ((0..threads).collect(), VecDeque::new(), Vec::new());
-        let (next_block, span, buffers) = (0, u64::MAX, Vec::new());
-        Self { op, count, mixed: None, idle, refused, next_block, span, buffers, replies }
-    }
-}
-
-impl Source for Threads {
-    fn next_arrival(&self) -> Option<Nanos> {
-        None
-    }
-
-    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
-        if let Some(request) = self.refused.pop_front() {
-            return Some((TargetId(0), request));
-        }
-        let tag = Tag(self.idle.pop_front()?);
-        let (mut op, mut count) = (self.op, self.count);
-        if let Some(prng) = &mut self.mixed {
-            let draw = prng.below(10);
-            op = if draw < 5 {
-                BlockOp::Read
-            } else if draw < 9 {
-                WRITE
-            } else {
-                BlockOp::Flush
-            };
-            count = if op == BlockOp::Flush { 0 } else { 1 + u32::try_from(prng.below(8)).expect("below 8") };
-        }
-        let block = if self.next_block + u64::from(count) <= self.span { self.next_block } else { 0 };
-        self.next_block = block + u64::from(count);
-        let buffer = self.buffers.get(usize::try_from(tag.0).expect("small")).copied();
-        Some((TargetId(0), BlockRequest { tag, op, block, count, buffer }))
-    }
-
-    fn on_refused(&mut self, _now: Nanos, _target: TargetId, request: BlockRequest) {
-        self.refused.push_front(request);
-    }
-
-    fn on_reply(&mut self, now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
-        assert!(reply.status.is_success());
-        self.replies.push((now, reply.tag));
-        self.idle.push_back(reply.tag.0);
-    }
-
-    fn is_finished(&self) -> bool {
-        false
     }
 }
 
