@@ -3,6 +3,7 @@
 //! The inner target answers reads after a fixed time and writes once they are in a ring of its own, which commands to a
 //! drive with a fixed latency empty; the ring never holds more than it has places. One test runs pblk on a virtual drive.
 
+mod full_ring;
 mod threads;
 
 use ocssd_base::{Nanos, Prng};

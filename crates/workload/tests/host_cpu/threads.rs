@@ -19,13 +19,29 @@ pub struct Threads {
     /// One for each thread, if the target looks at them.
     pub buffers: Vec<BufId>,
     pub replies: Vec<(Nanos, Tag)>,
+    /// Where requests go; else one follows the other.
+    pub anywhere: Option<Prng>,
+    /// Who is answered asks for nothing more.
+    pub ends: bool,
 }
 
 impl Threads {
     pub fn new(threads: u32, op: BlockOp, count: u32) -> Self {
         let (idle, refused, replies) = ((0..threads).collect(), VecDeque::new(), Vec::new());
         let (next_block, span, buffers) = (0, u64::MAX, Vec::new());
-        Self { op, count, mixed: None, idle, refused, next_block, span, buffers, replies }
+        Self {
+            op,
+            count,
+            mixed: None,
+            idle,
+            refused,
+            next_block,
+            span,
+            buffers,
+            replies,
+            anywhere: None,
+            ends: false,
+        }
     }
 }
 
@@ -53,6 +69,8 @@ impl Source for Threads {
         }
         let block = if self.next_block + u64::from(count) <= self.span { self.next_block } else { 0 };
         self.next_block = block + u64::from(count);
+        let anywhere = self.anywhere.as_mut().map(|prng| prng.below(self.span - u64::from(count) + 1));
+        let block = anywhere.unwrap_or(block);
         let buffer = self.buffers.get(usize::try_from(tag.0).expect("small")).copied();
         Some((TargetId(0), BlockRequest { tag, op, block, count, buffer }))
     }
@@ -64,7 +82,9 @@ impl Source for Threads {
     fn on_reply(&mut self, now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
         assert!(reply.status.is_success());
         self.replies.push((now, reply.tag));
-        self.idle.push_back(reply.tag.0);
+        if !self.ends {
+            self.idle.push_back(reply.tag.0);
+        }
     }
 
     fn is_finished(&self) -> bool {
