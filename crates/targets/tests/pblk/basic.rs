@@ -1,6 +1,7 @@
 //! Reading back what was written, however it was written, until the drive is full and far beyond.
 
-use super::world::{Mix, World, config};
+use super::mix::Mix;
+use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::block::BlockOp;

@@ -1,7 +1,8 @@
 //! What a mount after a power cut has to read: what was written since the snapshot, and that is bounded.
 
 use super::basic::{MIX, geometry, options};
-use super::world::{Mix, World, config};
+use super::mix::Mix;
+use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::block::BlockOp;

@@ -1,8 +1,9 @@
 //! The power goes: at every command on tiny drives, at random ones on others, and again during recovery.
 
 use super::basic::{MIX, geometry, options};
+use super::mix::Mix;
 use super::power::CutAfter;
-use super::world::{Mix, World, config};
+use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::Config;
 use ocssd_flash::config::CacheConfig;

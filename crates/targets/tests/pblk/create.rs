@@ -1,8 +1,9 @@
 //! Media that fail while an instance is made: what failed is known to have, and the instance is as good as any.
 
 use super::basic::options;
+use super::mix::Mix;
 use super::power::CutAfter;
-use super::world::{Mix, World, config};
+use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, ScheduledFault};
 use ocssd_lightnvm::{Addresses, ChunkId, ChunkState, Command, Device, Geometry, Op, Ppa, Tag};

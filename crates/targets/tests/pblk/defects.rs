@@ -1,7 +1,8 @@
 //! What pblk was known to do wrong (each by its issue or its description), shown not to happen here.
 
 use super::basic::{MIX, geometry, options};
-use super::world::{Mix, World, config};
+use super::mix::Mix;
+use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::Clock;
 use ocssd_flash::{Config, FaultKind, ScheduledFault};

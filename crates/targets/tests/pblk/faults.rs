@@ -1,7 +1,8 @@
 //! Media that fail: what was promised stays, what is lost says so, and nothing hangs.
 
 use super::basic::{MIX, geometry, options};
-use super::world::{Mix, World, config};
+use super::mix::Mix;
+use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};

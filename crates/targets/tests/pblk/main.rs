@@ -8,6 +8,7 @@ mod create;
 mod defects;
 mod faults;
 mod media;
+mod mix;
 mod oracle;
 mod pair;
 mod power;

@@ -1,8 +1,9 @@
 //! Shutdowns and cuts, and mounts with other options than before.
 
 use super::basic::{MIX, geometry, options};
+use super::mix::Mix;
 use super::power::CutAfter;
-use super::world::{Mix, World, config};
+use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_flash::Config;
 use ocssd_ftl::{Classification, VictimPolicy};

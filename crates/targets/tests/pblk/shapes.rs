@@ -1,7 +1,8 @@
 //! Drives and options of every kind: each is filled, overwritten, shut down, cut and mounted again.
 
 use super::basic::{MIX, geometry, options};
-use super::world::{Mix, World, config};
+use super::mix::Mix;
+use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::Config;
 use ocssd_ftl::{Classification, VictimPolicy};

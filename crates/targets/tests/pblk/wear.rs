@@ -1,7 +1,8 @@
 //! Static wear levelling: cold data moves before wear differs too far, and what is known of wear outlives mounts.
 
 use super::basic::{MIX, geometry, options};
-use super::world::{Mix, World, config};
+use super::mix::Mix;
+use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_flash::Config;
 use ocssd_ftl::Classification;
