@@ -7,6 +7,7 @@ mod crash;
 mod create;
 mod defects;
 mod faults;
+mod full_ring;
 mod media;
 mod mix;
 mod oracle;

@@ -25,10 +25,17 @@ pub fn config(geometry: Geometry) -> Config {
 
 struct Outstanding {
     request: BlockRequest,
+    sent_at: Nanos,
     /// The oracle's moment when it was sent.
     moment: u64,
     /// What was not answered then: a flush does not cover it.
     unanswered: Vec<(u64, u32)>,
+}
+
+/// A request that was answered. Tags count requests as they were sent.
+pub struct Answer {
+    pub request: BlockRequest,
+    pub waited: Nanos,
 }
 
 pub struct World {
@@ -52,6 +59,8 @@ pub struct World {
     /// The instance may run out of good chunks.
     pub may_give_up: bool,
     outstanding: BTreeMap<u32, Outstanding>,
+    /// In order.
+    pub answered: Vec<Answer>,
     spare: Vec<BufId>,
     next_tag: u32,
     pub failures: Vec<Status>,
@@ -127,6 +136,7 @@ impl World {
             media_fail: false,
             may_give_up: false,
             outstanding: BTreeMap::new(),
+            answered: Vec::new(),
             spare: Vec::new(),
             next_tag: 0,
             failures: Vec::new(),
@@ -227,7 +237,7 @@ impl World {
         self.submit(now, &request);
         let all = self.outstanding.values().map(|other| (other.request.block, other.request.count));
         let unanswered = all.collect();
-        self.outstanding.insert(tag, Outstanding { request, moment, unanswered });
+        self.outstanding.insert(tag, Outstanding { request, sent_at: now, moment, unanswered });
         true
     }
 
@@ -262,6 +272,8 @@ impl World {
 
     fn on_reply(&mut self, reply: BlockReply) {
         let done = self.outstanding.remove(&reply.tag.0).expect("it was sent");
+        let waited = self.clock.now() - done.sent_at;
+        self.answered.push(Answer { request: done.request, waited });
         self.judge(&done, reply.status);
         self.spare.push(done.request.buffer.expect("all have one"));
     }
