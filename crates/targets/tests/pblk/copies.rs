@@ -16,20 +16,20 @@ use std::collections::BTreeMap;
 const WRITE: BlockOp = BlockOp::Write { fua: false };
 const FUA: BlockOp = BlockOp::Write { fua: true };
 /// Sectors of data in a line: 4 units, chunks of 64 without head and tail.
-const LINE: u32 = 4 * (64 - 8);
+pub const LINE: u32 = 4 * (64 - 8);
 /// Lines of the drive, and so the first chunk of its second unit.
-const LINES: u32 = 24;
+pub const LINES: u32 = 24;
 /// The line the first copies go to.
 const NEXT_LINE: u32 = 6;
 /// What stays of the second line, which is collected first: too little for a unit, so it waits in a frame for company.
-const PAIR: [u64; 2] = [LINE as u64 + 40, LINE as u64 + 41];
+pub const PAIR: [u64; 2] = [LINE as u64 + 40, LINE as u64 + 41];
 /// What stays of the first line: a unit of neighbours, and two more.
 const STAY: [u64; 6] = [8, 9, 10, 11, 21, 150];
 /// What stays of the third line, which is collected last: two units, so that nothing of the others waits any more.
 const REST: [u64; 8] = [500, 501, 502, 505, 506, 510, 600, 601];
 
 /// No snapshots but those asked for.
-fn wish() -> Options {
+pub fn wish() -> Options {
     Options { snapshot_interval_bytes: Some(0), ..options(Mode::Improved) }
 }
 
@@ -38,7 +38,7 @@ fn sparse(label: &str) -> World {
     sparse_on(config(geometry()), label)
 }
 
-fn sparse_on(drive: Config, label: &str) -> World {
+pub fn sparse_on(drive: Config, label: &str) -> World {
     let mut world = World::new(drive, wish(), label);
     rewrite(&mut world, |_| true);
     rewrite(&mut world, |block| !stays(block));
@@ -52,7 +52,7 @@ fn stays(block: u64) -> bool {
 }
 
 /// Writes the blocks of the first three lines that are meant, in order, to units in order: no unit is busy then.
-fn rewrite(world: &mut World, is_meant: impl Fn(u64) -> bool) {
+pub fn rewrite(world: &mut World, is_meant: impl Fn(u64) -> bool) {
     let meant: Vec<u64> = (0..3 * u64::from(LINE)).filter(|&block| is_meant(block)).collect();
     for run in meant.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(64)) {
         world.write(run[0], u32::try_from(run.len()).expect("at most 64"));
@@ -61,7 +61,7 @@ fn rewrite(world: &mut World, is_meant: impl Fn(u64) -> bool) {
 }
 
 /// Collects a line, as far as that goes by itself.
-fn collect(world: &mut World) {
+pub fn collect(world: &mut World) {
     world.pblk_mut().force_gc();
     assert!(world.settle(), "{}", world.label);
 }
@@ -95,7 +95,7 @@ fn since(world: &World, before: &PblkStats) -> [u64; 3] {
 }
 
 /// True if every chunk of a line is reset.
-fn is_reset(world: &World, line: u32) -> bool {
+pub fn is_reset(world: &World, line: u32) -> bool {
     (0..4).all(|unit| world.flash.inner().chunk(ChunkId(unit * LINES + line)).state == ChunkState::Free)
 }
 

@@ -15,5 +15,6 @@ mod pair;
 mod power;
 mod remount;
 mod shapes;
+mod victims;
 mod wear;
 mod world;
