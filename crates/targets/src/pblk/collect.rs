@@ -37,8 +37,8 @@ struct Victim {
 #[derive(Clone, Copy, Debug)]
 struct Draining {
     line: LineId,
-    /// Units acknowledged when that was so.
-    at_units: u64,
+    /// Frames acknowledged when that was so.
+    at_frames: u64,
 }
 
 /// Which lines are being emptied, and how far that is.
@@ -349,7 +349,7 @@ impl Pblk {
             self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
         }
         if self.valid.count(victim.line) > 0 {
-            self.collector.draining.push(Draining { line: victim.line, at_units: self.stats.units_landed });
+            self.collector.draining.push(Draining { line: victim.line, at_frames: self.stats.frames_landed });
         }
         self.limiter_update();
         self.work_due = true;
@@ -374,10 +374,10 @@ impl Pblk {
         }
         let all_written = self.frames.in_use() == 0;
         let buffer = u64::from(self.frames.count());
-        let landed = self.stats.units_landed;
+        let landed = self.stats.frames_landed;
         // Nothing that landed, nothing that could be moved now and not before.
         let due = |draining: &Draining| {
-            all_written && landed > draining.at_units || landed >= draining.at_units + buffer
+            all_written && landed > draining.at_frames || landed >= draining.at_frames + buffer
         };
         if self.collector.victim.is_none()
             && let Some(at) = self.collector.draining.iter().position(due)

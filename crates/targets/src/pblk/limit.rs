@@ -100,7 +100,7 @@ impl Pblk {
     /// A frame is on media.
     pub(super) fn limiter_written(&mut self, frame: FrameId) {
         assert!(self.frames.filled(frame) > 0, "an empty frame landed");
-        self.stats.units_landed += 1;
+        self.stats.frames_landed += 1;
         self.snapshots.note_written(self.frames.filled(frame));
     }
 

@@ -37,14 +37,14 @@ pub struct PblkStats {
     pub padded: u64,
     /// How often a unit was filled with so many sectors (`padding_dist`); the last counts whole units.
     pub padding_dist: Vec<u64>,
-    /// Heads, tails and snapshots.
+    /// Heads, tails, what fills a chunk up to its tail, and snapshots.
     pub meta_written: u64,
     /// Sectors superseded before they were written.
     pub superseded: u64,
-    /// Units sent.
+    /// Write units sent, by frames of one or several.
     pub units_written: u64,
-    /// Units acknowledged.
-    pub units_landed: u64,
+    /// Frames acknowledged.
+    pub frames_landed: u64,
     /// Writes the media failed (`write_failed`).
     pub write_failed: u64,
     /// Chunks that could not be reset (`erase_failed`).

@@ -126,7 +126,7 @@ fn phase(world: &World, before: &PblkStats) -> Phase {
     let stats = world.pblk().stats();
     match () {
         () if stats.gc_written == before.gc_written => Phase::Reading,
-        () if stats.units_written > stats.units_landed + stats.write_failed => Phase::Writing,
+        () if stats.units_written > stats.frames_landed + stats.write_failed => Phase::Writing,
         () if stats.lines_erased == before.lines_erased => Phase::Waiting,
         () => Phase::Reset,
     }
@@ -385,9 +385,9 @@ fn a_copy_sent_behind_a_snapshot_takes_no_block_back() {
         world.pblk_mut().force_snapshot();
         assert!(world.settle());
         assert_eq!(world.pblk().stats().snapshots, 1, "{}", world.label);
-        let landed = world.pblk().stats().units_landed;
+        let landed = world.pblk().stats().frames_landed;
         collect(&mut world);
-        assert!(world.pblk().stats().units_landed > landed, "{}: the copies still wait", world.label);
+        assert!(world.pblk().stats().frames_landed > landed, "{}: the copies still wait", world.label);
         world.survive_cut(&mut Prng::new(block));
     }
 }

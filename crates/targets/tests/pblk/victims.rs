@@ -34,7 +34,7 @@ fn a_victim_is_not_reset_while_a_user_reads_it() {
         is_over
     });
     assert!(
-        world.pblk().stats().units_landed == world.pblk().stats().units_written,
+        world.pblk().stats().frames_landed == world.pblk().stats().units_written,
         "all copies landed meanwhile"
     );
     assert!(world.drain() && world.settle());
