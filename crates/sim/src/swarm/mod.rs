@@ -90,7 +90,7 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound: BOUND };
     target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
     if target == "pblk" {
-        let draw = &mut Draw::new(&prng, "sectors a write");
+        let draw = &mut Draw::new(&prng, "larger writes");
         target::draw_sec_per_write(draw, &plan.config, &mut plan.options);
     }
     if is_special {

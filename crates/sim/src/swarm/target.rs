@@ -46,7 +46,7 @@ pub(super) fn draw_sec_per_write(draw: &mut Draw, config: &Config, options: &mut
     let Geometry { ws_opt, sectors_per_chunk, .. } = config.geometry;
     let most = (VECTOR_MAX / ws_opt).min(sectors_per_chunk / ws_opt / 2);
     let is_faithful = options.iter().any(|(name, value)| name == "mode" && value == "faithful");
-    if is_faithful || most < 2 || !draw.percent(40) {
+    if is_faithful || most < 2 || !draw.percent(25) {
         return;
     }
     let units = draw.between(2, most);

@@ -110,6 +110,30 @@ fn a_flush_fills_up_a_unit_and_a_frame_once_places_are_few() {
     world.read_all(false);
 }
 
+/// Each chunk takes two sectors and twice four, where full frames leave two to fill. As it is all valid, only wear moves it.
+#[test]
+fn a_line_of_short_frames_holds_more_than_one_of_full_frames_and_is_moved() {
+    let geometry = Geometry { ws_min: 2, mw_cunits: 0, ..Geometry::example(1, 2, 60, 12, 2) };
+    let (sec_per_write, wear_spread) = (Some(4), Some(4));
+    let wish =
+        Options { sec_per_write, wear_spread, over_provisioning_percent: 70, ..options(Mode::Improved) };
+    let mut world = World::new(config(geometry), wish, "short frames");
+    for (block, count) in [(0, 2), (2, 2), (4, 4), (8, 4), (12, 4), (16, 4)] {
+        world.write(block, count);
+        world.flush();
+        assert!(world.settle(), "the power stays");
+    }
+    assert_eq!(world.pblk().stats().padded, 0, "every frame is whole units");
+    let rounds = (0..4000).take_while(|round| {
+        world.write(20 + round * 4 % 160, 4);
+        world.pblk().stats().wear_moved == 0
+    });
+    assert!(rounds.count() < 4000, "nothing was moved for its wear");
+    assert!(world.settle(), "the power stays");
+    world.read_all(false);
+    world.check();
+}
+
 #[test]
 fn a_write_takes_whole_units_and_no_more_than_one_command() {
     let config = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 40, 256, 4) });
