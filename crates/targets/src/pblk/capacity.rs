@@ -209,7 +209,7 @@ fn check_oob(geometry: &Geometry) -> Result<(), String> {
 /// How chunks are used.
 ///
 /// # Errors
-/// A sentence, if they are too small.
+/// A sentence, if they are too small, or `sec_per_write` is none for them.
 pub fn layout(geometry: &Geometry, options: &Options) -> Result<ChunkLayout, String> {
     let (sectors, unit) = (geometry.sectors_per_chunk, geometry.ws_opt);
     let tail = tail::tail_sectors(sectors, unit, geometry.sector_bytes);

@@ -336,14 +336,13 @@ impl Pblk {
             return;
         };
         self.collector.victim = None;
-        let Line { data_sectors, .. } = *self.lines.get(victim.line);
+        let Line { stream, opened_at, data_sectors, .. } = *self.lines.get(victim.line);
         assert!(victim.valid <= data_sectors, "line {} held more than was written to it", victim.line.0);
         if self.collector.levelling == Some(victim.line) {
             // What it held says nothing of what collection for space costs. Without that nothing else may come into a frame
             // that what was moved does not fill, and no other line is moved until it is written.
             self.close_holding(|line| line == victim.line);
         } else {
-            let Line { stream, opened_at, .. } = *self.lines.get(victim.line);
             let sectors = self.worth(self.lines.get(victim.line));
             self.classifier.on_collected(stream, opened_at.0, self.sequence.0);
             self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
