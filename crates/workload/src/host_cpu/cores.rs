@@ -3,15 +3,15 @@
 //! Threads are pinned and taken in order; a thread that runs is not interrupted. Spinners and FTL threads are on a core
 //! beside it and stretch what starts there. Deliberately not here: how long work takes alone (`costs`).
 
-use ocssd_base::SlabKey;
+use super::threads::ThreadNumber;
 
 /// What a core has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Core {
-    running: Option<SlabKey>,
+    running: Option<ThreadNumber>,
     /// First and last of those that wait; the rest is in `Cores::next`.
-    first: Option<SlabKey>,
-    last: Option<SlabKey>,
+    first: Option<ThreadNumber>,
+    last: Option<ThreadNumber>,
     /// Threads that run or wait.
     threads: u32,
     spinners: u32,
@@ -23,7 +23,7 @@ struct Core {
 pub(super) struct Cores {
     cores: Vec<Core>,
     /// Who waits behind each thread.
-    next: Vec<Option<SlabKey>>,
+    next: Vec<Option<ThreadNumber>>,
     /// A bit for each core with nothing on it.
     idle: Vec<u64>,
     /// Spinners count as load.
@@ -50,12 +50,12 @@ impl Cores {
     }
 
     /// The core of a thread.
-    pub fn of(&self, thread: SlabKey) -> u32 {
+    pub fn of(&self, thread: ThreadNumber) -> u32 {
         thread.0 % u32::try_from(self.cores.len()).expect("as many as configured")
     }
 
     /// A thread wants its core; true if it runs now.
-    pub fn enter(&mut self, core: u32, thread: SlabKey) -> bool {
+    pub fn enter(&mut self, core: u32, thread: ThreadNumber) -> bool {
         let place = &mut self.cores[index(core)];
         place.threads += 1;
         let runs = place.running.is_none();
@@ -72,7 +72,7 @@ impl Cores {
     }
 
     /// The thread that runs leaves its core; who runs now, if anyone waited.
-    pub fn leave(&mut self, core: u32, thread: SlabKey) -> Option<SlabKey> {
+    pub fn leave(&mut self, core: u32, thread: ThreadNumber) -> Option<ThreadNumber> {
         let place = &mut self.cores[index(core)];
         assert_eq!(place.running, Some(thread), "a thread leaves core {core} that does not run there");
         place.threads -= 1;
@@ -171,12 +171,12 @@ mod tests {
     #[test]
     fn a_core_serves_its_threads_in_order() {
         let mut cores = Cores::new(1, 4, true);
-        let entered = [0, 1, 2].map(|thread| cores.enter(0, SlabKey(thread)));
+        let entered = [0, 1, 2].map(|thread| cores.enter(0, ThreadNumber(thread)));
         assert_eq!(entered, [true, false, false]);
         cores.check(0, 0);
-        let order = [0, 1, 2].map(|thread| cores.leave(0, SlabKey(thread)));
-        assert_eq!(order, [Some(SlabKey(1)), Some(SlabKey(2)), None]);
-        assert!(cores.enter(0, SlabKey(3)), "the core is free again");
+        let order = [0, 1, 2].map(|thread| cores.leave(0, ThreadNumber(thread)));
+        assert_eq!(order, [Some(ThreadNumber(1)), Some(ThreadNumber(2)), None]);
+        assert!(cores.enter(0, ThreadNumber(3)), "the core is free again");
         cores.check(0, 0);
     }
 

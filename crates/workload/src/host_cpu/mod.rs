@@ -9,7 +9,7 @@
 //!
 //! The model, all of it mean values, so that no event is spent on a retry:
 //!
-//! - A request in flight is a synchronous thread, the number last freed its name, pinned to core `number % cores`. Cores
+//! - A request in flight is a synchronous thread, the least free number its name, pinned to core `number % cores`. Cores
 //!   are online from the first socket up. A core works off its threads first come, first served; work that starts while
 //!   `s` spinners and `f` FTL threads are on the core takes `1 + s + f` times as long (a fair scheduler).
 //! - An FTL thread takes the highest idle core for each command, else the least loaded one, and takes `1 + load`
@@ -37,6 +37,7 @@ mod parse;
 mod stats;
 mod target;
 mod thread;
+mod threads;
 mod way_back;
 mod zone_order;
 

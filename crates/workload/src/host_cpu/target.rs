@@ -9,8 +9,9 @@ use super::ftl_threads::{Around, FtlThreads};
 use super::lock::Lock;
 use super::stats::StatsHandle;
 use super::thread::{Step, Thread};
+use super::threads::{ThreadNumber, Threads};
 use super::zone_order::ZoneOrder;
-use ocssd_base::{EventQueue, Nanos, Problems, Ring, Slab, SlabKey};
+use ocssd_base::{EventQueue, Nanos, Problems, Ring};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
 use ocssd_lightnvm::{BufId, Buffers, Command, Completion, Tag, Target};
 
@@ -18,7 +19,7 @@ use ocssd_lightnvm::{BufId, Buffers, Command, Completion, Tag, Target};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A thread's step is over.
-    Thread(SlabKey),
+    Thread(ThreadNumber),
     /// An FTL thread has prepared its command.
     FtlThread(u32),
 }
@@ -30,16 +31,16 @@ pub(super) enum Event {
 pub struct HostCpu {
     pub(super) inner: Box<dyn BlockTarget>,
     pub(super) costs: Costs,
-    pub(super) threads: Slab<Thread>,
+    pub(super) threads: Threads,
     pub(super) cores: Cores,
     pub(super) lock: Lock,
     pub(super) ftl_threads: FtlThreads,
     pub(super) events: EventQueue<Event>,
     /// Requests the inner target may be offered, in order. Changes of zones are in `zone_order` instead.
-    pub(super) outside: Ring<SlabKey>,
+    pub(super) outside: Ring<ThreadNumber>,
     pub(super) zone_order: Option<ZoneOrder>,
     /// Wait until nothing else is outside.
-    pub(super) shutdowns: Ring<SlabKey>,
+    pub(super) shutdowns: Ring<ThreadNumber>,
     /// Requests the inner target has not taken.
     pub(super) outside_count: u32,
     /// The inner target refused the next one, and nothing has changed since.
@@ -47,8 +48,6 @@ pub struct HostCpu {
     pub(super) replies: Ring<BlockReply>,
     /// Requests in flight by buffer.
     pub(super) buffer_users: Vec<u32>,
-    /// The most threads there ever were.
-    pub(super) threads_seen: u32,
     pub(super) now: Nanos,
     pub(super) stats: StatsHandle,
 }
@@ -62,7 +61,7 @@ impl HostCpu {
         config.check()?;
         let places = index(config.requests_max);
         Ok(Self {
-            threads: Slab::new(config.requests_max),
+            threads: Threads::new(config.requests_max),
             cores: Cores::new(config.cores, config.requests_max, config.spinner_starvation),
             lock: Lock::new(config.sockets()),
             ftl_threads: FtlThreads::new(config.writers),
@@ -74,7 +73,6 @@ impl HostCpu {
             is_blocked: false,
             replies: Ring::new(places),
             buffer_users: Vec::new(),
-            threads_seen: 0,
             now: Nanos::ZERO,
             stats: StatsHandle::new(config.requests_max, config.writers),
             costs: Costs::new(config, inner.block_bytes()),
@@ -109,7 +107,7 @@ impl HostCpu {
             while let Some((_, event)) = self.events.pop_due(now) {
                 moved = true;
                 match event {
-                    Event::Thread(key) => self.step(now, key),
+                    Event::Thread(number) => self.step(now, number),
                     Event::FtlThread(thread) => {
                         self.ftl_threads.on_prepared(now, thread, &mut self.cores);
                     }
@@ -125,17 +123,17 @@ impl HostCpu {
     }
 
     /// The step a thread was at is over.
-    fn step(&mut self, now: Nanos, key: SlabKey) {
-        let thread = *self.threads.get(key);
+    fn step(&mut self, now: Nanos, number: ThreadNumber) {
+        let thread = *self.threads.get(number);
         match thread.step {
-            Step::Submit if thread.is_write() => self.test(now, key),
-            Step::Submit | Step::Test => self.ready(now, key),
+            Step::Submit if thread.is_write() => self.test(now, number),
+            Step::Submit | Step::Test => self.ready(now, number),
             Step::Notice => {
-                self.stop_spinning(now, key);
-                self.finish(now, key);
+                self.stop_spinning(now, number);
+                self.finish(now, number);
             }
-            Step::Waking => self.finish(now, key),
-            Step::Finish => self.end(now, key),
+            Step::Waking => self.finish(now, number),
+            Step::Finish => self.end(now, number),
             Step::Outside | Step::Inside => {
                 unreachable!("a thread that waits for the inner target has no event")
             }
@@ -143,24 +141,24 @@ impl HostCpu {
     }
 
     /// Puts a thread on its core for its step, at once or when it is its turn.
-    pub(super) fn enter_core(&mut self, now: Nanos, key: SlabKey) {
-        let thread = self.threads.get_mut(key);
+    pub(super) fn enter_core(&mut self, now: Nanos, number: ThreadNumber) {
+        let thread = self.threads.get_mut(number);
         thread.since = now;
-        if self.cores.enter(thread.core, key) {
-            self.run(now, key);
+        if self.cores.enter(thread.core, number) {
+            self.run(now, number);
         }
     }
 
     /// A thread has its core.
-    fn run(&mut self, now: Nanos, key: SlabKey) {
-        let thread = *self.threads.get(key);
+    fn run(&mut self, now: Nanos, number: ThreadNumber) {
+        let thread = *self.threads.get(number);
         let costs = &self.costs;
         let cpu = match thread.step {
             Step::Submit => costs.submit(thread.request.op),
             Step::Finish => {
                 let copied = if thread.copies { thread.pages } else { 0 };
                 let woken = if thread.slept { costs.config().completion_ns } else { Nanos::ZERO };
-                costs.copy(copied, costs.sockets_of(self.threads_seen)) + woken
+                costs.copy(copied, costs.sockets_of(self.threads.seen())) + woken
             }
             step => unreachable!("a thread has no core for {step:?}"),
         };
@@ -171,7 +169,7 @@ impl HostCpu {
             now
         };
         let stretch = self.cores.stretch(thread.core);
-        self.events.push(locked + cpu * stretch, Event::Thread(key));
+        self.events.push(locked + cpu * stretch, Event::Thread(number));
         self.stats.with(|stats| {
             stats.core_wait_ns += now - thread.since;
             stats.cpu_ns += cpu;
@@ -191,24 +189,24 @@ impl HostCpu {
     }
 
     /// A write looks for room: it keeps its core meanwhile.
-    fn test(&mut self, now: Nanos, key: SlabKey) {
-        self.threads.get_mut(key).step = Step::Test;
+    fn test(&mut self, now: Nanos, number: ThreadNumber) {
+        self.threads.get_mut(number).step = Step::Test;
         let end = self.take_lock(now, self.costs.test_hold(self.lock.crowd()));
-        self.events.push(end, Event::Thread(key));
+        self.events.push(end, Event::Thread(number));
     }
 
-    pub(super) fn leave_core(&mut self, now: Nanos, key: SlabKey) {
-        let core = self.threads.get(key).core;
-        if let Some(next) = self.cores.leave(core, key) {
+    pub(super) fn leave_core(&mut self, now: Nanos, number: ThreadNumber) {
+        let core = self.threads.get(number).core;
+        if let Some(next) = self.cores.leave(core, number) {
             self.run(now, next);
         }
     }
 
     /// A request is ready for the inner target.
-    fn ready(&mut self, now: Nanos, key: SlabKey) {
-        self.leave_core(now, key);
+    fn ready(&mut self, now: Nanos, number: ThreadNumber) {
+        self.leave_core(now, number);
         let waiting = self.config().waiting;
-        let thread = self.threads.get_mut(key);
+        let thread = self.threads.get_mut(number);
         (thread.step, thread.since) = (Step::Outside, now);
         let (op, core) = (thread.request.op, thread.core);
         if thread.may_spin(waiting) {
@@ -218,7 +216,7 @@ impl HostCpu {
         }
         let queue = if op == BlockOp::Shutdown { &mut self.shutdowns } else { &mut self.outside };
         if self.zone_order.is_none() || !ZoneOrder::covers(op) {
-            queue.push(key).expect("there are as many places as requests");
+            queue.push(number).expect("there are as many places as requests");
         }
     }
 
@@ -226,11 +224,11 @@ impl HostCpu {
     fn offer(&mut self, now: Nanos) -> bool {
         let mut any = false;
         while !self.is_blocked
-            && let Some(key) = self.next_outside()
+            && let Some(number) = self.next_outside()
         {
-            let request = BlockRequest { tag: Tag(key.0), ..self.threads.get(key).request };
+            let request = BlockRequest { tag: Tag(number.0), ..self.threads.get(number).request };
             let taken = self.inner.submit(now, request).is_ok();
-            let thread = self.threads.get_mut(key);
+            let thread = self.threads.get_mut(number);
             if !taken {
                 self.is_blocked = true;
                 let first = !std::mem::replace(&mut thread.was_refused, true);
@@ -240,13 +238,13 @@ impl HostCpu {
             (thread.step, thread.entered) = (Step::Inside, now);
             let waited = now - thread.since;
             self.stats.with(|stats| stats.refused_ns += waited);
-            self.taken(key);
+            self.taken(number);
             any = true;
         }
         any
     }
 
-    fn next_outside(&self) -> Option<SlabKey> {
+    fn next_outside(&self) -> Option<ThreadNumber> {
         let change = || self.zone_order.as_ref()?.ready(&self.threads);
         let last = || self.shutdowns.front().copied().filter(|_| self.only_shutdowns_are_outside());
         self.outside.front().copied().or_else(change).or_else(last)
@@ -258,14 +256,14 @@ impl HostCpu {
     }
 
     /// The inner target took what [`Self::next_outside`] said.
-    fn taken(&mut self, key: SlabKey) {
+    fn taken(&mut self, number: ThreadNumber) {
         self.outside_count -= 1;
-        if self.outside.front() == Some(&key) {
+        if self.outside.front() == Some(&number) {
             self.outside.pop();
-        } else if self.shutdowns.front() == Some(&key) {
+        } else if self.shutdowns.front() == Some(&number) {
             self.shutdowns.pop();
         } else {
-            self.zone_order.as_mut().expect("a change of a zone").taken(key);
+            self.zone_order.as_mut().expect("a change of a zone").taken(number);
         }
     }
 
@@ -284,7 +282,7 @@ impl HostCpu {
     }
 
     fn start_ftl_threads(&mut self, now: Nanos) {
-        let sockets = self.costs.sockets_of(self.threads_seen);
+        let sockets = self.costs.sockets_of(self.threads.seen());
         let Self { costs, cores, events, stats, .. } = self;
         self.ftl_threads.start(now, &mut Around { costs, cores, events, stats, sockets });
     }
@@ -299,10 +297,11 @@ impl Target for HostCpu {
             return Err(request);
         }
         let pages = self.costs.pages(request.count);
-        let Ok(key) = self.threads.insert(Thread::new(now, request, 0, pages)) else { return Err(request) };
-        let core = self.cores.of(key);
-        self.threads.get_mut(key).core = core;
-        self.threads_seen = self.threads_seen.max(key.0 + 1);
+        let Some(number) = self.threads.begin(Thread::new(now, request, 0, pages)) else {
+            return Err(request);
+        };
+        let core = self.cores.of(number);
+        self.threads.get_mut(number).core = core;
         self.outside_count += 1;
         if matches!(request.op, BlockOp::Write { .. }) {
             self.lock.write_begins(core / self.config().cores_per_socket);
@@ -311,9 +310,9 @@ impl Target for HostCpu {
             self.uses(buffer);
         }
         if let Some(order) = self.zone_order.as_mut().filter(|_| ZoneOrder::covers(request.op)) {
-            order.arrive(key);
+            order.arrive(number);
         }
-        self.enter_core(now, key);
+        self.enter_core(now, number);
         self.pump(now);
         Ok(())
     }
@@ -365,7 +364,7 @@ impl Target for HostCpu {
 
     fn check(&self) {
         let count = |is: fn(&Thread) -> bool| {
-            u32::try_from(self.threads.iter().filter(|(_, thread)| is(thread)).count()).expect("few")
+            u32::try_from(self.threads.iter().filter(|&thread| is(thread)).count()).expect("few")
         };
         let spinners = count(|thread| thread.spins);
         assert_eq!(count(Thread::is_outside), self.outside_count, "requests outside");

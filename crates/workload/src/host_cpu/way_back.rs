@@ -5,7 +5,8 @@
 use super::HostCpu;
 use super::target::{Event, index};
 use super::thread::Step;
-use ocssd_base::{Nanos, SlabKey};
+use super::threads::ThreadNumber;
+use ocssd_base::Nanos;
 use ocssd_lightnvm::block::BlockReply;
 
 impl HostCpu {
@@ -14,37 +15,37 @@ impl HostCpu {
         let mut any = false;
         while let Some(reply) = self.inner.poll_reply() {
             self.is_blocked = false;
-            self.answered(now, SlabKey(reply.tag.0), reply);
+            self.answered(now, ThreadNumber(reply.tag.0), reply);
             any = true;
         }
         any
     }
 
     /// The inner target is done with a request: its thread notices, is woken, or never waited.
-    fn answered(&mut self, now: Nanos, key: SlabKey, reply: BlockReply) {
+    fn answered(&mut self, now: Nanos, number: ThreadNumber, reply: BlockReply) {
         let period = self.costs.retry_period(self.lock.crowd());
-        let thread = self.threads.get_mut(key);
+        let thread = self.threads.get_mut(number);
         thread.answered(now, reply);
         let waited = now > thread.since;
         if thread.spins && waited {
             thread.step = Step::Notice;
-            self.events.push(now + Nanos(period.0 / 2), Event::Thread(key));
+            self.events.push(now + Nanos(period.0 / 2), Event::Thread(number));
         } else if waited {
             thread.slept = true;
             thread.step = Step::Waking;
-            self.events.push(now + self.costs.config().wake_up_ns, Event::Thread(key));
+            self.events.push(now + self.costs.config().wake_up_ns, Event::Thread(number));
             self.stats.with(|stats| stats.slept += 1);
         } else {
             if thread.spins {
-                self.stop_spinning(now, key);
+                self.stop_spinning(now, number);
             }
-            self.finish(now, key);
+            self.finish(now, number);
         }
     }
 
-    pub(super) fn stop_spinning(&mut self, now: Nanos, key: SlabKey) {
+    pub(super) fn stop_spinning(&mut self, now: Nanos, number: ThreadNumber) {
         let period = self.costs.retry_period(self.lock.crowd());
-        let thread = self.threads.get_mut(key);
+        let thread = self.threads.get_mut(number);
         assert!(std::mem::take(&mut thread.spins), "a thread stops spinning that did not");
         let spun = now - thread.since;
         self.cores.spun(thread.core);
@@ -59,15 +60,15 @@ impl HostCpu {
         }
     }
 
-    pub(super) fn finish(&mut self, now: Nanos, key: SlabKey) {
-        self.threads.get_mut(key).step = Step::Finish;
-        self.enter_core(now, key);
+    pub(super) fn finish(&mut self, now: Nanos, number: ThreadNumber) {
+        self.threads.get_mut(number).step = Step::Finish;
+        self.enter_core(now, number);
     }
 
     /// A request is over.
-    pub(super) fn end(&mut self, now: Nanos, key: SlabKey) {
-        self.leave_core(now, key);
-        let thread = self.threads.remove(key);
+    pub(super) fn end(&mut self, now: Nanos, number: ThreadNumber) {
+        self.leave_core(now, number);
+        let thread = self.threads.end(number);
         assert!(!thread.spins, "a request ended while its thread spins");
         if thread.is_write() {
             self.lock.write_ends(thread.core / self.config().cores_per_socket);
@@ -81,7 +82,7 @@ impl HostCpu {
         self.replies.push(reply).expect("there are as many places for replies as for requests");
         self.stats.with(|stats| {
             stats.requests += 1;
-            let own = &mut stats.threads[index(key.0)];
+            let own = &mut stats.threads[index(number.0)];
             own.requests += 1;
             own.blocks += u64::from(thread.request.count);
         });

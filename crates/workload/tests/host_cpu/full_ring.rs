@@ -10,7 +10,6 @@ use ocssd_lightnvm::block::{BlockTarget, CounterValue};
 use ocssd_lightnvm::{Buffers, Geometry, LbaFormat, PuId, TargetId};
 use ocssd_targets::pblk::{Mode, Options, Pblk};
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, HostCpuStats, StatsHandle};
-use std::collections::BTreeSet;
 
 /// 16 units that take 64 KiB each in 200 us: more than twice what one writer sends, at 20 us a command.
 fn drive(chunks_per_pu: u32) -> Config {
@@ -110,41 +109,45 @@ impl Bench {
     }
 }
 
-/// The two rates of KSC'17's writes. A thread takes a number that others left, and runs on the core of its number. If that
-/// leaves a core to the writer, nothing slows it down; else it has half of one, and users retry for most of their time.
+/// The two rates of KSC'17's writes. Threads take the least numbers that are free, so as many threads as cores have one each,
+/// whatever ran before; the writer has half of one, and users retry for most of their time. One core more is the writer's.
 #[test]
 fn the_writer_is_starved_exactly_if_every_core_has_a_thread() {
-    let mut seen_free = Vec::new();
-    for (cores, before) in [2, 4].into_iter().flat_map(|cores| [0, 3, 5, 8, 16].map(|before| (cores, before)))
+    for (threads, before) in
+        [2, 4].into_iter().flat_map(|threads| [0, 3, 5, 8, 16].map(|before| (threads, before)))
     {
-        let label = format!("{cores} threads after {before}");
-        let mut bench = Bench::new(64, cores, cores.max(before));
-        if before > 0 {
-            bench.run(Nanos::from_millis(5));
-            bench.threads.ends = true;
-            bench.run(Nanos::from_millis(5));
-            (bench.threads.ends, bench.threads.idle) = (false, (0..cores).collect());
+        for cores in [threads, threads + 1] {
+            let label = format!("{threads} threads on {cores} cores after {before}");
+            let mut bench = Bench::new(64, cores, threads.max(before));
+            if before > 0 {
+                bench.run(Nanos::from_millis(5));
+                bench.threads.ends = true;
+                bench.run(Nanos::from_millis(5));
+                (bench.threads.ends, bench.threads.idle) = (false, (0..threads).collect());
+            }
+            // Two rings at the lower rate.
+            bench.run(Nanos::from_millis(15));
+            let seen = bench.watch(40);
+            // A command of 64 KiB takes 20 us of a core: 40 us of half a core are 400 sectors a millisecond, which are as
+            // many less what heads and tails take; of a whole core, 800. Two threads write one each in 2.74 us.
+            let (starved, rates) = match (cores - threads, threads) {
+                (0, _) => (seen.writer_cpu, 340..=400),
+                (_, 2) => (Nanos::ZERO, 720..=730),
+                (_, _) => (Nanos::ZERO, 680..=800),
+            };
+            assert_eq!(seen.numbers, (0..threads).collect::<Vec<_>>(), "{label}");
+            assert!(
+                seen.writer_starved.0.abs_diff(starved.0) * 100 <= seen.writer_cpu.0,
+                "{label}: {seen:?}"
+            );
+            assert!(rates.contains(&seen.rate), "{label}: {seen:?}");
+            let is_full = bench.gauge("buffer_unwritten_units") + 2 >= bench.frames;
+            // Two threads ask for hardly less than a writer with a core of its own sends, so some of them may retry.
+            let may_fill = threads > 2 || cores == threads;
+            assert!(!may_fill || (is_full && seen.retries > 20_000), "{label}: {seen:?}");
+            assert!(may_fill || seen.retries < 1000, "{label}: {seen:?}");
         }
-        // Two rings at the lower rate.
-        bench.run(Nanos::from_millis(15));
-        let seen = bench.watch(40);
-        let used: BTreeSet<u32> = seen.numbers.iter().map(|number| number % cores).collect();
-        let is_free = used.len() < usize::try_from(cores).expect("few");
-        // A command of 64 KiB takes 20 us of a core: 40 us of half a core are 400 sectors a millisecond, which are as many
-        // less what heads and tails take. Two threads on one core write one every 2.74 us.
-        let (starved, rates) = match (is_free, cores) {
-            (false, _) => (seen.writer_cpu, 340..=400),
-            (true, 2) => (Nanos::ZERO, 360..=366),
-            (true, _) => (Nanos::ZERO, 680..=800),
-        };
-        assert!(seen.writer_starved.0.abs_diff(starved.0) * 100 <= seen.writer_cpu.0, "{label}: {seen:?}");
-        assert!(rates.contains(&seen.rate), "{label}: {seen:?}");
-        let is_full = bench.gauge("buffer_unwritten_units") + 2 >= bench.frames;
-        let is_slow = is_free && cores == 2;
-        assert_eq!((is_full, seen.retries > 0), (!is_slow, !is_slow), "{label}: {seen:?}");
-        seen_free.push(is_free);
     }
-    assert!(seen_free.contains(&true) && seen_free.contains(&false), "{seen_free:?}");
 }
 
 #[test]
@@ -157,11 +160,11 @@ fn a_full_ring_goes_on_for_all_while_garbage_is_collected() {
         bench.run(Nanos::from_millis(20));
     }
     let before = bench.stats.read();
-    let windows: Vec<While> = (0..30)
+    let windows: Vec<While> = (0..15)
         .map(|_| {
-            let seen = bench.watch(20);
+            let seen = bench.watch(40);
             assert!(
-                bench.gauge("buffer_unwritten_units") * 10 >= bench.frames * 9,
+                bench.gauge("buffer_unwritten_units") * 4 >= bench.frames * 3,
                 "the ring is not full: {seen:?}"
             );
             seen
@@ -171,14 +174,14 @@ fn a_full_ring_goes_on_for_all_while_garbage_is_collected() {
     let written = stats.requests - before.requests;
     assert!(written > 20 * bench.frames * 16, "seed {seed}: {written} sectors, not twenty rings");
     assert!(bench.gauge("gc_victims") > 20, "seed {seed}: {} victims", bench.gauge("gc_victims"));
-    // Collection comes in bursts: a window of one has half of the others.
-    let mean = written / (30 * 20);
+    // Collection comes in bursts: users have half of the mean while it does.
+    let mean = written / (15 * 40);
     for seen in &windows {
         assert!(
-            seen.rate * 4 >= mean && seen.writer_starved == seen.writer_cpu,
+            seen.rate * 3 >= mean && seen.writer_starved == seen.writer_cpu,
             "seed {seed}, mean {mean}: {seen:?}"
         );
-        assert!(seen.retries > 50 * seen.rate, "seed {seed}: everybody retries: {seen:?}");
+        assert!(seen.retries > 1000 * seen.rate, "seed {seed}: everybody retries: {seen:?}");
     }
     // The writer shares the lowest core as a rule, whose thread comes back later when many places are free at once.
     let shares = || stats.threads.iter().zip(&before.threads).map(|(now, then)| now.requests - then.requests);

@@ -1,0 +1,112 @@
+//! The workload's threads by number: whoever begins takes the least number that nobody has.
+//!
+//! So `n` threads that are always in flight are `0..n`, and on cores of their own if there are as many, whatever ran before
+//! them. Numbers decide cores; were they given out in any other order, the end of one job would decide where the threads of
+//! the next one run, which no host does.
+//!
+//! Deliberately not here: what a thread does (`thread`), and where it runs (`cores`).
+
+use super::target::index;
+use super::thread::Thread;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The number of a thread: its name while its request is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ThreadNumber(pub u32);
+
+/// The threads that have a request in flight, at most as many as there were places at the start.
+///
+/// Beginning and ending cost the logarithm of the most there ever were.
+pub(super) struct Threads {
+    /// By number, those that ever were.
+    places: Vec<Option<Thread>>,
+    /// Of these, those nobody has.
+    free: BinaryHeap<Reverse<ThreadNumber>>,
+    most: u32,
+}
+
+impl Threads {
+    /// None yet, and room for `most`.
+    pub fn new(most: u32) -> Self {
+        let places = index(most);
+        Self { places: Vec::with_capacity(places), free: BinaryHeap::with_capacity(places), most }
+    }
+
+    /// `thread` begins: its number, or `None` if there are as many as there may be.
+    pub fn begin(&mut self, thread: Thread) -> Option<ThreadNumber> {
+        if self.is_full() {
+            return None;
+        }
+        let number = self.free.pop().map_or_else(|| self.new_place(), |Reverse(number)| number);
+        let place = &mut self.places[index(number.0)];
+        assert!(place.is_none(), "somebody has the free number {}", number.0);
+        *place = Some(thread);
+        Some(number)
+    }
+
+    fn new_place(&mut self) -> ThreadNumber {
+        self.places.push(None);
+        ThreadNumber(u32::try_from(self.places.len() - 1).expect("below the most there may be"))
+    }
+
+    /// Thread `number` ends.
+    pub fn end(&mut self, number: ThreadNumber) -> Thread {
+        let thread = self.places[index(number.0)].take().expect("a thread ends once");
+        self.free.push(Reverse(number));
+        thread
+    }
+
+    pub fn get(&self, number: ThreadNumber) -> &Thread {
+        self.places[index(number.0)].as_ref().expect("a number in use")
+    }
+
+    pub fn get_mut(&mut self, number: ThreadNumber) -> &mut Thread {
+        self.places[index(number.0)].as_mut().expect("a number in use")
+    }
+
+    /// Those in flight, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Thread> {
+        self.places.iter().flatten()
+    }
+
+    /// How many are in flight.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.len() == index(self.most)
+    }
+
+    /// The most that were in flight at once.
+    pub fn seen(&self) -> u32 {
+        u32::try_from(self.places.len()).expect("no more than there may be")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_base::Nanos;
+    use ocssd_lightnvm::Tag;
+    use ocssd_lightnvm::block::{BlockOp, BlockRequest};
+
+    fn thread() -> Thread {
+        let request = BlockRequest { tag: Tag(0), op: BlockOp::Flush, block: 0, count: 0, buffer: None };
+        Thread::new(Nanos::ZERO, request, 0, 0)
+    }
+
+    #[test]
+    fn whoever_begins_takes_the_least_number_that_is_free() {
+        let mut threads = Threads::new(4);
+        let mut begin = |ends: &[u32]| {
+            ends.iter().for_each(|&number| _ = threads.end(ThreadNumber(number)));
+            (threads.begin(thread()).map(|number| number.0), threads.len(), threads.seen())
+        };
+        assert_eq!([begin(&[]), begin(&[]), begin(&[])], [(Some(0), 1, 1), (Some(1), 2, 2), (Some(2), 3, 3)]);
+        assert_eq!(begin(&[1, 0, 2]), (Some(0), 1, 3), "the order in which others ended does not matter");
+        assert_eq!([begin(&[]), begin(&[0])], [(Some(1), 2, 3), (Some(0), 2, 3)]);
+        assert_eq!([begin(&[]), begin(&[]), begin(&[])], [(Some(2), 3, 3), (Some(3), 4, 4), (None, 4, 4)]);
+    }
+}
