@@ -11,7 +11,7 @@ use crate::Place;
 const SHARD_BITS: u32 = SHARD.trailing_zeros();
 
 /// Entries looked at together when a shard is written: few enough that one buffered entry costs little. Chosen.
-const GROUP: usize = 256;
+const GROUP: usize = 32;
 
 /// Entries whose misses are waited for together: more than a processor has under way at a time (some 24). Chosen.
 const FETCHED_AT_ONCE: usize = 32;
@@ -234,14 +234,17 @@ impl<E: Entry> Table<E> {
         resolve: &mut dyn FnMut(u64, Slot) -> Option<Place>,
     ) {
         E::write_all(entries, bytes);
-        if !any_buffered(entries, self.first_buffered()) {
+        let first_buffered = self.first_buffered();
+        if !any_buffered(entries, first_buffered) {
             return;
         }
-        for ((lba, &entry), room) in (first_lba..).zip(entries).zip(bytes.chunks_exact_mut(E::BYTES)) {
-            if let Mapped::Buffer(slot) = self.mapped(entry) {
-                let place = resolve(lba, slot).map_or(Mapped::Nowhere, Mapped::Media);
-                E::write_all(&[self.entry(place)], room);
-            }
+        // Of most groups a few are: the others are passed over by a comparison, not taken apart.
+        let is_buffered = |&(_, &entry): &(usize, &E)| entry >= first_buffered && entry != E::NOWHERE;
+        for (index, &entry) in entries.iter().enumerate().filter(is_buffered) {
+            let Mapped::Buffer(slot) = self.mapped(entry) else { unreachable!("a number of a slot is one") };
+            let lba = first_lba + u64::try_from(index).expect("a group is small");
+            let place = resolve(lba, slot).map_or(Mapped::Nowhere, Mapped::Media);
+            E::write_all(&[self.entry(place)], &mut bytes[index * E::BYTES..][..E::BYTES]);
         }
     }
 
