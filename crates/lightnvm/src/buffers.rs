@@ -199,6 +199,12 @@ impl Buffers {
         buffer.in_use = false;
     }
 
+    /// How many are in use. Cost: a look at each.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        self.buffers.iter().filter(|buffer| buffer.in_use).count()
+    }
+
     /// Sectors of a buffer.
     #[must_use]
     pub fn sectors(&self, id: BufId) -> u32 {
@@ -372,7 +378,9 @@ mod tests {
         let mut pool = pool(Payload::Stamp);
         let take = |pool: &mut Buffers| [pool.take(1), pool.take_whole(2), pool.take(1), pool.take(3)];
         let first = take(&mut pool);
+        assert_eq!(pool.in_use(), 4);
         pool.reclaim();
+        assert_eq!(pool.in_use(), 0);
         assert_eq!(take(&mut pool), first);
     }
 

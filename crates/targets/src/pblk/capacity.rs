@@ -52,7 +52,33 @@ impl Capacity {
     }
 }
 
-/// The sizes for `options` on the units of `shape`. An instance that exists keeps its blocks; chunks that died since
+/// What options ask for, whatever lies on the media.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// How chunks are used.
+    pub layout: ChunkLayout,
+    open_lines: u32,
+    frames: u32,
+    frames_needed: u32,
+}
+
+/// Looks whether `options` fit each other and the drive, before anything is read or written.
+///
+/// # Errors
+/// A sentence that says what does not fit, and what would.
+pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Asked, String> {
+    options.check()?;
+    check_oob(geometry)?;
+    let layout = layout(geometry, options)?;
+    let open_lines = open_lines(geometry, options)?;
+    let streams = options.classification().streams();
+    let (frames, frames_needed) = frames(geometry, &layout, shape, options, streams)?;
+    assert!(open_lines > streams, "a stream without a line to write to");
+    assert!(frames >= frames_needed || options.small_write_buffer, "a buffer too small was let through");
+    Ok(Asked { layout, open_lines, frames, frames_needed })
+}
+
+/// The sizes for `options`, which ask for what `asked` says, on the units of `shape`. An instance that exists keeps its blocks; chunks that died since
 /// make it read-only, and are no reason to refuse it.
 ///
 /// # Errors
@@ -61,23 +87,20 @@ pub fn plan(
     geometry: &Geometry,
     shape: &Shape,
     options: &Options,
+    asked: &Asked,
     existing: Option<u64>,
     report: &dyn Fn(ChunkId) -> ChunkDescriptor,
 ) -> Result<Capacity, String> {
-    options.check()?;
-    check_oob(geometry)?;
-    let layout = layout(geometry, options)?;
+    let Asked { layout, open_lines, frames, frames_needed } = *asked;
     let good = good_chunks(shape, report);
     let good_sectors = good * u64::from(layout.data_sectors());
     assert!(good_sectors <= shape.places(), "more data than places");
     let line_sectors = u64::from(shape.units()) * u64::from(layout.data_sectors());
     let streams = options.classification().streams();
-    let open_lines = open_lines(geometry, options)?;
     let wanted = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
     let user_sectors = existing.unwrap_or(wanted);
     // One snapshot is written while the last one stands, each begun in the middle of a line.
     let map_lines = narrow(2 * snapshot_sectors(geometry, shape, user_sectors).div_ceil(line_sectors) + 1);
-    let (frames, frames_needed) = frames(geometry, &layout, shape, options, streams)?;
     // What users have put into the buffer must always find a place: lines drain only once it has landed.
     let buffer_lines = narrow((u64::from(frames) * u64::from(layout.batch)).div_ceil(line_sectors));
     // Each stream has a line open and may need the next; one is being emptied.
@@ -86,7 +109,6 @@ pub fn plan(
     let held = u64::from(layout.batch - layout.unit) * u64::from(shape.lines());
     let need = u64::from(reserve_lines + streams + 1) * line_sectors + held;
     assert!(line_sectors > 0 && reserve_lines > streams, "lines without data, or none kept");
-    assert!(open_lines > streams, "a stream without a line to write to");
     let spare = good_sectors.saturating_sub(user_sectors);
     if let Some(blocks) = existing {
         check_existing(blocks, need, u64::from(shape.lines()) * line_sectors)?;
@@ -112,7 +134,6 @@ pub fn plan(
     assert!(existing.is_some() || user_sectors < good_sectors, "nothing is spare");
     assert!(map_lines >= 3, "two snapshots and the line between them do not fit {map_lines} lines");
     assert!(reserve_lines > buffer_lines + map_lines, "the reserve has no line for garbage collection");
-    assert!(frames >= frames_needed || options.small_write_buffer, "a buffer too small was let through");
     Ok(Capacity {
         layout,
         user_sectors,
@@ -210,7 +231,7 @@ fn check_oob(geometry: &Geometry) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence, if they are too small, or `sec_per_write` is none for them.
-pub fn layout(geometry: &Geometry, options: &Options) -> Result<ChunkLayout, String> {
+fn layout(geometry: &Geometry, options: &Options) -> Result<ChunkLayout, String> {
     let (sectors, unit) = (geometry.sectors_per_chunk, geometry.ws_opt);
     let tail = tail::tail_sectors(sectors, unit, geometry.sector_bytes);
     let batch = options.sec_per_write.unwrap_or(unit);
@@ -319,10 +340,12 @@ mod tests {
             sectors: 64,
             write_pointer: Some(0),
         };
-        let made = plan(&geometry, &shape, &options, None, &|_| chunk(ChunkState::Free)).expect("it fits");
+        let asked = ask(&geometry, &shape, &options).expect("they fit");
+        let made =
+            plan(&geometry, &shape, &options, &asked, None, &|_| chunk(ChunkState::Free)).expect("it fits");
         let dead =
             |id: ChunkId| chunk(if id.0.is_multiple_of(3) { ChunkState::Free } else { ChunkState::Offline });
-        let found = plan(&geometry, &shape, &options, Some(made.user_sectors), &dead);
+        let found = plan(&geometry, &shape, &options, &asked, Some(made.user_sectors), &dead);
         assert_eq!(found.map(|found| found.user_sectors), Ok(made.user_sectors));
     }
 }

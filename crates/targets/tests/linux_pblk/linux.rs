@@ -212,8 +212,11 @@ impl Linux {
 
     pub fn mount(&mut self, options: &Options) -> Result<(LinuxPblk, MountReport), MountError> {
         let (device, clock, buffers) = (&mut self.flash, &mut self.clock, &mut self.buffers);
+        let taken = buffers.in_use();
         let mut caller = Caller { device, clock, buffers, cut_at: None };
-        LinuxPblk::mount(&mut caller, &self.units, options)
+        let mounted = LinuxPblk::mount(&mut caller, &self.units, options);
+        assert!(mounted.is_ok() || self.buffers.in_use() == taken, "a mount that failed kept buffers");
+        mounted
     }
 
     /// Mounts what must be there, to be asked.

@@ -2,11 +2,13 @@
 
 use super::basic::{MIX, geometry, options};
 use super::mix::Mix;
+use super::power::CutAfter;
 use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
+use ocssd_engine::Clock;
 use ocssd_flash::Config;
 use ocssd_ftl::{Classification, VictimPolicy};
-use ocssd_lightnvm::{Capabilities, Geometry, Payload, PuId};
+use ocssd_lightnvm::{Capabilities, ChunkId, Device, Geometry, Payload, PuId};
 use ocssd_targets::pblk::{Mode, MountError, Options};
 
 /// Writes a drive several times over, shuts it down, cuts its power, and reads everything each time.
@@ -343,6 +345,36 @@ fn a_buffer_smaller_than_the_window_makes_reads_wait_and_not_fail() {
         world.read_all(false);
         assert!(world.pblk().stats().read_parked > 0, "no read had to wait");
     }
+}
+
+#[test]
+fn options_that_fit_no_drive_are_refused_before_media_is_looked_at() {
+    let mut world = World::new(config(geometry()), options(Mode::Improved), "an instance that is there");
+    world.write(0, 12);
+    // What is half written makes every mount fill up a chunk.
+    world.cut(&mut Prng::new(3));
+    let seen = |world: &World| {
+        let chunks = (0..world.flash.geometry().chunk_count()).map(|chunk| world.flash.chunk(ChunkId(chunk)));
+        (world.clock.now(), chunks.collect::<Vec<_>>())
+    };
+    let before = seen(&world);
+    type Change = fn(&mut Options);
+    let cases: [(Change, &str); 3] = [
+        (|options| options.write_buffer_bytes = Some(4096), "write_buffer_bytes is"),
+        (|options| options.sec_per_write = Some(3), "sec_per_write must be"),
+        (|options| options.small_write_buffer = true, "small_write_buffer"),
+    ];
+    for (change, part) in cases {
+        world.options = options(Mode::Improved);
+        change(&mut world.options);
+        let error = world.try_mount(CutAfter::NEVER).expect_err(part);
+        assert!(matches!(&error, MountError::DoesNotFit(sentence) if sentence.contains(part)), "{error}");
+    }
+    assert_eq!(seen(&world), before, "the drive was used");
+    world.options = options(Mode::Improved);
+    let report = world.mount();
+    assert!(report.sectors_read > 0 && report.sectors_filled > 0, "{report:?}");
+    world.read_all(true);
 }
 
 #[test]

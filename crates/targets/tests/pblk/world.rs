@@ -180,6 +180,14 @@ impl World {
             Caller { device: &mut self.flash, clock: &mut self.clock, buffers: &mut buffers, cut_at: None };
         let mut device = cut.around(caller);
         let mounted = Pblk::mount(&mut device, &self.units, &self.options);
+        if matches!(mounted, Err(MountError::DoesNotFit(_))) {
+            assert_eq!(
+                buffers.in_use(),
+                self.spare.len(),
+                "{}: a mount that failed kept buffers",
+                self.label
+            );
+        }
         self.buffers = buffers;
         mounted.map(|(pblk, report)| {
             pblk.check();

@@ -15,7 +15,7 @@ pub struct Media<'a> {
     /// Sectors of a unit.
     unit: u32,
     /// What lies beside sectors is in the last of each unit.
-    packed: bool,
+    pub packed: bool,
     buffers: Vec<BufId>,
     pub sectors_read: u64,
     pub sectors_written: u64,

@@ -89,26 +89,11 @@ impl LinuxPblk {
         let drawn = Prng::new(options.seed ^ device.now().0);
         let mut media = Media::new(device, layout.unit, packed);
         let ender = Ender { shape: &shape, layout: &layout, mw_cunits: geometry.mw_cunits };
-        if !options.read_only {
-            ender.show_starts(&mut media, &mut survey)?;
-        }
-        survey.read_smeta(&mut media, &shape, &layout)?;
-        let is_fresh = survey.instance.is_none() && survey.hidden == 0;
-        if is_fresh && !options.create {
-            return Err(MountError::NotThere(NOT_THERE));
-        }
-        let mut loaded = Loaded::new(&shape, L2p::new(blocks, shape.places(), slots), &survey, drawn);
-        loaded.report.is_fresh = is_fresh;
-        loaded.load(&ender, &mut media, &mut survey, packed, options.read_only)?;
-        if !options.read_only {
-            ender.fill_leftovers(&mut media, &mut survey)?;
-        }
-        if media.sectors_written > 0 {
-            // If the drive cannot, the first barrier says so.
-            let _: bool = media.flush()?;
-        }
-        let Loaded { instance, l2p, valid, counters, condemned, open, mut report } = loaded;
-        (report.sectors_read, report.sectors_written) = media.end();
+        let map = L2p::new(blocks, shape.places(), slots);
+        let found = Loaded::find(&ender, &mut media, &mut survey, options, map, drawn);
+        let (sectors_read, sectors_written) = media.end();
+        let Loaded { instance, l2p, valid, counters, condemned, open, mut report } = found?;
+        (report.sectors_read, report.sectors_written) = (sectors_read, sectors_written);
         if report.hidden > 0 {
             return Err(MountError::Unreadable(format!(
                 "{} sectors were written last and cannot be read before more is written behind them (MW_CUNITS is {}); mount \
@@ -164,6 +149,36 @@ struct Loaded {
 }
 
 impl Loaded {
+    /// Finds the instance, and ends what a power cut left open, unless nothing may be written.
+    fn find(
+        ender: &Ender<'_>,
+        media: &mut Media<'_>,
+        survey: &mut Survey,
+        options: &Options,
+        map: L2p,
+        drawn: Prng,
+    ) -> Result<Self, MountError> {
+        if !options.read_only {
+            ender.show_starts(media, survey)?;
+        }
+        survey.read_smeta(media, ender.shape, ender.layout)?;
+        let is_fresh = survey.instance.is_none() && survey.hidden == 0;
+        if is_fresh && !options.create {
+            return Err(MountError::NotThere(NOT_THERE));
+        }
+        let mut loaded = Self::new(ender.shape, map, survey, drawn);
+        loaded.report.is_fresh = is_fresh;
+        loaded.load(ender, media, survey, options.read_only)?;
+        if !options.read_only {
+            ender.fill_leftovers(media, survey)?;
+        }
+        if media.sectors_written > 0 {
+            // If the drive cannot, the first barrier says so.
+            let _: bool = media.flush()?;
+        }
+        Ok(loaded)
+    }
+
     fn new(shape: &Shape, l2p: L2p, survey: &Survey, mut drawn: Prng) -> Self {
         let mut name = [0; 16];
         name.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&drawn.next_u64().to_le_bytes()));
@@ -189,7 +204,6 @@ impl Loaded {
         ender: &Ender<'_>,
         media: &mut Media<'_>,
         survey: &mut Survey,
-        packed: bool,
         is_read_only: bool,
     ) -> Result<(), MountError> {
         for found in survey.lines.clone() {
@@ -197,7 +211,7 @@ impl Loaded {
             let is_last = survey.lines.last().is_some_and(|last| last.line == found.line);
             let ending = if may_end { Some(ender.pad(media, survey, found.line, is_last)?) } else { None };
             let Self { l2p, valid, counters, report, .. } = self;
-            let (shape, layout) = (ender.shape, ender.layout);
+            let (shape, layout, packed) = (ender.shape, ender.layout, media.packed);
             let mut recovery =
                 Recovery { shape, layout, survey, packed, l2p, valid, counters, report, named: Vec::new() };
             let hidden = recovery.report.hidden;

@@ -15,7 +15,7 @@ mod restore;
 mod survey;
 mod wear;
 
-use super::capacity::{self, Capacity};
+use super::capacity::{self, Asked, Capacity};
 use super::options::Options;
 use super::state::{MAP_STREAM, Pblk};
 use crate::mount_error::MountError;
@@ -58,7 +58,9 @@ impl Pblk {
     /// snapshot intervals, with a read for every chunk of it.
     ///
     /// # Errors
-    /// [`MountError::DoesNotFit`] if the options do not fit the units, [`MountError::PowerCut`] if the power goes first.
+    /// [`MountError::DoesNotFit`] if the options do not fit the units (before anything is read or written, but for how many
+    /// blocks there are), [`MountError::PowerCut`] if the power goes first: the instance's own buffers are then for whoever
+    /// has the pool to reclaim.
     pub fn mount(
         device: &mut dyn BlockingDevice,
         units: &[PuId],
@@ -68,37 +70,49 @@ impl Pblk {
         let shape = Shape::new(&geometry, units);
         let distinct: std::collections::BTreeSet<&PuId> = units.iter().collect();
         assert_eq!(distinct.len(), units.len(), "a unit is leased twice");
-        let layout = capacity::layout(&geometry, options).map_err(MountError::DoesNotFit)?;
-        let started = device.now();
-        let mut report = MountReport::default();
+        let asked = capacity::ask(&geometry, &shape, options).map_err(MountError::DoesNotFit)?;
         let mut batches = Batches::new(device, options);
-        let (mut survey, map_lines, heads_read) = heads::survey(&mut batches, &shape, &layout, MAP_STREAM)?;
+        let mounted = Self::find(&mut batches, &shape, &asked);
+        let (sectors_read, sectors_filled) = batches.end();
+        let (mut pblk, report) = mounted?;
+        pblk.wear.look(&pblk.lines);
+        pblk.judge_spare();
+        pblk.limiter_update();
+        Ok((pblk, MountReport { sectors_read, sectors_filled, ..report }))
+    }
+
+    /// Finds the instance, or makes one, and leaves nothing behind that cannot be read.
+    fn find(
+        batches: &mut Batches<'_>,
+        shape: &Shape,
+        asked: &Asked,
+    ) -> Result<(Self, MountReport), MountError> {
+        let (geometry, options, layout) = (batches.device.geometry().clone(), batches.options, asked.layout);
+        let started = batches.device.now();
+        let mut report = MountReport::default();
+        let (mut survey, map_lines, heads_read) = heads::survey(batches, shape, &layout, MAP_STREAM)?;
         report.heads_read = heads_read;
         report.phases[0] = batches.device.now().saturating_since(started);
         let blocks = survey.instance.map(|_| survey.blocks);
         let capacity =
-            capacity::plan(&geometry, &shape, options, blocks, &|chunk| batches.device.chunk(chunk))
+            capacity::plan(&geometry, shape, options, asked, blocks, &|chunk| batches.device.chunk(chunk))
                 .map_err(MountError::DoesNotFit)?;
-        let mut pblk = Self::on(&mut batches, &shape, options, capacity, &survey);
+        let mut pblk = Self::on(batches, shape, options, capacity, &survey);
         pblk.now = started;
         if survey.instance.is_some() {
-            pblk.recover(&mut batches, &mut survey, &map_lines, &mut report)?;
+            pblk.recover(batches, &mut survey, &map_lines, &mut report)?;
         } else {
             report.fresh = true;
-            if let Some(line) = create::create(&mut pblk, &mut batches, &mut survey)? {
+            if let Some(line) = create::create(&mut pblk, batches, &mut survey)? {
                 restore::restore_lines(&mut pblk, &survey, None);
                 assert!(pblk.lines.get(line).headed, "line {} of a new instance has no head", line.0);
             }
         }
         let leftovers = restore::unusable(&survey, &pblk);
-        survey::fill_to_end(&mut batches, &shape, &layout, &mut survey, &leftovers)?;
+        survey::fill_to_end(batches, shape, &layout, &mut survey, &leftovers)?;
         restore::free_lines(&mut pblk, &survey);
         batches.flush()?;
         report.phases[3] = batches.device.now().saturating_since(started);
-        (report.sectors_read, report.sectors_filled) = batches.end();
-        pblk.wear.look(&pblk.lines);
-        pblk.judge_spare();
-        pblk.limiter_update();
         Ok((pblk, report))
     }
 
