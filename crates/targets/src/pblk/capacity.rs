@@ -78,8 +78,8 @@ pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Aske
     Ok(Asked { layout, open_lines, frames, frames_needed })
 }
 
-/// The sizes for `options`, which ask for what `asked` says, on the units of `shape`. An instance that exists keeps its blocks; chunks that died since
-/// make it read-only, and are no reason to refuse it.
+/// The sizes for `options`, which ask for what `asked` says, on the units of `shape`. An instance that exists keeps its
+/// blocks; chunks that died since make it read-only, and are no reason to refuse it.
 ///
 /// # Errors
 /// A sentence that says what does not fit, and what would.

@@ -250,12 +250,20 @@ impl Pblk {
         let sectors = self.meta_sectors(write);
         assert!(!self.lines.is_bad(line, write.unit), "a bad chunk is written");
         assert!(pieces.1 <= sectors, "more pieces than sectors");
-        self.scratch.list.clear();
-        for sector in 0..sectors {
+        let list = &mut self.scratch.list;
+        list.clear();
+        let format = buffers.format();
+        let (content, oob) = buffers.sectors_mut(buffer, 0, sectors);
+        let content = content.chunks_exact(format.data_bytes);
+        // Heads and fill are the same sector over and over: what is sealed once is good for the next.
+        let mut before: Option<(SectorTag, &[u8], [u8; TAG_BYTES])> = None;
+        for ((sector, content), oob) in (0..).zip(content).zip(oob.chunks_exact_mut(format.oob_bytes)) {
             let tag = tag_of(sector);
-            self.scratch.list.extend_from_slice(&tag.to_list_entry());
-            let (content, oob) = buffers.sectors_mut(buffer, sector, 1);
-            oob[..TAG_BYTES].copy_from_slice(&tag.encode(content));
+            let same = before.filter(|&(other, beside, _)| other == tag && beside == content);
+            let bytes = same.map_or_else(|| tag.encode(content), |(_, _, bytes)| bytes);
+            before = Some((tag, content, bytes));
+            list.extend_from_slice(&tag.to_list_entry());
+            oob[..TAG_BYTES].copy_from_slice(&bytes);
             oob[TAG_BYTES..].fill(0);
         }
         let open = self.open[line.index()].as_mut().expect("the line is open");
