@@ -6,6 +6,8 @@
 #   ocssd_faults=1    the drive has bad media; pblk must have met it
 #   ocssd_units=N     parallel units of the drive
 . /checks.sh
+# shellcheck source=cut.sh
+. /cut.sh
 
 # What the kernel said about the drive, and anything that went wrong in it.
 tell_kernel() { dmesg | grep -E 'nvm|pblk|EXT4|rror|WARN|BUG|Call Trace|RIP' | tail -n 300 | sed 's/^/# /'; }
@@ -95,16 +97,9 @@ tell_fio
 
 if [ "$ocssd_again" = 1 ]; then
     # This file was synced: it must be there after the cut, which comes while others are written.
-    dd if=/dev/urandom of=/scratch/kept bs=64k count=32 2>/dev/null
-    check write-kept dd if=/scratch/kept of=/mnt/kept bs=64k conv=fsync
-    check sync sync
+    write_synced write-kept kept
     say "value sum $(sum_of /scratch/kept)"
-    tell_kernel
-    noise() { while :; do dd if=/dev/urandom of=/mnt/noise bs=64k count=256 conv=fsync; done; }
-    noise 2>/dev/null &
-    until_true [ -s /mnt/noise ]
-    say cut
-    wait
+    write_until_cut 256
 fi
 drop_caches
 if [ "$ocssd_fresh" = 0 ]; then

@@ -10,6 +10,9 @@ use std::process::Command;
 /// What the guest does.
 const INIT: &str = include_str!("init.sh");
 
+/// What it does before its power is cut.
+const CUT: &str = include_str!("cut.sh");
+
 /// Makes and removes targets of LightNVM.
 const LNVMCTL: &str = include_str!("lnvmctl.c");
 
@@ -28,6 +31,7 @@ pub fn make(folder: &Path) -> Result<PathBuf> {
     compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", "-o"]);
     process::run(compile.arg(&program).arg(&source))?;
     root.copy(&program, "sbin/lnvmctl")?;
+    root.text("cut.sh", CUT)?;
     root.text("turn.sh", super::turns::TURN)?;
     root.init(INIT)?;
     root.pack(folder.join("initrd"))
@@ -39,6 +43,8 @@ mod tests {
 
     #[test]
     fn the_guest_waits_for_no_fixed_time() {
-        assert!(!INIT.contains(" sleep "), "it waits for what it waits for");
+        for text in [INIT, CUT, super::super::turns::TURN] {
+            assert!(!text.contains(" sleep "), "it waits for what it waits for");
+        }
     }
 }

@@ -28,18 +28,11 @@ else
     check fio-verifies-what-we-wrote verify_what_we_wrote
     tell_fio
     check mount-again mount -t ext4 /dev/pb0 /mnt
-    dd if=/dev/urandom of=/scratch/linux bs=64k count=32 2>/dev/null
-    check write dd if=/scratch/linux of=/mnt/linux bs=64k conv=fsync
-    check sync sync
+    write_synced write linux
     if [ "$ocssd_turn" = cut ]; then
         say "value mileage $(pblk write_amp_mileage)"
         check no-warnings no_warnings
-        tell_kernel
-        noise() { while :; do dd if=/dev/urandom of=/mnt/noise bs=64k count=64 conv=fsync; done; }
-        noise 2>/dev/null &
-        until_true [ -s /mnt/noise ]
-        say cut
-        wait
+        write_until_cut 64
     fi
     drop_caches
     check file-is-the-same sum_is /mnt/linux "$(sum_of /scratch/linux)"
