@@ -103,7 +103,7 @@ fn reads_and_writes_are_not_taken_for_each_other() {
 fn every_claim_can_fail() {
     use ksc::Pattern::{Random, Sequential};
     type Judge = fn(&ksc::Grid) -> Verdict;
-    let cases: [(&str, Judge, ksc::Pattern, u32, u32, f64); 9] = [
+    let cases: [(&str, Judge, ksc::Pattern, u32, u32, f64); 10] = [
         ("ksc17-t2", ksc::r1, Random, 32, 8, 100.0),
         ("ksc17-t2", ksc::r2, Random, 256, 72, 2000.0),
         ("ksc17-t2", ksc::r3, Random, 128, 18, 700.0),
@@ -113,6 +113,8 @@ fn every_claim_can_fail() {
         ("ksc17-t3", ksc::w3, Sequential, 32, 72, 1900.0),
         ("ksc17-t3", ksc::w4, Sequential, 256, 54, 2146.0),
         ("ksc17-t3", ksc::w5, Sequential, 64, 2, 2100.0),
+        // 32 MiB has 2006: the fastest, but by less than 5 %.
+        ("ksc17-t3", ksc::w5, Sequential, 256, 2, 1950.0),
     ];
     for (id, judge, pattern, buffer_mib, threads, value) in cases {
         let mut grid = ksc::Grid::from_paper(&paper(id)).expect("a grid");
