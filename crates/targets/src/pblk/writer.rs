@@ -250,6 +250,7 @@ impl Pblk {
         let sectors = self.meta_sectors(write);
         assert!(!self.lines.is_bad(line, write.unit), "a bad chunk is written");
         assert!(pieces.1 <= sectors, "more pieces than sectors");
+        assert!(sectors > 0, "metadata without a sector is written");
         let list = &mut self.scratch.list;
         list.clear();
         let format = buffers.format();

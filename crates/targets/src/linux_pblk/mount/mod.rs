@@ -92,6 +92,7 @@ impl LinuxPblk {
         let map = L2p::new(blocks, shape.places(), slots);
         let found = Loaded::find(&ender, &mut media, &mut survey, options, map, drawn);
         let (sectors_read, sectors_written) = media.end();
+        assert!(sectors_written == 0 || !options.read_only, "a mount that may only read has written");
         let Loaded { instance, l2p, valid, counters, condemned, open, mut report } = found?;
         (report.sectors_read, report.sectors_written) = (sectors_read, sectors_written);
         if report.hidden > 0 {

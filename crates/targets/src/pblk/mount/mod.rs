@@ -97,6 +97,7 @@ impl Pblk {
         let capacity =
             capacity::plan(&geometry, shape, options, asked, blocks, &|chunk| batches.device.chunk(chunk))
                 .map_err(MountError::DoesNotFit)?;
+        assert_eq!(capacity.layout, layout, "heads were looked for where the instance has none");
         let mut pblk = Self::on(batches, shape, options, capacity, &survey);
         pblk.now = started;
         if survey.instance.is_some() {
