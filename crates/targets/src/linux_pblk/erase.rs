@@ -75,6 +75,11 @@ impl Eraser {
         }
     }
 
+    /// Lines wait to be reset, when nothing else is to be done: until they are not read any more.
+    pub fn awaits_readers(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     /// Nothing is on its way.
     pub fn is_idle(&self) -> bool {
         self.maybe_dead.is_empty() && self.dead.is_empty() && self.due.is_empty() && self.resets.is_empty()

@@ -46,6 +46,7 @@ impl LinuxPblk {
                     let addresses = Addresses::List { offset: pending.done, count };
                     self.flight.send(Purpose::Read(purpose), Op::Read, addresses, Some(buffer), pending.done);
                     self.requests.command_sent(key);
+                    self.reads_in_flight += 1;
                     count
                 }
             };
@@ -96,6 +97,7 @@ impl LinuxPblk {
     /// A command ended.
     pub(super) fn read_done(&mut self, purpose: ReadPurpose, completion: &Completion, buffers: &Buffers) {
         let ReadPurpose { request: key, index, count } = purpose;
+        self.reads_in_flight -= 1;
         let request = self.requests.get_mut(key).request;
         let buffer = request.buffer.expect("a read has a buffer");
         assert!(index + count <= request.count, "a read passed its end");

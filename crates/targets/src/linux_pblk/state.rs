@@ -66,6 +66,8 @@ pub struct LinuxPblk {
     /// Something was changed since the mount.
     pub(super) has_written: bool,
     pub(super) work_due: bool,
+    /// Commands in flight for reads of users.
+    pub(super) reads_in_flight: usize,
 
     /// Frames that users leave to garbage collection.
     pub(super) frames_kept: usize,
@@ -169,6 +171,7 @@ impl LinuxPblk {
             is_read_only: found.is_read_only,
             has_written: found.has_written,
             work_due: true,
+            reads_in_flight: 0,
             frames_kept: usize_of(FRAMES_KEPT),
             lines_kept,
             lines_low: lines_kept + 2,
@@ -190,16 +193,27 @@ impl LinuxPblk {
         LineId(self.by_lines.div_rem_u32(ppa.chunk.0).1)
     }
 
-    /// Nothing can be written any more: what waits for it fails. True if that was found.
+    /// Nothing can be written any more: what waits for it fails. True if that was found. Reads go on meanwhile, and may never
+    /// end.
     pub(super) fn give_up(&mut self) -> bool {
-        let waits =
-            self.requests.next_change().is_some() || !self.flushes.is_idle() || self.shutdown.is_waiting();
-        if !waits || self.is_read_only || self.flight.len() > 0 {
+        let waits_to_write = self.requests.next_change().is_some() || !self.flushes.is_idle();
+        let is_stuck = match self.flight.len() {
+            0 => waits_to_write || self.shutdown.is_waiting(),
+            _ => waits_to_write && self.only_reads_go_on(),
+        };
+        if !is_stuck || self.is_read_only {
             return false;
         }
         self.is_read_only = true;
         self.fail_flushes();
         true
+    }
+
+    /// True if users' reads are all that is in flight, and no line waits for their ends to be reset, nor a command for room.
+    fn only_reads_go_on(&self) -> bool {
+        assert!(self.reads_in_flight <= self.flight.len(), "more reads are in flight than commands");
+        let is_alone = self.reads_in_flight == self.flight.len() && self.flight.has_room(1);
+        is_alone && !self.eraser.awaits_readers()
     }
 
     /// Asserts every invariant.

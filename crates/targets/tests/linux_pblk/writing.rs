@@ -110,6 +110,8 @@ struct Both {
     /// Writes to be made.
     left: u32,
     out: u32,
+    /// Writes that were refused, because nothing more can be written.
+    refused: u32,
 }
 
 /// Above the tags of reads, which are the numbers of their buffers.
@@ -143,7 +145,9 @@ impl Source for Both {
     }
 
     fn on_reply(&mut self, _now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
-        assert_eq!(reply.status, Status::SUCCESS);
+        let is_refused = reply.status == Status::WRITE_TO_READ_ONLY && reply.tag.0 >= WRITES;
+        assert!(is_refused || reply.status == Status::SUCCESS, "{reply:?}");
+        self.refused += u32::from(is_refused);
         if reply.tag.0 < WRITES {
             self.reads.push(BufId(reply.tag.0));
         } else {
@@ -157,9 +161,11 @@ impl Source for Both {
     }
 }
 
-#[test]
-fn reads_that_never_end_do_not_hold_up_writes() {
-    let mut linux = Linux::new(config(|_| ()));
+/// Reads without end, and 2 000 writes, on a drive whose resets fail as told: writes that were refused.
+fn read_and_write(reset_failure: u32) -> u32 {
+    let mut config = config(|_| ());
+    config.faults.reset_failure = reset_failure;
+    let mut linux = Linux::new(config);
     // Lines that hold one block each: two of them do not fill a unit, and nothing is written before one is free.
     for line in 0..36 {
         linux.line(line, &[u64::from(line)], 1);
@@ -168,7 +174,20 @@ fn reads_that_never_end_do_not_hold_up_writes() {
     let seed = 5;
     let reads = (0..8).map(|_| mounted.take_buffer()).collect();
     let writes = (0..4).map(|_| mounted.take_buffer()).collect();
-    let mut both = Both { prng: Prng::new(seed), reads, writes, left: 2000, out: 0 };
+    let mut both = Both { prng: Prng::new(seed), reads, writes, left: 2000, out: 0, refused: 0 };
     let ended = mounted.run(&mut both, Nanos(10_000_000_000));
     assert_eq!(ended, RunEnd::Finished, "seed {seed}: {} writes are left, {} wait", both.left, both.out);
+    both.refused
+}
+
+#[test]
+fn reads_that_never_end_do_not_hold_up_writes() {
+    assert_eq!(read_and_write(0), 0);
+}
+
+/// Every line that was emptied is lost, until none is left to write to.
+#[test]
+fn writes_that_can_never_succeed_are_refused_while_reads_go_on() {
+    let refused = read_and_write(1_000_000_000);
+    assert!((1000..2000).contains(&refused), "{refused} of 2000 writes");
 }
