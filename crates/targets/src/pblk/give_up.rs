@@ -1,4 +1,5 @@
-//! When nothing can go on any more: nothing is in flight, no timer runs, and requests wait all the same.
+//! When nothing can go on any more: nothing is in flight but users' reads, which may never end, no timer runs, and requests
+//! wait all the same.
 //!
 //! Bad chunks may use up what garbage collection needs. pblk's callers then tried again for ever (`pblk.md` 1.11). Here
 //! the instance becomes read-only, and what cannot be done is answered with an error: writes, then flushes, then reads
@@ -10,7 +11,8 @@ use ocssd_lightnvm::Status;
 impl Pblk {
     /// Answers what nothing else will. True if that was needed, and there may be more to do.
     pub(super) fn give_up(&mut self) -> bool {
-        if self.requests.is_empty() || self.flight.len() > 0 || self.limiter_deadline(self.now).is_some() {
+        let is_still = self.flight.len() == 0 || self.only_reads_go_on();
+        if self.requests.is_empty() || !is_still || self.limiter_deadline(self.now).is_some() {
             return false;
         }
         if self.snapshots.is_behind(self.capacity.snapshot_interval) {
@@ -33,21 +35,36 @@ impl Pblk {
             return true;
         }
         self.stats.gave_up += 1;
-        assert!(!self.flight.has_next(), "a command waits while nothing can go on");
+        assert!(
+            self.reads_in_flight > 0 || !self.flight.has_next(),
+            "a command waits while nothing can go on"
+        );
         if !self.is_read_only() {
             self.read_only = true;
             return true;
         }
         assert!(self.writes.is_empty(), "a write waits although it would be refused");
-        if self.end_shutdown() {
+        if self.reads_in_flight == 0 && self.end_shutdown() {
             return true;
         }
         if self.fail_flushes() {
             return true;
         }
+        if self.reads_in_flight > 0 {
+            return false;
+        }
         let Some(key) = self.reads.pop() else { return false };
         self.fail(key, Status::UNRECOVERED_READ, None);
         self.finish(key);
         true
+    }
+
+    /// True if writes or flushes wait, users' reads are all that is in flight, and no line waits for their ends to be reset, nor
+    /// a command for room.
+    fn only_reads_go_on(&self) -> bool {
+        assert!(self.reads_in_flight <= self.flight.len(), "more reads are in flight than commands");
+        let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
+        let is_alone = self.reads_in_flight == self.flight.len() && self.flight.has_room(1);
+        waits_to_write && is_alone && self.to_erase.is_empty()
     }
 }

@@ -84,6 +84,7 @@ impl Pblk {
         let Purpose::Read { request, index, count, first } = purpose else {
             unreachable!("it is a read's end")
         };
+        self.reads_in_flight -= 1;
         let reply = self.read_done(request, (index, count, first), completion, buffers);
         // The last reader of a line lets it be reset, and what waits may find room.
         self.work_due |= !self.to_erase.is_empty() || !self.reads.is_empty() || self.flight.len() == 0;

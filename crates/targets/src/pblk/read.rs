@@ -100,6 +100,7 @@ impl Pblk {
         let pending = Pending { request, done: 1, commands: 1, issued: true, status, violation };
         let key = self.requests.insert(pending).expect("room was asked for above");
         self.stats.user_read += 1;
+        self.reads_in_flight += 1;
         let purpose = Purpose::Read { request: key, index: 0, count: 1, first };
         let addresses = Addresses::Run { first, count: 1 };
         Some(self.flight.make(purpose, Op::Read, addresses, buffer, 0))
@@ -149,6 +150,7 @@ impl Pblk {
         let first = Ppa::new(self.shape.chunk(start.0, start.1), start.2);
         let addresses =
             if is_run { Addresses::Run { first, count } } else { Addresses::List { offset: index, count } };
+        self.reads_in_flight += 1;
         let purpose = Purpose::Read { request: key, index, count, first };
         self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
         self.requests.get_mut(key).commands += 1;

@@ -125,6 +125,8 @@ pub struct Pblk {
     pub(super) scratch: Scratch,
 
     pub(super) work_due: bool,
+    /// Commands in flight for reads of users.
+    pub(super) reads_in_flight: usize,
     pub(super) stats: PblkStats,
 }
 
@@ -198,6 +200,7 @@ impl Pblk {
             lists: own.lists,
             scratch: Scratch::default(),
             work_due: true,
+            reads_in_flight: 0,
             stats: PblkStats::default(),
             instance: InstanceId::new(0),
             by_lines: Divisor::new(u64::from(shape.lines())),

@@ -296,3 +296,39 @@ fn refuses_writes_only(world: &mut World, prng: &mut Prng) {
     assert!(bad > 0, "{}: no chunk died", world.label);
     assert!(world.pblk().block_count() > 0, "{}", world.label);
 }
+
+/// Every line that was emptied is lost, until none is left to write to. The reads never end.
+#[test]
+fn writes_that_can_never_succeed_are_refused_while_reads_go_on() {
+    for mode in MODES {
+        let (mut drive, seed) = (config(geometry()), 6);
+        drive.faults.reset_failure = 1_000_000_000;
+        let mut world = World::new(drive, options(mode), &format!("{mode}, seed {seed}"));
+        (world.media_fail, world.may_give_up) = (true, true);
+        let (blocks, mut prng) = (world.blocks(), Prng::new(seed));
+        (0..blocks / 8).for_each(|part| world.write(part * 8, 8));
+        world.flush();
+        world.answered.clear();
+        // Four reads of the first 64 blocks and four writes of the others are under way at all times.
+        let (mut reading, mut writing, mut reads) = (0, 0, 0);
+        while world.failures.is_empty() {
+            for answer in world.answered.drain(..) {
+                *(if answer.request.op == BlockOp::Read { &mut reading } else { &mut writing }) -= 1;
+            }
+            while reading < 4 {
+                assert!(world.send(BlockOp::Read, prng.below(64), 1));
+                (reading, reads) = (reading + 1, reads + 1);
+            }
+            while writing < 4 {
+                assert!(world.send(BlockOp::Write { fua: false }, 64 + prng.below(blocks - 72), 8));
+                writing += 1;
+            }
+            // The faithful limiter has a timer of five seconds: some 280 000 reads.
+            assert!(reads < 380_000, "{}: {}", world.label, world.pblk().summary());
+            world.step();
+        }
+        assert_eq!(world.failures[0], Status::WRITE_TO_READ_ONLY, "{}", world.label);
+        assert!(world.pblk().is_read_only() && world.drain(), "{}", world.label);
+        world.check();
+    }
+}
