@@ -298,7 +298,7 @@ fn frames(
         return Err(format!(
             "write_buffer_bytes is {}, but this drive needs {} so that what is not readable yet (MW_CUNITS {}) stays in \
              the buffer; make it larger, or force it with mode=faithful and small_write_buffer=true",
-            bytes(frames),
+            options.write_buffer_bytes.unwrap_or_else(|| bytes(frames)),
             bytes(needed),
             geometry.mw_cunits
         ));

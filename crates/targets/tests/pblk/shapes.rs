@@ -360,7 +360,7 @@ fn options_that_fit_no_drive_are_refused_before_media_is_looked_at() {
     let before = seen(&world);
     type Change = fn(&mut Options);
     let cases: [(Change, &str); 3] = [
-        (|options| options.write_buffer_bytes = Some(4096), "write_buffer_bytes is"),
+        (|options| options.write_buffer_bytes = Some(4096), "write_buffer_bytes is 4096"),
         (|options| options.sec_per_write = Some(3), "sec_per_write must be"),
         (|options| options.small_write_buffer = true, "small_write_buffer"),
     ];
