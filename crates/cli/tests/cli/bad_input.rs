@@ -70,7 +70,7 @@ fn wrong_options_are_refused() {
 fn a_black_box_is_refused_in_its_own_words() {
     let job = "run --drive qemu --quiet --name=a --size=1m --target block_ssd:over_provisioning_percent=20";
     for (options, words) in [
-        ("dram_cache_bytes=1", &["dram_cache_bytes is 0", "make it larger"][..]),
+        ("dram_cache_bytes=1", &["dram_cache_bytes is 1,", "make it larger"][..]),
         ("dram_cache_bytes=much", &["dram_cache_bytes should be a whole number"]),
         ("seed=2,victim=greedy", &["no option \"victim\"", "black box"]),
     ] {
