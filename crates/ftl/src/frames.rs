@@ -239,12 +239,11 @@ impl Frames {
         self.frames[frame.index()].copies
     }
 
-    /// What lies in a frame's filled slots, in order; nothing of copies.
-    pub fn entries(&self, frame: FrameId) -> impl Iterator<Item = Option<&Entry>> {
+    /// What lies in a frame's filled slots that hold no copies, in order, each with its number within the frame.
+    pub fn entries(&self, frame: FrameId) -> impl Iterator<Item = (u32, &Entry)> {
         let first = usize_of(self.first_slot(frame).0);
-        let entries = &self.entries[first..first + usize_of(self.filled(frame))];
-        let copies = self.copies(frame);
-        entries.iter().zip(0u32..).map(move |(entry, at)| (copies >> at & 1 == 0).then_some(entry))
+        let entries = &self.entries[first..first + usize_of(self.unit)];
+        bits_of(self.entry_bits(frame)).map(move |at| (at, &entries[usize_of(at)]))
     }
 
     /// The block of a slot is elsewhere from now on.
@@ -557,10 +556,8 @@ impl Frames {
     /// The entries of a frame that are not fill.
     pub fn live(&self, frame: FrameId) -> impl Iterator<Item = (Slot, &Entry)> {
         let first = self.first_slot(frame).0;
-        bits_of(self.entry_bits(frame))
-            .map(move |offset| Slot(first + offset))
-            .map(|slot| (slot, self.entry(slot)))
-            .filter(|(_, entry)| entry.tag.kind != Kind::Pad)
+        let entries = self.entries(frame).filter(|(_, entry)| entry.tag.kind != Kind::Pad);
+        entries.map(move |(at, entry)| (Slot(first + at), entry))
     }
 }
 

@@ -166,6 +166,22 @@ impl L2p {
         with_table!(&mut self.width, table => table.move_if(lba, from, to))
     }
 
+    /// Maps logical sectors that are neighbours on media, the first of them at `from`, to neighbours from `to` on. Stops at
+    /// the first that is elsewhere by now: how many were before it. Cost: as [`L2p::get`] for each.
+    ///
+    /// # Panics
+    /// If a sector or a place is beyond those the map was made for.
+    #[must_use]
+    #[inline]
+    pub fn move_run(&mut self, lbas: &[u64], from: Place, to: Place) -> usize {
+        let end = |first: Place| first.0 + u64::try_from(lbas.len()).expect("an index");
+        assert!(
+            end(from) <= self.places && end(to) <= self.places,
+            "{from:?} or {to:?} and on leave the instance"
+        );
+        with_table!(&mut self.width, table => table.move_run(lbas, from, to))
+    }
+
     /// Brings the entries of logical sectors into the cache, for whoever looks them up next: asked together their misses
     /// overlap, one after the other each is waited for. Sectors that do not exist are passed over.
     #[inline]

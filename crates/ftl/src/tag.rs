@@ -130,8 +130,9 @@ impl SectorTag {
     pub fn decode(bytes: &[u8], content: &[u8]) -> Result<Self, Corrupt> {
         let bytes: &[u8; TAG_BYTES] =
             bytes.get(..TAG_BYTES).and_then(|b| b.try_into().ok()).ok_or(Corrupt)?;
-        let (body, crc) = bytes.split_first_chunk().ok_or(Corrupt)?;
-        if checksum_of(body, content).to_le_bytes() != *crc {
+        let (body, crc) = bytes.split_first_chunk::<BODY_BYTES>().ok_or(Corrupt)?;
+        let crc: [u8; 4] = crc.try_into().map_err(|_| Corrupt)?;
+        if checksum_of(body, content) != u32::from_le_bytes(crc) {
             return Err(Corrupt);
         }
         Self::from_body(body)
@@ -144,14 +145,12 @@ impl SectorTag {
         Some(u64::from_le_bytes(bytes) & BLOCK_MAX)
     }
 
-    fn from_body(body: &[u8]) -> Result<Self, Corrupt> {
-        let mut packed = [0; 16];
-        packed[..12].copy_from_slice(&body[..12]);
-        let packed = u128::from_le_bytes(packed);
-        let part =
-            |shift: u32, most: u64| u64::try_from(packed >> shift & u128::from(most)).expect("it is masked");
+    fn from_body(body: &[u8; BODY_BYTES]) -> Result<Self, Corrupt> {
+        let [a, b, c, d, high @ ..] = *body;
+        let high = u64::from_le_bytes(high);
         let kind = Kind::from_byte(body[11]).ok_or(Corrupt)?;
-        Ok(Self { kind, block: part(0, BLOCK_MAX), sequence: Sequence(part(40, SEQUENCE_MAX)) })
+        let block = u64::from(u32::from_le_bytes([a, b, c, d])) | (high & 0xFF) << 32;
+        Ok(Self { kind, block, sequence: Sequence(high >> 8 & SEQUENCE_MAX) })
     }
 
     /// The tag without its checksum, as lists of tags hold it.

@@ -132,6 +132,23 @@ impl<E: Entry> Table<E> {
         is_there
     }
 
+    /// See [`super::L2p::move_run`].
+    #[inline]
+    pub(super) fn move_run(&mut self, lbas: &[u64], from: Place, to: Place) -> usize {
+        let mut places = (from.0..).zip(to.0..);
+        let moves = |&&lba: &&u64| {
+            let ((at, index), (from, to)) = (split(lba), places.next().expect("there is no end of places"));
+            let Some(shard) = &mut self.shards[at] else { return false };
+            let entry = &mut shard.entries[index];
+            let is_there = entry.number() == from;
+            if is_there {
+                *entry = E::from_number(to);
+            }
+            is_there
+        };
+        lbas.iter().take_while(moves).count()
+    }
+
     /// See [`super::L2p::fetch`].
     #[inline]
     pub(super) fn fetch(&self, mut lbas: impl Iterator<Item = u64>) {

@@ -94,6 +94,33 @@ fn a_move_takes_only_a_sector_that_is_still_there() {
 }
 
 #[test]
+fn neighbours_move_as_one_by_one_up_to_the_first_that_is_elsewhere() {
+    for (seed, (mut map, places)) in (41..).zip(both_widths()) {
+        let mut prng = Prng::new(seed);
+        for round in 0..200 {
+            let count = 1 + prng.below(64);
+            let (from, to) = (prng.below(places - count + 1), prng.below(places - count + 1));
+            let lbas: Vec<u64> = (0..count).map(|_| prng.below(SECTORS)).collect();
+            for (&lba, place) in lbas.iter().zip(from..) {
+                let is_there = prng.below(30) > 0;
+                let at =
+                    if is_there { Mapped::Media(Place(place)) } else { random_mapped(&mut prng, places) };
+                map.set(lba, at);
+            }
+            let mut naive = map.clone();
+            let moves =
+                |(lba, from, to)| naive.move_if(lba, Mapped::Media(Place(from)), Mapped::Media(Place(to)));
+            let each = lbas.iter().zip(from..).zip(to..).map(|((&lba, from), to)| (lba, from, to));
+            let moved = each.map(moves).take_while(|&is_moved| is_moved).count();
+            let found = map.move_run(&lbas, Place(from), Place(to));
+            assert_eq!(found, moved, "seed {seed}, round {round}");
+            assert!((0..SECTORS).all(|lba| map.get(lba) == naive.get(lba)), "seed {seed}, round {round}");
+        }
+        map.check();
+    }
+}
+
+#[test]
 fn entries_written_and_read_back_in_odd_pieces_are_the_same_map() {
     for (seed, (mut map, places)) in (11..).zip(both_widths()) {
         let naive = random_map(&mut map, places, seed);

@@ -106,8 +106,8 @@ impl LinuxPblk {
         let filled = self.frames.filled(frame);
         buffers.data_mut(self.ring, first + filled, unit - filled).fill(0);
         let mut lbas = Vec::with_capacity(usize_of(unit));
-        for entry in self.frames.entries(frame) {
-            let entry = entry.expect("this target's collection makes entries, no copies");
+        assert_eq!(self.frames.copies(frame), 0, "this target's collection makes entries, no copies");
+        for (_, entry) in self.frames.entries(frame) {
             let is_block = entry.tag.kind == Kind::Data;
             self.stats.counters.user += u64::from(is_block && !entry.from_gc);
             self.stats.counters.gc += u64::from(is_block && entry.from_gc);

@@ -18,6 +18,11 @@ use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{FrameId, LineId, LineState, Mapped, Place, SectorTag, Slot, Stream, UnitIndex};
 use ocssd_lightnvm::Buffers;
 
+/// The place `count` behind another.
+fn behind(place: Place, count: usize) -> Place {
+    Place(place.0 + u64::try_from(count).expect("an index"))
+}
+
 impl Pblk {
     /// Whether what is moved is copied; else it enters the buffer, as pblk had it.
     pub(super) fn moves_by_copy(&self) -> bool {
@@ -116,49 +121,55 @@ impl Pblk {
             SectorTag::peek_block(tag).expect("a sector has room for its tag")
         };
         let mut runs = std::mem::take(&mut self.scratch.runs);
+        let mut blocks = std::mem::take(&mut self.scratch.blocks);
         runs.clear();
-        runs.extend(self.frames.copy_runs(frame));
-        let slots = runs.iter().flat_map(|&(slot, _, count)| (slot.0..slot.0 + count).map(Slot));
-        self.l2p.fetch(slots.map(block));
-        self.valid.fetch(runs.iter().map(|&(_, origin, _)| origin));
-        for &(slot, origin, count) in &runs {
-            let place = Place(start.0 + u64::from(slot.0 - first.0));
-            self.settle_run(count, origin, place, |at| block(Slot(slot.0 + at)));
+        blocks.clear();
+        for run in self.frames.copy_runs(frame) {
+            runs.push(run);
+            blocks.extend((run.0.0..run.0.0 + run.2).map(|slot| block(Slot(slot))));
         }
-        self.scratch.runs = runs;
+        self.l2p.fetch(blocks.iter().copied());
+        self.valid.fetch(runs.iter().map(|&(_, origin, _)| origin));
+        let mut rest = blocks.as_slice();
+        for &(slot, origin, count) in &runs {
+            let (run, others) = rest.split_at(usize_of(count));
+            self.settle_run(run, origin, Place(start.0 + u64::from(slot.0 - first.0)));
+            rest = others;
+        }
+        assert!(rest.is_empty(), "{} copies landed in no run", rest.len());
+        (self.scratch.runs, self.scratch.blocks) = (runs, blocks);
     }
 
-    /// Neighbours at `origin` were copied to `place`.
-    fn settle_run(&mut self, count: u32, origin: Place, place: Place, block: impl Fn(u32) -> u64) {
-        let behind = |first: Place, at: u32| Place(first.0 + u64::from(at));
+    /// Neighbours at `origin`, which hold `blocks`, were copied to `place`.
+    fn settle_run(&mut self, blocks: &[u64], origin: Place, place: Place) {
         let mut from = 0;
-        while from < count {
-            let takes = |pblk: &mut Self, at| pblk.exchange(block(at), behind(origin, at), behind(place, at));
-            let mut end = from;
-            while end < count && takes(self, end) {
-                end += 1;
-            }
-            if end > from {
-                self.valid.set_run(behind(place, from), u64::from(end - from));
-                self.invalidate_run(behind(origin, from), u64::from(end - from));
+        while from < blocks.len() {
+            let (first, copy) = (behind(origin, from), behind(place, from));
+            let moved = self.exchange(&blocks[from..], first, copy);
+            if moved > 0 {
+                let count = behind(Place(0), moved).0;
+                self.valid.set_run(copy, count);
+                self.invalidate_run(first, count);
             }
             // The one that stopped it is dead.
-            from = end + 1;
+            from += moved + 1;
         }
     }
 
-    /// Lets the map name the copy of a block, if it named the original: on media, or in the buffer it was written from. False
-    /// if the copy is dead.
-    fn exchange(&mut self, block: u64, origin: Place, copy: Place) -> bool {
-        if self.l2p.move_if(block, Mapped::Media(origin), Mapped::Media(copy)) {
-            return true;
-        }
-        match self.l2p.get(block) {
-            Mapped::Buffer(slot) if self.frames.durable_place(slot) == Some(origin) => {
-                self.remap(block, Mapped::Media(copy));
-                true
+    /// Lets the map name the copies of neighbours, if it named the originals: on media, or in the buffer they were written
+    /// from. How many are before the first that is dead.
+    fn exchange(&mut self, blocks: &[u64], origin: Place, copy: Place) -> usize {
+        let mut done = 0;
+        loop {
+            done += self.l2p.move_run(&blocks[done..], behind(origin, done), behind(copy, done));
+            let Some(&block) = blocks.get(done) else { return done };
+            match self.l2p.get(block) {
+                Mapped::Buffer(slot) if self.frames.durable_place(slot) == Some(behind(origin, done)) => {
+                    self.remap(block, Mapped::Media(behind(copy, done)));
+                    done += 1;
+                }
+                Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => return done,
             }
-            Mapped::Buffer(_) | Mapped::Media(_) | Mapped::Nowhere => false,
         }
     }
 

@@ -55,8 +55,9 @@ pub struct Told {
 }
 
 impl Pblk {
-    /// Sectors a user may insert in this step, at most a unit.
-    pub(super) fn limit_user(&mut self) -> u32 {
+    /// Sectors a user may insert in this step, who has `wanted` left: at most a unit, halved until the limiter grants it.
+    pub(super) fn limit_user(&mut self, wanted: u32) -> u32 {
+        assert!(wanted > 0, "a user inserts nothing");
         if self.snapshots.is_behind(self.capacity.snapshot_interval) {
             self.stats.waits_for_snapshot += 1;
             return 0;
@@ -67,6 +68,10 @@ impl Pblk {
             && self.limiter.may_insert_user(1) != Admission::Granted
             && self.evict_for_users()
         {}
+        // What would be granted beyond that is not used, and asking is work for every write.
+        while sectors / 2 >= wanted {
+            sectors /= 2;
+        }
         while sectors > 0 && self.limiter.may_insert_user(sectors) != Admission::Granted {
             sectors /= 2;
         }

@@ -139,6 +139,8 @@ pub(super) struct Scratch {
     pub(super) candidates: Vec<Candidate>,
     /// Neighbours that were copied, of the frame being settled.
     pub(super) runs: Vec<(Slot, Place, u32)>,
+    /// What they hold, one after the other.
+    pub(super) blocks: Vec<u64>,
 }
 
 impl Pblk {

@@ -84,7 +84,7 @@ impl Pblk {
             let done = self.requests.get(key).done;
             let block = request.block + u64::from(done);
             let stream = self.classify_user(block);
-            let limit = self.limit_user();
+            let limit = self.limit_user(request.count - done);
             if limit == 0 {
                 return false;
             }
@@ -139,7 +139,7 @@ impl Pblk {
             return false;
         }
         let stream = Stream(0);
-        if self.limit_user() == 0 {
+        if self.limit_user(1) == 0 {
             return false;
         }
         let Some(frame) = self.filling_frame(stream, false) else { return false };

@@ -7,7 +7,6 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::state::Scratch;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
@@ -102,33 +101,42 @@ impl Pblk {
         if copies != 0 {
             self.drop_dead_copies(frame);
         }
-        for offset in 0..self.frames.filled(frame) {
-            let slot = Slot(first + offset);
-            if copies >> offset & 1 == 0 && !self.frames.entry(slot).is_newest {
-                self.keep_needed(slot);
-            }
-        }
-        let format = buffers.format();
-        let (content, oob) = buffers.sectors_mut(self.ring, first, count);
-        let sectors = content.chunks_exact_mut(format.data_bytes).zip(oob.chunks_exact_mut(format.oob_bytes));
-        let Self { frames, scratch: Scratch { list, .. }, .. } = self;
-        list.clear();
-        let mut entries = frames.entries(frame);
-        for (content, oob) in sectors {
-            let (bytes, rest) = oob.split_at_mut(TAG_BYTES);
-            rest.fill(0);
-            match entries.next() {
-                Some(None) => {}
-                Some(Some(entry)) if entry.is_sealed => {}
-                Some(Some(entry)) => bytes.copy_from_slice(&entry.tag.encode(content)),
-                None => {
-                    content.fill(0);
-                    bytes.copy_from_slice(&SectorTag::PAD.encode(content));
+        if copies.count_ones() < self.frames.filled(frame) {
+            for offset in 0..self.frames.filled(frame) {
+                let slot = Slot(first + offset);
+                if copies >> offset & 1 == 0 && !self.frames.entry(slot).is_newest {
+                    self.keep_needed(slot);
                 }
             }
-            list.extend_from_slice(&bytes[..ENTRY_BYTES]);
         }
-        assert_eq!(list.len(), usize_of(count) * ENTRY_BYTES, "every sector of a write has a tag");
+        let (content, oob) = buffers.sectors_mut(self.ring, first, count);
+        self.make_tags(frame, content, oob);
+        let sectors = oob.chunks_exact(oob.len() / usize_of(count));
+        let list = &mut self.scratch.list;
+        list.resize(usize_of(count) * ENTRY_BYTES, 0);
+        let (entries, rest) = list.as_chunks_mut::<ENTRY_BYTES>();
+        assert!(entries.len() == usize_of(count) && rest.is_empty(), "every sector of a write has a tag");
+        for (entry, oob) in entries.iter_mut().zip(sectors) {
+            entry.copy_from_slice(&oob[..ENTRY_BYTES]);
+        }
+    }
+
+    /// Makes the tags that a frame's sectors lack: copies have theirs, and so has what was moved.
+    fn make_tags(&self, frame: FrameId, content: &mut [u8], oob: &mut [u8]) {
+        let (count, filled) = (usize_of(self.frames.sectors(frame)), usize_of(self.frames.filled(frame)));
+        let (data_bytes, oob_bytes) = (content.len() / count, oob.len() / count);
+        let mut make = |at: usize, tag: SectorTag, content: &[u8]| {
+            let content = &content[at * data_bytes..][..data_bytes];
+            oob[at * oob_bytes..][..TAG_BYTES].copy_from_slice(&tag.encode(content));
+        };
+        for (at, entry) in self.frames.entries(frame).filter(|(_, entry)| !entry.is_sealed) {
+            make(usize_of(at), entry.tag, content);
+        }
+        content[filled * data_bytes..].fill(0);
+        (filled..count).for_each(|at| make(at, SectorTag::PAD, content));
+        if oob_bytes > TAG_BYTES {
+            oob.chunks_exact_mut(oob_bytes).for_each(|oob| oob[TAG_BYTES..].fill(0));
+        }
     }
 
     /// Makes fill of a sector that was superseded and that nobody needs any more.
@@ -264,8 +272,12 @@ impl Pblk {
             let bytes = same.map_or_else(|| tag.encode(content), |(_, _, bytes)| bytes);
             before = Some((tag, content, bytes));
             list.extend_from_slice(&tag.to_list_entry());
-            oob[..TAG_BYTES].copy_from_slice(&bytes);
-            oob[TAG_BYTES..].fill(0);
+            let (tag, rest) = oob.split_at_mut(TAG_BYTES);
+            tag.copy_from_slice(&bytes);
+            // Most drives have no more than a tag beside a sector, and a call for nothing costs as much as making one.
+            if !rest.is_empty() {
+                rest.fill(0);
+            }
         }
         let open = self.open[line.index()].as_mut().expect("the line is open");
         open.issued(write, sectors, &self.scratch.list);
