@@ -47,7 +47,7 @@ impl Costs {
         }
     }
 
-    /// Copying pages to or from the ring, when threads ran on so many sockets. The part of the ring another socket wrote
+    /// Copying pages to or from the ring, when threads run on so many sockets. The part of the ring another socket wrote
     /// last is `(n - 1) / n`.
     pub fn copy(&self, pages: u64, sockets: u32) -> Nanos {
         let (local, remote) =
@@ -89,7 +89,7 @@ impl Costs {
         Nanos(alone.max(queued))
     }
 
-    /// The writer's CPU for a command, when threads ran on so many sockets.
+    /// The writer's CPU for a command, when threads run on so many sockets.
     pub fn writer_command(&self, pages: u64, sockets: u32) -> Nanos {
         let sockets = self.sockets_that_matter(sockets);
         let remote = if self.is_resident() {

@@ -167,6 +167,6 @@ pub(super) struct Around<'a> {
     pub cores: &'a mut Cores,
     pub events: &'a mut EventQueue<Event>,
     pub stats: &'a StatsHandle,
-    /// Sockets that threads of the workload ran on.
+    /// Sockets that threads of the workload run on.
     pub sockets: u32,
 }

@@ -21,11 +21,13 @@
 //!   behind the holds of those it finds there: `max(S h h / (h + z), S h - z)`. A spinner retries every
 //!   `max((h + z) ceil(S / cores), S h)`.
 //! - With threads on `n` sockets each hold is `(n - 1) / n` of a cache line transfer longer. A ring that fits one
-//!   socket's third-level cache is copied faster on one socket, slower on several, and costs the writer remote lines.
+//!   socket's third-level cache is copied faster on one socket, slower on several, and costs the writer remote lines. The
+//!   sockets are those of the threads in flight: what ran before them does not matter.
 //!
-//! Deliberately not here: processors executing anything, migration between cores, hyperthreads, frequency, unfairness
-//! between spinners (the inner target serves them in order), retries of garbage collection (its inserts are not seen), and
-//! CPU of the drive's completions of the FTL's own commands. A share is taken when work starts and holds until it ends.
+//! Deliberately not here: processors executing anything, migration between cores, hyperthreads, frequency, lines of the ring
+//! that threads left in their caches when they ended, unfairness between spinners (the inner target serves them in order),
+//! retries of garbage collection (its inserts are not seen), and CPU of the drive's completions of the FTL's own commands. A
+//! share is taken when work starts and holds until it ends.
 
 mod config;
 mod cores;

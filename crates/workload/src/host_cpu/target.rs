@@ -158,7 +158,7 @@ impl HostCpu {
             Step::Finish => {
                 let copied = if thread.copies { thread.pages } else { 0 };
                 let woken = if thread.slept { costs.config().completion_ns } else { Nanos::ZERO };
-                costs.copy(copied, costs.sockets_of(self.threads.seen())) + woken
+                costs.copy(copied, costs.sockets_of(self.threads.busy(now))) + woken
             }
             step => unreachable!("a thread has no core for {step:?}"),
         };
@@ -282,7 +282,7 @@ impl HostCpu {
     }
 
     fn start_ftl_threads(&mut self, now: Nanos) {
-        let sockets = self.costs.sockets_of(self.threads.seen());
+        let sockets = self.costs.sockets_of(self.threads.busy(now));
         let Self { costs, cores, events, stats, .. } = self;
         self.ftl_threads.start(now, &mut Around { costs, cores, events, stats, sockets });
     }
@@ -297,7 +297,7 @@ impl Target for HostCpu {
             return Err(request);
         }
         let pages = self.costs.pages(request.count);
-        let Some(number) = self.threads.begin(Thread::new(now, request, 0, pages)) else {
+        let Some(number) = self.threads.begin(now, Thread::new(now, request, 0, pages)) else {
             return Err(request);
         };
         let core = self.cores.of(number);

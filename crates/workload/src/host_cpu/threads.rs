@@ -8,6 +8,7 @@
 
 use super::target::index;
 use super::thread::Thread;
+use ocssd_base::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -24,24 +25,31 @@ pub(super) struct Threads {
     /// Of these, those nobody has.
     free: BinaryHeap<Reverse<ThreadNumber>>,
     most: u32,
+    /// When one began or ended last.
+    at: Nanos,
+    /// The most that were in flight at once at that time.
+    busy: usize,
 }
 
 impl Threads {
     /// None yet, and room for `most`.
     pub fn new(most: u32) -> Self {
         let places = index(most);
-        Self { places: Vec::with_capacity(places), free: BinaryHeap::with_capacity(places), most }
+        let free = BinaryHeap::with_capacity(places);
+        Self { places: Vec::with_capacity(places), free, most, at: Nanos::ZERO, busy: 0 }
     }
 
     /// `thread` begins: its number, or `None` if there are as many as there may be.
-    pub fn begin(&mut self, thread: Thread) -> Option<ThreadNumber> {
+    pub fn begin(&mut self, now: Nanos, thread: Thread) -> Option<ThreadNumber> {
         if self.is_full() {
             return None;
         }
+        self.pass_to(now);
         let number = self.free.pop().map_or_else(|| self.new_place(), |Reverse(number)| number);
         let place = &mut self.places[index(number.0)];
         assert!(place.is_none(), "somebody has the free number {}", number.0);
         *place = Some(thread);
+        self.busy = self.busy.max(self.len());
         Some(number)
     }
 
@@ -51,7 +59,8 @@ impl Threads {
     }
 
     /// Thread `number` ends.
-    pub fn end(&mut self, number: ThreadNumber) -> Thread {
+    pub fn end(&mut self, now: Nanos, number: ThreadNumber) -> Thread {
+        self.pass_to(now);
         let thread = self.places[index(number.0)].take().expect("a thread ends once");
         self.free.push(Reverse(number));
         thread
@@ -79,16 +88,28 @@ impl Threads {
         self.len() == index(self.most)
     }
 
-    /// The most that were in flight at once.
-    pub fn seen(&self) -> u32 {
-        u32::try_from(self.places.len()).expect("no more than there may be")
+    /// The most that are in flight at once at `now`.
+    ///
+    /// A thread whose request ended and whose next one comes at the same time was never away, although others may look in
+    /// between: threads that always have a request in flight are all counted at any time. Those of a job that is over are not
+    /// counted any more once time passes.
+    pub fn busy(&self, now: Nanos) -> u32 {
+        let busy = if now > self.at { self.len() } else { self.busy };
+        u32::try_from(busy).expect("no more than there may be")
+    }
+
+    /// Something is about to change at `now`.
+    fn pass_to(&mut self, now: Nanos) {
+        assert!(now >= self.at, "a thread changes at {now}, another did at {}", self.at);
+        if now > self.at {
+            (self.at, self.busy) = (now, self.len());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ocssd_base::Nanos;
     use ocssd_lightnvm::Tag;
     use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 
@@ -101,12 +122,28 @@ mod tests {
     fn whoever_begins_takes_the_least_number_that_is_free() {
         let mut threads = Threads::new(4);
         let mut begin = |ends: &[u32]| {
-            ends.iter().for_each(|&number| _ = threads.end(ThreadNumber(number)));
-            (threads.begin(thread()).map(|number| number.0), threads.len(), threads.seen())
+            ends.iter().for_each(|&number| _ = threads.end(Nanos::ZERO, ThreadNumber(number)));
+            (threads.begin(Nanos::ZERO, thread()).map(|number| number.0), threads.len())
         };
-        assert_eq!([begin(&[]), begin(&[]), begin(&[])], [(Some(0), 1, 1), (Some(1), 2, 2), (Some(2), 3, 3)]);
-        assert_eq!(begin(&[1, 0, 2]), (Some(0), 1, 3), "the order in which others ended does not matter");
-        assert_eq!([begin(&[]), begin(&[0])], [(Some(1), 2, 3), (Some(0), 2, 3)]);
-        assert_eq!([begin(&[]), begin(&[]), begin(&[])], [(Some(2), 3, 3), (Some(3), 4, 4), (None, 4, 4)]);
+        assert_eq!([begin(&[]), begin(&[]), begin(&[])], [(Some(0), 1), (Some(1), 2), (Some(2), 3)]);
+        assert_eq!(begin(&[1, 0, 2]), (Some(0), 1), "the order in which others ended does not matter");
+        assert_eq!([begin(&[]), begin(&[0])], [(Some(1), 2), (Some(0), 2)]);
+        assert_eq!([begin(&[]), begin(&[]), begin(&[])], [(Some(2), 3), (Some(3), 4), (None, 4)]);
+    }
+
+    #[test]
+    fn a_thread_that_goes_on_at_once_was_never_away_and_one_that_does_not_is() {
+        let mut threads = Threads::new(4);
+        assert_eq!(threads.busy(Nanos(1)), 0);
+        (0..3).for_each(|_| _ = threads.begin(Nanos(1), thread()));
+        assert_eq!(threads.busy(Nanos(1)), 3);
+        (0..3).for_each(|number| _ = threads.end(Nanos(5), ThreadNumber(number)));
+        assert_eq!((threads.busy(Nanos(5)), threads.len()), (3, 0), "all ended, at this time");
+        (0..2).for_each(|_| _ = threads.begin(Nanos(5), thread()));
+        assert_eq!((threads.busy(Nanos(5)), threads.busy(Nanos(6))), (3, 2), "one of them for good");
+        (0..2).for_each(|number| _ = threads.end(Nanos(7), ThreadNumber(number)));
+        assert_eq!((threads.busy(Nanos(7)), threads.busy(Nanos(8))), (2, 0));
+        threads.begin(Nanos(9), thread());
+        assert_eq!(threads.busy(Nanos(9)), 1, "what was before does not matter");
     }
 }

@@ -68,7 +68,7 @@ impl HostCpu {
     /// A request is over.
     pub(super) fn end(&mut self, now: Nanos, number: ThreadNumber) {
         self.leave_core(now, number);
-        let thread = self.threads.end(number);
+        let thread = self.threads.end(now, number);
         assert!(!thread.spins, "a request ended while its thread spins");
         if thread.is_write() {
             self.lock.write_ends(thread.core / self.config().cores_per_socket);

@@ -64,7 +64,7 @@ impl Bench {
 
     fn run(&mut self, time: Nanos) {
         let stop_at = self.host.clock().now() + time;
-        let end = if self.threads.ends { RunEnd::Stuck } else { RunEnd::Stopped };
+        let end = if self.threads.stay == 0 { RunEnd::Stuck } else { RunEnd::Stopped };
         assert_eq!(self.host.run(&mut self.threads, stop_at), end);
         self.host.target(self.target).check();
     }
@@ -121,9 +121,9 @@ fn the_writer_is_starved_exactly_if_every_core_has_a_thread() {
             let mut bench = Bench::new(64, cores, threads.max(before));
             if before > 0 {
                 bench.run(Nanos::from_millis(5));
-                bench.threads.ends = true;
+                bench.threads.stay = 0;
                 bench.run(Nanos::from_millis(5));
-                (bench.threads.ends, bench.threads.idle) = (false, (0..threads).collect());
+                (bench.threads.stay, bench.threads.idle) = (u32::MAX, (0..threads).collect());
             }
             // Two rings at the lower rate.
             bench.run(Nanos::from_millis(15));

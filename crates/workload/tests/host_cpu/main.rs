@@ -4,6 +4,7 @@
 //! drive with a fixed latency empty; the ring never holds more than it has places. One test runs pblk on a virtual drive.
 
 mod full_ring;
+mod sockets;
 mod threads;
 
 use ocssd_base::{Nanos, Prng};
@@ -75,7 +76,9 @@ impl Target for Buffered {
         }
         self.taken += 1;
         match request.op {
-            BlockOp::Read => self.reads.push_back((now + self.read_ns, request.tag)),
+            BlockOp::Read if self.read_ns > Nanos::ZERO => {
+                self.reads.push_back((now + self.read_ns, request.tag));
+            }
             BlockOp::Write { .. } => {
                 assert!(!self.zoned || request.block == self.written, "zones are written in order");
                 self.written += u64::from(request.count);

@@ -21,8 +21,8 @@ pub struct Threads {
     pub replies: Vec<(Nanos, Tag)>,
     /// Where requests go; else one follows the other.
     pub anywhere: Option<Prng>,
-    /// Who is answered asks for nothing more.
-    pub ends: bool,
+    /// As many ask again when they are answered, those with the least tags.
+    pub stay: u32,
 }
 
 impl Threads {
@@ -40,7 +40,7 @@ impl Threads {
             buffers,
             replies,
             anywhere: None,
-            ends: false,
+            stay: u32::MAX,
         }
     }
 }
@@ -82,7 +82,7 @@ impl Source for Threads {
     fn on_reply(&mut self, now: Nanos, _target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
         assert!(reply.status.is_success());
         self.replies.push((now, reply.tag));
-        if !self.ends {
+        if reply.tag.0 < self.stay {
             self.idle.push_back(reply.tag.0);
         }
     }
