@@ -82,4 +82,10 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
     pub fn len(&self) -> usize {
         self.purposes.len()
     }
+
+    /// True if the `reads` of users are all that goes on: no other command is in flight, and none waits for room.
+    pub fn has_only(&self, reads: usize) -> bool {
+        assert!(reads <= self.len(), "more reads are in flight than commands");
+        reads == self.len() && self.has_room(1)
+    }
 }

@@ -197,9 +197,11 @@ impl LinuxPblk {
     /// end.
     pub(super) fn give_up(&mut self) -> bool {
         let waits_to_write = self.requests.next_change().is_some() || !self.flushes.is_idle();
+        // A line that waits for the ends of reads to be reset is something to come.
+        let only_reads_go_on = self.flight.has_only(self.reads_in_flight) && !self.eraser.awaits_readers();
         let is_stuck = match self.flight.len() {
             0 => waits_to_write || self.shutdown.is_waiting(),
-            _ => waits_to_write && self.only_reads_go_on(),
+            _ => waits_to_write && only_reads_go_on,
         };
         if !is_stuck || self.is_read_only {
             return false;
@@ -207,13 +209,6 @@ impl LinuxPblk {
         self.is_read_only = true;
         self.fail_flushes();
         true
-    }
-
-    /// True if users' reads are all that is in flight, and no line waits for their ends to be reset, nor a command for room.
-    fn only_reads_go_on(&self) -> bool {
-        assert!(self.reads_in_flight <= self.flight.len(), "more reads are in flight than commands");
-        let is_alone = self.reads_in_flight == self.flight.len() && self.flight.has_room(1);
-        is_alone && !self.eraser.awaits_readers()
     }
 
     /// Asserts every invariant.

@@ -11,7 +11,10 @@ use ocssd_lightnvm::Status;
 impl Pblk {
     /// Answers what nothing else will. True if that was needed, and there may be more to do.
     pub(super) fn give_up(&mut self) -> bool {
-        let is_still = self.flight.len() == 0 || self.only_reads_go_on();
+        let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
+        // A line that waits for the ends of reads to be reset is something to come.
+        let only_reads_go_on = self.flight.has_only(self.reads_in_flight) && self.to_erase.is_empty();
+        let is_still = self.flight.len() == 0 || (waits_to_write && only_reads_go_on);
         if self.requests.is_empty() || !is_still || self.limiter_deadline(self.now).is_some() {
             return false;
         }
@@ -57,14 +60,5 @@ impl Pblk {
         self.fail(key, Status::UNRECOVERED_READ, None);
         self.finish(key);
         true
-    }
-
-    /// True if writes or flushes wait, users' reads are all that is in flight, and no line waits for their ends to be reset, nor
-    /// a command for room.
-    fn only_reads_go_on(&self) -> bool {
-        assert!(self.reads_in_flight <= self.flight.len(), "more reads are in flight than commands");
-        let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
-        let is_alone = self.reads_in_flight == self.flight.len() && self.flight.has_room(1);
-        waits_to_write && is_alone && self.to_erase.is_empty()
     }
 }
