@@ -1,6 +1,6 @@
 //! The life of a drive with Linux: boots, power cuts between them, and what must be true at each end.
 
-use super::hang::{Hang, Watch};
+use super::hang::{Hang, Risks, Watch};
 use super::kernel::Kernel;
 use super::ours::{self, Instance};
 use super::qemu::Qemu;
@@ -246,7 +246,8 @@ impl Bench {
         );
         let mut machine = self.qemu.machine(&self.kernel, &self.initrd, socket, &words);
         let mut console = Console::start(&mut machine, BOOT_MAX)?;
-        let said = follow(&mut console, boot, Watch::new(!is_fresh, Watch::PATIENCE))?;
+        let risks = Risks { is_after_cut: !is_fresh, has_faults: drive.has_faults };
+        let said = follow(&mut console, boot, Watch::new(risks, Watch::PATIENCE))?;
         let told = console.told();
         // The power is cut here: the machine is killed as it is.
         drop(console);
@@ -330,7 +331,7 @@ mod tests {
     fn a_guest_that_says_so_and_then_nothing_hangs() {
         let name = std::env::temp_dir().join(format!("ocssd-hang-test-{}", std::process::id()));
         let mut transcript = File::create(&name).unwrap();
-        let mut followed = |says: &str, is_after_cut| {
+        let mut followed = |says: &str, risks, patience| {
             let mut command = Command::new("sh");
             let mut console = Console::start(
                 command.args(["-c", &format!("{says}; exec tail -f /dev/null")]),
@@ -338,17 +339,23 @@ mod tests {
             );
             let (sum, recovered, removed) = (None, None, None);
             let mut boot = Boot { passed: 0, sum, recovered, removed, transcript: &mut transcript };
-            let watch = Watch::new(is_after_cut, Duration::ZERO);
-            let ended = follow(console.as_mut().unwrap(), &mut boot, watch);
+            let ended = follow(console.as_mut().unwrap(), &mut boot, Watch::new(risks, patience));
             (boot.passed, ended.map_err(|error| error.downcast_ref::<Hang>().copied()))
         };
-        let hung = Err(Some(Hang::LineWithoutEmeta));
-        assert_eq!(followed("echo @ok a; echo failed to GC line 3", true), (1, hung));
-        assert_eq!(
-            followed("echo @ok a; echo failed to GC line 3; echo @cut", false),
-            (1, Ok(Some(Word::Cut)))
-        );
-        assert_eq!(followed("echo @ok a; echo failed; exit", true), (1, Ok(None)));
+        let none = Risks::default();
+        let (at_once, cut) = (Duration::ZERO, || Ok(Some(Word::Cut)));
+        for (words, risks, hang) in [
+            ("failed to GC line 3", Risks { is_after_cut: true, ..none }, Hang::LineWithoutEmeta),
+            ("data I/O submission failed: 3", Risks { has_faults: true, ..none }, Hang::WriteBeyondChunk),
+        ] {
+            let says = format!("echo @ok a; echo {words}");
+            assert_eq!(followed(&says, risks, at_once), (1, Err(Some(hang))));
+            let goes_on = format!("{says}; echo @ok b; echo @cut");
+            assert_eq!(followed(&goes_on, none, at_once), (2, cut()), "{words}: nothing led there");
+            assert_eq!(followed(&goes_on, risks, Watch::PATIENCE), (2, cut()), "{words}: it went on");
+            let ends = "echo @ok a; echo failed; exit";
+            assert_eq!(followed(ends, risks, at_once), (1, Ok(None)));
+        }
         fs::remove_file(&name).unwrap();
     }
 
