@@ -274,6 +274,21 @@ impl Flash {
             && self.store.whole_sectors(at.chunk, at.sector, 1) != 0
     }
 
+    /// What the media hold of a written sector, `data_bytes` of it, whether it can be read or not: for simulators, which say
+    /// what a fault costs. `None` if nothing was written there, or the backing fails.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub fn content(&mut self, at: Ppa) -> Option<Vec<u8>> {
+        let entry = self.chunks.get(at.chunk);
+        if entry.state == ChunkState::Offline || at.sector >= entry.write_pointer {
+            return None;
+        }
+        let mut data = vec![0; self.format.data_bytes];
+        self.store.read(at.chunk, at.sector, &mut data, &mut []).ok()?;
+        Some(data)
+    }
+
     /// Flips a bit of a written sector without anyone being told: silent corruption, which only a checksum above can find.
     /// Bits are counted modulo how many the metadata, or the content, has. False if nothing was written there, or the
     /// content is not in memory.

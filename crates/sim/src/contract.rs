@@ -4,8 +4,9 @@
 //! the world, the power cuts, the faults, shrinking and the command line with it. Deliberately not here: when requests
 //! are sent and when the power goes (`plan`, `run`).
 
+use crate::watched::Harmed;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::{Buffers, Target};
+use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Target};
 use std::fmt;
 
 /// A promise was broken: what was promised, and what came instead.
@@ -34,16 +35,34 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// What the media were made to do, and so what a target cannot be blamed for. Only ever grows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Excuses {
-    /// Sectors may have become unreadable: reads may fail.
-    pub lose: bool,
-    /// Chunks may have gone: changes may be refused.
-    pub refuse: bool,
-    /// Media lost sectors nobody had a second record of, and the power went: what was written last may be gone without a
-    /// trace, and an older version be there (`docs/pblk.md`, what is not promised).
-    pub regress: bool,
+/// How much a drive has left, and how much the target says it must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Chunks of the target's units that are not offline, by the drive's own report.
+    pub good_chunks: u32,
+    /// Good chunks below which the target may refuse changes (a gauge `chunks_needed`); of one that does not say, as many as
+    /// there were at its first mount.
+    pub chunks_needed: u32,
+}
+
+impl Room {
+    /// Changes may be refused.
+    #[must_use]
+    pub const fn is_short(&self) -> bool {
+        self.good_chunks < self.chunks_needed
+    }
+}
+
+/// What lies on the media, for whoever judges what a harmed place costs.
+pub trait Media {
+    /// True if a place that was harmed still is: its chunk was not reset since.
+    fn is_still_harmed(&self, at: Ppa) -> bool;
+
+    /// The payload of every written sector of these chunks, as it was written.
+    fn contents(&mut self, chunks: &[ChunkId]) -> Vec<Vec<u8>>;
+
+    /// The line of a chunk: the chunks of that number of all units of the target.
+    fn line_of(&self, chunk: ChunkId) -> Vec<ChunkId>;
 }
 
 /// A contract between a host and one kind of target.
@@ -75,7 +94,7 @@ pub trait Contract {
     /// The next request of an audit; `None` once everything was asked for, or no more may be outstanding.
     fn audit(&mut self, now: Nanos) -> Option<<Self::Target as Target>::Request>;
 
-    /// Judges a reply; gives the request's name among the counts, as `requests.reads`.
+    /// Judges a reply; gives the request's name among the counts, as `requests.reads`. `room` says what the drive has left.
     ///
     /// # Errors
     /// If it is not what was promised.
@@ -83,6 +102,7 @@ pub trait Contract {
         &mut self,
         reply: &<Self::Target as Target>::Reply,
         buffers: &Buffers,
+        room: &dyn Fn() -> Room,
     ) -> Result<&'static str, Broken>;
 
     /// An audit came to its end with nothing outstanding: everything was answered.
@@ -97,11 +117,15 @@ pub trait Contract {
     /// When the oldest of them was sent.
     fn oldest(&self) -> Option<Nanos>;
 
-    /// The power went: nothing outstanding will be answered.
-    fn power_cut(&mut self);
+    /// The power went, or was turned off after a shutdown: nothing outstanding will be answered, and the next mount finds what
+    /// lies on `media`.
+    fn power_cut(&mut self, media: &mut dyn Media);
 
-    /// What the target cannot be blamed for from now on.
-    fn excuse(&mut self, excuses: Excuses);
+    /// The media harmed a sector: what it held may be lost to the target from now on, and nothing else.
+    fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media);
+
+    /// What a harmed sector held, in words.
+    fn content_in_words(&self, content: &[u8]) -> String;
 
     /// A request's number, and the request in words.
     fn request_in_words(request: &<Self::Target as Target>::Request) -> (u32, String);
@@ -114,6 +138,9 @@ pub trait Contract {
 
     /// The state of a target in words, for whoever looks for a bug.
     fn target_summary(&self, target: &Self::Target) -> String;
+
+    /// Good chunks below which a target may refuse changes; `None` if it does not say.
+    fn chunks_needed(target: &Self::Target) -> Option<u32>;
 
     /// How far a target lets the wear of its lines differ, in erases; `None` if it does not say, or takes no writes any more.
     fn wear_spread(&self, target: &Self::Target) -> Option<u32>;

@@ -50,7 +50,13 @@ pub fn explore(kind: &Kind, seed: u64, requests: usize) -> Option<Explored> {
         plan.steps.truncate(requests);
         let flash =
             Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
-        let world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(Keep::Nothing));
+        let world = World::new(
+            flash,
+            plan.units.clone(),
+            BlockContract::new(plan.mix, kind.limits()),
+            plan.bound,
+            Journal::new(Keep::Nothing),
+        );
         let mount = KindMount { kind, units: &plan.units, options: &plan.options };
         let mut explorer = Explorer { world, mount, found: Explored::default(), step: 0, at: String::new() };
         let ended = panics::caught(|| explorer.run(&plan.steps));

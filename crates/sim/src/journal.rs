@@ -51,6 +51,13 @@ pub enum Event {
         /// How it ended.
         status: Status,
     },
+    /// The media harmed a sector.
+    Harmed {
+        /// Where it is.
+        at: Ppa,
+        /// What was done, and to what, in words.
+        what: String,
+    },
     /// The power went.
     PowerCut,
     /// A target was mounted.
@@ -90,6 +97,7 @@ impl std::fmt::Display for Event {
                 first.map_or(Ok(()), |ppa| write!(f, " from chunk {} sector {}", ppa.chunk.0, ppa.sector))
             }
             Self::Completion { tag, status } => write!(f, "completion {}: {status}", tag.0),
+            Self::Harmed { at, what } => write!(f, "chunk {} sector {} {what}", at.chunk.0, at.sector),
             Self::PowerCut => f.write_str("power cut"),
             Self::Mounted => f.write_str("mounted"),
         }

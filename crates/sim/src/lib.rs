@@ -19,5 +19,6 @@ pub mod shrink;
 pub mod swarm;
 pub mod tally;
 pub mod timeline;
+pub mod watched;
 pub mod wear;
 pub mod world;

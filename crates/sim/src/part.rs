@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Cycles from which on chunks do not wear out in a run (chosen: the longest resets a chunk some hundred times).
-pub(crate) const ENDURANCE_LONG: u32 = 1000;
+const ENDURANCE_LONG: u32 = 1000;
 
 /// A part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,11 +4,10 @@
 //! seeds (`campaign`).
 
 use crate::block::BlockContract;
-use crate::contract::{Contract, Excuses};
+use crate::contract::Contract;
 use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
 use crate::panics;
-use crate::part::ENDURANCE_LONG;
 use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
@@ -65,10 +64,16 @@ pub struct Ran {
 pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
     let flash =
         Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
-    let mut world = World::new(flash, BlockContract::new(plan.mix), plan.bound, Journal::new(keep));
+    let mut world = World::new(
+        flash,
+        plan.units.clone(),
+        BlockContract::new(plan.mix, kind.limits()),
+        plan.bound,
+        Journal::new(keep),
+    );
     world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
     let mount = KindMount { kind, units: &plan.units, options: &plan.options };
-    let mut runner = Runner { world, mount, plan, excuses: Excuses::default(), step: 0 };
+    let mut runner = Runner { world, mount, plan, step: 0 };
     let ended = panics::caught(|| runner.run(only));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
@@ -84,13 +89,11 @@ struct Runner<'a> {
     world: World<BlockContract>,
     mount: KindMount<'a>,
     plan: &'a Plan,
-    excuses: Excuses,
     step: usize,
 }
 
 impl Runner<'_> {
     fn run(&mut self, only: &dyn Fn(usize) -> bool) -> Result<Ended, Cause> {
-        self.excuse_rates();
         match self.world.mount(&self.mount, None)? {
             Mounted::Up => {}
             Mounted::Refused(sentence) => return Ok(Ended::DoesNotFit(sentence)),
@@ -105,16 +108,6 @@ impl Runner<'_> {
         }
         self.calm()?;
         Ok(Ended::Well)
-    }
-
-    /// What the drive's rates make excusable from the start.
-    fn excuse_rates(&mut self) {
-        let (faults, wear) = (&self.plan.config.faults, &self.plan.config.wear);
-        let chunks_go =
-            faults.reset_failure + faults.early_close + faults.write_next_unit + faults.factory_bad;
-        self.excuses.refuse = chunks_go > 0 || wear.endurance < ENDURANCE_LONG;
-        self.excuses.lose = faults.unrecovered_read > 0;
-        self.world.excuse(self.excuses);
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Cause> {
@@ -156,7 +149,7 @@ impl Runner<'_> {
         self.world.tally.add(if in_flight { "cuts.in_flight" } else { "cuts.idle" }, 1);
         self.world.part_of_gap(cut.gap_millionths);
         let mut prng = Prng::new(cut.seed);
-        self.power_cut(&mut prng);
+        self.world.power_cut(&mut prng);
         for &commands in &cut.again {
             let later = Nanos(prng.below(2_000_000));
             match self.world.mount(&self.mount, Some(MountCut { commands, later }))? {
@@ -165,18 +158,11 @@ impl Runner<'_> {
                 Mounted::Up => self.world.tally.add("cuts.after_mount", 1),
                 Mounted::Refused(sentence) => return Err(Cause::NotMounted(sentence)),
             }
-            self.power_cut(&mut prng);
+            self.world.power_cut(&mut prng);
         }
         self.mount_again()?;
         self.world.audit()?;
         Ok(())
-    }
-
-    fn power_cut(&mut self, prng: &mut Prng) {
-        self.world.power_cut(prng);
-        // What media lost nobody has a second record of.
-        self.excuses.regress |= self.excuses.lose;
-        self.world.excuse(self.excuses);
     }
 
     fn mount_again(&mut self) -> Result<(), Cause> {
@@ -199,8 +185,6 @@ impl Runner<'_> {
         self.world.check()?;
         self.world.power_off(&mut Prng::new(0));
         flips.iter().for_each(|&(place, bit)| self.flip(place, bit));
-        self.excuses.regress |= self.excuses.lose;
-        self.world.excuse(self.excuses);
         self.mount_again()?;
         self.world.audit()?;
         Ok(())
@@ -225,26 +209,22 @@ impl Runner<'_> {
         };
         self.world.tally.add("faults.bits_flipped", u64::from(flipped));
         self.world.tally.add("faults.bits_of_records_flipped", u64::from(flipped && record.is_some()));
-        self.excuses.lose |= flipped;
-        self.world.excuse(self.excuses);
+        self.world.tell_harm();
     }
 
     fn fault(&mut self, kind: FaultKind, chunk: u64, times: u32) {
         let chunks = self.world.device.geometry().chunk_count();
         let chunk = ChunkId(u32::try_from(chunk % u64::from(chunks)).expect("below a 32-bit count"));
         self.world.device.inner_mut().schedule_fault(ScheduledFault { kind, chunk, sector: None, times });
-        let (name, loses, takes_chunks) = match kind {
-            FaultKind::WriteNextUnit => ("faults.write_next_unit_scheduled", false, true),
-            FaultKind::EarlyClose => ("faults.early_close_scheduled", false, true),
-            FaultKind::ResetFailure => ("faults.reset_failure_scheduled", false, true),
-            FaultKind::UnrecoveredRead => ("faults.unrecovered_read_scheduled", true, false),
-            FaultKind::HighEcc => ("faults.high_ecc_scheduled", false, false),
-            FaultKind::LatencySpike => ("faults.latency_spike_scheduled", false, false),
+        let name = match kind {
+            FaultKind::WriteNextUnit => "faults.write_next_unit_scheduled",
+            FaultKind::EarlyClose => "faults.early_close_scheduled",
+            FaultKind::ResetFailure => "faults.reset_failure_scheduled",
+            FaultKind::UnrecoveredRead => "faults.unrecovered_read_scheduled",
+            FaultKind::HighEcc => "faults.high_ecc_scheduled",
+            FaultKind::LatencySpike => "faults.latency_spike_scheduled",
         };
         self.world.tally.add(name, 1);
-        self.excuses.lose |= loses;
-        self.excuses.refuse |= takes_chunks;
-        self.world.excuse(self.excuses);
     }
 
     /// Faults stop: everything outstanding is answered, and what is read is right.

@@ -95,6 +95,7 @@ impl Timeline<'_> {
         match event {
             Event::Step { index, what } => self.mark(at, "step", &format!("step {index}: {what}"), "p"),
             Event::Mounted => self.mark(at, "mount", "mounted", "p"),
+            Event::Harmed { .. } => self.mark(at, "harm", &event.to_string(), "p"),
             Event::PowerCut => {
                 self.end_all(at, "the power went")?;
                 self.mark(at, "power_cut", "power cut", "g")

@@ -3,16 +3,17 @@
 //! One turn is the engine's: completions, the target's timer, commands, replies. Deliberately not here: what happens when
 //! (`run`), and what is right (`contract`).
 
-use crate::contract::{Broken, Contract, Excuses};
+use crate::contract::{Broken, Contract, Media, Room};
 use crate::journal::{Event, Journal};
 use crate::power::{Fused, MountCut};
 use crate::tally::Tally;
+use crate::watched::Watched;
 use crate::wear::Wear;
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{BlockingDevice, Buffers, Device, Target};
+use ocssd_lightnvm::{BlockingDevice, Buffers, ChunkId, ChunkState, Device, Ppa, PuId, Target};
 
 /// Makes a target of what lies on a device.
 pub trait Mount<T: ?Sized> {
@@ -54,7 +55,7 @@ const TURNS_MAX: u32 = 200_000;
 /// The world.
 pub struct World<C: Contract> {
     /// The drive, its answers checked.
-    pub device: Check<Flash>,
+    pub device: Check<Watched>,
     /// What is promised.
     pub contract: C,
     /// Events so far: commands the device took, completions it gave.
@@ -65,6 +66,10 @@ pub struct World<C: Contract> {
     pub tally: Tally,
     /// Whether wear is spread, where that is looked at.
     pub wear: Option<Wear>,
+    /// The units the target is on.
+    units: Vec<PuId>,
+    /// Good chunks at the first mount.
+    chunks_at_first: Option<u32>,
     buffers: Buffers,
     clock: VirtualClock,
     target: Option<Box<C::Target>>,
@@ -81,14 +86,20 @@ pub struct World<C: Contract> {
 }
 
 impl<C: Contract> World<C> {
-    /// A world without a target yet. `bound` is the longest any request may take, were the media never slow: each latency
+    /// A world without a target yet, which will be on `units`. `bound` is the longest any request may take, were the media never slow: each latency
     /// spike meanwhile is granted on top.
     #[must_use]
-    pub fn new(flash: Flash, contract: C, bound: Nanos, journal: Journal) -> Self {
-        let spike = flash.config().faults.spike;
+    pub fn new(flash: Flash, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
+        Self::on(Watched::new(flash), units, contract, bound, journal)
+    }
+
+    fn on(device: Watched, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
+        let spike = device.config().faults.spike;
         Self {
-            buffers: Buffers::new(flash.payload_format()),
-            device: Check::new(flash),
+            buffers: Buffers::new(device.payload_format()),
+            device: Check::new(device),
+            units,
+            chunks_at_first: None,
             contract,
             events: 0,
             journal,
@@ -112,7 +123,9 @@ impl<C: Contract> World<C> {
     where
         C: Clone,
     {
-        let mut branch = Self::new(self.device.inner().fork()?, self.contract.clone(), self.bound, journal);
+        let (device, contract) = (self.device.inner().fork()?, self.contract.clone());
+        let mut branch = Self::on(device, self.units.clone(), contract, self.bound, journal);
+        branch.chunks_at_first = self.chunks_at_first;
         branch.clock.wait_until(self.clock.now());
         branch.events = self.events;
         branch.spikes.clone_from(&self.spikes);
@@ -143,6 +156,7 @@ impl<C: Contract> World<C> {
         let made = how.mount(&mut device);
         let (sent, is_cut) = (device.sent, device.is_cut);
         self.tally.add("mount.commands", sent);
+        self.tell_harm();
         if is_cut {
             return Ok(Mounted::PowerCut);
         }
@@ -151,6 +165,7 @@ impl<C: Contract> World<C> {
             Err(sentence) => return Ok(Mounted::Refused(sentence)),
         };
         self.journal.note(self.clock.now(), || Event::Mounted);
+        self.chunks_at_first.get_or_insert_with(|| good_chunks(self.device.inner(), &self.units));
         self.contract.mounted(&target, &mut self.buffers)?;
         self.target = Some(target);
         self.is_told = true;
@@ -181,7 +196,22 @@ impl<C: Contract> World<C> {
         self.tally.add("power_cut.resets_undone", u64::from(report.resets_undone));
         self.target = None;
         self.cut_at = None;
-        self.contract.power_cut();
+        let Self { device, units, contract, .. } = self;
+        contract.power_cut(&mut Seen { device: device.inner_mut(), units });
+    }
+
+    /// Tells the contract what was harmed.
+    pub fn tell_harm(&mut self) {
+        for harmed in self.device.inner_mut().take_news() {
+            let now = self.clock.now();
+            let Self { device, units, contract, journal, .. } = self;
+            journal.note(now, || {
+                let held = contract.content_in_words(&harmed.content);
+                Event::Harmed { at: harmed.at, what: format!("{}; it held {held}", harmed.harm) }
+            });
+            contract.harmed(&harmed, &mut Seen { device: device.inner_mut(), units });
+            self.tally.add("faults.sectors_harmed", 1);
+        }
     }
 
     /// Adds what the target counted to the tally.
@@ -212,11 +242,6 @@ impl<C: Contract> World<C> {
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.cut_at.is_some_and(|at| self.events >= at)
-    }
-
-    /// What nobody can be blamed for from now on.
-    pub fn excuse(&mut self, excuses: Excuses) {
-        self.contract.excuse(excuses);
     }
 
     /// Draws a request and gives it to the target. False if no more may be outstanding.
@@ -296,19 +321,25 @@ impl<C: Contract> World<C> {
             self.events += 1;
             any = true;
         }
+        self.tell_harm();
         any
     }
 
     /// Holds the target's replies against the contract.
     fn replies(&mut self, now: Nanos) -> Result<bool, Broken> {
-        let target = self.target.as_mut().expect("a target is mounted");
+        let Self { target, contract, device, units, chunks_at_first, .. } = self;
+        let target = target.as_mut().expect("a target is mounted");
         let mut any = false;
         while let Some(reply) = target.poll_reply() {
             self.journal.note(now, || {
                 let (number, what) = C::reply_in_words(&reply);
                 Event::Reply { number, what }
             });
-            let name = self.contract.replied(&reply, &self.buffers)?;
+            let room = || Room {
+                good_chunks: good_chunks(device.inner(), units),
+                chunks_needed: C::chunks_needed(target).or(*chunks_at_first).unwrap_or(0),
+            };
+            let name = contract.replied(&reply, &self.buffers, &room)?;
             self.tally.add(name, 1);
             any = true;
         }
@@ -464,4 +495,33 @@ impl<C: Contract> World<C> {
         }
         Ok(())
     }
+}
+
+/// The media, as the contract sees them.
+struct Seen<'a> {
+    device: &'a mut Watched,
+    units: &'a [PuId],
+}
+
+impl Media for Seen<'_> {
+    fn is_still_harmed(&self, at: Ppa) -> bool {
+        self.device.is_still_harmed(at)
+    }
+
+    fn contents(&mut self, chunks: &[ChunkId]) -> Vec<Vec<u8>> {
+        chunks.iter().flat_map(|&chunk| self.device.contents(chunk)).collect()
+    }
+
+    fn line_of(&self, chunk: ChunkId) -> Vec<ChunkId> {
+        let chunks = self.device.geometry().chunks_per_pu;
+        self.units.iter().map(|unit| ChunkId(unit.0 * chunks + chunk.0 % chunks)).collect()
+    }
+}
+
+/// Chunks of these units that are not offline.
+fn good_chunks(flash: &Flash, units: &[PuId]) -> u32 {
+    let chunks = flash.geometry().chunks_per_pu;
+    let of_unit = |unit: &PuId| (unit.0 * chunks..(unit.0 + 1) * chunks).map(ChunkId);
+    let good = units.iter().flat_map(of_unit).filter(|&id| flash.chunk(id).state != ChunkState::Offline);
+    u32::try_from(good.count()).expect("fewer chunks than 2^32")
 }

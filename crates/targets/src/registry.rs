@@ -47,6 +47,31 @@ pub struct Made {
 /// Makes a target of a kind, or mounts the one that lies on the units; a sentence if that cannot be.
 pub type Make = fn(&mut dyn BlockingDevice, &Wish<'_>) -> Result<Made, String>;
 
+/// How much of what a target holds may be gone at a mount because one of its own records cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// What lies in the same chunk.
+    Chunk,
+    /// What lies in the same line: the chunks of that number of all units of the target.
+    Line,
+}
+
+/// What a kind of target does not promise, because its format has no place for it; whoever judges it must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Content that changed on the media without a word is found: it is compared with a checksum. Else it is handed out.
+    pub finds_changed_content: bool,
+    /// The size is the same at every mount. Else it is counted anew from the good chunks, and gets less when they do.
+    pub keeps_size: bool,
+    /// What a lost record takes with it.
+    pub lost_record: Reach,
+}
+
+impl Limits {
+    /// All that can be promised.
+    pub const NONE: Self = Self { finds_changed_content: true, keeps_size: true, lost_record: Reach::Chunk };
+}
+
 /// One kind of target.
 pub struct Kind {
     /// Its name.
@@ -55,6 +80,8 @@ pub struct Kind {
     pub about: &'static str,
     /// It can be overwritten sector by sector, so smaller blocks can be made of it (option `block_bytes`).
     overwrites: bool,
+    /// What it does not promise.
+    limits: Limits,
     make: Make,
 }
 
@@ -63,7 +90,19 @@ impl Kind {
     /// the simulator, or to a test.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str, make: Make) -> Self {
-        Self { name, about, overwrites: true, make }
+        Self { name, about, overwrites: true, limits: Limits::NONE, make }
+    }
+
+    /// The same kind, which does not promise everything.
+    #[must_use]
+    pub const fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// What it does not promise.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Makes a target of this kind, or mounts the one that lies on the units.
@@ -130,30 +169,35 @@ pub const ALL: &[Kind] = &[
         name: "linear",
         about: "a raw window on parallel units: zones written in order, no mapping, vector I/O",
         overwrites: false,
+        limits: Limits::NONE,
         make: make_linear,
     },
     Kind {
         name: "pblk",
         about: "a block device: mapping, write buffer, garbage collection, recovery (options: mode=faithful|improved, ...)",
         overwrites: true,
+        limits: Limits::NONE,
         make: make_pblk,
     },
     Kind {
         name: "block_ssd",
         about: "a traditional SSD, a black box: its own FTL over all parallel units, DRAM cache (option: dram_cache_bytes=...)",
         overwrites: true,
+        limits: Limits::NONE,
         make: make_block_ssd,
     },
     Kind {
         name: "linux-pblk",
         about: "a block device in the format of Linux's own pblk, which mounts it again (options: create=yes, read_only=yes, ...)",
         overwrites: true,
+        limits: linux_pblk::LIMITS,
         make: make_linux_pblk,
     },
     Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
         overwrites: false,
+        limits: Limits::NONE,
         make: |_, wish| {
             no_options(wish)?;
             Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })

@@ -1,14 +1,17 @@
 //! The contract itself: draws block requests, fills and checks their content, and keeps the oracle.
 //!
-//! Content is the block's number and the write's, repeated to the block's end, so that a block of another place, an old
-//! one and a mixed one are told apart. Deliberately not here: what a history allows (`history`).
+//! The oracle says what a block may hold; of each sector the media harm it is told whose it was. Deliberately not here: what a history allows (`history`).
 
+use super::history::Settled;
 use super::mix::Mix;
 use super::oracle::{Moment, Oracle};
-use crate::contract::{Broken, Contract, Excuses};
+use super::stamp::{self, Stamp};
+use crate::contract::{Broken, Contract, Media, Room};
+use crate::watched::Harmed;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
-use ocssd_lightnvm::{BufId, Buffers, Status, Tag};
+use ocssd_lightnvm::{BufId, Buffers, Ppa, Status, Tag};
+use ocssd_targets::registry::{Limits, Reach};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -26,6 +29,7 @@ struct Outstanding {
 #[derive(Clone, Debug)]
 pub struct BlockContract {
     mix: Mix,
+    limits: Limits,
     oracle: Option<Oracle>,
     outstanding: BTreeMap<Tag, Outstanding>,
     spare: Vec<BufId>,
@@ -39,19 +43,21 @@ pub struct BlockContract {
     audit: Option<u64>,
     /// Blocks an audit reads again one by one.
     again: Vec<u64>,
-    excuses: Excuses,
+    /// Places of what the target keeps for itself that were harmed.
+    records: Vec<Ppa>,
     lost: u64,
     regressed: u64,
     refused: u64,
 }
 
 impl BlockContract {
-    /// A contract for requests of this mix.
+    /// A contract for requests of this mix, with a target of these limits.
     #[must_use]
-    pub fn new(mix: Mix) -> Self {
+    pub fn new(mix: Mix, limits: Limits) -> Self {
         assert!(mix.depth >= 1 && mix.longest >= 1, "a mix without requests");
         Self {
             mix,
+            limits,
             oracle: None,
             outstanding: BTreeMap::new(),
             spare: Vec::new(),
@@ -61,7 +67,7 @@ impl BlockContract {
             writes: 0,
             audit: None,
             again: Vec::new(),
-            excuses: Excuses::default(),
+            records: Vec::new(),
             lost: 0,
             regressed: 0,
             refused: 0,
@@ -109,7 +115,10 @@ impl BlockContract {
             let content = if matches!(request.op, BlockOp::Write { .. }) {
                 self.writes += 1;
                 let buffer = request.buffer.expect("every request has one");
-                fill(buffers.bytes_mut(buffer, self.first_byte(offset), self.unit), block, self.writes);
+                stamp::fill(
+                    buffers.bytes_mut(buffer, self.first_byte(offset), self.unit),
+                    Stamp { block, write: self.writes },
+                );
                 self.writes
             } else {
                 0
@@ -124,10 +133,16 @@ impl BlockContract {
         reads.map(|other| other.sent).min().unwrap_or(Moment(u64::MAX))
     }
 
-    fn judge(&mut self, done: &Outstanding, status: Status, buffers: &Buffers) -> Result<(), Broken> {
+    fn judge(
+        &mut self,
+        done: &Outstanding,
+        status: Status,
+        buffers: &Buffers,
+        room: &dyn Fn() -> Room,
+    ) -> Result<(), Broken> {
         match done.request.op {
             BlockOp::Read if status.has_data() => self.judge_content(done, buffers)?,
-            _ if !status.is_success() => self.judge_failure(done, status)?,
+            _ if !status.is_success() => self.judge_failure(done, status, room)?,
             BlockOp::Flush | BlockOp::Shutdown => {
                 let oldest = self.oldest_read();
                 self.oracle().durable_before(done.sent, oldest);
@@ -147,65 +162,67 @@ impl BlockContract {
         for offset in 0..done.request.count {
             let block = done.request.block + u64::from(offset);
             let buffer = done.request.buffer.expect("every request has one");
-            let content = read_content(buffers.bytes(buffer, self.first_byte(offset), self.unit), block)?;
-            let judged = self.oracle().read(block, done.sent, content);
-            if let Err(broken) = judged {
-                // An old version of the block, where nothing better can be had.
-                if !self.excuses.regress || content > self.writes {
-                    return Err(broken);
-                }
-                self.regressed += 1;
-                self.oracle().replace(block, content);
-            }
+            let content = stamp::read(buffers.bytes(buffer, self.first_byte(offset), self.unit), block)?;
+            let settled = self.oracle().read(block, done.sent, content)?;
+            self.regressed += u64::from(settled == Settled::Older);
         }
         Ok(())
     }
 
-    fn judge_failure(&mut self, done: &Outstanding, status: Status) -> Result<(), Broken> {
-        let Outstanding { request, sent, .. } = *done;
-        let (excused, rule, promised) = if request.op == BlockOp::Read {
-            self.lost += 1;
-            let blocks = request.block..request.block + u64::from(request.count);
-            let may_fail = self.excuses.lose || self.oracle().may_fail(blocks, sent);
-            let excused = may_fail && status == Status::UNRECOVERED_READ;
-            (excused, "reads succeed", "a read of sound media succeeds")
-        } else {
-            self.refused += 1;
-            // A change of a part of a sector reads the rest of it.
-            let excused = self.excuses.refuse || self.excuses.lose && self.per_sector > 1;
-            (excused, "changes succeed", "a change of a device with good chunks enough succeeds")
+    /// A record of the target's own cannot be read: at the next mount what it tells of may be gone.
+    fn record_lost(&mut self, at: Ppa, media: &mut dyn Media) {
+        let chunks = match self.limits.lost_record {
+            Reach::Chunk => vec![at.chunk],
+            Reach::Line => media.line_of(at.chunk),
         };
-        if request.op != BlockOp::Read {
-            let changed = self.changed(&request);
-            self.oracle().refused(changed, sent);
-        } else if self.audit.is_some() && request.count > 1 {
-            // A failed read says nothing about its other blocks.
-            self.again.extend(request.block..request.block + u64::from(request.count));
+        let oracle = self.oracle.as_mut().expect("a target was mounted");
+        // A discard's record goes when another covers it (a snapshot), and is lost with that.
+        oracle.zeroes_untold();
+        for sector in media.contents(&chunks) {
+            let stamps = sector.chunks_exact(self.unit).filter_map(stamp::of);
+            stamps.filter(|stamp| stamp.write > 0).for_each(|stamp| oracle.untold(stamp.block, stamp.write));
         }
+    }
+
+    fn judge_failure(
+        &mut self,
+        done: &Outstanding,
+        status: Status,
+        room: &dyn Fn() -> Room,
+    ) -> Result<(), Broken> {
+        let Outstanding { request, sent, .. } = *done;
         let found = || format!("{:?} of blocks {} + {}: {status}", request.op, request.block, request.count);
-        if excused { Ok(()) } else { Err(Broken::new(rule, promised, found())) }
+        let blocks = request.block..request.block + u64::from(request.count);
+        if request.op == BlockOp::Read {
+            self.lost += 1;
+            if self.audit.is_some() && request.count > 1 {
+                // A failed read says nothing about its other blocks.
+                self.again.extend(blocks.clone());
+            }
+            let is_excused = status == Status::UNRECOVERED_READ && self.oracle().may_fail(blocks, sent);
+            let broken = || Broken::new("reads succeed", "a read of sound media succeeds", found());
+            return if is_excused { Ok(()) } else { Err(broken()) };
+        }
+        self.refused += 1;
+        let changed = self.changed(&request);
+        self.oracle().refused(changed, sent);
+        // A change of a part of a sector reads the rest of it.
+        let part = u64::from(self.per_sector);
+        let around = blocks.start / part * part..blocks.end.next_multiple_of(part);
+        let is_part = status == Status::UNRECOVERED_READ && around != blocks;
+        if is_part && self.oracle().may_fail(around, sent) {
+            return Ok(());
+        }
+        let room = room();
+        if room.is_short() {
+            return Ok(());
+        }
+        let Room { good_chunks, chunks_needed } = room;
+        let promised = format!(
+            "a change of a device with good chunks enough succeeds, and {good_chunks} are good of {chunks_needed} that are needed"
+        );
+        Err(Broken::new("changes succeed", promised, found()))
     }
-}
-
-fn fill(place: &mut [u8], block: u64, write: u64) {
-    for pair in place.chunks_exact_mut(16) {
-        pair[..8].copy_from_slice(&block.to_le_bytes());
-        pair[8..].copy_from_slice(&write.to_le_bytes());
-    }
-}
-
-/// The write a block's content is of, 0 for zeroes.
-fn read_content(bytes: &[u8], block: u64) -> Result<u64, Broken> {
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    let (found, write) = (word(&bytes[..8]), word(&bytes[8..16]));
-    let is_whole = bytes.chunks_exact(16).all(|pair| pair == &bytes[..16]);
-    if is_whole && (write == 0 && found == 0 || write > 0 && found == block) {
-        return Ok(write);
-    }
-    let found =
-        format!("content of block {found}, write {write}, {}", if is_whole { "whole" } else { "mixed" });
-    let promised = format!("block {block} holds a write of its own, whole, or zeroes");
-    Err(Broken::new("own content, whole", promised, found))
 }
 
 impl Contract for BlockContract {
@@ -269,13 +286,18 @@ impl Contract for BlockContract {
         self.send(BlockOp::Read, at, count, now)
     }
 
-    fn replied(&mut self, reply: &BlockReply, buffers: &Buffers) -> Result<&'static str, Broken> {
+    fn replied(
+        &mut self,
+        reply: &BlockReply,
+        buffers: &Buffers,
+        room: &dyn Fn() -> Room,
+    ) -> Result<&'static str, Broken> {
         let Some(done) = self.outstanding.remove(&reply.tag) else {
             let found = format!("{reply:?} answers none");
             return Err(Broken::new("answered once", "every request is answered once", found));
         };
         self.oracle().tick();
-        self.judge(&done, reply.status, buffers)?;
+        self.judge(&done, reply.status, buffers, room)?;
         self.spare.push(done.request.buffer.expect("every request has one"));
         Ok(name(done.request.op))
     }
@@ -298,17 +320,41 @@ impl Contract for BlockContract {
         self.outstanding.first_key_value().map(|(_, other)| other.at)
     }
 
-    fn power_cut(&mut self) {
+    fn power_cut(&mut self, media: &mut dyn Media) {
         self.outstanding.clear();
         self.audit = None;
         self.again.clear();
         if let Some(oracle) = &mut self.oracle {
             oracle.power_cut();
         }
+        self.records.retain(|&at| media.is_still_harmed(at));
+        for at in self.records.clone() {
+            self.record_lost(at, media);
+        }
     }
 
-    fn excuse(&mut self, excuses: Excuses) {
-        self.excuses = excuses;
+    fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media) {
+        let Some(oracle) = &mut self.oracle else { return };
+        for place in harmed.content.chunks_exact(self.unit) {
+            match stamp::of(place) {
+                Some(Stamp { write: 0, .. }) => oracle.zeroes_harmed(),
+                Some(Stamp { block, write }) => oracle.harmed(block, write),
+                None => {
+                    self.records.push(harmed.at);
+                    self.record_lost(harmed.at, media);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn content_in_words(&self, content: &[u8]) -> String {
+        let words = |part: &[u8]| match stamp::of(part) {
+            Some(Stamp { write: 0, .. }) => "zeroes".to_owned(),
+            Some(Stamp { block, write }) => format!("write {write} of block {block}"),
+            None => "a record of the target's own".to_owned(),
+        };
+        content.chunks_exact(self.unit).map(words).collect::<Vec<_>>().join(", ")
     }
 
     fn request_in_words(request: &BlockRequest) -> (u32, String) {
@@ -337,13 +383,12 @@ impl Contract for BlockContract {
         target.summary()
     }
 
+    fn chunks_needed(target: &Self::Target) -> Option<u32> {
+        gauge(target, "chunks_needed").and_then(|chunks| u32::try_from(chunks).ok())
+    }
+
     fn wear_spread(&self, target: &Self::Target) -> Option<u32> {
-        let counters = target.counters();
-        let gauge = |name| {
-            let found = counters.iter().find(|counter| counter.name == name)?;
-            if let CounterValue::Gauge(value) = found.value { Some(value) } else { None }
-        };
-        let spread = gauge("wear_spread_bound").filter(|_| gauge("read_only") == Some(0));
+        let spread = gauge(target, "wear_spread_bound").filter(|_| gauge(target, "read_only") == Some(0));
         spread.and_then(|spread| u32::try_from(spread).ok()).filter(|&spread| spread > 0)
     }
 
@@ -355,6 +400,12 @@ impl Contract for BlockContract {
             .filter_map(|counter| Some((counter.name, count(counter.value)?)))
             .collect()
     }
+}
+
+/// What a gauge of a target stands at.
+fn gauge(target: &dyn BlockTarget, name: &str) -> Option<u64> {
+    let found = target.counters().into_iter().find(|counter| counter.name == name)?;
+    if let CounterValue::Gauge(value) = found.value { Some(value) } else { None }
 }
 
 const fn name(op: BlockOp) -> &'static str {

@@ -19,6 +19,19 @@ enum Ended {
     Refused(Moment),
 }
 
+/// What came of looking at a block after a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It holds what survived.
+    Survived,
+    /// A discard was forgotten that may be, and it holds what was there before.
+    Forgotten,
+    /// The media lost what survived, and it holds an older version.
+    Older,
+    /// It holds what it may not.
+    No,
+}
+
 /// One change of a block.
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -33,6 +46,10 @@ struct Change {
     overwritten: Option<Moment>,
     /// A power cut cannot bring it back.
     buried: bool,
+    /// The media harmed a place that held it.
+    is_harmed: bool,
+    /// The media harmed what tells of it at the next mount.
+    is_untold: bool,
 }
 
 impl Change {
@@ -41,6 +58,11 @@ impl Change {
             Ended::Not => None,
             Ended::Made(at) | Ended::Refused(at) => Some(at),
         }
+    }
+
+    /// A mount may not find it.
+    const fn is_lost(&self) -> bool {
+        self.is_harmed || self.is_untold
     }
 
     /// It was over before `moment`.
@@ -56,6 +78,9 @@ pub struct History {
     /// A forgettable discard was sent and nothing durable since: after a power cut any earlier version may be there, for
     /// what was discarded may be erased, and the discard forgotten.
     forgotten: bool,
+    /// What was harmed when an older version was found in its place: a place that could not be read once may be read at a
+    /// later mount, unless something is durable since.
+    ghosts: Vec<Content>,
 }
 
 impl Default for History {
@@ -68,8 +93,10 @@ impl Default for History {
             forgettable: false,
             overwritten: None,
             buried: false,
+            is_harmed: false,
+            is_untold: false,
         };
-        Self { changes: vec![zeroes], forgotten: false }
+        Self { changes: vec![zeroes], forgotten: false, ghosts: Vec::new() }
     }
 }
 
@@ -84,6 +111,8 @@ impl History {
             forgettable,
             overwritten: None,
             buried: false,
+            is_harmed: false,
+            is_untold: false,
         };
         self.changes.push(change);
         self.forgotten |= forgettable;
@@ -123,11 +152,11 @@ impl History {
     /// written, and the discard forgotten.
     fn make_durable(&mut self, which: impl Fn(&Change) -> bool) {
         let discarded = self.discarded();
-        self.changes.iter_mut().filter(|change| which(change) && change.sent > discarded).for_each(
-            |change| {
-                change.durable = true;
-            },
-        );
+        for change in self.changes.iter_mut().filter(|change| which(change) && change.sent > discarded) {
+            if !std::mem::replace(&mut change.durable, true) {
+                self.ghosts.clear();
+            }
+        }
         self.forgotten &= !self.changes.iter().any(|change| change.durable && change.sent > discarded);
         self.bury();
     }
@@ -180,6 +209,25 @@ impl History {
         self.forgotten
     }
 
+    /// The media harmed a place that held `content`, if that is one that counts.
+    pub fn harmed(&mut self, content: Content) {
+        self.changes.iter_mut().filter(|change| change.content == content).for_each(|change| {
+            change.is_harmed = true;
+        });
+    }
+
+    /// The media harmed what tells of `content`: at the next mount it may be gone.
+    pub fn untold(&mut self, content: Content) {
+        self.changes.iter_mut().filter(|change| change.content == content).for_each(|change| {
+            change.is_untold = true;
+        });
+    }
+
+    /// True if a read sent at `sent` may fail: what it may have to show was harmed.
+    pub fn may_fail(&self, sent: Moment) -> bool {
+        self.changes.iter().any(|change| change.is_harmed && Self::is_readable(change, sent))
+    }
+
     /// What a read sent at `sent` may show.
     pub fn readable(&self, sent: Moment) -> Vec<Content> {
         self.changes
@@ -193,7 +241,7 @@ impl History {
     pub fn power_cut(&mut self) {
         self.changes.retain(|change| !change.buried);
         for change in &mut self.changes {
-            change.overwritten = None;
+            (change.overwritten, change.is_untold) = (None, false);
             if change.ended == Ended::Not {
                 change.ended = Ended::Refused(change.sent);
             }
@@ -201,15 +249,21 @@ impl History {
         assert!(!self.changes.is_empty(), "a power cut left nothing a block may hold");
     }
 
-    /// After a power cut, `content` was found: it is what the block holds from now on, power cuts or not. False if it may
-    /// not hold that.
-    pub fn settle(&mut self, content: Content, now: Moment) -> bool {
+    /// After a power cut, `content` was found: it is what the block holds from now on, power cuts or not.
+    pub fn settle(&mut self, content: Content, now: Moment) -> Settled {
         let Some(found) = self.changes.iter().find(|change| change.content == content).copied() else {
-            let is_old = self.forgotten;
-            if is_old {
-                self.replace(content, now);
-            }
-            return is_old;
+            let is_excused = self.is_older(content) || self.ghosts.contains(&content);
+            let settled = match (self.forgotten, is_excused) {
+                (true, _) => Settled::Forgotten,
+                (false, true) => Settled::Older,
+                (false, false) => return Settled::No,
+            };
+            let lost = self.changes.iter().filter(|change| change.is_lost()).map(|change| change.content);
+            let mut ghosts = std::mem::take(&mut self.ghosts);
+            ghosts.extend(lost);
+            self.replace(content, now);
+            self.ghosts = ghosts;
+            return settled;
         };
         self.forgotten = false;
         self.changes.clear();
@@ -221,7 +275,15 @@ impl History {
             buried: false,
             ..found
         });
-        true
+        Settled::Survived
+    }
+
+    /// True if `content` was written before something that was lost, and that may have taken its place, durable or not. Writes
+    /// have numbers, changes to zeroes have none.
+    fn is_older(&self, content: Content) -> bool {
+        let lost = self.changes.iter().filter(|change| change.is_lost());
+        let newest = lost.map(|change| if change.content == 0 { Content::MAX } else { change.content }).max();
+        newest.is_some_and(|newest| content < newest)
     }
 
     /// Only `content` is left: what was promised of the block could not be kept, and need not.
@@ -275,8 +337,8 @@ mod tests {
         history.sent(8, at(8), false);
         history.power_cut();
         assert_eq!(history.readable(at(9)), [6, 7, 8]);
-        assert!(!history.clone().settle(5, at(10)));
-        assert!(history.settle(7, at(10)));
+        assert_eq!(history.clone().settle(5, at(10)), Settled::No);
+        assert_eq!(history.settle(7, at(10)), Settled::Survived);
         history.power_cut();
         assert_eq!(history.readable(at(11)), [7], "what was found once stays");
     }

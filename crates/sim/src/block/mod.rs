@@ -4,6 +4,7 @@ mod contract;
 mod history;
 mod mix;
 mod oracle;
+mod stamp;
 
 pub use contract::BlockContract;
 pub use mix::Mix;

@@ -3,7 +3,7 @@
 //! Cost: a change or read costs its blocks, a flush the blocks changed since the last one. Deliberately not here:
 //! requests and their content (`contract`).
 
-use super::history::{Content, History};
+use super::history::{Content, History, Settled};
 use crate::contract::Broken;
 use std::ops::Range;
 
@@ -97,24 +97,27 @@ impl Oracle {
         });
     }
 
-    /// A read sent at `sent` showed `content` in `block`.
+    /// A read sent at `sent` showed `content` in `block`: what it came to, [`Settled::Survived`] but for the first look after a
+    /// power cut.
     ///
     /// # Errors
     /// What the block may hold, if not that.
-    pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<(), Broken> {
+    pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<Settled, Broken> {
         let now = self.now;
         let history = &mut self.blocks[place(block)];
         let is_first = self.unsettled[place(block)];
-        let sound = if !is_first {
-            history.read(sent, content)
-        } else if history.settle(content, now) {
-            self.settled(block);
-            true
+        let settled = if is_first {
+            history.settle(content, now)
+        } else if history.read(sent, content) {
+            Settled::Survived
         } else {
-            false
+            Settled::No
         };
-        if sound {
-            return Ok(());
+        if settled != Settled::No {
+            if is_first {
+                self.settled(block);
+            }
+            return Ok(settled);
         }
         let readable = self.blocks[place(block)].readable(sent);
         let promised = format!("block {block} holds {}", one_of(&readable));
@@ -122,23 +125,41 @@ impl Oracle {
         Err(Broken::new(rule, promised, words(content)))
     }
 
-    /// True if a read of these blocks sent at `sent` may fail: nothing is promised of some of them since the last power cut
-    /// but that they can be written.
+    /// True if a read of these blocks sent at `sent` may fail: the media harmed what some of them hold, or nothing is promised
+    /// of them since the last power cut but that they can be written.
     #[must_use]
     pub fn may_fail(&self, mut blocks: Range<u64>, sent: Moment) -> bool {
-        blocks.any(|block| self.shaky_until[place(block)] > sent)
+        blocks.any(|block| self.shaky_until[place(block)] > sent || self.blocks[place(block)].may_fail(sent))
+    }
+
+    /// The media harmed a place that held `content` of `block`.
+    pub fn harmed(&mut self, block: u64, content: Content) {
+        if let Some(history) = self.blocks.get_mut(place(block)) {
+            history.harmed(content);
+        }
+    }
+
+    /// The media harmed what tells of `content` of `block` at the next mount.
+    pub fn untold(&mut self, block: u64, content: Content) {
+        if let Some(history) = self.blocks.get_mut(place(block)) {
+            history.untold(content);
+        }
+    }
+
+    /// The media harmed what tells of zeroes at the next mount: whose they are is not known.
+    pub fn zeroes_untold(&mut self) {
+        self.blocks.iter_mut().for_each(|history| history.untold(0));
+    }
+
+    /// The media harmed a place that held zeroes: whose they were is not known.
+    pub fn zeroes_harmed(&mut self) {
+        self.blocks.iter_mut().for_each(|history| history.harmed(0));
     }
 
     fn settled(&mut self, block: u64) {
         self.unsettled[place(block)] = false;
         let until = &mut self.shaky_until[place(block)];
         *until = (*until).min(self.now);
-    }
-
-    /// What was promised of a block could not be kept: it holds `content`.
-    pub fn replace(&mut self, block: u64, content: Content) {
-        self.blocks[place(block)].replace(content, self.now);
-        self.settled(block);
     }
 
     /// The power went.

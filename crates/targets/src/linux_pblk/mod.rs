@@ -35,10 +35,16 @@ pub use state::LinuxPblk;
 pub use stats::LinuxPblkStats;
 
 use crate::refusal::{Takes, refusal};
+use crate::registry::{Limits, Reach};
 use flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter};
 use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
+
+/// What the format has no place for: a checksum of data, and a size. The start of a line tells of all of it, and so does its
+/// list of addresses.
+pub const LIMITS: Limits =
+    Limits { finds_changed_content: false, keeps_size: false, lost_record: Reach::Line };
 
 impl LinuxPblk {
     /// Lets every procedure go on until none can.

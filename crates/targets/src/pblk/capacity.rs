@@ -27,6 +27,9 @@ pub struct Capacity {
     pub layout: ChunkLayout,
     /// Sectors the user gets.
     pub user_sectors: u64,
+    /// Good chunks that hold these and all that a new instance of this size needs beside them: with as many, changes are
+    /// taken.
+    pub chunks_needed: u64,
     /// Lines nobody but garbage collection and snapshots may open.
     pub reserve_lines: u32,
     /// Of these, lines for what users have in the buffer already.
@@ -137,6 +140,7 @@ pub fn plan(
     Ok(Capacity {
         layout,
         user_sectors,
+        chunks_needed: (user_sectors + need).div_ceil(u64::from(layout.data_sectors())),
         reserve_lines,
         buffer_lines,
         start_lines,

@@ -85,7 +85,7 @@ impl Pblk {
     }
 
     /// What is now, and what follows from the counters.
-    fn gauges(&self) -> [Counter; 9] {
+    fn gauges(&self) -> [Counter; 10] {
         let occupancy = self.frames.occupancy();
         let gauge = |name, about, value: u64| Counter { name, about, value: CounterValue::Gauge(value) };
         [
@@ -108,6 +108,11 @@ impl Pblk {
                 u64::from(occupancy.evictable),
             ),
             gauge("faithful", "1 if it runs as pblk was", u64::from(self.options.mode == Mode::Faithful)),
+            gauge(
+                "chunks_needed",
+                "good chunks with which changes are taken in any case",
+                self.capacity.chunks_needed,
+            ),
             gauge(
                 "read_only",
                 "1 if so many chunks are bad that writes are refused",

@@ -1,0 +1,179 @@
+//! The drive of a world, whose every loss is noted: which sector it was, and what that held.
+//!
+//! A read that ends with an unrecovered error is a loss, unless the sector never was good: of a write that failed the target
+//! was told, and what a power cut tore was never durable. A bit that flips is one too. The contract is told of each, so that
+//! it excuses what was in that place and nothing else. Deliberately not here: what a loss excuses (`contract`), and where bits
+//! flip (`run`).
+
+use ocssd_base::{Nanos, usize_of};
+use ocssd_flash::{Flash, NoticeKind};
+use ocssd_lightnvm::{
+    Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Ppa, Rejected,
+};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// What the media did to a sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Harm {
+    /// It cannot be read, once or for good.
+    Lost,
+    /// Its content, or what lies beside it, is another, and the drive does not know.
+    Changed,
+}
+
+/// A sector that was harmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Harmed {
+    /// Where it is.
+    pub at: Ppa,
+    /// What was done to it.
+    pub harm: Harm,
+    /// Its payload as it was written.
+    pub content: Vec<u8>,
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lost => "cannot be read",
+            Self::Changed => "has a bit flipped",
+        })
+    }
+}
+
+/// A place in one life of its chunk: between two resets.
+type Life = (Ppa, u32);
+
+/// A drive whose losses are noted.
+pub struct Watched {
+    flash: Flash,
+    /// Every place that was harmed, in which life, and how.
+    harmed: BTreeSet<(Life, Harm)>,
+    /// Those nobody was told of yet.
+    news: Vec<Harmed>,
+}
+
+impl Watched {
+    /// Watches `flash`.
+    #[must_use]
+    pub const fn new(flash: Flash) -> Self {
+        Self { flash, harmed: BTreeSet::new(), news: Vec::new() }
+    }
+
+    /// The same drive in the same state; `None` if its content is not in memory.
+    #[must_use]
+    pub fn fork(&self) -> Option<Self> {
+        let flash = self.flash.fork()?;
+        Some(Self { flash, harmed: self.harmed.clone(), news: self.news.clone() })
+    }
+
+    /// What was harmed since this was asked last, in that order.
+    pub fn take_news(&mut self) -> Vec<Harmed> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// True if a sector that was harmed is still as it was then: its chunk was not reset since.
+    #[must_use]
+    pub fn is_still_harmed(&self, at: Ppa) -> bool {
+        let life = (at, self.flash.cycles(at.chunk));
+        let is_there = at.sector < self.written(at.chunk);
+        is_there && self.harmed.range((life, Harm::Lost)..=(life, Harm::Changed)).next().is_some()
+    }
+
+    /// The payload of every written sector of a chunk, whether it can be read or not.
+    pub fn contents(&mut self, chunk: ChunkId) -> Vec<Vec<u8>> {
+        (0..self.written(chunk)).filter_map(|sector| self.flash.content(Ppa::new(chunk, sector))).collect()
+    }
+
+    /// Sectors of a chunk that were written.
+    fn written(&self, chunk: ChunkId) -> u32 {
+        let descriptor = Flash::chunk(&self.flash, chunk);
+        match descriptor.state {
+            ChunkState::Free | ChunkState::Offline => 0,
+            ChunkState::Open | ChunkState::Closed => descriptor.write_pointer.unwrap_or(0),
+        }
+    }
+
+    /// A sector is lost, and its place still holds what it held. Nothing is noted of one that was never written.
+    pub fn lose(&mut self, at: Ppa) {
+        if let Some(content) = self.flash.content(at) {
+            self.note(at, Harm::Lost, content);
+        }
+    }
+
+    /// Flips a bit, as [`Flash::flip_bit`].
+    pub fn flip_bit(&mut self, at: Ppa, metadata: bool, bit: u64) -> bool {
+        let before = self.flash.content(at);
+        let flipped = self.flash.flip_bit(at, metadata, bit);
+        if let Some(content) = before.filter(|_| flipped) {
+            self.note(at, Harm::Changed, content);
+        }
+        flipped
+    }
+
+    /// Notes a harm, unless the same was done to the place before: what it held then was told.
+    fn note(&mut self, at: Ppa, harm: Harm, content: Vec<u8>) {
+        let life = (at, self.flash.cycles(at.chunk));
+        if self.harmed.insert((life, harm)) {
+            self.news.push(Harmed { at, harm, content });
+        }
+    }
+
+    /// Notes the reads that failed since the last command.
+    fn note_losses(&mut self) {
+        let Some(newest) = self.flash.notices().last().map(|notice| notice.count) else { return };
+        let lost = self.flash.notices().filter(|notice| notice.kind == NoticeKind::Unrecoverable);
+        let lost: Vec<Ppa> = lost.map(|notice| notice.at).collect();
+        self.flash.notices_read(newest);
+        for at in lost {
+            let bits = self.flash.unreadable(at.chunk).get(usize_of(at.sector / 64)).copied().unwrap_or(0);
+            if bits >> (at.sector % 64) & 1 == 0 {
+                self.lose(at);
+            }
+        }
+    }
+}
+
+impl Deref for Watched {
+    type Target = Flash;
+
+    fn deref(&self) -> &Flash {
+        &self.flash
+    }
+}
+
+impl DerefMut for Watched {
+    fn deref_mut(&mut self) -> &mut Flash {
+        &mut self.flash
+    }
+}
+
+impl Device for Watched {
+    fn geometry(&self) -> &Geometry {
+        self.flash.geometry()
+    }
+
+    fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
+        Flash::chunk(&self.flash, chunk)
+    }
+
+    fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        self.flash.submit(now, command, buffers)?;
+        self.note_losses();
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flash.deadline()
+    }
+
+    fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
+        self.flash.poll_completion(now, buffers)
+    }
+
+    fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
+        self.flash.work_ahead(limit)
+    }
+}
