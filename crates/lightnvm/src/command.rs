@@ -88,9 +88,12 @@ pub struct Command {
 pub struct Completion {
     /// The command's tag.
     pub tag: Tag,
-    /// Success, or the first failure.
+    /// Success; if all entries that did not succeed have the same status, that; else one of theirs. Our drive gives the
+    /// gravest (`docs/ppa.md`), others may not: who needs to know what became of one entry of several that failed asks
+    /// again with a command for it alone.
     pub status: Status,
-    /// Bit `i`: address `i` has that status.
+    /// Bit `i`: address `i` failed. Only if `status` [has data](Status::has_data) it is weak instead, and none failed.
+    /// Nothing beyond the command's addresses, of which scalar commands may have more than there are bits.
     pub failed: u64,
     /// Which rule was broken, if one was.
     pub violation: Option<Violation>,

@@ -1,7 +1,8 @@
 //! Copy: moves sectors with their metadata inside the drive (OCSSD 2.0 section 3.4.4).
 //!
 //! Sources are judged by the rules of reads, destinations by those of writes. A source that cannot be read leaves the
-//! drive unchanged: a copy that stored something else than its source would be worse than none.
+//! drive unchanged: a copy that stored something else than its source would be worse than none. No entry was copied then, and
+//! every one has its bit; a read says which source is lost.
 
 use super::PartList;
 use crate::addresses::{AddressList, Run};
@@ -57,13 +58,16 @@ impl Flash {
         let reads = parts.count;
         let mut sectors = 0;
         for run in to.runs() {
+            if self.shares_failure(parts, run) {
+                continue;
+            }
             self.commit_reset(run.first.chunk);
             if let Err(error) = self.store_scratch(run) {
-                self.backing_failed(parts.command, error);
+                self.backing_failed(parts.command, run.entry, run.count, error);
                 continue;
             }
             sectors += self.accept_run(parts, run);
-            self.keep_chunk(parts, run.first.chunk);
+            self.keep_chunk(parts, run);
         }
         self.counters.sectors_copied += u64::from(sectors);
         let command = self.flow.command_mut(parts.command);
@@ -132,12 +136,13 @@ impl Flash {
         for run in from.runs() {
             let chunk = *self.chunks.get(run.first.chunk);
             let wear_index = self.chunks.wear_index(run.first.chunk);
-            for (entry, sector) in (run.entry..).zip(run.first.sector..run.first.sector + run.count) {
+            for sector in run.first.sector..run.first.sector + run.count {
                 let at = Ppa::new(run.first.chunk, sector);
                 let lost = chunk.has_unreadable && self.chunks.is_unreadable(at);
                 let outcome = self.faults.read_outcome(at, chunk.cycles, wear_index);
                 if lost || outcome == ReadOutcome::Unrecovered {
-                    self.flow.command_mut(parts.command).fail(Status::UNRECOVERED_READ, entry, 1, None);
+                    let command = self.flow.command_mut(parts.command);
+                    command.fail(Status::UNRECOVERED_READ, 0, from.count(), None);
                     return false;
                 }
             }
@@ -147,7 +152,7 @@ impl Flash {
             let oob = &mut oob[..bytes(run.count, self.format.oob_bytes)];
             let read = self.store.read(run.first.chunk, run.first.sector, data, oob);
             if let Err(error) = read.and_then(|()| self.load_whole(run)) {
-                self.backing_failed(parts.command, error);
+                self.backing_failed(parts.command, 0, from.count(), error);
                 return false;
             }
         }

@@ -150,7 +150,7 @@ impl Flash {
 
     fn flush(&mut self, key: SlabKey) {
         if let Err(error) = self.store.sync() {
-            self.backing_failed(key, error);
+            self.backing_failed(key, 0, 0, error);
         }
     }
 
@@ -194,9 +194,9 @@ impl Flash {
         command.fail(refusal.status, 0, entries, Some(refusal.violation));
     }
 
-    /// The backing failed: the command says so, and the first error is kept in words.
-    fn backing_failed(&mut self, key: SlabKey, error: crate::store::StoreError) {
-        self.flow.command_mut(key).fail(Status::INTERNAL_ERROR, 0, VECTOR_MAX, None);
+    /// The backing failed `count` entries from `entry` on: the command says so, and the first error is kept in words.
+    fn backing_failed(&mut self, key: SlabKey, entry: u32, count: u32, error: crate::store::StoreError) {
+        self.flow.command_mut(key).fail(Status::INTERNAL_ERROR, entry, count, None);
         self.store_error.get_or_insert(error);
     }
 

@@ -108,7 +108,7 @@ impl Flash {
                     read = self.store.read_whole(run.first.chunk, run.first.sector, whole);
                 }
                 if let Err(error) = read {
-                    self.backing_failed(parts.command, error);
+                    self.backing_failed(parts.command, run.entry, run.count, error);
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! back. A write to the chunk makes the reset final: it was accepted after it.
 
 use super::PartList;
-use crate::addresses::AddressList;
+use crate::addresses::{AddressList, Run};
 use crate::chunks::ChunkRecord;
 use crate::drive::Flash;
 use crate::media::PartKind;
@@ -34,13 +34,14 @@ impl Flash {
                     let command = self.flow.command_mut(parts.command);
                     command.fail(refusal.status, entry, 1, Some(refusal.violation));
                 }
-                Ok(()) => self.reset_chunk(ppa.chunk, entry, parts),
+                Ok(()) => self.reset_chunk(Run { entry, first: ppa, count: 1 }, parts),
             }
         }
         self.counters.refused += u64::from(refused);
     }
 
-    fn reset_chunk(&mut self, chunk: ChunkId, entry: u32, parts: &mut PartList) {
+    fn reset_chunk(&mut self, run: Run, parts: &mut PartList) {
+        let (chunk, entry) = (run.first.chunk, run.entry);
         self.commit_reset(chunk);
         let worn_out = self.chunks.get(chunk).cycles >= self.config.wear.endurance;
         if worn_out || self.faults.reset_fails(chunk) {
@@ -56,8 +57,8 @@ impl Flash {
             self.add_part(parts, PartKind::Erase, chunk, 0, 0);
             self.notice_wear(chunk);
         }
-        self.keep_marks(parts, chunk);
-        self.keep_chunk(parts, chunk);
+        self.keep_marks(parts, run);
+        self.keep_chunk(parts, run);
     }
 
     fn save_chunk(&mut self, chunk: ChunkId) {

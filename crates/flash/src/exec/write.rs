@@ -6,7 +6,7 @@ use crate::drive::Flash;
 use crate::faults::WriteOutcome;
 use crate::media::PartKind;
 use crate::rules;
-use ocssd_lightnvm::{ChunkId, Ppa, Status};
+use ocssd_lightnvm::{ChunkState, Ppa, Status};
 
 /// The bytes of `count` sectors of `unit` bytes from entry `entry` on, as far as there are any: whole bytes may end sooner
 /// than the command, and empty stays empty.
@@ -32,6 +32,9 @@ impl Flash {
 
     /// Stores one run; returns the sectors that go to media.
     fn write_run(&mut self, operation: &Operation<'_>, parts: &mut PartList, run: Run) -> u32 {
+        if self.shares_failure(parts, run) {
+            return 0;
+        }
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
         let oob = piece(operation.oob, self.format.oob_bytes, run.entry, run.count);
         self.commit_reset(run.first.chunk);
@@ -41,12 +44,28 @@ impl Flash {
             stored = self.store.write_whole(run.first.chunk, run.first.sector, whole);
         }
         if let Err(error) = stored {
-            self.backing_failed(parts.command, error);
+            self.backing_failed(parts.command, run.entry, run.count, error);
             return 0;
         }
         let sectors = self.accept_run(parts, run);
-        self.keep_chunk(parts, run.first.chunk);
+        self.keep_chunk(parts, run);
         sectors
+    }
+
+    /// True if an earlier run of this command in the same chunk failed, so that this one, sound when it was judged, has lost
+    /// its place: it fails as that did.
+    pub(super) fn shares_failure(&mut self, parts: &PartList, run: Run) -> bool {
+        let chunk = self.chunks.get(run.first.chunk);
+        if chunk.write_pointer == run.first.sector {
+            return false;
+        }
+        assert!(chunk.write_pointer < run.first.sector, "a write was let through below the write pointer");
+        let is_closed = chunk.state == ChunkState::Closed;
+        let status = if is_closed { Status::EARLY_CLOSE } else { Status::INTERNAL_ERROR };
+        let command = self.flow.command_mut(parts.command);
+        assert!(!command.status.is_success(), "a write was let through that does not start at the write pointer");
+        command.fail(status, run.entry, run.count, None);
+        true
     }
 
     /// Moves the write pointer over a sound run whose content is stored, meets the faults that wait there, and makes the
@@ -75,7 +94,7 @@ impl Flash {
                 WriteOutcome::NextUnit => {
                     self.chunks.advance(first.chunk, count);
                     self.chunks.mark_unreadable(first, count);
-                    self.keep_marks(parts, first.chunk);
+                    self.keep_marks(parts, run);
                     self.flow.command_mut(parts.command).fail(Status::WRITE_NEXT_UNIT, entry, count, None);
                 }
                 WriteOutcome::EarlyClose => {
@@ -92,16 +111,19 @@ impl Flash {
         at - run.first.sector
     }
 
-    pub(super) fn keep_chunk(&mut self, parts: &PartList, chunk: ChunkId) {
-        let record = self.chunks.record(chunk);
-        if let Err(error) = self.store.keep(chunk, &record) {
-            self.backing_failed(parts.command, error);
+    /// Keeps the record of a run's chunk.
+    pub(super) fn keep_chunk(&mut self, parts: &PartList, run: Run) {
+        let record = self.chunks.record(run.first.chunk);
+        if let Err(error) = self.store.keep(run.first.chunk, &record) {
+            self.backing_failed(parts.command, run.entry, run.count, error);
         }
     }
 
-    pub(super) fn keep_marks(&mut self, parts: &PartList, chunk: ChunkId) {
+    /// Keeps which sectors of a run's chunk cannot be read.
+    pub(super) fn keep_marks(&mut self, parts: &PartList, run: Run) {
+        let chunk = run.first.chunk;
         if let Err(error) = self.store.keep_unreadable(chunk, self.chunks.unreadable(chunk)) {
-            self.backing_failed(parts.command, error);
+            self.backing_failed(parts.command, run.entry, run.count, error);
         }
     }
 }

@@ -68,24 +68,41 @@ impl InFlight {
         }
     }
 
-    /// Notes that `count` entries from `entry` on ended with `status`. The first failure names the command's status;
-    /// High ECC gives way to any real failure.
+    /// Notes that `count` entries from `entry` on ended with `status`. Each of them gets its bit; of several statuses the
+    /// gravest is the command's, of equally grave ones the first (`docs/ppa.md`). Entries with High ECC have their data:
+    /// beside entries that failed they have no bit.
     pub(crate) fn fail(&mut self, status: Status, entry: u32, count: u32, violation: Option<Violation>) {
         assert!(!status.is_success(), "a failure has a status that says so");
-        if self.status.has_data() && (self.status.is_success() || !status.has_data()) {
+        if gravity(status) > gravity(self.status) {
+            if self.status.has_data() {
+                self.failed = 0;
+            }
             self.status = status;
             self.violation = violation.map(Box::new);
-            self.failed = 0;
         }
-        if self.status == status {
+        if !status.has_data() || self.status.has_data() {
             self.failed |= bits(entry, count);
         }
+        assert!(gravity(self.status) >= gravity(status), "{} is the status, not {status}", self.status);
     }
 
     #[inline(always)]
     pub(crate) fn completion(&self) -> Completion {
         let violation = self.violation.as_deref().copied();
         Completion { tag: self.tag, status: self.status, failed: self.failed, violation }
+    }
+}
+
+/// How much a host loses that overlooks a status because another one is the command's: it takes an OFFLINE chunk for a FREE
+/// one (2C0h beside 2C1h), writes to a closed chunk (2F1h beside 2F0h), takes lost data for sectors that were never written
+/// (281h beside 287h), or goes on with a drive that keeps nothing any more (006h beside any).
+fn gravity(status: Status) -> u8 {
+    match status {
+        Status::SUCCESS => 0,
+        Status::HIGH_ECC | Status::HIGH_ECC_12 => 1,
+        Status::UNWRITTEN | Status::INVALID_RESET | Status::WRITE_NEXT_UNIT => 2,
+        Status::INTERNAL_ERROR => 4,
+        _ => 3,
     }
 }
 
@@ -109,13 +126,32 @@ mod tests {
         assert_eq!(bits(60, 100), 0xF << 60);
     }
 
+    fn check(failures: &[(Status, u32)], expected: (Status, u64)) {
+        let mut orders = [failures.to_vec(), failures.to_vec()];
+        orders[1].reverse();
+        for order in orders {
+            let mut command = InFlight::new(Tag(1), Kind::Read);
+            for &(status, entry) in &order {
+                command.fail(status, entry, 1, None);
+            }
+            assert_eq!((command.status, command.failed), expected, "{order:?}");
+        }
+    }
+
     #[test]
-    fn the_first_real_failure_names_the_status_and_high_ecc_gives_way() {
-        let mut command = InFlight::new(Tag(1), Kind::Read);
-        command.fail(Status::HIGH_ECC, 0, 1, None);
-        command.fail(Status::UNRECOVERED_READ, 3, 1, None);
-        command.fail(Status::UNWRITTEN, 4, 1, None);
-        command.fail(Status::HIGH_ECC, 5, 1, None);
-        assert_eq!((command.status, command.failed), (Status::UNRECOVERED_READ, 1 << 3));
+    fn every_failed_entry_has_its_bit_and_the_gravest_status_is_the_commands() {
+        check(&[(Status::WRITE_NEXT_UNIT, 0), (Status::EARLY_CLOSE, 8)], (Status::EARLY_CLOSE, 0x101));
+        check(&[(Status::INVALID_RESET, 2), (Status::OFFLINE_CHUNK, 1)], (Status::OFFLINE_CHUNK, 0b110));
+        check(&[(Status::UNWRITTEN, 4), (Status::UNRECOVERED_READ, 63)], (Status::UNRECOVERED_READ, 1 << 63 | 0x10));
+        check(&[(Status::EARLY_CLOSE, 0), (Status::INTERNAL_ERROR, 1)], (Status::INTERNAL_ERROR, 0b11));
+    }
+
+    #[test]
+    fn high_ecc_has_no_bit_beside_entries_that_failed() {
+        let weak = [(Status::HIGH_ECC, 0), (Status::HIGH_ECC, 5)];
+        check(&weak, (Status::HIGH_ECC, 0b10_0001));
+        for failure in [Status::UNRECOVERED_READ, Status::UNWRITTEN, Status::INTERNAL_ERROR] {
+            check(&[weak[0], (failure, 3), weak[1]], (failure, 1 << 3));
+        }
     }
 }

@@ -203,6 +203,42 @@ fn a_failed_erase_marks_every_plane_of_its_block() {
 }
 
 #[test]
+fn entries_that_fail_differently_are_all_marked() {
+    let mut host = Host12::new(config());
+    let [three, four, five] = [3, 4, 5].map(|blk| host.row(blk, 0));
+    host.host.fault(FaultKind::WriteNextUnit, 16 + 3, None);
+    host.host.fault(FaultKind::EarlyClose, 16 + 5, None);
+    let cqe = host.write(&[three.clone(), four.clone(), five].concat(), 1);
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x40FF, 0xFF_00FF));
+    assert_eq!([3, 4, 5].map(|blk| host.state(blk).1), [Some(8), Some(8), Some(0)]);
+    let empty = host.row(6, 0)[0];
+    let (cqe, buffers) = host.read(&[empty, three[1], four[2]]);
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x4281, 0b011), "an empty page beside a lost one");
+    assert!(buffers.data[2 * SECTOR..].iter().all(|&byte| byte == 1));
+    host.host.fault(FaultKind::ResetFailure, 16 + 4, None);
+    let blocks = [3, 4, 5, 6].map(|blk| host.ppa(1, 0, blk, 0, 0, 0));
+    let cqe = host.erase(&blocks[..3], PlaneMode::Dual);
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x40FF, 0b010));
+    host.host.fault(FaultKind::ResetFailure, 16 + 6, None);
+    let cqe = host.erase(&blocks, PlaneMode::Dual);
+    assert_eq!((bits(&cqe), cqe.failed_entries()), (0x40FF, 0b1010), "one offline before, one now");
+}
+
+#[test]
+fn the_bit_of_slc_mode_means_nothing_in_an_erase() {
+    let mut host = Host12::new(config());
+    let row = host.row(3, 0);
+    assert_eq!(bits(&host.write(&row, 1)), 0);
+    let slc = IoFlags { slc_mode: true, ..DUAL };
+    for opcode in [0x91, 0x92] {
+        let next = host.row(3, 1);
+        assert_eq!(bits(&host.io(opcode, &next, slc, 1).0), 0x4002, "{opcode:02X}h");
+    }
+    assert_eq!(bits(&host.io(0x90, &row[..1], slc, 0).0), 0);
+    assert_eq!(host.state(3), (ChunkState::Free, Some(0)));
+}
+
+#[test]
 fn a_page_of_one_plane_can_be_written_alone_if_ws_min_allows() {
     let mut host = Host12::new(config());
     let row = host.row(3, 0);

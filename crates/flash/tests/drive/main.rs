@@ -4,6 +4,7 @@ mod cache;
 mod calibration;
 mod copy;
 mod faults;
+mod mixed_failures;
 mod plain_reads;
 mod power_cut;
 mod power_cut_history;

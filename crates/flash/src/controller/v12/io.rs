@@ -99,19 +99,23 @@ impl Controller {
         let ppas = WirePpas::of(io.ppas, buffers.lba_list)?;
         let lba = log_form(ppas.as_slice()[0]);
         let command = Command12 { ppas, flags: io.flags, lba };
-        self.check_flags(command.flags)?;
-        match submission.sqe.io_opcode() {
+        let opcode = submission.sqe.io_opcode();
+        self.check_flags(opcode, command.flags)?;
+        match opcode {
             IoOpcode::VECTOR_RESET => self.erase_12(submission, &command),
             IoOpcode::VECTOR_READ => self.move_12(submission, &command, Counted::Read, buffers),
             _ => self.move_12(submission, &command, Counted::Write, buffers),
         }
     }
 
-    /// SLC mode would change what is stored, and there is none (MCCAP). A plane mode drives all planes or one.
-    fn check_flags(&self, flags: IoFlags) -> Result<(), Refused> {
+    /// SLC mode would change what is stored, and there is none (MCCAP). An erase stores nothing: its bit means nothing there,
+    /// and liblightnvm sets it (its flag `NVM_CMD_PRP`, 100h, goes into the upper half of CDW12 as it is). A plane mode
+    /// drives all planes or one.
+    fn check_flags(&self, opcode: IoOpcode, flags: IoFlags) -> Result<(), Refused> {
         let together = u32::from(flags.plane_mode.plane_count());
         let planes = self.page_shape().planes;
-        if flags.slc_mode || (together != 1 && together != planes) {
+        let is_slc = flags.slc_mode && opcode != IoOpcode::VECTOR_RESET;
+        if is_slc || (together != 1 && together != planes) {
             return Err(INVALID_FIELD);
         }
         Ok(())
