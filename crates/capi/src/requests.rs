@@ -280,7 +280,7 @@ impl Source for Requests {
         match asked.owner {
             Owner::Waiting => {
                 self.waited.left -= 1;
-                if self.waited.status.is_success() {
+                if self.waited.status.gives_way_to(reply.status) {
                     self.waited.status = reply.status;
                 }
             }

@@ -50,6 +50,13 @@ impl Status {
         matches!(self, Self::SUCCESS | Self::HIGH_ECC | Self::HIGH_ECC_12)
     }
 
+    /// True if a whole that ended with this status so far ends with `part` once a part of it ended so: the first failure
+    /// names the whole, and High ECC, which comes with the data, gives way to any.
+    #[must_use]
+    pub fn gives_way_to(self, part: Self) -> bool {
+        self.has_data() && if part.has_data() { self.is_success() && !part.is_success() } else { true }
+    }
+
     /// The name in the specification, or the kind of code when it is not known.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -102,6 +109,17 @@ mod tests {
         let unknown = Status::from_bits(0x2C7);
         assert_eq!(unknown.name(), "unknown media and data integrity error");
         assert!(unknown.meaning().contains("defines"));
+    }
+
+    #[test]
+    fn the_first_failure_names_the_whole_and_high_ecc_gives_way() {
+        let (fine, weak, lost) = (Status::SUCCESS, Status::HIGH_ECC, Status::UNRECOVERED_READ);
+        let whole = |parts: &[Status]| {
+            parts.iter().fold(fine, |so_far, &part| if so_far.gives_way_to(part) { part } else { so_far })
+        };
+        assert_eq!([whole(&[fine, fine]), whole(&[fine, weak, fine])], [fine, weak]);
+        assert_eq!([whole(&[weak, lost, weak]), whole(&[lost, weak])], [lost, lost]);
+        assert_eq!(whole(&[weak, Status::UNWRITTEN, lost]), Status::UNWRITTEN);
     }
 
     #[test]

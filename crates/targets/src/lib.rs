@@ -12,6 +12,7 @@ pub mod pblk;
 mod refusal;
 pub mod registry;
 pub mod small_blocks;
+mod vector_reset;
 
 pub use linear::{Layout, Linear};
 pub use mount_error::MountError;

@@ -161,6 +161,31 @@ fn large_requests_are_split_and_their_content_comes_back() {
     }
 }
 
+/// Of a request of two commands the first met a weak sector, the second a lost one.
+#[test]
+fn a_weak_sector_hides_no_lost_one_of_the_same_request() {
+    for (weak, lost, expected) in [
+        (1, Some(17), Status::UNRECOVERED_READ),
+        (17, Some(1), Status::UNRECOVERED_READ),
+        (1, Some(2), Status::UNRECOVERED_READ),
+        (17, None, Status::HIGH_ECC),
+    ] {
+        let (mut host, buffer) = host(Flash::format(config("tiny")).expect("sound"), Layout::Striped);
+        fill(&mut host, buffer, 128, 500);
+        assert_eq!(ask(&mut host, 0, request(WRITE, 0, 128, buffer)).status, Status::SUCCESS);
+        for (kind, sector) in [(FaultKind::HighEcc, Some(weak)), (FaultKind::UnrecoveredRead, lost)] {
+            if sector.is_some() {
+                let fault = ScheduledFault { kind, chunk: ChunkId(0), sector, times: 1 };
+                host.device_mut().inner_mut().schedule_fault(fault);
+            }
+        }
+        let reply = ask(&mut host, 0, request(BlockOp::Read, 0, 128, buffer));
+        assert_eq!(reply.status, expected, "sector {weak} is weak, {lost:?} lost");
+        let lost = ids(&mut host, buffer, 128).iter().zip(500..).filter(|&(found, id)| *found != id).count();
+        assert_eq!(lost, usize::from(!expected.has_data()));
+    }
+}
+
 /// Commands a target gives for one request, without a drive.
 fn commands_of(layout: Layout, name: &str, request: BlockRequest, buffers: &mut Buffers) -> Vec<Command> {
     let flash = Flash::format(config(name)).expect("sound");

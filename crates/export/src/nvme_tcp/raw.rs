@@ -14,8 +14,8 @@ use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::{AddressList, IoOpcode, Sqe};
 
-/// Bits of CDW12 above the count of a vector command.
-const COUNT_MASK: u32 = 0x3F;
+/// Bits of CDW12 that are the count of a vector command, 0-based (OCSSD 2.0 section 3.4).
+pub(super) const COUNT_MASK: u32 = 0x3F;
 
 /// A command that a capsule can carry whole.
 ///

@@ -3,12 +3,14 @@
 //! Deliberately not here: what leads to them.
 
 use super::command::{Command, Transfer};
+use super::plan::Plan;
+use super::raw::COUNT_MASK;
 use super::session::Session;
 use crate::desk::Desk;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::log_page::ErrorLogEntry;
-use ocssd_nvme::{Cqe, Lba, Sqe, StatusField};
+use ocssd_nvme::{Cqe, IoOpcode, Lba, Sqe, StatusField};
 
 /// A command that is not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,14 @@ impl From<Status> for Refusal {
     }
 }
 
+/// Whether a command brought data: of a vector read of which some entries failed those of the others, which the bitmap tells
+/// apart.
+fn has_data(plan: &Plan, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32, u32)) -> bool {
+    let is_vector_read = *plan == Plan::Raw && sqe.io_opcode() == IoOpcode::VECTOR_READ;
+    let failed = dw0.count_ones() + dw1.count_ones();
+    status.status.has_data() || is_vector_read && (1..=sqe.cdw12 & COUNT_MASK).contains(&failed)
+}
+
 impl Session {
     /// Answers a command that was not taken.
     pub(super) fn refuse(&mut self, sqe: &Sqe, refusal: Refusal, desk: &mut Desk) {
@@ -32,11 +42,12 @@ impl Session {
 
     /// Answers a command, with its data if it has any.
     pub(super) fn respond(&mut self, key: SlabKey, desk: &mut Desk) {
-        let Command { sqe, transfer, piece, there, failure, result, .. } = self.queue.commands.remove(key);
+        let Command { sqe, transfer, plan, piece, there, failure, result, .. } =
+            self.queue.commands.remove(key);
         there.into_iter().for_each(|piece| desk.pool.give_back(piece));
         let status = failure.unwrap_or(StatusField::SUCCESS);
         match (transfer, piece) {
-            (Transfer::ToHost { bytes }, Some(piece)) if status.status.has_data() => {
+            (Transfer::ToHost { bytes }, Some(piece)) if has_data(&plan, &sqe, status, result) => {
                 let says_nothing = status == StatusField::SUCCESS && result == (0, 0);
                 let is_success = says_nothing && self.queue.may_omit_completion();
                 self.agreed.push_data_header(&mut self.outbox, sqe.cid, bytes, is_success);

@@ -108,10 +108,19 @@ impl Flash {
                     read = self.store.read_whole(run.first.chunk, run.first.sector, whole);
                 }
                 if let Err(error) = read {
+                    self.poison(operation, run.entry, run.count);
                     self.backing_failed(parts.command, run.entry, run.count, error);
                 }
             }
         }
+    }
+
+    /// What could not be read is not handed out, nor what was in the buffer before: a pattern no writer is likely to have
+    /// stored.
+    fn poison(&self, operation: &mut Operation<'_>, entry: u32, count: u32) {
+        piece(operation.data, self.format.data_bytes, entry, count).fill(0xEC);
+        piece(operation.oob, self.format.oob_bytes, entry, count).fill(0xEC);
+        piece(operation.whole, self.format.sector_bytes, entry, count).fill(0xEC);
     }
 
     /// Meets the faults of a run. True if a sector came back only after the media were sensed again (High ECC).
@@ -144,10 +153,7 @@ impl Flash {
                     Status::HIGH_ECC
                 }
                 ReadOutcome::HighEcc | ReadOutcome::Unrecovered => {
-                    // What could not be corrected is not handed out: a pattern no writer is likely to have stored.
-                    piece(operation.data, self.format.data_bytes, run.entry + offset, 1).fill(0xEC);
-                    piece(operation.oob, self.format.oob_bytes, run.entry + offset, 1).fill(0xEC);
-                    piece(operation.whole, self.format.sector_bytes, run.entry + offset, 1).fill(0xEC);
+                    self.poison(operation, run.entry + offset, 1);
                     self.notices.push(NoticeKind::Unrecoverable, at, Some(1));
                     Status::UNRECOVERED_READ
                 }

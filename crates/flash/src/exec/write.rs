@@ -63,7 +63,10 @@ impl Flash {
         let is_closed = chunk.state == ChunkState::Closed;
         let status = if is_closed { Status::EARLY_CLOSE } else { Status::INTERNAL_ERROR };
         let command = self.flow.command_mut(parts.command);
-        assert!(!command.status.is_success(), "a write was let through that does not start at the write pointer");
+        assert!(
+            !command.status.is_success(),
+            "a write was let through that does not start at the write pointer"
+        );
         command.fail(status, run.entry, run.count, None);
         true
     }

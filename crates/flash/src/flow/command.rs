@@ -142,7 +142,10 @@ mod tests {
     fn every_failed_entry_has_its_bit_and_the_gravest_status_is_the_commands() {
         check(&[(Status::WRITE_NEXT_UNIT, 0), (Status::EARLY_CLOSE, 8)], (Status::EARLY_CLOSE, 0x101));
         check(&[(Status::INVALID_RESET, 2), (Status::OFFLINE_CHUNK, 1)], (Status::OFFLINE_CHUNK, 0b110));
-        check(&[(Status::UNWRITTEN, 4), (Status::UNRECOVERED_READ, 63)], (Status::UNRECOVERED_READ, 1 << 63 | 0x10));
+        check(
+            &[(Status::UNWRITTEN, 4), (Status::UNRECOVERED_READ, 63)],
+            (Status::UNRECOVERED_READ, 1 << 63 | 0x10),
+        );
         check(&[(Status::EARLY_CLOSE, 0), (Status::INTERNAL_ERROR, 1)], (Status::INTERNAL_ERROR, 0b11));
     }
 

@@ -3,6 +3,7 @@
 mod cache;
 mod calibration;
 mod copy;
+mod failing_backing;
 mod faults;
 mod mixed_failures;
 mod plain_reads;

@@ -129,7 +129,10 @@ fn together(singly: &[Status], gravest_first: &[Status]) -> (Status, u64) {
         return (Status::SUCCESS, 0);
     };
     let is_marked = |&one: &Status| if status.has_data() { !one.is_success() } else { !one.has_data() };
-    (status, singly.iter().enumerate().fold(0, |bits, (entry, one)| bits | u64::from(is_marked(one)) << entry))
+    (
+        status,
+        singly.iter().enumerate().fold(0, |bits, (entry, one)| bits | u64::from(is_marked(one)) << entry),
+    )
 }
 
 /// Two drives with the same faults: one is asked with vectors, the other entry by entry.
@@ -146,7 +149,8 @@ fn a_vector_ends_as_its_entries_do_one_by_one() {
             rig.write_ok(8, 0..8, 300);
         }
         for _ in 0..below(8) {
-            let kind = [FaultKind::UnrecoveredRead, FaultKind::HighEcc, FaultKind::ResetFailure][index(below(3))];
+            let kind =
+                [FaultKind::UnrecoveredRead, FaultKind::HighEcc, FaultKind::ResetFailure][index(below(3))];
             let (chunk, sector) = (below(2), below(32));
             let sector = (kind != FaultKind::ResetFailure).then_some(sector);
             schedule(&mut vector, kind, chunk, sector);
@@ -154,7 +158,8 @@ fn a_vector_ends_as_its_entries_do_one_by_one() {
         }
         let chunks = [0, 1, 2, 8];
         let sectors: Vec<Ppa> = (0..64).map(|_| ppa(chunks[index(below(4))], below(32))).collect();
-        let blocks: Vec<Ppa> = (0..5).map(|_| ppa(chunks[index(below(4))], u32::from(below(8) == 0))).collect();
+        let blocks: Vec<Ppa> =
+            (0..5).map(|_| ppa(chunks[index(below(4))], u32::from(below(8) == 0))).collect();
         for (op, list, order) in [(Op::Read, &sectors, &reads[..]), (Op::Reset, &blocks, &resets[..])] {
             let singly = list.iter().map(|&at| {
                 let command = single.vector(op, &[at]);

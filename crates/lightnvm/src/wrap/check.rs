@@ -105,6 +105,13 @@ impl<D: Device> Device for Check<D> {
             "a success with failed sectors {:#x}",
             completion.failed
         );
+        let beyond = u64::MAX.checked_shl(command.count).unwrap_or(0);
+        assert_eq!(completion.failed & beyond, 0, "bits beyond the {} addresses of a command", command.count);
+        assert!(
+            completion.failed != 0 || completion.status.is_success() || !(1..=64).contains(&command.count),
+            "{}, but no address that failed",
+            completion.status
+        );
         Some(completion)
     }
 }

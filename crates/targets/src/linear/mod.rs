@@ -184,7 +184,7 @@ impl Linear {
         let pending = self.requests.get_mut(key);
         assert!(pending.commands > 0, "a command of request {} completed twice", pending.cursor.tag().0);
         pending.commands -= 1;
-        if pending.status.is_success() && !status.is_success() {
+        if pending.status.gives_way_to(status) {
             (pending.status, pending.violation) = (status, violation);
         }
         if pending.issued && pending.commands == 0 {

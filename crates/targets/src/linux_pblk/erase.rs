@@ -4,12 +4,13 @@
 //! goes first and alone: without it the line is free for whoever mounts the drive after a power cut, with it and without the
 //! others it would be a line that was only begun. Deliberately not here: emptying lines (`collect`).
 
-use super::flight::Purpose;
+use super::flight::{Flight, Purpose};
 use super::format::{LineParts, Position};
 use super::state::LinuxPblk;
+use crate::vector_reset::VectorReset;
 use ocssd_base::usize_of;
 use ocssd_ftl::{LineId, LineState, UnitIndex};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Ppa, VECTOR_MAX};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Resets of a line.
@@ -146,8 +147,7 @@ impl LinuxPblk {
                 }
                 let count = u32::try_from(units.len()).expect("at most 64");
                 assert!(count <= layout.units(), "more chunks than units");
-                let purpose = Purpose::Reset { line, buffer, count };
-                flight.send(purpose, Op::Reset, Addresses::List { offset: 0, count }, Some(buffer), 0);
+                send_reset(flight, line, VectorReset::new(buffer, count));
                 reset.commands += 1;
                 any = true;
             }
@@ -155,27 +155,28 @@ impl LinuxPblk {
         any
     }
 
-    /// Resets ended. A chunk that failed is bad from now on.
+    /// Resets ended, or one that repeated an entry. A chunk that failed is bad from now on.
     pub(super) fn reset_done(
         &mut self,
         line: LineId,
-        (buffer, count): (BufId, u32),
+        mut command: VectorReset,
         completion: &Completion,
         buffers: &Buffers,
     ) {
+        let Some(bad) = command.on_end(completion) else {
+            // In the place of the command that has just ended.
+            return send_reset(&mut self.flight, line, command);
+        };
         let reset = self.eraser.resets.get_mut(&line).expect("the line is being reset");
-        for offset in 0..count {
-            let is_failed = completion.failed >> offset & 1 == 1;
-            // A chunk that is free already is as good as reset.
-            if is_failed && completion.status != Status::INVALID_RESET {
-                let chunk = buffers.addresses(buffer)[usize_of(offset)].chunk;
-                let units = (0..self.shape.units()).map(UnitIndex);
-                let unit = units.into_iter().find(|&unit| self.shape.chunk(line, unit) == chunk);
-                reset.failed.push(unit.expect("a chunk of the line"));
-                self.stats.erase_failed += 1;
-            }
+        let list = buffers.addresses(command.buffer());
+        for entry in (0..VECTOR_MAX).filter(|entry| bad >> entry & 1 == 1) {
+            let chunk = list[usize_of(entry)].chunk;
+            let unit =
+                (0..self.shape.units()).map(UnitIndex).find(|&unit| self.shape.chunk(line, unit) == chunk);
+            reset.failed.push(unit.expect("a chunk of the line"));
+            self.stats.erase_failed += 1;
         }
-        self.eraser.lists.push(buffer);
+        self.eraser.lists.push(command.buffer());
         assert!(reset.commands > 0, "more resets of line {} ended than were sent", line.0);
         reset.commands -= 1;
         if reset.commands == 0 && reset.left.is_empty() {
@@ -198,4 +199,8 @@ impl LinuxPblk {
         self.eraser.taken = self.eraser.taken.filter(|&taken| taken != line);
         self.stats.lines_erased += 1;
     }
+}
+
+fn send_reset(flight: &mut Flight, line: LineId, reset: VectorReset) {
+    flight.send(Purpose::Reset { line, reset }, Op::Reset, reset.addresses(), Some(reset.buffer()), 0);
 }

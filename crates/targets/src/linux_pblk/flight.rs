@@ -4,6 +4,7 @@
 
 use super::open_line::UnitWrite;
 use super::read::ReadPurpose;
+use crate::vector_reset::VectorReset;
 use ocssd_ftl::{FrameId, LineId, Place};
 use ocssd_lightnvm::BufId;
 
@@ -44,10 +45,8 @@ pub enum Purpose {
     Reset {
         /// Which line.
         line: LineId,
-        /// The list of addresses.
-        buffer: BufId,
-        /// How many.
-        count: u32,
+        /// The command, or those that repeat entries of it.
+        reset: VectorReset,
     },
     /// Everything acknowledged so far becomes durable.
     Barrier,

@@ -96,9 +96,7 @@ impl Target for LinuxPblk {
             Purpose::Read(purpose) => self.read_done(purpose, &completion, buffers),
             Purpose::Write { write, carried } => self.write_done(write, carried, &completion),
             Purpose::Collect { buffer, line, first } => self.collect_done(buffer, line, first, &completion),
-            Purpose::Reset { line, buffer, count } => {
-                self.reset_done(line, (buffer, count), &completion, buffers);
-            }
+            Purpose::Reset { line, reset } => self.reset_done(line, reset, &completion, buffers),
             Purpose::Barrier if self.shutdown.is_last_barrier() => {
                 self.end_shutdown(completion.status.is_success());
             }

@@ -118,7 +118,7 @@ impl Requests {
 
     /// Notes a failure; the first one is what the host hears.
     pub fn fail(&mut self, key: SlabKey, status: Status, violation: Option<Violation>) {
-        assert!(!status.is_success(), "a success is no failure");
+        assert!(!status.has_data(), "{status} is no failure");
         let pending = self.pending.get_mut(key);
         if pending.status.is_success() {
             (pending.status, pending.violation) = (status, violation);

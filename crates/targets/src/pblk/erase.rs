@@ -6,8 +6,9 @@
 use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
+use crate::vector_reset::VectorReset;
 use ocssd_ftl::{ChunkLayout, LineId, LineState, OpenLine, Sequence, Stream, Turns, UnitIndex};
-use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
+use ocssd_lightnvm::{Buffers, Completion, Op, Ppa};
 
 /// A line that holds nothing any more.
 #[derive(Clone, Copy, Debug)]
@@ -77,23 +78,36 @@ impl Pblk {
                 *place = Ppa::new(self.shape.chunk(line, unit), 0);
             }
             let count = u32::try_from(units.len()).expect("at most 64");
-            let purpose = Purpose::Reset { line, first_unit: units[0], buffer };
-            self.flight.send(purpose, Op::Reset, Addresses::List { offset: 0, count }, Some(buffer), 0);
+            self.send_reset(line, units[0], VectorReset::new(buffer, count));
             commands += 1;
         }
         self.resets.insert(line, commands);
     }
 
-    /// Resets ended. A chunk that failed is bad from now on.
-    pub(super) fn reset_done(&mut self, line: LineId, first: UnitIndex, completion: &Completion) {
+    fn send_reset(&mut self, line: LineId, first_unit: UnitIndex, reset: VectorReset) {
+        let purpose = Purpose::Reset { line, first_unit, reset };
+        self.flight.send(purpose, Op::Reset, reset.addresses(), Some(reset.buffer()), 0);
+    }
+
+    /// Resets ended, or one that repeated an entry. A chunk that failed is bad from now on.
+    pub(super) fn reset_done(
+        &mut self,
+        line: LineId,
+        first: UnitIndex,
+        mut reset: VectorReset,
+        completion: &Completion,
+    ) {
+        let Some(bad) = reset.on_end(completion) else {
+            // In the place of the command that has just ended.
+            return self.send_reset(line, first, reset);
+        };
+        self.lists.push(reset.buffer());
         let units =
             (first.0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit));
         let per_command = usize::try_from(self.reset_sectors).expect("32 bits fit an index");
         let units: Vec<UnitIndex> = units.take(per_command).collect();
         for (offset, &unit) in units.iter().enumerate() {
-            let failed = completion.failed >> offset & 1 == 1;
-            // A chunk that is free already is as good as reset.
-            if failed && completion.status != Status::INVALID_RESET {
+            if bad >> offset & 1 == 1 {
                 self.stats.erase_failed += 1;
                 self.failed_chunks.push((line, unit));
             }

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what their ends mean.
 
+use crate::vector_reset::VectorReset;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{FrameId, LineId, UnitIndex, Write};
 use ocssd_lightnvm::{BufId, Ppa};
@@ -61,8 +62,8 @@ pub enum Purpose {
         line: LineId,
         /// From which unit on; the addresses follow the good chunks.
         first_unit: UnitIndex,
-        /// The list of addresses.
-        buffer: BufId,
+        /// The command, or those that repeat entries of it.
+        reset: VectorReset,
     },
     /// Everything acknowledged so far becomes durable.
     Barrier,

@@ -105,9 +105,8 @@ impl Pblk {
             Purpose::Collect { buffer, count, victim } => {
                 self.collect_done(buffer, count, victim, completion);
             }
-            Purpose::Reset { line, first_unit, buffer } => {
-                self.lists.push(buffer);
-                self.reset_done(line, first_unit, completion);
+            Purpose::Reset { line, first_unit, reset } => {
+                self.reset_done(line, first_unit, reset, completion);
             }
             Purpose::Barrier => self.barrier_done(completion.status.is_success()),
         }

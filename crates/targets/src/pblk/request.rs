@@ -111,7 +111,7 @@ impl Pblk {
     /// Notes a failure; the first one is what the host hears.
     pub(super) fn fail(&mut self, key: SlabKey, status: Status, violation: Option<Violation>) {
         let pending = self.requests.get_mut(key);
-        assert!(!status.is_success(), "a success is no failure");
+        assert!(!status.has_data(), "{status} is no failure");
         if pending.status.is_success() {
             pending.status = status;
             pending.violation = violation;

@@ -43,8 +43,9 @@ impl SmallBlocks {
         let pending = self.requests.get_mut(key);
         assert!(pending.parts > 0, "an answer to a request without parts");
         pending.parts -= 1;
-        let well = reply.status.is_success();
-        if !well && pending.status.is_success() {
+        let well = reply.status.has_data();
+        // That an edge was weak is nothing to who writes beside it.
+        if pending.status.gives_way_to(reply.status) && !(well && piece == Piece::EdgeRead) {
             (pending.status, pending.violation) = (reply.status, reply.violation);
         }
         let (op, host) = (pending.request.op, pending.request.buffer);
@@ -75,7 +76,7 @@ impl SmallBlocks {
         if pending.parts > 0 {
             return true;
         }
-        if !pending.status.is_success() {
+        if !pending.status.has_data() {
             self.stats.rmw_read_failed += 1;
             return false;
         }

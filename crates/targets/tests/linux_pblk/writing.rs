@@ -3,9 +3,11 @@
 use super::linux::{Linux, Mounted, config, content};
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::RunEnd;
+use ocssd_flash::{FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
-use ocssd_lightnvm::{BufId, Buffers, Source, Status, Tag, TargetId};
+use ocssd_lightnvm::{BufId, Buffers, ChunkId, ChunkState, Source, Status, Tag, TargetId};
 use ocssd_targets::linux_pblk::Options;
+use ocssd_targets::linux_pblk::format::{ADDR_EMPTY, LineOffset};
 use std::collections::BTreeMap;
 
 const NOTHING: [u8; 16] = [0; 16];
@@ -99,6 +101,34 @@ fn a_full_device_is_overwritten_again_and_again() {
         let (mut again, report) = mounted.leave().mounted();
         assert_eq!((report.by_sectors, report.sectors_written), (0, 0), "seed {seed}");
         compare(&mut again, &model, blocks, "after");
+    }
+}
+
+/// Chunks of a line that fail a reset for different reasons: one goes OFFLINE, the others were FREE already. The drive tells
+/// one status for all.
+#[test]
+fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not() {
+    for unit in 0..4 {
+        let mut linux = Linux::new(config(|_| ()));
+        linux.line(0, &[1, 2, 3], 1);
+        let offline = [7, 19, 30].map(|line| unit * 40 + line);
+        for chunk in offline.map(ChunkId) {
+            let offsets = (0..4 * 32).step_by(4).map(LineOffset);
+            let own: Vec<LineOffset> =
+                offsets.filter(|&offset| linux.ppa(chunk.0 % 40, offset).chunk == chunk).collect();
+            own.into_iter()
+                .for_each(|offset| linux.write(chunk.0 % 40, offset, &[7; 4 * 4096], &[ADDR_EMPTY; 4]));
+            let fault = ScheduledFault { kind: FaultKind::ResetFailure, chunk, sector: None, times: 1 };
+            linux.flash.schedule_fault(fault);
+        }
+        let (mut mounted, _) = linux.mounted();
+        let (mut model, mut prng) = (BTreeMap::from([(1, 1), (2, 1), (3, 1)]), Prng::new(5));
+        churn(&mut mounted, &mut model, &mut prng, 3000, 400);
+        compare(&mut mounted, &model, 400, &format!("unit {unit}"));
+        let is_offline = |chunk: &ChunkId| mounted.flash().chunk(*chunk).state == ChunkState::Offline;
+        let found: Vec<ChunkId> = (0..160).map(ChunkId).filter(is_offline).collect();
+        assert_eq!(found, offline.map(ChunkId), "unit {unit}: every line was used");
+        assert_eq!((mounted.count("failed_resets"), mounted.count("failed_units")), (3, 0), "unit {unit}");
     }
 }
 

@@ -6,7 +6,9 @@ use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};
-use ocssd_lightnvm::{ChunkId, ChunkState, Device, Geometry, LbaFormat, Ppa, Status};
+use ocssd_lightnvm::{
+    Addresses, ChunkId, ChunkState, Command, Device, Geometry, LbaFormat, Op, Ppa, Status, Tag,
+};
 use ocssd_targets::pblk::{Mode, Options};
 
 const MODES: [Mode; 2] = [Mode::Improved, Mode::Faithful];
@@ -189,6 +191,43 @@ fn weak_sectors_are_written_elsewhere_soon() {
         world.flush();
         world.read_all(false);
         world.check();
+    }
+}
+
+/// Chunks of a line that fail a reset for different reasons: one goes OFFLINE, the others were FREE already. The drive tells
+/// one status for all.
+#[test]
+fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not() {
+    for (mode, unit) in [(Mode::Improved, 0), (Mode::Improved, 3), (Mode::Faithful, 2)] {
+        let label = format!("{mode}, unit {unit}");
+        let mut world = World::bare(config(geometry()), options(mode), &label);
+        let offline = [5, 9, 14].map(|line| unit * 24 + line);
+        let (mut commands, count) = (Vec::new(), world.flash.geometry().ws_opt);
+        let buffer = Some(world.buffers.take(count));
+        for (chunk, sector) in offline.iter().flat_map(|&chunk| (0..64).step_by(4).map(move |at| (chunk, at)))
+        {
+            let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), sector), count };
+            let op = Op::Write { fua: false };
+            commands.push(Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: false });
+        }
+        world.raw(&commands);
+        for chunk in offline {
+            world.flash.inner_mut().schedule_fault(fault(FaultKind::ResetFailure, chunk, None, 1));
+        }
+        world.make();
+        let mut prng = Prng::new(4);
+        for _ in 0..3 {
+            assert!(world.run(&Mix { reads: 5, discards: 0, ..MIX }, &mut prng), "{label}");
+        }
+        world.flush();
+        world.check();
+        world.read_all(false);
+        let is_offline = |chunk: &u32| world.flash.chunk(ChunkId(*chunk)).state == ChunkState::Offline;
+        let found: Vec<u32> = (0..96).filter(is_offline).collect();
+        assert_eq!(found, offline, "{label}: every line was used");
+        let stats = world.pblk().stats();
+        assert_eq!((stats.erase_failed, stats.write_failed), (3, 0), "{label}");
+        world.survive_cut(&mut prng);
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Disk {
     pub content: Vec<u8>,
     /// Sectors whose reads fail.
     pub unreadable: BTreeSet<u64>,
+    /// Sectors whose reads end with High ECC.
+    pub weak: BTreeSet<u64>,
     /// Requests taken and not answered.
     pub queue: VecDeque<BlockRequest>,
     /// Requests it takes at once.
@@ -38,6 +40,7 @@ pub fn disk(sectors: usize, depth: usize, seed: u64) -> (Box<dyn BlockTarget>, H
     let disk = Disk {
         content: vec![0; sectors * SECTOR],
         unreadable: BTreeSet::new(),
+        weak: BTreeSet::new(),
         queue: VecDeque::new(),
         depth,
         is_stopped: false,
@@ -79,11 +82,14 @@ impl Disk {
         let sectors = request.block..request.block + u64::from(request.count);
         match request.op {
             BlockOp::Read => {
-                if self.unreadable.range(sectors).next().is_some() {
+                if self.unreadable.range(sectors.clone()).next().is_some() {
                     return Status::UNRECOVERED_READ;
                 }
                 let buffer = request.buffer.expect("a read has a buffer");
                 buffers.data_mut(buffer, 0, request.count).copy_from_slice(&self.content[range]);
+                if self.weak.range(sectors).next().is_some() {
+                    return Status::HIGH_ECC;
+                }
             }
             BlockOp::Write { .. } => {
                 let buffer = request.buffer.expect("a write has a buffer");

@@ -34,6 +34,31 @@ fn a_failed_read_fails_its_write_and_changes_nothing() {
 }
 
 #[test]
+fn weak_sectors_are_read_and_merged_like_any_other() {
+    let mut model = Model::new(8, 8, 8, "weak sectors", 1);
+    assert!(model.send(BlockOp::Write { fua: false }, 0, 64));
+    model.drain_to(0);
+    model.disk.borrow_mut().weak.extend([1, 2, 4]);
+    // Parts of sectors 1 and 4, and all of 2 and 3.
+    assert!(model.send(BlockOp::Write { fua: false }, 13, 22));
+    assert!(model.send(BlockOp::WriteZeroes, 10, 2));
+    assert!(model.send(BlockOp::Read, 8, 24));
+    assert!(model.send(BlockOp::Read, 11, 27));
+    model.drain_to(0);
+    assert!(model.failed.is_empty(), "{:?}", model.failed);
+    model.check_content();
+    model.disk.borrow_mut().unreadable.insert(3);
+    // The weak sector comes first, by itself.
+    for (block, count) in [(11, 21), (16, 16)] {
+        assert!(model.send(BlockOp::Read, block, count));
+        model.drain_to(0);
+    }
+    let failed: Vec<_> = model.failed.iter().map(|(request, status)| (request.block, *status)).collect();
+    assert_eq!(failed, [(11, Status::UNRECOVERED_READ), (16, Status::UNRECOVERED_READ)]);
+    assert_eq!(model.target.stats().rmw_read_failed, 0);
+}
+
+#[test]
 fn those_who_waited_for_a_failed_write_go_on() {
     let mut model = Model::new(8, 8, 30, "a queue behind a failure", 2);
     model.disk.borrow_mut().unreadable.insert(2);

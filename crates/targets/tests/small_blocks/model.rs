@@ -162,7 +162,9 @@ impl Model {
     fn judge(&mut self, reply: BlockReply) {
         let Sent { request, oldest } = self.sent.remove(&reply.tag.0).expect("it was sent");
         self.spare.push(request.buffer.expect("all have one"));
-        if !reply.status.is_success() {
+        // A weak sector is one that was read.
+        let is_weak = reply.status == Status::HIGH_ECC && request.op == BlockOp::Read;
+        if !reply.status.is_success() && !is_weak {
             self.failed.push((request, reply.status));
             for block in self.changed(&request) {
                 // Nothing of it happened.

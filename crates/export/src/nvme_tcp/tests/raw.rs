@@ -1,5 +1,6 @@
 //! The raw namespace over a drive that keeps bytes and nothing else.
 
+use crate::nvme_tcp::host::Answer;
 use crate::nvme_tcp::testing::World;
 use crate::raw_drive::{RawBusy, RawDrive, RawShape};
 use crate::raw_lane::RawLane;
@@ -20,6 +21,8 @@ type Asked = Rc<RefCell<Vec<(u8, u32, Vec<u64>)>>>;
 struct Fake {
     asked: Asked,
     open: VecDeque<u16>,
+    /// How commands end.
+    status: StatusField,
     events: VecDeque<u32>,
 }
 
@@ -74,7 +77,7 @@ impl RawDrive for Fake {
 
     fn poll(&mut self, _: Nanos) -> Option<Cqe> {
         let cid = self.open.pop_front()?;
-        Some(Cqe { dw0: 1, dw1: 2, ..success(cid) })
+        Some(Cqe { dw0: 1, dw1: 2, status: self.status, ..success(cid) })
     }
 
     fn poll_event(&mut self) -> Option<u32> {
@@ -91,9 +94,13 @@ impl RawDrive for Fake {
 }
 
 fn world(runs: bool) -> (World, Asked) {
+    world_of(runs, StatusField::SUCCESS)
+}
+
+fn world_of(runs: bool, status: StatusField) -> (World, Asked) {
     let mut world = World::new();
     let asked = Asked::default();
-    let fake = Fake { asked: Rc::clone(&asked), open: VecDeque::new(), events: VecDeque::new() };
+    let fake = Fake { asked: Rc::clone(&asked), open: VecDeque::new(), status, events: VecDeque::new() };
     world.desk.raw = Some(RawLane::new(Box::new(fake), runs));
     (world, asked)
 }
@@ -176,6 +183,29 @@ fn by_its_own_convention_several_addresses_are_those_that_follow() {
     let expected =
         [(0x91, 1, vec![8, 9, 10, 11]), (0x92, 1, vec![8, 9]), (0x90, 1, vec![1 << 12, 2 << 12, 3 << 12])];
     assert_eq!(*asked.borrow(), expected);
+    world.end();
+}
+
+/// Two entries failed, as the fake's bitmap says: the others' data come before the completion that says so.
+#[test]
+fn a_vector_read_that_failed_in_part_brings_the_data_of_the_rest() {
+    let (mut world, _) = world_of(true, StatusField::retry(Status::UNRECOVERED_READ));
+    let (_, line, _) = world.ready((false, false));
+    let mut answers = |sqe: Sqe, bytes: usize| {
+        let sqe = crate::nvme_tcp::host::transported(sqe.with_cid(1), bytes);
+        let command = world.lines[line].host.command(&sqe, &[]);
+        world.say(line, &command)
+    };
+    let found = answers(vector(IoOpcode::VECTOR_READ, 8, 3), 3 * 4096);
+    let [Answer::Data { bytes, .. }, Answer::Completion(cqe)] = &found[..] else { panic!("{found:?}") };
+    assert!(bytes.len() == 3 * 4096 && bytes.iter().all(|&byte| byte == 0x5A));
+    assert_eq!((cqe.status.status, cqe.dw0, cqe.dw1), (Status::UNRECOVERED_READ, 1, 2));
+    // All entries failed, and a scalar read, whose bits mean nothing.
+    for (sqe, bytes) in [(vector(IoOpcode::VECTOR_READ, 8, 2), 8192), (Sqe::read(3, scalar(0, 3)), 3 * 4096)]
+    {
+        let found = answers(sqe, bytes);
+        assert!(matches!(found[..], [Answer::Completion(_)]), "{found:?}");
+    }
     world.end();
 }
 
