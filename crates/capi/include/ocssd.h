@@ -172,7 +172,8 @@ typedef struct ocssd_command {
     void *metadata;
     // Bytes of metadata.
     uint64_t metadata_bytes;
-    // The list of LBAs of a vector command with more than one; NULL for what LBAL points to.
+    // The list of LBAs of a vector command with more than one, or of the blocks of a Set Bad Block Table (F1h) of 1.2; NULL
+    // for what LBAL (CDW10-11) points to. The list of F1h may also be given as `data`.
     const uint64_t *lbas;
     // The list of destinations of a vector copy, likewise; NULL for what DLBAL points to.
     const uint64_t *destinations;

@@ -101,7 +101,6 @@ impl Memory {
     }
 
     /// How many bytes.
-    #[cfg(test)]
     pub const fn bytes(self) -> usize {
         self.bytes
     }

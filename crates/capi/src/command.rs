@@ -8,7 +8,7 @@ use crate::boundary::Memory;
 use crate::failure::Failure;
 use ocssd_flash::config::Revision;
 use ocssd_nvme::ocssd20::ChunkDescriptor;
-use ocssd_nvme::{IoOpcode, Sqe};
+use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe};
 use std::ffi::c_void;
 
 /// An NVMe command: the submission entry, and the memory it moves.
@@ -31,7 +31,8 @@ pub struct Command {
     pub metadata: *mut c_void,
     /// Bytes of metadata.
     pub metadata_bytes: u64,
-    /// The list of LBAs of a vector command with more than one; NULL for what LBAL points to.
+    /// The list of LBAs of a vector command with more than one, or of the blocks of a Set Bad Block Table (F1h) of 1.2; NULL
+    /// for what LBAL (CDW10-11) points to. The list of F1h may also be given as `data`.
     pub lbas: *const u64,
     /// The list of destinations of a vector copy, likewise; NULL for what DLBAL points to.
     pub destinations: *const u64,
@@ -93,11 +94,19 @@ unsafe fn copy_list(from: *const u64, count: usize) -> Vec<u64> {
 }
 
 impl Command {
-    /// Looks at an admin command's pointers.
-    pub fn resolve_admin(&self) -> Result<Resolved, Failure> {
+    /// Looks at an admin command's pointers, and copies its list.
+    ///
+    /// # Safety
+    /// What the pointers name must be there, as the struct says.
+    pub unsafe fn resolve_admin(&self, units: Units) -> Result<Resolved, Failure> {
         let data = Memory::new(self.data, self.data_bytes, "data")?;
         let sqe = Sqe::decode(&self.entry);
-        let (metadata, lbas, destinations) = (Memory::NONE, Vec::new(), Vec::new());
+        let (metadata, mut lbas, destinations) = (Memory::NONE, Vec::new(), Vec::new());
+        let count = marked_count(&sqe, units);
+        if count > 1 && data.bytes() == 0 {
+            // SAFETY: the caller's promise.
+            lbas = unsafe { list(self.lbas, self.lba_count, join(sqe.cdw10, sqe.cdw11), count, "lbas")? };
+        }
         Ok(Resolved { entry: self.entry, sqe, data, metadata, lbas, destinations })
     }
 
@@ -171,6 +180,13 @@ fn vector_count(sqe: &Sqe) -> usize {
         }
         _ => 0,
     }
+}
+
+/// Addresses of a Set Bad Block Table of 1.2; 0 of other admin commands.
+fn marked_count(sqe: &Sqe, units: Units) -> usize {
+    let is_set = units.revision == Revision::V12 && sqe.admin_opcode() == AdminOpcode::SET_BBT;
+    // NPPA is 0-based and has 16 bits (OCSSD 1.2 section 3.4).
+    if is_set { usize::try_from((sqe.cdw12 & 0xFFFF) + 1).expect("at most 65 536") } else { 0 }
 }
 
 /// Bytes that MPTR of an entry stands for.

@@ -34,8 +34,10 @@ pub unsafe extern "C" fn ocssd_admin(
     call(|| {
         // SAFETY: the header asks for an open drive and a command.
         let (drive, command) = unsafe { (shared(drive, "drive")?, shared(command, "command")?) };
-        let resolved = command.resolve_admin()?;
-        let cqe = drive.core.enter()?.admin(&resolved, None)?;
+        let mut state = drive.core.enter()?;
+        // SAFETY: the header asks for pointers as the struct says.
+        let resolved = unsafe { command.resolve_admin(state.units())? };
+        let cqe = state.admin(&resolved, None)?;
         let cqe = cqe.expect("only event requests are held, and they were refused");
         // SAFETY: the header asks for NULL or room for a completion.
         unsafe { hand_over(&cqe, completion) }

@@ -131,7 +131,8 @@ pub unsafe extern "C" fn ocssd_queue_submit(
         let (queue, command) = unsafe { (shared(queue, "queue")?, shared(command, "command")?) };
         let mut state = queue.core.enter()?;
         if queue.id == QueueId::ADMIN {
-            let resolved = command.resolve_admin()?;
+            // SAFETY: the header asks for pointers as the struct says.
+            let resolved = unsafe { command.resolve_admin(state.units())? };
             let waiter = Waiter { ended, context, cid: resolved.sqe.cid };
             state.queues.get(queue.id).has_room()?;
             if let Some(cqe) = state.admin(&resolved, Some(waiter))? {

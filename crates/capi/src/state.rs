@@ -152,8 +152,10 @@ impl State {
             set_cid(&mut entry, place);
         }
         let now = self.now();
+        // The controller takes a list of blocks as data.
+        let mut list: Vec<u8> = command.lbas.iter().flat_map(|block| block.to_le_bytes()).collect();
         // SAFETY: the caller's memory, for the length of this call; nothing else of the call uses it.
-        let data = unsafe { command.data.as_mut() };
+        let data = if list.is_empty() { unsafe { command.data.as_mut() } } else { &mut list[..] };
         match (self.host.device_mut().admin(now, &entry, data), place) {
             (AdminOutcome::Done(completion), place) => {
                 if let Some(place) = place {

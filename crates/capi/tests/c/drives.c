@@ -77,6 +77,59 @@ static void shape_and_time(void)
 }
 
 /* The same drive in the words of OCSSD 1.2. */
+/* Set Bad Block Table (F1h) of the first blocks of lun 0: `count` of them, which `kind` says are bad (2 grown, 8 by the host). */
+static void mark(ocssd_command *command, unsigned count, unsigned kind)
+{
+    memset(command, 0, sizeof *command);
+    command->entry[0] = 0xf1;
+    command->entry[4] = 1;
+    command->entry[48] = (uint8_t)(count - 1);
+    command->entry[50] = (uint8_t)kind;
+}
+
+/* The tiny drive's blocks have 2 planes of 4 sectors: as its PPA format has it, 1 << 3 is page 1, 1 << 5 is block 1. */
+static void bad_blocks(ocssd_drive *drive)
+{
+    static uint64_t blocks[3] = {1 << 5, 2 << 5, 3 << 5};
+    static uint8_t table[64 + 16];
+    uint64_t address = (uint64_t)(uintptr_t)blocks;
+    ocssd_command command, get;
+    ocssd_completion ended;
+
+    memset(&get, 0, sizeof get);
+    get.entry[0] = 0xf2;
+    get.entry[4] = 1;
+    get.data = table;
+    get.data_bytes = sizeof table;
+    mark(&command, 3, 2);
+    memcpy(command.entry + 40, &address, sizeof address);
+    CHECK(ocssd_admin(drive, &command, &ended), 0);
+    CHECK(ended.status >> 1, 0);
+    CHECK(ocssd_admin(drive, &get, &ended), 0);
+    CHECK(ended.status >> 1, 0);
+    CHECK(table[64] == 0 && table[66] == 2 && table[67] == 0 && table[68] == 2 && table[70] == 2 && table[72] == 0, 1);
+    /* Beside the entry, as a list and as data. */
+    mark(&command, 3, 8);
+    command.lbas = blocks;
+    command.lba_count = 3;
+    CHECK(ocssd_admin(drive, &command, &ended), 0);
+    CHECK(ended.status >> 1, 0);
+    mark(&command, 2, 0);
+    command.data = blocks + 1;
+    command.data_bytes = 16;
+    CHECK(ocssd_admin(drive, &command, &ended), 0);
+    CHECK(ended.status >> 1, 0);
+    CHECK(ocssd_admin(drive, &get, &ended), 0);
+    CHECK(table[66] == 8 && table[68] == 0 && table[70] == 0, 1);
+    /* A list that is too short, and none at all. */
+    mark(&command, 3, 8);
+    command.lbas = blocks;
+    command.lba_count = 2;
+    CHECK(ocssd_admin(drive, &command, &ended), 4);
+    mark(&command, 3, 8);
+    CHECK(ocssd_admin(drive, &command, &ended), 4);
+}
+
 static void older_revision(void)
 {
     ocssd_drive *drive = NULL;
@@ -96,6 +149,7 @@ static void older_revision(void)
     CHECK(ocssd_prepare_geometry(&command, page), 0);
     CHECK(ocssd_admin(drive, &command, NULL), 0);
     CHECK(page[0], 1);
+    bad_blocks(drive);
     CHECK(ocssd_drive_close(&drive), 0);
 }
 
