@@ -76,7 +76,6 @@ static void shape_and_time(void)
     CHECK(ocssd_drive_now(drive, &now), -EINVAL);
 }
 
-/* The same drive in the words of OCSSD 1.2. */
 /* Set Bad Block Table (F1h) of the first blocks of lun 0: `count` of them, which `kind` says are bad (2 grown, 8 by the host). */
 static void mark(ocssd_command *command, unsigned count, unsigned kind)
 {
@@ -130,6 +129,7 @@ static void bad_blocks(ocssd_drive *drive)
     CHECK(ocssd_admin(drive, &command, &ended), 4);
 }
 
+/* The same drive in the words of OCSSD 1.2. */
 static void older_revision(void)
 {
     ocssd_drive *drive = NULL;
