@@ -53,7 +53,7 @@ pub use job_options::{
     CompressOptions, DEFAULT_PERCENTILES, FileNames, FlowOptions, JobOptions, LatencyTargetOptions, Logs,
     RateFloor, Replays, ResetRule,
 };
-pub use parse::{parse_command_line, parse_job_file};
+pub use parse::{names_nothing, parse_command_line, parse_job_file};
 pub use pattern::{
     Amount, BlockSizes, ByDirection, Distribution, Operations, Order, Pattern, RateProcess, SplitEntry,
     ThinkTime, ZoneMode,

@@ -50,6 +50,7 @@ pub fn parse_command_line(
     let surroundings = Surroundings { env, read_file };
     let mut line = CommandLine::new(&surroundings);
     line.read(args);
+    line.check_named();
     let CommandLine { mut resolver, program, sections, files, .. } = line;
     for section in sections.iter().filter(|section| wanted(section, &program)) {
         resolver.take(section);
@@ -84,6 +85,17 @@ pub fn parse_command_line(
     load_logs(&mut resolver, read_file);
     check_readonly(&mut resolver, &program);
     finish(resolver, program, &Place { file: COMMAND_LINE.to_owned(), line: 0 })
+}
+
+/// Whether a command line names no job and no job file, and has no option that one could have: what the program itself is
+/// told may stand there.
+#[must_use]
+pub fn names_nothing(args: &[String]) -> bool {
+    let surroundings = Surroundings { env: &|_| None, read_file: &|_| Err(String::new()) };
+    let mut line = CommandLine::new(&surroundings);
+    line.read(args);
+    let is_empty = |section: &Section| section.entries.is_empty() && section.extension.is_empty();
+    line.files.is_empty() && line.sections.len() == 1 && line.sections.iter().all(is_empty)
 }
 
 /// Whether `--section` leaves this section in; global ones always stay.
@@ -159,6 +171,21 @@ impl<'a> CommandLine<'a> {
                     index += usize::from(self.option(option, next, place));
                 }
             }
+        }
+    }
+
+    /// Options of jobs, where no job is named that could have them.
+    fn check_named(&mut self) {
+        let [global] = self.sections.as_slice() else { return };
+        let Some(first) = global.entries.first().or(global.extension.first()) else { return };
+        let Entry { place, name, value } = first.clone();
+        if self.files.is_empty() && self.resolver.errors.0.is_empty() {
+            let (option, value) = match value {
+                value if !global.entries.is_empty() => (format!("--{name}"), value),
+                value => ("--ocssd".to_owned(), Some(format!("{name}={}", value.unwrap_or_default()))),
+            };
+            let message = "is an option of jobs, but no job is named; put --name=job1 before it".to_owned();
+            self.fail(&option, value.as_deref(), place, message);
         }
     }
 

@@ -72,16 +72,20 @@ pub enum Verdict {
     Warn(Vec<String>),
     /// The numbers must not be used as they are.
     Fail(Vec<String>),
+    /// It was ended from outside: the numbers are of a shorter run than was asked for. The first reason says by whom and when;
+    /// what else is against them follows.
+    Interrupted(Vec<String>),
 }
 
 impl Verdict {
-    /// One word: `pass`, `warn` or `fail`.
+    /// One word: `pass`, `warn`, `fail` or `interrupted`.
     #[must_use]
     pub fn outcome(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
             Self::Warn(_) => "warn",
             Self::Fail(_) => "fail",
+            Self::Interrupted(_) => "interrupted",
         }
     }
 
@@ -90,7 +94,7 @@ impl Verdict {
     pub fn reasons(&self) -> &[String] {
         match self {
             Self::Pass => &[],
-            Self::Warn(reasons) | Self::Fail(reasons) => reasons,
+            Self::Warn(reasons) | Self::Fail(reasons) | Self::Interrupted(reasons) => reasons,
         }
     }
 }

@@ -126,7 +126,11 @@ fn mean(latency: &LatencyStats) -> Nanos {
     Nanos(latency.mean_ns().round() as u64)
 }
 
+/// Rates; blank of I/O that took no time, which has none.
 fn rates(stats: &ReportedDirection) -> [String; 2] {
+    if stats.runtime == Nanos::ZERO {
+        return Default::default();
+    }
     let iops = stats.iops();
     let decimals = if iops < 100.0 { 1 } else { 0 };
     [format!("{iops:.decimals$}"), bandwidth(stats.bytes_per_second())]

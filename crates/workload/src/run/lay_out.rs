@@ -26,6 +26,14 @@ struct Zone {
     unit: usize,
 }
 
+/// What is to be written.
+struct Needed {
+    /// Zones that are read.
+    zones: Vec<(TargetId, u64)>,
+    /// Blocks of targets without zones that are read and hold nothing.
+    unmapped: Vec<(TargetId, Range<u64>)>,
+}
+
 /// The source that lays out.
 pub struct LayOut {
     zones: Vec<Zone>,
@@ -37,6 +45,8 @@ pub struct LayOut {
     written: u64,
     total: u64,
     failed: Option<BlockReply>,
+    is_stopped: bool,
+    bytes: u64,
     sequence: u64,
 }
 
@@ -44,28 +54,7 @@ impl LayOut {
     /// Everything the plan's readers need that is not written yet.
     #[must_use]
     pub fn new(plan: &Plan, targets: &[TargetShape<'_>], buffers: &mut Buffers) -> Self {
-        let mut needed: Vec<(TargetId, u64)> = Vec::new();
-        let mut unmapped: Vec<(TargetId, Range<u64>)> = Vec::new();
-        for worker in &plan.workers {
-            let operations = plan.jobs[worker.job].job.options.rw.operations;
-            if !reads_before_writing(operations) {
-                continue;
-            }
-            match targets[worker.target.index()].0.zones() {
-                Some(zones) => {
-                    needed.extend(worker.region.zones(zones.blocks).map(|zone| (worker.target, zone)));
-                }
-                None => unmapped.extend(
-                    empty_runs(targets[worker.target.index()].0, worker.region.zones(1))
-                        .map(|run| (worker.target, run)),
-                ),
-            }
-        }
-        // Readers may share a region: each block once.
-        unmapped.sort_unstable_by_key(|(target, run)| (*target, run.start));
-        unmapped.dedup();
-        needed.sort_unstable();
-        needed.dedup();
+        let Needed { zones: needed, unmapped } = needed(plan, targets);
         let unit_of = |id: TargetId| unit_in(buffers, targets[id.index()].0);
         let zone_of = |&(target, zone): &(TargetId, u64)| {
             let shape = targets[target.index()].0;
@@ -100,6 +89,7 @@ impl LayOut {
             }
         }
         let total = zones.iter().map(|zone| zone.end - zone.next).sum();
+        let bytes = bytes_of(&zones, targets);
         let depth = if total == 0 { 0 } else { DEPTH };
         Self {
             zones,
@@ -110,6 +100,8 @@ impl LayOut {
             written: 0,
             total,
             failed: None,
+            is_stopped: false,
+            bytes,
             sequence: 0,
         }
     }
@@ -118,6 +110,17 @@ impl LayOut {
     #[must_use]
     pub const fn progress(&self) -> (u64, u64) {
         (self.written, self.total)
+    }
+
+    /// Begins no more writes; it is finished when those in flight have ended.
+    pub const fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
+    /// Bytes of all blocks to write.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The first write that failed; nothing more is written then.
@@ -132,6 +135,39 @@ impl LayOut {
             buffers.give_back(buffer);
         }
     }
+}
+
+/// Everything the plan's readers need, in order, each once.
+fn needed(plan: &Plan, targets: &[TargetShape<'_>]) -> Needed {
+    let mut needed: Vec<(TargetId, u64)> = Vec::new();
+    let mut unmapped: Vec<(TargetId, Range<u64>)> = Vec::new();
+    for worker in &plan.workers {
+        let operations = plan.jobs[worker.job].job.options.rw.operations;
+        if !reads_before_writing(operations) {
+            continue;
+        }
+        match targets[worker.target.index()].0.zones() {
+            Some(zones) => {
+                needed.extend(worker.region.zones(zones.blocks).map(|zone| (worker.target, zone)));
+            }
+            None => unmapped.extend(
+                empty_runs(targets[worker.target.index()].0, worker.region.zones(1))
+                    .map(|run| (worker.target, run)),
+            ),
+        }
+    }
+    // Readers may share a region: each block once.
+    unmapped.sort_unstable_by_key(|(target, run)| (*target, run.start));
+    unmapped.dedup();
+    needed.sort_unstable();
+    needed.dedup();
+    Needed { zones: needed, unmapped }
+}
+
+/// Bytes of all blocks to write.
+fn bytes_of(zones: &[Zone], targets: &[TargetShape<'_>]) -> u64 {
+    let block_bytes = |zone: &Zone| u64::from(targets[zone.target.index()].0.block_bytes());
+    zones.iter().map(|zone| (zone.end - zone.next) * block_bytes(zone)).sum()
 }
 
 /// Bytes of a target's block in a buffer.
@@ -167,7 +203,7 @@ impl Source for LayOut {
         if let Some(refused) = self.refused.take() {
             return Some(refused);
         }
-        if self.failed.is_some() {
+        if self.failed.is_some() || self.is_stopped {
             return None;
         }
         let zone = self.zones.get_mut(self.at)?;
@@ -205,6 +241,6 @@ impl Source for LayOut {
 
     fn is_finished(&self) -> bool {
         let idle = self.free.len() == self.buffers.len() && self.refused.is_none();
-        idle && (self.at == self.zones.len() || self.failed.is_some())
+        idle && (self.at == self.zones.len() || self.failed.is_some() || self.is_stopped)
     }
 }

@@ -42,7 +42,9 @@ pub(super) fn job_result(job: &Job, plan: &WorkerPlan, start: Nanos) -> JobResul
     result.description = options.description.clone().unwrap_or_default();
     result.fio_command = equivalent_command(job);
     result.response = (job.response() == Response::Intended).then(LatencyStats::default);
-    result.verify = options.verify.is_some().then(VerifyStats::default);
+    // Of a job that leaves reading back to another (do_verify=0) and reads nothing, there is nothing to say.
+    let verifies = options.verify.is_some() && (options.do_verify || options.rw.operations.reads());
+    result.verify = verifies.then(VerifyStats::default);
     result.latency_target = LatencyTarget {
         depth: options.iodepth,
         target: options.latency.target,

@@ -363,10 +363,14 @@ impl Runner {
         tally
     }
 
-    /// Stops starting I/O; the run ends when what is in flight has.
+    /// Stops starting I/O; the run ends when what is in flight has. Workers whose turn has not come never start.
     pub fn stop(&mut self) {
         for worker in &mut self.workers {
             worker.stopping = true;
+            if worker.phase == Phase::Waiting {
+                worker.phase = Phase::Done;
+                self.done += 1;
+            }
         }
         (0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers"))
             .for_each(|id| self.make_ready(id));

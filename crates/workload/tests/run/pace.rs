@@ -200,3 +200,44 @@ fn an_idle_device_adds_nothing_to_a_request() {
     let latency = &outcome.only().read.lat;
     assert_eq!((latency.min(), latency.max()), (Some(Nanos(1)), Some(Nanos(1))));
 }
+
+/// Goal: a run that is stopped ends as soon as what is in flight has, whatever its jobs wait for, and keeps what was measured.
+/// Method: beside a job at work, jobs that wait for a time, for another job and for a pause; one verifies what it wrote, one is
+/// in its ramp.
+#[test]
+fn a_run_that_is_stopped_ends_at_once_and_keeps_what_was_measured() {
+    let mut world = World::memory();
+    world.stopped_after = Some(Nanos::from_millis(20));
+    let outcome = world.run(
+        "[work]\nrw=randread\nbs=4k\nsize=400k\ntime_based\nruntime=100\n\
+         [late]\nstartdelay=50\nrw=randread\noffset=400k\nsize=400k\n\
+         [slow]\nrw=randread\noffset=800k\nsize=400k\nthinktime=60s\n\
+         [checked]\nrw=write\noffset=1200k\nsize=400k\nverify=crc32c\nthinktime=1ms\n\
+         [ramp]\nrw=randread\noffset=1600k\nsize=400k\nramp_time=30\ntime_based\nruntime=10\n\
+         [after]\nstonewall\nrw=randread\noffset=2000k\nsize=400k\n",
+    );
+    assert!(outcome.took <= Nanos::from_millis(20) + SERVICE + SERVICE, "it took {}", outcome.took);
+    let ios: Vec<u64> =
+        outcome.results.iter().map(|result| result.read.total_ios + result.write.total_ios).collect();
+    assert!(ios[0] > 50 && ios[2] == 1 && ios[3] > 5, "{ios:?}");
+    assert_eq!((ios[1], ios[4], ios[5]), (0, 0, 0), "{ios:?}");
+    let work = &outcome.results[0];
+    assert!(work.run_time > Nanos::ZERO && work.run_time <= outcome.took, "{}", work.run_time);
+    assert_eq!(work.read.runtime, work.run_time);
+    assert!(outcome.results.iter().all(|result| result.error == 0));
+}
+
+#[test]
+fn a_job_that_leaves_reading_back_to_another_verifies_nothing() {
+    // The last finds nothing to compare: nobody wrote what it reads, and its result says so.
+    for (settings, verifies, compares) in [
+        ("rw=write verify=crc32c", true, true),
+        ("rw=write verify=crc32c do_verify=0", false, false),
+        ("rw=randread verify=crc32c do_verify=0", true, false),
+    ] {
+        let (_, outcome) = run(&format!("[j] {settings} size=400k"));
+        let verify = outcome.only().verify;
+        assert_eq!(verify.is_some(), verifies, "{settings}");
+        assert_eq!(verify.is_some_and(|verify| verify.checked > 0), compares, "{settings}");
+    }
+}

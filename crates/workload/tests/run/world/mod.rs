@@ -92,6 +92,8 @@ pub struct World {
     chunks: Vec<ChunkDescriptor>,
     /// No worker takes a shorter way than it must.
     pub goes_the_long_way: bool,
+    /// The run is stopped from outside so long after its start.
+    pub stopped_after: Option<Nanos>,
 }
 
 impl World {
@@ -104,7 +106,14 @@ impl World {
         let buffers = Buffers::new(flash.payload_format());
         let device = Trace::new(Stats::new(Fault::new(flash, faults)), EVENTS);
         let host = Host::new(device, VirtualClock::default(), buffers);
-        Self { host, targets: Vec::new(), memory: Rc::default(), chunks, goes_the_long_way: false }
+        Self {
+            host,
+            targets: Vec::new(),
+            memory: Rc::default(),
+            chunks,
+            goes_the_long_way: false,
+            stopped_after: None,
+        }
     }
 
     /// A drive with one linear target on all its units.
@@ -200,6 +209,14 @@ impl World {
             runner.go_the_long_way();
         }
         self.host.return_buffers(buffers);
+        if let Some(after) = self.stopped_after {
+            assert_eq!(
+                self.host.run(&mut runner, start + after),
+                RunEnd::Stopped,
+                "it ends too soon to be stopped"
+            );
+            runner.stop();
+        }
         let end = self.host.run(&mut runner, LIMIT);
         assert_eq!(end, RunEnd::Finished, "seed {seed}: {:?}", runner.progress(self.host.clock().now()));
         self.targets.iter().for_each(|&id| self.host.target(id).check());
