@@ -26,7 +26,8 @@ use std::time::Duration;
     name = "ocssd",
     version,
     about = "Open-Channel SSDs in user space: virtual drives, fio workloads, honest measurement",
-    after_help = "Exit status: 0 success; 1 the run failed, or its result must not be used; 2 the input cannot be used.\n\n\
+    after_help = "Exit status: 0 success; 1 the run failed, or its result must not be used; 2 the input cannot be used; \
+                  130 a signal ended it, and what there was is kept.\n\n\
                   Example:\n  ocssd run --drive westlake examples/mixed.fio",
     disable_help_subcommand = true
 )]

@@ -11,6 +11,7 @@ mod format;
 #[cfg(target_os = "linux")]
 mod heap;
 mod inspect;
+mod interrupt;
 mod lint;
 mod live;
 mod options;
@@ -36,6 +37,8 @@ pub enum Outcome {
     Good,
     /// It ran, and the result is a failure.
     Failed,
+    /// A signal ended it, and what there was is kept.
+    Interrupted,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     match carry_out(cli) {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => ExitCode::from(interrupt::EXIT_STATUS),
         Err(error) => {
             eprintln!("ocssd: {}", sentence(&error));
             ExitCode::from(2)

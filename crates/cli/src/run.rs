@@ -7,9 +7,11 @@ mod assemble;
 mod execute;
 mod jobs;
 mod judge;
+mod lay_out;
 mod metrics;
 mod present;
 mod progress;
+mod slice;
 
 use crate::args::{ClockArg, RunArgs};
 use crate::{Outcome, table};

@@ -1,9 +1,12 @@
-//! Laying out, then running, under the chosen clock.
+//! Laying out, then running, under the chosen clock, until all is done or a signal ends it.
 
 use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
+use super::lay_out::lay_out;
 use super::progress::Bar;
+use super::slice::Slice;
 use crate::args::RunArgs;
+use crate::interrupt::Interrupt;
 use crate::live::{Inside, Live, Sample};
 use crate::shut_down::shut_down;
 use anyhow::{anyhow, bail};
@@ -14,7 +17,7 @@ use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
 use ocssd_lightnvm::{Geometry, TargetId};
 use ocssd_workload::results::{ClockKind, Direction, JobResult};
-use ocssd_workload::run::{LayOut, Plan, Runner, TargetShape};
+use ocssd_workload::run::{Plan, Runner, TargetShape};
 use std::time::Duration;
 
 /// A run that has ended.
@@ -43,18 +46,26 @@ pub struct Finished {
     pub geometry: Geometry,
     /// Median time of a sense.
     pub read_time: Nanos,
+    /// Who ended it and when, in words, unless it ended by itself.
+    pub interrupted: Option<String>,
     /// How long it took in real time.
     pub took: Duration,
 }
 
 /// Runs everything.
 pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow::Result<Finished> {
-    let Assembled { mut host, plan, targets, names, notes, drive } = assembled;
+    let Assembled { mut host, plan, targets, names, mut notes, drive } = assembled;
     let started = std::time::Instant::now();
-    lay_out(args, &mut host, &plan, &targets)?;
+    let interrupt = Interrupt::listen()?;
+    let (ended, note) = lay_out(args, &mut host, &plan, &targets, &interrupt)?;
+    notes.extend(note.filter(|_| ended.is_none()));
+    let interrupted = ended.zip(interrupt.heard()).map(|(thousandths, who)| {
+        let percent = thousandths / 10;
+        format!("{who} ended it at {percent} % of laying out what jobs read; nothing was measured")
+    });
     host.device_mut().inner_mut().clear();
     let before = host.device().inner().inner().counters();
-    let measured = Measured { plan, targets, names, notes, drive, before, started };
+    let measured = Measured { plan, targets, names, notes, drive, before, started, interrupt, interrupted };
     match choice.clock {
         ClockKind::Virtual => measure(args, host, measured),
         ClockKind::Wall => {
@@ -72,68 +83,18 @@ struct Measured {
     drive: DriveFacts,
     before: FlashCounters,
     started: std::time::Instant,
+    interrupt: Interrupt,
+    /// It ended before anything was measured.
+    interrupted: Option<String>,
 }
 
-fn shapes<'a, C: Clock>(host: &'a Host<RunDevice, C>, targets: &[TargetId]) -> Vec<TargetShape<'a>> {
+/// The targets as plans see them.
+pub fn shapes<'a, C: Clock>(host: &'a Host<RunDevice, C>, targets: &[TargetId]) -> Vec<TargetShape<'a>> {
     targets.iter().map(|&id| TargetShape(host.target(id))).collect()
 }
 
-/// Virtual time between two looks at the progress: adapted so that a look comes a few times a second.
-struct Slice {
-    length: Nanos,
-    looked: std::time::Instant,
-}
-
-impl Slice {
-    fn new() -> Self {
-        Self { length: Nanos::from_millis(10), looked: std::time::Instant::now() }
-    }
-
-    /// Longer or shorter, by how long the last one took.
-    fn adapt(&mut self) {
-        let took = self.looked.elapsed();
-        self.looked = std::time::Instant::now();
-        if took < Duration::from_millis(50) {
-            self.length = Nanos((self.length.0 * 2).min(Nanos::from_secs(3600).0));
-        } else if took > Duration::from_millis(400) {
-            self.length = Nanos((self.length.0 / 2).max(1_000_000));
-        }
-    }
-}
-
-fn lay_out<C: Clock>(
-    args: &RunArgs,
-    host: &mut Host<RunDevice, C>,
-    plan: &Plan,
-    targets: &[TargetId],
-) -> anyhow::Result<()> {
-    let mut buffers = host.take_buffers();
-    let mut source = LayOut::new(plan, &shapes(host, targets), &mut buffers);
-    host.return_buffers(buffers);
-    let bar = Bar::new(args.quiet, "laying out");
-    let mut slice = Slice::new();
-    loop {
-        let stop = host.clock().now() + slice.length;
-        match host.run(&mut source, stop) {
-            RunEnd::Finished => break,
-            RunEnd::Stuck => {
-                bail!("the layout waits for requests that nobody has; this is a bug, please report the job")
-            }
-            RunEnd::Stopped => slice.adapt(),
-        }
-        let (done, total) = source.progress();
-        bar.show(done * 1000 / total.max(1), 0);
-    }
-    bar.finish();
-    if let Some(reply) = source.failed() {
-        return Err(anyhow!("what the jobs read could not be laid out: {}", sentence(host, reply)));
-    }
-    source.release(host.buffers_mut());
-    host.settle();
-    Ok(())
-}
-
-fn sentence<C: Clock>(host: &Host<RunDevice, C>, reply: &BlockReply) -> String {
+/// Why a request failed.
+pub fn sentence<C: Clock>(host: &Host<RunDevice, C>, reply: &BlockReply) -> String {
     let flash = host.device().inner().inner();
     if let Some(error) = flash.store_error() {
         return error.to_string();
@@ -150,12 +111,17 @@ fn measure<C: Clock>(
     mut host: Host<RunDevice, C>,
     measured: Measured,
 ) -> anyhow::Result<Finished> {
-    let Measured { plan, targets, names, mut notes, drive, before, started } = measured;
+    let Measured { plan, targets, names, mut notes, drive, before, started, interrupt, interrupted } =
+        measured;
     let mut buffers = host.take_buffers();
     let now = host.clock().now();
     let mut runner = Runner::new(plan, &shapes(&host, &targets), &mut buffers, args.seed, now);
     host.return_buffers(buffers);
-    run_jobs(args, &mut host, &mut runner, (&targets, &names))?;
+    if interrupted.is_some() {
+        runner.stop();
+    }
+    let ended = run_jobs(args, &mut host, &mut runner, (&targets, &names), &interrupt)?;
+    let interrupted = interrupted.or(ended);
     let failures = runner
         .failures()
         .map(|(job, direction, reply)| (job.to_owned(), direction, sentence(&host, reply)))
@@ -195,22 +161,25 @@ fn measure<C: Clock>(
         drive: drive.rows,
         geometry: config.geometry.clone(),
         read_time: config.media.read[config.media.read.len() / 2],
+        interrupted,
         took: started.elapsed(),
     })
 }
 
-/// Runs until all jobs are done, and shows how far they are.
+/// Runs until all jobs are done, or a signal ends them, and shows how far they are. Gives who ended them and when.
 fn run_jobs<C: Clock>(
     args: &RunArgs,
     host: &mut Host<RunDevice, C>,
     runner: &mut Runner,
     (targets, names): (&[TargetId], &[String]),
-) -> anyhow::Result<()> {
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<String>> {
+    let (began, mut ended) = (host.clock().now(), None);
     let mut live = args.live.filter(|_| !args.quiet).map(Live::new);
     let bar = Bar::new(args.quiet || live.is_some(), "running");
     let mut slice = Slice::new();
     loop {
-        let stop = host.clock().now() + slice.length;
+        let stop = host.clock().now() + slice.length();
         match host.run(runner, stop) {
             RunEnd::Finished => break,
             RunEnd::Stuck => {
@@ -219,6 +188,16 @@ fn run_jobs<C: Clock>(
             RunEnd::Stopped => slice.adapt(),
         }
         let progress = runner.progress(host.clock().now());
+        if let Some(who) = interrupt.heard().filter(|_| ended.is_none()) {
+            ended = Some(format!(
+                "{who} ended it after {}, when {} of {} jobs were done; what was measured until then is kept",
+                host.clock().now().saturating_since(began),
+                progress.done,
+                progress.workers
+            ));
+            interrupt.say(args.quiet);
+            runner.stop();
+        }
         bar.show(progress.thousandths, progress.ios);
         if let Some(live) = live.as_mut().filter(|live| live.is_due()) {
             let done = format!("{} of {} jobs done", progress.done, progress.workers);
@@ -230,7 +209,7 @@ fn run_jobs<C: Clock>(
     if let Some(live) = &mut live {
         live.finish();
     }
-    Ok(())
+    Ok(ended)
 }
 
 /// How things stand, for the live view.

@@ -1,7 +1,7 @@
 //! Where the jobs come from: files, fio options, or the built-in quickstart.
 
 use anyhow::Context;
-use ocssd_workload::job::{Parsed, parse_command_line};
+use ocssd_workload::job::{Parsed, names_nothing, parse_command_line};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn fresh_seed() -> u64 {
 
 /// Reads the jobs.
 pub fn read(fio: &[String]) -> anyhow::Result<Request> {
-    let names_jobs = fio.iter().any(|argument| !argument.starts_with("--") || argument.starts_with("--name"));
+    let names_jobs = !names_nothing(fio);
     let mut arguments = fio.to_vec();
     if !names_jobs {
         arguments.push(QUICKSTART_NAME.to_owned());

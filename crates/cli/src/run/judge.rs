@@ -96,23 +96,7 @@ fn verdict(finished: &Finished) -> Verdict {
         fails.push(format!("job \"{job}\": a {} failed: {sentence}", direction.name()));
     }
     for job in &finished.jobs {
-        if let Some(verify) = job.verify.filter(|verify| verify.failed > 0) {
-            fails.push(format!(
-                "job \"{}\": {} of {} blocks held other data than was written",
-                job.name, verify.failed, verify.checked
-            ));
-        }
-        let told = finished.failures.iter().any(|(name, ..)| *name == job.name);
-        let verified = job.verify.is_none_or(|verify| verify.failed == 0);
-        if job.error != 0 && !told && verified {
-            fails.push(format!("job \"{}\": {}", job.name, ending(job.error)));
-        }
-        if measured(job) == 0 && job.error == 0 {
-            fails.push(format!(
-                "job \"{}\" did no I/O: give it more to do, or something that can be read",
-                job.name
-            ));
-        }
+        fails.extend(against(job, finished));
     }
     if let Some(late) = finished.lateness.filter(|late| late.p99 > threshold(finished)) {
         fails.push(format!(
@@ -120,6 +104,10 @@ fn verdict(finished: &Finished) -> Verdict {
              ({}); use an idle machine, less load or --clock virtual",
             late.p99, finished.read_time
         ));
+    }
+    if let Some(by) = &finished.interrupted {
+        fails.insert(0, by.clone());
+        return Verdict::Interrupted(fails);
     }
     if !fails.is_empty() {
         return Verdict::Fail(fails);
@@ -132,6 +120,48 @@ fn verdict(finished: &Finished) -> Verdict {
         .map(|job| format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job)))
         .collect();
     if warnings.is_empty() { Verdict::Pass } else { Verdict::Warn(warnings) }
+}
+
+/// What forbids the numbers of a job.
+fn against(job: &JobResult, finished: &Finished) -> Vec<String> {
+    let name = &job.name;
+    let mut fails = Vec::new();
+    let wrong = job.verify.is_some_and(|verify| verify.failed > 0);
+    if let Some(verify) = job.verify.filter(|_| wrong) {
+        fails.push(format!(
+            "job \"{name}\": {} of {} blocks held other data than was written",
+            verify.failed, verify.checked
+        ));
+    }
+    let told = finished.failures.iter().any(|(failed, ..)| failed == name);
+    if job.error != 0 && !told && !wrong {
+        fails.push(format!("job \"{name}\": {}", ending(job.error)));
+    }
+    if job.error != 0 || finished.interrupted.is_some() {
+        // What it did not come to is no wonder then.
+        return fails;
+    }
+    let ios = measured(job);
+    if ios == 0 {
+        fails.push(format!("job \"{name}\" did no I/O: give it more to do, or something that can be read"));
+    } else if job.run_time == Nanos::ZERO {
+        fails.push(format!(
+            "job \"{name}\" took no time, so it has no rate: {}",
+            match job.write.total_ios {
+                0 => "its target answered all at once; ask more of it, or use --clock wall or --host-cpu".to_owned(),
+                writes => format!(
+                    "the write buffer took all {writes} writes; write more than it holds, flush at the end (end_fsync=1), \
+                     or give the host's processors a time (--host-cpu)"
+                ),
+            }
+        ));
+    } else if job.verify.is_some_and(|verify| verify.checked == 0) {
+        fails.push(format!(
+            "job \"{name}\" was to verify, but compared no block: let it read what it wrote (no exitall, no other job that \
+             overwrites it), or a target that keeps data"
+        ));
+    }
+    fails
 }
 
 /// What ended a job that no failed I/O ended.

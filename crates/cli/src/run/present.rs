@@ -37,9 +37,13 @@ pub fn present(
     finished: &Finished,
     as_json: bool,
 ) -> anyhow::Result<Outcome> {
-    let outcome = if matches!(result.verdict, Verdict::Fail(_)) { Outcome::Failed } else { Outcome::Good };
+    let outcome = match result.verdict {
+        Verdict::Pass | Verdict::Warn(_) => Outcome::Good,
+        Verdict::Fail(_) => Outcome::Failed,
+        Verdict::Interrupted(_) => Outcome::Interrupted,
+    };
     if args.print == PrintArg::Hash {
-        if let Verdict::Fail(reasons) = &result.verdict {
+        if let Verdict::Fail(reasons) | Verdict::Interrupted(reasons) = &result.verdict {
             eprintln!("ocssd: {}", reasons.join("; "));
         }
         let hash = format!("{:016x}", finished.hash);

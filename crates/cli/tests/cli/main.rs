@@ -3,6 +3,7 @@
 mod bad_input;
 mod examples;
 mod fuse;
+mod interrupt;
 mod lint;
 mod logs;
 mod profile;
@@ -11,4 +12,5 @@ mod serve;
 mod simulate;
 mod targets;
 mod verbs;
+mod verdict;
 mod vfio_user;

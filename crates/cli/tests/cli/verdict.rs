@@ -1,0 +1,62 @@
+//! The verdict of a run: numbers that mean nothing are not passed.
+
+use crate::program::Program;
+
+/// The run fails, and its verdict says each of `words`.
+fn fails(arguments: &str, words: &[&str]) {
+    let answer = Program::new().run(arguments);
+    assert_eq!(answer.code, 1, "`ocssd {arguments}` said:\n{}{}", answer.out, answer.err);
+    let verdict = answer.out.lines().next().unwrap_or_default();
+    assert!(verdict.starts_with("verdict: fail: "), "{verdict}");
+    for word in words {
+        assert!(verdict.contains(word), "`ocssd {arguments}` does not say {word:?}: {verdict}");
+    }
+}
+
+#[test]
+fn a_job_that_took_no_time_has_no_rate() {
+    let job =
+        "run --quiet --drive qemu --target pblk:over_provisioning_percent=20 --name=w --rw=randwrite --bs=4k";
+    fails(&format!("{job} --size=1m"), &["took no time", "all 256 writes", "end_fsync=1"]);
+    let table = Program::new().run(&format!("{job} --size=1m")).out;
+    let row = table.lines().find(|line| line.starts_with(" w ")).expect("a row of the job");
+    assert!(row.contains("0 ns") && !row.contains("B/s"), "a rate over no time: {row}");
+    fails(
+        "run --quiet --ioengine=null --name=n --rw=randread --bs=4k --size=1m",
+        &["took no time", "--clock wall"],
+    );
+    // What the remedy says is one: the flush takes time.
+    let flushed = Program::new().good(&format!("{job} --size=8m --end_fsync=1"));
+    assert!(flushed.starts_with("verdict: pass\n"), "{flushed}");
+}
+
+#[test]
+fn a_verification_that_compared_nothing_is_none() {
+    let jobs = "--name=w --rw=write --bs=16k --size=256k --verify=crc32c \
+                --name=x --rw=write --bs=16k --size=256k --offset=256k --number_ios=1 --exitall";
+    fails(
+        &format!("run --quiet --drive tiny --ocssd=layout=chunk {jobs}"),
+        &["\"w\" was to verify, but compared no block"],
+    );
+}
+
+#[test]
+fn options_without_a_job_do_not_run_another_one() {
+    let program = Program::new();
+    for (options, named) in [
+        ("--rw=randread --bs=4k", "--rw=randread"),
+        ("--ocssd=place=pu:0", "--ocssd=place=pu:0"),
+        ("--rw randread", "--rw=randread"),
+    ] {
+        let answer = program.run(&format!("run --quiet --drive tiny {options}"));
+        assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{options}: {}", answer.err);
+        assert!(
+            answer.err.contains(named) && answer.err.contains("put --name=job1 before it"),
+            "{}",
+            answer.err
+        );
+    }
+    // What is told to the program itself is no option of a job.
+    let quickstart = program.good("run --quiet --output there --parse-only");
+    assert_eq!(quickstart, "jobs: 2, nothing wrong with them\n");
+}
