@@ -1,25 +1,38 @@
 //! What protocols share: exports, pieces, and the jobs on their way to targets and back.
 //!
-//! It is also the [`Source`] the host takes requests from. Jobs of an export go to its target in order; a target that has
-//! no room holds up its own jobs only. Deliberately not here: connections.
+//! It is also the [`Source`] the host takes requests from. Jobs of a client on an export go to its target in order, clients in
+//! turn; a target that has no room holds up its own jobs only. Deliberately not here: connections.
 
 use crate::exports::{ExportId, Exports};
-use crate::job::{Done, Extent, Job, Work};
+use crate::fair_queue::FairQueue;
+use crate::job::{Done, Job, Work};
 use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::raw_lane::RawLane;
+use crate::shares::{ClientId, Shares, Supply, Want};
 use crate::stats::Stats;
+use crate::survey::Survey;
 use ocssd_base::{Nanos, Slab, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
 use std::collections::VecDeque;
 
-/// Jobs at once (chosen: half of what pblk takes, and more than there are pieces).
-const JOBS_MAX: u32 = 2048;
+/// Jobs at once (chosen: half of what pblk takes). A client alone may have 768 of them; 64 clients have eight whatever others do.
+const JOBS: Supply = Supply { count: 2048, reserve: 512, guarantee: 8 };
 
-/// Blocks looked up for one job, so that a question about a whole drive holds up nobody: a look-up is some nanoseconds
-/// (chosen).
-const LOOK_UPS_MAX: u32 = 16 << 10;
+/// Jobs that a target has at once (chosen: four for each unit of the largest preset). Others wait here, where clients take turns;
+/// what a target has it ends in its own order.
+const LANE_JOBS_MAX: u32 = 512;
+
+/// What a client's turn is worth, in bytes: the largest job, or 64 small ones.
+const TURN_BYTES: u64 = 256 << 10;
+
+/// What a job costs at least, in bytes: a sector, as flash has it (chosen).
+const JOB_BYTES_MIN: u64 = 4096;
+
+/// Blocks looked up between two looks at sockets (chosen: tens of microseconds, as some reads take), and in a client's turn.
+const LOOK_UPS_MAX: u32 = 2048;
+const LOOK_UPS_TURN: u32 = 512;
 
 /// A job that has not ended.
 #[derive(Debug)]
@@ -27,14 +40,29 @@ struct OpenJob {
     job: Job,
     /// When it was given.
     since: Nanos,
+    /// How far it is, if it is a question.
+    survey: Option<Survey>,
 }
 
 /// The way to one target.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lane {
-    waiting: VecDeque<SlabKey>,
+    waiting: FairQueue<SlabKey>,
+    /// Jobs the target has.
+    out: u32,
     /// The target had no room, and has not replied since.
     full: bool,
+}
+
+impl Lane {
+    fn new() -> Self {
+        Self { waiting: FairQueue::new(TURN_BYTES), out: 0, full: false }
+    }
+
+    /// The target may take a job that waits.
+    fn is_ready(&self) -> bool {
+        !self.full && self.out < LANE_JOBS_MAX && !self.waiting.is_empty()
+    }
 }
 
 /// What protocols share.
@@ -55,13 +83,16 @@ pub struct Desk {
     /// The drive that is served as it is, if one is.
     pub raw: Option<RawLane>,
     jobs: Slab<OpenJob>,
+    /// Who has how many of them.
+    job_shares: Shares,
     lanes: Vec<Lane>,
     /// The lane that is asked first next time.
     next: usize,
-    maps: VecDeque<SlabKey>,
+    /// Questions about what holds data.
+    maps: FairQueue<SlabKey>,
     done: VecDeque<Done>,
-    /// The connection that is gathering a reply of many pieces.
-    gathering: Option<(u32, u32)>,
+    /// A job has ended since [`Self::take_room_made`] was asked.
+    ended: bool,
     /// Connections that another called.
     called: VecDeque<(u32, u32)>,
 }
@@ -70,7 +101,7 @@ impl Desk {
     /// A desk for these exports, whose payload lies in `buffers`.
     #[must_use]
     pub fn new(exports: Exports, pool: Pool, buffers: Buffers) -> Self {
-        let lanes = (0..exports.len()).map(|_| Lane::default()).collect();
+        let lanes = (0..exports.len()).map(|_| Lane::new()).collect();
         Self {
             exports,
             pool,
@@ -79,20 +110,32 @@ impl Desk {
             now: Nanos::ZERO,
             subsystem: None,
             raw: None,
-            jobs: Slab::new(JOBS_MAX),
+            jobs: Slab::new(JOBS.count),
+            job_shares: Shares::new(JOBS),
             lanes,
             next: 0,
-            maps: VecDeque::new(),
+            maps: FairQueue::new(LOOK_UPS_TURN.into()),
             done: VecDeque::new(),
-            gathering: None,
+            ended: false,
             called: VecDeque::new(),
         }
     }
 
-    /// A job can be given.
+    /// A client can give a job.
     #[must_use]
-    pub fn has_room(&self) -> bool {
-        !self.jobs.is_full()
+    pub fn has_room(&self, client: ClientId) -> bool {
+        self.job_shares.room(client, Want::Share) > 0
+    }
+
+    /// Whether a job has ended or a piece has come back since this was asked last: those who wait may find room.
+    pub fn take_room_made(&mut self) -> bool {
+        std::mem::replace(&mut self.ended, false) | self.pool.take_returned()
+    }
+
+    /// The same, without forgetting it.
+    #[must_use]
+    pub const fn is_room_made(&self) -> bool {
+        self.ended || self.pool.has_returned()
     }
 
     /// Jobs that have not ended.
@@ -108,14 +151,37 @@ impl Desk {
     pub fn give(&mut self, job: Job) {
         let needs_piece = matches!(job.work, Work::Read | Work::Write { .. });
         assert_eq!(job.piece.is_some(), needs_piece, "{:?} and its piece", job.work);
-        let (export, is_map) = (job.export, job.work == Work::Map);
-        let open = OpenJob { job, since: self.now };
+        let (client, export, cost) = (job.owner.client(), job.export, self.cost(&job));
+        let survey = match job.work {
+            Work::Map { extents_max } => Some(Survey::new(job.count, extents_max)),
+            _ => None,
+        };
+        let is_map = survey.is_some();
+        let open = OpenJob { job, since: self.now, survey };
         let key = self.jobs.insert(open).unwrap_or_else(|_| panic!("a job was given without room"));
+        self.job_shares.take(client);
         if is_map {
-            self.maps.push_back(key);
+            self.maps.push(client, LOOK_UPS_TURN.into(), key);
         } else {
-            self.lanes[export.index()].waiting.push_back(key);
+            self.lanes[export.index()].waiting.push(client, cost, key);
         }
+    }
+
+    /// What a job takes of its client's turn, in bytes.
+    fn cost(&self, job: &Job) -> u64 {
+        if job.piece.is_none() {
+            return JOB_BYTES_MIN;
+        }
+        let block_bytes = self.exports.get(job.export).block_bytes;
+        JOB_BYTES_MIN.max(u64::from(job.count) * u64::from(block_bytes))
+    }
+
+    /// A job has ended: its place is free.
+    fn remove(&mut self, key: SlabKey) -> OpenJob {
+        let open = self.jobs.remove(key);
+        self.job_shares.give_back(open.job.owner.client());
+        self.ended = true;
+        open
     }
 
     /// Has another connection look beyond itself ([`Protocol::judge`](crate::Protocol::judge)) soon.
@@ -167,36 +233,36 @@ impl Desk {
     /// Jobs wait that their target may take now.
     #[must_use]
     pub fn has_requests(&self) -> bool {
-        self.raw.as_ref().is_some_and(RawLane::has_requests)
-            || self.lanes.iter().any(|lane| !lane.full && !lane.waiting.is_empty())
+        self.raw.as_ref().is_some_and(RawLane::has_requests) || self.lanes.iter().any(Lane::is_ready)
     }
 
-    /// The right to gather many pieces before any is sent: one connection has it at a time, so that two never wait for each
-    /// other's pieces. Asking again while one has it is free.
-    pub fn begin_gathering(&mut self, connection: u32, generation: u32) -> bool {
-        *self.gathering.get_or_insert((connection, generation)) == (connection, generation)
+    /// Questions about what holds data wait.
+    #[must_use]
+    pub fn has_questions(&self) -> bool {
+        !self.maps.is_empty()
     }
 
-    /// The right goes back, if this connection has it.
-    pub fn end_gathering(&mut self, connection: u32, generation: u32) {
-        self.gathering = self.gathering.filter(|&holder| holder != (connection, generation));
-    }
-
-    /// Carries out the questions about what holds data; `is_mapped` asks a target about a block.
+    /// Goes on with questions about what holds data, for a while; `is_mapped` asks a target about a block.
     pub fn look_up(&mut self, is_mapped: impl Fn(TargetId, u64) -> Option<bool>) {
-        while let Some(key) = self.maps.pop_front() {
-            let OpenJob { job, since } = self.jobs.remove(key);
-            let target = job.export.target();
-            let extents = extents(job.block, job.count, |block| is_mapped(target, block));
-            let took = self.now.saturating_since(since);
-            self.done.push_back(Done {
-                job,
-                status: Status::SUCCESS,
-                extents,
-                completion: None,
-                took,
-                bytes: 0,
+        let mut left = LOOK_UPS_MAX;
+        while left > 0 {
+            let Some((client, key)) = self.maps.pop() else { return };
+            let OpenJob { job, survey, .. } = self.jobs.get_mut(key);
+            let (target, first) = (job.export.target(), job.block);
+            let survey = survey.as_mut().expect("questions have one");
+            // A target without a map holds something everywhere.
+            let looked = survey.go_on(left.min(LOOK_UPS_TURN), |offset| {
+                is_mapped(target, first + u64::from(offset)).unwrap_or(true)
             });
+            left -= looked;
+            let Some(extents) = survey.poll_answer() else {
+                self.maps.put_back(client, LOOK_UPS_TURN.into(), key);
+                continue;
+            };
+            let OpenJob { job, since, .. } = self.remove(key);
+            let took = self.now.saturating_since(since);
+            let status = Status::SUCCESS;
+            self.done.push_back(Done { job, status, extents, completion: None, took, bytes: 0 });
         }
     }
 
@@ -208,26 +274,12 @@ impl Desk {
             Work::Flush => BlockOp::Flush,
             Work::Discard => BlockOp::Discard,
             Work::WriteZeroes => BlockOp::WriteZeroes,
-            Work::Map => unreachable!("questions about the map do not go to targets as requests"),
+            Work::Map { .. } => unreachable!("questions about the map do not go to targets as requests"),
             Work::Raw => unreachable!("raw commands go to the raw drive"),
         };
         let buffer = job.piece.as_ref().map(|piece| piece.buffer);
         BlockRequest { tag: Tag(key.0), op, block: job.block, count: job.count, buffer }
     }
-}
-
-/// What a target says of `count` blocks from `block` on; not all of them, if there are many.
-fn extents(block: u64, count: u32, is_mapped: impl Fn(u64) -> Option<bool>) -> Vec<Extent> {
-    let mut extents: Vec<Extent> = Vec::new();
-    for offset in 0..count.min(LOOK_UPS_MAX) {
-        // A target without a map holds something everywhere.
-        let mapped = is_mapped(block + u64::from(offset)).unwrap_or(true);
-        match extents.last_mut() {
-            Some(last) if last.mapped == mapped => last.blocks += 1,
-            _ => extents.push(Extent { blocks: 1, mapped }),
-        }
-    }
-    extents
 }
 
 impl Source for Desk {
@@ -240,10 +292,11 @@ impl Source for Desk {
         for step in 0..self.lanes.len() {
             let place = (self.next + step) % self.lanes.len();
             let lane = &mut self.lanes[place];
-            if lane.full {
+            if !lane.is_ready() {
                 continue;
             }
-            if let Some(key) = lane.waiting.pop_front() {
+            if let Some((_, key)) = lane.waiting.pop() {
+                lane.out += 1;
                 self.next = place + 1;
                 let export = self.jobs.get(key).job.export;
                 return Some((export.target(), self.request(key)));
@@ -253,14 +306,20 @@ impl Source for Desk {
     }
 
     fn on_refused(&mut self, _now: Nanos, target: TargetId, request: BlockRequest) {
+        let key = SlabKey(request.tag.0);
+        let job = &self.jobs.get(key).job;
+        let (client, cost) = (job.owner.client(), self.cost(job));
         let lane = &mut self.lanes[target.index()];
         lane.full = true;
-        lane.waiting.push_front(SlabKey(request.tag.0));
+        lane.out -= 1;
+        lane.waiting.put_back(client, cost, key);
     }
 
     fn on_reply(&mut self, now: Nanos, target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
-        self.lanes[target.index()].full = false;
-        let OpenJob { job, since } = self.jobs.remove(SlabKey(reply.tag.0));
+        let lane = &mut self.lanes[target.index()];
+        lane.full = false;
+        lane.out -= 1;
+        let OpenJob { job, since, .. } = self.remove(SlabKey(reply.tag.0));
         assert_eq!(job.export, ExportId(target.0), "a target replied to another's request");
         let moves = matches!(job.work, Work::Read | Work::Write { .. });
         let block_bytes = self.exports.get(job.export).block_bytes;
@@ -311,12 +370,55 @@ mod tests {
     }
 
     #[test]
-    fn one_connection_gathers_at_a_time() {
+    fn a_client_that_asks_for_one_thing_waits_for_a_turn_of_the_others() {
         let mut desk = desk(&[("a", 8)]);
-        assert!(desk.begin_gathering(1, 0) && desk.begin_gathering(1, 0) && !desk.begin_gathering(2, 0));
-        desk.end_gathering(2, 0);
-        assert!(!desk.begin_gathering(2, 0), "only who has the right gives it back");
-        desk.end_gathering(1, 0);
-        assert!(desk.begin_gathering(2, 0));
+        let mut none = buffers();
+        let of = |connection: u32, request: u32| {
+            let job = flush(0, request);
+            Job { owner: JobOwner { connection, ..job.owner }, ..job }
+        };
+        let mut given = 0;
+        while desk.has_room(ClientId(0)) {
+            desk.give(of(0, given));
+            given += 1;
+        }
+        assert!(given > LANE_JOBS_MAX && desk.has_room(ClientId(1)), "{given} jobs of one client");
+        desk.give(of(1, 0));
+        let taken: Vec<BlockRequest> =
+            std::iter::from_fn(|| desk.poll_request(Nanos::ZERO, &mut none)).map(|(_, one)| one).collect();
+        assert_eq!(taken.len(), 512, "the target has no more at once");
+        let owner = |request: &BlockRequest| desk.jobs.get(SlabKey(request.tag.0)).job.owner.connection;
+        let place = taken.iter().position(|request| owner(request) == 1);
+        assert_eq!(place, Some(64), "a turn is 64 small jobs");
+        let reply = BlockReply { tag: taken[0].tag, status: Status::SUCCESS, violation: None };
+        assert!(!desk.take_room_made() && !desk.has_requests());
+        desk.on_reply(Nanos::ZERO, TargetId(0), reply, &mut none);
+        assert!(desk.take_room_made() && desk.has_requests());
+    }
+
+    #[test]
+    fn questions_are_answered_a_few_blocks_at_a_time_and_clients_take_turns() {
+        let mut desk = desk(&[("a", 1 << 16)]);
+        let ask = |connection: u32, count: u32| {
+            let owner = JobOwner { connection, generation: 0, request: 0 };
+            let work = Work::Map { extents_max: 1024 };
+            Job { owner, export: ExportId(0), work, block: 0, count, piece: None }
+        };
+        (0..100).for_each(|_| desk.give(ask(0, u32::MAX)));
+        desk.give(ask(1, 8));
+        let looked = std::cell::Cell::new(0);
+        let count = |_: TargetId, _: u64| {
+            looked.set(looked.get() + 1);
+            Some(true)
+        };
+        desk.look_up(count);
+        assert_eq!(looked.get(), 2048, "whatever was asked");
+        let done = desk.poll_done().expect("the small question is answered at once");
+        assert_eq!((done.job.owner.connection, done.extents[0].blocks), (1, 8));
+        assert!(!desk.has_done() && desk.has_questions());
+        while desk.has_questions() {
+            desk.look_up(count);
+        }
+        assert_eq!(std::iter::from_fn(|| desk.poll_done()).count(), 100);
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::exports::ExportId;
 use crate::pool::Piece;
+use crate::shares::ClientId;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::Cqe;
@@ -25,7 +26,10 @@ pub enum Work {
     /// The range reads as zeroes.
     WriteZeroes,
     /// Says which blocks hold something.
-    Map,
+    Map {
+        /// Runs of such blocks, and of others, that the answer has at most.
+        extents_max: u32,
+    },
     /// A command of the raw drive.
     Raw,
 }
@@ -39,6 +43,14 @@ pub struct JobOwner {
     pub generation: u32,
     /// Which of its requests.
     pub request: u32,
+}
+
+impl JobOwner {
+    /// Whose share the job counts towards.
+    #[must_use]
+    pub const fn client(&self) -> ClientId {
+        ClientId(self.connection)
+    }
 }
 
 /// A job.

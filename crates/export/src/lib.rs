@@ -15,6 +15,7 @@
 
 mod desk;
 mod exports;
+mod fair_queue;
 pub mod fuse;
 pub mod fuzz;
 mod job;
@@ -28,7 +29,9 @@ mod protocol;
 mod raw_drive;
 mod raw_lane;
 pub mod reactor;
+mod shares;
 mod stats;
+mod survey;
 pub mod vfio_user;
 pub mod vhost_user_blk;
 
@@ -40,4 +43,5 @@ pub use pool::{PIECE_BYTES_MAX, Piece, Pool};
 pub use protocol::{Phase, Protocol, Rude, Space};
 pub use raw_drive::{RawBusy, RawDrive, RawShape};
 pub use raw_lane::RawLane;
+pub use shares::{ClientId, Supply, Want};
 pub use stats::{DROP_REASONS, DropReason, Stats};

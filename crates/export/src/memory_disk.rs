@@ -34,7 +34,12 @@ pub struct MemoryDisks {
 
 impl MemoryDisks {
     /// Disks for a desk with these names and numbers of blocks.
-    pub fn new(exports: &[(&str, u64)], pieces: [usize; 3]) -> (Desk, Self) {
+    pub fn new(exports: &[(&str, u64)], pieces: [u32; 3]) -> (Desk, Self) {
+        Self::with_pool(exports, |buffers| Pool::with_counts(buffers, pieces))
+    }
+
+    /// The same, with any pool.
+    pub fn with_pool(exports: &[(&str, u64)], pool: impl FnOnce(&mut Buffers) -> Pool) -> (Desk, Self) {
         let list = exports.iter().map(|&(name, block_count)| Export {
             name: name.to_owned(),
             description: "memory".to_owned(),
@@ -47,7 +52,7 @@ impl MemoryDisks {
         });
         let exports_made = Exports::new(list.collect()).expect("the names differ");
         let mut buffers = Buffers::new(FORMAT);
-        let pool = Pool::with_counts(&mut buffers, pieces);
+        let pool = pool(&mut buffers);
         let blocks = |&(_, count): &(&str, u64)| usize::try_from(count).expect("small");
         let disks = exports.iter().map(|export| vec![0; blocks(export) * usize_of(BLOCK_BYTES)]).collect();
         let mapped = exports.iter().map(|export| vec![false; blocks(export)]).collect();

@@ -140,13 +140,14 @@ impl Outbox {
 mod tests {
     use super::*;
     use crate::nbd::testing::buffers;
+    use crate::shares::{ClientId, Want};
 
     #[test]
     fn what_is_sent_is_what_was_put_in_however_it_is_cut() {
         for cut in 1..=11 {
             let mut buffers = buffers();
             let mut pool = Pool::with_counts(&mut buffers, [1, 0, 0]);
-            let piece = pool.take(4).unwrap();
+            let piece = pool.take(ClientId(0), 4, Want::Last).unwrap();
             buffers.bytes_mut(piece.buffer, 0, 4).copy_from_slice(b"0123");
             let mut outbox = Outbox::default();
             outbox.push_text(b"ab");
@@ -171,7 +172,7 @@ mod tests {
         let mut buffers = buffers();
         let mut pool = Pool::with_counts(&mut buffers, [1, 0, 0]);
         let mut outbox = Outbox::default();
-        outbox.push_payload(pool.take(1).unwrap(), 0, 1);
+        outbox.push_payload(pool.take(ClientId(0), 1, Want::Last).unwrap(), 0, 1);
         outbox.push_text(&[0; TEXT_BYTES_MAX]);
         assert!(outbox.is_long());
         outbox.clear(&mut pool);

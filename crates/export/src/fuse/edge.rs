@@ -12,6 +12,7 @@ use crate::exports::Exports;
 use crate::job::Done;
 use crate::pool::{PIECE_BYTES_MAX, Piece};
 use crate::reactor::{Edge, Interest, Limits, Ready, Sockets};
+use crate::shares::Want;
 use ocssd_base::Nanos;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -124,6 +125,11 @@ enum Received {
 impl FuseEdge {
     fn is_over(&self) -> bool {
         matches!(self.end, End::Over)
+    }
+
+    /// It would take a message if there is one, and memory for it.
+    fn reads(&self) -> bool {
+        self.readable && !self.is_over() && self.session.has_room()
     }
 
     /// The next message; what is behind its first 80 bytes lies in the spare piece.
@@ -247,7 +253,7 @@ impl Edge for FuseEdge {
         let now = since_1970();
         for _ in 0..MESSAGES_MAX {
             if self.spare.is_none() {
-                self.spare = desk.pool.take(PIECE_BYTES_MAX);
+                self.spare = desk.pool.take(self.session.client(), PIECE_BYTES_MAX, Want::Share);
             }
             if self.spare.is_none() || !self.session.has_room() {
                 return any;
@@ -282,12 +288,8 @@ impl Edge for FuseEdge {
         self.sentences.extend(self.session.poll_trouble());
     }
 
-    fn before_sleep(&mut self, desk: &mut Desk) -> bool {
-        // Pieces may have come back from clients of other protocols.
-        let has_piece = desk.pool.spare(PIECE_BYTES_MAX) > 0;
-        let reads = self.readable && !self.is_over() && self.session.has_room();
-        reads && (self.spare.is_some() || has_piece)
-            || self.session.is_starved() && has_piece && desk.has_room()
+    fn before_sleep(&mut self, _desk: &mut Desk) -> bool {
+        self.reads() && self.spare.is_some()
     }
 
     fn is_eager(&self, _now: Nanos) -> bool {
@@ -299,7 +301,7 @@ impl Edge for FuseEdge {
     }
 
     fn waits_for_room(&self) -> bool {
-        self.session.is_starved()
+        self.session.is_starved() || self.reads() && self.spare.is_none()
     }
 
     fn watch(&mut self, _limits: &Limits, _desk: &mut Desk, _sockets: &Sockets<'_>) {

@@ -7,6 +7,7 @@ use crate::desk::Desk;
 use crate::exports::{Export, ExportId};
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::shares::Want;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
 use rustix::io::Errno;
@@ -140,7 +141,7 @@ impl OpenRequest {
 
     /// Gives out the next job. False if there is no room for it.
     fn give(&mut self, owner: JobOwner, desk: &mut Desk) -> bool {
-        if !desk.has_room() {
+        if !desk.has_room(owner.client()) {
             return false;
         }
         let block = u64::from(desk.exports.get(self.asked.export).block_bytes);
@@ -170,7 +171,10 @@ impl OpenRequest {
             }
             (_, task) => {
                 let blocks = self.span(block, task);
-                let Some(piece) = desk.pool.take(bytes_of(&blocks, block)) else { return false };
+                // What is read to be changed comes back by itself, and with it the payload that waits for it.
+                let want = if task == Task::Read { Want::Share } else { Want::Last };
+                let piece = desk.pool.take(owner.client(), bytes_of(&blocks, block), want);
+                let Some(piece) = piece else { return false };
                 if task == Task::Read {
                     self.at = end.min(blocks.end * block);
                 } else {

@@ -12,6 +12,7 @@ use super::wire::{
 use crate::desk::Desk;
 use crate::job::{Done, JobOwner};
 use crate::pool::{PIECE_BYTES_MAX, Piece};
+use crate::shares::ClientId;
 use ocssd_base::usize_of;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -66,6 +67,11 @@ impl Session {
         let open = (0..OPEN_MAX).map(|_| None).collect();
         let (eager, answers) = (VecDeque::new(), VecDeque::new());
         Self { directory, connection, open, arrived: 0, eager, starved: false, answers, trouble: None }
+    }
+
+    /// Whose share its requests count towards.
+    pub const fn client(&self) -> ClientId {
+        ClientId(self.connection)
     }
 
     /// Another message can be taken.

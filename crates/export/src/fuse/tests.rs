@@ -7,6 +7,7 @@ use super::wire::{HEADER_BYTES, Header, opcode};
 use crate::desk::Desk;
 use crate::memory_disk::MemoryDisks;
 use crate::pool::PIECE_BYTES_MAX;
+use crate::shares::{ClientId, Want};
 use ocssd_base::{Prng, usize_of};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -38,13 +39,15 @@ impl Talk {
 
     /// Sends a message and returns its name.
     fn ask(&mut self, opcode: u32, node: u64, body: &[u8], payload: &[u8]) -> u64 {
-        while !self.session.has_room() || self.desk.pool.spare(PIECE_BYTES_MAX) == 0 {
+        while !self.session.has_room() || self.desk.pool.room(ClientId(7), PIECE_BYTES_MAX, Want::Share) == 0
+        {
             assert!(self.advance(0), "the session is stuck");
         }
         self.unique += 1;
         let length = u32::try_from(HEADER_BYTES + body.len() + payload.len()).unwrap();
         let header = Header { length, opcode, unique: self.unique, node };
-        let piece = (opcode == opcode::WRITE).then(|| self.desk.pool.take(PIECE_BYTES_MAX).unwrap());
+        let piece = (opcode == opcode::WRITE)
+            .then(|| self.desk.pool.take(ClientId(7), PIECE_BYTES_MAX, Want::Share).unwrap());
         if let Some(piece) = &piece {
             self.desk.buffers.bytes_mut(piece.buffer, 0, payload.len()).copy_from_slice(payload);
         }

@@ -5,14 +5,15 @@ use crate::desk::Desk;
 use crate::fuse::{Answer, Directory, HEADER_BYTES, Header, Session, opcode};
 use crate::memory_disk::MemoryDisks;
 use crate::pool::PIECE_BYTES_MAX;
+use crate::shares::{ClientId, Want};
 use ocssd_base::usize_of;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Requests that nobody has answered, at most: fewer than the session takes, so that few pieces are enough.
 const UNANSWERED_MAX: usize = 3;
-/// Pieces of each size: two large ones for each of those, and one for the next message.
-const PIECES: [usize; 3] = [2, 2, 2 * UNANSWERED_MAX + 2];
+/// Pieces of each size: two large ones for each of those, one for the next message, and one more.
+const PIECES: [u32; 3] = [2, 2, 8];
 /// The owner of jobs.
 const CONNECTION: u32 = 7;
 
@@ -119,7 +120,9 @@ impl Kernel {
     fn send(&mut self, opcode: u32, node: u64, body: &[u8], payload_bytes: usize) {
         self.unique += 1;
         let is_write = opcode == opcode::WRITE;
-        let payload = is_write.then(|| self.desk.pool.take(PIECE_BYTES_MAX).expect("there are enough"));
+        let payload = is_write.then(|| {
+            self.desk.pool.take(ClientId(CONNECTION), PIECE_BYTES_MAX, Want::Last).expect("there are enough")
+        });
         if let Some(piece) = &payload {
             let fill = self.unique.to_le_bytes()[0];
             self.desk.buffers.bytes_mut(piece.buffer, 0, payload_bytes).fill(fill);

@@ -83,6 +83,20 @@ impl OpenRequest {
         matches!(self.plan.kind, Kind::Read { whole: true }) && self.span(0) < self.length
     }
 
+    /// How many pieces it takes at most to send its parts together.
+    #[must_use]
+    pub fn pieces(&self) -> u32 {
+        let most = u32::try_from(PIECE_BYTES_MAX).expect("it is small");
+        // The first may be shorter, so that the others begin where sectors do.
+        1 + self.length.div_ceil(most)
+    }
+
+    /// Everything of it is given out as jobs.
+    #[must_use]
+    pub const fn is_issued(&self) -> bool {
+        self.issued == self.length
+    }
+
     /// Bytes of the job that begins after `issued` bytes: to the end, or to the last sector boundary that fits a piece.
     fn span(&self, issued: u32) -> u32 {
         let left = self.length - issued;
@@ -144,7 +158,7 @@ impl OpenRequest {
                     answer::failure_at(outbox, self.cookie, error, offset);
                 }
             }
-            (Kind::Map { one }, None) => push_extents(outbox, self.cookie, export, &done.extents, one),
+            (Kind::Map { .. }, None) => push_extents(outbox, self.cookie, export, &done.extents),
             (_, None) => {}
         }
     }
@@ -195,10 +209,7 @@ fn push_data_header(outbox: &mut Outbox, flags: u16, cookie: u64, offset: u64, b
 }
 
 /// The answer to a question about what holds data. It may cover less than was asked for.
-fn push_extents(outbox: &mut Outbox, cookie: u64, export: &Export, extents: &[Extent], one: bool) {
-    let extents = if one { &extents[..extents.len().min(1)] } else { extents };
-    // A client is not made to read more than it asked about: 8 bytes for each of at most so many.
-    let extents = &extents[..extents.len().min(EXTENTS_MAX)];
+fn push_extents(outbox: &mut Outbox, cookie: u64, export: &Export, extents: &[Extent]) {
     let length = u32::try_from(4 + 8 * extents.len()).expect("few");
     outbox.push_text(&chunk_header(chunk::FLAG_DONE, chunk::BLOCK_STATUS, cookie, length));
     outbox.push_text(&answer::ALLOCATION_ID.to_be_bytes());
@@ -208,6 +219,3 @@ fn push_extents(outbox: &mut Outbox, cookie: u64, export: &Export, extents: &[Ex
         outbox.push_text(&flags.to_be_bytes());
     }
 }
-
-/// Most extents of one answer (chosen: 8 KiB of them).
-const EXTENTS_MAX: usize = 1024;

@@ -36,7 +36,7 @@ impl Talk {
         Self::with(exports, [4, 4, 4], TlsPolicy::None)
     }
 
-    pub fn with(exports: &[(&str, u64)], pieces: [usize; 3], tls: TlsPolicy) -> Self {
+    pub fn with(exports: &[(&str, u64)], pieces: [u32; 3], tls: TlsPolicy) -> Self {
         let (desk, disks) = MemoryDisks::new(exports, pieces);
         Self { session: Session::new(tls, 0, 0), desk, disks }
     }

@@ -14,6 +14,7 @@ use crate::exports::Export;
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::outbox::Outbox;
 use crate::protocol::{Rude, Space};
+use crate::shares::Want;
 use ocssd_base::{Slab, SlabKey};
 use std::collections::VecDeque;
 
@@ -26,6 +27,9 @@ const TEXT_BYTES: usize = 16 << 10;
 /// Longest payload of a refused write that is read to stay in step with the client; beyond it the client is dropped
 /// (chosen: twice what a client may send).
 const SKIPPED_BYTES_MAX: u32 = 2 * REQUEST_BYTES_MAX;
+
+/// Most extents of one answer (chosen: 8 KiB of them).
+const EXTENTS_MAX: u32 = 1024;
 
 /// The transmission phase of one connection.
 #[derive(Debug)]
@@ -173,7 +177,7 @@ impl Transmission {
         let current = filling.as_mut().expect("payload came where there is no space for it");
         current.filled += count;
         assert!(current.filled <= current.bytes, "more payload came than there is space for");
-        if current.filled < current.bytes || !desk.has_room() {
+        if current.filled < current.bytes || !desk.has_room(self.owner.client()) {
             return;
         }
         let full = filling.take().expect("it was there");
@@ -211,7 +215,8 @@ impl Transmission {
             return false;
         };
         let bytes = usize_of(bytes);
-        *filling = desk.pool.take(bytes).map(|piece| Filling { piece, offset, bytes, filled: 0 });
+        let piece = desk.pool.take(self.owner.client(), bytes, Want::Share);
+        *filling = piece.map(|piece| Filling { piece, offset, bytes, filled: 0 });
         filling.is_none()
     }
 
@@ -243,7 +248,11 @@ impl Transmission {
     fn issue(&mut self, desk: &mut Desk) {
         while let Some(&key) = self.todo.front() {
             match self.requests.get(key).wish() {
-                _ if !desk.has_room() => return,
+                // First: it is given out whole, and may be gone when there is room again.
+                Wish::Wait | Wish::Over => {
+                    self.todo.pop_front();
+                }
+                _ if !desk.has_room(self.owner.client()) => return,
                 Wish::Job { offset, bytes } => {
                     if !self.issue_range(key, offset, bytes, desk) {
                         return;
@@ -254,35 +263,37 @@ impl Transmission {
                     desk.give(job);
                     self.requests.get_mut(key).on_issued(0);
                 }
-                Wish::Wait | Wish::Over => {
-                    self.todo.pop_front();
-                }
             }
         }
     }
 
     /// Gives out one job over a range; false if there is no piece for it.
     fn issue_range(&mut self, key: SlabKey, offset: u64, bytes: u32, desk: &mut Desk) -> bool {
-        let JobOwner { connection, generation, .. } = self.owner;
+        let client = self.owner.client();
         let request = self.requests.get(key);
-        if request.gathers() && !desk.begin_gathering(connection, generation) {
+        if request.gathers() && !desk.pool.claim(client, request.pieces()) {
             return false;
         }
+        let want = if request.gathers() { Want::Claimed } else { Want::Share };
         let (work, needs_piece) = match request.plan.kind {
             Kind::Read { .. } | Kind::Cache => (Work::Read, true),
             Kind::Zeroes => (Work::Write { fua: false }, true),
             Kind::Range(work) => (work, false),
-            Kind::Map { .. } => (Work::Map, false),
+            Kind::Map { one } => (Work::Map { extents_max: if one { 1 } else { EXTENTS_MAX } }, false),
             Kind::Write | Kind::Flush => unreachable!("they give out nothing over a range here"),
         };
-        let piece = if needs_piece { desk.pool.take(usize_of(bytes)) } else { None };
+        let piece = if needs_piece { desk.pool.take(client, usize_of(bytes), want) } else { None };
         if needs_piece && piece.is_none() {
             return false;
         }
         if let (Kind::Zeroes, Some(piece)) = (request.plan.kind, &piece) {
             desk.buffers.bytes_mut(piece.buffer, 0, usize_of(bytes)).fill(0);
         }
-        self.requests.get_mut(key).on_issued(bytes);
+        let request = self.requests.get_mut(key);
+        request.on_issued(bytes);
+        if request.gathers() && request.is_issued() {
+            desk.pool.end_claim(client);
+        }
         let job = self.job(key, work, offset, bytes, desk);
         desk.give(Job { piece, ..job });
         true
@@ -297,9 +308,6 @@ impl Transmission {
         match request.wish() {
             Wish::Over => {
                 let request = self.requests.remove(key);
-                if request.gathers() {
-                    desk.end_gathering(self.owner.connection, self.owner.generation);
-                }
                 let error = request.answer(self.agreed.structured, outbox, &mut desk.pool);
                 desk.stats.errors += u64::from(error.is_some());
             }
@@ -340,7 +348,7 @@ impl Transmission {
             self.requests.remove(key).release(&mut desk.pool);
         }
         self.todo.clear();
-        desk.end_gathering(self.owner.connection, self.owner.generation);
+        desk.pool.end_claim(self.owner.client());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::plan::{BlockKind, BlockPlan, Plan};
 use crate::pool::{PIECE_BYTES_MAX, Piece, Pool};
+use crate::shares::{ClientId, Want};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::opcode::DataDirection;
@@ -127,21 +128,21 @@ impl Command {
 
     /// Takes memory for its data; false if there is none. A compare takes both parts at once, so that none waits with one
     /// part for another that has the other.
-    pub fn take_memory(&mut self, pool: &mut Pool) -> bool {
+    pub fn take_memory(&mut self, client: ClientId, want: Want, pool: &mut Pool) -> bool {
         let bytes = self.transfer.bytes();
         if bytes == 0 || self.piece.is_some() {
             return true;
         }
-        let Some(piece) = pool.take(bytes) else { return false };
-        if self.compares() {
-            self.there = pool.take(bytes);
-            if self.there.is_none() {
-                pool.give_back(piece);
-                return false;
-            }
+        let needed = 1 + u32::from(self.compares());
+        if needed > 1 && pool.room(client, bytes, want) < needed {
+            return false;
         }
-        self.piece = Some(piece);
-        true
+        self.piece = pool.take(client, bytes, want);
+        if self.compares() {
+            self.there = pool.take(client, bytes, want);
+            assert!(self.there.is_some(), "there was room for both");
+        }
+        self.piece.is_some()
     }
 
     /// A command of which nothing is done.

@@ -9,11 +9,11 @@ use super::plan::{self, BlockKind, BlockPlan, Plan};
 use super::respond::Refusal;
 use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
-use super::wire::IN_CAPSULE_BYTES_MAX;
 use crate::desk::Desk;
 use crate::exports::ExportId;
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::pool::Piece;
+use crate::shares::{ClientId, Want};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::FabricsType;
@@ -21,10 +21,6 @@ use ocssd_nvme::ocssd20::DsmRange;
 use ocssd_nvme::opcode::DataDirection;
 use ocssd_nvme::sqe::Fuse;
 use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, StatusField};
-
-/// Pieces that are not promised by R2T, for data in capsules: what a host has sent behind one must be readable for it to
-/// send what it was asked for (chosen: one is enough for that).
-const PIECES_UNPROMISED: usize = 1;
 
 /// The owner of flushes that belong to a shutdown, not to a command.
 const SHUTDOWN: u32 = u32::MAX;
@@ -92,9 +88,10 @@ impl Session {
 
     /// Goes on with one; false if it must wait.
     fn advance(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+        let client = self.client();
         let command = self.queue.commands.get_mut(key);
         if command.state == State::Waiting {
-            if !take_piece(command, desk) {
+            if !take_piece(command, client, desk) {
                 return false;
             }
             if let Transfer::FromHost { bytes } = command.transfer {
@@ -142,7 +139,7 @@ impl Session {
     }
 
     fn give_block(&mut self, key: SlabKey, plan: BlockPlan, desk: &mut Desk) -> bool {
-        if !desk.has_room() {
+        if !desk.has_room(self.client()) {
             return false;
         }
         let owner = self.owner(key);
@@ -163,10 +160,10 @@ impl Session {
 
     /// A flush of each export; false if there is no room for the next.
     fn give_flushes(&mut self, key: SlabKey, first: u32, count: u32, desk: &mut Desk) -> bool {
-        let owner = self.owner(key);
+        let (owner, client) = (self.owner(key), self.client());
         let command = self.queue.commands.get_mut(key);
         while command.given < count {
-            if !desk.has_room() {
+            if !desk.has_room(client) {
                 return false;
             }
             let export = ExportId(first + command.given);
@@ -182,7 +179,7 @@ impl Session {
 
     /// A job for each range; false if there is no room for the next.
     fn give_discards(&mut self, key: SlabKey, id: ExportId, count: u16, desk: &mut Desk) -> bool {
-        let owner = self.owner(key);
+        let (owner, client) = (self.owner(key), self.client());
         let command = self.queue.commands.get_mut(key);
         let piece = command.piece.as_ref().expect("a dataset management has data");
         let bytes = usize::from(count) * DsmRange::BYTES;
@@ -196,7 +193,7 @@ impl Session {
             }
         };
         for range in ranges.iter().skip(ocssd_base::usize_of(command.given)) {
-            if !desk.has_room() {
+            if !desk.has_room(client) {
                 return false;
             }
             command.given += 1;
@@ -258,7 +255,7 @@ impl Session {
     /// Makes everything durable that was answered, because the host says that it goes.
     pub(super) fn shut_down(&mut self, desk: &mut Desk) {
         for number in (0..).take(desk.exports.len()) {
-            if !desk.has_room() {
+            if !desk.has_room(self.client()) {
                 // What is not flushed here is flushed when the server stops; the host is not told that it is done.
                 return;
             }
@@ -286,17 +283,12 @@ impl Session {
 }
 
 /// Memory for the data of a command that does not carry it; false if there is none.
-fn take_piece(command: &mut Command, desk: &mut Desk) -> bool {
+fn take_piece(command: &mut Command, client: ClientId, desk: &mut Desk) -> bool {
     let bytes = command.transfer.bytes();
     if bytes == 0 || command.piece.is_some() {
         return true;
     }
-    let promises = matches!(command.transfer, Transfer::FromHost { .. });
-    let wanted = 1 + usize::from(command.compares());
-    if promises && desk.pool.spare(IN_CAPSULE_BYTES_MAX) < PIECES_UNPROMISED + wanted {
-        return false;
-    }
-    if !command.take_memory(&mut desk.pool) {
+    if !command.take_memory(client, Want::Share, &mut desk.pool) {
         return false;
     }
     if let (Some(piece), Plan::Admin | Plan::Raw) = (&command.piece, &command.plan) {

@@ -9,6 +9,7 @@ use super::respond::Refusal;
 use super::session::{Session, Stage};
 use super::wire::{Agreed, DIGEST_BYTES, FatalError};
 use crate::desk::Desk;
+use crate::shares::Want;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::{Sqe, StatusField};
@@ -177,11 +178,13 @@ impl Session {
         Ok(())
     }
 
-    /// Memory for the data of a capsule; true if it must wait.
+    /// Memory for the data of a capsule, whatever the connection holds: data that it asked for may be behind it. True if it must
+    /// wait.
     pub(super) fn find_piece(&mut self, desk: &mut Desk) -> bool {
         let Intake::Data(filling) = &self.intake else { return false };
+        let client = self.client();
         let command = self.queue.commands.get_mut(filling.command);
-        !command.take_memory(&mut desk.pool)
+        !command.take_memory(client, Want::Last, &mut desk.pool)
     }
 
     /// Data that came behind a header is copied to where it belongs; returns how much.

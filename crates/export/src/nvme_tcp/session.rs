@@ -13,6 +13,7 @@ use crate::desk::Desk;
 use crate::job::Done;
 use crate::outbox::Outbox;
 use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::shares::ClientId;
 use crate::stats::DropReason;
 use ocssd_base::{Nanos, SlabKey};
 use std::net::SocketAddr;
@@ -89,6 +90,11 @@ impl Session {
 
     pub(super) const fn bound(&self) -> Option<Bound> {
         if let Stage::Bound(bound) = self.stage { Some(bound) } else { None }
+    }
+
+    /// Whose share its commands count towards.
+    pub(super) const fn client(&self) -> ClientId {
+        ClientId(self.name.0)
     }
 
     pub(super) const fn expect(&self) -> Expect {

@@ -38,7 +38,7 @@ impl World {
         Self::with([8, 4, 4], &[])
     }
 
-    pub fn with(pieces: [usize; 3], hosts: &[&str]) -> Self {
+    pub fn with(pieces: [u32; 3], hosts: &[&str]) -> Self {
         let (mut desk, disks) = MemoryDisks::new(&[("a", 1 << 11), ("b-ro", 64)], pieces);
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         let config = SubsystemConfig { nqn: NQN.to_owned(), serial: 7, hosts, advertised: None };

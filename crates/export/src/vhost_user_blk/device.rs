@@ -15,6 +15,7 @@ use crate::desk::Desk;
 use crate::exports::{Export, ExportId};
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::protocol::Rude;
+use crate::shares::Want;
 use ocssd_base::{Slab, SlabKey, usize_of};
 use std::collections::VecDeque;
 
@@ -95,7 +96,7 @@ impl Device {
 
     /// No request can be begun; one that has ended makes room.
     fn is_full(&self, desk: &Desk) -> bool {
-        !self.todo.is_empty() || self.requests.is_full() || !desk.has_room()
+        !self.todo.is_empty() || self.requests.is_full() || !desk.has_room(self.owner.client())
     }
 
     /// A chain was taken.
@@ -214,7 +215,7 @@ impl Device {
                     }
                 }
                 Wish::Flush => {
-                    if !desk.has_room() {
+                    if !desk.has_room(self.owner.client()) {
                         return false;
                     }
                     self.requests.get_mut(key).on_flush_issued();
@@ -234,9 +235,10 @@ impl Device {
 
     /// Gives out one job with payload or without. False if there is no room.
     fn issue_range(&mut self, key: SlabKey, range: Range, desk: &mut Desk) -> bool {
-        if !desk.has_room() {
+        if !desk.has_room(self.owner.client()) {
             return false;
         }
+        let client = self.owner.client();
         let mut job = self.job(key, range.offset, range.bytes);
         let request = self.requests.get_mut(key);
         job.work = match range.step {
@@ -247,7 +249,7 @@ impl Device {
         };
         if matches!(range.step, Step::Read | Step::Write | Step::Zeroes) {
             let bytes = usize::try_from(range.bytes).expect("it fits a piece");
-            let Some(piece) = desk.pool.take(bytes) else { return false };
+            let Some(piece) = desk.pool.take(client, bytes, Want::Share) else { return false };
             let place = match range.step {
                 Step::Read => &mut [],
                 _ => desk.buffers.bytes_mut(piece.buffer, 0, bytes),
