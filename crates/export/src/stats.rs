@@ -13,6 +13,8 @@ pub enum DropReason {
     SlowGreeting,
     /// Nothing moved for too long while others waited, or for much too long.
     Stalled,
+    /// It moved too little while it held more memory than its part and others waited for some.
+    Slow,
     /// TLS failed.
     Tls,
     /// The client was gone in the middle of something.
@@ -26,11 +28,12 @@ pub enum DropReason {
 }
 
 /// Every reason, with its name in reports.
-pub const DROP_REASONS: [(DropReason, &str); 9] = [
+pub const DROP_REASONS: [(DropReason, &str); 10] = [
     (DropReason::Garbage, "garbage"),
     (DropReason::Oversized, "oversized"),
     (DropReason::SlowGreeting, "slow_greeting"),
     (DropReason::Stalled, "stalled"),
+    (DropReason::Slow, "slow"),
     (DropReason::Tls, "tls"),
     (DropReason::Vanished, "vanished"),
     (DropReason::Crowded, "crowded"),

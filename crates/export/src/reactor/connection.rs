@@ -2,6 +2,8 @@
 //!
 //! Deliberately not here: other connections, and when it is looked at.
 
+use super::listener::Socket;
+use super::pace::Pace;
 use super::poller::Interest;
 use super::stream::Stream;
 use crate::desk::Desk;
@@ -28,6 +30,15 @@ pub enum End {
     Dropped(DropReason, String),
 }
 
+/// Which connection it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// Of those that had its place.
+    pub generation: u32,
+    /// Where it came to.
+    pub endpoint: usize,
+}
+
 /// A connection.
 pub struct Connection {
     pub(super) stream: Stream,
@@ -36,12 +47,16 @@ pub struct Connection {
     /// What was received and not taken: these bytes of the staging.
     staged: std::ops::Range<usize>,
     pub(super) generation: u32,
+    /// Where it came to.
+    pub(super) endpoint: usize,
     /// What is waited for now.
     pub(super) interest: Interest,
     /// When it came.
     pub(super) since: Nanos,
     /// When bytes moved last, either way.
     pub(super) moved: Nanos,
+    /// How fast, while it owes the next step.
+    pub(super) pace: Pace,
     /// The socket took less than was given.
     pub(super) send_blocked: bool,
     /// It is on the list of those that wait for room.
@@ -52,20 +67,28 @@ pub struct Connection {
 
 impl Connection {
     /// A connection that has just come.
-    pub fn new(stream: Stream, session: Box<dyn Protocol>, generation: u32, now: Nanos) -> Self {
+    pub fn new(socket: Socket, session: Box<dyn Protocol>, from: Origin, now: Nanos) -> Self {
+        let Origin { generation, endpoint } = from;
         Self {
-            stream,
+            stream: Stream::plain(socket),
             session,
             staging: vec![0; STAGING_BYTES].into(),
             staged: 0..0,
             generation,
+            endpoint,
             interest: Interest::default(),
             since: now,
             moved: now,
+            pace: Pace::default(),
             send_blocked: false,
             waits: false,
             listed: false,
         }
+    }
+
+    /// It is still being agreed what is served.
+    pub fn greets(&self) -> bool {
+        matches!(self.session.phase(), Phase::Greeting | Phase::StartTls)
     }
 
     /// It would take bytes from the client.
@@ -106,6 +129,7 @@ impl Connection {
                 return Err(self.on_hang_up());
             }
             self.moved = now;
+            self.pace.on_moved(as_u64(count));
             if count < asked && !self.stream.is_encrypted() {
                 break;
             }
@@ -179,6 +203,7 @@ impl Connection {
             }
             if count > 0 {
                 self.moved = now;
+                self.pace.on_moved(as_u64(count));
             }
             if count == 0 || count < asked && !self.stream.is_encrypted() {
                 self.send_blocked = true;

@@ -4,15 +4,13 @@ use super::edge::{Edge, SOCKETS_MAX, Sockets};
 use super::poller::Ready;
 use super::server::Server;
 use crate::job::Done;
+use crate::shares::ClientId;
 use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
 use std::io;
 
 /// Numbers of their sockets, behind those of all connections.
 pub(super) const FIRST_EDGE: u64 = 1 << 40;
-
-/// Owners of their jobs have numbers from here on; connections have smaller ones.
-const FIRST_OWNER: u32 = 1 << 30;
 
 /// Makes an edge whose jobs have this number as their owner's connection.
 pub type MakeEdge = Box<dyn FnOnce(u32) -> Box<dyn Edge>>;
@@ -24,7 +22,7 @@ impl<D: Device> Server<D> {
     /// As the system says.
     pub fn host_edge(&mut self, make: MakeEdge) -> io::Result<()> {
         let place = self.edges.len();
-        let mut edge = make(FIRST_OWNER + u32::try_from(place).expect("few"));
+        let mut edge = make(ClientId::FIRST_EDGE + u32::try_from(place).expect("few"));
         edge.begin(&Sockets { poller: &self.poller, first: first_of(place) })?;
         self.edges.push(edge);
         Ok(())
@@ -61,7 +59,9 @@ impl<D: Device> Server<D> {
 
     /// The end of a job of an edge, given back if it is none of an edge.
     pub(super) fn edge_done(&mut self, done: Done) -> Option<Done> {
-        let Some(place) = done.job.owner.connection.checked_sub(FIRST_OWNER) else { return Some(done) };
+        let Some(place) = done.job.owner.connection.checked_sub(ClientId::FIRST_EDGE) else {
+            return Some(done);
+        };
         let place = usize::try_from(place).expect("it was an index");
         self.edges[place].on_done(done, &mut self.desk);
         None

@@ -3,7 +3,7 @@
 //! A round: wait for sockets or the drive, receive, give the host turns and its replies to their connections, send. Its
 //! parts are files: `turn` is the host's, `wait` the wait, `watch` what clients may not do for ever.
 
-use super::connection::{Connection, End};
+use super::connection::{Connection, End, Origin};
 use super::edge::Edge;
 use super::edges::FIRST_EDGE;
 use super::endpoint::AddressRange;
@@ -11,7 +11,7 @@ use super::listener::{Listener, Socket};
 use super::onlooker::Looking;
 use super::poller::{Interest, Poller, Ready};
 use super::signals::{Signal, Signals};
-use super::stream::Stream;
+use super::slots::Slots;
 use crate::desk::Desk;
 use crate::exports::Exports;
 use crate::nvme_tcp::Subsystem;
@@ -98,12 +98,17 @@ pub struct Server<D: Device> {
     /// The generation the next connection of each place has.
     generations: Vec<u32>,
     pub(super) open: usize,
+    pub(super) slots: Slots,
     /// Connections that wait for room, the first come first.
     pub(super) waiting: VecDeque<usize>,
+    /// How many of them have not tried since there is more room.
+    pub(super) untried: usize,
     /// Connections to look at in this round.
     pub(super) listed: Vec<usize>,
     pub(super) limits: Limits,
     tls: Option<Arc<ServerConfig>>,
+    /// Nobody is sent away for others before this time: there was nobody to.
+    pub(super) no_room_until: Nanos,
     /// No more is accepted before this time: the system had no room.
     pub(super) accept_after: Option<Nanos>,
     pub(super) stopping: Option<Nanos>,
@@ -149,10 +154,13 @@ impl<D: Device> Server<D> {
             edges: Vec::new(),
             generations: Vec::new(),
             open: 0,
+            slots: Slots::new(limits.connections),
             waiting: VecDeque::new(),
+            untried: 0,
             listed: Vec::new(),
             limits,
             tls: None,
+            no_room_until: Nanos::ZERO,
             accept_after: None,
             stopping: None,
             watched,
@@ -180,6 +188,7 @@ impl<D: Device> Server<D> {
         let number = FIRST_LISTENER + u64::try_from(self.listeners.len()).expect("few");
         self.poller.add(&listener, number, Interest { receive: true, send: false })?;
         self.listeners.push((listener, make));
+        self.slots.add_endpoint();
         Ok(())
     }
 
@@ -260,7 +269,7 @@ impl<D: Device> Server<D> {
         let stranger = socket
             .peer()
             .is_some_and(|peer| !allowed.is_empty() && !allowed.iter().any(|range| range.contains(peer)));
-        if stranger || self.open >= self.limits.connections {
+        if stranger || !self.slots.has_room(listener) && !self.make_room(listener) {
             let reason = if stranger { DropReason::NotAllowed } else { DropReason::Crowded };
             self.desk.stats.note_dropped(reason);
             return;
@@ -275,7 +284,8 @@ impl<D: Device> Server<D> {
         let arrival = Arrival { connection: name, generation, local: socket.local() };
         let session = (self.listeners[listener].1)(arrival);
         let now = self.host.clock().now();
-        let mut connection = Connection::new(Stream::plain(socket), session, generation, now);
+        let from = Origin { generation, endpoint: listener };
+        let mut connection = Connection::new(socket, session, from, now);
         connection.interest = Interest { receive: true, send: false };
         let added = self.poller.add(&connection.stream, number_of(place), connection.interest);
         if let Err(error) = added {
@@ -284,6 +294,7 @@ impl<D: Device> Server<D> {
         }
         self.connections[place] = Some(connection);
         self.open += 1;
+        self.slots.enter(listener);
         self.desk.stats.connections_max =
             self.desk.stats.connections_max.max(u64::try_from(self.open).expect("few"));
         self.list(place);
@@ -338,6 +349,7 @@ impl<D: Device> Server<D> {
             connection.waits = true;
             self.waiting.push_back(place);
         }
+        connection.pace.note(now, connection.is_owed());
         let interest = Interest { receive: connection.wants_bytes(), send: connection.send_blocked };
         if interest != connection.interest {
             connection.interest = interest;
@@ -364,6 +376,7 @@ impl<D: Device> Server<D> {
         let _ = self.poller.remove(&connection.stream);
         self.generations[place] = self.generations[place].wrapping_add(1);
         self.open -= 1;
+        self.slots.leave(connection.endpoint);
     }
 
     /// Accepts nothing more; what is asked already is answered. The second time, without that.

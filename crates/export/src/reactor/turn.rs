@@ -9,9 +9,16 @@ use ocssd_lightnvm::Device;
 /// Turns between two looks at sockets (chosen: a fast drive ends what one round received in a few).
 const TURNS_MAX: usize = 32;
 
+/// Clients that try again in one turn (chosen), so that a crowd that waits does not hold up those that do not.
+const TRIES_MAX: usize = 64;
+
 impl<D: Device> Server<D> {
     /// Gives the host turns, and everybody what came of them.
     pub(super) fn turns(&mut self) {
+        self.desk.now = self.host.clock().now();
+        // Once between two looks at sockets, so that questions do not hold up who comes with something else.
+        let host = &self.host;
+        self.desk.look_up(|target, block| host.target(target).is_mapped(block));
         for _ in 0..TURNS_MAX {
             self.desk.now = self.host.clock().now();
             let mut any = self.edges_take();
@@ -26,7 +33,8 @@ impl<D: Device> Server<D> {
             while let Some(place) = self.listed.pop() {
                 self.look_at(place);
             }
-            if !busy && !any && !self.desk.has_requests() && !self.desk.has_done() {
+            if !busy && !any && !self.has_room_to_give() && !self.desk.has_requests() && !self.desk.has_done()
+            {
                 return;
             }
         }
@@ -38,8 +46,6 @@ impl<D: Device> Server<D> {
         self.host.return_buffers(std::mem::replace(&mut self.desk.buffers, empty));
         let busy = self.host.step(&mut self.desk);
         self.desk.buffers = self.host.take_buffers();
-        let host = &self.host;
-        self.desk.look_up(|target, block| host.target(target).is_mapped(block));
         busy
     }
 
@@ -84,20 +90,31 @@ impl<D: Device> Server<D> {
         }
     }
 
-    /// Those who wait for room try again, the first come first. True if one got all it waited for.
+    /// Those who wait for room try again if there is more than there was, the first come first. True if somebody may have got
+    /// some.
     fn resume(&mut self) -> bool {
-        let mut any = false;
-        for _ in 0..self.waiting.len() {
+        if self.desk.take_room_made() {
+            self.untried = self.waiting.len();
+        } else if self.untried == 0 {
+            return false;
+        }
+        let tries = self.untried.min(TRIES_MAX);
+        self.untried -= tries;
+        for _ in 0..tries {
             let Some(place) = self.waiting.pop_front() else { break };
             let Some(connection) = &mut self.connections[place] else { continue };
             connection.waits = connection.session.go_on(&mut self.desk);
             if connection.waits {
                 self.waiting.push_back(place);
-            } else {
-                any = true;
             }
             self.list(place);
         }
-        any
+        tries > 0 || self.edges.iter().any(|edge| edge.waits_for_room())
+    }
+
+    /// Somebody waits for room who has not tried since there is more.
+    pub(super) fn has_room_to_give(&self) -> bool {
+        let waits = || !self.waiting.is_empty() || self.edges.iter().any(|edge| edge.waits_for_room());
+        self.untried > 0 || self.desk.is_room_made() && waits()
     }
 }

@@ -17,7 +17,8 @@ impl<D: Device> Server<D> {
     /// How long nothing can happen but at sockets; `None` for ever.
     pub(super) fn timeout(&self) -> Option<Duration> {
         let desk = &self.desk;
-        if desk.has_requests() || desk.has_done() || desk.has_calls() || !self.listed.is_empty() {
+        let has_work = desk.has_requests() || desk.has_questions() || desk.has_done() || desk.has_calls();
+        if has_work || self.has_room_to_give() || !self.listed.is_empty() {
             return Some(Duration::ZERO);
         }
         let now = self.host.clock().now();

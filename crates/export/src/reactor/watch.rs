@@ -4,7 +4,7 @@ use super::connection::{Connection, End};
 use super::poller::Interest;
 use super::server::{Limits, Server, number_of_listener};
 use super::wait::WATCH;
-use crate::protocol::Phase;
+use crate::shares::ClientId;
 use crate::stats::DropReason;
 use ocssd_base::Nanos;
 use ocssd_engine::Clock;
@@ -12,6 +12,12 @@ use ocssd_lightnvm::Device;
 
 /// How long no connection is accepted after the system had no room for one (chosen).
 const ACCEPT_PAUSE: Nanos = Nanos::from_secs(1);
+
+/// A handshake may take so long where others find no place (chosen: several times what programs take over any network).
+const GREETING_CROWDED: Nanos = Nanos::from_secs(1);
+
+/// Nobody is looked for who could make room before so much time has passed (chosen: a look takes some microseconds).
+const LOOK_AGAIN: Nanos = Nanos::from_millis(10);
 
 impl<D: Device> Server<D> {
     /// Drops clients whose time is over; rarely, since a look costs as much as there are connections.
@@ -21,11 +27,20 @@ impl<D: Device> Server<D> {
             return;
         }
         self.watched = now;
-        let crowded = !self.waiting.is_empty() || self.edges.iter().any(|edge| edge.waits_for_room());
+        let edges_wait = self.edges.iter().any(|edge| edge.waits_for_room());
+        let waiting = self.connections.iter().flatten().filter(|connection| connection.waits).count();
+        let starved = self.desk.pool.take_starved();
         self.desk.now = now;
         for place in 0..self.connections.len() {
-            let Some(connection) = &self.connections[place] else { continue };
-            if let Some(end) = overdue(connection, now, &self.limits, crowded) {
+            let Some(connection) = &mut self.connections[place] else { continue };
+            // Who waits for what it holds itself is in nobody's way.
+            let others_wait = edges_wait || waiting > usize::from(connection.waits);
+            let client = ClientId(u32::try_from(place).expect("a bounded number of connections"));
+            let pool = &self.desk.pool;
+            let in_the_way = others_wait && (pool.is_over(client) || starved && pool.is_holder(client));
+            if let Some(end) = overdue(connection, now, &self.limits, others_wait)
+                .or_else(|| slow(connection, now).filter(|_| in_the_way))
+            {
                 self.close(place, end);
             } else if self.stopping.is_some_and(|until| until <= now) {
                 let sentence = "the server stops, and the client did not take its answers".to_owned();
@@ -39,6 +54,35 @@ impl<D: Device> Server<D> {
             self.accept_after = None;
             self.wait_for_listeners(true);
         }
+    }
+
+    /// Who has shaken hands for longest goes, if that has taken long enough, so that one more has room at an endpoint. True if
+    /// one went.
+    pub(super) fn make_room(&mut self, endpoint: usize) -> bool {
+        let now = self.host.clock().now();
+        if now < self.no_room_until {
+            return false;
+        }
+        let in_the_way = |connection: &Connection| {
+            connection.greets() && self.slots.makes_room(connection.endpoint, endpoint)
+        };
+        let places = self.connections.iter().enumerate();
+        let greeting = places.filter_map(|(place, found)| {
+            found.as_ref().filter(|connection| in_the_way(connection)).map(|found| (found.since, place))
+        });
+        let oldest = greeting.min();
+        let may_go = oldest.map(|(since, _)| since + GREETING_CROWDED);
+        if may_go.is_none_or(|at| now < at) {
+            // Looked for again when it may be different, since a look costs as much as there are connections.
+            self.no_room_until = may_go.unwrap_or(now + GREETING_CROWDED).min(now + LOOK_AGAIN);
+            return false;
+        }
+        if let Some((_, place)) = oldest {
+            let sentence =
+                format!("its handshake took more than {GREETING_CROWDED} and others wanted its place");
+            self.close(place, End::Dropped(DropReason::SlowGreeting, sentence));
+        }
+        true
     }
 
     /// The system has no room for connections: the listeners are left alone for a while.
@@ -56,10 +100,17 @@ impl<D: Device> Server<D> {
     }
 }
 
+/// Why a connection that is in others' way must go, if it must.
+fn slow(connection: &mut Connection, now: Nanos) -> Option<End> {
+    let rate = connection.pace.slowness(now)?;
+    let sentence =
+        format!("it moved {rate} bytes a second and held more memory than its part, which others waited for");
+    Some(End::Dropped(DropReason::Slow, sentence))
+}
+
 /// Why a connection must go, if it must.
 fn overdue(connection: &Connection, now: Nanos, limits: &Limits, crowded: bool) -> Option<End> {
-    let greeting = matches!(connection.session.phase(), Phase::Greeting | Phase::StartTls);
-    if greeting && now.saturating_since(connection.since) > limits.greeting {
+    if connection.greets() && now.saturating_since(connection.since) > limits.greeting {
         let sentence = format!("its handshake took more than {}", limits.greeting);
         return Some(End::Dropped(DropReason::SlowGreeting, sentence));
     }

@@ -132,6 +132,48 @@ fn slow_readers_hold_up_nobody_and_are_dropped_when_they_hold_what_others_need()
 }
 
 #[test]
+fn a_reader_that_is_slow_is_dropped_when_it_holds_more_than_its_part_and_not_before() {
+    let mut world = World::new();
+    let bytes = u32::try_from(world.bytes.min(32 << 20)).expect("a request's length");
+    let mut slow = Client::enter(&world.endpoint);
+    (0..4).for_each(|cookie| slow.ask(command::READ, cookie, 0, bytes).expect("the server takes it"));
+    world.until("it has got some", |stats| stats.sent_bytes > 0);
+    still_serves(&world);
+    let mut others: Vec<Client> = (0..2).map(|_| Client::enter(&world.endpoint)).collect();
+    for other in &mut others {
+        other.ask(command::READ, 1, 0, bytes).expect("the server takes it");
+        still_serves(&world);
+    }
+    let stats = world.until("somebody is dropped", |stats| stats.dropped_for(DropReason::Slow) > 0);
+    assert_eq!((stats.dropped_for(DropReason::Stalled), stats.errors), (0, 0));
+    still_serves(&world);
+    world.end();
+}
+
+#[test]
+fn handshakes_that_go_on_for_ever_lock_nobody_out() {
+    let unix = Wanted::default().endpoint;
+    let limits = Limits { connections: 16, ..Limits::default() };
+    let tcp = "tcp:127.0.0.1:0".parse().expect("an endpoint");
+    let mut world =
+        World::with(Wanted { endpoint: tcp, beside: Some(unix.clone()), limits, ..Wanted::default() });
+    let silent: Vec<_> = (0..64).map(|_| connect(&world.endpoint)).collect();
+    world.until("the crowd has come", |stats| stats.connections == 64);
+    let mut inside: Vec<Client> = (0..4).map(|_| Client::enter(&unix)).collect();
+    inside.iter_mut().for_each(|client| assert_eq!(client.read(0, 512), [0; 512]));
+    // At the crowd's own endpoint those make room who have taken longest, once that is too long.
+    let endpoint = world.endpoint.clone();
+    let entered = world.until("one more comes in", |stats| {
+        Client::over(connect(&endpoint)).is_ok() && stats.connections > 0
+    });
+    assert!(entered.connections_max <= 16, "{} at once", entered.connections_max);
+    let stats = world.until("somebody made room", |stats| stats.dropped_for(DropReason::SlowGreeting) > 0);
+    assert!(stats.dropped_for(DropReason::Crowded) >= 64 - 12);
+    drop(silent);
+    world.end();
+}
+
+#[test]
 fn slow_writers_are_dropped_and_what_they_held_serves_others() {
     let mut world = World::with(Wanted { limits: quick(), ..Wanted::default() });
     let mut slow: Vec<Client> = (0..300).map(|_| Client::enter(&world.endpoint)).collect();

@@ -8,7 +8,7 @@ use ocssd_export::reactor::{
     Arrival, Edge, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig,
 };
 use ocssd_export::vhost_user_blk::VhostUserBlk;
-use ocssd_export::{Export, ExportId, Exports, Stats};
+use ocssd_export::{Export, ExportId, Exports, Protocol, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
 use ocssd_targets::linear::Layout;
@@ -50,6 +50,8 @@ pub struct World {
 /// What a test's server is to be.
 pub struct Wanted {
     pub endpoint: Endpoint,
+    /// NBD is spoken here too.
+    pub beside: Option<Endpoint>,
     pub limits: Limits,
     pub read_only: bool,
     pub tls: Option<Arc<TlsConfig>>,
@@ -64,6 +66,7 @@ impl Default for Wanted {
         let endpoint = Endpoint::Unix(scratch("socket"));
         Self {
             endpoint,
+            beside: None,
             limits: Limits::default(),
             read_only: false,
             tls: None,
@@ -106,9 +109,10 @@ impl World {
     }
 
     pub fn with(wanted: Wanted) -> Self {
-        let Wanted { endpoint, limits, read_only, tls, nvme, vhost_user_blk } = wanted;
+        let Wanted { endpoint, beside, limits, read_only, tls, nvme, vhost_user_blk } = wanted;
         let listener = Listener::bind(&endpoint).expect("the build directory takes sockets");
         let endpoint = listener.endpoint().clone();
+        let beside = beside.map(|beside| Listener::bind(&beside).expect("the build directory takes sockets"));
         let (stop, stop_end) = UnixStream::pair().expect("a test has sockets, pipes and threads");
         let (report, report_end) = UnixStream::pair().expect("a test has sockets, pipes and threads");
         let (send, reported) = channel();
@@ -144,6 +148,13 @@ impl World {
                 server.host_edge(edge).expect("a test has sockets, pipes and threads");
             } else {
                 server.listen(listener, make).expect("a test has sockets, pipes and threads");
+            }
+            if let Some(beside) = beside {
+                let make = move |arrival: Arrival| {
+                    Box::new(Session::new(policy, arrival.connection, arrival.generation))
+                        as Box<dyn Protocol>
+                };
+                server.listen(beside, Box::new(make)).expect("a test has sockets, pipes and threads");
             }
             let stopped = server
                 .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))
