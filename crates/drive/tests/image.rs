@@ -399,6 +399,21 @@ fn one_process_at_a_time_writes_and_lookers_share() {
 }
 
 #[test]
+fn a_new_image_is_for_its_owner_only_and_replacing_follows_no_link() {
+    let place = place();
+    drop(create(&place.path, &spec(&[])));
+    let mode = std::fs::metadata(&place.path).expect("it was made").mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let link = place.path.with_extension("link");
+    std::os::unix::fs::symlink(&place.path, &link).expect("a temporary directory");
+    let before = std::fs::read(&place.path).expect("it was made");
+    let refused =
+        Image::create(&link, &spec(&["seed=9"]), Existing::Replace).err().map(|error| error.to_string());
+    assert!(refused.as_ref().is_some_and(|error| error.contains("symbolic link")), "{refused:?}");
+    assert_eq!(std::fs::read(&place.path).expect("it is there"), before, "nothing of it is lost");
+}
+
+#[test]
 fn an_existing_file_is_replaced_only_when_asked() {
     let place = place();
     std::fs::write(&place.path, b"somebody's data").expect("it can be written");

@@ -44,7 +44,7 @@ impl Image {
             return Err(DriveError::Image { path: path.to_owned(), reason });
         };
         let (file, is_new) = match (ImageFile::create(path), existing) {
-            (Err(DriveError::Exists { .. }), Existing::Replace) => (ImageFile::open(path, true)?, false),
+            (Err(DriveError::Exists { .. }), Existing::Replace) => (ImageFile::open_to_replace(path)?, false),
             (created, _) => (created?, true),
         };
         let filled = fill(file, layout, spec, settings);

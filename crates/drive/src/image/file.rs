@@ -4,11 +4,14 @@ use crate::error::DriveError;
 use ocssd_flash::store::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What to do about an error nothing better is known of.
 const CHECK_FILE: &str = "check the file, its permissions and its file system";
+
+/// The mode of a new image: it holds what somebody wrote, as a disk does, and disks are not for everybody to read.
+const OWNER_ONLY: u32 = 0o600;
 
 /// An open, locked file. The lock ends with the last owner of the file, or with the process.
 #[derive(Debug)]
@@ -34,9 +37,24 @@ impl ImageFile {
         Self::lock(file, path, writable)
     }
 
-    /// Makes a file that must not exist yet.
+    /// Opens an existing file whose content is about to be lost. A symbolic link is not followed: whoever can put one in the
+    /// place of an image must not choose which file is lost.
+    pub(super) fn open_to_replace(path: &Path) -> Result<Self, DriveError> {
+        let image = Self::open(path, true)?;
+        let opened = image.file.metadata().map_err(|error| image.failed("read", error))?;
+        // After it was opened, so that nobody can put a link in between: what was opened is what has the name, or it is refused.
+        let named = std::fs::symlink_metadata(path).map_err(|error| image.failed("read", error))?;
+        if (opened.dev(), opened.ino()) == (named.dev(), named.ino()) {
+            return Ok(image);
+        }
+        Err(image.unusable(
+            "it is a symbolic link, which --replace does not follow; name the file itself".to_owned(),
+        ))
+    }
+
+    /// Makes a file that must not exist yet, for its owner only.
     pub(super) fn create(path: &Path) -> Result<Self, DriveError> {
-        let opened = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(OWNER_ONLY).open(path);
         let file = opened.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => DriveError::Exists { path: path.to_owned() },
             _ => io_error(path, "made", error, "check that its folder exists and may be written"),
