@@ -266,6 +266,19 @@ impl Desk {
         }
     }
 
+    /// All connections are closed: what they asked and no target has taken ends without it, as if it had not been asked. Guests
+    /// and kernels, at edges, ask for it again or hear the end of it.
+    pub fn give_up_waiting(&mut self) {
+        let lanes = self.lanes.iter_mut().map(|lane| &mut lane.waiting);
+        let given_up: Vec<SlabKey> =
+            lanes.chain([&mut self.maps]).flat_map(FairQueue::take_of_connections).collect();
+        for key in given_up {
+            let OpenJob { job, .. } = self.remove(key);
+            let (status, extents) = (Status::NAMESPACE_NOT_READY, Vec::new());
+            self.done.push_back(Done { job, status, extents, completion: None, took: Nanos::ZERO, bytes: 0 });
+        }
+    }
+
     fn request(&self, key: SlabKey) -> BlockRequest {
         let job = &self.jobs.get(key).job;
         let op = match job.work {
@@ -394,6 +407,24 @@ mod tests {
         assert!(!desk.take_room_made() && !desk.has_requests());
         desk.on_reply(Nanos::ZERO, TargetId(0), reply, &mut none);
         assert!(desk.take_room_made() && desk.has_requests());
+    }
+
+    #[test]
+    fn what_connections_wait_for_can_be_given_up_and_what_edges_wait_for_stays() {
+        let mut desk = desk(&[("a", 8)]);
+        let of = |connection: u32, work: Work| {
+            let job = flush(0, 1);
+            Job { owner: JobOwner { connection, ..job.owner }, work, count: 1, ..job }
+        };
+        let questions = Work::Map { extents_max: 1 };
+        for (connection, work) in [(0, Work::Flush), (ClientId::FIRST_EDGE, Work::Flush), (5, questions)] {
+            desk.give(of(connection, work));
+        }
+        desk.give_up_waiting();
+        let ended: Vec<u32> =
+            std::iter::from_fn(|| desk.poll_done()).map(|done| done.job.owner.connection).collect();
+        assert_eq!((ended, desk.open_jobs(), desk.has_questions()), (vec![0, 5], 1, false));
+        assert!(desk.has_requests());
     }
 
     #[test]

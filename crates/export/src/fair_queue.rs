@@ -65,6 +65,14 @@ impl<T> FairQueue<T> {
         line
     }
 
+    /// Takes all that connections wait for, and nothing of edges.
+    pub fn take_of_connections(&mut self) -> Vec<T> {
+        let clients: Vec<ClientId> = self.turn.iter().copied().filter(|client| !client.is_edge()).collect();
+        self.turn.retain(|client| client.is_edge());
+        let lines = clients.into_iter().map(|client| std::mem::take(&mut self.lines.get_mut(client).waiting));
+        lines.flatten().map(|(item, _)| item).collect()
+    }
+
     /// The next, of the client whose turn it is.
     pub fn pop(&mut self) -> Option<(ClientId, T)> {
         loop {

@@ -13,6 +13,12 @@ impl ClientId {
     /// Edges have numbers from here on; connections have smaller ones.
     pub const FIRST_EDGE: u32 = 1 << 30;
 
+    /// It is an edge.
+    #[must_use]
+    pub const fn is_edge(self) -> bool {
+        self.0 >= Self::FIRST_EDGE
+    }
+
     /// As an index among connections, or among edges.
     fn index(self) -> Result<usize, usize> {
         let index = |number| usize::try_from(number).expect("32 bits fit an index");

@@ -49,10 +49,10 @@ impl<D: Device> Server<D> {
 
     /// Edges tell their clients what has ended, and the log what there is to say.
     pub(super) fn edges_tell(&mut self) {
-        for edge in &mut self.edges {
-            edge.tell(&mut self.desk);
-            while let Some(sentence) = edge.poll_sentence() {
-                (self.log)(&sentence);
+        for place in 0..self.edges.len() {
+            self.edges[place].tell(&mut self.desk);
+            while let Some(sentence) = self.edges[place].poll_sentence() {
+                self.say(&sentence);
             }
         }
     }

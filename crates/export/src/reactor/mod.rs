@@ -9,6 +9,7 @@ mod edge;
 mod edges;
 mod endpoint;
 mod listener;
+mod log_limit;
 mod onlooker;
 mod pace;
 mod poller;

@@ -8,6 +8,7 @@ use super::edge::Edge;
 use super::edges::FIRST_EDGE;
 use super::endpoint::AddressRange;
 use super::listener::{Listener, Socket};
+use super::log_limit::LogLimit;
 use super::onlooker::Looking;
 use super::poller::{Interest, Poller, Ready};
 use super::signals::{Signal, Signals};
@@ -114,8 +115,10 @@ pub struct Server<D: Device> {
     pub(super) stopping: Option<Nanos>,
     pub(super) watched: Nanos,
     pub(super) looking: Option<Looking<D>>,
-    /// What is said about dropped clients.
-    pub(super) log: Box<dyn FnMut(&str)>,
+    /// What is said about dropped clients,
+    log: Box<dyn FnMut(&str)>,
+    /// and how often.
+    log_limit: LogLimit,
 }
 
 /// Numbers of sockets: signals, then listeners, then connections.
@@ -166,6 +169,7 @@ impl<D: Device> Server<D> {
             watched,
             looking: None,
             log,
+            log_limit: LogLimit::default(),
         })
     }
 
@@ -213,11 +217,31 @@ impl<D: Device> Server<D> {
             self.watch();
             self.look();
             if self.is_over() {
+                self.say_what_was_left_out(true);
                 let Self { mut host, desk, .. } = self;
                 host.return_buffers(desk.buffers);
                 return Ok(Stopped { host, stats: desk.stats, raw: desk.raw });
             }
         }
+    }
+
+    /// Tells the log, unless that is told too much already.
+    pub(super) fn say(&mut self, sentence: &str) {
+        if self.log_limit.admits(self.desk.now) {
+            (self.log)(sentence);
+        }
+    }
+
+    /// Tells the log how much it was not told, if it is time.
+    pub(super) fn say_what_was_left_out(&mut self, is_last: bool) {
+        if let Some(line) = self.log_limit.poll(self.desk.now, is_last) {
+            (self.log)(&line);
+        }
+    }
+
+    /// The log is yet to be told how much it was not told.
+    pub(super) const fn owes_the_log(&self) -> bool {
+        self.log_limit.is_owing()
     }
 
     fn on_ready(&mut self, ready: Ready, report: &mut dyn FnMut(&Stats)) {
@@ -254,7 +278,7 @@ impl<D: Device> Server<D> {
                 // The client was gone before it was met.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
-                    (self.log)(&format!("no connection can be accepted: {error}"));
+                    self.say(&format!("no connection can be accepted: {error}"));
                     self.pause_accepting();
                     return;
                 }
@@ -289,7 +313,7 @@ impl<D: Device> Server<D> {
         connection.interest = Interest { receive: true, send: false };
         let added = self.poller.add(&connection.stream, number_of(place), connection.interest);
         if let Err(error) = added {
-            (self.log)(&format!("a connection cannot be waited for: {error}"));
+            self.say(&format!("a connection cannot be waited for: {error}"));
             return;
         }
         self.connections[place] = Some(connection);
@@ -367,7 +391,7 @@ impl<D: Device> Server<D> {
             // Last words; nobody waits until they are heard.
             let _ = connection.send(self.desk.now, &mut self.desk);
             self.desk.stats.note_dropped(reason);
-            (self.log)(&format!("a client was dropped: {sentence}"));
+            self.say(&format!("a client was dropped: {sentence}"));
         } else {
             connection.stream.close();
         }

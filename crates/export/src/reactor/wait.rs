@@ -26,9 +26,12 @@ impl<D: Device> Server<D> {
         let drive =
             self.host.next_deadline().into_iter().chain(raw).min().map(|at| at.saturating_since(now + SPIN));
         let has_client = self.open > 0 || self.edges.iter().any(|edge| edge.has_client());
-        let is_watching = has_client || self.accept_after.is_some() || self.stopping.is_some();
+        let is_watching =
+            has_client || self.owes_the_log() || self.accept_after.is_some() || self.stopping.is_some();
         let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));
         let look = self.until_look(now);
+        let farewell = self.stopping.filter(|until| *until > self.watched);
+        let watch = watch.into_iter().chain(farewell.map(|until| until.saturating_since(now)));
         drive.into_iter().chain(watch).chain(look).min().map(|wait| Duration::from_nanos(wait.0))
     }
 }

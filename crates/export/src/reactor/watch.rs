@@ -23,10 +23,13 @@ impl<D: Device> Server<D> {
     /// Drops clients whose time is over; rarely, since a look costs as much as there are connections.
     pub(super) fn watch(&mut self) {
         let now = self.host.clock().now();
-        if now.saturating_since(self.watched) < WATCH {
+        let is_late = self.stopping.is_some_and(|until| until <= now);
+        let was_late = self.stopping.is_some_and(|until| until <= self.watched);
+        if now.saturating_since(self.watched) < WATCH && is_late == was_late {
             return;
         }
         self.watched = now;
+        self.say_what_was_left_out(false);
         let edges_wait = self.edges.iter().any(|edge| edge.waits_for_room());
         let waiting = self.connections.iter().flatten().filter(|connection| connection.waits).count();
         let starved = self.desk.pool.take_starved();
@@ -42,12 +45,15 @@ impl<D: Device> Server<D> {
                 .or_else(|| slow(connection, now).filter(|_| in_the_way))
             {
                 self.close(place, end);
-            } else if self.stopping.is_some_and(|until| until <= now) {
+            } else if is_late {
                 let sentence = "the server stops, and the client did not take its answers".to_owned();
                 self.close(place, End::Dropped(DropReason::Stalled, sentence));
             } else {
                 self.judge(place);
             }
+        }
+        if is_late {
+            self.desk.give_up_waiting();
         }
         self.edges_watch();
         if self.accept_after.is_some_and(|at| at <= now) {
