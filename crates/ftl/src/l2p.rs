@@ -1,6 +1,6 @@
 //! The logical-to-physical map: where the newest version of every logical sector is.
 //!
-//! One entry per logical sector, in shards of [`SHARD`] that take memory from their first entry on: an empty 2 TB
+//! One entry per logical sector, in shards ([`ShardSize`]) that take memory from their first entry on: an empty 2 TB
 //! instance costs 164 KB, a full one 2.0 GiB (512 Mi sectors of 4 bytes). A target owns it and is alone in changing
 //! it. Unlike pblk's (`trans_map`, one entry per raw sector and one global lock) it covers only what is exported.
 //! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
@@ -10,6 +10,7 @@
 //! which places are still needed (`valid_map`).
 
 mod entry;
+mod shard_size;
 mod table;
 
 use std::fmt;
@@ -17,11 +18,8 @@ use std::ops::Range;
 
 use crate::Place;
 use entry::Entry;
+pub use shard_size::ShardSize;
 use table::Table;
-
-/// Logical sectors of a shard; the last one has what is left, so a small instance has a small map. Chosen: 256 KiB of
-/// narrow entries, a size the media read and write in a few commands.
-pub const SHARD: usize = 1 << 16;
 
 /// A sector of the write buffer, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,6 +110,7 @@ pub struct L2p {
     sectors: u64,
     places: u64,
     slots: u32,
+    shard: ShardSize,
 }
 
 impl L2p {
@@ -121,16 +120,25 @@ impl L2p {
     /// If there are no sectors, or more than 2^48 sectors or places (an exabyte; no drive is so large).
     #[must_use]
     pub fn new(sectors: u64, places: u64, slots: u32) -> Self {
+        Self::with_shards(sectors, places, slots, ShardSize::default())
+    }
+
+    /// As [`Self::new`], in shards of another size.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn with_shards(sectors: u64, places: u64, slots: u32, shard: ShardSize) -> Self {
         assert!((1..=1 << 48).contains(&sectors), "a map of {sectors} logical sectors");
         assert!(places <= 1 << 48, "a map to {places} places");
         let entries = usize::try_from(sectors).expect("fewer than 2^48");
         // One number of each width is nowhere.
         let width = if places + u64::from(slots) < 1 << 32 {
-            Width::Narrow(Table::new(entries, places, slots))
+            Width::Narrow(Table::new(entries, places, slots, shard))
         } else {
-            Width::Wide(Table::new(entries, places, slots))
+            Width::Wide(Table::new(entries, places, slots, shard))
         };
-        Self { width, sectors, places, slots }
+        Self { width, sectors, places, slots, shard }
     }
 
     /// Where a logical sector is. Cost: two dependent loads, in practice one cache miss.
@@ -208,6 +216,18 @@ impl L2p {
         }
     }
 
+    /// The same map with nothing in it.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self::with_shards(self.sectors, self.places, self.slots, self.shard)
+    }
+
+    /// Logical sectors of a shard.
+    #[must_use]
+    pub const fn shard_size(&self) -> ShardSize {
+        self.shard
+    }
+
     /// Shards; the last may be cut short by the end of the instance.
     #[must_use]
     pub fn shard_count(&self) -> usize {
@@ -221,8 +241,7 @@ impl L2p {
     #[must_use]
     pub fn shard_sectors(&self, shard: usize) -> Range<u64> {
         assert!(shard < self.shard_count(), "shard {shard} of {}", self.shard_count());
-        let sector = |shard: usize| u64::try_from(shard * SHARD).expect("below 2^48");
-        sector(shard)..sector(shard + 1).min(self.sectors)
+        self.shard.sectors_of(u64::try_from(shard).expect("below 2^48"), self.sectors)
     }
 
     /// Whether all of a shard is nowhere, so that a snapshot may leave it out. Cost: one load.
@@ -311,7 +330,7 @@ impl L2p {
             return Err(L2pError::TooMany { end, sectors: self.sectors });
         }
         // As a mount does it.
-        let shard = usize::try_from(first_lba).expect("the map fits memory") / SHARD;
+        let shard = usize::try_from(first_lba >> self.shard.bits()).expect("the map fits memory");
         let is_whole = self.used().get(shard) == Some(&0) && self.shard_sectors(shard) == (first_lba..end);
         if is_whole && with_table!(&mut self.width, table => table.decode_shard(shard, bytes)) {
             return Ok(());

@@ -7,7 +7,7 @@
 //! [`crate::Classification::needs_last_writes`]. Deliberately not here: what follows from a time (`classify`); surviving
 //! a restart (a sector's metadata on media tells the same to who moves it).
 
-use crate::SHARD;
+use crate::ShardSize;
 
 /// Stamps before they repeat; zero is none.
 const STAMPS: u64 = (1 << 32) - 1;
@@ -21,6 +21,7 @@ pub struct LastWrites {
     shards: Vec<Option<Box<[u32]>>>,
     sectors: u64,
     shift: u32,
+    shard: ShardSize,
 }
 
 impl LastWrites {
@@ -32,16 +33,25 @@ impl LastWrites {
     /// If `shift` is above [`LAST_WRITES_SHIFT_MAX`].
     #[must_use]
     pub fn new(sectors: u64, shift: u32) -> Self {
+        Self::with_shards(sectors, shift, ShardSize::default())
+    }
+
+    /// As [`Self::new`], in shards of another size.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn with_shards(sectors: u64, shift: u32, shard: ShardSize) -> Self {
         assert!(shift <= LAST_WRITES_SHIFT_MAX, "units of 2^{shift} sectors");
-        let shards = usize::try_from(sectors).expect("the sectors fit memory").div_ceil(SHARD);
-        Self { shards: vec![None; shards], sectors, shift }
+        let shards = usize::try_from(sectors.div_ceil(shard.sectors())).expect("the sectors fit memory");
+        Self { shards: vec![None; shards], sectors, shift, shard }
     }
 
     #[inline]
     fn split(&self, lba: u64) -> (usize, usize) {
         assert!(lba < self.sectors, "logical sector {lba} of {}", self.sectors);
         let lba = usize::try_from(lba).expect("the sectors fit memory");
-        (lba >> SHARD.trailing_zeros(), lba & (SHARD - 1))
+        (lba >> self.shard.bits(), lba & ((1 << self.shard.bits()) - 1))
     }
 
     /// When the user last wrote a sector, rounded down to a unit; `None` if never. Cost: one cache miss.
@@ -74,7 +84,8 @@ impl LastWrites {
         assert!(stamp != 0, "zero is no stamp");
         // The last shard ends with the sectors, so a small instance takes little.
         let from = lba - u64::try_from(index).expect("an index");
-        let count = usize::try_from(self.sectors - from).map_or(SHARD, |left| left.min(SHARD));
+        let count = (self.sectors - from).min(self.shard.sectors());
+        let count = usize::try_from(count).expect("a shard is small");
         self.shards[shard].get_or_insert_with(|| vec![0; count].into_boxed_slice())[index] = stamp;
     }
 

@@ -24,7 +24,7 @@ mod wear;
 pub use classify::{Classification, ClassificationError, Classifier};
 pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};
 pub use head::{HEAD_BYTES, Head, InstanceId};
-pub use l2p::{L2p, L2pError, Mapped, SHARD, Slot};
+pub use l2p::{L2p, L2pError, Mapped, ShardSize, Slot};
 pub use last_writes::{LAST_WRITES_SHIFT_MAX, LastWrites};
 pub use lines::{Line, LineSequence, LineState, Lines};
 pub use open_line::{ChunkLayout, OpenLine, Piece, Turns, Write};

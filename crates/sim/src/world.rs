@@ -14,6 +14,7 @@ use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
 use ocssd_lightnvm::{BlockingDevice, Buffers, ChunkId, ChunkState, Device, Ppa, PuId, Target};
+use std::collections::VecDeque;
 
 /// Makes a target of what lies on a device.
 pub trait Mount<T: ?Sized> {
@@ -73,6 +74,8 @@ pub struct World<C: Contract> {
     buffers: Buffers,
     clock: VirtualClock,
     target: Option<Box<C::Target>>,
+    /// Requests the target had no room for, oldest first; none passes another.
+    refused: VecDeque<<C::Target as Target>::Request>,
     cut_at: Option<u64>,
     /// The target was told something, and has not said since that it has no more commands.
     is_told: bool,
@@ -107,6 +110,7 @@ impl<C: Contract> World<C> {
             wear: None,
             clock: VirtualClock::default(),
             target: None,
+            refused: VecDeque::new(),
             cut_at: None,
             is_told: false,
             turns_now: 0,
@@ -195,6 +199,7 @@ impl<C: Contract> World<C> {
         self.tally.add("power_cut.units_torn", u64::from(report.units_torn));
         self.tally.add("power_cut.resets_undone", u64::from(report.resets_undone));
         self.target = None;
+        self.refused.clear();
         self.cut_at = None;
         let Self { device, units, contract, .. } = self;
         contract.power_cut(&mut Seen { device: device.inner_mut(), units });
@@ -264,10 +269,23 @@ impl<C: Contract> World<C> {
             let (number, what) = C::request_in_words(&request);
             Event::Request { number, what }
         });
+        assert!(self.target.is_some(), "a target is mounted");
+        self.refused.push_back(request);
+        self.submit_refused();
+    }
+
+    /// Gives the target the requests it had no room for, as many as it takes.
+    fn submit_refused(&mut self) {
+        let now = self.clock.now();
         let target = self.target.as_mut().expect("a target is mounted");
-        let taken = target.submit(now, request);
-        self.is_told = true;
-        assert!(taken.is_ok(), "the target refused a request, though few are outstanding");
+        while let Some(request) = self.refused.pop_front() {
+            if let Err(request) = target.submit(now, request) {
+                self.refused.push_front(request);
+                self.tally.add("requests.waited_for_room", 1);
+                return;
+            }
+            self.is_told = true;
+        }
     }
 
     /// One turn at the present time. True if anything happened.
@@ -342,6 +360,9 @@ impl<C: Contract> World<C> {
             let name = contract.replied(&reply, &self.buffers, &room)?;
             self.tally.add(name, 1);
             any = true;
+        }
+        if any && !self.refused.is_empty() {
+            self.submit_refused();
         }
         Ok(any)
     }

@@ -79,6 +79,10 @@ canaries! {
     wear_ignored_is_found: "wear-ignored", Any;
     snapshot_unordered_is_found: "snapshot-unordered", Tiny;
     snapshot_unchecked_is_found: "snapshot-unchecked", Any;
+    shard_misplaced_is_found: "shard-misplaced", Tiny;
+    discards_overflow_is_found: "discards-overflow", Tiny;
+    snapshot_tears_discard_is_found: "snapshot-tears-discard", Tiny;
+    commands_overrun_is_found: "commands-overrun", Tiny;
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A target says what a purpose is. Deliberately not here: what the ends of commands mean.
 
-use ocssd_base::{Ring, Slab, SlabKey};
+use ocssd_base::{Ring, Slab, SlabKey, usize_of};
 use ocssd_lightnvm::{Addresses, BufId, Command, Op, Tag, VECTOR_MAX};
 
 /// Commands at once: what the deepest NVMe queue pairs of a host take (chosen).
@@ -13,19 +13,21 @@ pub const COMMANDS_MAX: u32 = 8192;
 pub struct Flight<P> {
     purposes: Slab<P>,
     outbox: Ring<Command>,
+    /// Commands at once.
+    most: usize,
 }
 
 impl<P: Copy + std::fmt::Debug> Flight<P> {
-    pub fn new() -> Self {
-        Self {
-            purposes: Slab::new(COMMANDS_MAX),
-            outbox: Ring::new(usize::try_from(COMMANDS_MAX).expect("32 bits fit an index")),
-        }
+    /// None; at most `most` at once.
+    pub fn new(most: u32) -> Self {
+        assert!((1..=COMMANDS_MAX).contains(&most), "{most} commands at once");
+        let places = usize_of(most);
+        Self { purposes: Slab::new(most), outbox: Ring::new(places), most: places }
     }
 
     /// Room for `count` more commands.
     pub fn has_room(&self, count: usize) -> bool {
-        self.purposes.len() + count <= usize::try_from(COMMANDS_MAX).expect("32 bits fit an index")
+        self.purposes.len() + count <= self.most
     }
 
     /// Queues a command.

@@ -3,7 +3,7 @@
 //! The loops are over fixed-size groups without an early exit, so that the compiler makes vector instructions of them:
 //! a mount reads hundreds of millions of entries. Deliberately not here: what an entry means (`table`).
 
-use super::SHARD;
+use super::ShardSize;
 
 /// A number as wide as an entry. All-ones means "nowhere" in both widths.
 pub(super) trait Entry: Copy + Eq + Ord + std::fmt::Debug {
@@ -63,7 +63,7 @@ macro_rules! entry {
             fn collect_all(bytes: &[u8], limit: u64) -> Option<(Vec<Self>, u32)> {
                 let (groups, rest) = bytes.as_chunks::<{ size_of::<Self>() }>();
                 assert!(rest.is_empty(), "{} bytes are not a whole number of entries", bytes.len());
-                assert!(groups.len() <= SHARD, "at most a shard is collected at once");
+                assert!(groups.len() <= ShardSize::LARGEST, "at most a shard is collected at once");
                 let limit = Self::from_number(limit);
                 // Numbers as wide as entries, and wrapping: so that it becomes vector instructions.
                 let (mut beyond, mut nowhere): (Self, Self) = (0, 0);
@@ -108,7 +108,7 @@ entry!(u64);
 
 /// Entries that are not nowhere.
 pub(super) fn count_somewhere<E: Entry>(entries: &[E]) -> u32 {
-    assert!(entries.len() <= SHARD, "at most a shard is counted at once");
+    assert!(entries.len() <= ShardSize::LARGEST, "at most a shard is counted at once");
     // Wrapping, because a check in the loop keeps it from becoming vector instructions; a shard's count fits 32 bits.
     entries.iter().fold(0, |count: u32, &entry| count.wrapping_add(u32::from(entry != E::NOWHERE)))
 }

@@ -4,20 +4,14 @@
 //! widths differ in nothing else. Deliberately not here: choosing the width (`l2p`).
 
 use super::entry::{Entry, any_buffered, count_somewhere};
-use super::{Mapped, SHARD, Slot};
+use super::{Mapped, ShardSize, Slot};
 use crate::Place;
-
-/// Bits of an address inside a shard.
-const SHARD_BITS: u32 = SHARD.trailing_zeros();
 
 /// Entries looked at together when a shard is written: few enough that one buffered entry costs little. Chosen.
 const GROUP: usize = 32;
 
 /// Entries whose misses are waited for together: more than a processor has under way at a time (some 24). Chosen.
 const FETCHED_AT_ONCE: usize = 32;
-
-const _: () = assert!(SHARD.is_power_of_two(), "an address splits into shard and index by a shift");
-const _: () = assert!(SHARD.is_multiple_of(GROUP), "a shard is whole groups");
 
 /// Entries of one shard: as many as there are sectors, so fewer in the last one.
 #[derive(Clone, Debug)]
@@ -31,26 +25,31 @@ pub(super) struct Table<E> {
     shards: Vec<Option<Shard<E>>>,
     /// Entries of each shard that are not nowhere.
     used: Vec<u32>,
-    /// Entries of the last shard; the others have [`SHARD`].
+    /// Entries of a shard as a power of two: an address splits into shard and index by a shift.
+    shard_bits: u32,
+    /// Entries of the last shard.
     last_entries: usize,
     places: u64,
     slots: u32,
 }
 
-/// Shard and index of a logical sector.
+/// Shard and index of a logical sector, in shards of `2^bits`.
 #[inline]
-fn split(lba: u64) -> (usize, usize) {
+fn split(lba: u64, bits: u32) -> (usize, usize) {
     let lba = usize::try_from(lba).expect("a sector of the instance is an index on a 64-bit machine");
-    (lba >> SHARD_BITS, lba & (SHARD - 1))
+    (lba >> bits, lba & ((1 << bits) - 1))
 }
 
 impl<E: Entry> Table<E> {
     /// A table for `sectors` entries.
-    pub(super) fn new(sectors: usize, places: u64, slots: u32) -> Self {
+    pub(super) fn new(sectors: usize, places: u64, slots: u32, shard: ShardSize) -> Self {
         assert!(sectors > 0, "a map of nothing");
-        let shards = sectors.div_ceil(SHARD);
-        let last_entries = sectors - (shards - 1) * SHARD;
-        let table = Self { shards: vec![None; shards], used: vec![0; shards], last_entries, places, slots };
+        let (shard_bits, entries) = (shard.bits(), 1 << shard.bits());
+        assert!(entries % GROUP == 0, "a shard is whole groups");
+        let shards = sectors.div_ceil(entries);
+        let last_entries = sectors - (shards - 1) * entries;
+        let (used, shards) = (vec![0; shards], vec![None; shards]);
+        let table = Self { shards, used, shard_bits, last_entries, places, slots };
         assert!(
             places <= table.first_buffered().number(),
             "places and slots share the numbers below nowhere"
@@ -60,7 +59,13 @@ impl<E: Entry> Table<E> {
 
     /// Entries of shard `at`.
     const fn shard_entries(&self, at: usize) -> usize {
-        if at + 1 == self.shards.len() { self.last_entries } else { SHARD }
+        if at + 1 == self.shards.len() { self.last_entries } else { 1 << self.shard_bits }
+    }
+
+    /// Shard and index of a logical sector.
+    #[inline]
+    fn split(&self, lba: u64) -> (usize, usize) {
+        split(lba, self.shard_bits)
     }
 
     /// The lowest number that is a slot; nowhere if there are no slots.
@@ -98,13 +103,13 @@ impl<E: Entry> Table<E> {
 
     #[inline]
     pub(super) fn get(&self, lba: u64) -> Mapped {
-        let (shard, index) = split(lba);
+        let (shard, index) = self.split(lba);
         self.shards[shard].as_ref().map_or(Mapped::Nowhere, |shard| self.mapped(shard.entries[index]))
     }
 
     #[inline]
     pub(super) fn set(&mut self, lba: u64, to: Mapped) -> Mapped {
-        let (at, index) = split(lba);
+        let (at, index) = self.split(lba);
         let new = self.entry(to);
         if new == E::NOWHERE && self.shards[at].is_none() {
             return Mapped::Nowhere;
@@ -122,7 +127,7 @@ impl<E: Entry> Table<E> {
     /// See [`super::L2p::move_if`].
     #[inline]
     pub(super) fn move_if(&mut self, lba: u64, from: Mapped, to: Mapped) -> bool {
-        let (at, index) = split(lba);
+        let (at, index) = self.split(lba);
         let (from, to) = (self.entry(from), self.entry(to));
         let Some(shard) = &mut self.shards[at] else { return false };
         let is_there = shard.entries[index] == from;
@@ -135,9 +140,10 @@ impl<E: Entry> Table<E> {
     /// See [`super::L2p::move_run`].
     #[inline]
     pub(super) fn move_run(&mut self, lbas: &[u64], from: Place, to: Place) -> usize {
-        let mut places = (from.0..).zip(to.0..);
+        let (mut places, bits) = ((from.0..).zip(to.0..), self.shard_bits);
         let moves = |&&lba: &&u64| {
-            let ((at, index), (from, to)) = (split(lba), places.next().expect("there is no end of places"));
+            let ((at, index), (from, to)) =
+                (split(lba, bits), places.next().expect("there is no end of places"));
             let Some(shard) = &mut self.shards[at] else { return false };
             let entry = &mut shard.entries[index];
             let is_there = entry.number() == from;
@@ -157,7 +163,7 @@ impl<E: Entry> Table<E> {
         loop {
             let mut count = 0;
             for (place, lba) in wanted.iter_mut().zip(&mut lbas) {
-                let (at, index) = split(lba);
+                let (at, index) = self.split(lba);
                 let shard = self.shards.get(at).and_then(Option::as_ref);
                 *place = shard.and_then(|shard| shard.entries.get(index)).unwrap_or(&nowhere);
                 count += 1;
@@ -174,7 +180,7 @@ impl<E: Entry> Table<E> {
 
     /// See [`super::L2p::for_each_media`].
     pub(super) fn for_each_media(&self, mut each: impl FnMut(u64, Place)) {
-        for ((lba, shard), &used) in (0..).step_by(SHARD).zip(&self.shards).zip(&self.used) {
+        for ((lba, shard), &used) in (0..).step_by(1 << self.shard_bits).zip(&self.shards).zip(&self.used) {
             // Behind the last entry in use there is nothing: the last shard may be used for a few sectors only.
             let mut left = used;
             let entries = shard.iter().flat_map(|shard| shard.entries.iter());
@@ -231,7 +237,7 @@ impl<E: Entry> Table<E> {
         let mut lba = first_lba;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (at, index) = split(lba);
+            let (at, index) = self.split(lba);
             let count = (GROUP - index % GROUP).min(rest.len() / E::BYTES);
             let (group, tail) = rest.split_at_mut(count * E::BYTES);
             match &self.shards[at] {
@@ -297,8 +303,8 @@ impl<E: Entry> Table<E> {
         let mut lba = first_lba;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (at, index) = split(lba);
-            let count = (SHARD - index).min(rest.len() / E::BYTES);
+            let (at, index) = self.split(lba);
+            let count = ((1 << self.shard_bits) - index).min(rest.len() / E::BYTES);
             let (part, tail) = rest.split_at(count * E::BYTES);
             self.decode_part(at, index, part);
             lba += u64::try_from(count).expect("a shard is small");
@@ -340,7 +346,7 @@ impl<E: Entry> Shard<E> {
 
     /// A shard of these entries.
     fn of(entries: Vec<E>) -> Self {
-        assert!((1..=SHARD).contains(&entries.len()), "a shard of {} entries", entries.len());
+        assert!(!entries.is_empty(), "a shard of no entries");
         Self { entries: entries.into_boxed_slice() }
     }
 }

@@ -6,9 +6,11 @@ use ocssd_base::Prng;
 /// Logical sectors of the random tests: two shards and a cut one.
 const SECTORS: u64 = 2 * (1 << 16) + 777;
 
-/// A map of each width with 100 slots, and its places.
-fn both_widths() -> [(L2p, u64); 2] {
-    [1_000_000, 1 << 33].map(|places| (L2p::new(SECTORS, places, 100), places))
+/// A map of each width with 100 slots, and its places; one in small shards besides.
+fn both_widths() -> [(L2p, u64); 3] {
+    let small = ShardSize::new(64).expect("a shard of that size");
+    [(1_000_000, ShardSize::default()), (1 << 33, ShardSize::default()), (1_000_000, small)]
+        .map(|(places, shard)| (L2p::with_shards(SECTORS, places, 100, shard), places))
 }
 
 fn random_mapped(prng: &mut Prng, places: u64) -> Mapped {
@@ -125,7 +127,7 @@ fn entries_written_and_read_back_in_odd_pieces_are_the_same_map() {
     for (seed, (mut map, places)) in (11..).zip(both_widths()) {
         let naive = random_map(&mut map, places, seed);
         let size = usize::try_from(map.entry_bytes()).unwrap();
-        let (mut prng, mut back) = (Prng::new(seed + 100), L2p::new(SECTORS, places, 100));
+        let (mut prng, mut back) = (Prng::new(seed + 100), map.emptied());
         // What was there before is forgotten, and its count with it.
         back.set(SECTORS - 1, Mapped::Media(Place(1)));
         let mut lba = 0;
@@ -147,7 +149,7 @@ fn entries_written_and_read_back_in_odd_pieces_are_the_same_map() {
 fn whole_shards_written_and_read_back_are_the_same_map() {
     for (seed, (mut map, places)) in (21..).zip(both_widths()) {
         let naive = random_map(&mut map, places, seed);
-        let mut back = L2p::new(SECTORS, places, 100);
+        let mut back = map.emptied();
         for shard in 0..map.shard_count() {
             let sectors = map.shard_sectors(shard);
             let count = usize::try_from(sectors.end - sectors.start).unwrap();

@@ -4,6 +4,7 @@
 //! time. Deliberately not here: what is done with a draw.
 
 mod drive;
+mod knobs;
 mod rot;
 mod small;
 mod steps;
@@ -92,6 +93,7 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     if target == "pblk" {
         let draw = &mut Draw::new(&prng, "larger writes");
         target::draw_sec_per_write(draw, &plan.config, &mut plan.options);
+        knobs::draw(&mut Draw::new(&prng, "small scale"), &mut plan);
     }
     if is_special {
         wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);

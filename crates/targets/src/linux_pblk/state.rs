@@ -163,7 +163,7 @@ impl LinuxPblk {
             filling: None,
             ready: VecDeque::with_capacity(usize_of(count)),
             requests: Requests::default(),
-            flight: Flight::new(),
+            flight: Flight::new(crate::flight::COMMANDS_MAX),
             flushes: Flushes::new(),
             collector: Collector::new(read),
             eraser: Eraser::new(lists),

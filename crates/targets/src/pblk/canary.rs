@@ -50,6 +50,14 @@ pub enum Canary {
     StaleGeneration,
     /// No line is moved for its wear: cold data keeps its lines for ever.
     WearIgnored,
+    /// Every shard of the map but the first is written to a snapshot as the first: an index that nobody used.
+    ShardMisplaced,
+    /// A discard that finds the table of records full is not written down.
+    DiscardsOverflow,
+    /// A snapshot is begun in the middle of a discard whose record says that all of it is gone.
+    SnapshotTearsDiscard,
+    /// Reads do not ask whether there is a place for one more command: a bound off by one.
+    CommandsOverrun,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
 }
@@ -112,6 +120,10 @@ impl Canary {
         (Self::StaleGeneration, "stale-generation"),
         (Self::WearIgnored, "wear-ignored"),
         (Self::WindowForgotten, "window-forgotten"),
+        (Self::ShardMisplaced, "shard-misplaced"),
+        (Self::DiscardsOverflow, "discards-overflow"),
+        (Self::SnapshotTearsDiscard, "snapshot-tears-discard"),
+        (Self::CommandsOverrun, "commands-overrun"),
     ];
 }
 

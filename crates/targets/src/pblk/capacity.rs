@@ -4,8 +4,8 @@
 //! what the rest is used for at any moment.
 
 use super::options::{Mode, Options};
-use super::snapshot::PIECE_HEADER_BYTES;
-use ocssd_ftl::{ChunkLayout, SHARD, Shape, TAG_BYTES, tail};
+use super::pieces;
+use ocssd_ftl::{ChunkLayout, Shape, TAG_BYTES, tail};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, VECTOR_MAX};
 
 /// Pages whose sectors pblk's ring of 4.12 to 4.16 held for each unit (`pblk.md` 1.2).
@@ -76,6 +76,13 @@ pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Aske
     let open_lines = open_lines(geometry, options)?;
     let streams = options.classification().streams();
     let (frames, frames_needed) = frames(geometry, &layout, shape, options, streams)?;
+    let commands = options.knobs.commands_max;
+    if commands <= shape.units().div_ceil(VECTOR_MAX) {
+        return Err(format!(
+            "commands_max={commands} are too few to reset the chunks of {} units",
+            shape.units()
+        ));
+    }
     assert!(open_lines > streams, "a stream without a line to write to");
     assert!(frames >= frames_needed || options.small_write_buffer, "a buffer too small was let through");
     Ok(Asked { layout, open_lines, frames, frames_needed })
@@ -103,7 +110,8 @@ pub fn plan(
     let wanted = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
     let user_sectors = existing.unwrap_or(wanted);
     // One snapshot is written while the last one stands, each begun in the middle of a line.
-    let map_lines = narrow(2 * snapshot_sectors(geometry, shape, user_sectors).div_ceil(line_sectors) + 1);
+    let map_lines =
+        narrow(2 * snapshot_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
     // What users have put into the buffer must always find a place: lines drain only once it has landed.
     let buffer_lines = narrow((u64::from(frames) * u64::from(layout.batch)).div_ceil(line_sectors));
     // Each stream has a line open and may need the next; one is being emptied.
@@ -183,9 +191,11 @@ fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, option
 }
 
 /// Sectors a snapshot takes at most: the entries of all shards, the bits of all lines, and the header.
-fn snapshot_sectors(geometry: &Geometry, shape: &Shape, user_sectors: u64) -> u64 {
-    let shard = u64::try_from(SHARD).expect("an index fits 64 bits");
-    let piece = u64::from(geometry.sector_bytes) - u64::try_from(PIECE_HEADER_BYTES).expect("16");
+fn snapshot_sectors(geometry: &Geometry, shape: &Shape, options: &Options, user_sectors: u64) -> u64 {
+    let shard = options.knobs.map_shard.sectors();
+    let sector_bytes = usize::try_from(geometry.sector_bytes).expect("32 bits fit an index");
+    let piece = pieces::content_bytes(sector_bytes, options.knobs.snapshot_piece_bytes);
+    let piece = u64::try_from(piece).expect("a piece is small");
     let entry_bytes = if shape.places() < 1 << 31 { 4 } else { 8 };
     let map = user_sectors.div_ceil(shard) * user_sectors.min(shard).div_ceil(piece / entry_bytes);
     let lines = u64::from(shape.lines());

@@ -13,12 +13,7 @@ use ocssd_ftl::{Candidate, Entry, FrameId, Line, LineId, LineState, Place, Slot}
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, VECTOR_MAX};
 use std::collections::VecDeque;
 
-/// Weak sectors waiting to be moved (chosen; more are found again when they are read again).
-const REFRESH_MAX: usize = 1024;
-
-/// Most lines emptied at a time (chosen: what they hold together fills units, whatever their number).
-const DRAINING_MAX: u32 = 8;
-/// As many may be, whatever is spare (chosen: one is emptied while another drains).
+/// As many lines may be emptied at a time, whatever is spare (chosen: one is emptied while another drains).
 const DRAINING_MIN: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +187,7 @@ impl Pblk {
     fn may_drain_more(&self) -> bool {
         let draining = self.collector.draining.len();
         let spare = || self.free_lines_worth().saturating_sub(self.lines_kept());
-        draining < DRAINING_MIN || draining < usize_of(spare().min(DRAINING_MAX))
+        draining < DRAINING_MIN || draining < usize_of(spare().min(self.options.knobs.draining_lines_max))
     }
 
     fn best_victim(&mut self) -> Option<LineId> {
@@ -414,7 +409,9 @@ impl Pblk {
 
     /// A sector the media call weak is written again soon.
     pub(super) fn refresh(&mut self, place: Place) {
-        if self.collector.refresh.len() < REFRESH_MAX && self.valid.is_valid(place) {
+        if self.collector.refresh.len() < usize_of(self.options.knobs.refresh_max)
+            && self.valid.is_valid(place)
+        {
             self.collector.refresh.push_back(place);
         }
     }

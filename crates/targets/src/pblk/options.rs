@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use super::knobs::Knobs;
 use ocssd_ftl::{Classification, VictimPolicy, WEAR_SPREAD_MIN};
 use std::fmt;
 
@@ -75,6 +76,8 @@ pub struct Options {
     pub wear_spread: Option<u32>,
     /// Seed of the instance's name and of random choices.
     pub seed: u64,
+    /// Constants of scale, for tests.
+    pub knobs: Knobs,
     /// The bug planted in this instance.
     #[cfg(feature = "canaries")]
     pub canary: Option<Canary>,
@@ -95,6 +98,7 @@ impl Default for Options {
             writes_per_unit: None,
             wear_spread: None,
             seed: 1,
+            knobs: Knobs::default(),
             #[cfg(feature = "canaries")]
             canary: None,
         }
@@ -183,11 +187,11 @@ impl Options {
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => {
-                return Err(format!(
+                return self.knobs.set(name, value).unwrap_or_else(|| Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
                      write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
                      snapshot_interval_bytes, sec_per_write, writes_per_unit, wear_spread, seed and block_bytes"
-                ));
+                )));
             }
         }
         Ok(())

@@ -108,7 +108,7 @@ impl Pblk {
 
     /// Sends one command for the sectors on media from `index` on; how many, or `None` if it must wait.
     fn read_media(&mut self, key: SlabKey, first: Place, index: u32, buffers: &mut Buffers) -> Option<u32> {
-        if !self.flight.has_room(1) {
+        if !self.flight.has_room(1) && !self.has_canary(Canary::CommandsOverrun) {
             return None;
         }
         let request = self.requests.get(key).request;

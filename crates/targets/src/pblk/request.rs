@@ -8,9 +8,6 @@ use ocssd_base::SlabKey;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Status, Violation};
 
-/// Requests at once: what a queue depth of 1024 in a few jobs needs (chosen).
-pub const REQUESTS_MAX: u32 = 4096;
-
 /// A request that was taken and not replied to.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {

@@ -10,13 +10,11 @@
 
 use super::Pblk;
 use super::canary::Canary;
+use super::pieces::{self, PieceLayout};
 use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, L2p, LineId, LineSequence, Piece, Place, SHARD, SectorTag, Sequence, UnitIndex};
+use ocssd_ftl::{Kind, LineId, LineSequence, Piece, Place, SectorTag, Sequence, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES};
-
-/// Bytes of a piece before its content: the snapshot's number and a CRC-32.
-pub const PIECE_HEADER_BYTES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -191,22 +189,6 @@ impl Snapshots {
     }
 }
 
-/// Content bytes of a piece.
-pub fn piece_bytes(sector_bytes: usize) -> usize {
-    sector_bytes - PIECE_HEADER_BYTES
-}
-
-/// Map entries in a piece.
-pub fn entries_per_piece(sector_bytes: usize, map: &L2p) -> usize {
-    piece_bytes(sector_bytes) / usize_of(map.entry_bytes())
-}
-
-/// Pieces of a shard; a map of less than one has fewer.
-pub fn pieces_per_shard(sector_bytes: usize, map: &L2p) -> usize {
-    let entries = usize::try_from(map.sectors()).map_or(SHARD, |sectors| sectors.min(SHARD));
-    entries.div_ceil(entries_per_piece(sector_bytes, map))
-}
-
 impl Pblk {
     /// Begins a snapshot when one is due, and goes on with it. True if anything was done.
     pub(super) fn snapshot(&mut self, buffers: &mut Buffers) -> bool {
@@ -221,7 +203,9 @@ impl Pblk {
             }
             State::Idle => false,
             State::Holding => {
-                if self.open.iter().flatten().any(|open| open.in_flight() > 0) {
+                // A record on media covers blocks of a discard that the map may still have.
+                let is_torn = self.is_discard_begun() && !self.has_canary(Canary::SnapshotTearsDiscard);
+                if is_torn || self.open.iter().flatten().any(|open| open.in_flight() > 0) {
                     return false;
                 }
                 if self.awaits_discard() {
@@ -257,7 +241,7 @@ impl Pblk {
         assert!(self.snapshots.lost.is_empty(), "a snapshot begins before the last one ended");
         self.drop_superseded();
         assert!(!self.is_discard_needed(), "a snapshot begins before a discard is on media");
-        let sector_bytes = buffers.format().sector_bytes;
+        let layout = self.piece_layout(buffers.format().sector_bytes);
         let clean = self.snapshots.clean;
         let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));
         let shards: Vec<u32> =
@@ -274,15 +258,15 @@ impl Pblk {
             next_line: self.lines.next_sequence(),
             sectors: self.l2p.sectors(),
             entry_bytes: self.l2p.entry_bytes(),
+            shard: self.l2p.shard_size(),
             pieces: 0,
             lines: lines.map(|line| LineRow::of(&self.lines, line, rows.contains(&line))).collect(),
             open: self.open.iter().flatten().map(|open| self.open_row(open)).collect(),
             shards,
         };
-        let piece = piece_bytes(sector_bytes);
-        let header_pieces = header.encoded_bytes().div_ceil(piece);
-        let map_pieces = header.shards.len() * pieces_per_shard(sector_bytes, &self.l2p);
-        let row_pieces = (rows.len() * self.valid.line_bytes()).div_ceil(piece);
+        let header_pieces = header.encoded_bytes().div_ceil(layout.content_bytes);
+        let map_pieces = header.shards.len() * layout.per_shard();
+        let row_pieces = (rows.len() * self.valid.line_bytes()).div_ceil(layout.content_bytes);
         header.pieces = u64_of(header_pieces + map_pieces + row_pieces);
         assert!(
             header.lines.iter().filter(|row| row.state == RowState::Open).count() >= header.open.len(),
@@ -326,7 +310,7 @@ impl Pblk {
                 return true;
             }
             let more = self.snapshots.next < self.snapshots.end() || !self.snapshots.lost.is_empty();
-            if !more || !self.flight.has_room(1) || self.whole.is_empty() {
+            if !more || !self.flight.has_room(1) || self.whole.is_empty() && self.snapshots.lost.is_empty() {
                 return any;
             }
             let stream = self.map_stream();
@@ -370,11 +354,11 @@ impl Pblk {
         buffers.data_mut(buffer, 0, unit).fill(0);
         for index in 0..count {
             let bytes = buffers.whole_mut(buffer, index, 1);
-            self.fill_piece(first + u64::from(index), bytes);
-            let crc = ocssd_ftl::checksum(&bytes[PIECE_HEADER_BYTES..]);
-            bytes[..8].copy_from_slice(&self.snapshots.number.to_le_bytes());
-            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-            bytes[12..16].fill(0);
+            let layout = self.piece_layout(bytes.len());
+            let (content, rest) = bytes[pieces::PIECE_HEADER_BYTES..].split_at_mut(layout.content_bytes);
+            self.fill_piece(&layout, first + u64::from(index), content);
+            rest.fill(0);
+            pieces::seal(self.snapshots.number, layout.content_bytes, bytes);
             // Where content is stamps, a piece's stamp is how it begins.
             let mut begin = [0; STAMP_BYTES];
             begin.copy_from_slice(&bytes[..STAMP_BYTES]);
@@ -385,9 +369,9 @@ impl Pblk {
     }
 
     /// The content of a piece.
-    fn fill_piece(&self, number: u64, bytes: &mut [u8]) {
-        let piece = bytes.len() - PIECE_HEADER_BYTES;
-        let content = &mut bytes[PIECE_HEADER_BYTES..];
+    fn fill_piece(&self, layout: &PieceLayout, number: u64, content: &mut [u8]) {
+        let piece = layout.content_bytes;
+        assert_eq!(content.len(), piece, "a piece has another length than was said");
         if number < self.snapshots.header_pieces {
             let rest = &self.snapshots.header[usize::try_from(number).expect("few") * piece..];
             let length = rest.len().min(piece);
@@ -396,21 +380,27 @@ impl Pblk {
             return;
         }
         let number = usize::try_from(number - self.snapshots.header_pieces).expect("an index");
-        let entries = piece / usize_of(self.l2p.entry_bytes());
-        let per_shard = pieces_per_shard(piece + PIECE_HEADER_BYTES, &self.l2p);
+        let (entries, per_shard) = (layout.entries(), layout.per_shard());
         let map_pieces = self.snapshots.shards.len() * per_shard;
         if number < map_pieces {
-            let shard = usize_of(self.snapshots.shards[number / per_shard]);
+            let is_misplaced = self.has_canary(Canary::ShardMisplaced);
+            let shard = usize_of(self.snapshots.shards[if is_misplaced { 0 } else { number / per_shard }]);
             self.fill_entries(shard, number % per_shard * entries, entries, content);
         } else {
             self.fill_rows((number - map_pieces) * piece, content);
         }
     }
 
+    /// How snapshots of this instance are cut.
+    fn piece_layout(&self, sector_bytes: usize) -> PieceLayout {
+        let bytes = pieces::content_bytes(sector_bytes, self.options.knobs.snapshot_piece_bytes);
+        PieceLayout::new(bytes, self.l2p.shard_size(), &self.l2p)
+    }
+
     fn fill_entries(&self, shard: usize, from: usize, entries: usize, content: &mut [u8]) {
         let sectors = self.l2p.shard_sectors(shard);
         let first = sectors.start + u64_of(from);
-        let count = sectors.end.saturating_sub(first).min(u64_of(entries)).min(u64_of(SHARD - from));
+        let count = sectors.end.saturating_sub(first).min(u64_of(entries));
         let length = usize::try_from(count).expect("an index") * usize_of(self.l2p.entry_bytes());
         content[length..].fill(0);
         if length > 0 {

@@ -3,12 +3,14 @@
 //! Little endian, field by field: magic, version, instance, number, pieces, sizes, the shards present, a row per line, how
 //! far open lines are written, CRC-32. Deliberately not here: how pieces lie on media (`snapshot`).
 
-use ocssd_ftl::{InstanceId, LineSequence, LineState, Lines, Sequence, Stream};
+use ocssd_ftl::{InstanceId, LineSequence, LineState, Lines, Sequence, ShardSize, Stream};
 
 const MAGIC: [u8; 4] = *b"snap";
 /// Raised when valid bits came to mean something else: those of version 1 are in snapshots of a shutdown only, and count the
 /// records of discards.
 const VERSION: u32 = 2;
+/// The version of those whose map is not in shards of the usual size. Others are not told apart from version 2.
+const VERSION_OF_SHARDS: u32 = 3;
 /// The oldest version that is read.
 const VERSION_MIN: u32 = 1;
 
@@ -48,6 +50,8 @@ pub struct SnapshotHeader {
     /// Logical sectors of the instance.
     pub sectors: u64,
     pub entry_bytes: u32,
+    /// How the map is parted.
+    pub shard: ShardSize,
     /// Pieces of the whole snapshot, those of the header included.
     pub pieces: u64,
     /// Shards of the map that are among the pieces, in order.
@@ -134,9 +138,10 @@ impl SnapshotHeader {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.encoded_bytes());
         out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
+        let is_usual = self.shard == ShardSize::default();
+        out.extend(if is_usual { VERSION } else { VERSION_OF_SHARDS }.to_le_bytes());
         out.extend([0; 4]); // the length, filled in below
-        out.extend(u32::from(self.clean).to_le_bytes());
+        out.extend([u8::from(self.clean), if is_usual { 0 } else { self.shard_bits() }, 0, 0]);
         for value in
             [self.instance.bits(), self.number, self.sequence.0, self.next_line.0, self.sectors, self.pieces]
         {
@@ -161,10 +166,16 @@ impl SnapshotHeader {
         out
     }
 
+    /// The size of a shard, as a power of two.
+    fn shard_bits(&self) -> u8 {
+        u8::try_from(self.shard.bits()).expect("a shard is small")
+    }
+
     /// The length of a header, from its first bytes; `None` if it is none.
     pub fn length(bytes: &[u8]) -> Option<usize> {
         let mut reader = Reader(bytes);
-        let sound = reader.array::<4>()? == MAGIC && (VERSION_MIN..=VERSION).contains(&reader.u32()?);
+        let sound =
+            reader.array::<4>()? == MAGIC && (VERSION_MIN..=VERSION_OF_SHARDS).contains(&reader.u32()?);
         let length = usize::try_from(reader.u32()?).ok()?;
         sound.then_some(length)
     }
@@ -177,7 +188,8 @@ impl SnapshotHeader {
             return None;
         }
         let mut reader = Reader(body.get(12..)?);
-        let clean = reader.u32()? == 1;
+        let [clean, bits, ..] = reader.array::<4>()?;
+        let shard = if bits == 0 { ShardSize::default() } else { ShardSize::of_bits(bits.into())? };
         let (instance, number) = (InstanceId::new(reader.u64()?), reader.u64()?);
         let (sequence, next_line) = (Sequence(reader.u64()?), LineSequence(reader.u64()?));
         let (sectors, pieces, entry_bytes) = (reader.u64()?, reader.u64()?, reader.u32()?);
@@ -192,11 +204,12 @@ impl SnapshotHeader {
         Some(Self {
             instance,
             number,
-            clean,
+            clean: clean == 1,
             sequence,
             next_line,
             sectors,
             entry_bytes,
+            shard,
             pieces,
             shards,
             lines,
@@ -250,6 +263,7 @@ mod tests {
             next_line: LineSequence(9),
             sectors: 1 << 30,
             entry_bytes: 4,
+            shard: ShardSize::default(),
             pieces: 77,
             shards: vec![0, 3],
             lines: vec![row, LineRow { state: RowState::Free, has_bits: false, ..row }],
@@ -257,17 +271,21 @@ mod tests {
         };
         let bytes = header.encode();
         assert_eq!(SnapshotHeader::length(&bytes), Some(bytes.len()));
-        for (version, length) in [(0, None), (1, Some(bytes.len())), (2, Some(bytes.len())), (3, None)] {
+        for (version, length) in [(0, None), (1, Some(bytes.len())), (2, Some(bytes.len())), (4, None)] {
             let mut other = bytes.clone();
             other[4] = version;
             assert_eq!(SnapshotHeader::length(&other), length, "version {version}");
         }
-        assert_eq!(SnapshotHeader::decode(&bytes), Some(header));
+        assert_eq!(SnapshotHeader::decode(&bytes), Some(header.clone()));
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             assert_eq!(SnapshotHeader::decode(&damaged), None, "byte {at}");
             assert_eq!(SnapshotHeader::decode(&bytes[..at]), None, "cut at {at}");
         }
+        assert_eq!((bytes[4], bytes[12..16].to_vec()), (2, vec![1, 0, 0, 0]), "as older programs read it");
+        let other = SnapshotHeader { shard: ShardSize::new(64).expect("a size"), ..header };
+        let bytes = other.encode();
+        assert_eq!((bytes[4], SnapshotHeader::decode(&bytes)), (3, Some(other)), "older programs refuse it");
     }
 }

@@ -7,9 +7,10 @@ use super::collect::Collector;
 use super::erase::Dead;
 use super::flight::Flight;
 use super::flush::Flushes;
+use super::knobs::Knobs;
 use super::limit;
 use super::options::{Mode, Options};
-use super::request::{Pending, REQUESTS_MAX};
+use super::request::Pending;
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
 use super::tails;
@@ -23,10 +24,6 @@ use ocssd_ftl::{
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Units of metadata written at a time: heads, tails and snapshots share them (chosen: as deep as a channel's queue).
-const META_BUFFERS: u32 = 32;
-/// Reads of garbage collection at a time (pblk allowed 128 of 64 sectors; half of it keeps as many units busy).
-const COLLECT_BUFFERS_MAX: u32 = 64;
 /// Granularity of last write times, as a power of two of sectors (chosen: finer than any line).
 const LAST_WRITES_SHIFT: u32 = 6;
 
@@ -153,16 +150,16 @@ impl Pblk {
         lines: Lines,
         buffers: &mut Buffers,
     ) -> Self {
-        let (classification, user_streams) = streams_of(&options);
-        let own = OwnBuffers::take(&shape, &capacity, buffers);
+        let (knobs, (classification, user_streams)) = (options.knobs, streams_of(&options));
+        let own = OwnBuffers::take(&shape, &capacity, &knobs, buffers);
         Self {
-            l2p: L2p::new(capacity.user_sectors, shape.places(), capacity.slots()),
+            l2p: L2p::with_shards(capacity.user_sectors, shape.places(), capacity.slots(), knobs.map_shard),
             valid: ValidMap::new(&shape),
             frames: Frames::new(capacity.frames, capacity.layout.batch, release(options.mode)),
             open: lines.iter().map(|_| None).collect(),
-            trims: Trims::default(),
+            trims: Trims::new(usize_of(knobs.discard_records_max)),
             classifier: Classifier::new(classification),
-            last_writes: last_writes(classification, &capacity),
+            last_writes: last_writes(classification, &capacity, &knobs),
             limiter: limit::limiter(&options, &capacity, &shape),
             told: limit::Told::default(),
             sequence: Sequence(0),
@@ -173,12 +170,12 @@ impl Pblk {
             open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
             stripe: stripe(geometry, &shape),
             unit_of_pu: unit_of_pu(geometry, &shape),
-            requests: Slab::new(REQUESTS_MAX),
-            reads: Ring::new(usize_of(REQUESTS_MAX)),
-            writes: Ring::new(usize_of(REQUESTS_MAX)),
-            replies: Ring::new(usize_of(REQUESTS_MAX)),
-            flight: Flight::new(),
-            flushes: Flushes::new(REQUESTS_MAX),
+            requests: Slab::new(knobs.requests_max),
+            reads: Ring::new(usize_of(knobs.requests_max)),
+            writes: Ring::new(usize_of(knobs.requests_max)),
+            replies: Ring::new(usize_of(knobs.requests_max)),
+            flight: Flight::new(knobs.commands_max),
+            flushes: Flushes::new(knobs.requests_max),
             collector: Collector::new(own.collect),
             wear: WearLeveller::new(options.wear_spread()),
             snapshots: Snapshots::new(0, LineSequence(0)),
@@ -319,9 +316,9 @@ impl Pblk {
         }
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
         assert!(self.resets.is_empty(), "a line is reset by nobody");
-        assert_eq!(self.plain.len(), usize_of(META_BUFFERS), "a buffer for heads was lost");
-        let tails =
-            if tails::sectors_at_once(&self.capacity.layout) > 0 { usize_of(META_BUFFERS) } else { 0 };
+        let own = usize_of(self.options.knobs.metadata_buffers);
+        assert_eq!(self.plain.len(), own, "a buffer for heads was lost");
+        let tails = if tails::sectors_at_once(&self.capacity.layout) > 0 { own } else { 0 };
         assert_eq!(self.tails.len(), tails, "a buffer for tails was lost");
     }
 
@@ -372,8 +369,9 @@ const fn release(mode: Mode) -> Release {
 }
 
 /// When blocks were last written, where the streams depend on it.
-fn last_writes(classification: Classification, capacity: &Capacity) -> Option<LastWrites> {
-    classification.needs_last_writes().then(|| LastWrites::new(capacity.user_sectors, LAST_WRITES_SHIFT))
+fn last_writes(classification: Classification, capacity: &Capacity, knobs: &Knobs) -> Option<LastWrites> {
+    let make = || LastWrites::with_shards(capacity.user_sectors, LAST_WRITES_SHIFT, knobs.map_shard);
+    classification.needs_last_writes().then(make)
 }
 
 /// How data is told apart, and into how many streams users write.
@@ -408,17 +406,17 @@ struct OwnBuffers {
 }
 
 impl OwnBuffers {
-    fn take(shape: &Shape, capacity: &Capacity, buffers: &mut Buffers) -> Self {
-        let unit = capacity.layout.unit;
+    fn take(shape: &Shape, capacity: &Capacity, knobs: &Knobs, buffers: &mut Buffers) -> Self {
+        let (unit, own) = (capacity.layout.unit, knobs.metadata_buffers);
         let mut take =
             |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
         let ring = take(1, capacity.slots())[0];
-        let plain = take(META_BUFFERS, unit);
-        let collect = take((shape.units() / 2).clamp(4, COLLECT_BUFFERS_MAX), VECTOR_MAX);
+        let plain = take(own, unit);
+        let collect = take((shape.units() / 2).max(4).min(knobs.gc_reads_max), VECTOR_MAX);
         let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
-        let whole: Vec<BufId> = (0..META_BUFFERS).map(|_| buffers.take_whole(unit)).collect();
+        let whole: Vec<BufId> = (0..own).map(|_| buffers.take_whole(unit)).collect();
         assert!(buffers.is_whole(whole[0]), "metadata is kept in stamps");
-        let tails = tails::take_buffers(&capacity.layout, META_BUFFERS, buffers);
+        let tails = tails::take_buffers(&capacity.layout, own, buffers);
         Self { ring, plain, whole, tails, collect, lists }
     }
 }

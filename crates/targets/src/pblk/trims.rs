@@ -7,9 +7,6 @@
 use ocssd_ftl::{Corrupt, Place, Sequence};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Records kept before a snapshot is asked for and further discards wait (chosen: about 1 MiB of table).
-const RECORDS_MAX: usize = 16_384;
-
 /// The blocks of one discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrimRange {
@@ -45,17 +42,25 @@ struct Record {
 }
 
 /// The records, by when they were made.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Trims {
+    /// Records kept before a snapshot is asked for and further discards wait.
+    most: usize,
     records: BTreeMap<Sequence, Record>,
     /// Those that are not durable yet.
     pending: BTreeSet<Sequence>,
 }
 
 impl Trims {
+    /// No records; room for `most`.
+    pub fn new(most: usize) -> Self {
+        assert!(most > 0, "no discard could be written down");
+        Self { most, records: BTreeMap::new(), pending: BTreeSet::new() }
+    }
+
     /// True if more discards must wait for a snapshot.
     pub fn is_full(&self) -> bool {
-        self.records.len() >= RECORDS_MAX
+        self.records.len() >= self.most
     }
 
     /// A discard was put into the buffer.
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_record_is_needed_until_it_is_let_go_and_only_where_it_lies() {
-        let mut trims = Trims::default();
+        let mut trims = Trims::new(3);
         trims.add(Sequence(5), 100, 8);
         assert!(trims.durable().is_empty());
         assert_eq!(trims.oldest_pending(), Some(Sequence(5)));

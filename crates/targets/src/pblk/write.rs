@@ -5,6 +5,7 @@
 
 use super::Pblk;
 use super::canary::Canary;
+use super::request::Pending;
 use super::trims::TrimRange;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
@@ -13,9 +14,6 @@ use ocssd_ftl::{
 };
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{BufId, Buffers, Status};
-
-/// Blocks discarded before other work gets its turn (chosen: some hundred microseconds).
-const DISCARD_SLICE: u32 = 1 << 16;
 
 /// Writes whose entries of the map are looked up together: as many misses as a processor waits for at a time (10 to 16).
 const FETCH_AHEAD: usize = 16;
@@ -29,11 +27,13 @@ impl Pblk {
                 fetched = self.fetch_waiting(buffers);
             }
             fetched -= 1;
-            if self.waits_for_wear() {
+            // A discard that was begun is ended, whatever comes: its record says that all of it is gone.
+            let is_begun = self.is_discard_begun();
+            if self.waits_for_wear() && !is_begun {
                 self.stats.waits_for_wear += 1;
                 break;
             }
-            if self.is_read_only() {
+            if self.is_read_only() && !is_begun {
                 self.writes.pop();
                 self.fail(key, Status::WRITE_TO_READ_ONLY, None);
                 self.finish(key);
@@ -117,7 +117,7 @@ impl Pblk {
         if pending.done == 0 && is_kept && !self.record_trim(request.block, request.count, buffers) {
             return false;
         }
-        let slice = (request.count - pending.done).min(DISCARD_SLICE);
+        let slice = (request.count - pending.done).min(self.options.knobs.discard_slice_blocks);
         for block in (request.block + u64::from(pending.done)..).take(usize::try_from(slice).expect("small"))
         {
             self.forget(block);
@@ -129,11 +129,30 @@ impl Pblk {
         whole
     }
 
+    /// True if some blocks of a discard are nowhere and the others not yet, though its record covers all of them.
+    pub(super) fn is_discard_begun(&self) -> bool {
+        let Some(&key) = self.writes.front() else { return false };
+        let Pending { request, done, .. } = *self.requests.get(key);
+        let is_discard = match request.op {
+            BlockOp::Discard => true,
+            BlockOp::WriteZeroes => self.keeps_trims(),
+            _ => false,
+        };
+        is_discard && done > 0
+    }
+
     /// Writes down a discard; false if there is no room yet.
     fn record_trim(&mut self, block: u64, count: u32, buffers: &mut Buffers) -> bool {
         assert!(self.keeps_trims(), "discards are written down only where they are kept");
+        if self.trims.is_full() && self.has_canary(Canary::DiscardsOverflow) {
+            return true;
+        }
         if self.trims.is_full() {
             self.snapshots.ask();
+            // A snapshot covers what is on media, and no more.
+            if let Some(newest) = self.trims.newest_pending() {
+                self.close_older(newest);
+            }
         }
         if self.trims.is_full() || self.snapshots.is_held() || self.snapshots.awaits_discards() {
             return false;

@@ -8,6 +8,7 @@ mod create;
 mod defects;
 mod faults;
 mod full_ring;
+mod knobs;
 mod media;
 mod mix;
 mod oracle;

@@ -10,13 +10,12 @@ use ocssd_lightnvm::{
     VECTOR_MAX,
 };
 
-/// Commands of a batch (chosen: enough for every unit of a large drive).
-const BATCH: usize = 256;
-
 /// A device with buffers to read into, taken when a batch first needs them: small instances need few.
 pub struct Batches<'a> {
     pub device: &'a mut dyn BlockingDevice,
     pub options: &'a Options,
+    /// Commands of a batch.
+    most: usize,
     plain: Vec<BufId>,
     whole: Vec<BufId>,
     pub sectors_read: u64,
@@ -40,12 +39,21 @@ pub struct Run {
 
 impl<'a> Batches<'a> {
     pub fn new(device: &'a mut dyn BlockingDevice, options: &'a Options) -> Self {
-        Self { device, options, plain: Vec::new(), whole: Vec::new(), sectors_read: 0, sectors_filled: 0 }
+        let most = usize_of(options.knobs.mount_batch);
+        Self {
+            device,
+            options,
+            most,
+            plain: Vec::new(),
+            whole: Vec::new(),
+            sectors_read: 0,
+            sectors_filled: 0,
+        }
     }
 
     /// Sees to it that there is a plain buffer for each of so many commands.
     fn need_plain(&mut self, commands: usize) {
-        assert!(commands <= BATCH, "{commands} commands in a batch of {BATCH}");
+        assert!(commands <= self.most, "{commands} commands in a batch of {}", self.most);
         while self.plain.len() < commands {
             let buffer = self.device.buffers().take(VECTOR_MAX);
             self.plain.push(buffer);
@@ -61,8 +69,8 @@ impl<'a> Batches<'a> {
 
     /// Reads single sectors anywhere; `found` is told each in order.
     pub fn read_sectors(&mut self, ppas: &[Ppa], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
-        self.need_plain(ppas.len().div_ceil(usize_of(VECTOR_MAX)).min(BATCH));
-        for batch in ppas.chunks(BATCH * usize_of(VECTOR_MAX)) {
+        self.need_plain(ppas.len().div_ceil(usize_of(VECTOR_MAX)).min(self.most));
+        for batch in ppas.chunks(self.most * usize_of(VECTOR_MAX)) {
             let mut commands = Vec::new();
             for (index, list) in batch.chunks(usize_of(VECTOR_MAX)).enumerate() {
                 let buffer = self.plain[index];
@@ -85,8 +93,8 @@ impl<'a> Batches<'a> {
     /// Reads runs of sectors; `found` is told each sector, run by run.
     pub fn read_runs(&mut self, runs: &[Run], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
         let pieces: Vec<Run> = runs.iter().flat_map(|&run| split(run)).collect();
-        self.need_plain(pieces.len().min(BATCH));
-        for batch in pieces.chunks(BATCH) {
+        self.need_plain(pieces.len().min(self.most));
+        for batch in pieces.chunks(self.most) {
             let commands: Vec<Command> = batch
                 .iter()
                 .enumerate()
@@ -117,11 +125,11 @@ impl<'a> Batches<'a> {
     ) -> Result<(), PowerCut> {
         // A run lies in one chunk.
         let longest = self.device.geometry().sectors_per_chunk.min(VECTOR_MAX);
-        while self.whole.len() < BATCH.min(runs.len()) {
+        while self.whole.len() < self.most.min(runs.len()) {
             let buffer = self.device.buffers().take_whole(longest);
             self.whole.push(buffer);
         }
-        for (number, batch) in runs.chunks(BATCH).enumerate() {
+        for (number, batch) in runs.chunks(self.most).enumerate() {
             let commands: Vec<Command> = batch
                 .iter()
                 .enumerate()
@@ -137,7 +145,7 @@ impl<'a> Batches<'a> {
             for (index, run) in batch.iter().enumerate() {
                 let sound = completions[index].status.has_data();
                 let bytes = sound.then(|| buffers.whole(self.whole[index], 0, run.count));
-                found(number * BATCH + index, bytes);
+                found(number * self.most + index, bytes);
             }
         }
         Ok(())
@@ -148,10 +156,10 @@ impl<'a> Batches<'a> {
         let mut runs: Vec<Run> = runs.to_vec();
         assert!(unit > 0, "fill is written in units");
         assert!(runs.iter().all(|run| run.count.is_multiple_of(unit)), "fill ends within a unit");
-        self.need_plain(runs.len().min(BATCH));
+        self.need_plain(runs.len().min(self.most));
         // A round writes the next piece of every run, so that the units of the drive work together.
         while runs.iter().any(|run| run.count > 0) {
-            for batch in runs.chunks_mut(BATCH) {
+            for batch in runs.chunks_mut(self.most) {
                 let mut commands = Vec::new();
                 for (index, run) in batch.iter_mut().enumerate().filter(|(_, run)| run.count > 0) {
                     let count = run.count.min(unit);
@@ -213,7 +221,6 @@ impl<'a> Batches<'a> {
 }
 
 fn command(index: usize, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
-    assert!(index < BATCH, "a batch has {BATCH} commands");
     let tag = Tag(u32::try_from(index).expect("a batch is small"));
     Command { tag, op, addresses, buffer, buffer_first: 0, oob: matches!(op, Op::Read | Op::Write { .. }) }
 }

@@ -3,7 +3,7 @@
 //! Deliberately not here: what was written after it.
 
 use super::super::canary::Canary;
-use super::super::snapshot::{PIECE_HEADER_BYTES, entries_per_piece, pieces_per_shard};
+use super::super::pieces::{self, PieceLayout};
 use super::super::snapshot_header::SnapshotHeader;
 use super::blocking::{Batches, Run};
 use super::survey::{Survey, make_readable, readable};
@@ -125,7 +125,7 @@ pub fn newest_header(
 ) -> Result<Option<SnapshotHeader>, PowerCut> {
     for (&number, pieces) in lines.by_number.iter().rev() {
         let header = read_header(batches, number, pieces)?;
-        if let Some(header) = header.filter(|header| header.instance == instance) {
+        if let Some((header, _)) = header.filter(|(header, _)| header.instance == instance) {
             return Ok(Some(header));
         }
     }
@@ -142,7 +142,7 @@ pub fn load(
     map: &mut L2p,
 ) -> Result<Option<Loaded>, PowerCut> {
     for (&number, pieces) in lines.by_number.iter().rev() {
-        let Some(header) = read_header(batches, number, pieces)? else { continue };
+        let Some((header, piece_bytes)) = read_header(batches, number, pieces)? else { continue };
         let is_there =
             |(piece, found): (u64, Option<&(u64, Ppa)>)| found.is_some_and(|&(number, _)| number == piece);
         let mut found = pieces.iter();
@@ -154,8 +154,9 @@ pub fn load(
         let line_of = |ppa: Ppa| LineId(ppa.chunk.0 % shape.lines());
         let of_lines = pieces.iter().filter_map(|&(_, ppa)| survey.lines[line_of(ppa).index()]);
         let first_line = of_lines.map(|found| found.sequence).min().unwrap_or_default();
-        let mut fresh = L2p::new(map.sectors(), shape.places(), map.slots());
-        if let Some(rows) = read_content(batches, number, &header, pieces, &mut fresh)? {
+        let layout = PieceLayout::new(piece_bytes, header.shard, map);
+        let mut fresh = map.emptied();
+        if let Some(rows) = read_content(batches, number, (&header, layout), pieces, &mut fresh)? {
             *map = fresh;
             return Ok(Some(Loaded { header, first_line, rows }));
         }
@@ -163,53 +164,48 @@ pub fn load(
     Ok(None)
 }
 
-/// A piece's content, if it is whole and of this snapshot.
-fn content(number: Sequence, bytes: &[u8]) -> Option<&[u8]> {
-    let (header, content) = bytes.split_at_checked(PIECE_HEADER_BYTES)?;
-    let sound =
-        header[..8] == number.0.to_le_bytes() && header[8..12] == ocssd_ftl::checksum(content).to_le_bytes();
-    sound.then_some(content)
-}
-
+/// The header of a snapshot, and how many content bytes each of its pieces has.
 fn read_header(
     batches: &mut Batches<'_>,
     number: Sequence,
     pieces: &Pieces,
-) -> Result<Option<SnapshotHeader>, PowerCut> {
+) -> Result<Option<(SnapshotHeader, usize)>, PowerCut> {
     assert!(!pieces.is_empty(), "a snapshot without pieces was listed");
     let mut bytes: Vec<u8> = Vec::new();
     for piece in 0.. {
         let Some(&(_, first)) = pieces.get(piece).filter(|&&(number, _)| number == u64_of(piece)) else {
             return Ok(None);
         };
-        let mut sound = false;
+        let mut content_bytes = None;
         batches.read_whole(&[Run { first, count: 1 }], |_, found| {
-            if let Some(part) = found.and_then(|found| content(number, found)) {
+            if let Some(part) = found.and_then(|found| pieces::content(number.0, found)) {
                 bytes.extend_from_slice(part);
-                sound = true;
+                content_bytes = Some(part.len());
             }
         })?;
-        let Some(length) = SnapshotHeader::length(&bytes).filter(|_| sound) else { return Ok(None) };
+        let (Some(content_bytes), Some(length)) = (content_bytes, SnapshotHeader::length(&bytes)) else {
+            return Ok(None);
+        };
         if bytes.len() >= length {
-            break;
+            return Ok(SnapshotHeader::decode(&bytes).map(|header| (header, content_bytes)));
         }
     }
-    Ok(SnapshotHeader::decode(&bytes))
+    unreachable!("there is always a next number")
 }
 
 /// Reads map and rows. `None` if a piece is damaged.
 fn read_content(
     batches: &mut Batches<'_>,
     number: Sequence,
-    header: &SnapshotHeader,
+    (header, layout): (&SnapshotHeader, PieceLayout),
     pieces: &[(u64, Ppa)],
     map: &mut L2p,
 ) -> Result<Option<Vec<u8>>, PowerCut> {
     let sector_bytes = batches.device.buffers().format().sector_bytes;
-    let header_pieces = header.encoded_bytes().div_ceil(sector_bytes - PIECE_HEADER_BYTES);
+    let header_pieces = header.encoded_bytes().div_ceil(layout.content_bytes);
     let (runs, starts) =
         runs_of(&pieces[header_pieces..usize::try_from(header.pieces).expect("it is a list's length")]);
-    let mut content_of = Content::new(header, sector_bytes, map);
+    let mut content_of = Content::new(header, layout, map);
     let is_unchecked = batches.options.has_canary(Canary::SnapshotUnchecked);
     batches.read_whole(&runs, |run, bytes| {
         let Some(bytes) = bytes else {
@@ -217,8 +213,9 @@ fn read_content(
             return;
         };
         for (offset, bytes) in bytes.chunks_exact(sector_bytes).enumerate() {
-            let unchecked = is_unchecked.then_some(&bytes[PIECE_HEADER_BYTES..]);
-            match content(number, bytes).or(unchecked) {
+            let unchecked = if is_unchecked { pieces::unchecked(bytes) } else { None };
+            let content = pieces::content(number.0, bytes).or(unchecked);
+            match content.filter(|content| content.len() == layout.content_bytes) {
                 Some(content) => content_of.take(starts[run] + offset, content),
                 None => content_of.sound = false,
             }
@@ -231,9 +228,7 @@ fn read_content(
 struct Content<'a> {
     header: &'a SnapshotHeader,
     map: &'a mut L2p,
-    per_shard: usize,
-    /// Bytes of a piece's entries.
-    entries_bytes: usize,
+    layout: PieceLayout,
     /// The shard being read, as far as it was: taken over in one go, its memory is touched once.
     shard: Vec<u8>,
     rows: Vec<u8>,
@@ -241,34 +236,33 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn new(header: &'a SnapshotHeader, sector_bytes: usize, map: &'a mut L2p) -> Self {
-        let entries_bytes = entries_per_piece(sector_bytes, map) * usize_of(map.entry_bytes());
-        let per_shard = pieces_per_shard(sector_bytes, map);
-        assert!(entries_bytes > 0 && per_shard > 0, "pieces of {sector_bytes} bytes hold no entry");
-        Self { header, map, per_shard, entries_bytes, shard: Vec::new(), rows: Vec::new(), sound: true }
+    fn new(header: &'a SnapshotHeader, layout: PieceLayout, map: &'a mut L2p) -> Self {
+        assert!(layout.entries_bytes() > 0 && layout.per_shard() > 0, "{layout:?} holds no entry");
+        Self { header, map, layout, shard: Vec::new(), rows: Vec::new(), sound: true }
     }
 
     /// Takes a sound piece; `index` counts those behind the header.
     fn take(&mut self, index: usize, content: &[u8]) {
-        let Some(&shard) = self.header.shards.get(index / self.per_shard) else {
+        let per_shard = self.layout.per_shard();
+        let Some(&shard) = self.header.shards.get(index / per_shard) else {
             self.rows.extend_from_slice(content);
             return;
         };
-        if index.is_multiple_of(self.per_shard) {
+        if index.is_multiple_of(per_shard) {
             self.shard.clear();
         }
-        self.shard.extend_from_slice(&content[..self.entries_bytes]);
-        if (index + 1).is_multiple_of(self.per_shard) && self.sound {
-            self.sound = self.take_shard(usize_of(shard));
+        self.shard.extend_from_slice(&content[..self.layout.entries_bytes()]);
+        if (index + 1).is_multiple_of(per_shard) && self.sound {
+            self.sound = self.take_shard(shard);
         }
     }
 
     /// Takes over a shard. False if the map has none such, or an entry is wrong.
-    fn take_shard(&mut self, shard: usize) -> bool {
-        if shard >= self.map.shard_count() {
+    fn take_shard(&mut self, shard: u32) -> bool {
+        let sectors = self.header.shard.sectors_of(shard.into(), self.map.sectors());
+        if sectors.is_empty() {
             return false;
         }
-        let sectors = self.map.shard_sectors(shard);
         let entries = usize::try_from(sectors.end - sectors.start).expect("a shard is small");
         let bytes = entries * usize_of(self.map.entry_bytes());
         // Behind the last entry the last piece has zeros.

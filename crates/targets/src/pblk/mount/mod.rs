@@ -21,7 +21,7 @@ use super::state::{MAP_STREAM, Pblk};
 use crate::mount_error::MountError;
 use blocking::Batches;
 use ocssd_base::{Nanos, Prng};
-use ocssd_ftl::{InstanceId, L2p, Lines, Shape};
+use ocssd_ftl::{InstanceId, Lines, Shape};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, PuId};
 
 /// What a mount found and what it cost.
@@ -155,7 +155,7 @@ impl Pblk {
         report.phases[2] = batches.device.now().saturating_since(started);
         if !bits::restore(self, survey, loaded.as_ref(), &window) {
             // The map was changed already: it is read again.
-            self.l2p = L2p::new(self.l2p.sectors(), shape.places(), self.l2p.slots());
+            self.l2p = self.l2p.emptied();
             let again = load::load(batches, &shape, survey, self.instance, map_lines, &mut self.l2p)?;
             let number = |loaded: &Option<load::Loaded>| loaded.as_ref().map(|loaded| loaded.header.number);
             if number(&again) != number(&loaded) {
