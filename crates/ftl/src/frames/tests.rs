@@ -1,5 +1,7 @@
 //! What a buffer of frames promises, case by case.
 
+mod model;
+
 use super::*;
 use ocssd_base::Prng;
 use std::collections::VecDeque;
