@@ -223,6 +223,7 @@ mod tests {
         {
             let mut classifier = Classifier::new(classification);
             assert_eq!(classifier.streams(), streams);
+            assert!(!classification.needs_last_writes(), "{classification}");
             for _ in 0..40 {
                 classifier.on_collected(Stream(0), 0, 7);
             }
@@ -237,6 +238,8 @@ mod tests {
     #[test]
     fn sepbit_sorts_user_writes_by_the_life_of_what_they_replace() {
         let (fresh, known) = (Classifier::new(Classification::SepBit), sepbit(100));
+        assert!(Classification::SepBit.needs_last_writes());
+        assert_eq!((fresh.classification(), fresh.streams()), (Classification::SepBit, 6));
         let cases = [
             (&fresh, None, 1),
             (&fresh, Some(0), 0),
