@@ -1,13 +1,14 @@
 //! `cargo xtask`: the project's own commands.
 //!
-//! `test` runs everything CI runs, `tidy` is the project's linter, `bench` measures and records, `c-header` and `install-c` are
-//! for the C library.
+//! `test` runs everything CI runs, `tidy` is the project's linter, `bench` measures and records, `mutants` asks the tests what
+//! they find, `c-header` and `install-c` are for the C library.
 //! Nothing here ships to users, and no crate depends on it.
 //! Deliberately not here: what the tested programs do. This crate only starts them and judges their output.
 
 mod bench;
 mod c_library;
 mod ci;
+mod mutants;
 mod process;
 mod tidy;
 mod workspace;
@@ -33,6 +34,8 @@ enum Verb {
     Tidy,
     /// Run the benchmarks several times and print median, minimum and maximum
     Bench(bench::Options),
+    /// Put small bugs into ftl and targets one at a time, and see whether the tests find them
+    Mutants(mutants::Options),
     /// Write the C library's header and manual page from its source
     CHeader,
     /// Build the C library and install it with header, pkg-config file and manual page
@@ -56,6 +59,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Test(options) => ci::run(&workspace, &options),
         Verb::Tidy => tidy::run(&workspace),
         Verb::Bench(options) => bench::run(&workspace, &options),
+        Verb::Mutants(options) => mutants::run(&workspace, &options),
         Verb::CHeader => c_library::write(&workspace),
         Verb::InstallC(options) => c_library::install(&workspace, &options),
     }

@@ -17,7 +17,7 @@ mod smoke;
 mod summary;
 mod systems;
 
-use crate::{process, tidy, workspace::Workspace};
+use crate::{mutants, process, tidy, workspace::Workspace};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::time::Instant;
@@ -66,6 +66,11 @@ const STEPS: &[Step] = &[
         run: linux_pblk,
     },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
+    Step {
+        name: "mutants",
+        shows: "tests find bugs put into ftl that they found before (more, and targets, with --long)",
+        run: mutants,
+    },
     Step { name: "docs", shows: "the documentation builds without a broken link", run: docs },
     Step {
         name: "systems",
@@ -162,6 +167,11 @@ fn linux_pblk(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn smoke(workspace: &Workspace, _: &Options) -> Result<Outcome> {
     smoke::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn mutants(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    mutants::check_sample(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 

@@ -91,7 +91,7 @@ fn number(prng: &mut Prng, below: u32) -> u32 {
 fn take(lines: &mut Lines, naive: &mut Naive, prng: &mut Prng) {
     let (free, most) = (naive.free(), naive.erases().into_iter().max().unwrap_or(0));
     let is_worn = prng.below(2) == 0;
-    let worn = free.iter().filter(|entry| entry.0 < most).next_back().filter(|_| is_worn);
+    let worn = free.iter().rfind(|entry| entry.0 < most).filter(|_| is_worn);
     let expected = worn.or(free.first()).map(|&(.., id)| id);
     let found = if is_worn { lines.take_free_worn() } else { lines.take_free() };
     assert_eq!(found, expected, "worn: {is_worn}");

@@ -1,0 +1,98 @@
+//! A copy of the repository, in which mutants are made: the tree a person works on never holds one.
+//!
+//! It is kept, and only files that differ are written, so that cargo compiles little anew. Its build directory is kept too,
+//! and is not the project's: paths differ, so nothing could be shared.
+
+use crate::workspace::Workspace;
+use anyhow::{Context, Result};
+use std::{collections::BTreeSet, fs, path::Path, path::PathBuf, process::Command};
+
+/// Folders that no test of `ftl`, `targets` or `sim` looks into.
+const LEFT_OUT: &[&str] = &["experiments/", "docs/"];
+
+/// The copy.
+pub struct Copy {
+    /// Its root.
+    pub root: PathBuf,
+    /// Where cargo builds it.
+    pub build: PathBuf,
+}
+
+impl Copy {
+    /// Makes the copy what the repository is, new files included.
+    ///
+    /// Errors: git does not answer, or a file cannot be read or written.
+    pub fn refresh(workspace: &Workspace) -> Result<Self> {
+        let folder = workspace.target.join("mutants");
+        let copy = Self { root: folder.join("tree"), build: folder.join("build") };
+        let is_wanted = |path: &String| !LEFT_OUT.iter().any(|folder| path.starts_with(folder));
+        let files: BTreeSet<String> = workspace.own_files()?.into_iter().filter(is_wanted).collect();
+        for path in files.iter().filter(|path| workspace.root.join(path).is_file()) {
+            write_if_other(&workspace.root.join(path), &copy.root.join(path))
+                .with_context(|| format!("{path} could not be copied"))?;
+        }
+        let is_gone = |path: &str| !files.contains(path) || !workspace.root.join(path).is_file();
+        remove_others(&copy.root, &copy.root, &is_gone).context("old files could not be removed")?;
+        Ok(copy)
+    }
+
+    /// A command that works in the copy. Settings of profiles that only cost time are off.
+    pub fn prepare(&self, mut command: Command) -> Command {
+        command
+            .current_dir(&self.root)
+            .env("CARGO_TARGET_DIR", &self.build)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_TEST_DEBUG", "0")
+            .env("CARGO_INCREMENTAL", "1");
+        command
+    }
+}
+
+/// Cargo compiles what was written last, so what is the same must not be written.
+fn write_if_other(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from)?;
+    if fs::read(to).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
+    fs::write(to, bytes)?;
+    Ok(())
+}
+
+fn remove_others(root: &Path, folder: &Path, is_gone: &impl Fn(&str) -> bool) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            remove_others(root, &path, is_gone)?;
+        } else if is_gone(&path.strip_prefix(root)?.to_string_lossy()) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_what_is_there_and_nothing_else_and_leaves_alone_what_is_the_same() {
+        let root = std::env::temp_dir().join(format!("ocssd-mutants-copy-{}", std::process::id()));
+        let workspace = Workspace { target: root.join("target"), root: root.clone() };
+        fs::create_dir_all(root.join("src")).unwrap();
+        assert!(workspace.git().args(["init", "--quiet"]).status().unwrap().success());
+        fs::write(root.join(".gitignore"), "/target\n").unwrap();
+        fs::write(root.join("src/a.rs"), "a").unwrap();
+        fs::write(root.join("src/b.rs"), "b").unwrap();
+        let copy = Copy::refresh(&workspace).unwrap();
+        let written = || fs::metadata(copy.root.join("src/a.rs")).unwrap().modified().unwrap();
+        let before = written();
+        fs::remove_file(root.join("src/b.rs")).unwrap();
+        fs::write(root.join("src/c.rs"), "c").unwrap();
+        Copy::refresh(&workspace).unwrap();
+        assert!(!copy.root.join("src/b.rs").exists());
+        assert_eq!(fs::read(copy.root.join("src/c.rs")).unwrap(), b"c");
+        assert_eq!(written(), before);
+        fs::remove_dir_all(root).unwrap();
+    }
+}

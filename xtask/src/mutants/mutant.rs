@@ -1,0 +1,161 @@
+//! A mutant, and what it is called from one commit to the next.
+//!
+//! cargo-mutants names a mutant by line and column, which change with every line above. Here it is known by its file, what is
+//! done where, and the text of its line; where several are alike, by their number among them. So what is known of a mutant
+//! stays until its line or its function's name changes.
+
+use super::{copy::Copy, tool};
+use crate::{process, workspace::Workspace};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Packages that get mutants.
+pub const PACKAGES: &[&str] = &["ocssd-ftl", "ocssd-targets"];
+
+/// Bugs planted on purpose, which only the simulator's own tests compile in: mutants of them are never run.
+const LEFT_OUT: &str = "crates/targets/src/pblk/canary.rs";
+
+/// What a mutant is known by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// From the root.
+    pub file: String,
+    /// What is done in which function, in the words of cargo-mutants.
+    pub mutant: String,
+    /// The line it begins in, without the space around it.
+    pub at: String,
+    /// Which of those that are alike, from 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub nth: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first(nth: &u32) -> bool {
+    *nth == 1
+}
+
+/// A mutant of the tree as it is.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    pub key: Key,
+    /// What cargo-mutants calls it now, with line and column.
+    pub name: String,
+    pub package: String,
+}
+
+impl Key {
+    /// Names of its modules, without the crate's.
+    pub fn module_words(&self) -> Vec<&str> {
+        let path = self.file.trim_end_matches(".rs").split('/').skip(2);
+        path.filter(|part| !matches!(*part, "src" | "mod")).collect()
+    }
+}
+
+impl Mutant {
+    /// The row of the table it belongs to: crate, and at most two levels of modules, as `targets/pblk/mount`.
+    pub fn module(&self) -> String {
+        let path = self.key.file.trim_start_matches("crates/").trim_end_matches(".rs");
+        let parts = path.split('/').filter(|part| !matches!(*part, "src" | "mod"));
+        parts.take(3).collect::<Vec<_>>().join("/")
+    }
+}
+
+/// One mutant as cargo-mutants lists it.
+#[derive(Deserialize)]
+struct Listed {
+    name: String,
+    package: String,
+    file: String,
+    span: Span,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    start: Position,
+}
+
+#[derive(Deserialize)]
+struct Position {
+    line: usize,
+}
+
+/// All mutants of packages in the copy, in the order of packages, files and lines.
+///
+/// Errors: cargo-mutants fails, or lists what cannot be understood.
+pub fn list(workspace: &Workspace, copy: &Copy, packages: &[&str]) -> Result<Vec<Mutant>> {
+    let mut mutants = Vec::new();
+    for package in packages {
+        let mut command = copy.prepare(tool::command(workspace));
+        command.args(["--list", "--json", "--no-config", "--exclude", LEFT_OUT, "--package", package]);
+        let text = process::output(&mut command)?;
+        let listed: Vec<Listed> = serde_json::from_str(&text).context("cargo-mutants listed no JSON")?;
+        let read = |file: &str| fs::read_to_string(copy.root.join(file)).context("a mutant has a file");
+        mutants.extend(with_keys(listed, read)?);
+    }
+    Ok(mutants)
+}
+
+fn with_keys(listed: Vec<Listed>, read: impl Fn(&str) -> Result<String>) -> Result<Vec<Mutant>> {
+    let (mut texts, mut seen) = (BTreeMap::new(), BTreeMap::<Key, u32>::new());
+    let mut mutants = Vec::new();
+    for Listed { name, package, file, span } in listed {
+        if !texts.contains_key(&file) {
+            texts.insert(file.clone(), read(&file)?);
+        }
+        let line = texts[&file].lines().nth(span.start.line - 1).context("a mutant lies in a line")?;
+        // The name begins with `file:line:column: `.
+        let mutant = name.split_once(": ").context("a mutant's name has a place")?.1.to_owned();
+        let mut key = Key { file, mutant, at: line.trim().to_owned(), nth: 1 };
+        let alike = seen.entry(key.clone()).or_default();
+        *alike += 1;
+        key.nth = *alike;
+        mutants.push(Mutant { key, name, package });
+    }
+    Ok(mutants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutants_are_told_apart_without_line_and_column() {
+        let listed = [(2, 7, "< with <="), (2, 12, "< with <="), (2, 7, "< with >"), (3, 1, "< with <=")];
+        let listed = listed.map(|(line, column, what)| Listed {
+            name: format!("crates/ftl/src/a/b.rs:{line}:{column}: replace {what} in f"),
+            package: "ocssd-ftl".to_owned(),
+            file: "crates/ftl/src/a/b.rs".to_owned(),
+            span: Span { start: Position { line } },
+        });
+        let text = |_: &str| Ok("fn f() {\n    a < b < c;\nx < y\n".to_owned());
+        let mutants = with_keys(listed.into(), text).unwrap();
+        let keys: Vec<_> =
+            mutants.iter().map(|m| (m.key.mutant.as_str(), m.key.at.as_str(), m.key.nth)).collect();
+        let (le, gt) = ("replace < with <= in f", "replace < with > in f");
+        assert_eq!(
+            keys,
+            [(le, "a < b < c;", 1), (le, "a < b < c;", 2), (gt, "a < b < c;", 1), (le, "x < y", 1)]
+        );
+        assert_eq!(mutants[0].module(), "ftl/a/b");
+    }
+
+    #[test]
+    fn a_module_has_at_most_two_levels() {
+        for (file, module) in [
+            ("crates/ftl/src/l2p.rs", "ftl/l2p"),
+            ("crates/targets/src/pblk/mount/mod.rs", "targets/pblk/mount"),
+            ("crates/targets/src/pblk/mount/load.rs", "targets/pblk/mount"),
+            ("crates/targets/src/pblk/mod.rs", "targets/pblk"),
+        ] {
+            let key = Key { file: file.to_owned(), mutant: String::new(), at: String::new(), nth: 1 };
+            assert_eq!(Mutant { key, name: String::new(), package: String::new() }.module(), module);
+        }
+    }
+}
