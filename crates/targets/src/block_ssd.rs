@@ -21,17 +21,30 @@ pub struct BlockSsdOptions {
     /// Good chunks kept from the user, in percent, 1..=90. Default as pblk (chosen: then a comparison with pblk compares
     /// placement and nothing else).
     pub over_provisioning_percent: u32,
+    /// Somebody asked for that percentage: a drive that needs more to work is refused. Else it takes what it needs.
+    pub over_provisioning_stated: bool,
     /// Seed of its name and of random choices.
     pub seed: u64,
 }
 
 impl Default for BlockSsdOptions {
     fn default() -> Self {
-        Self { dram_cache_bytes: None, over_provisioning_percent: OVER_PROVISIONING_PERCENT, seed: 1 }
+        Self {
+            dram_cache_bytes: None,
+            over_provisioning_percent: OVER_PROVISIONING_PERCENT,
+            over_provisioning_stated: true,
+            seed: 1,
+        }
     }
 }
 
 impl BlockSsdOptions {
+    /// The default before anything is asked for: what [`Self::set`] is not told may be chosen to fit the drive.
+    #[must_use]
+    pub fn unstated() -> Self {
+        Self { over_provisioning_stated: false, ..Self::default() }
+    }
+
     /// Reads one `name=value`.
     ///
     /// # Errors
@@ -44,6 +57,7 @@ impl BlockSsdOptions {
             "dram_cache_bytes" => self.dram_cache_bytes = Some(number()?),
             "over_provisioning_percent" => {
                 self.over_provisioning_percent = u32::try_from(number()?).unwrap_or(u32::MAX);
+                self.over_provisioning_stated = true;
             }
             "seed" => self.seed = number()?,
             _ => {
@@ -61,6 +75,7 @@ impl BlockSsdOptions {
         pblk::Options {
             mode: pblk::Mode::Improved,
             over_provisioning_percent: self.over_provisioning_percent,
+            over_provisioning_stated: self.over_provisioning_stated,
             write_buffer_bytes: self.dram_cache_bytes,
             seed: self.seed,
             ..pblk::Options::default()

@@ -221,22 +221,24 @@ fn make_linear(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made,
 }
 
 fn make_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
-    let mut options = pblk::Options::default();
+    let mut options = pblk::Options::unstated();
     for (name, value) in wish.options {
         options.set(name, value)?;
     }
     let (target, report) = Pblk::mount(device, wish.units, &options).map_err(|error| error.to_string())?;
-    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+    let notes = [target.describe(&report)].into_iter().chain(target.size_note(&report)).collect();
+    Ok(Made { notes, target: Box::new(target) })
 }
 
 fn make_block_ssd(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
-    let mut options = BlockSsdOptions::default();
+    let mut options = BlockSsdOptions::unstated();
     for (name, value) in wish.options {
         options.set(name, value)?;
     }
     let (target, report) = block_ssd::mount(device, wish.units, &options)?;
     let note = format!("block_ssd over {} units, its FTL: {}", wish.units.len(), target.describe(&report));
-    Ok(Made { notes: vec![note], target: Box::new(target) })
+    let notes = [note].into_iter().chain(target.size_note(&report)).collect();
+    Ok(Made { notes, target: Box::new(target) })
 }
 
 fn make_linux_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {

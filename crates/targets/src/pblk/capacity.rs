@@ -3,7 +3,7 @@
 //! Counted in sectors of data: heads and tails of chunks are gone before anything is divided. Deliberately not here:
 //! what the rest is used for at any moment.
 
-use super::options::{Mode, Options};
+use super::options::{Mode, Options, PERCENT_MAX};
 use super::pieces;
 use ocssd_ftl::{ChunkLayout, Shape, TAG_BYTES, tail};
 use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, VECTOR_MAX};
@@ -27,6 +27,10 @@ pub struct Capacity {
     pub layout: ChunkLayout,
     /// Sectors the user gets.
     pub user_sectors: u64,
+    /// Sectors the user would get of the percentage that was asked for.
+    pub wanted_sectors: u64,
+    /// The percentage a new instance is made with.
+    pub over_provisioning_percent: u32,
     /// Good chunks that hold these and all that a new instance of this size needs beside them: with as many, changes are
     /// taken.
     pub chunks_needed: u64,
@@ -88,6 +92,51 @@ pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Aske
     Ok(Asked { layout, open_lines, frames, frames_needed })
 }
 
+/// What must stay beside the users' sectors.
+struct Beside {
+    map_lines: u32,
+    buffer_lines: u32,
+    reserve_lines: u32,
+    sectors: u64,
+}
+
+/// What that depends on, but for how much users get.
+struct Needed<'a> {
+    geometry: &'a Geometry,
+    shape: &'a Shape,
+    options: &'a Options,
+    layout: ChunkLayout,
+    frames: u32,
+    streams: u32,
+    /// Sectors of data of a line whose chunks are all good.
+    line_sectors: u64,
+}
+
+impl<'a> Needed<'a> {
+    fn new(geometry: &'a Geometry, shape: &'a Shape, options: &'a Options, asked: &Asked) -> Self {
+        let line_sectors = u64::from(shape.units()) * u64::from(asked.layout.data_sectors());
+        let streams = options.classification().streams();
+        let Asked { layout, frames, .. } = *asked;
+        Self { geometry, shape, options, layout, frames, streams, line_sectors }
+    }
+
+    fn beside(&self, user_sectors: u64) -> Beside {
+        let Self { geometry, shape, options, layout, frames, streams, line_sectors } = *self;
+        // One snapshot is written while the last one stands, each begun in the middle of a line.
+        let map_lines =
+            narrow(2 * snapshot_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
+        // What users have put into the buffer must always find a place: lines drain only once it has landed.
+        let buffer_lines = narrow((u64::from(frames) * u64::from(layout.batch)).div_ceil(line_sectors));
+        // Each stream has a line open and may need the next; one is being emptied.
+        let reserve_lines = streams + map_lines + buffer_lines + 1;
+        // A line that would give less than a frame is never emptied: so much may be dead in each, and stay.
+        let held = u64::from(layout.batch - layout.unit) * u64::from(shape.lines());
+        let sectors = u64::from(reserve_lines + streams + 1) * line_sectors + held;
+        assert!(sectors > 0 && reserve_lines > map_lines, "nothing is kept beside the users' sectors");
+        Beside { map_lines, buffer_lines, reserve_lines, sectors }
+    }
+}
+
 /// The sizes for `options`, which ask for what `asked` says, on the units of `shape`. An instance that exists keeps its
 /// blocks; chunks that died since make it read-only, and are no reason to refuse it.
 ///
@@ -105,25 +154,25 @@ pub fn plan(
     let good = good_chunks(shape, report);
     let good_sectors = good * u64::from(layout.data_sectors());
     assert!(good_sectors <= shape.places(), "more data than places");
-    let line_sectors = u64::from(shape.units()) * u64::from(layout.data_sectors());
     let streams = options.classification().streams();
-    let wanted = good_sectors * u64::from(100 - options.over_provisioning_percent) / 100;
-    let user_sectors = existing.unwrap_or(wanted);
-    // One snapshot is written while the last one stands, each begun in the middle of a line.
-    let map_lines =
-        narrow(2 * snapshot_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
-    // What users have put into the buffer must always find a place: lines drain only once it has landed.
-    let buffer_lines = narrow((u64::from(frames) * u64::from(layout.batch)).div_ceil(line_sectors));
-    // Each stream has a line open and may need the next; one is being emptied.
-    let reserve_lines = streams + map_lines + buffer_lines + 1;
-    // A line that would give less than a frame is never emptied: so much may be dead in each, and stay.
-    let held = u64::from(layout.batch - layout.unit) * u64::from(shape.lines());
-    let need = u64::from(reserve_lines + streams + 1) * line_sectors + held;
+    let lines = Needed::new(geometry, shape, options, asked);
+    let line_sectors = lines.line_sectors;
+    let of_percent = |percent: u32| good_sectors * u64::from(100 - percent) / 100;
+    let asked_percent = options.over_provisioning_percent;
+    let most =
+        if options.over_provisioning_stated || existing.is_some() { asked_percent } else { PERCENT_MAX };
+    let fits = |percent: &u32| {
+        let users = of_percent(*percent);
+        users > 0 && good_sectors - users >= lines.beside(users).sectors
+    };
+    let percent = (asked_percent..=most).find(fits).unwrap_or(asked_percent);
+    let user_sectors = existing.unwrap_or(of_percent(percent));
+    let Beside { map_lines, buffer_lines, reserve_lines, sectors: need } = lines.beside(user_sectors);
     assert!(line_sectors > 0 && reserve_lines > streams, "lines without data, or none kept");
     let spare = good_sectors.saturating_sub(user_sectors);
     if let Some(blocks) = existing {
         check_existing(blocks, need, u64::from(shape.lines()) * line_sectors)?;
-    } else if spare < need || user_sectors == 0 {
+    } else if !fits(&percent) {
         return Err(too_small(need, good_sectors, spare, line_sectors, options));
     }
     let spare_lines = narrow(spare / line_sectors);
@@ -148,6 +197,8 @@ pub fn plan(
     Ok(Capacity {
         layout,
         user_sectors,
+        wanted_sectors: of_percent(asked_percent),
+        over_provisioning_percent: percent,
         chunks_needed: (user_sectors + need).div_ceil(u64::from(layout.data_sectors())),
         reserve_lines,
         buffer_lines,
@@ -175,11 +226,13 @@ fn check_existing(blocks: u64, need: u64, sectors: u64) -> Result<(), String> {
 /// What is missing, and what would fit.
 fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, options: &Options) -> String {
     let percent = (need * 100).div_ceil(good_sectors.max(1));
-    let fits = if percent <= 90 {
+    let fits = if percent <= u64::from(PERCENT_MAX) {
         format!("over_provisioning_percent must be at least {percent}")
     } else {
         let lines = (need * 2).div_ceil(line_sectors);
-        format!("this drive is too small for pblk: it needs units of at least {lines} chunks")
+        format!(
+            "this drive is too small for pblk: it needs units of at least {lines} chunks (its setting chunks_per_pu)"
+        )
     };
     format!(
         "pblk needs {} of {} lines for open lines, snapshots and garbage collection, but {} % leave it {}; {fits}",

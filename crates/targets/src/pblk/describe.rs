@@ -43,6 +43,30 @@ impl Pblk {
         )
     }
 
+    /// What the reader should know of its size: that it is not what was asked for, or not the usual one.
+    #[must_use]
+    pub fn size_note(&self, report: &MountReport) -> Option<String> {
+        let (asked, wanted) = (self.options.over_provisioning_percent, self.capacity.wanted_sectors);
+        let stated = self.options.over_provisioning_stated;
+        let blocks = self.l2p.sectors();
+        assert!(
+            !report.fresh || blocks <= wanted,
+            "a new instance of {blocks} blocks has more than {wanted}"
+        );
+        match (report.fresh, stated) {
+            (false, true) if blocks != wanted => Some(format!(
+                "over_provisioning_percent={asked} changes nothing: the instance on these units keeps the {blocks} blocks it was \
+                 made with, and that would be {wanted}; make the drive anew (ocssd format --replace) for another size"
+            )),
+            (true, false) if blocks != wanted => Some(format!(
+                "over-provisioning is {} %, not the usual {asked} %: on so few chunks open lines, snapshots and garbage \
+                 collection need that much (over_provisioning_percent={})",
+                self.capacity.over_provisioning_percent, self.capacity.over_provisioning_percent
+            )),
+            _ => None,
+        }
+    }
+
     /// Counters and gauges, in a fixed order.
     pub(super) fn all_counters(&self) -> Vec<Counter> {
         let stats = &self.stats;

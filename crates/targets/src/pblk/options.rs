@@ -51,6 +51,8 @@ pub struct Options {
     pub mode: Mode,
     /// Good chunks kept from the user, in percent, 1..=90.
     pub over_provisioning_percent: u32,
+    /// Somebody asked for that percentage: a new instance that needs more to work is refused. Else it takes what it needs.
+    pub over_provisioning_stated: bool,
     /// Size of the write buffer in bytes; default by the mode's formula.
     pub write_buffer_bytes: Option<u64>,
     /// A write buffer smaller than the device needs is taken as it is. Faithful mode only: reads may then have to wait
@@ -88,6 +90,7 @@ impl Default for Options {
         Self {
             mode: Mode::Improved,
             over_provisioning_percent: OVER_PROVISIONING_PERCENT,
+            over_provisioning_stated: true,
             write_buffer_bytes: None,
             small_write_buffer: false,
             active_units: None,
@@ -108,6 +111,9 @@ impl Default for Options {
 /// Erases a cold line may lag by default (chosen: two in a hundred of what TLC bears, 3 000; runs that write a drive a dozen
 /// times do not reach it, so that what they measure is garbage collection alone).
 pub const WEAR_SPREAD: u32 = 64;
+
+/// Most that may be kept from the user, in percent (chosen: what is left is still a drive).
+pub const PERCENT_MAX: u32 = 90;
 
 /// Most writes in flight to a unit (chosen: more only queue in the drive).
 const WRITES_PER_UNIT_MAX: u32 = 16;
@@ -151,6 +157,12 @@ impl Options {
         (chosen > 0).then_some(chosen)
     }
 
+    /// The default before anything is asked for: what [`Self::set`] is not told may be chosen to fit the drive.
+    #[must_use]
+    pub fn unstated() -> Self {
+        Self { over_provisioning_stated: false, ..Self::default() }
+    }
+
     /// Reads one `name=value`.
     ///
     /// # Errors
@@ -163,7 +175,9 @@ impl Options {
         let sentence = |error: &dyn fmt::Display| error.to_string();
         match name {
             "mode" => self.mode = value.parse()?,
-            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
+            "over_provisioning_percent" => {
+                (self.over_provisioning_percent, self.over_provisioning_stated) = (small()?, true);
+            }
             "write_buffer_bytes" => self.write_buffer_bytes = Some(number()?),
             "small_write_buffer" => {
                 self.small_write_buffer = value
@@ -203,8 +217,8 @@ impl Options {
     /// One sentence.
     pub fn check(&self) -> Result<(), String> {
         let percent = self.over_provisioning_percent;
-        if !(1..=90).contains(&percent) {
-            return Err(format!("over_provisioning_percent must be 1 to 90, but is {percent}"));
+        if !(1..=PERCENT_MAX).contains(&percent) {
+            return Err(format!("over_provisioning_percent must be 1 to {PERCENT_MAX}, but is {percent}"));
         }
         let depth = self.writes_per_unit();
         if !(1..=WRITES_PER_UNIT_MAX).contains(&depth) {

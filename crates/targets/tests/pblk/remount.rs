@@ -121,8 +121,11 @@ fn an_instance_keeps_its_size_from_its_first_mount_on() {
     for (round, percent) in (0..).zip([80, 70, 90]) {
         world.cut(&mut Prng::new(round));
         world.options = wish(percent);
-        assert!(!world.mount().fresh, "round {round}");
+        let report = world.mount();
+        assert!(!report.fresh, "round {round}");
         assert_eq!(world.blocks(), blocks, "round {round}");
+        let note = world.pblk().size_note(&report).expect("what was asked for changes nothing");
+        assert!(note.contains(&format!("over_provisioning_percent={percent} changes nothing")), "{note}");
     }
 }
 

@@ -9,7 +9,7 @@ use ocssd_engine::Clock;
 use ocssd_flash::Config;
 use ocssd_ftl::{Classification, VictimPolicy};
 use ocssd_lightnvm::{Capabilities, ChunkId, Device, Geometry, Payload, PuId};
-use ocssd_targets::pblk::{Mode, MountError, Options};
+use ocssd_targets::pblk::{Mode, MountError, MountReport, Options};
 
 /// Writes a drive several times over, shuts it down, cuts its power, and reads everything each time.
 fn exercise(config: &Config, options: &Options, units: Option<&[u32]>, label: &str) {
@@ -185,6 +185,35 @@ fn ten_lines_work_with_enough_spare_and_say_so_without() {
     let tiny = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 6, 64, 4) });
     let error = refusal(&tiny, &options(Mode::Improved));
     assert!(error.contains("too small for pblk"), "{error}");
+}
+
+/// Goal: an over-provisioning that nobody stated becomes what fits, and the user is told; one that was stated is refused if it
+/// does not fit. Method: the same small drive, with and without the option.
+#[test]
+fn an_unstated_over_provisioning_becomes_what_fits() {
+    let small = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 30, 256, 4) });
+    for mode in [Mode::Improved, Mode::Faithful] {
+        let stated = Options { mode, ..Options::default() };
+        let error = refusal(&small, &stated);
+        let (_, least) = error.rsplit_once("at least ").expect("it says what fits");
+        let least: u32 = least.parse().expect("a percentage");
+        let unstated = Options { mode, ..Options::unstated() };
+        let units: Vec<PuId> = (0..4).map(PuId).collect();
+        let world = World::on(small.clone(), units, unstated.clone(), "unstated");
+        let capacity = *world.pblk().capacity();
+        assert!(
+            capacity.over_provisioning_percent > 11 && capacity.over_provisioning_percent <= least,
+            "{mode}: {capacity:?}, and at most {least} were to do"
+        );
+        let report = MountReport { fresh: true, ..MountReport::default() };
+        let note = world.pblk().size_note(&report).expect("it is not the usual one");
+        assert!(note.contains(&format!("is {} %", capacity.over_provisioning_percent)), "{note}");
+        exercise(&small, &unstated, None, "unstated");
+    }
+    let large = config(Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 200, 64, 4) });
+    let units: Vec<PuId> = (0..4).map(PuId).collect();
+    let world = World::on(large, units, Options::unstated(), "large");
+    assert_eq!(world.pblk().capacity().over_provisioning_percent, 11, "more than was needed");
 }
 
 /// Why options do not fit a drive.
