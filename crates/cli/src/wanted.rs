@@ -38,6 +38,13 @@ impl Wanted {
         let layout = Layout::Striped;
         if let Some(lease) = manager.find(name) {
             let (kind, units) = (lease.kind.clone(), lease.units.clone());
+            let asked = place.resolve(geometry).map_err(|error| error.to_string())?;
+            if *place != UnitSelection::All && asked != units {
+                return Err(format!(
+                    "the image's target \"{name}\" lies on {}, but {place} was asked for; leave the place out",
+                    UnitSelection::of(&units)
+                ));
+            }
             return Ok(Self { kind, options, lease: Some(lease.name.clone()), units, layout });
         }
         registry::find(name)?;

@@ -112,13 +112,11 @@ fn verdict(finished: &Finished) -> Verdict {
     if !fails.is_empty() {
         return Verdict::Fail(fails);
     }
-    let few = |job: &&JobResult| measured(job) < SAMPLES_MIN;
-    let warnings: Vec<String> = finished
-        .jobs
-        .iter()
-        .filter(few)
-        .map(|job| format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job)))
-        .collect();
+    let caution = |job: &JobResult| {
+        let few = || format!("job \"{}\" has {} I/Os, too few for its tail", job.name, measured(job));
+        if took_no_time(job) { Some(no_rate(job)) } else { (measured(job) < SAMPLES_MIN).then(few) }
+    };
+    let warnings: Vec<String> = finished.jobs.iter().filter_map(caution).collect();
     if warnings.is_empty() { Verdict::Pass } else { Verdict::Warn(warnings) }
 }
 
@@ -144,17 +142,8 @@ fn against(job: &JobResult, finished: &Finished) -> Vec<String> {
     let ios = measured(job);
     if ios == 0 {
         fails.push(format!("job \"{name}\" did no I/O: give it more to do, or something that can be read"));
-    } else if job.run_time == Nanos::ZERO {
-        fails.push(format!(
-            "job \"{name}\" took no time, so it has no rate: {}",
-            match job.write.total_ios {
-                0 => "its target answered all at once; ask more of it, or use --clock wall or --host-cpu".to_owned(),
-                writes => format!(
-                    "the write buffer took all {writes} writes; write more than it holds, flush at the end (end_fsync=1), \
-                     or give the host's processors a time (--host-cpu)"
-                ),
-            }
-        ));
+    } else if took_no_time(job) && !has_verified(job) {
+        fails.push(no_rate(job));
     } else if job.verify.is_some_and(|verify| verify.checked == 0) {
         fails.push(format!(
             "job \"{name}\" was to verify, but compared no block: let it read what it wrote (no exitall, no other job that \
@@ -162,6 +151,27 @@ fn against(job: &JobResult, finished: &Finished) -> Vec<String> {
         ));
     }
     fails
+}
+
+/// True of a job that did something and took no time for it.
+fn took_no_time(job: &JobResult) -> bool {
+    measured(job) > 0 && job.run_time == Nanos::ZERO
+}
+
+/// True of a job that compared what it read: that is a result, with or without a rate.
+fn has_verified(job: &JobResult) -> bool {
+    job.verify.is_some_and(|verify| verify.checked > 0)
+}
+
+fn no_rate(job: &JobResult) -> String {
+    let why = match job.write.total_ios {
+        0 => "its target answered all at once; ask more of it, or use --clock wall or --host-cpu".to_owned(),
+        writes => format!(
+            "the write buffer took all {writes} writes; write more than it holds, flush at the end (end_fsync=1), or give \
+             the host's processors a time (--host-cpu)"
+        ),
+    };
+    format!("job \"{}\" took no time, so it has no rate: {why}", job.name)
 }
 
 /// What ended a job that no failed I/O ended.

@@ -17,8 +17,9 @@ fn jobs_of_512_bytes_run_and_verify_and_their_image_is_read_again() {
     program.good("format a.img --drive qemu");
     let target = format!("--drive a.img --target pblk:block_bytes=512,{SPARE}");
     let job = "--name=a --bs=512 --iodepth=8 --size=256k";
-    let written = program
-        .json(&format!("run --quiet --json {target} {job} --rw=randwrite --verify=crc32c --io_size=512k"));
+    let written = program.json(&format!(
+        "run --quiet --json {target} {job} --rw=randwrite --verify=crc32c --io_size=512k --end_fsync=1"
+    ));
     assert_eq!(written["ocssd"]["verdict"]["outcome"], "pass", "{}", written["ocssd"]["verdict"]);
     assert!(counter(&written, "rmw_requests") >= 1000, "every write is a part of a sector");
     let read = program.json(&format!(
@@ -83,4 +84,24 @@ fn jobs_on_one_target_agree_about_the_host() {
     );
     let answer = program.run("run --quiet --drive qemu two.fio");
     assert_eq!((answer.code, answer.err.contains("in different ways")), (2, true), "{}", answer.err);
+}
+
+#[test]
+fn a_small_drive_gets_the_spare_that_fits_and_an_image_keeps_its_size() {
+    let program = Program::new();
+    let job = "--name=a --rw=randwrite --bs=4k --size=8m --end_fsync=1";
+    let small = program.good(&format!("run --quiet --drive qemu --target pblk {job}"));
+    assert!(small.contains("note: over-provisioning is 17 %, not the usual 11 %"), "{small}");
+    let stated =
+        program.run(&format!("run --quiet --drive qemu --target pblk:over_provisioning_percent=11 {job}"));
+    assert!(stated.code == 2 && stated.err.contains("must be at least"), "{}", stated.err);
+    program.good("format a.img --drive qemu");
+    let quiet =
+        program.good(&format!("run --quiet --drive a.img --target pblk:over_provisioning_percent=40 {job}"));
+    assert!(!quiet.contains("over_provisioning_percent=40 changes"), "{quiet}");
+    let ignored =
+        program.good(&format!("run --quiet --drive a.img --target pblk:over_provisioning_percent=20 {job}"));
+    assert!(ignored.contains("note: over_provisioning_percent=20 changes nothing"), "{ignored}");
+    let black_box = program.good(&format!("run --quiet --drive qemu --target block_ssd {job}"));
+    assert!(black_box.contains("note: over-provisioning is"), "{black_box}");
 }

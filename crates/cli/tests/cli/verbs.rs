@@ -55,6 +55,11 @@ fn an_image_keeps_what_was_done_to_it() {
     assert!(program.run("target create a.img other --units pu:1").err.contains("\"db\""));
     assert_eq!(program.json("target list a.img --json")[0]["units"], "pu:0-1");
 
+    let elsewhere =
+        program.run("run --quiet --drive a.img --name=a --rw=read --ocssd=target=db --ocssd=place=pu:2-3");
+    assert_eq!(elsewhere.code, 2, "a place was ignored: {}", elsewhere.out);
+    assert!(elsewhere.err.contains("lies on pu:0-1, but pu:2-3 was asked for"), "{}", elsewhere.err);
+
     let job = "--name=a --bs=16k --size=256k --ocssd=target=db";
     program.good(&format!("run --quiet --drive a.img {job} --rw=write"));
     let chunks = program.json("inspect a.img chunks --json");
