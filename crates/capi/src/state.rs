@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::leased;
 use crate::queues::{QueueId, Queues, Waiter};
 use crate::requests::{Asked, Requests, Waited};
+use crate::status::errno_of;
 use ocssd_base::Nanos;
 use ocssd_drive::{DriveSpec, Image, OpenDrive};
 use ocssd_engine::{Clock, Host};
@@ -229,9 +230,10 @@ impl State {
     pub fn close(&mut self) -> Result<(), Failure> {
         self.settle();
         if self.image.as_ref().is_some_and(Image::is_writable) {
-            let synced = self.host.device_mut().flash_mut().sync();
-            synced
-                .map_err(|error| Failure::new(libc::EIO, format!("the image could not be kept: {error}")))?;
+            let closed = self.host.device_mut().flash_mut().close();
+            closed.map_err(|error| {
+                Failure::new(errno_of(error.status()), format!("the image could not be kept: {error}"))
+            })?;
         }
         Ok(())
     }

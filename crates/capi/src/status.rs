@@ -26,7 +26,7 @@ pub extern "C" fn ocssd_status_text(status: u16) -> *const c_char {
 pub const fn errno_of(status: Status) -> c_int {
     match status {
         Status::SUCCESS | Status::HIGH_ECC | Status::HIGH_ECC_12 => 0,
-        Status::WRITE_TO_READ_ONLY => libc::ENOSPC,
+        Status::WRITE_TO_READ_ONLY | Status::CAPACITY_EXCEEDED => libc::ENOSPC,
         Status::INVALID_OPCODE => libc::EOPNOTSUPP,
         Status::INVALID_FIELD | Status::LBA_OUT_OF_RANGE | Status::OUT_OF_ORDER | Status::INVALID_RESET => {
             libc::EINVAL

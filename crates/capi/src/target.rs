@@ -117,7 +117,10 @@ impl State {
         let made = kind.make(&mut caller, &wish);
         self.host.return_buffers(buffers);
         self.host.clock_mut().jump_to(clock.now());
-        Ok(made?.target)
+        let flash = self.host.device_mut().flash_mut();
+        // The drive's own failure says what to do.
+        let cause = flash.store_error().map_or_else(String::new, |error| format!("{error}; "));
+        Ok(made.map_err(|sentence| format!("{cause}{sentence}"))?.target)
     }
 
     /// Lets the target put away what it keeps, and leaves it.

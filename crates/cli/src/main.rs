@@ -5,6 +5,7 @@
 
 mod args;
 mod drive_facts;
+mod drive_failure;
 mod experiment;
 mod explain;
 mod format;

@@ -38,6 +38,9 @@ pub trait RawDrive {
     /// When [`Self::poll`] next has something.
     fn deadline(&self) -> Option<Nanos>;
 
+    /// Why the drive itself has failed, in a sentence; none of one that works.
+    fn failure(&self) -> Option<&str>;
+
     /// Nobody asks for anything any more: what the drive holds is kept.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::fetches::{Destination, Fetches};
 use crate::flow::Flow;
 use crate::media::{Done, Media, MediaCounters, PartId, PartKind};
 use crate::notices::{Notice, Notices};
-use crate::store::{Memory, Store, StoreError};
+use crate::store::{Failures, Memory, Store, StoreError, StoreErrorKind};
 use ocssd_base::{Nanos, Prng, Problems};
 use ocssd_lightnvm::{
     Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op,
@@ -82,7 +82,7 @@ pub struct Flash {
     pub(crate) scratch: (Box<[u8]>, Box<[u8]>),
     pub(crate) scratch_whole: WholeScratch,
     pub(crate) counters: FlashCounters,
-    pub(crate) store_error: Option<StoreError>,
+    pub(crate) failures: Failures,
     pub(crate) format: PayloadFormat,
 }
 
@@ -151,11 +151,12 @@ impl Flash {
             return Ok(());
         }
         let state = record.state;
-        Err(StoreError(format!(
+        let sentence = format!(
             "the image says chunk {} is {state} with write pointer {pointer} of {end}, which is impossible; \
              the image is damaged, restore it from a copy or format it anew",
             chunk.0
-        )))
+        );
+        Err(StoreError { kind: StoreErrorKind::Failed, sentence })
     }
 
     fn assemble(config: Config, store: Store) -> Self {
@@ -177,7 +178,7 @@ impl Flash {
             ),
             scratch_whole: WholeScratch::default(),
             counters: FlashCounters::default(),
-            store_error: None,
+            failures: Failures::default(),
             format,
             store,
             config,
@@ -308,18 +309,40 @@ impl Flash {
         self.plain_max = Self::plain_read_max(&self.config, &self.faults, &self.store);
     }
 
-    /// The first failure of the backing; every command since ended with an internal error.
+    /// What made the backing fail: the first failure that ended changes, else the first read that failed.
     #[must_use]
-    pub const fn store_error(&self) -> Option<&StoreError> {
-        self.store_error.as_ref()
+    pub fn store_error(&self) -> Option<&StoreError> {
+        self.failures.first()
+    }
+
+    /// False once the backing failed to store or to sync something: every change ends with that failure's status, until the
+    /// drive is opened again. Reads go on.
+    #[must_use]
+    pub fn takes_changes(&self) -> bool {
+        self.failures.ends_changes().is_none()
     }
 
     /// Makes everything the drive holds survive a crash of the host, as far as its backing can.
     ///
     /// # Errors
-    /// If the backing fails.
+    /// If the backing fails, or failed to do so before: what was not written then would not be written now.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        self.store.sync()
+        if let Some(error) = self.failures.ends_syncs() {
+            return Err(error.clone());
+        }
+        self.store.sync().inspect_err(|error| self.failures.on_sync(error.clone()))
+    }
+
+    /// [`Self::sync`] for the last time, before the drive is left.
+    ///
+    /// # Errors
+    /// Also if changes ended before: what was refused, or given up by a target, is not there.
+    pub fn close(&mut self) -> Result<(), StoreError> {
+        let synced = self.sync();
+        match self.failures.first().filter(|_| !self.takes_changes()) {
+            Some(error) => Err(error.clone()),
+            None => synced,
+        }
     }
 
     /// Bytes of memory that hold content; `None` if a backing holds it.
@@ -349,7 +372,7 @@ impl Flash {
             scratch: self.scratch.clone(),
             scratch_whole: self.scratch_whole.clone(),
             counters: self.counters.clone(),
-            store_error: self.store_error.clone(),
+            failures: self.failures.clone(),
             format: self.format,
         })
     }

@@ -103,6 +103,8 @@ struct OpenChunk {
     ended: bool,
     /// Was closed before its end: all below its pointer can be read.
     closed_early: bool,
+    /// The drive itself failed under a write to it: nothing follows, and nothing more of it can be read.
+    refused: bool,
     /// Its head was lost to the media and must be written again, behind what is there.
     headless: bool,
     /// A head of it is on media.
@@ -354,6 +356,17 @@ impl OpenLine {
         self.activate();
     }
 
+    /// The drive itself failed, and stored nothing of a write. The chunk is as it was before, and gets no more writes: what
+    /// lies at its pointer is not known here any more.
+    pub fn refused(&mut self, write: Write) {
+        let chunk = &mut self.chunks[write.unit.index()];
+        assert!(chunk.in_flight > 0, "a write to unit {} ended twice", write.unit.0);
+        assert!(write.sector < chunk.pointer, "a write failed that was not given out");
+        chunk.refused = true;
+        chunk.in_flight -= 1;
+        self.in_flight -= 1;
+    }
+
     /// A write to `unit` is over, whichever way.
     fn landed(&mut self, unit: UnitIndex, end: u32, mut readable: impl FnMut(FrameId)) {
         let (layout, turns) = (self.layout, self.turns);
@@ -367,7 +380,7 @@ impl OpenLine {
         while let Some((.., frame)) = chunk.unreadable.pop_front_if(|&mut (_, end, _)| end <= limit) {
             readable(frame);
         }
-        if chunk.ended {
+        if chunk.ended || chunk.refused {
             return;
         }
         if layout.data_left(chunk.pointer) > 0 {

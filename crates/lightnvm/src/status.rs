@@ -57,6 +57,13 @@ impl Status {
         self.has_data() && if part.has_data() { self.is_success() && !part.is_success() } else { true }
     }
 
+    /// True if the drive itself cannot keep what is written, wherever that is: an internal error, or no room below the
+    /// drive. No chunk is to blame and none moved on, so a target stops changing anything; reads go on.
+    #[must_use]
+    pub fn is_drive_failure(self) -> bool {
+        matches!(self, Self::INTERNAL_ERROR | Self::CAPACITY_EXCEEDED)
+    }
+
     /// The name in the specification, or the kind of code when it is not known.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -120,6 +127,12 @@ mod tests {
         assert_eq!([whole(&[fine, fine]), whole(&[fine, weak, fine])], [fine, weak]);
         assert_eq!([whole(&[weak, lost, weak]), whole(&[lost, weak])], [lost, lost]);
         assert_eq!(whole(&[weak, Status::UNWRITTEN, lost]), Status::UNWRITTEN);
+    }
+
+    #[test]
+    fn a_failure_of_the_drive_is_none_of_a_chunk() {
+        let of_drive: Vec<Status> = Status::all().filter(|status| status.is_drive_failure()).collect();
+        assert_eq!(of_drive, [Status::INTERNAL_ERROR, Status::CAPACITY_EXCEEDED]);
     }
 
     #[test]

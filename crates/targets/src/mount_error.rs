@@ -1,6 +1,6 @@
 //! Why a target that keeps itself on media cannot be mounted: the same words for each.
 
-use ocssd_lightnvm::PowerCut;
+use ocssd_lightnvm::{Completion, PowerCut, Status};
 use std::fmt;
 
 /// Why there is no instance.
@@ -12,8 +12,25 @@ pub enum MountError {
     NotThere(&'static str),
     /// What is there cannot be read by this program: the sentence says why.
     Unreadable(String),
+    /// The drive itself failed what the mount asked. To go on would be to lose what it could not read or make readable.
+    Drive {
+        /// What was asked: "a read".
+        what: &'static str,
+        /// How it ended.
+        status: Status,
+    },
     /// The power went.
     PowerCut(PowerCut),
+}
+
+/// Looks whether the drive itself failed one of the commands that a mount sent.
+///
+/// # Errors
+/// [`MountError::Drive`], if it did: `what` the commands were, and the first such status.
+pub fn look_at_drive(what: &'static str, completions: &[Completion]) -> Result<(), MountError> {
+    let failed =
+        completions.iter().map(|completion| completion.status).find(|status| status.is_drive_failure());
+    failed.map_or(Ok(()), |status| Err(MountError::Drive { what, status }))
 }
 
 impl fmt::Display for MountError {
@@ -21,6 +38,11 @@ impl fmt::Display for MountError {
         match self {
             Self::DoesNotFit(sentence) | Self::Unreadable(sentence) => f.write_str(sentence),
             Self::NotThere(sentence) => f.write_str(sentence),
+            Self::Drive { what, status } => write!(
+                f,
+                "the drive failed {what} with {status}, and without it the mount would miss what was written; nothing is lost, \
+                 mount again once the drive works"
+            ),
             Self::PowerCut(cut) => cut.fmt(f),
         }
     }

@@ -10,8 +10,8 @@ pub struct Takes {
     pub blocks: u64,
     /// It was shut down.
     pub is_shut_down: bool,
-    /// It takes nothing that would change it.
-    pub is_read_only: bool,
+    /// The status of what would change it; none if it takes that.
+    pub refuses_changes: Option<Status>,
 }
 
 /// The status a request is refused with; none of one that can be tried.
@@ -29,8 +29,7 @@ pub fn refusal(request: &BlockRequest, takes: Takes) -> Option<Status> {
         BlockOp::ResetZone => Some(Status::INVALID_OPCODE),
         _ if request.count == 0 || needs_buffer && request.buffer.is_none() => Some(Status::INVALID_FIELD),
         _ if !is_inside => Some(Status::LBA_OUT_OF_RANGE),
-        _ if changes && takes.is_read_only => Some(Status::WRITE_TO_READ_ONLY),
-        _ => None,
+        _ => takes.refuses_changes.filter(|_| changes),
     }
 }
 
@@ -41,8 +40,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_tried_is_refused_with_the_status_that_names_it() {
-        let open = Takes { blocks: 8, is_shut_down: false, is_read_only: false };
-        let read_only = Takes { is_read_only: true, ..open };
+        let open = Takes { blocks: 8, is_shut_down: false, refuses_changes: None };
+        let read_only = Takes { refuses_changes: Some(Status::WRITE_TO_READ_ONLY), ..open };
+        let full = Takes { refuses_changes: Some(Status::CAPACITY_EXCEEDED), ..open };
         let shut_down = Takes { is_shut_down: true, ..open };
         let write = BlockOp::Write { fua: false };
         for (op, block, count, takes, expected) in [
@@ -53,6 +53,8 @@ mod tests {
             (write, 0, 8, open, None),
             (write, 0, 8, read_only, Some(Status::WRITE_TO_READ_ONLY)),
             (BlockOp::Discard, 0, 1, read_only, Some(Status::WRITE_TO_READ_ONLY)),
+            (write, 0, 8, full, Some(Status::CAPACITY_EXCEEDED)),
+            (BlockOp::Read, 0, 1, full, None),
             (BlockOp::Read, 0, 1, read_only, None),
             (BlockOp::Flush, 0, 0, read_only, None),
             (BlockOp::ResetZone, 0, 1, open, Some(Status::INVALID_OPCODE)),

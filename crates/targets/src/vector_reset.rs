@@ -39,7 +39,12 @@ impl VectorReset {
     }
 
     /// A command ended. The entries whose chunks must not be used again, by bits, or `None` if another command is needed.
+    /// A drive that itself failed says nothing of its chunks, and is asked no more.
     pub fn on_end(&mut self, completion: &Completion) -> Option<u64> {
+        if completion.status.is_drive_failure() {
+            self.alone = 0;
+            return Some(self.bad);
+        }
         let asked = if self.alone == 0 {
             u64::MAX >> (u64::BITS - self.count)
         } else {
@@ -110,8 +115,17 @@ mod tests {
     #[test]
     fn a_command_that_failed_without_a_bit_did_nothing() {
         let mut reset = VectorReset::new(BufId(1), 2);
-        assert_eq!(reset.on_end(&end(Status::INTERNAL_ERROR, 0)), None);
+        assert_eq!(reset.on_end(&end(Status::WRITE_FAULT, 0)), None);
         assert_eq!(reset.on_end(&Completion::success(Tag(0))), None);
-        assert_eq!(reset.on_end(&end(Status::INTERNAL_ERROR, 0)), Some(0b10));
+        assert_eq!(reset.on_end(&end(Status::WRITE_FAULT, 0)), Some(0b10));
+    }
+
+    #[test]
+    fn a_drive_that_failed_is_asked_no_more_and_blames_no_chunk() {
+        let mut reset = VectorReset::new(BufId(1), 8);
+        assert_eq!(reset.on_end(&end(Status::CAPACITY_EXCEEDED, 0xF0)), Some(0));
+        let mut reset = VectorReset::new(BufId(1), 2);
+        assert_eq!(reset.on_end(&end(Status::WRITE_FAULT, 0b11)), None);
+        assert_eq!(reset.on_end(&end(Status::INTERNAL_ERROR, 1)), Some(0));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Choice;
 use crate::args::RunArgs;
+use crate::drive_failure::with_cause;
 use crate::wanted::Wanted;
 use anyhow::{Context, anyhow};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
@@ -94,7 +95,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
         let target = kind
             .make_within(&mut caller, &wanted.wish(), |target| on_host(target, host.as_ref()))
-            .map_err(anyhow::Error::msg)?;
+            .map_err(|sentence| with_cause(sentence, device.inner().inner()))?;
         notes.extend(target.notes);
         made.push(target.target);
     }

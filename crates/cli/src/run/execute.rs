@@ -12,7 +12,7 @@ use crate::shut_down::shut_down;
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, Lateness, RunEnd, WallClock};
-use ocssd_flash::FlashCounters;
+use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
 use ocssd_lightnvm::{Geometry, TargetId};
@@ -138,6 +138,7 @@ fn measure<C: Clock>(
     let targets_counted = names.into_iter().zip(counted).collect();
     if drive.image.is_some() {
         shut_down(&mut host, &targets)?;
+        note_unkept(host.device().inner().inner(), &mut notes);
     }
     let (lateness, late_samples) = (host.clock().lateness(), host.clock().late_samples());
     let mut device = host.into_device();
@@ -164,6 +165,14 @@ fn measure<C: Clock>(
         interrupted,
         took: started.elapsed(),
     })
+}
+
+/// Says that what was written is not all there, if the image's file failed; a job that was answered from a buffer may not
+/// have met it.
+fn note_unkept(flash: &Flash, notes: &mut Vec<String>) {
+    if let Some(error) = flash.store_error().filter(|_| !flash.takes_changes()) {
+        notes.push(format!("the image does not hold all that was written: {error}"));
+    }
 }
 
 /// Runs until all jobs are done, or a signal ends them, and shows how far they are. Gives who ended them and when.

@@ -1,6 +1,7 @@
 //! A drive with its targets, in real time, and what clients are to see of them.
 
 use crate::args::ServeArgs;
+use crate::drive_failure::with_cause;
 use crate::wanted::Wanted;
 use anyhow::{Context, anyhow, bail};
 use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
@@ -51,7 +52,8 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
         let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let target = kind.make(&mut caller, &wanted.wish()).map_err(anyhow::Error::msg)?;
+        let target = kind.make(&mut caller, &wanted.wish());
+        let target = target.map_err(|sentence| with_cause(sentence, &device))?;
         notes.extend(target.notes);
         exports.push(export(name, wanted, target.target.as_ref(), geometry, args.read_only)?);
         made.push(target.target);

@@ -16,8 +16,9 @@ mod report;
 mod vfio_user;
 
 use crate::args::ServeArgs;
+use crate::drive_failure::not_kept;
 use crate::shut_down::shut_down;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use assemble::Assembled;
 pub use devices::DeviceSocket;
 use live::View;
@@ -45,6 +46,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let log = Box::new(move |sentence: &str| spoken.say(sentence));
     let mut server =
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
+    server.tell_failures(|flash| flash.store_error().map(|error| error.sentence.as_str()));
     let endpoints = listen::listen(&mut server, args, &security)?;
     let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
     devices::listen(&mut server, &devices)?;
@@ -85,9 +87,9 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     shut_down(&mut host, &targets)?;
     host.settle();
     let mut flash = host.into_device();
-    flash.sync().map_err(|error| anyhow!("the image could not be kept: {error}"))?;
+    flash.close().map_err(|_| not_kept())?;
     if let Some(mut lane) = raw {
-        lane.drive.sync().map_err(|error| anyhow!("the raw drive could not be kept: {error}"))?;
+        lane.drive.sync().map_err(|_| not_kept())?;
     }
     drop((image, raw_image));
     report::stats(&stats, as_json);

@@ -58,6 +58,10 @@ impl OpenChannelDrive for PciDrive {
         self.controller.deadline()
     }
 
+    fn failure(&self) -> Option<&str> {
+        self.controller.flash().store_error().map(|error| error.sentence.as_str())
+    }
+
     fn reset(&mut self, now: Nanos) {
         self.controller.reset(now);
     }

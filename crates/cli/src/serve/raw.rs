@@ -97,11 +97,15 @@ impl RawDrive for Served {
         self.controller.deadline()
     }
 
+    fn failure(&self) -> Option<&str> {
+        self.controller.flash().store_error().map(|error| error.sentence.as_str())
+    }
+
     fn sync(&mut self) -> Result<(), String> {
         // What the cache holds goes to media first, however long the drive would take.
         while let Some(at) = self.controller.deadline() {
             while self.controller.poll(at).is_some() {}
         }
-        self.controller.flash_mut().sync().map_err(|error| error.to_string())
+        self.controller.flash_mut().close().map_err(|error| error.to_string())
     }
 }

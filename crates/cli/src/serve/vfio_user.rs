@@ -3,6 +3,7 @@
 use super::assemble;
 use super::pci_drive::PciDrive;
 use crate::args::{PciIdArg, ServeArgs};
+use crate::drive_failure::not_kept;
 use crate::table;
 use anyhow::{Context, anyhow};
 use ocssd_drive::OpenDrive;
@@ -40,7 +41,7 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
     while let Some(at) = controller.deadline() {
         while controller.poll(at).is_some() {}
     }
-    controller.flash_mut().sync().map_err(|error| anyhow!("the drive could not be kept: {error}"))?;
+    controller.flash_mut().close().map_err(|_| not_kept())?;
     drop(image);
     if guests == 0 && !as_json {
         table::say("No guest came.");

@@ -6,6 +6,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::layout::{Layout, SETTINGS_BYTES_MAX, padded};
 use super::leases::Table;
 use super::record::Kept;
+use super::simulated::SimulatedFile;
 use super::store::ImageStore;
 use super::whole::WholeFlags;
 use crate::error::DriveError;
@@ -33,16 +34,7 @@ impl Image {
     /// # Errors
     /// Settings that cannot be used, a file that exists or is in use, or a file system that cannot take that size.
     pub fn create(path: &Path, spec: &DriveSpec, existing: Existing) -> Result<OpenDrive, DriveError> {
-        spec.check()?;
-        let settings = spec.to_toml();
-        let settings_bytes = u64::try_from(settings.len()).expect("a length fits 64 bits");
-        let layout =
-            Layout::of(&spec.config, settings_bytes).filter(|_| settings_bytes <= SETTINGS_BYTES_MAX);
-        let Some(layout) = layout else {
-            let reason =
-                "no file can hold a drive of this size; lower chunks_per_pu or sectors_per_chunk".to_owned();
-            return Err(DriveError::Image { path: path.to_owned(), reason });
-        };
+        let (layout, settings) = plan(path, spec)?;
         let (file, is_new) = match (ImageFile::create(path), existing) {
             (Err(DriveError::Exists { .. }), Existing::Replace) => (ImageFile::open_to_replace(path)?, false),
             (created, _) => (created?, true),
@@ -54,6 +46,30 @@ impl Image {
         }
         filled
     }
+
+    /// The same on a simulated file, whose content is lost.
+    ///
+    /// # Errors
+    /// Settings that cannot be used, a file that somebody has open, or that fails.
+    pub fn create_simulated(file: &SimulatedFile, spec: &DriveSpec) -> Result<OpenDrive, DriveError> {
+        let file = ImageFile::simulated(file, true)?;
+        let (layout, settings) = plan(file.path(), spec)?;
+        fill(file, layout, spec, settings)
+    }
+}
+
+/// Where everything will lie in an image of a drive, and its settings' text.
+fn plan(path: &Path, spec: &DriveSpec) -> Result<(Layout, String), DriveError> {
+    spec.check()?;
+    let settings = spec.to_toml();
+    let settings_bytes = u64::try_from(settings.len()).expect("a length fits 64 bits");
+    let layout = Layout::of(&spec.config, settings_bytes).filter(|_| settings_bytes <= SETTINGS_BYTES_MAX);
+    let Some(layout) = layout else {
+        let reason =
+            "no file can hold a drive of this size; lower chunks_per_pu or sectors_per_chunk".to_owned();
+        return Err(DriveError::Image { path: path.to_owned(), reason });
+    };
+    Ok((layout, settings))
 }
 
 fn fill(

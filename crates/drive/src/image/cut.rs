@@ -4,11 +4,11 @@
 //! opened again, the image must be what memory was after the commands that completed, or after one more. Half of the
 //! writes are of whole sectors beside their stamps.
 
-use super::create::Existing;
 use super::file::ImageFile;
 use super::handle::Image;
 use super::layout::Layout;
 use super::record::Kept;
+use super::simulated::{FileFaults, SimulatedFile};
 use super::store::ImageStore;
 use super::whole::WholeFlags;
 use crate::open::OpenOptions;
@@ -16,7 +16,6 @@ use crate::spec::DriveSpec;
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{AddressList, ChunkRecord, Flash, Operation, OperationKind, ReadPolicy};
 use ocssd_lightnvm::{Buffers, ChunkDescriptor, ChunkId, ChunkState, Device, Ppa, Status, Tag};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of a sector, as the settings say.
@@ -140,16 +139,13 @@ fn an_image_left_after_any_write_is_what_completed_or_one_command_more() {
             step(&mut memory, &mut now, *chunk, 0);
             expected.push(seen(&memory));
         }
-        let folder = tempfile::tempdir().expect("a temporary directory");
-        let fresh = folder.path().join("fresh.img");
-        let drive = Image::create(&fresh, &spec, Existing::Refuse).expect("the image is made");
+        let fresh = SimulatedFile::new(seed);
+        let drive = Image::create_simulated(&fresh, &spec).expect("the image is made");
         let layout = drive.image.as_ref().expect("it is an image").layout;
         drop(drive);
         let (mut writes, mut last, mut whole) = (0, 0, 0);
         while last < chunks.len() {
-            let path = folder.path().join("drive.img");
-            std::fs::copy(&fresh, &path).expect("there is room for a copy");
-            let opened = (path.as_path(), layout, writes);
+            let opened = (fresh.fork(), layout, writes);
             let context = format!("seed {seed}, {writes} writes");
             let (completed, whole_sectors) = cut_after(opened, &spec, &chunks, &expected, &context);
             (last, whole, writes) = (completed, whole + whole_sectors, writes + 1);
@@ -162,16 +158,16 @@ fn an_image_left_after_any_write_is_what_completed_or_one_command_more() {
 /// Runs the commands on an image whose file takes `writes`, and checks what is left; returns how many completed, and how
 /// many sectors are whole.
 fn cut_after(
-    (path, layout, writes): (&Path, Layout, u32),
+    (disk, layout, writes): (SimulatedFile, Layout, u32),
     spec: &DriveSpec,
     chunks: &[ChunkId],
     expected: &[Seen],
     context: &str,
 ) -> (usize, u32) {
-    let file = Arc::new(ImageFile::open(path, true).expect("it was just made"));
+    let file = Arc::new(ImageFile::simulated(&disk, true).expect("it was just made"));
     let kept = vec![Kept::fresh(0); ChunkId(layout.chunks).index()];
     let records: Vec<ChunkRecord> = kept.iter().map(|kept| kept.record).collect();
-    file.end_after(writes);
+    disk.set_faults(FileFaults { writes_left: Some(writes), ..FileFaults::default() });
     let store = ImageStore::new(file, layout, kept, WholeFlags::default());
     let opened = Flash::open_on(spec.config.clone(), Box::new(store), &records, Vec::new());
     let mut flash = opened.expect("a fresh drive");
@@ -185,7 +181,8 @@ fn cut_after(
         completed += 1;
     }
     drop(flash);
-    let drive = Image::open(path, &OpenOptions::default());
+    disk.set_faults(FileFaults::default());
+    let drive = Image::open_simulated(&disk, &OpenOptions::default());
     let mut flash = drive.unwrap_or_else(|error| panic!("{context}: {error}")).flash;
     let found = seen(&flash);
     let more = expected.get(completed + 1);
@@ -199,12 +196,12 @@ fn cut_after(
     }
     flash.check();
     let whole = check_content(&mut flash, context);
-    go_on(flash, path, context);
+    go_on(flash, &disk, context);
     (completed, whole)
 }
 
 /// What was left over from the command that did not complete must not come to light when the drive is used further.
-fn go_on(mut flash: Flash, path: &Path, context: &str) {
+fn go_on(mut flash: Flash, disk: &SimulatedFile, context: &str) {
     let mut now = Nanos::ZERO;
     // One command each: more would reset the chunk, and marks with it.
     for chunk in (0..3).map(ChunkId) {
@@ -213,7 +210,7 @@ fn go_on(mut flash: Flash, path: &Path, context: &str) {
     }
     let before = seen(&flash);
     drop(flash);
-    let drive = Image::open(path, &OpenOptions::default());
+    let drive = Image::open_simulated(disk, &OpenOptions::default());
     let mut flash = drive.unwrap_or_else(|error| panic!("{context}: {error}")).flash;
     for (index, (found, expected)) in seen(&flash).iter().zip(&before).enumerate() {
         assert_eq!(found, expected, "{context}, chunk {index}, used further");

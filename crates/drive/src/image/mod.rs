@@ -13,14 +13,17 @@ mod file;
 pub(crate) mod fuzz;
 mod handle;
 mod header;
+mod layer;
 mod layout;
 mod leases;
 mod marks;
 mod opening;
 mod record;
+mod simulated;
 mod store;
 mod whole;
 
 pub use create::Existing;
 pub use handle::Image;
 pub use opening::{Access, Damage};
+pub use simulated::{FileFaults, SimulatedFile, Unsynced};

@@ -7,6 +7,7 @@ use super::layout::{Layout, PAGE, SETTINGS_BYTES_MAX, padded};
 use super::leases::Table;
 use super::marks::{self, PageName};
 use super::record::{self, Kept};
+use super::simulated::SimulatedFile;
 use super::store::ImageStore;
 use super::whole::WholeFlags;
 use crate::error::DriveError;
@@ -49,16 +50,28 @@ impl Image {
     /// # Errors
     /// A file that is no image, of another version, damaged, truncated, or in use; each with a sentence.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<OpenDrive, DriveError> {
-        let file = Arc::new(ImageFile::open(path, options.access == Access::Write)?);
+        Self::open_file(ImageFile::open(path, options.access == Access::Write)?, options)
+    }
+
+    /// The same of a simulated file.
+    ///
+    /// # Errors
+    /// As [`Image::open`].
+    pub fn open_simulated(file: &SimulatedFile, options: &OpenOptions) -> Result<OpenDrive, DriveError> {
+        Self::open_file(ImageFile::simulated(file, options.access == Access::Write)?, options)
+    }
+
+    fn open_file(file: ImageFile, options: &OpenOptions) -> Result<OpenDrive, DriveError> {
+        let file = Arc::new(file);
         let (layout, kept_spec) = read_settings(&file)?;
         let mut spec = kept_spec.clone();
         spec.apply_all(&options.settings)?;
         if !same_shape(&spec.config, &kept_spec.config) {
-            return Err(DriveError::Shape { path: path.to_owned() });
+            return Err(DriveError::Shape { path: file.path().to_owned() });
         }
         let (table, note) = Table::read(&file, &layout)?;
         let leases = MediaManager::from_text(&table.text, &spec.config.geometry);
-        let leases = leases.map_err(|error| DriveError::Leases { path: path.to_owned(), error })?;
+        let leases = leases.map_err(|error| DriveError::Leases { path: file.path().to_owned(), error })?;
         let mut reading =
             Reading { file: &file, layout: &layout, options, damage: note.into_iter().collect() };
         let mut kept = reading.records(spec.config.wear.initial_cycles)?;
@@ -69,7 +82,7 @@ impl Image {
         let records: Vec<ChunkRecord> = kept.iter().map(|kept| kept.record).collect();
         let store = ImageStore::new(Arc::clone(&file), layout, kept, whole);
         let flash = Flash::open_on(spec.config.clone(), Box::new(store), &records, unreadable);
-        let flash = flash.map_err(|error| DriveError::Open { path: path.to_owned(), error })?;
+        let flash = flash.map_err(|error| DriveError::Open { path: file.path().to_owned(), error })?;
         let image = Self { file, layout, table, damage };
         Ok(OpenDrive::new(flash, leases, Some(image), spec))
     }

@@ -3,13 +3,13 @@
 //! Every call ends in writes at places; nothing is buffered here. Memory: 16 bytes a chunk, what the file holds of each
 //! record, so that only changes are written; and the flags of whole sectors.
 
-use super::file::ImageFile;
+use super::file::{Action, ImageFile};
 use super::layout::Layout;
 use super::marks;
 use super::record::Kept;
 use super::whole::WholeFlags;
 use ocssd_flash::ChunkRecord;
-use ocssd_flash::store::{Backing, StoreError};
+use ocssd_flash::store::{Backing, StoreError, StoreErrorKind};
 use ocssd_lightnvm::ChunkId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,18 +50,18 @@ impl ImageStore {
     fn put(&self, at: u64, bytes: &[u8]) -> Result<(), StoreError> {
         if !self.file.writable {
             let path = self.file.path().display();
-            return Err(StoreError(format!(
-                "{path} was opened read-only, so it cannot be written; open it for writing"
-            )));
+            let sentence =
+                format!("{path} was opened read-only, so it cannot be written; open it for writing");
+            return Err(StoreError { kind: StoreErrorKind::Failed, sentence });
         }
-        self.file.write(at, bytes).map_err(|error| self.file.store_error("written", at, &error))
+        self.file.write(at, bytes).map_err(|error| self.file.store_error(Action::Write { at }, &error))
     }
 
     fn take(&self, at: u64, bytes: &mut [u8]) -> Result<(), StoreError> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.file.read(at, bytes).map_err(|error| self.file.store_error("read", at, &error))
+        self.file.read(at, bytes).map_err(|error| self.file.store_error(Action::Read { at }, &error))
     }
 
     fn put_record(&mut self, chunk: ChunkId, kept: Kept) -> Result<(), StoreError> {
@@ -177,6 +177,6 @@ impl Backing for ImageStore {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        self.file.sync().map_err(|error| self.file.store_error("written to the disk", 0, &error))
+        self.file.sync().map_err(|error| self.file.store_error(Action::Sync, &error))
     }
 }

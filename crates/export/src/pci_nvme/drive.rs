@@ -65,6 +65,9 @@ pub trait OpenChannelDrive {
     /// When [`Self::poll`] next has something.
     fn deadline(&self) -> Option<Nanos>;
 
+    /// Why the drive itself has failed, in a sentence; none of one that works.
+    fn failure(&self) -> Option<&str>;
+
     /// A controller reset: commands in progress finish without a completion, features are as after power-on.
     fn reset(&mut self, now: Nanos);
 }

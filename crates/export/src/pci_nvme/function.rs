@@ -106,6 +106,11 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         &mut self.drive
     }
 
+    /// Why the drive itself has failed; none of one that works.
+    pub fn failure(&self) -> Option<&str> {
+        self.drive.failure()
+    }
+
     /// The drive back; what it has begun it finishes unheard.
     pub fn into_drive(self) -> D {
         self.drive

@@ -140,6 +140,10 @@ impl OpenChannelDrive for PretendDrive {
         Some(news)
     }
 
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         (self.is_quick && !self.begun.is_empty()).then_some(Nanos::ZERO)
     }

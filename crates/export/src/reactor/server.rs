@@ -7,6 +7,7 @@ use super::connection::{Connection, End, Origin};
 use super::edge::Edge;
 use super::edges::FIRST_EDGE;
 use super::endpoint::AddressRange;
+use super::failure::{FailureOf, Told};
 use super::listener::{Listener, Socket};
 use super::log_limit::LogLimit;
 use super::onlooker::Looking;
@@ -115,8 +116,12 @@ pub struct Server<D: Device> {
     pub(super) stopping: Option<Nanos>,
     pub(super) watched: Nanos,
     pub(super) looking: Option<Looking<D>>,
+    /// How the device says that it has failed.
+    pub(super) failure_of: Option<FailureOf<D>>,
+    /// What was told of it, and of the raw drive.
+    pub(super) told: (Told, Told),
     /// What is said about dropped clients,
-    log: Box<dyn FnMut(&str)>,
+    pub(super) log: Box<dyn FnMut(&str)>,
     /// and how often.
     log_limit: LogLimit,
 }
@@ -168,6 +173,8 @@ impl<D: Device> Server<D> {
             stopping: None,
             watched,
             looking: None,
+            failure_of: None,
+            told: <(Told, Told)>::default(),
             log,
             log_limit: LogLimit::default(),
         })
@@ -216,6 +223,7 @@ impl<D: Device> Server<D> {
             self.turns();
             self.watch();
             self.look();
+            self.tell_failure();
             if self.is_over() {
                 self.say_what_was_left_out(true);
                 let Self { mut host, desk, .. } = self;

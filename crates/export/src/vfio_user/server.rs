@@ -5,7 +5,7 @@ use super::door::Door;
 use super::mapped::MappedMemory;
 use super::signal::{self, Signals};
 use crate::pci_nvme::{Counters, Function, NoSuchPlace, OpenChannelDrive, PciId};
-use crate::reactor::{Interest, Poller, Signal, Signals as ProcessSignals};
+use crate::reactor::{Interest, Poller, Signal, Signals as ProcessSignals, Told};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
 use std::io;
@@ -43,6 +43,8 @@ pub struct Server<D> {
     signals: ProcessSignals,
     clock: WallClock,
     guests: u64,
+    /// What was told of the drive.
+    told: Told,
     log: Box<dyn FnMut(&str)>,
 }
 
@@ -65,7 +67,17 @@ impl<D: OpenChannelDrive> Server<D> {
         poller.add(Arc::clone(&door.bell), BELL, receive)?;
         let function = Function::new(drive, MappedMemory::default(), id);
         let clock = WallClock::starting_at(Nanos::ZERO);
-        Ok(Self { function, interrupts: Signals::new(), door, poller, signals, clock, guests: 0, log })
+        Ok(Self {
+            function,
+            interrupts: Signals::new(),
+            door,
+            poller,
+            signals,
+            clock,
+            guests: 0,
+            told: Told::default(),
+            log,
+        })
     }
 
     /// Serves until it is told to stop. `report` is called when a signal asks.
@@ -81,6 +93,9 @@ impl<D: OpenChannelDrive> Server<D> {
             any |= self.function.turn(now);
             while let Some(vector) = self.function.take_interrupt() {
                 self.interrupts.signal(vector);
+            }
+            if let Some(news) = self.told.news(self.function.failure()) {
+                (self.log)(&news);
             }
             if any {
                 busy_until = now + SPIN;

@@ -58,12 +58,12 @@ impl Flash {
         let reads = parts.count;
         let mut sectors = 0;
         for run in to.runs() {
-            if self.shares_failure(parts, run) {
+            if self.is_too_late(parts.command, run) || self.shares_failure(parts, run) {
                 continue;
             }
             self.commit_reset(run.first.chunk);
             if let Err(error) = self.store_scratch(run) {
-                self.backing_failed(parts.command, run.entry, run.count, error);
+                self.change_failed(parts.command, run, error);
                 continue;
             }
             sectors += self.accept_run(parts, run);
@@ -152,7 +152,8 @@ impl Flash {
             let oob = &mut oob[..bytes(run.count, self.format.oob_bytes)];
             let read = self.store.read(run.first.chunk, run.first.sector, data, oob);
             if let Err(error) = read.and_then(|()| self.load_whole(run)) {
-                self.backing_failed(parts.command, 0, from.count(), error);
+                let all = Run { entry: 0, count: from.count(), ..run };
+                self.read_failed(parts.command, all, error);
                 return false;
             }
         }

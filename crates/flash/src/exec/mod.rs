@@ -1,6 +1,7 @@
 //! What commands do to the drive's state, one file per command. Rules are judged first, then everything is changed at
 //! once; parts are made for the media to take their time with.
 
+mod backing;
 mod copy;
 mod plain_read;
 mod read;
@@ -133,25 +134,21 @@ impl Flash {
         let mut parts = PartList::new(key, destination);
         if let Some(refusal) = self.check_shape(&operation) {
             self.refuse(key, &refusal, operation.addresses.count());
+        } else if let Some(status) = self.refusal_of_backing(&operation.kind) {
+            self.fail_all(key, status);
         } else {
             match operation.kind {
                 OperationKind::Read(policy) => self.read(policy, &mut operation, &mut parts),
                 OperationKind::Write { .. } => self.write(&mut operation, &mut parts),
                 OperationKind::Reset => self.reset(&operation.addresses, &mut parts),
                 OperationKind::Copy(to) => self.copy(&operation.addresses, &to, &mut parts),
-                OperationKind::Flush => self.flush(key),
+                OperationKind::Flush => self.sync_for(key),
             }
         }
         let command = self.flow.command_mut(key);
         (command.waiting, command.remaining) = (parts.head, parts.count);
         self.flow.start(now, key, &mut self.media);
         Ok(())
-    }
-
-    fn flush(&mut self, key: SlabKey) {
-        if let Err(error) = self.store.sync() {
-            self.backing_failed(key, 0, 0, error);
-        }
     }
 
     /// Length and buffers, which every command shares.
@@ -192,12 +189,6 @@ impl Flash {
         self.counters.refused += 1;
         let command = self.flow.command_mut(key);
         command.fail(refusal.status, 0, entries, Some(refusal.violation));
-    }
-
-    /// The backing failed `count` entries from `entry` on: the command says so, and the first error is kept in words.
-    fn backing_failed(&mut self, key: SlabKey, entry: u32, count: u32, error: crate::store::StoreError) {
-        self.flow.command_mut(key).fail(Status::INTERNAL_ERROR, entry, count, None);
-        self.store_error.get_or_insert(error);
     }
 
     /// Adds a part for the media.

@@ -109,7 +109,7 @@ impl Flash {
                 }
                 if let Err(error) = read {
                     self.poison(operation, run.entry, run.count);
-                    self.backing_failed(parts.command, run.entry, run.count, error);
+                    self.read_failed(parts.command, run, error);
                 }
             }
         }

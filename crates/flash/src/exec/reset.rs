@@ -28,6 +28,9 @@ impl Flash {
     pub(super) fn reset(&mut self, addresses: &AddressList<'_>, parts: &mut PartList) {
         let mut refused = false;
         for (entry, ppa) in (0..).zip(addresses.entries()) {
+            if self.is_too_late(parts.command, Run { entry, first: ppa, count: 1 }) {
+                continue;
+            }
             match rules::check_reset(&self.config.geometry, &self.chunks, ppa, entry) {
                 Err(refusal) => {
                     refused = true;

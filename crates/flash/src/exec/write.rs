@@ -1,6 +1,6 @@
 //! Write: in order, at the write pointer, in multiples of WS_MIN (OCSSD 2.0 sections 2.2.2 and 3.4.2).
 
-use super::{Operation, PartList};
+use super::{Operation, OperationKind, PartList};
 use crate::addresses::Run;
 use crate::drive::Flash;
 use crate::faults::WriteOutcome;
@@ -26,13 +26,17 @@ impl Flash {
         for run in operation.addresses.runs() {
             sectors += self.write_run(operation, parts, run);
         }
+        let is_durable = matches!(operation.kind, OperationKind::Write { fua: true });
+        if is_durable && self.failures.ends_changes().is_none() {
+            self.sync_for(parts.command);
+        }
         self.counters.sectors_written += u64::from(sectors);
         self.flow.command_mut(parts.command).sectors = sectors;
     }
 
     /// Stores one run; returns the sectors that go to media.
     fn write_run(&mut self, operation: &Operation<'_>, parts: &mut PartList, run: Run) -> u32 {
-        if self.shares_failure(parts, run) {
+        if self.is_too_late(parts.command, run) || self.shares_failure(parts, run) {
             return 0;
         }
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
@@ -44,7 +48,7 @@ impl Flash {
             stored = self.store.write_whole(run.first.chunk, run.first.sector, whole);
         }
         if let Err(error) = stored {
-            self.backing_failed(parts.command, run.entry, run.count, error);
+            self.change_failed(parts.command, run, error);
             return 0;
         }
         let sectors = self.accept_run(parts, run);
@@ -112,21 +116,5 @@ impl Flash {
         self.chunks.flags_mut(run.first.chunk).has_scheduled =
             has_scheduled && self.faults.is_scheduled(run.first.chunk);
         at - run.first.sector
-    }
-
-    /// Keeps the record of a run's chunk.
-    pub(super) fn keep_chunk(&mut self, parts: &PartList, run: Run) {
-        let record = self.chunks.record(run.first.chunk);
-        if let Err(error) = self.store.keep(run.first.chunk, &record) {
-            self.backing_failed(parts.command, run.entry, run.count, error);
-        }
-    }
-
-    /// Keeps which sectors of a run's chunk cannot be read.
-    pub(super) fn keep_marks(&mut self, parts: &PartList, run: Run) {
-        let chunk = run.first.chunk;
-        if let Err(error) = self.store.keep_unreadable(chunk, self.chunks.unreadable(chunk)) {
-            self.backing_failed(parts.command, run.entry, run.count, error);
-        }
     }
 }

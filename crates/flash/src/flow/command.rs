@@ -101,7 +101,7 @@ fn gravity(status: Status) -> u8 {
         Status::SUCCESS => 0,
         Status::HIGH_ECC | Status::HIGH_ECC_12 => 1,
         Status::UNWRITTEN | Status::INVALID_RESET | Status::WRITE_NEXT_UNIT => 2,
-        Status::INTERNAL_ERROR => 4,
+        status if status.is_drive_failure() => 4,
         _ => 3,
     }
 }

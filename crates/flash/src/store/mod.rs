@@ -5,22 +5,49 @@
 //! *whole*: all their `sector_bytes` are kept beside the stamp. Deliberately not here: caching, timing, errors of the
 //! media.
 
+mod failures;
 mod memory;
 mod whole;
 
+pub(crate) use failures::Failures;
 pub use memory::Memory;
 
 use crate::chunks::ChunkRecord;
-use ocssd_lightnvm::{ChunkId, Ppa};
+use ocssd_lightnvm::{ChunkId, Ppa, Status};
 use std::fmt;
+
+/// What kind of failure it is, as far as a host can do something about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// There is no room for more: a full file system, or a quota.
+    Full,
+    /// Anything else.
+    Failed,
+}
 
 /// The backing failed: not a rule of the drive, but the file below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreError(pub String);
+pub struct StoreError {
+    /// What kind of failure it is.
+    pub kind: StoreErrorKind,
+    /// What failed, where, and what to do.
+    pub sentence: String,
+}
+
+impl StoreError {
+    /// What a command is told that met it.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match self.kind {
+            StoreErrorKind::Full => Status::CAPACITY_EXCEEDED,
+            StoreErrorKind::Failed => Status::INTERNAL_ERROR,
+        }
+    }
+}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.sentence)
     }
 }
 

@@ -179,7 +179,8 @@ impl LinuxPblk {
         self.eraser.lists.push(command.buffer());
         assert!(reset.commands > 0, "more resets of line {} ended than were sent", line.0);
         reset.commands -= 1;
-        if reset.commands == 0 && reset.left.is_empty() {
+        // Once the drive failed, some of the chunks may be as they were: the next mount looks at them.
+        if reset.commands == 0 && reset.left.is_empty() && self.stopped.is_none() {
             self.end_reset(line);
         }
     }

@@ -96,12 +96,17 @@ impl LinuxPblk {
     }
 
     /// The drive's cache is on media, or it failed.
-    pub(super) fn barrier_done(&mut self, is_sound: bool) {
+    pub(super) fn barrier_done(&mut self, status: Status) {
+        let is_sound = status.is_success();
         assert!(self.flushes.is_in_flight, "a barrier ended that was not sent");
         self.flushes.is_in_flight = false;
         for key in std::mem::take(&mut self.flushes.answered) {
             if !is_sound {
-                self.requests.fail(key, Status::WRITE_FAULT, None);
+                self.requests.fail(
+                    key,
+                    if status.is_drive_failure() { status } else { Status::WRITE_FAULT },
+                    None,
+                );
             }
             self.requests.end(key);
         }
@@ -110,12 +115,15 @@ impl LinuxPblk {
         }
     }
 
-    /// Answers every flush that waits for what cannot be written.
-    pub(super) fn fail_flushes(&mut self) {
+    /// Answers every flush that waits for what cannot be written. True if there was one.
+    pub(super) fn fail_flushes(&mut self, status: Status) -> bool {
         assert!(self.is_read_only, "flushes are failed while writes are taken");
+        let mut any = false;
         while let Some((_, key)) = self.flushes.waiting.pop() {
-            self.requests.fail(key, Status::WRITE_FAULT, None);
+            self.requests.fail(key, status, None);
             self.requests.end(key);
+            any = true;
         }
+        any
     }
 }

@@ -36,6 +36,9 @@ impl LinuxPblk {
             if write.piece == Piece::Smeta {
                 self.lines.head_written(line.line());
             }
+        } else if completion.status.is_drive_failure() {
+            self.stats.write_failed += 1;
+            line.refused(write);
         } else {
             self.stats.write_failed += 1;
             let is_closed = completion.status != Status::WRITE_NEXT_UNIT;

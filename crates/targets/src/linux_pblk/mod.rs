@@ -4,8 +4,9 @@
 //! Linux 4.12 to 5.14 had pblk; its format is in `docs/pblk-format.md`. Whether Linux removed the instance or lost its power,
 //! every block reads as Linux would read it after its next mount. Blocks are sectors. Each procedure is a file of its own:
 //! requests, reads, writes and discards (`write`), flushes, the writer, what becomes of its writes (`landed`), garbage
-//! collection (`collect`), resets (`erase`), shutdown. The format is in `format`, the mount in `mount`, map, buffer and lines
-//! are the FTL's parts. Deliberately not here: streams, limiters and snapshots, which the format has no place for.
+//! collection (`collect`), resets (`erase`), shutdown, what a failure of the drive ends (`stop`). The format is in
+//! `format`, the mount in `mount`, map, buffer and lines are the FTL's parts. Deliberately not here: streams, limiters and
+//! snapshots, which the format has no place for.
 
 mod collect;
 mod describe;
@@ -24,6 +25,7 @@ mod shutdown;
 mod size;
 mod state;
 mod stats;
+mod stop;
 mod write;
 mod writer;
 
@@ -51,6 +53,11 @@ impl LinuxPblk {
     fn work(&mut self, buffers: &mut Buffers) {
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve_reads(buffers);
+            if let Some(status) = self.stopped {
+                any |= self.answer_stopped(status);
+                self.work_due |= any;
+                continue;
+            }
             any |= self.collect(buffers);
             any |= self.admit(buffers);
             any |= self.flush();
@@ -65,7 +72,7 @@ impl LinuxPblk {
         Takes {
             blocks: self.l2p.sectors(),
             is_shut_down: self.shutdown.is_begun(),
-            is_read_only: self.is_read_only,
+            refuses_changes: self.refuses_changes(),
         }
     }
 }
@@ -92,16 +99,20 @@ impl Target for LinuxPblk {
 
     fn on_completion(&mut self, _now: Nanos, completion: Completion, buffers: &mut Buffers) {
         self.work_due = true;
-        match self.flight.end(completion.tag) {
+        let purpose = self.flight.end(completion.tag);
+        if !matches!(purpose, Purpose::Read(_)) {
+            self.note_status(completion.status);
+        }
+        match purpose {
             Purpose::Read(purpose) => self.read_done(purpose, &completion, buffers),
             Purpose::Write { write, carried } => self.write_done(write, carried, &completion),
             Purpose::Collect { buffer, line, first } => self.collect_done(buffer, line, first, &completion),
             Purpose::Reset { line, reset } => self.reset_done(line, reset, &completion, buffers),
             Purpose::Barrier if self.shutdown.is_last_barrier() => {
-                self.end_shutdown(completion.status.is_success());
+                self.end_shutdown(completion.status);
             }
             Purpose::EndBarrier => self.end_barrier_done(completion.status.is_success()),
-            Purpose::Barrier => self.barrier_done(completion.status.is_success()),
+            Purpose::Barrier => self.barrier_done(completion.status),
         }
     }
 

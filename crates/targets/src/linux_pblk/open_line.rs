@@ -58,6 +58,8 @@ pub struct OpenLine {
     in_flight: u32,
     is_started: bool,
     is_damaged: bool,
+    /// The drive itself failed under a write: nothing follows.
+    is_refused: bool,
     columns: Vec<Column>,
     /// The end metadata: the list of addresses as it grows, all else when they are written.
     emeta: Vec<u8>,
@@ -91,6 +93,7 @@ impl OpenLine {
             in_flight: 0,
             is_started: false,
             is_damaged: false,
+            is_refused: false,
             columns: vec![Column::default(); usize_of(layout.units())],
             emeta,
             named: 0,
@@ -151,7 +154,7 @@ impl OpenLine {
     /// Everything is written and acknowledged.
     #[must_use]
     pub const fn is_finished(&self) -> bool {
-        self.next == self.units.len() && self.in_flight == 0
+        self.next == self.units.len() && self.in_flight == 0 && !self.is_refused
     }
 
     /// Addresses in its list.
@@ -258,6 +261,16 @@ impl OpenLine {
         }
         self.landed(write, readable);
         self.skip_ended();
+    }
+
+    /// The drive itself failed, and stored nothing of a write. The line gets no more writes.
+    pub fn refused(&mut self, write: UnitWrite) {
+        self.is_refused = true;
+        let column = self.column(write.offset);
+        assert!(column.is_busy, "a write to {:?} ended twice", write.offset);
+        column.is_busy = false;
+        assert!(self.in_flight > 0, "more writes of line {} ended than were sent", self.line.0);
+        self.in_flight -= 1;
     }
 
     /// A write is over, whichever way.

@@ -69,7 +69,8 @@ impl LinuxPblk {
         if !self.has_written || self.is_read_only {
             // Reads are carried out first.
             let is_over = self.flight.len() == 0 && self.requests.next_read().is_none();
-            return is_over && self.end_shutdown(self.frames.in_use() == 0);
+            let status = if self.frames.in_use() == 0 { Status::SUCCESS } else { Status::WRITE_FAULT };
+            return is_over && self.end_shutdown(status);
         }
         match self.shutdown.step {
             Step::Tidying => {
@@ -97,11 +98,15 @@ impl LinuxPblk {
     }
 
     /// Replies to the shutdown. True, because something was done.
-    pub(super) fn end_shutdown(&mut self, is_sound: bool) -> bool {
+    pub(super) fn end_shutdown(&mut self, status: Status) -> bool {
         let key = self.shutdown.request.take().expect("a host waits for it");
         self.shutdown.step = Step::Over;
-        if !is_sound {
-            self.requests.fail(key, Status::WRITE_FAULT, None);
+        if !status.is_success() {
+            self.requests.fail(
+                key,
+                if status.is_drive_failure() { status } else { Status::WRITE_FAULT },
+                None,
+            );
         }
         self.requests.end(key);
         true

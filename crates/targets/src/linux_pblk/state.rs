@@ -13,7 +13,7 @@ use super::shutdown::Shutdown;
 use super::stats::LinuxPblkStats;
 use ocssd_base::{Divisor, usize_of};
 use ocssd_ftl::{FrameId, Frames, L2p, LineId, LineState, Lines, Release, Sequence, Shape, ValidMap};
-use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, VECTOR_MAX};
+use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Units of metadata and padding written at a time (chosen: as many as pblk's; more units wait their turn).
@@ -63,6 +63,8 @@ pub struct LinuxPblk {
     pub(super) shutdown: Shutdown,
     /// Nothing is changed: it was asked for, or nothing more can be written.
     pub(super) is_read_only: bool,
+    /// How the drive failed, once it did: nothing is changed any more.
+    pub(super) stopped: Option<Status>,
     /// Something was changed since the mount.
     pub(super) has_written: bool,
     pub(super) work_due: bool,
@@ -169,6 +171,7 @@ impl LinuxPblk {
             eraser: Eraser::new(lists),
             shutdown: Shutdown::default(),
             is_read_only: found.is_read_only,
+            stopped: None,
             has_written: found.has_written,
             work_due: true,
             reads_in_flight: 0,
@@ -207,7 +210,7 @@ impl LinuxPblk {
             return false;
         }
         self.is_read_only = true;
-        self.fail_flushes();
+        self.fail_flushes(Status::WRITE_FAULT);
         true
     }
 

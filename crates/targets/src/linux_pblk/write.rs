@@ -7,8 +7,8 @@
 use super::state::LinuxPblk;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Entry, FrameId, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::block::BlockOp;
-use ocssd_lightnvm::{Buffers, Status};
 
 /// The one stream: Linux's pblk writes what users and what garbage collection bring to one line.
 pub const STREAM: Stream = Stream(0);
@@ -21,9 +21,9 @@ impl LinuxPblk {
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(key) = self.requests.next_change() {
-            if self.is_read_only {
+            if let Some(status) = self.refuses_changes() {
                 self.requests.admitted(key);
-                self.requests.fail(key, Status::WRITE_TO_READ_ONLY, None);
+                self.requests.fail(key, status, None);
                 self.requests.end(key);
                 any = true;
                 continue;

@@ -60,6 +60,12 @@ pub enum Canary {
     CommandsOverrun,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
+    /// A drive that fails a write is taken for one that closed the chunk: the frame goes out again, elsewhere, for ever.
+    DriveErrorIsEarlyClose,
+    /// A barrier that the drive failed counts: what was not synced is said to be durable.
+    BarrierUnchecked,
+    /// Padding that the drive failed at mount is not missed: what it was to make readable is forgotten.
+    PaddingUnchecked,
 }
 
 impl Options {
@@ -124,6 +130,9 @@ impl Canary {
         (Self::DiscardsOverflow, "discards-overflow"),
         (Self::SnapshotTearsDiscard, "snapshot-tears-discard"),
         (Self::CommandsOverrun, "commands-overrun"),
+        (Self::DriveErrorIsEarlyClose, "drive-error-is-early-close"),
+        (Self::BarrierUnchecked, "barrier-unchecked"),
+        (Self::PaddingUnchecked, "padding-unchecked"),
     ];
 }
 

@@ -318,6 +318,10 @@ impl Pblk {
     ) {
         let (failed, status) = (completion.failed, completion.status);
         assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors arrived in one read");
+        if status.is_drive_failure() {
+            // What it could not read is not lost.
+            self.stop(status);
+        }
         self.collector.arrived.push_back(Arrived { buffer, count, next: 0, failed, status, line });
     }
 

@@ -112,6 +112,9 @@ impl Pblk {
                 self.failed_chunks.push((line, unit));
             }
         }
+        if completion.status.is_drive_failure() {
+            self.stop(completion.status);
+        }
         let left = self.resets.get_mut(&line).expect("the line is being reset");
         assert!(*left > 0, "more resets of line {} ended than were sent", line.0);
         assert!(*left > 0, "line {} was reset more often than asked", line.0);
@@ -120,6 +123,10 @@ impl Pblk {
             return;
         }
         self.resets.remove(&line);
+        if self.stopped().is_some() {
+            // Some of its chunks may be as they were: the next mount looks at them.
+            return;
+        }
         for &(_, unit) in self.failed_chunks.iter().filter(|&&(of, _)| of == line) {
             self.lines.mark_bad(line, unit);
         }

@@ -10,7 +10,7 @@ use super::erase::Dead;
 use super::flight::Purpose;
 use ocssd_base::{Ring, SlabKey};
 use ocssd_ftl::{Line, LineId, LineState, Sequence};
-use ocssd_lightnvm::{Addresses, Op};
+use ocssd_lightnvm::{Addresses, Op, Status};
 
 /// Who waits for durability, and how far it is.
 #[derive(Clone, Debug)]
@@ -144,19 +144,20 @@ impl Pblk {
     }
 
     /// Answers every flush that waits for what cannot be written. True if there was one.
-    pub(super) fn fail_flushes(&mut self) -> bool {
+    pub(super) fn fail_flushes(&mut self, status: Status) -> bool {
         assert!(self.is_read_only(), "flushes are failed while writes are taken");
         let mut any = false;
         while let Some((_, key)) = self.flushes.waiting.pop() {
-            self.fail(key, ocssd_lightnvm::Status::WRITE_FAULT, None);
+            self.fail(key, status, None);
             self.finish(key);
             any = true;
         }
         any
     }
 
-    /// The drive's cache is on media.
-    pub(super) fn barrier_done(&mut self, sound: bool) {
+    /// The drive's cache is on media, or the drive could not say so.
+    pub(super) fn barrier_done(&mut self, status: Status) {
+        let sound = status.is_success() || self.has_canary(Canary::BarrierUnchecked);
         assert!(self.flushes.in_flight, "a barrier ended that was not sent");
         self.flushes.in_flight = false;
         assert!(
@@ -167,7 +168,7 @@ impl Pblk {
             let request = self.requests.get_mut(key);
             request.done = request.request.count;
             if !sound {
-                self.fail(key, ocssd_lightnvm::Status::WRITE_FAULT, None);
+                self.fail(key, if status.is_drive_failure() { status } else { Status::WRITE_FAULT }, None);
             }
             self.finish(key);
         }
@@ -180,6 +181,9 @@ impl Pblk {
         }
         if self.snapshots.barrier_done(sound) {
             self.snapshot_complete();
+        }
+        if !sound && status.is_drive_failure() {
+            self.stop(status);
         }
         self.work_due = true;
     }

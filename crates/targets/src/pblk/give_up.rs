@@ -11,6 +11,9 @@ use ocssd_lightnvm::Status;
 impl Pblk {
     /// Answers what nothing else will. True if that was needed, and there may be more to do.
     pub(super) fn give_up(&mut self) -> bool {
+        if self.stopped().is_some() {
+            return false;
+        }
         let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
         // A line that waits for the ends of reads to be reset is something to come.
         let only_reads_go_on = self.flight.has_only(self.reads_in_flight) && self.to_erase.is_empty();
@@ -43,14 +46,14 @@ impl Pblk {
             "a command waits while nothing can go on"
         );
         if !self.is_read_only() {
-            self.read_only = true;
+            self.end_changes();
             return true;
         }
         assert!(self.writes.is_empty(), "a write waits although it would be refused");
         if self.reads_in_flight == 0 && self.end_shutdown() {
             return true;
         }
-        if self.fail_flushes() {
+        if self.fail_flushes(Status::WRITE_FAULT) {
             return true;
         }
         if self.reads_in_flight > 0 {

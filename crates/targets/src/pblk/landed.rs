@@ -31,13 +31,25 @@ impl Pblk {
             self.limiter_written(frame);
             self.land(line, write, sectors, Some(frame), None);
         } else {
-            let failure = (!completion.status.is_success()).then_some(completion.status);
-            self.stats.write_failed += u64::from(failure.is_some());
+            self.note_failure(completion.status);
             self.frames.failed(frame);
             let stream = self.frames.stream(frame);
             self.streams[stream.index()].ready.push_front(frame);
+            let failure = (!completion.status.is_success()).then_some(completion.status);
             self.land(line, write, sectors, None, failure);
         }
+    }
+
+    /// Counts a write that failed. If that is no chunk's fault, nothing is written any more.
+    fn note_failure(&mut self, status: Status) {
+        self.stats.write_failed += u64::from(!status.is_success());
+        if self.is_of_drive(status) {
+            self.stop(status);
+        }
+    }
+
+    fn is_of_drive(&self, status: Status) -> bool {
+        status.is_drive_failure() && !self.has_canary(Canary::DriveErrorIsEarlyClose)
     }
 
     /// True if a write landed in a chunk whose head the media lost: it goes out again, behind another head.
@@ -60,14 +72,16 @@ impl Pblk {
         assert!(pieces.1 <= sectors, "a unit of {sectors} sectors carried {} pieces", pieces.1);
         let failure = (!completion.status.is_success()).then_some(completion.status);
         let is_lost = failure.is_some() || self.is_headless(line, write);
+        self.note_failure(completion.status);
+        let goes_again = pieces.1 > 0 && is_lost && self.stopped().is_none();
         if pieces.1 > 0 {
-            if is_lost {
+            if goes_again {
                 self.snapshots.lost(pieces, buffer);
-            } else {
+            } else if !is_lost {
                 self.snapshots.piece_done(pieces.1);
             }
         }
-        if !(pieces.1 > 0 && is_lost) {
+        if !goes_again {
             let spare = match write.piece {
                 Piece::Fill | Piece::Tail => &mut self.tails,
                 _ if self.is_whole_buffer(buffer) => &mut self.whole,
@@ -75,7 +89,6 @@ impl Pblk {
             };
             spare.push(buffer);
         }
-        self.stats.write_failed += u64::from(failure.is_some());
         self.land(line, write, sectors, None, failure);
     }
 
@@ -88,9 +101,11 @@ impl Pblk {
         frame: Option<FrameId>,
         failure: Option<Status>,
     ) {
+        let is_of_drive = failure.is_some_and(|status| self.is_of_drive(status));
         let Self { open, frames, .. } = self;
         let entry = open[line.index()].as_mut().expect("a write went to an open line");
         match failure {
+            Some(_) if is_of_drive => entry.refused(write),
             None => {
                 entry.acknowledged(write, sectors, frame, |frame| frames.readable(frame));
                 if write.piece == Piece::Head {

@@ -12,7 +12,7 @@ use ocssd_ftl::{LineId, Stream};
 impl Pblk {
     /// The line to be moved now for its wear, if one is due. A line of a snapshot is dealt with here.
     pub(super) fn wear_victim(&mut self) -> Option<LineId> {
-        if !self.wear.may_pick() || self.read_only || self.has_canary(Canary::WearIgnored) {
+        if !self.wear.may_pick() || self.is_read_only() || self.has_canary(Canary::WearIgnored) {
             return None;
         }
         if self.collector.levelling().is_some() || self.free_lines_worth() <= self.lines_kept() + 1 {

@@ -156,7 +156,7 @@ impl Pblk {
     }
 
     pub(super) fn limiter_deadline(&self, now: Nanos) -> Option<Nanos> {
-        self.limiter.deadline(now).filter(|_| !self.collector.is_idle())
+        self.limiter.deadline(now).filter(|_| !self.collector.is_idle() && self.stopped().is_none())
     }
 
     /// Frames users leave free, so that garbage collection can always go on.
@@ -187,7 +187,7 @@ impl Pblk {
         let line_sectors = u64::from(self.shape.units()) * data;
         let need = u64::from(self.streams_count() + self.capacity.map_lines + 1) * line_sectors;
         if good < self.l2p.count_mapped() + need {
-            self.read_only = true;
+            self.end_changes();
         }
     }
 }

@@ -4,7 +4,7 @@
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
 //! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer (`writer`, `tails`), what becomes of
 //! its writes (`landed`), garbage collection (`collect`, `arrived`, `copies`), wear levelling (`level`), resets (`erase`),
-//! snapshots, and `mount`.
+//! snapshots, what a failure of the drive ends (`stop`), and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
@@ -32,6 +32,7 @@ mod snapshot;
 mod snapshot_header;
 mod state;
 mod stats;
+mod stop;
 mod summary;
 mod tails;
 mod trims;
@@ -59,6 +60,11 @@ impl Pblk {
         self.now = now;
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve_reads(buffers);
+            if let Some(status) = self.stopped() {
+                any |= self.answer_stopped(status);
+                self.work_due |= any;
+                continue;
+            }
             any |= self.collect(now, buffers);
             any |= self.admit(buffers);
             any |= self.flush();
@@ -111,7 +117,7 @@ impl Pblk {
             Purpose::Reset { line, first_unit, reset } => {
                 self.reset_done(line, first_unit, reset, completion);
             }
-            Purpose::Barrier => self.barrier_done(completion.status.is_success()),
+            Purpose::Barrier => self.barrier_done(completion.status),
         }
     }
 

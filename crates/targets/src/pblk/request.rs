@@ -32,7 +32,7 @@ impl Pblk {
         let takes = Takes {
             blocks: self.l2p.sectors(),
             is_shut_down: self.shutdown.is_begun(),
-            is_read_only: self.is_read_only(),
+            refuses_changes: self.refuses_changes(),
         };
         refusal(request, takes)
     }

@@ -14,7 +14,7 @@ use super::pieces::{self, PieceLayout};
 use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, LineId, LineSequence, Piece, Place, SectorTag, Sequence, UnitIndex};
-use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES};
+use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES, Status};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -524,6 +524,16 @@ impl Pblk {
         let buffers = self.snapshots.abandon();
         self.whole.extend(buffers);
         self.await_durable(key);
+        true
+    }
+
+    /// Answers a shutdown of a drive that failed. True if one waited for that.
+    pub(super) fn end_stopped_shutdown(&mut self, status: Status) -> bool {
+        let Some(key) = self.shutdown.request.filter(|_| !self.shutdown.ending) else { return false };
+        assert!(self.stopped().is_some() && self.writes.is_empty(), "a shutdown is cut short without need");
+        self.shutdown.ending = true;
+        self.fail(key, status, None);
+        self.finish(key);
         true
     }
 

@@ -13,6 +13,7 @@ use super::options::{Mode, Options};
 use super::request::Pending;
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
+use super::stop::Changes;
 use super::tails;
 use super::trims::Trims;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
@@ -89,7 +90,7 @@ pub struct Pblk {
     pub(super) wear: WearLeveller,
     pub(super) snapshots: Snapshots,
     pub(super) shutdown: Shutdown,
-    pub(super) read_only: bool,
+    pub(super) changes: Changes,
 
     /// Lines whose last valid sector went, to be looked at.
     pub(super) maybe_dead: Vec<LineId>,
@@ -180,7 +181,7 @@ impl Pblk {
             wear: WearLeveller::new(options.wear_spread()),
             snapshots: Snapshots::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),
-            read_only: false,
+            changes: Changes::Taken,
             maybe_dead: Vec::new(),
             dead: Vec::new(),
             to_erase: VecDeque::new(),
@@ -243,10 +244,10 @@ impl Pblk {
         self.work_due = true;
     }
 
-    /// True once so many chunks are bad that writes are refused.
+    /// True once writes are refused: so many chunks are bad, or the drive itself failed.
     #[must_use]
-    pub const fn is_read_only(&self) -> bool {
-        self.read_only
+    pub fn is_read_only(&self) -> bool {
+        self.changes != Changes::Taken
     }
 
     pub(super) fn is_faithful(&self) -> bool {

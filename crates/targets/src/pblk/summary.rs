@@ -17,7 +17,7 @@ impl Pblk {
 
     fn write_summary(&self, out: &mut String) -> fmt::Result {
         let waiting = [self.reads.len(), self.writes.len(), self.requests.len(), self.flight.len()];
-        writeln!(out, "reads, writes, requests, commands: {waiting:?}, read only: {}", self.read_only)?;
+        writeln!(out, "reads, writes, requests, commands: {waiting:?}, changes: {:?}", self.changes)?;
         writeln!(out, "free lines {} worth {}", self.lines.free_count(), self.free_lines_worth())?;
         writeln!(out, "buffer {:?}, kept {}", self.frames.occupancy(), self.frames_kept())?;
         writeln!(out, "dead {:?}, to reset {:?}, being reset {:?}", self.dead, self.to_erase, self.resets)?;

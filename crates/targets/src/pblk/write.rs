@@ -13,7 +13,7 @@ use ocssd_ftl::{
     Stream,
 };
 use ocssd_lightnvm::block::BlockOp;
-use ocssd_lightnvm::{BufId, Buffers, Status};
+use ocssd_lightnvm::{BufId, Buffers};
 
 /// Writes whose entries of the map are looked up together: as many misses as a processor waits for at a time (10 to 16).
 const FETCH_AHEAD: usize = 16;
@@ -33,9 +33,9 @@ impl Pblk {
                 self.stats.waits_for_wear += 1;
                 break;
             }
-            if self.is_read_only() && !is_begun {
+            if let Some(status) = self.refuses_changes().filter(|_| !is_begun) {
                 self.writes.pop();
-                self.fail(key, Status::WRITE_TO_READ_ONLY, None);
+                self.fail(key, status, None);
                 self.finish(key);
                 any = true;
                 continue;

@@ -47,7 +47,7 @@ impl BlockingDevice for Noted<'_> {
         let mut done = self.inner.call(commands)?;
         for (command, completion) in commands.iter().zip(&mut done) {
             if command.op == Op::Flush && !self.can_flush {
-                completion.status = Status::INTERNAL_ERROR;
+                completion.status = Status::WRITE_FAULT;
             }
         }
         Ok(done)

@@ -84,6 +84,10 @@ impl RawDrive for Fake {
         self.events.pop_front()
     }
 
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         None
     }

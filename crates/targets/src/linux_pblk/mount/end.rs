@@ -11,9 +11,10 @@ use super::super::format::{
 };
 use super::media::{Media, Run};
 use super::survey::{FoundLine, Survey};
+use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{LineId, Shape, UnitIndex, ValidMap};
-use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkState, Ppa};
 
 /// What a line still needs after it was padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Ender<'_> {
     }
 
     /// Writes behind starts that MW_CUNITS hides, until they can be read.
-    pub fn show_starts(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), PowerCut> {
+    pub fn show_starts(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), MountError> {
         let started = survey.all_started(self.layout);
         let hidden: Vec<_> =
             started.filter(|&(line, unit)| survey.readable(line, unit) < self.layout.unit).collect();
@@ -71,7 +72,7 @@ impl Ender<'_> {
     }
 
     /// Fills open chunks of lines that are nobody's, because an open chunk cannot be reset on every drive.
-    pub fn fill_leftovers(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), PowerCut> {
+    pub fn fill_leftovers(&self, media: &mut Media<'_>, survey: &mut Survey) -> Result<(), MountError> {
         let ours = survey.ours();
         for line in (0..self.shape.lines()).map(LineId).filter(|line| !ours[line.index()]) {
             let is_open = |unit: &UnitIndex| survey.chunk(line, *unit).state == ChunkState::Open;
@@ -95,7 +96,7 @@ impl Ender<'_> {
         survey: &mut Survey,
         line: LineId,
         may_go_on: bool,
-    ) -> Result<Ending, PowerCut> {
+    ) -> Result<Ending, MountError> {
         let units = || (0..self.shape.units()).map(UnitIndex);
         let before: Vec<u32> = units().map(|unit| survey.chunk(line, unit).written).collect();
         let parts = parts_of(survey, line).clone();
@@ -154,7 +155,7 @@ impl Ender<'_> {
         survey: &Survey,
         found: &FoundLine,
         contents: &Contents<'_>,
-    ) -> Result<bool, PowerCut> {
+    ) -> Result<bool, MountError> {
         let parts = parts_of(survey, found.line);
         let bytes = self.emeta(survey, found, contents);
         let units: Vec<LineOffset> = parts.emeta_units(self.layout).collect();

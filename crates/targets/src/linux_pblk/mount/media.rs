@@ -3,8 +3,9 @@
 //! Deliberately not here: what is read and written, and why.
 
 use super::super::writer::name_sectors;
+use crate::mount_error::{MountError, look_at_drive};
 use ocssd_base::usize_of;
-use ocssd_lightnvm::{Addresses, BlockingDevice, BufId, Command, Op, PowerCut, Ppa, Tag, VECTOR_MAX};
+use ocssd_lightnvm::{Addresses, BlockingDevice, BufId, Command, Completion, Op, Ppa, Tag, VECTOR_MAX};
 
 /// Commands of a batch (chosen: enough for every unit of a large drive).
 const BATCH: usize = 256;
@@ -57,7 +58,7 @@ impl<'a> Media<'a> {
         &mut self,
         firsts: &[Ppa],
         mut each: impl FnMut(usize, ReadUnit<'_>),
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), MountError> {
         self.need(firsts.len());
         for (number, batch) in firsts.chunks(BATCH).enumerate() {
             let command = |(index, &first): (u32, &Ppa)| Command {
@@ -69,7 +70,7 @@ impl<'a> Media<'a> {
                 oob: true,
             };
             let commands: Vec<Command> = (0..).zip(batch).map(command).collect();
-            let completions = self.device.call(&commands)?;
+            let completions = self.call("a read", &commands)?;
             assert_eq!(completions.len(), batch.len(), "every command has an end");
             let buffers = self.device.buffers();
             for (index, completion) in completions.iter().enumerate() {
@@ -85,7 +86,7 @@ impl<'a> Media<'a> {
 
     /// Writes runs in order: bytes of `content`, zeroes where that has none. None of the sectors has an address. True if the
     /// media took all of it.
-    pub fn write(&mut self, runs: &[Run], content: &[&[u8]]) -> Result<bool, PowerCut> {
+    pub fn write(&mut self, runs: &[Run], content: &[&[u8]]) -> Result<bool, MountError> {
         assert!(content.is_empty() || content.len() == runs.len(), "there is content for some runs only");
         self.need(runs.len());
         let mut is_sound = true;
@@ -111,17 +112,24 @@ impl<'a> Media<'a> {
                 });
                 self.sectors_written += u64::from(run.count);
             }
-            let completions = self.device.call(&commands)?;
+            let completions = self.call("a write of padding", &commands)?;
             is_sound &= completions.iter().all(|completion| completion.status.is_success());
         }
         Ok(is_sound)
     }
 
+    /// Runs a batch.
+    fn call(&mut self, what: &'static str, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
+        let completions = self.device.call(commands)?;
+        look_at_drive(what, &completions)?;
+        Ok(completions)
+    }
+
     /// Makes everything so far durable. True if the drive could.
-    pub fn flush(&mut self) -> Result<bool, PowerCut> {
+    pub fn flush(&mut self) -> Result<bool, MountError> {
         let (addresses, buffer) = (Addresses::None, None);
         let flush = Command { tag: Tag(0), op: Op::Flush, addresses, buffer, buffer_first: 0, oob: false };
-        let completions = self.device.call(&[flush])?;
+        let completions = self.call("a flush", &[flush])?;
         Ok(completions.iter().all(|completion| completion.status.is_success()))
     }
 

@@ -10,7 +10,7 @@ use super::survey::{FoundLine, Survey};
 use super::{MountError, MountReport};
 use ocssd_base::usize_of;
 use ocssd_ftl::{L2p, LineId, Mapped, Place, Shape, ValidMap};
-use ocssd_lightnvm::{PowerCut, Ppa};
+use ocssd_lightnvm::Ppa;
 
 /// Sectors no drive comes to in its life; larger counts are damage that the checksum did not find, and could not be added to.
 const COUNT_MAX: u64 = 1 << 62;
@@ -94,7 +94,7 @@ impl Recovery<'_> {
     }
 
     /// Reads every sector of data that was written.
-    fn by_sectors(&mut self, media: &mut Media<'_>, line: LineId) -> Result<(), PowerCut> {
+    fn by_sectors(&mut self, media: &mut Media<'_>, line: LineId) -> Result<(), MountError> {
         let survey = self.survey;
         let parts = survey.parts[line.index()].as_ref().expect("a line that was found is used");
         let mut units = Vec::new();

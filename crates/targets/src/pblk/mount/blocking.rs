@@ -2,12 +2,13 @@
 //!
 //! Deliberately not here: what is read, and why.
 
+use super::super::canary::Canary;
 use super::super::options::Options;
+use crate::mount_error::{MountError, look_at_drive};
 use ocssd_base::usize_of;
 use ocssd_ftl::{Corrupt, HEAD_BYTES, Head, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, PowerCut, Ppa, Status, Tag,
-    VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, Ppa, Status, Tag, VECTOR_MAX,
 };
 
 /// A device with buffers to read into, taken when a batch first needs them: small instances need few.
@@ -68,7 +69,7 @@ impl<'a> Batches<'a> {
     }
 
     /// Reads single sectors anywhere; `found` is told each in order.
-    pub fn read_sectors(&mut self, ppas: &[Ppa], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
+    pub fn read_sectors(&mut self, ppas: &[Ppa], mut found: impl FnMut(Found)) -> Result<(), MountError> {
         self.need_plain(ppas.len().div_ceil(usize_of(VECTOR_MAX)).min(self.most));
         for batch in ppas.chunks(self.most * usize_of(VECTOR_MAX)) {
             let mut commands = Vec::new();
@@ -79,7 +80,7 @@ impl<'a> Batches<'a> {
                 commands.push(command(index, Op::Read, Addresses::List { offset: 0, count }, Some(buffer)));
             }
             self.sectors_read += u64::try_from(batch.len()).expect("an index fits 64 bits");
-            let completions = self.device.call(&commands)?;
+            let completions = self.call("a read", &commands)?;
             let buffers = self.device.buffers();
             for (index, list) in batch.chunks(usize_of(VECTOR_MAX)).enumerate() {
                 for (offset, &ppa) in (0..).zip(list) {
@@ -91,7 +92,7 @@ impl<'a> Batches<'a> {
     }
 
     /// Reads runs of sectors; `found` is told each sector, run by run.
-    pub fn read_runs(&mut self, runs: &[Run], mut found: impl FnMut(Found)) -> Result<(), PowerCut> {
+    pub fn read_runs(&mut self, runs: &[Run], mut found: impl FnMut(Found)) -> Result<(), MountError> {
         let pieces: Vec<Run> = runs.iter().flat_map(|&run| split(run)).collect();
         self.need_plain(pieces.len().min(self.most));
         for batch in pieces.chunks(self.most) {
@@ -104,7 +105,7 @@ impl<'a> Batches<'a> {
                 })
                 .collect();
             self.sectors_read += batch.iter().map(|run| u64::from(run.count)).sum::<u64>();
-            let completions = self.device.call(&commands)?;
+            let completions = self.call("a read", &commands)?;
             let buffers = self.device.buffers();
             for (index, run) in batch.iter().enumerate() {
                 for offset in 0..run.count {
@@ -122,7 +123,7 @@ impl<'a> Batches<'a> {
         &mut self,
         runs: &[Run],
         mut found: impl FnMut(usize, Option<&[u8]>),
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), MountError> {
         // A run lies in one chunk.
         let longest = self.device.geometry().sectors_per_chunk.min(VECTOR_MAX);
         while self.whole.len() < self.most.min(runs.len()) {
@@ -140,7 +141,7 @@ impl<'a> Batches<'a> {
                 })
                 .collect();
             self.sectors_read += batch.iter().map(|run| u64::from(run.count)).sum::<u64>();
-            let completions = self.device.call(&commands)?;
+            let completions = self.call("a read", &commands)?;
             let buffers = self.device.buffers();
             for (index, run) in batch.iter().enumerate() {
                 let sound = completions[index].status.has_data();
@@ -151,8 +152,23 @@ impl<'a> Batches<'a> {
         Ok(())
     }
 
-    /// Writes fill to runs, in units. What the media fail is left as it is.
-    pub fn fill(&mut self, runs: &[Run], unit: u32) -> Result<(), PowerCut> {
+    /// Runs a batch.
+    fn call(&mut self, what: &'static str, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
+        let completions = self.device.call(commands)?;
+        look_at_drive(what, &completions)?;
+        Ok(completions)
+    }
+
+    /// Runs a batch of fill.
+    fn fill_call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
+        if self.options.has_canary(Canary::PaddingUnchecked) {
+            return Ok(self.device.call(commands)?);
+        }
+        self.call("a write of padding", commands)
+    }
+
+    /// Writes fill to runs, in units. What the media fail is left as it is; a drive that fails is an error.
+    pub fn fill(&mut self, runs: &[Run], unit: u32) -> Result<(), MountError> {
         let mut runs: Vec<Run> = runs.to_vec();
         assert!(unit > 0, "fill is written in units");
         assert!(runs.iter().all(|run| run.count.is_multiple_of(unit)), "fill ends within a unit");
@@ -175,7 +191,7 @@ impl<'a> Batches<'a> {
                     run.count -= count;
                     self.sectors_filled += u64::from(count);
                 }
-                let completions = self.device.call(&commands)?;
+                let completions = self.fill_call(&commands)?;
                 for (command, completion) in commands.iter().zip(completions) {
                     if !completion.status.is_success() && completion.status != Status::WRITE_NEXT_UNIT {
                         batch[usize_of(command.tag.0)].count = 0;
@@ -193,7 +209,7 @@ impl<'a> Batches<'a> {
         count: u32,
         head: &Head,
         newest: Sequence,
-    ) -> Result<bool, PowerCut> {
+    ) -> Result<bool, MountError> {
         self.need_plain(1);
         let buffers = self.device.buffers();
         for sector in 0..count {
@@ -205,18 +221,18 @@ impl<'a> Batches<'a> {
         }
         let addresses = Addresses::Run { first, count };
         let write = command(0, Op::Write { fua: false }, addresses, Some(self.plain[0]));
-        Ok(self.device.call(&[write])?[0].status.is_success())
+        Ok(self.call("a write of a chunk's head", &[write])?[0].status.is_success())
     }
 
     /// Resets a chunk. False if the media failed.
-    pub fn reset(&mut self, chunk: ChunkId) -> Result<bool, PowerCut> {
+    pub fn reset(&mut self, chunk: ChunkId) -> Result<bool, MountError> {
         let addresses = Addresses::Run { first: Ppa::new(chunk, 0), count: 1 };
-        Ok(self.device.call(&[command(0, Op::Reset, addresses, None)])?[0].status.is_success())
+        Ok(self.call("a reset", &[command(0, Op::Reset, addresses, None)])?[0].status.is_success())
     }
 
     /// Makes everything so far durable.
-    pub fn flush(&mut self) -> Result<(), PowerCut> {
-        self.device.call(&[command(0, Op::Flush, Addresses::None, None)]).map(|_| ())
+    pub fn flush(&mut self) -> Result<(), MountError> {
+        self.call("a flush", &[command(0, Op::Flush, Addresses::None, None)]).map(|_| ())
     }
 }
 

@@ -7,16 +7,17 @@
 use super::super::state::Pblk;
 use super::blocking::Batches;
 use super::survey::{FoundLine, Survey};
+use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Head, LineId, Stream, UnitIndex};
-use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkState, Ppa};
 
 /// Writes the head, durably, and tells `survey` of it. None if no chunk takes it: then nothing else would be taken either.
 pub fn create(
     pblk: &mut Pblk,
     batches: &mut Batches<'_>,
     survey: &mut Survey,
-) -> Result<Option<LineId>, PowerCut> {
+) -> Result<Option<LineId>, MountError> {
     let unit_sectors = pblk.capacity.layout.unit;
     let sequence = pblk.lines.next_sequence();
     assert!(survey.instance.is_none(), "an instance is made over one that is there");

@@ -10,9 +10,10 @@ use super::super::snapshot_header::{RowState, SnapshotHeader};
 use super::blocking::Batches;
 use super::load::{self, MapLines};
 use super::survey::{FoundLine, Survey, make_readable, readable, report};
+use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkLayout, Head, LineId, Sequence, Shape, Stream, UnitIndex};
-use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkState, Ppa};
 
 /// Units after the first in which a head is looked for that the media lost (chosen: so many failures in a row are a chunk to
 /// be lost; beyond, its neighbours must do).
@@ -39,7 +40,7 @@ pub fn survey(
     shape: &Shape,
     layout: &ChunkLayout,
     map_stream: Stream,
-) -> Result<(Survey, MapLines, u64), PowerCut> {
+) -> Result<(Survey, MapLines, u64), MountError> {
     let mut survey = report(batches, shape, layout);
     let mut heads = Heads::new(shape, layout);
     heads.probe(batches, &survey)?;
@@ -102,7 +103,7 @@ impl<'a> Heads<'a> {
     }
 
     /// Reads the head of one chunk of each line that has a closed one, of another unit each, so that all units are asked.
-    fn probe(&mut self, batches: &mut Batches<'_>, survey: &Survey) -> Result<(), PowerCut> {
+    fn probe(&mut self, batches: &mut Batches<'_>, survey: &Survey) -> Result<(), MountError> {
         let units = self.shape.units();
         let is_closed = |&(line, unit): &Place| {
             let chunk = survey.chunk(line, unit);
@@ -122,7 +123,7 @@ impl<'a> Heads<'a> {
         batches: &mut Batches<'_>,
         survey: &mut Survey,
         lines: &[LineId],
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), MountError> {
         let due: Vec<LineId> = lines.iter().copied().filter(|line| !self.asked[line.index()]).collect();
         due.iter().for_each(|line| self.asked[line.index()] = true);
         let places: Vec<Place> = due.iter().flat_map(|&line| self.places(line)).collect();
@@ -156,7 +157,7 @@ impl<'a> Heads<'a> {
         batches: &mut Batches<'_>,
         survey: &Survey,
         places: &[Place],
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), MountError> {
         let unit = self.layout.unit;
         for sector in [0, 1].into_iter().chain((1..=HEADS_AGAIN).map(|number| number * unit)) {
             self.read_sector(batches, survey, places, sector)?;
@@ -171,7 +172,7 @@ impl<'a> Heads<'a> {
         survey: &Survey,
         places: &[Place],
         sector: u32,
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), MountError> {
         let can_be_read = |&&(line, unit): &&Place| sector < readable(self.layout, survey.chunk(line, unit));
         let missing: Vec<Place> = places
             .iter()

@@ -7,12 +7,13 @@ use super::super::pieces::{self, PieceLayout};
 use super::super::snapshot_header::SnapshotHeader;
 use super::blocking::{Batches, Run};
 use super::survey::{Survey, make_readable, readable};
+use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{
     ChunkLayout, InstanceId, Kind, L2p, LineId, LineSequence, SectorTag, Sequence, Shape, Stream, UnitIndex,
     tail,
 };
-use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkState, Ppa};
 use std::collections::BTreeMap;
 
 /// Where a snapshot's pieces are: their numbers, ascending, each once.
@@ -54,7 +55,7 @@ pub fn scan(
     layout: &ChunkLayout,
     survey: &mut Survey,
     map_stream: Stream,
-) -> Result<MapLines, PowerCut> {
+) -> Result<MapLines, MountError> {
     let of_map = |survey: &Survey, line: LineId| {
         survey.lines[line.index()].filter(|found| found.stream == map_stream).map(|found| found.sequence)
     };
@@ -99,7 +100,7 @@ fn read_tails(
     chunks: &[(LineId, UnitIndex)],
     found: &mut MapLines,
     untold: &mut Vec<(LineId, UnitIndex)>,
-) -> Result<(), PowerCut> {
+) -> Result<(), MountError> {
     let tail_of = |&(line, unit): &(LineId, UnitIndex)| Run {
         first: Ppa::new(shape.chunk(line, unit), layout.data_end()),
         count: layout.tail,
@@ -122,7 +123,7 @@ pub fn newest_header(
     batches: &mut Batches<'_>,
     instance: InstanceId,
     lines: &MapLines,
-) -> Result<Option<SnapshotHeader>, PowerCut> {
+) -> Result<Option<SnapshotHeader>, MountError> {
     for (&number, pieces) in lines.by_number.iter().rev() {
         let header = read_header(batches, number, pieces)?;
         if let Some((header, _)) = header.filter(|(header, _)| header.instance == instance) {
@@ -140,7 +141,7 @@ pub fn load(
     instance: InstanceId,
     lines: &MapLines,
     map: &mut L2p,
-) -> Result<Option<Loaded>, PowerCut> {
+) -> Result<Option<Loaded>, MountError> {
     for (&number, pieces) in lines.by_number.iter().rev() {
         let Some((header, piece_bytes)) = read_header(batches, number, pieces)? else { continue };
         let is_there =
@@ -169,7 +170,7 @@ fn read_header(
     batches: &mut Batches<'_>,
     number: Sequence,
     pieces: &Pieces,
-) -> Result<Option<(SnapshotHeader, usize)>, PowerCut> {
+) -> Result<Option<(SnapshotHeader, usize)>, MountError> {
     assert!(!pieces.is_empty(), "a snapshot without pieces was listed");
     let mut bytes: Vec<u8> = Vec::new();
     for piece in 0.. {
@@ -200,7 +201,7 @@ fn read_content(
     (header, layout): (&SnapshotHeader, PieceLayout),
     pieces: &[(u64, Ppa)],
     map: &mut L2p,
-) -> Result<Option<Vec<u8>>, PowerCut> {
+) -> Result<Option<Vec<u8>>, MountError> {
     let sector_bytes = batches.device.buffers().format().sector_bytes;
     let header_pieces = header.encoded_bytes().div_ceil(layout.content_bytes);
     let (runs, starts) =

@@ -10,12 +10,13 @@ use super::super::trims::TrimRange;
 use super::blocking::{Batches, Found, Run};
 use super::load::Loaded;
 use super::survey::{FoundChunk, Survey, make_readable, readable};
+use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{
     ChunkLayout, Kind, L2p, LineId, LineSequence, Mapped, Place, SectorTag, Sequence, Shape, Stream,
     UnitIndex, tail,
 };
-use ocssd_lightnvm::{ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkState, Ppa};
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// A version of a block.
@@ -61,7 +62,7 @@ pub fn read(
     survey: &mut Survey,
     map_stream: Stream,
     loaded: Option<&Loaded>,
-) -> Result<Window, PowerCut> {
+) -> Result<Window, MountError> {
     let mut due: Vec<(LineId, UnitIndex, u32)> = Vec::new();
     for (line, unit, chunk) in survey.iter() {
         let Some(found) = survey.lines[line.index()].filter(|found| found.stream != map_stream) else {
@@ -98,7 +99,7 @@ fn read_tails(
     chunks: &[(LineId, UnitIndex, u32)],
     window: &mut Window,
     scanned: &mut Vec<(LineId, UnitIndex, u32)>,
-) -> Result<(), PowerCut> {
+) -> Result<(), MountError> {
     let run = |&(line, unit, _): &(LineId, UnitIndex, u32)| Run {
         first: Ppa::new(shape.chunk(line, unit), layout.data_end()),
         count: layout.tail,
@@ -127,7 +128,7 @@ fn scan(
     survey: &Survey,
     chunks: &[(LineId, UnitIndex, u32)],
     window: &mut Window,
-) -> Result<(), PowerCut> {
+) -> Result<(), MountError> {
     let mut by_chunk = BTreeMap::new();
     let mut runs = Vec::new();
     for &(line, unit, from) in chunks {
@@ -147,7 +148,7 @@ fn scan(
 }
 
 /// Reads the ranges of discards that only a tail named.
-fn read_trims(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), PowerCut> {
+fn read_trims(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
     let unread: Vec<(Sequence, Place)> = window
         .trims
         .iter()

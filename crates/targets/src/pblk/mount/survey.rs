@@ -4,9 +4,10 @@
 
 use super::super::canary::Canary;
 use super::blocking::{Batches, Run};
+use crate::mount_error::MountError;
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkLayout, InstanceId, LineId, LineSequence, Sequence, Shape, Stream, UnitIndex};
-use ocssd_lightnvm::{ChunkDescriptor, ChunkState, PowerCut, Ppa};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkState, Ppa};
 
 /// A chunk as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +114,7 @@ pub fn make_readable(
     layout: &ChunkLayout,
     survey: &mut Survey,
     chunks: &[(LineId, UnitIndex)],
-) -> Result<(), PowerCut> {
+) -> Result<(), MountError> {
     let window = layout.mw_cunits.next_multiple_of(layout.unit);
     let is_wanted = window > 0 && !batches.options.has_canary(Canary::WindowForgotten);
     let runs: Vec<Run> = chunks
@@ -139,7 +140,7 @@ pub fn fill_to_end(
     layout: &ChunkLayout,
     survey: &mut Survey,
     chunks: &[(LineId, UnitIndex)],
-) -> Result<(), PowerCut> {
+) -> Result<(), MountError> {
     let runs: Vec<Run> = chunks
         .iter()
         .map(|&(line, unit)| {
@@ -154,7 +155,7 @@ pub fn fill_to_end(
     Ok(())
 }
 
-fn fill_runs(batches: &mut Batches<'_>, layout: &ChunkLayout, runs: &[Run]) -> Result<(), PowerCut> {
+fn fill_runs(batches: &mut Batches<'_>, layout: &ChunkLayout, runs: &[Run]) -> Result<(), MountError> {
     if runs.is_empty() {
         return Ok(());
     }

@@ -1,0 +1,78 @@
+//! When the drive itself fails: nothing is changed any more, and reads go on.
+//!
+//! A chunk that fails is the target's to deal with; a drive that cannot keep what is written (an internal error, or no room
+//! below it) fails every chunk alike, and leaves them open where they were. Writing elsewhere would go round for ever. So
+//! what failed stays in the buffer, where users read it, changes and flushes are answered with the drive's status, and a
+//! shutdown ends with it. The instance stays so until it is mounted again: then everything flushed is there.
+//! Deliberately not here: chunks that are used up (`give_up`).
+
+use super::Pblk;
+use ocssd_lightnvm::Status;
+
+/// Whether an instance takes changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// It does.
+    Taken,
+    /// So many chunks are bad that there is no room for more.
+    NoSpare,
+    /// The drive itself failed, with this status.
+    DriveFailed(Status),
+}
+
+impl Pblk {
+    /// The drive failed with `status`.
+    pub(super) fn stop(&mut self, status: Status) {
+        assert!(status.is_drive_failure(), "{status} says nothing of the drive");
+        self.work_due = true;
+        if self.stopped().is_some() {
+            return;
+        }
+        self.changes = Changes::DriveFailed(status);
+        let buffers = self.snapshots.abandon();
+        self.whole.extend(buffers);
+        assert!(self.snapshots.is_idle(), "a snapshot is taken of a drive that failed");
+    }
+
+    /// Chunks are short: no more changes are taken.
+    pub(super) fn end_changes(&mut self) {
+        if self.changes == Changes::Taken {
+            self.changes = Changes::NoSpare;
+        }
+    }
+
+    /// How the drive failed, if it did.
+    pub(super) const fn stopped(&self) -> Option<Status> {
+        if let Changes::DriveFailed(status) = self.changes { Some(status) } else { None }
+    }
+
+    /// The status of what would change something; none while changes are taken.
+    pub(super) const fn refuses_changes(&self) -> Option<Status> {
+        match self.changes {
+            Changes::Taken => None,
+            Changes::NoSpare => Some(Status::WRITE_TO_READ_ONLY),
+            Changes::DriveFailed(status) => Some(status),
+        }
+    }
+
+    /// Answers all that waits for a change, once the drive failed with `status`. True if anything was answered.
+    pub(super) fn answer_stopped(&mut self, status: Status) -> bool {
+        let mut any = false;
+        while let Some(key) = self.writes.pop() {
+            self.fail(key, status, None);
+            self.finish(key);
+            any = true;
+        }
+        any |= self.fail_flushes(status);
+        if self.flight.len() > 0 {
+            return any;
+        }
+        // Only with a buffer smaller than the device needs: more would have to be written behind what it reads.
+        while let Some(key) = self.reads.pop() {
+            self.fail(key, status, None);
+            self.finish(key);
+            any = true;
+        }
+        any | self.end_stopped_shutdown(status)
+    }
+}
