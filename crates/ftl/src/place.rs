@@ -162,6 +162,19 @@ mod tests {
             let (line, unit, sector) = shape.split(place);
             assert_eq!(shape.chunk_start(line, unit).0 + u64::from(sector), place.0);
             assert_eq!(shape.ppa(place), Ppa::new(ChunkId(shape.pu(unit).0 * 5 + line.0), sector));
+            assert_eq!((shape.line_of(place), shape.chunk(line, unit)), (line, shape.ppa(place).chunk));
+            let parts = (line.index() * 3 + unit.index()) * 48 + usize::try_from(sector).unwrap();
+            assert_eq!(u64::try_from(parts).unwrap(), place.0);
+        }
+        assert_eq!((shape.sectors_per_chunk(), shape.sectors_per_line()), (48, 144));
+        assert_eq!([0, 1, 2].map(|unit| shape.pu(UnitIndex(unit))), [PuId(1), PuId(4), PuId(5)]);
+    }
+
+    #[test]
+    fn places_of_a_line_are_neighbours() {
+        let shape = Shape::new(&Geometry::example(2, 1, 3, 10, 1), &[PuId(0), PuId(1)]);
+        for (one, other, is_same) in [(0, 19, true), (19, 20, false), (20, 39, true), (0, 59, false)] {
+            assert_eq!(shape.is_same_line(Place(one), Place(other)), is_same, "{one} and {other}");
         }
     }
 }

@@ -212,6 +212,35 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_has_a_number_of_its_own_and_no_other_number_is_one() {
+        let kinds = [Kind::Pad, Kind::Data, Kind::Lost, Kind::Trim, Kind::Head, Kind::Tail, Kind::Map];
+        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7], "as they lie on media");
+        for byte in 0..=u8::MAX {
+            let kind = kinds.into_iter().find(|kind| kind.to_byte() == byte);
+            assert_eq!(Kind::from_byte(byte), kind, "{byte}");
+        }
+    }
+
+    #[test]
+    fn tags_lie_as_they_are_documented_beside_content_of_any_length() {
+        let tag = SectorTag { kind: Kind::Data, block: 0x01_0203_0405, sequence: Sequence(0x1112_1314_1516) };
+        let body = [5, 4, 3, 2, 1, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 2];
+        assert_eq!(tag.to_list_entry(), body);
+        for length in [0, 1, 15, 16, 17, 4096] {
+            let content: Vec<u8> = (0..length).map(|n: u32| n.to_le_bytes()[0]).collect();
+            let bytes = tag.encode(&content);
+            let sum = crc32fast::hash(&[&body[..], &content].concat());
+            assert_eq!((&bytes[..12], &bytes[12..]), (&body[..], &sum.to_le_bytes()[..]), "{length} bytes");
+            assert_eq!(SectorTag::decode(&bytes, &content), Ok(tag));
+        }
+        let mut unknown = body;
+        unknown[11] = 8;
+        assert_eq!(SectorTag::from_list_entry(&unknown), Err(Corrupt));
+        assert_eq!(checksum(b"123456789"), 0xCBF4_3926, "the check value of CRC-32");
+        assert!(Corrupt.to_string().contains("the media changed it"));
+    }
+
+    #[test]
     fn what_was_never_written_has_no_tag() {
         assert_eq!(SectorTag::decode(&[0; 16], &[0; 16]), Err(Corrupt));
         assert_eq!(SectorTag::decode(&[0; 3], &[]), Err(Corrupt));

@@ -83,6 +83,15 @@ mod tests {
         assert_eq!(tail_sectors(192, 24, 4096), 24);
         assert_eq!(tail_sectors(16_384, 64, 4096), 64);
         assert_eq!(tail_sectors(65_536, 16, 4096), 0, "193 sectors are no one command");
+        // An eighth of a chunk is not too much.
+        assert_eq!((tail_sectors(8, 1, 4096), tail_sectors(7, 1, 4096)), (1, 0));
+        assert_eq!((list_sectors(340, 4096), list_sectors(341, 4096)), (1, 2), "16 bytes and 12 a sector");
+    }
+
+    fn encode_of(entries: &[u8], bytes: usize) -> Vec<u8> {
+        let mut out = vec![0xFF; bytes];
+        encode(entries, &mut out);
+        out
     }
 
     #[test]
@@ -90,10 +99,13 @@ mod tests {
         let tags: Vec<SectorTag> =
             (0..50).map(|n| SectorTag { kind: Kind::Data, block: n * 7, sequence: Sequence(n) }).collect();
         let entries: Vec<u8> = tags.iter().flat_map(|tag| tag.to_list_entry()).collect();
-        let mut out = vec![0xFF; 4096];
-        encode(&entries, &mut out);
+        let mut out = encode_of(&entries, 4096);
+        assert!(out[HEADER_BYTES + entries.len()..].iter().all(|&byte| byte == 0xFF), "it is left as it is");
         assert_eq!(decode(&out), Ok(tags));
-        for at in [0, 5, 9, 13, 16, 600] {
+        let whole = encode_of(&entries, HEADER_BYTES + entries.len());
+        assert_eq!(decode(&whole).map(|tags| tags.len()), Ok(50), "nothing need be behind it");
+        assert_eq!(whole[..12], [b't', b'a', b'g', b's', 1, 0, 0, 0, 50, 0, 0, 0]);
+        for at in [0, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16, 600] {
             let mut damaged = out.clone();
             damaged[at] ^= 1;
             assert_eq!(decode(&damaged), Err(Corrupt), "byte {at}");

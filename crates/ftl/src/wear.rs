@@ -373,4 +373,64 @@ mod tests {
         instance.leveller.look(&instance.lines);
         assert!(instance.leveller.may_pick());
     }
+
+    /// An instance of 4 lines, of which lines of these erases are closed, the others free.
+    fn closed(erases: [Option<u32>; 4], free: u32, bound: Option<u32>) -> (Lines, WearLeveller) {
+        let shape = Shape::new(&Geometry::example(1, 1, 5, 48, 24), &[PuId(0)]);
+        let mut lines = Lines::new(&shape, |_, _| false);
+        lines.restore_free(LineId(4), true, free);
+        for (id, erases) in (0..).map(LineId).zip(erases) {
+            let Some(erases) = erases else { continue };
+            let found = Line { state: LineState::Closed, erases, ..*lines.get(id) };
+            lines.restore(id, Line { sequence: lines.next_sequence(), ..found });
+        }
+        let mut leveller = WearLeveller::new(bound);
+        leveller.look(&lines);
+        (lines, leveller)
+    }
+
+    #[test]
+    fn a_lag_is_urgent_beyond_twice_the_bound_and_users_wait_until_nobody_can_go_on() {
+        for (erases, lag, is_urgent) in [(10, 0, false), (6, 4, false), (1, 9, false), (0, 10, true)] {
+            let (lines, mut leveller) = closed([Some(erases), None, None, None], 10, Some(4));
+            assert_eq!((leveller.lag(), leveller.is_urgent()), (lag, is_urgent), "{erases} erases");
+            assert_eq!((leveller.is_paced(), leveller.may_pick()), (is_urgent, is_urgent), "it is not cold");
+            if is_urgent {
+                leveller.unpace();
+                assert!(leveller.is_urgent() && !leveller.is_paced());
+                assert_eq!(leveller.pick(&lines, |_, _| true), Some(LineId(0)));
+                leveller.moving();
+                assert!(leveller.is_paced(), "they wait for the next one");
+                leveller.moving();
+            }
+        }
+        let (_, leveller) = closed([Some(0), None, None, None], 1_000, None);
+        assert_eq!((leveller.bound(), leveller.lag(), leveller.interval()), (None, 0, u32::MAX));
+        assert!(!leveller.is_urgent() && !leveller.is_paced() && !leveller.may_pick());
+    }
+
+    #[test]
+    fn of_lines_that_lag_alike_the_one_written_first_is_moved() {
+        let (lines, mut leveller) = closed([Some(5), Some(2), Some(2), Some(9)], 40, Some(4));
+        let picked = |leveller: &mut WearLeveller, not: u32| leveller.pick(&lines, |id, _| id.0 != not);
+        assert_eq!(picked(&mut leveller, 9), Some(LineId(1)));
+        assert_eq!(picked(&mut leveller, 1), Some(LineId(2)));
+    }
+
+    #[test]
+    fn worn_lines_are_preferred_once_wear_differs_by_more_than_half_the_bound() {
+        for (erases, prefers) in [(20, false), (10, false), (9, true), (0, true)] {
+            let (lines, leveller) = closed([Some(erases), Some(20), Some(20), Some(20)], 20, Some(20));
+            assert_eq!(leveller.prefers_worn(&lines), prefers, "{erases} erases");
+            assert!(!WearLeveller::new(None).prefers_worn(&lines));
+        }
+    }
+
+    #[test]
+    fn a_move_costs_at_most_a_line_for_each_quarter_of_the_bound() {
+        for (bound, interval) in [(4, 1), (7, 1), (8, 2), (40, 10)] {
+            let leveller = WearLeveller::new(Some(bound));
+            assert_eq!((leveller.bound(), leveller.interval()), (Some(bound), interval));
+        }
+    }
 }

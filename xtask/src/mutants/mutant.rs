@@ -8,8 +8,12 @@ use super::{copy::Copy, tool};
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fs;
+use std::{
+    collections::BTreeMap,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+};
 
 /// Packages that get mutants.
 pub const PACKAGES: &[&str] = &["ocssd-ftl", "ocssd-targets"];
@@ -68,7 +72,7 @@ impl Mutant {
 }
 
 /// One mutant as cargo-mutants lists it.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Listed {
     name: String,
     package: String,
@@ -76,12 +80,12 @@ struct Listed {
     span: Span,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Span {
     start: Position,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Position {
     line: usize,
 }
@@ -92,14 +96,45 @@ struct Position {
 pub fn list(workspace: &Workspace, copy: &Copy, packages: &[&str]) -> Result<Vec<Mutant>> {
     let mut mutants = Vec::new();
     for package in packages {
-        let mut command = copy.prepare(tool::command(workspace));
-        command.args(["--list", "--json", "--no-config", "--exclude", LEFT_OUT, "--package", package]);
-        let text = process::output(&mut command)?;
-        let listed: Vec<Listed> = serde_json::from_str(&text).context("cargo-mutants listed no JSON")?;
+        let listed = listed(workspace, copy, package)?;
         let read = |file: &str| fs::read_to_string(copy.root.join(file)).context("a mutant has a file");
         mutants.extend(with_keys(listed, read)?);
     }
     Ok(mutants)
+}
+
+/// The list of a package. It takes a while to make, so it is kept with a number that stands for the sources it is about.
+fn listed(workspace: &Workspace, copy: &Copy, package: &str) -> Result<Vec<Listed>> {
+    let folder = copy.root.join("crates").join(package.trim_start_matches("ocssd-")).join("src");
+    let mut hasher = DefaultHasher::new();
+    (tool::VERSION, LEFT_OUT).hash(&mut hasher);
+    hash_files(&folder, &mut hasher).context("the sources could not be read")?;
+    let kept = copy.root.with_file_name(format!("{package}-{:016x}.json", hasher.finish()));
+    if let Ok(text) = fs::read_to_string(&kept)
+        && let Ok(listed) = serde_json::from_str(&text)
+    {
+        return Ok(listed);
+    }
+    let mut command = copy.prepare(tool::command(workspace));
+    command.args(["--list", "--json", "--no-config", "--exclude", LEFT_OUT, "--package", package]);
+    let text = process::output(&mut command)?;
+    let listed: Vec<Listed> = serde_json::from_str(&text).context("cargo-mutants listed no JSON")?;
+    fs::write(&kept, serde_json::to_string(&listed)?).context("the list could not be kept")?;
+    Ok(listed)
+}
+
+fn hash_files(folder: &Path, hasher: &mut DefaultHasher) -> Result<()> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            hash_files(&path, hasher)?;
+        } else {
+            (&path, fs::read(&path)?).hash(hasher);
+        }
+    }
+    Ok(())
 }
 
 fn with_keys(listed: Vec<Listed>, read: impl Fn(&str) -> Result<String>) -> Result<Vec<Mutant>> {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use std::{path::PathBuf, process::Command};
 
 /// The version whose list of mutants `experiments/mutants` is about: another may make others.
-const VERSION: &str = "27.1.0";
+pub const VERSION: &str = "27.1.0";
 
 /// Installs the program unless it is there in the right version.
 ///

@@ -210,3 +210,128 @@ fn a_resumed_chunk_goes_on_where_it_was_and_its_tail_is_filled() {
     assert_eq!(open.next_tail().map(|(write, tags)| (write.sector, tags)), Some((36, None)));
     assert_eq!(run(&mut open, 3, 0).len(), 7 + 8);
 }
+
+/// Gives out the next write, of `sectors`, with tags of one byte each.
+fn give(open: &mut OpenLine, sectors: u32, tag: u8) -> Write {
+    let write = open.next_data().expect("a write");
+    open.issued(write, sectors, &vec![tag; usize_of(sectors) * ENTRY_BYTES]);
+    open.check();
+    write
+}
+
+#[test]
+fn a_line_tells_which_it_is_what_flies_and_when_it_is_done() {
+    let turns = Turns { depth: 2, strict: false, active: 2 };
+    let layout = ChunkLayout { sectors: 12, ..LAYOUT };
+    let mut open = OpenLine::new(LineId(7), layout, turns, 3, &[UnitIndex(2)]);
+    let unit = UnitIndex(2);
+    assert_eq!((open.line(), open.room(), open.in_flight(), open.pointer(unit)), (LineId(7), 4, 0, 0));
+    assert_eq!((open.is_finished(), open.is_headless(unit), open.has_ended(unit)), (false, true, false));
+    for not_named in [UnitIndex(0), UnitIndex(1)] {
+        assert!(open.has_ended(not_named), "{not_named:?} takes nothing");
+        assert_eq!(open.readable(not_named), 12, "what was written there can be read");
+    }
+    let head = give(&mut open, 4, 1);
+    let data = give(&mut open, 4, 2);
+    assert_eq!((open.in_flight(), open.room(), open.pointer(unit), open.next_data()), (2, 0, 8, None));
+    open.acknowledged(head, 4, None, |_| unreachable!("a head is no frame"));
+    assert_eq!((open.in_flight(), open.next_tail()), (1, None), "a tail waits for what it lists");
+    open.acknowledged(data, 4, Some(FrameId(5)), |_| unreachable!("it is within the read window"));
+    let (tail, tags) = open.next_tail().map(|(write, tags)| (write, tags.map(<[u8]>::to_vec))).expect("due");
+    assert_eq!(tail, Write { unit, sector: 8, piece: Piece::Tail });
+    assert_eq!(tags, Some([[1; 4 * ENTRY_BYTES], [2; 4 * ENTRY_BYTES]].concat()));
+    open.issued(tail, 4, &[]);
+    assert_eq!((open.is_finished(), open.in_flight(), open.has_ended(unit)), (false, 1, false));
+    let mut readable = Vec::new();
+    open.acknowledged(tail, 4, None, |frame| readable.push(frame));
+    assert_eq!(readable, [FrameId(5)], "a full chunk can be read to its end");
+    assert_eq!((open.is_finished(), open.in_flight(), open.has_ended(unit)), (true, 0, true));
+    assert_eq!((open.readable(unit), open.next_data(), open.next_tail()), (12, None, None));
+}
+
+#[test]
+fn sectors_of_a_write_that_failed_are_listed_as_fill() {
+    let turns = Turns { depth: 2, strict: false, active: 1 };
+    let layout = ChunkLayout { sectors: 20, ..LAYOUT };
+    let mut open = OpenLine::new(LineId(0), layout, turns, 1, &units(1));
+    for (tag, fails) in [(1, false), (2, true), (3, false), (4, false)] {
+        let write = give(&mut open, 4, tag);
+        if fails {
+            open.failed(write, 4, false, |_| {});
+            assert!(!open.is_headless(write.unit), "its head is there");
+        } else {
+            open.acknowledged(write, 4, None, |_| {});
+        }
+    }
+    let fill = SectorTag::PAD.to_list_entry().repeat(4);
+    let list = [vec![1; 48], fill, vec![3; 48], vec![4; 48]].concat();
+    let found = open.next_tail().expect("the tail is due");
+    assert_eq!((found.0.piece, found.1), (Piece::Tail, Some(list.as_slice())));
+}
+
+#[test]
+fn a_chunk_the_drive_closed_takes_no_more_and_can_be_read_as_far_as_it_is() {
+    let turns = Turns { depth: 3, strict: false, active: 2 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 3, &units(3));
+    let (unit, other) = (UnitIndex(0), UnitIndex(1));
+    assert_eq!(open.room(), 3 * 32);
+    let writes = [give(&mut open, 4, 1), give(&mut open, 4, 1), give(&mut open, 4, 1), give(&mut open, 4, 1)];
+    assert_eq!(writes.map(|write| write.unit), [unit, unit, other, other]);
+    open.acknowledged(writes[0], 4, None, |_| {});
+    open.acknowledged(writes[1], 4, Some(FrameId(9)), |_| unreachable!("it is within the read window"));
+    assert_eq!((open.readable(unit), open.unreadable(unit, 5)), (0, Some((FrameId(9), 1))));
+    let next = give(&mut open, 4, 1);
+    assert_eq!(next.unit, unit);
+    let (room, mut readable) = (open.room(), Vec::new());
+    open.failed(next, 4, true, |frame| readable.push(frame));
+    assert_eq!(readable, [FrameId(9)]);
+    assert_eq!((open.has_ended(unit), open.readable(unit), open.unreadable(unit, 5)), (true, 40, None));
+    assert_eq!(open.room(), room - 24, "what was left of it is lost");
+    open.check();
+    // The others go on, a third among them once the second of the two is full.
+    let data = run_rest(&mut open, writes[2], writes[3]);
+    assert!(data.iter().all(|write| write.unit != unit));
+    assert!(open.is_finished());
+}
+
+/// Acknowledges a head and data that fly, and then all there is.
+fn run_rest(open: &mut OpenLine, head: Write, data: Write) -> Vec<Write> {
+    open.acknowledged(head, 4, None, |_| {});
+    open.acknowledged(data, 4, None, |_| {});
+    run(open, 12, 0)
+}
+
+#[test]
+fn a_chunk_written_before_has_a_head_and_one_that_was_not_has_none() {
+    let turns = Turns { depth: 2, strict: false, active: 4 };
+    let starts = [(UnitIndex(1), 4), (UnitIndex(3), 0)];
+    let open = OpenLine::resume(LineId(0), LAYOUT, turns, 4, &starts);
+    let headless = units(4).into_iter().map(|unit| open.is_headless(unit));
+    assert_eq!(headless.collect::<Vec<_>>(), [true, false, true, true]);
+    assert_eq!((open.pointer(UnitIndex(1)), open.readable(UnitIndex(1))), (4, 0));
+    assert_eq!(open.next_data().map(|write| (write.unit.0, write.piece)), Some((1, Piece::Data)));
+    open.check();
+}
+
+#[test]
+fn a_busy_unit_waits_its_turn_without_holding_up_others() {
+    let turns = Turns { depth: 1, strict: false, active: 2 };
+    let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 2, &units(2));
+    let heads = [give(&mut open, 4, 1), give(&mut open, 4, 1)];
+    assert_eq!((heads.map(|write| write.unit.0), open.next_data()), ([0, 1], None));
+    open.acknowledged(heads[1], 4, None, |_| {});
+    let data = give(&mut open, 4, 1);
+    assert_eq!((data.unit.0, data.piece, open.next_data()), (1, Piece::Data, None));
+    open.acknowledged(heads[0], 4, None, |_| {});
+    assert_eq!(open.next_data().map(|write| (write.unit.0, write.sector)), Some((0, 4)));
+}
+
+#[test]
+fn sizes_of_chunks_follow_from_their_layout() {
+    let layout = ChunkLayout { unit: 4, batch: 12, sectors: 44, tail: 4, mw_cunits: 8 };
+    assert_eq!((layout.data_end(), layout.data_sectors()), (40, 36));
+    let left = [0, 4, 5, 16, 17, 28, 29, 40, 44].map(|pointer| layout.data_left(pointer));
+    assert_eq!(left, [36, 36, 24, 24, 12, 12, 0, 0, 0]);
+    let readable = [0, 7, 8, 9, 43, 44].map(|acknowledged| layout.readable(acknowledged));
+    assert_eq!(readable, [0, 0, 0, 1, 35, 44]);
+}
