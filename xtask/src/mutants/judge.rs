@@ -23,34 +23,64 @@ struct Judge {
     of: &'static str,
     /// Whose tests.
     tests_of: &'static str,
-    /// Which of them, as `cargo test` has it.
-    tests: &'static [&'static str],
+    /// Which of them.
+    tests: Tests,
     /// Processor time a test program may take: ten times what it takes, rounded up.
     cpu_seconds: u32,
 }
 
+/// Tests of a package, as `cargo test` has them.
+#[derive(Debug)]
+enum Tests {
+    /// These.
+    Of(&'static [&'static str]),
+    /// Those in the modules, and the test program called as the mutant's outermost module; all, if there is none.
+    OwnOf(&'static [&'static str]),
+}
+
+impl Tests {
+    /// The arguments for a mutant.
+    fn arguments(&self, mutant: &Mutant) -> Vec<String> {
+        match self {
+            Self::Of(arguments) => arguments.iter().map(ToString::to_string).collect(),
+            Self::OwnOf(programs) => {
+                let own = mutant.key.module_words().first().filter(|word| programs.contains(word)).copied();
+                own.map_or(vec!["--tests".to_owned()], |own| {
+                    vec!["--lib".to_owned(), format!("--test={own}")]
+                })
+            }
+        }
+    }
+}
+
 /// All judges, each package's in the order they are asked. A simulation is the last: power cuts in tiny worlds, and odd worlds.
 const JUDGES: &[Judge] = &[
-    Judge { name: "unit", of: "ocssd-ftl", tests_of: "ocssd-ftl", tests: &["--lib"], cpu_seconds: 20 },
+    Judge {
+        name: "unit",
+        of: "ocssd-ftl",
+        tests_of: "ocssd-ftl",
+        tests: Tests::Of(&["--lib"]),
+        cpu_seconds: 20,
+    },
     Judge {
         name: "simulation",
         of: "ocssd-ftl",
         tests_of: "ocssd-sim",
-        tests: &["--test=smoke"],
+        tests: Tests::Of(&["--test=smoke"]),
         cpu_seconds: 120,
     },
     Judge {
         name: "unit",
         of: "ocssd-targets",
         tests_of: "ocssd-targets",
-        tests: &["--tests"],
+        tests: Tests::OwnOf(&["pblk", "linux_pblk", "linear", "small_blocks"]),
         cpu_seconds: 300,
     },
     Judge {
         name: "simulation",
         of: "ocssd-targets",
         tests_of: "ocssd-sim",
-        tests: &["--test=smoke", "--test=linux_pblk"],
+        tests: Tests::Of(&["--test=smoke", "--test=linux_pblk"]),
         cpu_seconds: 120,
     },
 ];
@@ -91,7 +121,7 @@ pub struct Court<'a> {
     copy: &'a Copy,
     /// Nobody but the first judge is asked.
     is_quick: bool,
-    content: BTreeSet<(&'static str, &'static str)>,
+    content: BTreeSet<(&'static str, Vec<String>)>,
 }
 
 impl<'a> Court<'a> {
@@ -100,7 +130,7 @@ impl<'a> Court<'a> {
         Self { workspace, copy, is_quick, content: BTreeSet::new() }
     }
 
-    /// Judges mutants of one module.
+    /// Judges mutants of one file.
     ///
     /// Errors: a judge is not content with the tree as it is, or cargo-mutants fails.
     pub fn judge<'m>(&mut self, mutants: &[&'m Mutant]) -> Result<Vec<(&'m Mutant, Judged)>> {
@@ -112,7 +142,7 @@ impl<'a> Court<'a> {
             if left.is_empty() {
                 break;
             }
-            self.satisfy(judge)?;
+            self.satisfy(judge, left[0])?;
             let verdicts = self.ask(judge, &left)?;
             for mutant in std::mem::take(&mut left) {
                 let verdict = *verdicts
@@ -129,11 +159,12 @@ impl<'a> Court<'a> {
         Ok(done)
     }
 
-    /// Sees to it that a judge was content with the tree without a mutant.
-    fn satisfy(&mut self, judge: &'static Judge) -> Result<()> {
-        if self.content.insert((judge.of, judge.name)) {
+    /// Sees to it that the tests of a mutant pass without it, once.
+    fn satisfy(&mut self, judge: &Judge, mutant: &Mutant) -> Result<()> {
+        let tests = judge.tests.arguments(mutant);
+        if self.content.insert((judge.tests_of, tests.clone())) {
             let mut command = self.copy.prepare(self.workspace.cargo());
-            command.args(["test", "--quiet", "--package", judge.tests_of]).args(judge.tests);
+            command.args(["test", "--quiet", "--package", judge.tests_of]).args(tests);
             command.args(["--config", &runner(judge, &[])]);
             process::run(&mut command).context("tests fail without any mutant")?;
         }
@@ -149,7 +180,8 @@ impl<'a> Court<'a> {
         command.args(["--timeout", SECONDS_MAX, "--build-timeout", SECONDS_MAX]);
         command.args(["--package", judge.of, "--test-package", judge.tests_of]);
         command.arg("--config").arg(&config).arg("--output").arg(folder);
-        command.args(judge.tests.iter().map(|tests| format!("--cargo-arg={tests}")));
+        let tests = mutants.first().map_or(Vec::new(), |mutant| judge.tests.arguments(mutant));
+        command.args(tests.iter().map(|tests| format!("--cargo-arg={tests}")));
         let first: Vec<&str> = mutants.first().map_or(Vec::new(), |mutant| mutant.key.module_words());
         command.args(["--cargo-arg=--config".to_owned(), format!("--cargo-arg={}", runner(judge, &first))]);
         self.run(&mut command)?;
@@ -221,6 +253,20 @@ mod tests {
             let judges: Vec<_> = JUDGES.iter().filter(|judge| judge.of == *package).collect();
             assert!(judges.len() > 1, "{package}");
             assert_eq!(judges.last().unwrap().name, "simulation", "{package}");
+        }
+    }
+
+    #[test]
+    fn a_mutant_is_judged_by_the_tests_of_its_outermost_module() {
+        let own = Tests::OwnOf(&["pblk"]);
+        for (file, tests) in [
+            ("crates/targets/src/pblk/mount/load.rs", &["--lib", "--test=pblk"][..]),
+            ("crates/targets/src/pblk/mod.rs", &["--lib", "--test=pblk"]),
+            ("crates/targets/src/flight.rs", &["--tests"]),
+        ] {
+            let key = Key { file: file.to_owned(), mutant: String::new(), at: String::new(), nth: 1 };
+            let mutant = Mutant { key, name: String::new(), package: String::new() };
+            assert_eq!(own.arguments(&mutant), tests, "{file}");
         }
     }
 

@@ -362,4 +362,81 @@ mod tests {
         limiter.update(situation(4, 0, true));
         assert_eq!(limiter.gauges().user_share, ONE / 256);
     }
+
+    /// As [`limiter`], with a burst that no test reaches, used up; three quarters of a first victim were valid.
+    fn patient(lines: u64, sectors: u64) -> ContinuousLimiter {
+        let limits = ContinuousLimits { burst_sectors: 10_000, ..limiter().limits };
+        let mut limiter = ContinuousLimiter::new(limits);
+        limiter.on_victim_done(750, 1_000);
+        limiter.update(situation(lines, sectors, true));
+        limiter.on_user_write(10_000);
+        assert_eq!(limiter.user_credit(), 0);
+        limiter
+    }
+
+    #[test]
+    fn a_victim_that_moved_less_than_its_gain_is_worth_gives_the_rest() {
+        // At the target 500 sectors are gained; a third as many as were moved was given already.
+        let mut limiter = patient(4, 0);
+        limiter.on_victim_done(500, 1_000);
+        assert_eq!(limiter.user_credit(), 333);
+        assert_eq!(limiter.gauges().victim_valid, ONE * 3 / 4 - ONE * 3 / 32 + ONE / 16, "an eighth is new");
+        // Half way to the stop the gain is worth half; a seventh was given.
+        let mut limiter = patient(3, 0);
+        limiter.on_victim_done(500, 1_000);
+        assert_eq!(limiter.user_credit(), 178);
+        // Moving it gave more than it gained.
+        let mut limiter = patient(4, 0);
+        limiter.on_victim_done(900, 1_000);
+        assert_eq!(limiter.user_credit(), 0);
+    }
+
+    #[test]
+    fn near_the_start_a_moved_sector_gives_256() {
+        let limits = ContinuousLimits { line_sectors: 1 << 20, burst_sectors: 1_000, ..limiter().limits };
+        let mut limiter = ContinuousLimiter::new(limits);
+        limiter.update(situation(5, (1 << 20) - 1, true));
+        limiter.on_user_write(1_000);
+        for credit in [256, 512, 768, 1_000] {
+            limiter.on_gc_write(1);
+            assert_eq!(limiter.user_credit(), credit);
+        }
+    }
+
+    #[test]
+    fn before_the_first_victim_half_is_believed_to_be_valid() {
+        let mut limiter = limiter();
+        limiter.update(situation(4, 0, true));
+        let expected = ContinuousGauges {
+            user_share: ONE / 2,
+            victim_valid: ONE / 2,
+            credit_sectors: 64,
+            free_sectors: 4_000,
+        };
+        assert_eq!(limiter.gauges(), expected);
+    }
+
+    #[test]
+    fn space_is_low_below_the_start_and_gc_runs_if_it_has_work() {
+        let mut limiter = limiter();
+        for (lines, sectors, more, is_low) in [
+            (4, 0, 0, true),
+            (4, 0, 1, true),
+            (4, 0, 2, false),
+            (5, 999, 0, true),
+            (5, 999, 1, false),
+            (6, 0, 0, false),
+        ] {
+            for gc_has_work in [true, false] {
+                limiter.update(situation(lines, sectors, gc_has_work));
+                assert_eq!(
+                    limiter.is_low_with(more),
+                    is_low,
+                    "{lines} lines, {sectors} sectors, {more} more"
+                );
+                let runs = gc_has_work && limiter.is_low_with(0);
+                assert_eq!(limiter.gc_should_run(), runs, "{lines} lines and {sectors} sectors");
+            }
+        }
+    }
 }

@@ -211,4 +211,37 @@ mod tests {
         pblk.on_evicted(64, 0);
         assert_eq!(pblk.may_insert_user(1), Admission::Granted);
     }
+
+    #[test]
+    fn lines_on_their_way_to_be_free_count_by_their_chunks_or_as_lines() {
+        let [mut pblk, mut continuous] = both();
+        for limiter in [&mut pblk, &mut continuous] {
+            limiter.update(situation(1));
+        }
+        // Of 160 chunks 20 are enough, of lines three.
+        assert_eq!(
+            [(1, 3), (3, 1), (1, 4), (2, 2)].map(|(n, of)| pblk.is_low_with(n, of)),
+            [true, true, false, false]
+        );
+        assert_eq!([(1, 99), (2, 0)].map(|(n, of)| continuous.is_low_with(n, of)), [true, false]);
+    }
+
+    #[test]
+    fn both_are_told_what_gc_wrote() {
+        let [mut pblk, mut continuous] = both();
+        for limiter in [&mut pblk, &mut continuous] {
+            limiter.update(situation(2));
+        }
+        continuous.on_user_inserted(Nanos::ZERO, 64);
+        assert_eq!(continuous.may_insert_user(1), Admission::Wait);
+        continuous.on_gc_inserted(10);
+        assert_eq!(continuous.may_insert_user(10), Admission::Granted, "it moved as much as it believes");
+        pblk.on_user_inserted(Nanos::ZERO, 1);
+        pblk.update(situation(1));
+        pblk.on_gc_inserted(63);
+        assert!(pblk.may_insert_gc(Nanos::ZERO), "63 of 64");
+        pblk.on_evicted(1, 0);
+        pblk.on_gc_inserted(1);
+        assert!(!pblk.may_insert_gc(Nanos::ZERO), "the buffer is GC's");
+    }
 }

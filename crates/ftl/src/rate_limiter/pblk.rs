@@ -343,4 +343,45 @@ mod tests {
         assert_eq!(limiter.may_insert_user(11), Admission::OutOfLines);
         assert_eq!(limiter.gauges().space_left, Some(10));
     }
+
+    #[test]
+    fn space_is_low_below_an_eighth_of_all_chunks_or_the_least_asked_for() {
+        let mut limiter = westlake();
+        limiter.update(17_000);
+        assert_eq!((limiter.is_low_with(71), limiter.is_low_with(72)), (true, false));
+        let limits = PblkLimits { budget: 64, chunks: 160, reserve_chunks: 30, high_chunks_min: 40 };
+        let mut small = PblkLimiter::new(limits);
+        small.update(39);
+        assert_eq!((small.gc_should_run(), small.is_low_with(0), small.is_low_with(1)), (true, true, false));
+        small.update(40);
+        assert!(!small.gc_should_run());
+    }
+
+    #[test]
+    fn the_gauges_are_what_pblk_shows() {
+        let mut limiter = westlake();
+        limiter.update(8_192);
+        limiter.on_user_inserted(Nanos::ZERO, 100);
+        limiter.on_gc_inserted(30);
+        limiter.on_evicted(9, 2);
+        let mut expected = PblkGauges {
+            user_count: 91,
+            user_max: 4_096,
+            gc_count: 28,
+            gc_max: 12_288,
+            state: PblkState::Low,
+            reserve_chunks: 128,
+            high_chunks: 17_072,
+            free_chunks: 8_192,
+            space_left: None,
+        };
+        assert_eq!(limiter.gauges(), expected);
+        limiter.limit_space(10);
+        expected.space_left = Some(10);
+        assert_eq!(limiter.gauges(), expected);
+        assert_eq!(
+            [10, 11].map(|sectors| limiter.may_insert_user(sectors)),
+            [Admission::Granted, Admission::OutOfLines]
+        );
+    }
 }
