@@ -510,6 +510,16 @@ mod tests {
     }
 
     #[test]
+    fn bits_may_be_fetched_ahead_in_any_number() {
+        let shape = shape(100);
+        let map = ValidMap::new(&shape);
+        for count in [0, 1, 31, 32, 33, 64, 100] {
+            map.fetch((0..count).map(|at| Place(at * 15 % shape.places())));
+        }
+        map.check();
+    }
+
+    #[test]
     fn a_run_is_forgotten_whatever_of_it_is_valid() {
         let (shape, seed) = (shape(100), 6);
         let (mut map, mut prng) = (ValidMap::new(&shape), Prng::new(seed));
