@@ -91,3 +91,52 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
         reads == self.len() && self.has_room(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{ChunkId, Ppa};
+
+    const BUFFER: Option<BufId> = Some(BufId(7));
+
+    fn run(count: u32) -> Addresses {
+        Addresses::Run { first: Ppa::new(ChunkId(3), 8), count }
+    }
+
+    #[test]
+    fn commands_leave_in_order_and_come_back_in_any_with_what_they_are_for() {
+        let mut flight = Flight::new(9);
+        assert!(!flight.has_next() && flight.take().is_none());
+        for (purpose, op) in [('r', Op::Read), ('w', Op::Write { fua: true }), ('e', Op::Reset)] {
+            flight.send(purpose, op, run(4), BUFFER, 2);
+        }
+        flight.send('f', Op::Flush, Addresses::None, None, 0);
+        assert_eq!((flight.len(), flight.has_next()), (4, true));
+        let taken: Vec<Command> = std::iter::from_fn(|| flight.take()).collect();
+        let parts = taken.iter().map(|c| (c.op, c.addresses.count(), c.buffer, c.buffer_first, c.oob));
+        let expected = [
+            (Op::Read, 4, BUFFER, 2, true),
+            (Op::Write { fua: true }, 4, BUFFER, 2, true),
+            (Op::Reset, 4, BUFFER, 2, false),
+            (Op::Flush, 0, None, 0, false),
+        ];
+        assert_eq!(parts.collect::<Vec<_>>(), expected);
+        assert_eq!((flight.len(), flight.has_next()), (4, false), "they are in flight");
+        let ended: String = [2, 0, 3, 1].iter().map(|&at: &usize| flight.end(taken[at].tag)).collect();
+        assert_eq!((ended.as_str(), flight.len()), ("erfw", 0));
+    }
+
+    #[test]
+    fn there_is_room_for_as_many_as_were_asked_for() {
+        let mut flight = Flight::new(50);
+        let most = 50;
+        assert_eq!([most, most + 1].map(|count| flight.has_room(count)), [true, false]);
+        for _ in 0..most - 1 {
+            flight.make((), Op::Read, run(1), BUFFER, 0);
+        }
+        assert_eq!([1, 2].map(|count| flight.has_room(count)), [true, false]);
+        assert!(flight.has_only(most - 1) && !flight.has_only(most - 2));
+        flight.make((), Op::Read, run(1), BUFFER, 0);
+        assert!(!flight.has_only(most), "another would wait for room");
+    }
+}

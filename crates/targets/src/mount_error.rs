@@ -55,3 +55,22 @@ impl From<PowerCut> for MountError {
         Self::PowerCut(cut)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_by_its_own_sentence() {
+        let cut = PowerCut { at: ocssd_base::Nanos::from_secs(3) };
+        assert_eq!(MountError::from(cut), MountError::PowerCut(cut));
+        for (error, sentence) in [
+            (MountError::DoesNotFit("a".to_owned()), "a".to_owned()),
+            (MountError::Unreadable("b".to_owned()), "b".to_owned()),
+            (MountError::NotThere("c"), "c".to_owned()),
+            (MountError::PowerCut(cut), cut.to_string()),
+        ] {
+            assert_eq!(error.to_string(), sentence);
+        }
+    }
+}

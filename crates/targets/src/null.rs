@@ -64,3 +64,30 @@ impl BlockTarget for Null {
         BLOCKS
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::Tag;
+    use ocssd_lightnvm::block::BlockOp;
+
+    #[test]
+    fn everything_is_answered_in_order_and_at_once_until_nobody_fetches_answers() {
+        let mut null = Null::default();
+        let request =
+            |tag| BlockRequest { tag: Tag(tag), op: BlockOp::Flush, block: 0, count: 0, buffer: None };
+        let most = u32::try_from(REPLIES_MAX).unwrap();
+        for tag in 0..most {
+            assert!(null.submit(Nanos::ZERO, request(tag)).is_ok(), "request {tag}");
+        }
+        let refused = null.submit(Nanos::ZERO, request(most)).expect_err("nobody fetched an answer");
+        assert_eq!((refused.tag, null.deadline()), (Tag(most), None));
+        null.check();
+        for tag in 0..most {
+            let reply = BlockReply { tag: Tag(tag), status: Status::SUCCESS, violation: None };
+            assert_eq!(null.poll_reply(), Some(reply));
+        }
+        assert_eq!(null.poll_reply(), None);
+        assert_eq!((null.block_bytes(), null.block_count()), (4096, 1 << 40));
+    }
+}

@@ -55,7 +55,9 @@ mod tests {
             (BlockOp::Discard, 0, 1, read_only, Some(Status::WRITE_TO_READ_ONLY)),
             (write, 0, 8, full, Some(Status::CAPACITY_EXCEEDED)),
             (BlockOp::Read, 0, 1, full, None),
+            (BlockOp::WriteZeroes, 0, 1, read_only, Some(Status::WRITE_TO_READ_ONLY)),
             (BlockOp::Read, 0, 1, read_only, None),
+            (BlockOp::Shutdown, 0, 0, read_only, None),
             (BlockOp::Flush, 0, 0, read_only, None),
             (BlockOp::ResetZone, 0, 1, open, Some(Status::INVALID_OPCODE)),
             (BlockOp::Flush, 0, 0, shut_down, Some(Status::NAMESPACE_NOT_READY)),
@@ -63,7 +65,18 @@ mod tests {
             let request = BlockRequest { tag: Tag(1), op, block, count, buffer: Some(BufId(0)) };
             assert_eq!(refusal(&request, takes), expected, "{op:?} of {count} at {block}: {takes:?}");
         }
-        let request = BlockRequest { tag: Tag(1), op: BlockOp::Read, block: 0, count: 1, buffer: None };
-        assert_eq!(refusal(&request, open), Some(Status::INVALID_FIELD));
+        // Only what moves data needs a buffer.
+        let invalid = Some(Status::INVALID_FIELD);
+        for (op, count, expected) in [
+            (BlockOp::Read, 1, invalid),
+            (write, 1, invalid),
+            (BlockOp::Discard, 0, invalid),
+            (BlockOp::Discard, 1, None),
+            (BlockOp::WriteZeroes, 1, None),
+            (BlockOp::Shutdown, 0, None),
+        ] {
+            let request = BlockRequest { tag: Tag(1), op, block: 0, count, buffer: None };
+            assert_eq!(refusal(&request, open), expected, "{op:?} of {count} without a buffer");
+        }
     }
 }

@@ -106,3 +106,27 @@ impl PblkStats {
         (self.user_written > 0).then(|| self.wear_moved as f64 / self.user_written as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fill_is_counted_by_how_much_of_a_unit_it_was() {
+        let mut stats = PblkStats::default();
+        [3, 0, 64, 3].into_iter().for_each(|sectors| stats.padding(sectors));
+        assert_eq!((stats.padded, stats.padding_dist.len()), (70, 65));
+        let found: Vec<(usize, u64)> =
+            stats.padding_dist.iter().copied().enumerate().filter(|entry| entry.1 > 0).collect();
+        assert_eq!(found, [(0, 1), (3, 2), (64, 1)]);
+    }
+
+    #[test]
+    fn amplification_is_what_is_programmed_for_each_sector_a_user_wrote() {
+        let mut stats = PblkStats { gc_written: 30, padded: 20, ..PblkStats::default() };
+        assert_eq!((stats.write_amplification(), stats.wear_amplification()), (None, None));
+        stats.user_written = 100;
+        (stats.wear_moves, stats.wear_moved) = (1, 25);
+        assert_eq!((stats.write_amplification(), stats.wear_amplification()), (Some(1.5), Some(0.25)));
+    }
+}

@@ -150,6 +150,9 @@ impl Trims {
 mod tests {
     use super::*;
 
+    /// Records a table of these tests takes.
+    const MOST: usize = 40;
+
     #[test]
     fn a_record_is_needed_until_it_is_let_go_and_only_where_it_lies() {
         let mut trims = Trims::new(3);
@@ -174,5 +177,55 @@ mod tests {
         range.encode(&mut content);
         assert_eq!(TrimRange::decode(&content), Ok(range));
         assert_eq!(TrimRange::decode(&content[..10]), Err(Corrupt));
+    }
+
+    #[test]
+    fn discards_that_are_not_durable_wait_and_those_that_are_can_be_covered() {
+        let mut trims = Trims::new(MOST);
+        let range = |block, count| TrimRange { block, count };
+        for (sequence, block) in [(5, 100), (9, 200), (7, 104)] {
+            trims.add(Sequence(sequence), block, 8);
+        }
+        assert!(!trims.has_durable() && trims.durable().is_empty() && trims.places().is_empty());
+        assert_eq!((trims.oldest_pending(), trims.newest_pending()), (Some(Sequence(5)), Some(Sequence(9))));
+        trims.restore(Sequence(3), range(0, 4), Place(50));
+        assert!(trims.settle(Sequence(7), Place(40), None));
+        assert_eq!((trims.has_durable(), trims.durable()), (true, vec![Sequence(3), Sequence(7)]));
+        assert_eq!(trims.places(), [Place(40), Place(50)]);
+        assert_eq!((trims.oldest_pending(), trims.newest_pending()), (Some(Sequence(5)), Some(Sequence(9))));
+        assert!(trims.settle(Sequence(9), Place(60), None));
+        assert_eq!((trims.oldest_pending(), trims.newest_pending()), (Some(Sequence(5)), Some(Sequence(5))));
+        assert_eq!((trims.at(Place(40)), trims.at(Place(41))), (Some((Sequence(7), range(104, 8))), None));
+        assert_eq!((trims.remove(Sequence(5)), trims.newest_pending()), (None, None), "it was not durable");
+        assert_eq!((trims.remove(Sequence(3)), trims.at(Place(50))), (Some(Place(50)), None));
+    }
+
+    #[test]
+    fn a_block_is_nowhere_for_good_once_a_discard_since_is_on_media() {
+        let mut trims = Trims::new(MOST);
+        trims.add(Sequence(5), 100, 8);
+        // Not discarded since: by another range, or before.
+        for (block, sequence, is_durable) in
+            [(99, 5, true), (100, 5, false), (107, 5, false), (108, 5, true), (100, 6, true), (100, 0, false)]
+        {
+            assert_eq!(trims.is_durable(block, Sequence(sequence)), is_durable, "block {block}, {sequence}");
+        }
+        trims.add(Sequence(8), 107, 1);
+        assert!(!trims.is_durable(107, Sequence(5)));
+        assert!(trims.settle(Sequence(8), Place(1), None));
+        assert!(trims.is_durable(107, Sequence(5)), "a later one is");
+        assert!(!trims.is_durable(100, Sequence(5)), "but not of this block");
+    }
+
+    #[test]
+    fn discards_wait_for_a_snapshot_once_the_table_is_full() {
+        let mut trims = Trims::new(MOST);
+        for sequence in 0..MOST {
+            assert!(!trims.is_full(), "{sequence} records");
+            trims.add(Sequence(u64::try_from(sequence).unwrap()), 0, 1);
+        }
+        assert!(trims.is_full());
+        trims.remove(Sequence(0));
+        assert!(!trims.is_full());
     }
 }

@@ -61,3 +61,40 @@ impl Stages {
         (all(EDGES) - self.edges.len(), all(COPIES) - self.copies.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::{Geometry, Payload, PayloadFormat};
+
+    #[test]
+    fn edges_are_lent_all_or_none_and_come_back() {
+        let geometry = Geometry::example(1, 1, 4, 48, 24);
+        let mut buffers = Buffers::new(PayloadFormat::new(Payload::Stamp, &geometry));
+        let mut stages = Stages::take(&mut buffers);
+        assert_eq!(stages.lent(), (0, 0));
+        let mut lent = Vec::new();
+        for _ in 0..EDGES / 2 {
+            lent.extend(stages.lend_edges([true, true]).expect("two are left").into_iter().flatten());
+        }
+        assert_eq!((stages.lent(), lent.len()), ((256, 0), 256));
+        assert_eq!(stages.lend_edges([true, false]), None);
+        let back = lent.pop().expect("one is lent");
+        stages.return_edge(back);
+        assert_eq!((stages.lend_edges([true, true]), stages.lent()), (None, (255, 0)));
+        assert_eq!(stages.lend_edges([false, true]), Some([None, Some(back)]));
+        assert_eq!(buffers.sectors(back), 1);
+    }
+
+    #[test]
+    fn copies_are_lent_until_there_are_none() {
+        let geometry = Geometry::example(1, 1, 4, 48, 24);
+        let mut buffers = Buffers::new(PayloadFormat::new(Payload::Stamp, &geometry));
+        let mut stages = Stages::take(&mut buffers);
+        let lent: Vec<BufId> = std::iter::from_fn(|| stages.lend_copy()).collect();
+        assert_eq!((lent.len(), stages.lent()), (32, (0, 32)));
+        assert!(lent.iter().all(|&copy| buffers.sectors(copy) == COPY_SECTORS));
+        stages.return_copy(lent[5]);
+        assert_eq!((stages.lent(), stages.lend_copy()), ((0, 31), Some(lent[5])));
+    }
+}

@@ -47,3 +47,36 @@ impl SmallBlocksStats {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_is_shown_under_its_own_name() {
+        let stats = SmallBlocksStats {
+            rmw_requests: 1,
+            rmw_read_sectors: 2,
+            rmw_written_sectors: 3,
+            rmw_read_failed: 4,
+            copied_sectors: 5,
+            straight_sectors: 6,
+            order_waits: 7,
+            discard_ignored_blocks: 8,
+        };
+        let shown: Vec<_> =
+            stats.counters().into_iter().map(|counter| (counter.name, counter.value)).collect();
+        let names = [
+            "rmw_requests",
+            "rmw_read_sectors",
+            "rmw_written_sectors",
+            "rmw_read_failed",
+            "copied_sectors",
+            "straight_sectors",
+            "order_waits",
+            "discard_ignored_blocks",
+        ];
+        let expected: Vec<_> = names.into_iter().zip((1..).map(CounterValue::Count)).collect();
+        assert_eq!(shown, expected);
+    }
+}
