@@ -42,9 +42,9 @@ pub struct State {
 impl State {
     /// An opened drive under a clock.
     pub fn new(drive: OpenDrive, clock: DriveClock) -> Result<Self, Failure> {
-        let OpenDrive { flash, media_manager, image, spec } = drive;
+        let OpenDrive { flash, media_manager, image, spec, uuid } = drive;
         let buffers = Buffers::new(flash.payload_format());
-        let controller = Controller::new(flash).map_err(Failure::invalid)?;
+        let controller = Controller::new(flash).map_err(Failure::invalid)?.with_uuid(uuid);
         Ok(Self {
             host: Host::new(controller, clock, buffers),
             spec,

@@ -7,6 +7,7 @@
 
 mod error;
 pub mod fuzz;
+mod identity;
 pub mod image;
 mod open;
 mod source;

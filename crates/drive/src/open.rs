@@ -1,11 +1,13 @@
 //! From a source to a drive that can be used.
 
 use crate::error::DriveError;
+use crate::identity;
 use crate::image::{Access, Damage, Image};
 use crate::source::Source;
 use crate::spec::DriveSpec;
 use ocssd_flash::Flash;
 use ocssd_lightnvm::media_manager::MediaManager;
+use ocssd_nvme::identify::Uuid;
 use std::path::Path;
 
 /// How a drive is opened.
@@ -30,6 +32,8 @@ pub struct OpenDrive {
     pub image: Option<Image>,
     /// The settings the drive was opened with.
     pub spec: DriveSpec,
+    /// Which drive it is, of all: stable for an image, drawn anew for each drive in memory.
+    pub uuid: Uuid,
 }
 
 impl OpenDrive {
@@ -38,12 +42,13 @@ impl OpenDrive {
         mut flash: Flash,
         media_manager: MediaManager,
         image: Option<Image>,
-        spec: DriveSpec,
+        (spec, uuid): (DriveSpec, Uuid),
     ) -> Self {
         for fault in &spec.faults {
             flash.schedule_fault(*fault);
         }
-        Self { flash, media_manager, image, spec }
+        assert!(!uuid.is_nil(), "a drive without an identity was opened");
+        Self { flash, media_manager, image, spec, uuid }
     }
 
     /// A freshly formatted drive in memory.
@@ -54,7 +59,7 @@ impl OpenDrive {
         spec.check()?;
         let flash = Flash::format(spec.config.clone())?;
         let media_manager = MediaManager::new(&spec.config.geometry);
-        Ok(Self::new(flash, media_manager, None, spec))
+        Ok(Self::new(flash, media_manager, None, (spec, identity::draw())))
     }
 
     /// Keeps the table of targets in the image, if there is one.

@@ -477,3 +477,37 @@ fn a_file_system_that_cannot_take_the_size_says_so_and_keeps_no_file() {
     assert!(error.contains("cannot be given its size") || error.contains("no file can hold"), "{error}");
     assert!(!place.path.exists());
 }
+
+/// Hosts tell drives apart by names that are made of the UUID. Images of one seed have different ones, which stay.
+#[test]
+fn an_image_has_a_uuid_of_its_own_that_stays() {
+    let places = [place(), place()];
+    let uuids = places.each_ref().map(|place| create(&place.path, &spec(&[])).uuid);
+    assert_ne!(uuids[0], uuids[1]);
+    for (place, uuid) in places.iter().zip(uuids) {
+        assert_eq!(uuid.to_string().as_bytes()[14], b'4', "{uuid} is random: of version 4");
+        (0..2).for_each(|_| assert_eq!(reopen(&place.path).uuid, uuid));
+    }
+    let of_preset = || open(&Source::named("tiny").expect("a preset")).expect("it opens").uuid;
+    assert_ne!(of_preset(), of_preset(), "drives in memory");
+    drop(Image::create(&places[0].path, &spec(&[]), Existing::Replace));
+    assert_ne!(reopen(&places[0].path).uuid, uuids[0], "another drive is in the file");
+}
+
+/// Images that were made before there were UUIDs have zeroes there.
+#[test]
+fn an_image_without_a_uuid_is_called_by_its_seed() {
+    let place = place();
+    drop(create(&place.path, &spec(&["seed=77"])));
+    let file = FileOptions::new().read(true).write(true).open(&place.path).expect("it exists");
+    let mut page = [0; 4096];
+    file.read_exact_at(&mut page, 0).expect("a page");
+    page[136..152].fill(0);
+    page[12..16].fill(0);
+    let crc = crc32fast::hash(&page);
+    page[12..16].copy_from_slice(&crc.to_le_bytes());
+    file.write_all_at(&page, 0).expect("it can be written");
+    for _ in 0..2 {
+        assert_eq!(reopen(&place.path).uuid.to_string(), "00000000-0000-8000-8000-00000000004d");
+    }
+}

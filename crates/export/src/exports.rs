@@ -4,6 +4,7 @@
 
 use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::BlockTarget;
+use ocssd_nvme::identify::Uuid;
 
 /// The number of an export; its target has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +43,13 @@ pub struct Export {
     pub has_map: bool,
     /// Zeroes are written without writing them.
     pub fast_zero: bool,
+    /// Which device it is, of all; nil if nobody said so.
+    pub uuid: Uuid,
 }
 
 impl Export {
     /// What clients are to see of a target on a drive with sectors of `sector_bytes`. Zeroes are taken to be fast if the
-    /// target has a map; who knows better says so afterwards.
+    /// target has a map, and it has no UUID; who knows better says so afterwards.
     ///
     /// # Errors
     /// A sentence, if the target is no block device that can be written anywhere, or too large for 64 bits of bytes.
@@ -80,6 +83,7 @@ impl Export {
             read_only,
             has_map,
             fast_zero: has_map,
+            uuid: Uuid::default(),
         })
     }
 
@@ -95,6 +99,7 @@ impl Export {
             read_only: false,
             has_map: true,
             fast_zero: true,
+            uuid: Uuid::of_seed(7),
         }
     }
 

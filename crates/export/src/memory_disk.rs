@@ -8,6 +8,7 @@ use crate::pool::Pool;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Buffers, Payload, PayloadFormat, Source, Status, TargetId};
+use ocssd_nvme::identify::Uuid;
 use std::ops::Range;
 
 /// Bytes of a block.
@@ -40,7 +41,7 @@ impl MemoryDisks {
 
     /// The same, with any pool.
     pub fn with_pool(exports: &[(&str, u64)], pool: impl FnOnce(&mut Buffers) -> Pool) -> (Desk, Self) {
-        let list = exports.iter().map(|&(name, block_count)| Export {
+        let list = (1..).zip(exports).map(|(number, &(name, block_count))| Export {
             name: name.to_owned(),
             description: "memory".to_owned(),
             block_bytes: BLOCK_BYTES,
@@ -49,6 +50,7 @@ impl MemoryDisks {
             read_only: name.ends_with("-ro"),
             has_map: true,
             fast_zero: true,
+            uuid: Uuid::of_seed(7).of_part(number),
         });
         let exports_made = Exports::new(list.collect()).expect("the names differ");
         let mut buffers = Buffers::new(FORMAT);

@@ -51,6 +51,11 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
             ),
         ),
     ];
+    let uuid = match drive.image {
+        Some(_) => drive.uuid.to_string(),
+        None => "drawn anew for each drive in memory".to_owned(),
+    };
+    rows.push(("uuid", uuid));
     rows.extend(speeds(config));
     rows.extend([
         ("write-back cache", cache),

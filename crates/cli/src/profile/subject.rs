@@ -76,7 +76,7 @@ pub fn virtual_drive(
     processors: Option<HostCpuConfig>,
 ) -> anyhow::Result<Box<dyn Stand>> {
     let source = Source::named(name)?;
-    let OpenDrive { flash, mut media_manager, image, spec } =
+    let OpenDrive { flash, mut media_manager, image, spec, .. } =
         ocssd_drive::open_with(&source, &OpenOptions::default())?;
     if image.is_some() {
         anyhow::bail!("{name} is an image, and a profile would overwrite it; name a preset or a .toml file");

@@ -11,6 +11,7 @@ use ocssd_flash::Flash;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, TargetId};
+use ocssd_nvme::identify::Uuid;
 use ocssd_targets::registry;
 
 /// Everything ready to be served.
@@ -24,7 +25,7 @@ pub struct Assembled {
     /// What the user should know.
     pub notes: Vec<String>,
     /// What the drive's names are made of.
-    pub seed: u64,
+    pub uuid: Uuid,
     /// The image; kept open, and locked, as long as it is served.
     pub image: Option<Image>,
 }
@@ -40,7 +41,7 @@ const SMALL_BLOCK: &str = "512";
 
 /// Opens the drive and mounts the targets.
 pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
-    let OpenDrive { flash, mut media_manager, image, spec } = open(args)?;
+    let OpenDrive { flash, mut media_manager, image, spec, uuid } = open(args)?;
     let geometry = &spec.config.geometry;
     let wanted = wanted(args, geometry, &media_manager)?;
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
@@ -55,13 +56,15 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
         let target = kind.make(&mut caller, &wanted.wish());
         let target = target.map_err(|sentence| with_cause(sentence, &device))?;
         notes.extend(target.notes);
-        exports.push(export(name, wanted, target.target.as_ref(), geometry, args.read_only)?);
+        let export = export(name, wanted, target.target.as_ref(), geometry, args.read_only)?;
+        let part = u32::try_from(number + 1).expect("a host has at most 256 targets");
+        exports.push(Export { uuid: uuid.of_part(part), ..export });
         made.push(target.target);
     }
     let exports = Exports::new(exports).map_err(anyhow::Error::msg)?;
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
     let targets = made.into_iter().map(|target| host.add(target)).collect();
-    Ok(Assembled { host, targets, exports, notes, seed: spec.config.seed, image })
+    Ok(Assembled { host, targets, exports, notes, uuid, image })
 }
 
 /// The drive, with real bytes: clients read what they wrote.

@@ -32,10 +32,10 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     }
     let security = listen::security(args)?;
     let assembled = assemble::assemble(args)?;
-    let Assembled { host, targets, exports, mut notes, image, seed } = assembled;
+    let Assembled { host, targets, exports, mut notes, image, uuid } = assembled;
     let devices = devices::find(args, &exports)?;
     let raw = raw::open(args)?;
-    let subsystem = nvme::subsystem(args, seed)?;
+    let subsystem = nvme::subsystem(args, uuid)?;
     let signals = Signals::new().context("signals cannot be listened to")?;
     let mount = fuse::mount(args, &exports, &signals)?;
     notes.extend(mount.as_ref().and_then(|mount| mount.note()).map(str::to_owned));

@@ -3,6 +3,7 @@
 use crate::args::ServeArgs;
 use ocssd_export::Exports;
 use ocssd_export::nvme_tcp::{Subsystem, SubsystemConfig};
+use ocssd_nvme::identify::Uuid;
 use serde_json::{Value, json};
 
 /// What is said about the subsystem when serving begins.
@@ -13,24 +14,18 @@ pub struct NvmeView {
     pub namespaces: Vec<(usize, String)>,
 }
 
-/// The subsystem of a drive with this seed.
+/// The subsystem of a drive with this UUID.
 ///
 /// # Errors
 /// A name that is none.
-pub fn subsystem(args: &ServeArgs, seed: u64) -> anyhow::Result<Subsystem> {
+pub fn subsystem(args: &ServeArgs, uuid: Uuid) -> anyhow::Result<Subsystem> {
     let config = SubsystemConfig {
-        nqn: args.nqn.clone().unwrap_or_else(|| nqn_of(seed)),
-        serial: seed,
+        nqn: args.nqn.clone().unwrap_or_else(|| uuid.nqn()),
+        uuid,
         hosts: args.host.clone(),
         advertised: args.advertise,
     };
     Subsystem::new(config).map_err(anyhow::Error::msg)
-}
-
-/// A name made of the drive's seed, as its serial number is: a UUID of version 8 (made by a rule of its own, RFC 9562).
-fn nqn_of(seed: u64) -> String {
-    let (high, low) = (seed >> 48, seed & 0xFFFF_FFFF_FFFF);
-    format!("nqn.2014-08.org.nvmexpress:uuid:00000000-{high:04x}-8000-8000-{low:012x}")
 }
 
 impl NvmeView {
@@ -45,18 +40,5 @@ impl NvmeView {
     pub fn json(&self, addresses: &[String]) -> Value {
         let namespaces = self.namespaces.iter().map(|(nsid, what)| json!({ "nsid": nsid, "what": what }));
         json!({ "nqn": self.nqn, "addresses": addresses, "namespaces": namespaces.collect::<Vec<_>>() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_makes_a_name() {
-        assert_eq!(
-            nqn_of(0x0123_4567_89AB_CDEF),
-            "nqn.2014-08.org.nvmexpress:uuid:00000000-0123-8000-8000-456789abcdef"
-        );
     }
 }

@@ -45,6 +45,7 @@ pub fn open(args: &ServeArgs) -> anyhow::Result<Option<Raw>> {
     let bytes = crate::table::bytes(drive.spec.config.geometry.capacity_bytes());
     let description = format!("open-channel drive {name}, {bytes}");
     let controller = Controller::new(drive.flash).map_err(|error| anyhow!("--raw {name}: {error}"))?;
+    let controller = controller.with_uuid(drive.uuid);
     let served = Served { controller, listening: false };
     let lane = RawLane::new(Box::new(served), args.raw_runs);
     Ok(Some(Raw { lane, description, image: drive.image }))

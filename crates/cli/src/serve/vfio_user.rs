@@ -20,10 +20,11 @@ use std::io::Write;
 /// # Errors
 /// A drive that cannot be opened, or a socket that cannot be had.
 pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Result<()> {
-    let OpenDrive { flash, image, spec, .. } = assemble::open(args)?;
+    let OpenDrive { flash, image, spec, uuid, .. } = assemble::open(args)?;
     let revision = if spec.config.revision == Revision::V12 { "1.2" } else { "2.0" };
     let bytes = table::bytes(spec.config.geometry.capacity_bytes());
-    let controller = Controller::new(flash).map_err(|error| anyhow!("{}: {error}", args.drive))?;
+    let controller =
+        Controller::new(flash).map_err(|error| anyhow!("{}: {error}", args.drive))?.with_uuid(uuid);
     let signals = Signals::new().context("signals cannot be listened to")?;
     let door = Door::open(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
     // It serves on if nobody reads standard error.

@@ -10,6 +10,7 @@ use super::simulated::SimulatedFile;
 use super::store::ImageStore;
 use super::whole::WholeFlags;
 use crate::error::DriveError;
+use crate::identity;
 use crate::open::OpenDrive;
 use crate::spec::DriveSpec;
 use ocssd_flash::Flash;
@@ -83,7 +84,8 @@ fn fill(
     let mut region = settings.into_bytes();
     let bytes = padded(layout.settings_bytes).expect("at most 1 MiB");
     region.resize(usize::try_from(bytes).expect("at most 1 MiB"), 0);
-    let header = Header { layout, settings_crc: crc32fast::hash(&region) };
+    let uuid = identity::draw();
+    let header = Header { layout, settings_crc: crc32fast::hash(&region), uuid };
     file.write(layout.settings_offset, &region).map_err(|error| file.failed("written", error))?;
     let table = Table { generation: 1, text: String::new() };
     table.write(&file, &layout)?;
@@ -100,5 +102,5 @@ fn fill(
     file.settle()?;
     let image = Image { file, layout, table, damage: Vec::new() };
     let leases = MediaManager::new(&spec.config.geometry);
-    Ok(OpenDrive::new(flash, leases, Some(image), spec.clone()))
+    Ok(OpenDrive::new(flash, leases, Some(image), (spec.clone(), uuid)))
 }

@@ -9,6 +9,7 @@ use super::record;
 use crate::open::{OpenDrive, OpenOptions};
 use crate::spec::DriveSpec;
 use ocssd_lightnvm::ChunkId;
+use ocssd_nvme::identify::Uuid;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,7 +130,8 @@ fn assemble(kind: u8, data: &[u8]) -> Vec<u8> {
             let settings_crc = crc32fast::hash(&image[index(PAGE)..end]);
             let settings_bytes = u64::try_from(length).expect("small");
             let layout = super::layout::Layout { settings_bytes, ..layout };
-            image[..HEADER_BYTES].copy_from_slice(&Header { layout, settings_crc }.encode());
+            image[..HEADER_BYTES]
+                .copy_from_slice(&Header { layout, settings_crc, uuid: Uuid::of_seed(1) }.encode());
         }
         3 => {
             let table =

@@ -4,6 +4,7 @@
 //! a hex editor finds everything, and they are checked against the settings when an image is opened.
 
 use super::layout::Layout;
+use ocssd_nvme::identify::Uuid;
 
 /// What an image begins with.
 pub(super) const MAGIC: [u8; 8] = *b"OCSSDIMG";
@@ -19,6 +20,8 @@ mod at {
     pub(super) const COUNTS: usize = 16;
     pub(super) const SETTINGS_CRC: usize = 32;
     pub(super) const OFFSETS: usize = 40;
+    /// Behind the offsets.
+    pub(super) const UUID: usize = 136;
 }
 
 /// A read header.
@@ -27,6 +30,8 @@ pub(super) struct Header {
     pub(super) layout: Layout,
     /// Checksum of the settings region, padding included.
     pub(super) settings_crc: u32,
+    /// Which drive it is, of all. Nil in images that were made before there was one.
+    pub(super) uuid: Uuid,
 }
 
 fn u32_at(page: &[u8; HEADER_BYTES], at: usize) -> u32 {
@@ -87,6 +92,9 @@ impl Header {
         for (place, offset) in page[at::OFFSETS..].chunks_exact_mut(8).zip(offsets) {
             place.copy_from_slice(&offset.to_le_bytes());
         }
+        const { assert!(at::UUID == at::OFFSETS + 12 * 8, "the identity lies behind the offsets") };
+        assert_eq!(offsets.len(), 12, "the identity lies behind the offsets");
+        page[at::UUID..at::UUID + 16].copy_from_slice(&self.uuid.0);
         seal(&mut page);
         page
     }
@@ -138,7 +146,8 @@ impl Header {
             whole_offset: offset(10),
             total_bytes: offset(11),
         };
-        Ok(Self { layout, settings_crc: u32_at(page, at::SETTINGS_CRC) })
+        let uuid = Uuid(page[at::UUID..at::UUID + 16].try_into().expect("sixteen bytes"));
+        Ok(Self { layout, settings_crc: u32_at(page, at::SETTINGS_CRC), uuid })
     }
 }
 
@@ -149,14 +158,18 @@ mod tests {
 
     fn page() -> [u8; HEADER_BYTES] {
         let config = presets::find("odd").expect("it exists").config();
-        Header { layout: Layout::of(&config, 777).expect("it fits"), settings_crc: 0xDEAD_BEEF }.encode()
+        let layout = Layout::of(&config, 777).expect("it fits");
+        Header { layout, settings_crc: 0xDEAD_BEEF, uuid: Uuid::of_seed(5) }.encode()
     }
 
     #[test]
     fn a_header_is_read_back_as_it_was_written() {
         let decoded = Header::decode(&page()).expect("it is sound");
         assert_eq!(decoded.encode(), page());
-        assert_eq!((decoded.layout.settings_bytes, decoded.settings_crc), (777, 0xDEAD_BEEF));
+        assert_eq!(
+            (decoded.layout.settings_bytes, decoded.settings_crc, decoded.uuid),
+            (777, 0xDEAD_BEEF, Uuid::of_seed(5))
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::spec::{DriveSpec, same_shape};
 use ocssd_flash::{ChunkRecord, Flash};
 use ocssd_lightnvm::media_manager::MediaManager;
 use ocssd_lightnvm::{ChunkId, ChunkState};
+use ocssd_nvme::identify::Uuid;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ impl Image {
 
     fn open_file(file: ImageFile, options: &OpenOptions) -> Result<OpenDrive, DriveError> {
         let file = Arc::new(file);
-        let (layout, kept_spec) = read_settings(&file)?;
+        let (layout, kept_spec, uuid) = read_settings(&file)?;
         let mut spec = kept_spec.clone();
         spec.apply_all(&options.settings)?;
         if !same_shape(&spec.config, &kept_spec.config) {
@@ -84,12 +85,13 @@ impl Image {
         let flash = Flash::open_on(spec.config.clone(), Box::new(store), &records, unreadable);
         let flash = flash.map_err(|error| DriveError::Open { path: file.path().to_owned(), error })?;
         let image = Self { file, layout, table, damage };
-        Ok(OpenDrive::new(flash, leases, Some(image), spec))
+        Ok(OpenDrive::new(flash, leases, Some(image), (spec, uuid)))
     }
 }
 
-/// Reads and checks header and settings, and that both agree with the file's size.
-fn read_settings(file: &ImageFile) -> Result<(Layout, DriveSpec), DriveError> {
+/// Reads and checks header and settings, and that both agree with the file's size. An image that was made before there were
+/// random identities has one made of its seed, as it always had.
+fn read_settings(file: &ImageFile) -> Result<(Layout, DriveSpec, Uuid), DriveError> {
     let length = file.bytes()?;
     if length < PAGE {
         let reason = format!("it has {length} bytes, but an image has more than {PAGE}; name another file");
@@ -97,7 +99,8 @@ fn read_settings(file: &ImageFile) -> Result<(Layout, DriveSpec), DriveError> {
     }
     let mut page = [0; HEADER_BYTES];
     file.read(0, &mut page).map_err(|error| file.failed("read", error))?;
-    let Header { layout, settings_crc } = Header::decode(&page).map_err(|reason| file.unusable(reason))?;
+    let Header { layout, settings_crc, uuid } =
+        Header::decode(&page).map_err(|reason| file.unusable(reason))?;
     if layout.total_bytes != length {
         let expected = layout.total_bytes;
         let what = if length < expected { "truncated" } else { "longer than it was made" };
@@ -111,7 +114,8 @@ fn read_settings(file: &ImageFile) -> Result<(Layout, DriveSpec), DriveError> {
     }
     let spec = read_spec(file, &layout, settings_crc)?;
     if Layout::of(&spec.config, layout.settings_bytes) == Some(layout) {
-        return Ok((layout, spec));
+        let uuid = if uuid.is_nil() { Uuid::of_seed(spec.config.seed) } else { uuid };
+        return Ok((layout, spec, uuid));
     }
     Err(file.unusable(
         "its header gives other sizes or offsets than its settings do; restore it from a copy".to_owned(),

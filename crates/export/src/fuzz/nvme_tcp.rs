@@ -8,6 +8,7 @@ use crate::nvme_tcp::{Session, Subsystem, SubsystemConfig};
 use crate::protocol::{Phase, Protocol, Rude};
 use ocssd_nvme::Sqe;
 use ocssd_nvme::fabrics::{Connect, ConnectData, DISCOVERY_NQN, DYNAMIC_CNTLID, PropertySet, offset};
+use ocssd_nvme::identify::Uuid;
 
 const NQN: &str = "nqn.2014-08.org.nvmexpress:fuzz";
 
@@ -22,7 +23,8 @@ pub fn nvme_tcp_host(data: &[u8]) -> usize {
     if shape & 2 != 0 {
         disks.bad = 3..5;
     }
-    let config = SubsystemConfig { nqn: NQN.to_owned(), serial: 1, ..SubsystemConfig::default() };
+    let config =
+        SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(1), ..SubsystemConfig::default() };
     desk.subsystem = Some(Subsystem::new(config).expect("a sound name"));
     let host = Host::new(shape & 4 != 0, shape & 8 != 0);
     let mut admin = Session::new(0, 0, None);

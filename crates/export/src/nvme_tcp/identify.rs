@@ -57,10 +57,10 @@ impl Session {
         let all = namespaces(desk);
         let one = || namespace(sqe.nsid, &desk.exports, desk.raw.is_some()).ok_or(Status::INVALID_NAMESPACE);
         match identify.cns {
-            Cns::NAMESPACE => Ok(structure(one()?, sqe.nsid, subsystem, desk).encode().into()),
+            Cns::NAMESPACE => Ok(structure(one()?, desk).encode().into()),
             Cns::ACTIVE_NAMESPACES if sqe.nsid >= u32::MAX - 1 => Err(Status::INVALID_NAMESPACE),
             Cns::ACTIVE_NAMESPACES => Ok(NamespaceList::greater_than(sqe.nsid, &all).encode().into()),
-            Cns::NAMESPACE_IDS => Ok(ids(one()?, sqe.nsid, subsystem).encode().into()),
+            Cns::NAMESPACE_IDS => Ok(ids(one()?, desk).encode().into()),
             // Nothing of these says anything about a namespace or controller here: no limits, no protection.
             Cns::COMMAND_SET_NAMESPACE if csi(one()?) == identify.csi => Ok(vec![0; STRUCTURE_BYTES]),
             Cns::COMMAND_SET_CONTROLLER if is_known(identify.csi, desk) => Ok(vec![0; STRUCTURE_BYTES]),
@@ -85,7 +85,7 @@ impl Session {
         IdentifyController {
             vid: VENDOR_OCSSD,
             ssvid: VENDOR_OCSSD,
-            sn: text(&format!("{:016X}", subsystem.config.serial)),
+            sn: text(&subsystem.config.uuid.serial()),
             mn: text("ocssd NVMe/TCP target"),
             fr: text(env!("CARGO_PKG_VERSION")),
             mdts: u8::try_from((PIECE_BYTES_MAX / PAGE_BYTES).ilog2()).expect("a logarithm"),
@@ -145,33 +145,30 @@ pub(super) fn is_known(csi: u8, desk: &Desk) -> bool {
     csi == CSI_NVM || csi == CSI_RAW && desk.raw.is_some()
 }
 
-fn nguid(nsid: u32, subsystem: &Subsystem) -> [u8; 16] {
-    let mut nguid = [0; 16];
-    nguid[..8].copy_from_slice(&subsystem.config.serial.to_be_bytes());
-    nguid[12..].copy_from_slice(&nsid.to_be_bytes());
-    nguid
+/// All names of a namespace that it has.
+fn ids(namespace: Namespace, desk: &Desk) -> NamespaceIds {
+    let IdentifyNamespace { nguid, eui64, .. } = structure(namespace, desk);
+    let nguid = Some(nguid).filter(|nguid| *nguid != [0; 16]);
+    let eui64 = Some(eui64).filter(|eui64| *eui64 != [0; 8]);
+    // The NGUID is the UUID.
+    NamespaceIds { eui64, nguid, uuid: nguid, csi: Some(csi(namespace)) }
 }
 
-fn ids(namespace: Namespace, nsid: u32, subsystem: &Subsystem) -> NamespaceIds {
-    NamespaceIds { eui64: None, nguid: Some(nguid(nsid, subsystem)), uuid: None, csi: Some(csi(namespace)) }
-}
-
-fn structure(namespace: Namespace, nsid: u32, subsystem: &Subsystem, desk: &Desk) -> IdentifyNamespace {
-    let nguid = nguid(nsid, subsystem);
+fn structure(namespace: Namespace, desk: &Desk) -> IdentifyNamespace {
     match namespace {
-        Namespace::Block(id) => block_structure(desk.exports.get(id), nguid),
+        Namespace::Block(id) => block_structure(desk.exports.get(id)),
         Namespace::Raw => {
             let raw = desk.raw.as_ref().expect("it was found");
             // Metadata cannot be reached through a capsule.
             let mut found = raw.drive.identify_namespace();
             found.mc = 0;
             found.lbaf.iter_mut().for_each(|format| format.ms_bytes = 0);
-            IdentifyNamespace { nguid, eui64: [0; 8], ..found }
+            found
         }
     }
 }
 
-fn block_structure(export: &Export, nguid: [u8; 16]) -> IdentifyNamespace {
+fn block_structure(export: &Export) -> IdentifyNamespace {
     IdentifyNamespace {
         nsze: export.block_count,
         ncap: export.block_count,
@@ -191,8 +188,8 @@ fn block_structure(export: &Export, nguid: [u8; 16]) -> IdentifyNamespace {
         dps: 0,
         deallocated_read: if export.has_map { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
         nvmcap_bytes: export.bytes().into(),
-        nguid,
-        eui64: [0; 8],
+        nguid: export.uuid.0,
+        eui64: if export.uuid.is_nil() { [0; 8] } else { export.uuid.eui64() },
         lightnvm: false,
     }
 }

@@ -9,6 +9,7 @@ use ocssd_base::Nanos;
 use ocssd_nvme::fabrics::{
     Connect, ConnectData, ConnectStatus, ControllerStatus, DISCOVERY_NQN, DYNAMIC_CNTLID, NQN_BYTES_MAX,
 };
+use ocssd_nvme::identify::Uuid;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -26,8 +27,8 @@ pub const QUEUE_ENTRIES_MAX: u16 = 128;
 pub struct SubsystemConfig {
     /// Its qualified name.
     pub nqn: String,
-    /// The serial number; namespaces are called after it too.
-    pub serial: u64,
+    /// What its serial number is made of.
+    pub uuid: Uuid,
     /// Hosts that may come, by their names; everybody, if there is none.
     pub hosts: Vec<String>,
     /// The address hosts are told, if it is not the one they came to.

@@ -8,6 +8,7 @@ use crate::memory_disk::MemoryDisks;
 use crate::protocol::{Phase, Protocol, Rude};
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::{Connect, ConnectData, DYNAMIC_CNTLID, PropertyGet, PropertySet, offset};
+use ocssd_nvme::identify::Uuid;
 use ocssd_nvme::{Cqe, Sqe};
 use std::io::IoSlice;
 
@@ -41,7 +42,7 @@ impl World {
     pub fn with(pieces: [u32; 3], hosts: &[&str]) -> Self {
         let (mut desk, disks) = MemoryDisks::new(&[("a", 1 << 11), ("b-ro", 64)], pieces);
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        let config = SubsystemConfig { nqn: NQN.to_owned(), serial: 7, hosts, advertised: None };
+        let config = SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(7), hosts, advertised: None };
         desk.subsystem = Some(Subsystem::new(config).expect("sound names"));
         Self { desk, disks, lines: Vec::new() }
     }

@@ -175,10 +175,7 @@ impl Device {
 
     /// The device's name, as its request ends.
     fn tell_name(&self, request: &mut OpenRequest) -> Result<(), BlkStatus> {
-        let name = if self.export.name.is_empty() { "ocssd" } else { &self.export.name };
-        let mut bytes = [0; ID_BYTES];
-        let count = name.len().min(ID_BYTES);
-        bytes[..count].copy_from_slice(&name.as_bytes()[..count]);
+        let bytes = id_of(&self.export);
         let room = usize::try_from(chain::bytes_of(&request.payload)).unwrap_or(usize::MAX).min(ID_BYTES);
         if !self.memory.scatter(&request.payload, 0, &bytes[..room]) {
             return Err(BlkStatus::IoErr);
@@ -377,4 +374,17 @@ impl Device {
     pub fn has_driver(&self) -> bool {
         self.rings.iter().any(|ring| ring.started)
     }
+}
+
+/// The name a guest has for the device (in `/dev/disk/by-id`): the export's, as far as it fits, and 32 bits of its UUID, by
+/// which it differs from exports of the same name of other servers.
+fn id_of(export: &Export) -> [u8; ID_BYTES] {
+    let name = if export.name.is_empty() { "ocssd" } else { &export.name };
+    let uuid = export.uuid.serial();
+    let tail = format!("-{}", uuid[8..].to_lowercase());
+    let head = name.floor_char_boundary(ID_BYTES - tail.len());
+    let mut bytes = [0; ID_BYTES];
+    let text = name[..head].bytes().chain(tail.bytes());
+    bytes.iter_mut().zip(text).for_each(|(place, byte)| *place = byte);
+    bytes
 }

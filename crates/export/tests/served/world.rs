@@ -11,6 +11,7 @@ use ocssd_export::vhost_user_blk::VhostUserBlk;
 use ocssd_export::{Export, ExportId, Exports, Protocol, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
+use ocssd_nvme::identify::Uuid;
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry::{self, Wish};
 use std::io::Write;
@@ -131,7 +132,11 @@ impl World {
                 server.use_tls(tls);
             }
             let make: MakeProtocol = if nvme {
-                let config = SubsystemConfig { nqn: NQN.to_owned(), serial: 1, ..SubsystemConfig::default() };
+                let config = SubsystemConfig {
+                    nqn: NQN.to_owned(),
+                    uuid: Uuid::of_seed(1),
+                    ..SubsystemConfig::default()
+                };
                 server.use_nvme(Subsystem::new(config).expect("a sound name"), None);
                 Box::new(|Arrival { connection, generation, local }| {
                     Box::new(nvme_tcp::Session::new(connection, generation, local))

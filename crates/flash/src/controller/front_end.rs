@@ -19,6 +19,7 @@ use crate::power_cut::PowerCutReport;
 use crate::store::StoreError;
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::{Completion, Device, Geometry, Lba, Payload, Ppa, Status, VECTOR_MAX};
+use ocssd_nvme::identify::Uuid;
 use ocssd_nvme::sqe::{Fuse, Psdt};
 use ocssd_nvme::{IoOpcode, Sqe, StatusField};
 use std::fmt;
@@ -118,6 +119,8 @@ pub struct Controller {
     pub(super) scattered: Vec<Ppa>,
     /// Commands of targets on the same drive.
     pub(super) beside: Beside,
+    /// Which drive it is, of all.
+    pub(super) uuid: Uuid,
 }
 
 impl Controller {
@@ -144,8 +147,17 @@ impl Controller {
             v12,
             scattered: Vec::new(),
             beside: Beside::default(),
+            uuid: Uuid::of_seed(flash.config.seed),
             flash,
         })
+    }
+
+    /// The same, called by this UUID: its names in Identify are made of it. Without one they are made of the drive's seed, and
+    /// two drives of one seed are one drive to their hosts.
+    #[must_use]
+    pub fn with_uuid(self, uuid: Uuid) -> Self {
+        assert!(!uuid.is_nil(), "a drive is told from others by its UUID");
+        Self { uuid, ..self }
     }
 
     /// The drive.

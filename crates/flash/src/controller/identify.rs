@@ -6,7 +6,7 @@ use super::events::REQUESTS_MAX;
 use super::features::has_volatile_cache;
 use super::front_end::{Controller, NSID};
 use super::health::ERRORS_MAX;
-use crate::config::{Config, Revision};
+use crate::config::Revision;
 use ocssd_lightnvm::{ChunkId, Status};
 use ocssd_nvme::Sqe;
 use ocssd_nvme::identify::{
@@ -35,11 +35,6 @@ fn text<const N: usize>(whole: &str) -> Text<N> {
     Text::new(&printable.take(N).collect::<String>()).expect("printable and short enough")
 }
 
-/// The name by which a drive is told from others: two drives of one seed are the same drive.
-fn unique_id(config: &Config) -> [u8; 8] {
-    config.seed.to_be_bytes()
-}
-
 impl Controller {
     pub(super) fn identify(&self, sqe: &Sqe, data: &mut [u8]) -> Result<(), Refused> {
         let invalid_namespace = Err(Refused(Status::INVALID_NAMESPACE));
@@ -61,13 +56,12 @@ impl Controller {
     pub fn identify_controller(&self) -> IdentifyController {
         let config = self.config();
         let mdts = (self.transfer_bytes_max() / PAGE_BYTES).ilog2();
-        let serial = u64::from_be_bytes(unique_id(config));
         assert_eq!(PAGE_BYTES << mdts, self.transfer_bytes_max(), "MDTS is a power of two of pages");
         let model = if config.model.is_empty() { "ocssd" } else { &config.model };
         IdentifyController {
             vid: VENDOR_OCSSD,
             ssvid: VENDOR_OCSSD,
-            sn: text(&format!("{serial:016X}")),
+            sn: text(&self.uuid.serial()),
             mn: text(model),
             fr: text(env!("CARGO_PKG_VERSION")),
             mdts: u8::try_from(mdts).expect("a logarithm of 64 bits"),
@@ -88,7 +82,7 @@ impl Controller {
                 OPTIONAL_COMMANDS & !(1 << 2)
             },
             vwc: FLUSH_BROADCAST | u8::from(has_volatile_cache(config)),
-            subnqn: format!("nqn.2014-08.org.nvmexpress:uuid:{}", uuid(serial)),
+            subnqn: self.uuid.nqn(),
             ..IdentifyController::default()
         }
     }
@@ -103,9 +97,6 @@ impl Controller {
             u64::from(descriptor.write_pointer.unwrap_or(0))
         });
         assert!(geometry.sector_count() <= geometry.lba_format.span(), "every sector has an address");
-        let id = unique_id(self.config());
-        let mut nguid = [0; 16];
-        nguid[8..].copy_from_slice(&id);
         IdentifyNamespace {
             nsze: self.v12.as_ref().map_or(geometry.lba_format.span(), |v12| v12.address_count()),
             ncap: geometry.sector_count(),
@@ -125,22 +116,17 @@ impl Controller {
             dps: 0,
             deallocated_read: DeallocatedRead::Zeros,
             nvmcap_bytes: geometry.capacity_bytes().into(),
-            nguid,
-            eui64: id,
+            nguid: self.uuid.0,
+            eui64: self.uuid.eui64(),
             lightnvm: true,
         }
     }
 
     fn namespace_ids(&self) -> NamespaceIds {
         let namespace = self.identify_namespace();
-        NamespaceIds { eui64: Some(namespace.eui64), nguid: Some(namespace.nguid), uuid: None, csi: None }
+        let (eui64, nguid, uuid) = (Some(namespace.eui64), Some(namespace.nguid), Some(self.uuid.0));
+        NamespaceIds { eui64, nguid, uuid, csi: None }
     }
-}
-
-/// A UUID of version 8 (made by a rule of its own, RFC 9562): the serial number in its last bits.
-fn uuid(serial: u64) -> String {
-    let (high, low) = (serial >> 48, serial & 0xFFFF_FFFF_FFFF);
-    format!("00000000-{high:04x}-8000-8000-{low:012x}")
 }
 
 const _: () = assert!(super::scalar::PREDEFINED == 0x00, "DLFEAT says that unwritten sectors read as zeros");

@@ -2,11 +2,13 @@
 
 use crate::host::{Host, bits, scalar, tiny};
 use ocssd_base::Nanos;
+use ocssd_flash::Flash;
 use ocssd_flash::config::CacheConfig;
+use ocssd_flash::controller::{AdminOutcome, Controller};
 use ocssd_lightnvm::Payload;
 use ocssd_nvme::feature::{FeatureId, Select};
 use ocssd_nvme::identify::{
-    Cns, DeallocatedRead, IdentifyController, IdentifyNamespace, NamespaceIds, NamespaceList,
+    Cns, DeallocatedRead, IdentifyController, IdentifyNamespace, NamespaceIds, NamespaceList, Uuid,
 };
 use ocssd_nvme::log_page::{ErrorLogEntry, FirmwareSlots, LogPageId, SmartLog};
 use ocssd_nvme::ocssd20::{ChunkDescriptor, Geometry};
@@ -47,7 +49,8 @@ fn identify_describes_controller_and_namespace() {
     assert!(NamespaceList::decode(&data).expect("a list").nsids().is_empty(), "none above 1");
     let (cqe, data) = identify(&mut host, 1, 3);
     assert_eq!(bits(&cqe), 0);
-    assert_eq!(NamespaceIds::decode(&data).expect("identifiers").eui64, Some(namespace.eui64));
+    let ids = NamespaceIds::decode(&data).expect("identifiers");
+    assert_eq!((ids.eui64, ids.nguid), (Some(namespace.eui64), Some(namespace.nguid)));
 }
 
 #[test]
@@ -271,4 +274,28 @@ fn abort_and_keep_alive_are_answered() {
     assert_eq!(bits(&host.wait()), 0, "what was begun is finished");
     let keep_alive = Sqe { opcode: AdminOpcode::KEEP_ALIVE.0, ..Sqe::default() };
     assert_eq!(bits(&host.admin(keep_alive, &mut [])), 0);
+}
+
+/// Linux ignores a namespace of which any name is another's.
+#[test]
+fn drives_of_one_seed_with_their_own_uuids_share_no_name() {
+    let names = [[0x11; 16], [0x22; 16]].map(|random| {
+        let flash = Flash::format(crate::host::tiny()).expect("a sound drive");
+        let uuid = Uuid::of_random(random);
+        let mut controller = Controller::new(flash).expect("bytes").with_uuid(uuid);
+        let mut data = vec![0; 4096];
+        let identify = Identify { cns: Cns::NAMESPACE_IDS, cntid: 0, csi: 0 };
+        let sqe = Sqe::identify(1, identify).encode();
+        assert!(matches!(controller.admin(Nanos::ZERO, &sqe, &mut data), AdminOutcome::Done(_)));
+        let NamespaceIds { eui64, nguid, uuid: told, .. } = NamespaceIds::decode(&data).expect("a list");
+        assert_eq!(told, Some(uuid.0));
+        let found = controller.identify_controller();
+        assert_eq!(found.subnqn, uuid.nqn());
+        (eui64.expect("an EUI-64"), nguid.expect("an NGUID"), found.sn.to_string(), found.subnqn)
+    });
+    let [one, other] = names;
+    assert!(
+        one.0 != other.0 && one.1 != other.1 && one.2 != other.2 && one.3 != other.3,
+        "{one:?} {other:?}"
+    );
 }

@@ -8,6 +8,7 @@ mod namespace;
 mod namespace_ids;
 mod namespace_list;
 mod text;
+mod uuid;
 
 pub use controller::{ControllerError, FabricsLimits, IdentifyController, VENDOR_OCSSD};
 pub use independent::IndependentNamespace;
@@ -15,6 +16,7 @@ pub use namespace::{DeallocatedRead, IdentifyNamespace, LbaDataFormat, Namespace
 pub use namespace_ids::{NamespaceIds, NamespaceIdsError};
 pub use namespace_list::{NamespaceList, NamespaceListError};
 pub use text::{Text, TextError};
+pub use uuid::Uuid;
 
 /// Controller or Namespace Structure: which structure Identify returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

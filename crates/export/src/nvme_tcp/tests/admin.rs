@@ -31,7 +31,9 @@ fn namespaces_say_what_exports_are() {
     assert_eq!(list(ask(identify(1, 7, 0)).unwrap()), [2]);
     let ids = [1, 2].map(|nsid| NamespaceIds::decode(&ask(identify(nsid, 3, 0)).unwrap()).unwrap());
     assert_eq!(ids.map(|ids| ids.csi), [Some(0), Some(0)]);
-    assert!(ids[0].nguid.is_some() && ids[0].nguid != ids[1].nguid);
+    assert!(ids[0].nguid.is_some() && ids[0].uuid == ids[0].nguid && ids[0].eui64.is_some());
+    assert!(ids[0].nguid != ids[1].nguid && ids[0].eui64 != ids[1].eui64, "{ids:?}");
+    assert_eq!((Some(namespace.nguid), Some(namespace.eui64)), (ids[0].nguid, ids[0].eui64));
     let independent = IndependentNamespace::decode(&ask(identify(2, 8, 0)).unwrap()).unwrap();
     assert_eq!((independent.nsattr, independent.nstat), (1, 1));
     assert_eq!(ask(identify(1, 5, 0)).unwrap(), vec![0; 4096]);

@@ -99,7 +99,7 @@ fn a_flush_is_a_flush_and_a_name_is_told() {
     guest.settle(&mut desk, &mut disks).unwrap();
     assert_eq!((guest.status(flush), guest.status(name)), (0, 0));
     assert_eq!(disks.log, [(TargetId(0), BlockOp::Flush)]);
-    assert_eq!(guest.get(DATA, 20), b"a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    assert_eq!(guest.get(DATA, 20), b"a-00000006\0\0\0\0\0\0\0\0\0\0");
     let back: Vec<_> = std::iter::from_fn(|| guest.came_back(0)).collect();
     assert!(back.contains(&(name, 21)) && back.contains(&(flush, 1)), "{back:?}");
 }
