@@ -408,8 +408,8 @@ pub struct SimulateArgs {
     /// The seeds, from A to before B, or from A on [default: 0..]
     #[arg(long, value_name = "A..B")]
     pub seeds: Option<Seeds>,
-    /// The kind of target
-    #[arg(long, default_value = "pblk", value_name = "KIND")]
+    /// The kind of target, and options that are not drawn: pblk, block_ssd, linux-pblk, pblk:mode=faithful, pblk:block_bytes=512
+    #[arg(long, default_value = "pblk", value_name = "KIND[:OPTION=VALUE,..]")]
     pub target: String,
     /// How large the worlds are
     #[arg(long, value_enum, default_value = "any")]
@@ -423,7 +423,7 @@ pub struct SimulateArgs {
     /// Carry out only these steps of the plan, as 3,17-20
     #[arg(long, value_name = "STEPS", requires = "seed")]
     pub only: Option<Steps>,
-    /// Leave these parts out of the plan: mount-cuts, factory-bad, unrecovered-read, high-ecc, write-next-unit, early-close,
+    /// Leave these parts out of the plan: mount-cuts, option-changes, factory-bad, unrecovered-read, high-ecc, write-next-unit, early-close,
     /// reset-failure, latency-spike, wear-out
     #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',')]
     pub without: Vec<Part>,

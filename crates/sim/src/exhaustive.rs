@@ -13,7 +13,7 @@ use crate::panics;
 use crate::plan::{Plan, Step};
 use crate::power::MountCut;
 use crate::run::KindMount;
-use crate::swarm::{self, Size};
+use crate::swarm::{self, Asked, Size};
 use crate::tally::Tally;
 use crate::world::{Mount, Mounted, Stop, World};
 use ocssd_base::{Nanos, Prng};
@@ -42,9 +42,10 @@ pub struct Explored {
 
 /// Explores `seed`'s world: every cut of its first `requests` requests. `None` if none of the drives drawn fits.
 #[must_use]
-pub fn explore(kind: &Kind, seed: u64, requests: usize) -> Option<Explored> {
+pub fn explore(kind: &Kind, fixed: &[(String, String)], seed: u64, requests: usize) -> Option<Explored> {
+    let asked = Asked { target: kind.name, size: Size::Tiny, fixed };
     (0..ATTEMPTS).find_map(|attempt| {
-        let mut plan = swarm::draw(seed, attempt, Size::Tiny, kind.name);
+        let mut plan = swarm::draw_asked(seed, attempt, &asked);
         let asks = |step: &Step| matches!(step, Step::Request { .. } | Step::Quiesce | Step::Idle { .. });
         plan.steps.retain(asks);
         plan.steps.truncate(requests);
@@ -92,6 +93,7 @@ impl Explorer<'_> {
         self.look()?;
         for (index, step) in steps.iter().enumerate() {
             self.step = index;
+            self.world.begin_step();
             self.step(step)?;
         }
         while self.next_event()? {}
@@ -186,7 +188,7 @@ mod tests {
     #[test]
     fn every_cut_of_a_short_workload_is_survived() {
         let kind = ocssd_targets::registry::find("pblk").expect("a kind");
-        let found = explore(kind, 3, 12).expect("one of the drives fits");
+        let found = explore(kind, &[], 3, 12).expect("one of the drives fits");
         assert!(found.failure.is_none(), "seed 3: {:?} at {}", found.failure, found.failed_at);
         assert!(found.events > 10 && found.states > found.events, "{found:?}");
         assert!(found.states_cut_twice > found.events, "mounts were cut too: {found:?}");

@@ -15,6 +15,8 @@ const ENDURANCE_LONG: u32 = 1000;
 pub enum Part {
     /// The power goes again during the mounts that follow a power cut.
     MountCuts,
+    /// Later mounts have other options.
+    OptionChanges,
     /// Chunks are bad from the start.
     FactoryBad,
     /// Reads fail.
@@ -35,8 +37,9 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::MountCuts,
+        Self::OptionChanges,
         Self::FactoryBad,
         Self::UnrecoveredRead,
         Self::HighEcc,
@@ -52,6 +55,7 @@ impl Part {
     pub const fn name(self) -> &'static str {
         match self {
             Self::MountCuts => "mount-cuts",
+            Self::OptionChanges => "option-changes",
             Self::FactoryBad => "factory-bad",
             Self::UnrecoveredRead => "unrecovered-read",
             Self::HighEcc => "high-ecc",
@@ -69,6 +73,7 @@ impl Part {
         let rate = |rate: &mut u32| std::mem::take(rate) > 0;
         match self {
             Self::MountCuts => leave_out_mount_cuts(&mut plan.steps),
+            Self::OptionChanges => !std::mem::take(&mut plan.later_options).is_empty(),
             Self::FactoryBad => rate(&mut faults.factory_bad),
             Self::UnrecoveredRead => {
                 let fresh = rate(&mut faults.unrecovered_read);

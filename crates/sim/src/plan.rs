@@ -99,6 +99,9 @@ pub struct Plan {
     pub units: Vec<PuId>,
     /// The target's options, name and value.
     pub options: Vec<(String, String)>,
+    /// Options of mounts that come later, one after the other and again from the first; none if they stay what they are. Where
+    /// such do not fit the instance it is mounted as it was made.
+    pub later_options: Vec<Vec<(String, String)>>,
     /// Its requests.
     pub mix: Mix,
     /// What is done.
@@ -126,9 +129,14 @@ impl fmt::Display for Plan {
             self.config.payload,
         )?;
         writeln!(f, "faults: {:?}; endurance {}", self.config.faults, self.config.wear.endurance)?;
-        let options: Vec<String> =
-            self.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        writeln!(f, "target: on {} units, {}", self.units.len(), options.join(","))?;
+        let in_words = |options: &[(String, String)]| {
+            let all: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            all.join(",")
+        };
+        writeln!(f, "target: on {} units, {}", self.units.len(), in_words(&self.options))?;
+        for options in &self.later_options {
+            writeln!(f, "then mounted with {}", in_words(options))?;
+        }
         write!(f, "requests: {:?}", self.mix)
     }
 }

@@ -12,13 +12,15 @@ use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
 use crate::wear::Wear;
-use crate::world::{Mount, Mounted, Stop, World};
+use crate::world::{Mount, Mounted, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, Flash, ScheduledFault};
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::{BlockingDevice, ChunkId, Device, Ppa, PuId};
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry::{Kind, Wish};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A kind of the registry, with its options.
 pub struct KindMount<'a> {
@@ -46,6 +48,8 @@ pub enum Ended {
     DoesNotFit(String),
     /// Something was not.
     Failed(Failure),
+    /// It was stopped from outside before its end.
+    Stopped,
 }
 
 /// A run that is over.
@@ -62,6 +66,18 @@ pub struct Ran {
 /// Runs those steps of a plan for which `only` is true.
 #[must_use]
 pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -> Ran {
+    run_until(plan, kind, only, keep, Arc::default())
+}
+
+/// As [`run`], until `is_over` is set.
+#[must_use]
+pub fn run_until(
+    plan: &Plan,
+    kind: &Kind,
+    only: &dyn Fn(usize) -> bool,
+    keep: Keep,
+    is_over: Arc<AtomicBool>,
+) -> Ran {
     let flash =
         Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
     let mut world = World::new(
@@ -70,13 +86,15 @@ pub fn run(plan: &Plan, kind: &Kind, only: &dyn Fn(usize) -> bool, keep: Keep) -
         BlockContract::new(plan.mix, kind.limits()),
         plan.bound,
         Journal::new(keep),
-    );
+    )
+    .ends_with(is_over);
     world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
     let mount = KindMount { kind, units: &plan.units, options: &plan.options };
-    let mut runner = Runner { world, mount, plan, step: 0 };
+    let mut runner = Runner { world, mount, plan, step: 0, mounts: 0 };
     let ended = panics::caught(|| runner.run(only));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
+        Ok(Err(Cause::Broken(broken))) if broken.rule == STOPPED => Ended::Stopped,
         Ok(Err(cause)) => runner.failed(cause),
         Err(caught) => runner.failed(Cause::Panic { message: caught.message, place: caught.place }),
     };
@@ -90,6 +108,8 @@ struct Runner<'a> {
     mount: KindMount<'a>,
     plan: &'a Plan,
     step: usize,
+    /// Mounts after the first.
+    mounts: usize,
 }
 
 impl Runner<'_> {
@@ -102,6 +122,7 @@ impl Runner<'_> {
         self.world.tally.add("mount.fresh", 1);
         for (index, step) in self.plan.steps.iter().enumerate().filter(|&(index, _)| only(index)) {
             self.step = index;
+            self.world.begin_step();
             let now = self.world.now();
             self.world.journal.note(now, || Event::Step { index, what: step.to_string() });
             self.step(step)?;
@@ -152,7 +173,7 @@ impl Runner<'_> {
         self.world.power_cut(&mut prng);
         for &commands in &cut.again {
             let later = Nanos(prng.below(2_000_000));
-            match self.world.mount(&self.mount, Some(MountCut { commands, later }))? {
+            match self.mount_with_next(Some(MountCut { commands, later }))? {
                 Mounted::PowerCut => self.world.tally.add("cuts.in_mount", 1),
                 // The mount was over before: the power goes with the target just mounted.
                 Mounted::Up => self.world.tally.add("cuts.after_mount", 1),
@@ -165,8 +186,27 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Mounts with the options that come next. An instance that they do not fit is mounted as it was made.
+    fn mount_with_next(&mut self, cut: Option<MountCut>) -> Result<Mounted, Cause> {
+        let later = &self.plan.later_options;
+        // The first of `later` comes after the options it was made with.
+        let next = self.mounts.checked_rem(later.len() + 1).filter(|&next| next < later.len());
+        self.mounts += 1;
+        if let Some(next) = next {
+            self.mount.options = &later[next];
+            let mounted = self.world.mount(&self.mount, cut)?;
+            if !matches!(mounted, Mounted::Refused(_)) {
+                self.world.tally.add("mount.with_other_options", 1);
+                return Ok(mounted);
+            }
+            self.world.tally.add("mount.other_options_do_not_fit", 1);
+        }
+        self.mount.options = &self.plan.options;
+        Ok(self.world.mount(&self.mount, cut)?)
+    }
+
     fn mount_again(&mut self) -> Result<(), Cause> {
-        match self.world.mount(&self.mount, None)? {
+        match self.mount_with_next(None)? {
             Mounted::Up => {
                 self.world.tally.add("mount.again", 1);
                 Ok(())
@@ -229,6 +269,7 @@ impl Runner<'_> {
 
     /// Faults stop: everything outstanding is answered, and what is read is right.
     fn calm(&mut self) -> Result<(), Cause> {
+        self.world.begin_step();
         self.world.device.inner_mut().stop_faults();
         self.world.drain()?;
         self.world.audit()?;

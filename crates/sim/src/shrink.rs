@@ -104,7 +104,7 @@ impl Shrinking<'_> {
         let only: BTreeSet<usize> = steps.iter().copied().collect();
         match run(&self.plan, self.kind, &|index| only.contains(&index), Keep::Nothing).ended {
             Ended::Failed(failure) if failure.cause.is_like(self.cause) => Some(failure.step),
-            Ended::Failed(_) | Ended::Well | Ended::DoesNotFit(_) => None,
+            Ended::Failed(_) | Ended::Well | Ended::Stopped | Ended::DoesNotFit(_) => None,
         }
     }
 }

@@ -15,6 +15,8 @@ use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
 use ocssd_lightnvm::{BlockingDevice, Buffers, ChunkId, ChunkState, Device, Ppa, PuId, Target};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes a target of what lies on a device.
 pub trait Mount<T: ?Sized> {
@@ -47,8 +49,18 @@ pub enum Stop {
     Idle,
 }
 
+/// The rule of a run that was stopped from outside: nothing was broken.
+pub const STOPPED: &str = "stopped";
+
 /// Latency spikes of commands in flight when a request is sent, behind which it may wait (chosen: more than were seen).
 const SPIKES_BEFORE: u64 = 100;
+
+/// Turns of one step before the target is said never to settle (chosen: the longest step seen, the emptying of a whole large
+/// drive with reads of all of it, takes a tenth).
+const TURNS_OF_STEP_MAX: u64 = 4_000_000;
+
+/// Turns between two looks at whether the world should stop (chosen: a millisecond's worth).
+const TURNS_PER_LOOK: u64 = 1024;
 
 /// Turns at one point of time before the target is said to go round in circles (chosen: none needs a thousandth).
 const TURNS_MAX: u32 = 200_000;
@@ -80,6 +92,10 @@ pub struct World<C: Contract> {
     /// The target was told something, and has not said since that it has no more commands.
     is_told: bool,
     turns_now: u32,
+    /// Turns since the step began.
+    turns_of_step: u64,
+    /// Says that nobody waits for this world any more.
+    is_over: Arc<AtomicBool>,
     /// No request may take longer, but for what latency spikes add.
     bound: Nanos,
     /// When a command was sent that meets a latency spike.
@@ -114,6 +130,8 @@ impl<C: Contract> World<C> {
             cut_at: None,
             is_told: false,
             turns_now: 0,
+            turns_of_step: 0,
+            is_over: Arc::default(),
             bound,
             spikes: Vec::new(),
             spike,
@@ -134,7 +152,20 @@ impl<C: Contract> World<C> {
         branch.events = self.events;
         branch.spikes.clone_from(&self.spikes);
         branch.spike = self.spike;
+        branch.is_over = Arc::clone(&self.is_over);
         Some(branch)
+    }
+
+    /// The world ends with [`STOPPED`] soon after this is set, wherever it is.
+    #[must_use]
+    pub fn ends_with(mut self, is_over: Arc<AtomicBool>) -> Self {
+        self.is_over = is_over;
+        self
+    }
+
+    /// A step begins: it has a bound of its own.
+    pub const fn begin_step(&mut self) {
+        self.turns_of_step = 0;
     }
 
     /// The time.
@@ -368,6 +399,17 @@ impl<C: Contract> World<C> {
     }
 
     fn judge_progress(&mut self, any: bool) -> Result<(), Broken> {
+        self.turns_of_step += 1;
+        if self.turns_of_step.is_multiple_of(TURNS_PER_LOOK) && self.is_over.load(Ordering::Relaxed) {
+            return Err(Broken::new(STOPPED, "the run goes on", "it was stopped"));
+        }
+        if self.turns_of_step > TURNS_OF_STEP_MAX {
+            return Err(Broken::new(
+                "work ends",
+                "a target settles: what one step asks for comes to an end",
+                format!("{TURNS_OF_STEP_MAX} turns in one step"),
+            ));
+        }
         self.turns_now = if any { self.turns_now + 1 } else { 0 };
         if self.turns_now > TURNS_MAX {
             return Err(Broken::new(

@@ -17,7 +17,15 @@ use std::time::Duration;
 
 fn campaign(kind: &Kind, seeds: Range<u64>, jobs: usize, failures: usize) -> Campaign<'_> {
     let number = |count| NonZeroUsize::new(count).expect("not zero");
-    Campaign { kind, size: Size::Tiny, seeds, jobs: number(jobs), time: None, failures: number(failures) }
+    Campaign {
+        kind,
+        size: Size::Tiny,
+        fixed: &[],
+        seeds,
+        jobs: number(jobs),
+        time: None,
+        failures: number(failures),
+    }
 }
 
 fn failing_seeds(outcome: &Outcome) -> Vec<u64> {

@@ -1,6 +1,6 @@
-//! Canaries: bugs that can be planted in pblk are found within 200 seeds, and without one there is nothing to find.
+//! Canaries: bugs that can be planted in targets are found within 200 seeds, and without one there is nothing to find.
 //!
-//! What each does is told at `ocssd_targets::pblk::Canary`, how soon it is found in `docs/simulate.md`. `cargo test -p
+//! What each does is told at the `Canary` of each target, how soon it is found in `docs/simulate.md`. `cargo test -p
 //! ocssd-sim --test canaries -- --nocapture` tells both again.
 
 use ocssd_lightnvm::BlockingDevice;
@@ -11,8 +11,8 @@ use ocssd_sim::plan::Plan;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
-use ocssd_targets::pblk::Canary;
 use ocssd_targets::registry::{self, Kind, Made, Wish};
+use ocssd_targets::{linux_pblk, pblk, small_blocks};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -20,17 +20,22 @@ use std::ops::Range;
 /// Seeds within which a bug must be found (chosen: what one command looks through in some seconds).
 const SEEDS: Range<u64> = 0..200;
 
-/// pblk with a bug, whatever else its options are.
-fn planted(device: &mut dyn BlockingDevice, wish: &Wish<'_>, canary: &str) -> Result<Made, String> {
+/// A target with a bug, whatever else its options are: `canary` is the option that plants it, and its value.
+fn planted(
+    device: &mut dyn BlockingDevice,
+    wish: &Wish<'_>,
+    target: &str,
+    canary: (&str, &str),
+) -> Result<Made, String> {
     let mut options = wish.options.to_vec();
-    options.push(("canary".to_owned(), canary.to_owned()));
+    options.push((canary.0.to_owned(), canary.1.to_owned()));
     let wish = Wish { units: wish.units, layout: wish.layout, options: &options };
-    registry::find("pblk")?.make(device, &wish)
+    registry::find(target)?.make(device, &wish)
 }
 
 fn look(kind: &Kind, size: Size, seeds: Range<u64>) -> Outcome {
     let one = NonZeroUsize::MIN;
-    search(&Campaign { kind, size, seeds, jobs: one, time: None, failures: one }, &mut |_| {})
+    search(&Campaign { kind, size, fixed: &[], seeds, jobs: one, time: None, failures: one }, &mut |_| {})
 }
 
 fn assert_found(kind: &Kind, size: Size) {
@@ -45,20 +50,24 @@ fn assert_found(kind: &Kind, size: Size) {
 
 /// A test for each, and the list of all.
 macro_rules! canaries {
-    ($($test:ident: $name:literal, $size:ident;)*) => {
-        const TESTED: &[&str] = &[$($name),*];
+    ($list:ident: $target:literal, $option:literal; $($test:ident: $name:literal, $size:ident;)*) => {
+        const $list: &[&str] = &[$($name),*];
         $(
             #[test]
             fn $test() {
-                // Called pblk, so that options are drawn as for pblk.
-                let kind = Kind::new("pblk", $name, |device, wish| planted(device, wish, $name));
-                assert_found(&kind, Size::$size);
+                // Called as the target is, so that options are drawn as for it.
+                let limits = registry::find($target).expect("a kind").limits();
+                let kind = Kind::new($target, $name, |device, wish| {
+                    planted(device, wish, $target, ($option, $name))
+                });
+                assert_found(&kind.with_limits(limits), Size::$size);
             }
         )*
     };
 }
 
 canaries! {
+    TESTED: "pblk", "canary";
     flush_too_early_is_found: "flush-too-early", Tiny;
     fua_ignored_is_found: "fua-ignored", Tiny;
     flushed_becomes_fill_is_found: "flushed-becomes-fill", Tiny;
@@ -83,20 +92,52 @@ canaries! {
     discards_overflow_is_found: "discards-overflow", Tiny;
     snapshot_tears_discard_is_found: "snapshot-tears-discard", Tiny;
     commands_overrun_is_found: "commands-overrun", Tiny;
+    read_only_at_failed_write_is_found: "read-only-at-failed-write", Any;
+    loss_spreads_is_found: "loss-spreads", Any;
+    lost_becomes_zeroes_is_found: "lost-becomes-zeroes", Any;
+    superseded_behind_snapshot_is_found: "superseded-behind-snapshot", Any;
+    snapshot_ahead_of_discard_is_found: "snapshot-ahead-of-discard", Any;
+    space_not_given_back_is_found: "space-not-given-back", Tiny;
+    flush_answers_all_is_found: "flush-answers-all", Tiny;
+    size_by_options_is_found: "size-by-options", Tiny;
+    never_settles_is_found: "never-settles", Tiny;
+}
+
+canaries! {
+    TESTED_OF_LINUX: "linux-pblk", "canary";
+    linux_line_without_barrier_is_found: "line-without-barrier", Tiny;
+    linux_end_too_early_is_found: "end-too-early", Tiny;
+    linux_open_line_ignored_is_found: "open-line-ignored", Tiny;
+    linux_oldest_wins_is_found: "oldest-wins", Tiny;
+    linux_reset_without_barrier_is_found: "reset-without-barrier", Tiny;
+}
+
+canaries! {
+    TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary";
+    merge_loses_neighbour_is_found: "merge-loses-neighbour", Any;
+    order_ignored_is_found: "order-ignored", Any;
 }
 
 #[test]
 fn every_canary_is_looked_for() {
-    let names: BTreeSet<&str> = Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(names, TESTED.iter().copied().collect());
+    let all = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<&str>>();
+    let pblk: BTreeSet<&str> = pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(pblk, all(TESTED));
+    let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(linux, all(TESTED_OF_LINUX));
+    let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }
 
 /// Media faults have no part in a FUA that is ignored: of a world full of them nothing is left but the power cut.
 #[test]
 fn a_failure_is_told_without_the_faults_it_does_not_need() {
-    let kind = Kind::new("pblk", "fua-ignored", |device, wish| planted(device, wish, "fua-ignored"));
+    let kind = Kind::new("pblk", "fua-ignored", |device, wish| {
+        planted(device, wish, "pblk", ("canary", "fua-ignored"))
+    });
     let (jobs, failures) = (NonZeroUsize::MIN, NonZeroUsize::new(8).expect("not zero"));
-    let campaign = Campaign { kind: &kind, size: Size::Any, seeds: SEEDS, jobs, time: None, failures };
+    let campaign =
+        Campaign { kind: &kind, size: Size::Any, fixed: &[], seeds: SEEDS, jobs, time: None, failures };
     let has = |plan: &Plan| Part::ALL.into_iter().filter(|&part| plan.without(part).is_some()).count();
     let all = search(&campaign, &mut |_| {}).failures;
     let found = all.iter().max_by_key(|found| has(&found.plan)).expect("it was found before");

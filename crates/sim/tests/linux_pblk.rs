@@ -27,7 +27,7 @@ fn tiny_worlds_keep_every_promise() {
 #[test]
 fn every_cut_of_a_short_workload_is_survived() {
     let kind = registry::find("linux-pblk").expect("a kind");
-    let found = exhaustive::explore(kind, 5, 10).expect("one of the drives fits");
+    let found = exhaustive::explore(kind, &[], 5, 10).expect("one of the drives fits");
     assert!(found.failure.is_none(), "seed 5: {:?} at {}", found.failure, found.failed_at);
     assert!(found.events > 10 && found.states > found.events, "{found:?}");
 }

@@ -5,6 +5,8 @@ use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
 use crate::pblk::{self, Pblk};
+#[cfg(feature = "canaries")]
+use crate::small_blocks;
 use crate::small_blocks::SmallBlocks;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
@@ -126,6 +128,8 @@ impl Kind {
     ) -> Result<Made, String> {
         let named = |sentence| format!("target {}: {sentence}", self.name);
         let (block_bytes, options) = self.block_bytes_of(wish).map_err(named)?;
+        #[cfg(feature = "canaries")]
+        let (planted, options) = small_blocks_canary(options).map_err(named)?;
         let format = device.buffers().format();
         let small = block_bytes.filter(|&bytes| usize_of(bytes) != format.sector_bytes);
         if let Some(bytes) = small {
@@ -136,6 +140,8 @@ impl Kind {
         made.target = around(made.target)?;
         if let Some(bytes) = small {
             let target = SmallBlocks::new(made.target, bytes, device.buffers()).map_err(named)?;
+            #[cfg(feature = "canaries")]
+            let target = target.with_canary(planted);
             made.target = Box::new(target);
             made.notes.push(format!(
                 "blocks of {bytes} B: a write of a part of a sector of {} B reads, merges and writes it",
@@ -158,6 +164,16 @@ impl Kind {
         };
         Ok((asked.map(number).transpose()?, options))
     }
+}
+
+/// The bug to be planted in small blocks, and the other options.
+#[cfg(feature = "canaries")]
+fn small_blocks_canary(
+    mut options: TargetOptions,
+) -> Result<(Option<small_blocks::Canary>, TargetOptions), String> {
+    let at = options.iter().position(|(name, _)| name == "small_blocks_canary");
+    let found = at.map(|at| small_blocks::Canary::named(&options.remove(at).1)).transpose()?;
+    Ok((found, options))
 }
 
 /// The option of every kind that can be overwritten.

@@ -4,7 +4,7 @@
 
 use crate::args::SizeArg;
 use ocssd_sim::swarm::Size;
-use ocssd_targets::registry::{self, Kind};
+use ocssd_targets::registry::{self, Kind, TargetOptions};
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
@@ -76,12 +76,13 @@ pub const fn size_name(size: SizeArg) -> &'static str {
     }
 }
 
-/// The kind of target of this name, if there is a contract for it.
-pub fn kind(name: &str) -> anyhow::Result<&'static Kind> {
+/// The kind of target, if there is a contract for it, and the options it is held at, as `pblk:mode=faithful`.
+pub fn target(text: &str) -> anyhow::Result<(&'static Kind, TargetOptions)> {
+    let (name, fixed) = registry::parse(text).map_err(anyhow::Error::msg)?;
     let why_not = match name {
         "linear" => "takes writes only in order, zone by zone",
         "null" => "keeps nothing",
-        _ => return registry::find(name).map_err(anyhow::Error::msg),
+        _ => return Ok((registry::find(name).map_err(anyhow::Error::msg)?, fixed)),
     };
     anyhow::bail!(
         "the target \"{name}\" {why_not}, but the contract that is simulated is that of a block device written in any \
@@ -121,10 +122,11 @@ mod tests {
 
     #[test]
     fn only_targets_with_a_contract_are_simulated() {
-        assert_eq!(kind("pblk").expect("there is a contract").name, "pblk");
+        let (kind, fixed) = target("pblk:mode=faithful").expect("there is a contract");
+        assert_eq!((kind.name, fixed), ("pblk", vec![("mode".to_owned(), "faithful".to_owned())]));
         for (name, words) in [("linear", "in order"), ("null", "keeps nothing"), ("nope", "the targets are")]
         {
-            let Err(error) = kind(name) else { panic!("{name} was taken") };
+            let Err(error) = target(name) else { panic!("{name} was taken") };
             assert!(error.to_string().contains(words), "{error}");
         }
     }

@@ -26,14 +26,19 @@ struct All {
 }
 
 /// Explores the seeds asked for, until one fails, the time is over, or all are done.
-pub fn every_cut(args: &SimulateArgs, kind: &Kind, as_json: bool) -> anyhow::Result<Outcome> {
+pub fn every_cut(
+    args: &SimulateArgs,
+    kind: &Kind,
+    fixed: &[(String, String)],
+    as_json: bool,
+) -> anyhow::Result<Outcome> {
     let asked = args.seeds.unwrap_or_default();
     let (seeds, time) = match args.seed {
         Some(seed) => (seed..seed.saturating_add(1), None),
         None => (asked.range(), asked.time(args.time)),
     };
     let started = Instant::now();
-    let all = explore_all(kind, seeds, args, || time.is_some_and(|time| started.elapsed() >= time));
+    let all = explore_all((kind, fixed), seeds, args, || time.is_some_and(|time| started.elapsed() >= time));
     anyhow::ensure!(all.seeds > all.unfit, "no drive drawn for these seeds is one {} fits on", kind.name);
     if as_json {
         print_json(args, &all);
@@ -43,11 +48,16 @@ pub fn every_cut(args: &SimulateArgs, kind: &Kind, as_json: bool) -> anyhow::Res
     Ok(if all.failure.is_some() { Outcome::Failed } else { Outcome::Good })
 }
 
-fn explore_all(kind: &Kind, seeds: Range<u64>, args: &SimulateArgs, is_over: impl Fn() -> bool) -> All {
+fn explore_all(
+    (kind, fixed): (&Kind, &[(String, String)]),
+    seeds: Range<u64>,
+    args: &SimulateArgs,
+    is_over: impl Fn() -> bool,
+) -> All {
     let mut all = All::default();
     for seed in seeds {
         all.seeds += 1;
-        let Some(found) = explore(kind, seed, args.steps.get()) else {
+        let Some(found) = explore(kind, fixed, seed, args.steps.get()) else {
             all.unfit += 1;
             continue;
         };

@@ -27,6 +27,8 @@ pub struct World<'a> {
     pub kind: &'a Kind,
     /// The size, as on the command line.
     pub size: &'static str,
+    /// The kind and the options held at a value, as they are given on the command line.
+    pub target: &'a str,
     /// The seed.
     pub seed: u64,
 }
@@ -34,8 +36,8 @@ pub struct World<'a> {
 impl World<'_> {
     /// The command that runs it again, with these steps or all, and without these parts.
     pub fn command(&self, only: Option<&Steps>, without: &[Part]) -> String {
-        let Self { kind, size, seed } = self;
-        let mut command = format!("ocssd simulate --target {} --size {size} --seed {seed}", kind.name);
+        let Self { target, size, seed, .. } = self;
+        let mut command = format!("ocssd simulate --target {target} --size {size} --seed {seed}");
         if let Some(steps) = only.filter(|steps| !steps.is_empty()) {
             command += &format!(" --only {steps}");
         }
@@ -84,7 +86,7 @@ pub fn tell<'a>(world: World<'a>, left: Short, failure: &Failure, is_whole: bool
     let ran = run(&plan, world.kind, &|index| steps.contains(&index), keep);
     let (failure, is_repeated) = match ran.ended {
         Ended::Failed(again) => (again, true),
-        Ended::Well | Ended::DoesNotFit(_) => (failure.clone(), false),
+        Ended::Well | Ended::Stopped | Ended::DoesNotFit(_) => (failure.clone(), false),
     };
     let (steps, steps_count) = (Steps::of(&steps), steps.len());
     Told { world, plan, without, failure, steps, steps_count, is_repeated, journal: ran.journal }

@@ -17,8 +17,13 @@ use std::num::NonZeroUsize;
 const JOBS_MAX: usize = 1024;
 
 /// Runs the seeds asked for.
-pub fn many(args: &SimulateArgs, kind: &Kind, as_json: bool) -> anyhow::Result<crate::Outcome> {
-    let campaign = campaign(args, kind)?;
+pub fn many(
+    args: &SimulateArgs,
+    kind: &Kind,
+    fixed: &[(String, String)],
+    as_json: bool,
+) -> anyhow::Result<crate::Outcome> {
+    let campaign = campaign(args, kind, fixed)?;
     let mut bar = Bar::new(args.quiet, campaign.time, campaign.seeds.end - campaign.seeds.start);
     let outcome = search(&campaign, &mut |progress| bar.show(progress));
     bar.finish();
@@ -33,7 +38,11 @@ pub fn many(args: &SimulateArgs, kind: &Kind, as_json: bool) -> anyhow::Result<c
     Ok(if outcome.failures.is_empty() { crate::Outcome::Good } else { crate::Outcome::Failed })
 }
 
-fn campaign<'a>(args: &SimulateArgs, kind: &'a Kind) -> anyhow::Result<Campaign<'a>> {
+fn campaign<'a>(
+    args: &SimulateArgs,
+    kind: &'a Kind,
+    fixed: &'a [(String, String)],
+) -> anyhow::Result<Campaign<'a>> {
     let asked = args.seeds.unwrap_or_default();
     let every_processor = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = args.jobs.unwrap_or_else(every_processor);
@@ -44,6 +53,7 @@ fn campaign<'a>(args: &SimulateArgs, kind: &'a Kind) -> anyhow::Result<Campaign<
     Ok(Campaign {
         kind,
         size: ask::size(args.size),
+        fixed,
         seeds: asked.range(),
         jobs,
         time: asked.time(args.time),
@@ -59,8 +69,8 @@ fn in_words(outcome: &Outcome) -> String {
     format!("{}..{}", outcome.seeds.start, outcome.seeds.end)
 }
 
-fn world<'a>(args: &SimulateArgs, campaign: &Campaign<'a>, found: &Found) -> World<'a> {
-    World { kind: campaign.kind, size: ask::size_name(args.size), seed: found.seed }
+fn world<'a>(args: &'a SimulateArgs, campaign: &Campaign<'a>, found: &Found) -> World<'a> {
+    World { kind: campaign.kind, target: &args.target, size: ask::size_name(args.size), seed: found.seed }
 }
 
 fn print(args: &SimulateArgs, campaign: &Campaign<'_>, outcome: &Outcome) {
@@ -164,7 +174,7 @@ mod tests {
     #[test]
     fn a_failure_is_told_with_a_line_that_runs_it_again() {
         let args = args("ocssd simulate --size tiny --seeds 0..40 --jobs 2 --keep-going 2");
-        let campaign = campaign(&args, &FORGETFUL).expect("it can be run");
+        let campaign = campaign(&args, &FORGETFUL, &[]).expect("it can be run");
         let outcome = search(&campaign, &mut |_| {});
         let value = as_value(&args, &campaign, &outcome);
         assert_eq!(
@@ -194,7 +204,7 @@ mod tests {
     #[test]
     fn more_threads_than_any_machine_has_are_refused() {
         let args = args("ocssd simulate --jobs 99999");
-        let Err(error) = campaign(&args, &FORGETFUL) else { panic!("99999 threads were taken") };
+        let Err(error) = campaign(&args, &FORGETFUL, &[]) else { panic!("99999 threads were taken") };
         assert!(error.to_string().contains("1024"), "{error}");
     }
 }

@@ -23,12 +23,12 @@ pub use steps::Steps;
 
 /// Carries out the verb.
 pub fn simulate(args: &SimulateArgs, as_json: bool) -> anyhow::Result<Outcome> {
-    let kind = ask::kind(&args.target)?;
+    let (kind, fixed) = ask::target(&args.target)?;
     if args.exhaustive {
-        return every_cut::every_cut(args, kind, as_json);
+        return every_cut::every_cut(args, kind, &fixed, as_json);
     }
     match args.seed {
-        Some(seed) => one::one(args, kind, seed, as_json),
-        None => many::many(args, kind, as_json),
+        Some(seed) => one::one(args, kind, &fixed, seed, as_json),
+        None => many::many(args, kind, &fixed, as_json),
     }
 }

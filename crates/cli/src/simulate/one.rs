@@ -13,6 +13,7 @@ use ocssd_sim::journal::{Journal, Keep};
 use ocssd_sim::plan::Plan;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::Short;
+use ocssd_sim::swarm::Asked;
 use ocssd_sim::timeline;
 use ocssd_targets::registry::Kind;
 use serde_json::json;
@@ -21,14 +22,22 @@ use std::io::BufWriter;
 use std::path::Path;
 
 /// Runs the seed.
-pub fn one(args: &SimulateArgs, kind: &Kind, seed: u64, as_json: bool) -> anyhow::Result<Outcome> {
+pub fn one(
+    args: &SimulateArgs,
+    kind: &Kind,
+    fixed: &[(String, String)],
+    seed: u64,
+    as_json: bool,
+) -> anyhow::Result<Outcome> {
     // A file that cannot be written is met before the work, not after it.
     let file = args.trace.as_deref().map(create).transpose()?;
-    let world = World { kind, size: ask::size_name(args.size), seed };
+    let world = World { kind, target: &args.target, size: ask::size_name(args.size), seed };
     let only = |index: usize| args.only.as_ref().is_none_or(|steps| steps.contains(index));
     let keep = if file.is_some() { Keep::All } else { Keep::Nothing };
-    let (attempt, mut plan) = fitting(kind, ask::size(args.size), seed)
-        .map_err(|unfit| anyhow::anyhow!("no drive drawn for seed {seed} is one it fits on: {}", unfit.0))?;
+    let (attempt, mut plan) =
+        fitting(kind, &Asked { target: kind.name, size: ask::size(args.size), fixed }, seed).map_err(
+            |unfit| anyhow::anyhow!("no drive drawn for seed {seed} is one it fits on: {}", unfit.0),
+        )?;
     for &part in &args.without {
         plan = plan.without(part).with_context(|| {
             format!(
@@ -48,7 +57,7 @@ pub fn one(args: &SimulateArgs, kind: &Kind, seed: u64, as_json: bool) -> anyhow
             let asked = Short { plan: done.plan.clone(), without: args.without.clone(), steps };
             Some(failure::tell(world, asked, failed, file.is_some()))
         }
-        Ended::Well => None,
+        Ended::Well | Ended::Stopped => None,
         Ended::DoesNotFit(sentence) => {
             anyhow::bail!("seed {seed} does not fit its drive without what --without leaves out: {sentence}")
         }

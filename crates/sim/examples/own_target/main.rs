@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let campaign = Campaign {
         kind: &HASTY,
         size: Size::Tiny,
+        fixed: &[],
         seeds: 0..u64::MAX,
         jobs,
         time: Some(Duration::from_secs(10)),

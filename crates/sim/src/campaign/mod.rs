@@ -11,4 +11,4 @@ mod seed;
 
 pub use outcome::{Found, Outcome, Progress, Stopped};
 pub use search::{Campaign, cuts, search};
-pub use seed::{ATTEMPTS, Simulated, Unfit, fitting, run_seed};
+pub use seed::{ATTEMPTS, Simulated, Unfit, fitting, run_asked, run_seed};

@@ -1,21 +1,22 @@
 //! The threads of a campaign, and the one place where what they bring is put in order.
 //!
 //! A worker takes the next seed from a counter, runs it, and sends what came of it. The caller's thread takes results in
-//! the order of seeds. Once enough have failed, or the time is over, no seed is handed out any more and those that run
-//! are finished: nothing below the last seed is missing, so the failures reported are those of the lowest seeds.
+//! the order of seeds. Once enough have failed no seed is handed out any more and those that run are finished; once the time
+//! is over those that run are left as they are, and what is behind the first of them does not count: nothing below the last seed is missing, so the failures reported are those of the lowest seeds.
 
 use super::cpu;
 use super::outcome::{Found, Outcome, Progress, Stopped};
-use super::seed::{Simulated, run_seed};
+use super::seed::{Simulated, run_asked};
 use crate::journal::Keep;
 use crate::panics::{self, Caught};
 use crate::run::Ended;
-use crate::swarm::Size;
+use crate::swarm::{Asked, Size};
 use crate::tally::Tally;
 use ocssd_targets::registry::Kind;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -30,11 +31,13 @@ pub struct Campaign<'a> {
     pub kind: &'a Kind,
     /// How large worlds are.
     pub size: Size,
+    /// Options of the target that are not drawn, name and value.
+    pub fixed: &'a [(String, String)],
     /// Seeds, from the first to before the last.
     pub seeds: Range<u64>,
     /// Threads.
     pub jobs: NonZeroUsize,
-    /// No seed begins later than this after the start; `None`: all seeds are run.
+    /// No seed begins later than this after the start, and one that still runs is left as it is; `None`: all are run.
     pub time: Option<Duration>,
     /// So many failures are looked for.
     pub failures: NonZeroUsize,
@@ -45,6 +48,8 @@ enum Made {
     Well(Tally),
     Failed(Box<Found>, Tally),
     Unfit(String),
+    /// The time was over before its end.
+    Stopped,
     /// Something outside the world failed an assertion: a bug of the simulator.
     Broke(Caught),
 }
@@ -66,6 +71,7 @@ pub fn search(campaign: &Campaign<'_>, report: &mut dyn FnMut(&Progress)) -> Out
         campaign,
         next: AtomicU64::new(campaign.seeds.start),
         is_over: AtomicBool::new(false),
+        is_late: Arc::default(),
         started,
     };
     let mut gathered = Gathered::new(campaign);
@@ -95,6 +101,9 @@ fn receive(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        if desk.campaign.time.is_some_and(|time| desk.started.elapsed() >= time) {
+            desk.is_late.store(true, Ordering::Relaxed);
+        }
         if gathered.has_enough() {
             desk.is_over.store(true, Ordering::Relaxed);
         }
@@ -110,6 +119,8 @@ struct Desk<'a> {
     campaign: &'a Campaign<'a>,
     next: AtomicU64,
     is_over: AtomicBool,
+    /// The time is over: what runs is left as it is.
+    is_late: Arc<AtomicBool>,
     started: Instant,
 }
 
@@ -135,14 +146,16 @@ impl Desk<'_> {
     }
 
     fn run(&self, seed: u64) -> Made {
-        let Campaign { kind, size, .. } = *self.campaign;
-        match run_seed(kind, size, seed, &|_| true, Keep::Nothing) {
+        let Campaign { kind, size, fixed, .. } = *self.campaign;
+        let asked = Asked { target: kind.name, size, fixed };
+        match run_asked(kind, &asked, seed, &|_| true, Keep::Nothing, &self.is_late) {
             Err(unfit) => Made::Unfit(unfit.0),
             Ok(Simulated { attempt, plan, ran }) => match ran.ended {
                 Ended::Failed(failure) => {
                     Made::Failed(Box::new(Found { seed, attempt, plan, failure }), ran.tally)
                 }
                 Ended::Well => Made::Well(ran.tally),
+                Ended::Stopped => Made::Stopped,
                 Ended::DoesNotFit(_) => unreachable!("such a drive is passed over"),
             },
         }
@@ -155,6 +168,8 @@ struct Gathered {
     early: BTreeMap<u64, Made>,
     /// The first seed nothing is known of.
     next: u64,
+    /// A seed was stopped: those behind it do not count.
+    is_cut_off: bool,
     failures_max: usize,
     progress: Progress,
     cpu: Option<Duration>,
@@ -178,6 +193,7 @@ impl Gathered {
         Self {
             early: BTreeMap::new(),
             next: start,
+            is_cut_off: false,
             failures_max: campaign.failures.get(),
             progress,
             cpu: Some(Duration::ZERO),
@@ -201,14 +217,14 @@ impl Gathered {
                 return;
             }
         };
-        self.progress.seeds += 1;
+        self.progress.seeds += u64::from(!matches!(made, Made::Stopped));
         match &made {
             Made::Well(tally) => self.progress.cuts += cuts(tally),
             Made::Failed(_, tally) => {
                 self.progress.cuts += cuts(tally);
                 self.progress.failures += 1;
             }
-            Made::Unfit(_) => {}
+            Made::Unfit(_) | Made::Stopped => {}
             Made::Broke(Caught { message, place }) => {
                 panic!("seed {seed} broke the simulator itself, at {place}: {message}")
             }
@@ -223,7 +239,8 @@ impl Gathered {
     /// Adds what came of the next seed, unless there were failures enough below it.
     fn settle(&mut self, made: Made) {
         let outcome = &mut self.outcome;
-        if outcome.failures.len() == self.failures_max {
+        self.is_cut_off |= matches!(made, Made::Stopped);
+        if outcome.failures.len() == self.failures_max || self.is_cut_off {
             return;
         }
         outcome.seeds.end = self.next;
@@ -237,7 +254,7 @@ impl Gathered {
                 outcome.unfit += 1;
                 outcome.unfit_reason = Some(reason);
             }
-            Made::Broke(_) => unreachable!("told before"),
+            Made::Stopped | Made::Broke(_) => unreachable!("told before"),
         }
     }
 

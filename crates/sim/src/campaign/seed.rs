@@ -4,9 +4,11 @@
 
 use crate::journal::Keep;
 use crate::plan::Plan;
-use crate::run::{Ended, Ran, run};
-use crate::swarm::{Size, draw};
+use crate::run::{Ended, Ran, run_until};
+use crate::swarm::{Asked, Size, draw_asked};
 use ocssd_targets::registry::Kind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Drives drawn for a seed before it is given up (chosen: of those drawn for pblk most are large enough).
 pub const ATTEMPTS: u32 = 32;
@@ -38,13 +40,28 @@ pub fn run_seed(
     only: &dyn Fn(usize) -> bool,
     keep: Keep,
 ) -> Result<Simulated, Unfit> {
+    run_asked(kind, &Asked::any(kind.name, size), seed, only, keep, &Arc::default())
+}
+
+/// As [`run_seed`], of the worlds that are asked for, until `is_over` is set.
+///
+/// # Errors
+/// As [`run_seed`].
+pub fn run_asked(
+    kind: &Kind,
+    asked: &Asked<'_>,
+    seed: u64,
+    only: &dyn Fn(usize) -> bool,
+    keep: Keep,
+    is_over: &Arc<AtomicBool>,
+) -> Result<Simulated, Unfit> {
     let mut reason = String::new();
     for attempt in 0..ATTEMPTS {
-        let plan = draw(seed, attempt, size, kind.name);
-        let ran = run(&plan, kind, only, keep);
+        let plan = draw_asked(seed, attempt, asked);
+        let ran = run_until(&plan, kind, only, keep, Arc::clone(is_over));
         match ran.ended {
             Ended::DoesNotFit(sentence) => reason = sentence,
-            Ended::Well | Ended::Failed(_) => return Ok(Simulated { attempt, plan, ran }),
+            Ended::Well | Ended::Failed(_) | Ended::Stopped => return Ok(Simulated { attempt, plan, ran }),
         }
     }
     Err(Unfit(reason))
@@ -54,8 +71,9 @@ pub fn run_seed(
 ///
 /// # Errors
 /// As [`run_seed`].
-pub fn fitting(kind: &Kind, size: Size, seed: u64) -> Result<(u32, Plan), Unfit> {
-    let Simulated { attempt, plan, .. } = run_seed(kind, size, seed, &|_| false, Keep::Nothing)?;
+pub fn fitting(kind: &Kind, asked: &Asked<'_>, seed: u64) -> Result<(u32, Plan), Unfit> {
+    let Simulated { attempt, plan, .. } =
+        run_asked(kind, asked, seed, &|_| false, Keep::Nothing, &Arc::default())?;
     Ok((attempt, plan))
 }
 

@@ -3,8 +3,10 @@
 //! A run in which everything happens a little finds less than many in which some things never happen and others all the
 //! time. Deliberately not here: what is done with a draw.
 
+mod checkpoints;
 mod drive;
 mod knobs;
+mod loss;
 mod rot;
 mod small;
 mod steps;
@@ -14,6 +16,7 @@ mod wear;
 use crate::block::Mix;
 use crate::plan::Plan;
 use ocssd_base::{Nanos, Prng};
+use ocssd_lightnvm::Payload;
 
 /// How large worlds are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,16 +68,58 @@ const BOUND: Nanos = Nanos::from_secs(60);
 const WEAR: &str = "wear";
 const SMALL: &str = "small blocks";
 const ROT: &str = "rot";
+const LOSS: &str = "loss";
+const CHECKPOINTS: &str = "checkpoints";
+
+/// The option of every kind whose blocks may be smaller than sectors.
+const BLOCK_BYTES: &str = "block_bytes";
 
 /// True if a world is of a kind of its own.
 fn is_special(prng: &Prng) -> bool {
-    let kinds = [(WEAR, wear::PERCENT), (SMALL, small::PERCENT), (ROT, rot::PERCENT)];
+    let kinds = [
+        (WEAR, wear::PERCENT),
+        (SMALL, small::PERCENT),
+        (ROT, rot::PERCENT),
+        (LOSS, loss::PERCENT),
+        (CHECKPOINTS, checkpoints::PERCENT),
+    ];
     kinds.into_iter().any(|(label, percent)| Draw::new(prng, label).percent(percent))
+}
+
+/// Which worlds are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The target's name.
+    pub target: &'a str,
+    /// How large worlds are.
+    pub size: Size,
+    /// Options of the target that are not drawn, name and value.
+    pub fixed: &'a [(String, String)],
+}
+
+impl<'a> Asked<'a> {
+    /// Nothing is held fixed.
+    #[must_use]
+    pub const fn any(target: &'a str, size: Size) -> Self {
+        Self { target, size, fixed: &[] }
+    }
+
+    /// The value an option is held at.
+    fn fixed(&self, option: &str) -> Option<&'a str> {
+        self.fixed.iter().rfind(|(name, _)| name == option).map(|(_, value)| value.as_str())
+    }
 }
 
 /// What `seed` means for the target called `target`. `attempt` counts draws the drive was too small for.
 #[must_use]
 pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
+    draw_asked(seed, attempt, &Asked::any(target, size))
+}
+
+/// As [`draw`], of the worlds that are asked for.
+#[must_use]
+pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
+    let &Asked { target, size, .. } = asked;
     let prng = Prng::new(seed ^ u64::from(attempt) << 56);
     let is_special = size == Size::Any && target == "pblk" && is_special(&prng);
     // Those are tiny worlds in which something else happens all the time.
@@ -83,12 +128,17 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
     if size == Size::Any {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
     }
-    let units = target::units(&mut Draw::new(&prng, "units"), &config.geometry);
-    let chosen = target::draw(&mut Draw::new(&prng, "target"), target, &config, size);
+    let units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
+    if asked.fixed(BLOCK_BYTES).is_some() {
+        // A stamp stands for a whole sector.
+        config.payload = Payload::Bytes;
+    }
+    let chosen = target::draw(&mut Draw::new(&prng, "target"), asked, &config, size);
     let mut mix = mix(&mut Draw::new(&prng, "mix"), size, chosen.discards_are_durable);
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
-    let mut plan = Plan { config, units, options: chosen.options, mix, steps, bound: BOUND };
+    let options = chosen.options;
+    let mut plan = Plan { config, units, options, later_options: Vec::new(), mix, steps, bound: BOUND };
     target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
     if target == "pblk" {
         let draw = &mut Draw::new(&prng, "larger writes");
@@ -99,7 +149,11 @@ pub fn draw(seed: u64, attempt: u32, size: Size, target: &str) -> Plan {
         wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);
         small::draw(&mut Draw::new(&prng, SMALL), &mut plan);
         rot::draw(&mut Draw::new(&prng, ROT), &mut plan);
+        loss::draw(&mut Draw::new(&prng, LOSS), &mut plan);
+        checkpoints::draw(&mut Draw::new(&prng, CHECKPOINTS), &mut plan);
     }
+    target::hold(&mut plan.options, asked.fixed);
+    target::draw_changes(&mut Draw::new(&prng, "option changes"), asked, &mut plan);
     plan
 }
 

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use ocssd_lightnvm::Payload;
 
 /// Worlds of a hundred that are of this kind.
-pub(super) const PERCENT: u64 = 3;
+pub(super) const PERCENT: u64 = 8;
 
 /// Makes one of such worlds of a plan, now and then.
 pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {

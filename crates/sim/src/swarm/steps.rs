@@ -121,6 +121,50 @@ pub(super) fn draw_rotting(draw: &mut Draw) -> Vec<Step> {
     steps
 }
 
+/// Steps of a run in which sectors are lost all the time.
+pub(super) fn draw_losing(draw: &mut Draw) -> Vec<Step> {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    let weights = Weights {
+        quiesce: weight(50, 20),
+        idle: weight(50, 20),
+        cut: weight(30, 8),
+        remount: weight(30, 8),
+        flip: 0,
+        fault: 0,
+        audit: 10 + weight(50, 20),
+        rest: 0,
+        turns: weight(70, 100),
+        again: weight(60, 50),
+    };
+    let mut steps: Vec<Step> = (0..2 * REQUESTS_TINY).map(|_| step(draw, &weights, None)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
+/// Steps of a run in which the power goes all the time, and little is waited for in between.
+pub(super) fn draw_cutting(draw: &mut Draw) -> Vec<Step> {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    let weights = Weights {
+        quiesce: 0,
+        idle: weight(30, 10),
+        cut: 30 + weight(60, 60),
+        remount: weight(30, 10),
+        flip: 0,
+        fault: 0,
+        audit: 0,
+        rest: 0,
+        turns: 40 + weight(60, 60),
+        again: weight(30, 30),
+    };
+    let mut steps: Vec<Step> = (0..2 * REQUESTS_TINY).map(|_| step(draw, &weights, None)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
 fn step(draw: &mut Draw, weights: &Weights, config: Option<&Config>) -> Step {
     let mut left = draw.0.below(1000);
     let mut is = |weight: u64| match left.checked_sub(weight) {

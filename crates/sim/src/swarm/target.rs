@@ -2,9 +2,13 @@
 //!
 //! A target this file knows nothing of is tested as it is by default. Deliberately not here: what its options mean.
 
-use super::{Draw, Size};
+use super::{Asked, Draw, Size};
+use crate::plan::Plan;
 use ocssd_flash::Config;
 use ocssd_lightnvm::{Geometry, PuId, VECTOR_MAX};
+
+/// Drives of fewer sectors get the options of tiny ones: space is tight (chosen: no tiny drive has as many).
+const TINY_SECTORS: u64 = 1500;
 
 /// Options drawn, and what they promise.
 pub(super) struct Chosen {
@@ -13,9 +17,10 @@ pub(super) struct Chosen {
 }
 
 /// The units a target is on: as a rule all of them.
-pub(super) fn units(draw: &mut Draw, geometry: &Geometry) -> Vec<PuId> {
+pub(super) fn units(draw: &mut Draw, geometry: &Geometry, target: &str) -> Vec<PuId> {
     let all = geometry.pu_count();
-    if all < 3 || draw.percent(75) {
+    // A black box shows none.
+    if all < 3 || draw.percent(75) || target == "block_ssd" {
         return (0..all).map(PuId).collect();
     }
     let first = draw.between(0, all - 2);
@@ -23,12 +28,55 @@ pub(super) fn units(draw: &mut Draw, geometry: &Geometry) -> Vec<PuId> {
     (first..=last).map(PuId).collect()
 }
 
-/// Options of the target called `name`.
-pub(super) fn draw(draw: &mut Draw, name: &str, config: &Config, size: Size) -> Chosen {
-    match name {
-        "pblk" => pblk(draw, config, size),
+/// Options of the target that is asked for.
+pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Size) -> Chosen {
+    match asked.target {
+        "pblk" => pblk(draw, config, size, asked.fixed("mode")),
+        "block_ssd" => block_ssd(draw, config, size),
         "linux-pblk" => linux_pblk(draw),
         _ => Chosen { options: Vec::new(), discards_are_durable: true },
+    }
+}
+
+/// Options that are held at a value take the place of drawn ones.
+pub(super) fn hold(options: &mut Vec<(String, String)>, fixed: &[(String, String)]) {
+    options.retain(|(name, _)| fixed.iter().all(|(other, _)| other != name));
+    options.extend_from_slice(fixed);
+}
+
+/// Options that later mounts of an instance may change: what is none of its format.
+const CHANGEABLE: &[&str] = &[
+    "over_provisioning_percent",
+    "classification",
+    "victim",
+    "writes_per_unit",
+    "snapshot_interval_bytes",
+    "write_buffer_bytes",
+    "active_units",
+    "dram_cache_bytes",
+];
+
+/// Now and then later mounts have other options, drawn as those of another seed.
+pub(super) fn draw_changes(draw: &mut Draw, asked: &Asked<'_>, plan: &mut Plan) {
+    if !matches!(asked.target, "pblk" | "block_ssd") || !draw.percent(30) {
+        return;
+    }
+    let value = |options: &[(String, String)], name: &str| {
+        options.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
+    };
+    let mode = value(&plan.options, "mode");
+    let size = if plan.config.geometry.sector_count() < TINY_SECTORS { Size::Tiny } else { asked.size };
+    for _ in 0..draw.between(1, 3) {
+        let others = match asked.target {
+            "pblk" => pblk(draw, &plan.config, size, mode.as_deref()),
+            _ => block_ssd(draw, &plan.config, size),
+        };
+        let mut options = plan.options.clone();
+        options.retain(|(name, _)| !CHANGEABLE.contains(&name.as_str()));
+        let changed = others.options.into_iter().filter(|(name, _)| CHANGEABLE.contains(&name.as_str()));
+        options.extend(changed);
+        hold(&mut options, asked.fixed);
+        plan.later_options.push(options);
     }
 }
 
@@ -69,10 +117,25 @@ fn linux_pblk(draw: &mut Draw) -> Chosen {
     Chosen { options, discards_are_durable: true }
 }
 
-fn pblk(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
+/// A black box has few.
+fn block_ssd(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
     let mut options = Vec::new();
     let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
-    let faithful = draw.percent(30);
+    let least = if size == Size::Tiny { 60 } else { 25 };
+    set("over_provisioning_percent", draw.between(least, 85).to_string());
+    if size == Size::Tiny || draw.percent(50) {
+        let unit = config.geometry.ws_opt * config.geometry.sector_bytes;
+        set("dram_cache_bytes", (u64::from(unit) * u64::from(draw.between(12, 60))).to_string());
+    }
+    set("seed", draw.raw().to_string());
+    Chosen { options, discards_are_durable: true }
+}
+
+fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Chosen {
+    let mut options = Vec::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let drawn = draw.percent(30);
+    let faithful = mode.map_or(drawn, |mode| mode == "faithful");
     set("mode", if faithful { "faithful" } else { "improved" }.to_owned());
     let least = if size == Size::Tiny { 60 } else { 25 };
     set("over_provisioning_percent", draw.between(least, 85).to_string());

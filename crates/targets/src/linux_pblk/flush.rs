@@ -4,6 +4,7 @@
 //! A frame that is not full is closed and padded. Flushes that wait together share one barrier. Lines that hold nothing wait
 //! for one as well, so that what superseded them is durable. Deliberately not here: writing the frames.
 
+use super::canary::Canary;
 use super::flight::Purpose;
 use super::requests::REQUESTS_MAX;
 use super::state::LinuxPblk;
@@ -85,7 +86,12 @@ impl LinuxPblk {
             self.flushes.answered.push(key);
         }
         let dead = self.eraser.take_dead();
-        self.flushes.freed.extend(dead);
+        if self.options.has_canary(Canary::ResetWithoutBarrier) {
+            any |= !dead.is_empty();
+            dead.iter().for_each(|&line| self.eraser.freed(line, true));
+        } else {
+            self.flushes.freed.extend(dead);
+        }
         if self.flushes.answered.is_empty() && self.flushes.freed.is_empty() {
             return any;
         }

@@ -8,6 +8,7 @@
 //! `format`, the mount in `mount`, map, buffer and lines are the FTL's parts. Deliberately not here: streams, limiters and
 //! snapshots, which the format has no place for.
 
+mod canary;
 mod collect;
 mod describe;
 mod erase;
@@ -30,6 +31,8 @@ mod write;
 mod writer;
 
 pub use crate::mount_error::MountError;
+#[cfg(feature = "canaries")]
+pub use canary::Canary;
 pub use mount::MountReport;
 pub use options::{Options, Revision};
 pub use size::OVER_PROVISIONING_PERCENT;

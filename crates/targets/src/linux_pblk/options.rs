@@ -1,6 +1,8 @@
 //! What can be asked of an instance of Linux's format. What Linux is told when it makes one is not on media, so it must be
 //! told here again.
 
+#[cfg(feature = "canaries")]
+use super::canary::Canary;
 use super::size::OVER_PROVISIONING_PERCENT;
 
 /// Which of Linux's two forms of addresses a checksum of the map is made of.
@@ -26,6 +28,9 @@ pub struct Options {
     pub create: bool,
     /// What the name of an instance that is made is drawn from, together with the time.
     pub seed: u64,
+    /// A bug planted on purpose.
+    #[cfg(feature = "canaries")]
+    pub canary: Option<Canary>,
 }
 
 impl Options {
@@ -56,6 +61,8 @@ impl Options {
                 });
             }
             "read_only" => self.read_only = yes_or_no(name, value)?,
+            #[cfg(feature = "canaries")]
+            "canary" => self.canary = Some(value.parse()?),
             "create" => self.create = yes_or_no(name, value)?,
             "seed" => {
                 let seed = value.parse();

@@ -8,6 +8,7 @@ use super::flight::Flight;
 use super::flush::Flushes;
 use super::format::{LineLayout, Uuid};
 use super::open_line::OpenLine;
+use super::options::Options;
 use super::requests::Requests;
 use super::shutdown::Shutdown;
 use super::stats::LinuxPblkStats;
@@ -83,6 +84,7 @@ pub struct LinuxPblk {
     /// Buffers of a unit, for metadata and padding.
     pub(super) own: Vec<BufId>,
     pub(super) stats: LinuxPblkStats,
+    pub(super) options: Options,
     /// To find the line of a chunk.
     by_lines: Divisor,
 }
@@ -114,6 +116,7 @@ pub(super) struct Found {
     /// The mount itself wrote.
     pub has_written: bool,
     pub stats: LinuxPblkStats,
+    pub options: Options,
 }
 
 /// Frames of the write buffer: what MW_CUNITS hides, a unit in flight to every parallel unit, and as much to be filled.
@@ -180,6 +183,7 @@ impl LinuxPblk {
             lines_low: lines_kept + 2,
             own,
             stats: found.stats,
+            options: found.options,
         }
         .looked_at()
     }

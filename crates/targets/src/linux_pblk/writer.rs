@@ -4,6 +4,7 @@
 //! the next, and recovers at most one line that is not full. Deliberately not here: whose turn it is (`open_line`), what
 //! becomes of a write (`landed`).
 
+use super::canary::Canary;
 use super::flight::{Carried, Purpose};
 use super::format::{
     EMETA_VERSION_MINOR, Emeta, Header, LineParts, SECTOR_META_BYTES, SEQUENCE_MAX, SMETA_VERSION_MINOR,
@@ -51,7 +52,8 @@ impl LinuxPblk {
     }
 
     fn is_before_end(&self) -> bool {
-        self.end == LineEnd::Due && self.open.as_ref().is_some_and(|open| open.is_quiet())
+        let is_early = self.options.has_canary(Canary::EndTooEarly);
+        self.end == LineEnd::Due && (is_early || self.open.as_ref().is_some_and(|open| open.is_quiet()))
     }
 
     /// Whether the end of the line can be written: when everything before it is durable.
@@ -59,6 +61,11 @@ impl LinuxPblk {
         match self.end {
             LineEnd::Ahead => {
                 let is_quiet = self.open.as_ref().is_some_and(|open| open.is_quiet());
+                let is_early = self.options.has_canary(Canary::EndTooEarly);
+                if is_early || is_quiet && self.options.has_canary(Canary::LineWithoutBarrier) {
+                    self.end = LineEnd::Due;
+                    return true;
+                }
                 if is_quiet {
                     self.end = LineEnd::Barrier;
                     self.flight.send(Purpose::EndBarrier, Op::Flush, Addresses::None, None, 0);

@@ -122,7 +122,7 @@ impl Pblk {
             self.stats.gc_dead += 1;
             return true;
         }
-        let failed = arrived.failed >> index & 1 == 1;
+        let failed = arrived.failed >> index & 1 == 1 || self.has_canary(Canary::LossSpreads);
         let status = if failed { arrived.status } else { Status::SUCCESS };
         let content = buffers.data(arrived.buffer, index, 1);
         let tag = SectorTag::decode(buffers.oob(arrived.buffer, index, 1), content);
@@ -210,7 +210,9 @@ impl Pblk {
         }
         if let Some(block) = self.l2p.find(place) {
             let sequence = Sequence(self.sequence.0 + 1);
-            let tag = SectorTag { kind: Kind::Lost, block, sequence };
+            let is_hidden = self.has_canary(Canary::LostBecomesZeroes);
+            let kind = if is_hidden { Kind::Data } else { Kind::Lost };
+            let tag = SectorTag { kind, block, sequence };
             let stream = self.classifier.gc_stream(Stream(0), sequence.0, Some(sequence.0));
             let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
             self.sequence = sequence;

@@ -58,6 +58,25 @@ pub enum Canary {
     SnapshotTearsDiscard,
     /// Reads do not ask whether there is a place for one more command: a bound off by one.
     CommandsOverrun,
+    /// The instance takes no more writes after the first one the media failed: an error that costs a unit taken for the end.
+    ReadOnlyAtFailedWrite,
+    /// One sector that cannot be read costs garbage collection all that was read with it: the status of a command taken for that
+    /// of each of its sectors.
+    LossSpreads,
+    /// What garbage collection could not read is moved as zeroes that are valid: loss without an error.
+    LostBecomesZeroes,
+    /// Data superseded by something durable are written behind a snapshot, where they count as newer.
+    SupersededBehindSnapshot,
+    /// A snapshot does not wait for the record of a discard that waits with older data of its blocks.
+    SnapshotAheadOfDiscard,
+    /// What a reset gives back is not told to the limiter: users wait for space that is there.
+    SpaceNotGivenBack,
+    /// The barrier of one flush answers those behind it too, whose writes are not on media: a queue emptied too far.
+    FlushAnswersAll,
+    /// The size of an instance is what the options of a mount come to, not what its heads say.
+    SizeByOptions,
+    /// A timer of garbage collection is due again at once, and nothing comes of it: an instance that never settles.
+    NeverSettles,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
     /// A drive that fails a write is taken for one that closed the chunk: the frame goes out again, elsewhere, for ever.
@@ -133,6 +152,15 @@ impl Canary {
         (Self::DriveErrorIsEarlyClose, "drive-error-is-early-close"),
         (Self::BarrierUnchecked, "barrier-unchecked"),
         (Self::PaddingUnchecked, "padding-unchecked"),
+        (Self::ReadOnlyAtFailedWrite, "read-only-at-failed-write"),
+        (Self::LossSpreads, "loss-spreads"),
+        (Self::LostBecomesZeroes, "lost-becomes-zeroes"),
+        (Self::SupersededBehindSnapshot, "superseded-behind-snapshot"),
+        (Self::SnapshotAheadOfDiscard, "snapshot-ahead-of-discard"),
+        (Self::SpaceNotGivenBack, "space-not-given-back"),
+        (Self::FlushAnswersAll, "flush-answers-all"),
+        (Self::SizeByOptions, "size-by-options"),
+        (Self::NeverSettles, "never-settles"),
     ];
 }
 

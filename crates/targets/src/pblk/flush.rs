@@ -77,7 +77,8 @@ impl Pblk {
         }
         while let Some(&(newest, key)) = self.flushes.waiting.front() {
             let is_waiting = self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest);
-            if is_waiting && !self.has_canary(Canary::FlushTooEarly) {
+            let goes_along = self.has_canary(Canary::FlushAnswersAll) && !self.flushes.answered.is_empty();
+            if is_waiting && !self.has_canary(Canary::FlushTooEarly) && !goes_along {
                 break;
             }
             self.flushes.waiting.pop();

@@ -32,6 +32,8 @@ impl Pblk {
             self.land(line, write, sectors, Some(frame), None);
         } else {
             self.note_failure(completion.status);
+            let is_failed = !completion.status.is_success();
+            self.read_only |= is_failed && self.has_canary(Canary::ReadOnlyAtFailedWrite);
             self.frames.failed(frame);
             let stream = self.frames.stream(frame);
             self.streams[stream.index()].ready.push_front(frame);

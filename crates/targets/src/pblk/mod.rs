@@ -42,6 +42,8 @@ mod writer;
 pub use crate::mount_error::MountError;
 #[cfg(feature = "canaries")]
 pub use canary::Canary;
+#[cfg(not(feature = "canaries"))]
+use canary::Canary;
 pub use capacity::Capacity;
 pub use knobs::Knobs;
 pub use mount::MountReport;
@@ -184,7 +186,8 @@ impl Target for Pblk {
     }
 
     fn deadline(&self) -> Option<Nanos> {
-        self.limiter_deadline(self.now)
+        let restless = self.has_canary(Canary::NeverSettles) && self.stats.victims > 0;
+        self.limiter_deadline(self.now).or_else(|| restless.then(|| self.now + Nanos::from_micros(1)))
     }
 
     fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {

@@ -175,6 +175,9 @@ impl Pblk {
     /// written behind a snapshot counts as newer: streams go out side by side, and what failed goes out again, so an old
     /// version may be the last to land. Cost: a pass over the buffer.
     pub(super) fn drop_superseded(&mut self) {
+        if self.has_canary(Canary::SupersededBehindSnapshot) {
+            return;
+        }
         let in_flight = |frame| self.frames.state(frame) == FrameState::Programming;
         assert!(!(0..self.frames.count()).map(FrameId).any(in_flight), "frames are written meanwhile");
         let is_gone = |&slot: &Slot| self.is_durably_superseded(self.frames.entry(slot).tag);
@@ -185,6 +188,9 @@ impl Pblk {
     /// True if a sector waits to be written whose block was discarded, and the discard's record waits as well. What came in
     /// between may be on media, and nothing says so any more. Cost: a pass over the buffer, if a record waits.
     pub(super) fn is_discard_needed(&self) -> bool {
+        if self.has_canary(Canary::SnapshotAheadOfDiscard) {
+            return false;
+        }
         let is_open = |slot: Slot| {
             let tag = self.frames.entry(slot).tag;
             self.l2p.get(tag.block) == Mapped::Nowhere && !self.is_durably_superseded(tag)

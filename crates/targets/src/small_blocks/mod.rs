@@ -20,6 +20,7 @@
 //! Deliberately not here: zones (they are written whole), joining of neighbouring small writes, a cache of the sectors read:
 //! the inner target's write buffer is one.
 
+mod canary;
 mod order;
 mod parts;
 mod request;
@@ -28,5 +29,7 @@ mod stages;
 mod stats;
 mod target;
 
+#[cfg(feature = "canaries")]
+pub use canary::Canary;
 pub use stats::SmallBlocksStats;
 pub use target::{REQUESTS_MAX, SmallBlocks};

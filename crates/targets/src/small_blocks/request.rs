@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what the inner target answers (`parts`).
 
+use super::canary::Canary;
 use super::parts::{Part, Piece};
 use super::span::Span;
 use super::stages::COPY_SECTORS;
@@ -95,6 +96,10 @@ impl SmallBlocks {
 
     /// A change waits for earlier ones of its sectors.
     fn queue_change(&mut self, key: SlabKey, sectors: Range<u64>, is_whole: bool) {
+        if self.has_canary(Canary::OrderIgnored) {
+            self.turns.push(key).expect("as many places as requests");
+            return;
+        }
         self.requests.get_mut(key).in_order = true;
         if self.order.arrive(key, sectors, is_whole) {
             self.turns.push(key).expect("as many places as requests");
@@ -146,6 +151,9 @@ impl SmallBlocks {
                 assert!(edge.is_none() && buffer.is_none(), "an edge without a buffer");
                 continue;
             };
+            if self.has_canary(Canary::MergeLosesNeighbour) {
+                buffers.data_mut(buffer, 0, 1).fill(0);
+            }
             let op = if let BlockOp::Write { fua } = request.op {
                 let from = request.buffer.expect("a write has a buffer");
                 buffers.copy_bytes(

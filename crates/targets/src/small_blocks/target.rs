@@ -52,6 +52,9 @@ pub struct SmallBlocks {
     is_blocked: bool,
     pub(super) replies: Ring<BlockReply>,
     pub(super) stats: SmallBlocksStats,
+    /// A bug planted on purpose.
+    #[cfg(feature = "canaries")]
+    pub(super) canary: Option<super::canary::Canary>,
 }
 
 impl SmallBlocks {
@@ -90,6 +93,8 @@ impl SmallBlocks {
             is_blocked: false,
             replies: Ring::new(places),
             stats: SmallBlocksStats::default(),
+            #[cfg(feature = "canaries")]
+            canary: None,
             inner,
         })
     }

@@ -11,6 +11,7 @@ mod media;
 mod recover;
 mod survey;
 
+use super::canary::Canary;
 use super::format::{LineLayout, LineOffset, SECTOR_META_BYTES, Uuid, WaCounters};
 use super::map_crc::map_crc;
 use super::open_line::OpenLine;
@@ -122,6 +123,7 @@ impl LinuxPblk {
             last_line: survey.lines.last().map(|found| found.line),
             is_read_only: options.read_only,
             has_written: report.sectors_written > 0,
+            options: options.clone(),
             stats: LinuxPblkStats { counters, ..LinuxPblkStats::default() },
         };
         Ok((Self::new(&geometry, shape, layout, packed, found, device.buffers()), report))
@@ -169,7 +171,7 @@ impl Loaded {
         }
         let mut loaded = Self::new(ender.shape, map, survey, drawn);
         loaded.report.is_fresh = is_fresh;
-        loaded.load(ender, media, survey, options.read_only)?;
+        loaded.load(ender, media, survey, options)?;
         if !options.read_only {
             ender.fill_leftovers(media, survey)?;
         }
@@ -205,18 +207,31 @@ impl Loaded {
         ender: &Ender<'_>,
         media: &mut Media<'_>,
         survey: &mut Survey,
-        is_read_only: bool,
+        options: &Options,
     ) -> Result<(), MountError> {
         for found in survey.lines.clone() {
-            let may_end = found.is_open && !is_read_only;
+            let may_end = found.is_open && !options.read_only;
             let is_last = survey.lines.last().is_some_and(|last| last.line == found.line);
             let ending = if may_end { Some(ender.pad(media, survey, found.line, is_last)?) } else { None };
             let Self { l2p, valid, counters, report, .. } = self;
             let (shape, layout, packed) = (ender.shape, ender.layout, media.packed);
-            let mut recovery =
-                Recovery { shape, layout, survey, packed, l2p, valid, counters, report, named: Vec::new() };
+            let is_upside_down = options.has_canary(Canary::OldestWins);
+            let named = Vec::new();
+            let mut recovery = Recovery {
+                shape,
+                layout,
+                survey,
+                packed,
+                l2p,
+                valid,
+                counters,
+                report,
+                named,
+                is_upside_down,
+            };
             let hidden = recovery.report.hidden;
-            let is_by_list = recovery.line(media, &found)?;
+            let is_ignored = found.is_open && options.has_canary(Canary::OpenLineIgnored);
+            let is_by_list = !is_ignored && recovery.line(media, &found)?;
             let named = recovery.named;
             if ending.is_some() {
                 // What is hidden now is padding.

@@ -28,6 +28,8 @@ pub struct Recovery<'a> {
     pub report: &'a mut MountReport,
     /// The addresses a line's sectors name, if it was read by them.
     pub named: Vec<(LineOffset, u64)>,
+    /// The oldest version of a block wins, as a canary wants it.
+    pub is_upside_down: bool,
 }
 
 impl Recovery<'_> {
@@ -141,6 +143,9 @@ impl Recovery<'_> {
     fn map(&mut self, lba: u64, place: Place) {
         if lba >= self.l2p.sectors() {
             self.report.beyond += 1;
+            return;
+        }
+        if self.is_upside_down && self.l2p.get(lba) != Mapped::Nowhere {
             return;
         }
         let old = self.l2p.set(lba, Mapped::Media(place));

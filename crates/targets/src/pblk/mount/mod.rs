@@ -15,6 +15,7 @@ mod restore;
 mod survey;
 mod wear;
 
+use super::canary::Canary;
 use super::capacity::{self, Asked, Capacity};
 use super::options::Options;
 use super::state::{MAP_STREAM, Pblk};
@@ -94,6 +95,7 @@ impl Pblk {
         report.heads_read = heads_read;
         report.phases[0] = batches.device.now().saturating_since(started);
         let blocks = survey.instance.map(|_| survey.blocks);
+        let blocks = blocks.filter(|_| !options.has_canary(Canary::SizeByOptions));
         let capacity =
             capacity::plan(&geometry, shape, options, asked, blocks, &|chunk| batches.device.chunk(chunk))
                 .map_err(MountError::DoesNotFit)?;
