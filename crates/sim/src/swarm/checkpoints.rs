@@ -8,7 +8,7 @@ use super::{Draw, steps};
 use crate::plan::Plan;
 
 /// Worlds of a hundred that are of this kind.
-pub(super) const PERCENT: u64 = 10;
+pub(super) const PERCENT: u64 = 30;
 
 /// Makes one of such worlds of a plan, now and then.
 pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
@@ -26,11 +26,18 @@ pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
         set(&mut plan.options, "snapshot_interval_bytes", bytes.to_string());
         set(&mut plan.options, "classification", draw.one_of(&["user-gc", "sepbit", "sepbit"]).to_owned());
     }
-    plan.config.faults.write_next_unit = draw.one_of(&[0, 50, 150]) * thousandth;
+    plan.config.faults.write_next_unit = draw.one_of(&[20, 150, 150]) * thousandth;
     plan.config.faults.early_close = draw.one_of(&[0, 0, 20]) * thousandth;
     let mix = &mut plan.mix;
-    (mix.writes, mix.discards) = (mix.writes.max(40), draw.between(10, 40));
-    (mix.flushes, mix.fua_percent) = (mix.flushes.min(6), mix.fua_percent.min(20));
+    mix.writes = mix.writes.max(50);
+    // What is durable soon, or what is discarded soon: each needs the other to be seldom.
+    if draw.percent(25) {
+        mix.discards = 0;
+        (mix.flushes, mix.fua_percent) = (draw.between(0, 12), draw.one_of(&[20, 60]));
+    } else {
+        mix.discards = draw.between(10, 40);
+        (mix.flushes, mix.fua_percent) = (draw.between(2, 8), draw.one_of(&[0, 30]));
+    }
     (mix.span_percent, mix.hot_percent) = (draw.one_of(&[20, 60]), draw.one_of(&[50, 90]));
     (mix.longest, mix.depth) = (draw.one_of(&[2, 4, 16]), draw.one_of(&[4, 8]));
     plan.steps = steps::draw_cutting(draw);

@@ -67,7 +67,8 @@ pub enum Canary {
     LostBecomesZeroes,
     /// Data superseded by something durable are written behind a snapshot, where they count as newer.
     SupersededBehindSnapshot,
-    /// A snapshot does not wait for the record of a discard that waits with older data of its blocks.
+    /// A snapshot does not wait for the record of a discard that waits with older data of its blocks, and these are written
+    /// behind it.
     SnapshotAheadOfDiscard,
     /// What a reset gives back is not told to the limiter: users wait for space that is there.
     SpaceNotGivenBack,

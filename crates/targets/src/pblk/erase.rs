@@ -135,9 +135,7 @@ impl Pblk {
         self.lines.erased(line);
         self.wear.on_reset(&self.lines);
         self.stats.lines_erased += 1;
-        if !self.has_canary(Canary::SpaceNotGivenBack) {
-            self.limiter_update();
-        }
+        self.limiter_update();
     }
 
     /// The next line for a stream, open and empty. `None` if none may be taken, or it must be reset first.

@@ -3,6 +3,7 @@
 //! Deliberately not here: the rules of either limiter (`ftl::rate_limiter`).
 
 use super::Pblk;
+use super::canary::Canary;
 use super::capacity::Capacity;
 use super::options::{Mode, Options};
 use ocssd_base::Nanos;
@@ -50,6 +51,8 @@ pub struct Told {
     pub gc_has_work: bool,
     /// Good chunks snapshots hold of the lines kept for them.
     pub map_chunks: u32,
+    /// Free chunks, those snapshots hold included.
+    pub free_chunks: Option<u32>,
     /// It is so no longer.
     pub is_stale: bool,
 }
@@ -118,9 +121,14 @@ impl Pblk {
         let users = (0..self.user_streams).map(Stream).map(room).sum();
         assert!(self.user_streams > 0, "users have no stream");
         let map_chunks = self.map_chunks_in_use();
-        self.told = Told { gc_has_work: self.has_victims(), map_chunks, is_stale: false };
+        let mut free_chunks = self.lines.free_chunks() + map_chunks;
+        if self.has_canary(Canary::SpaceNotGivenBack) {
+            free_chunks = free_chunks.min(self.told.free_chunks.unwrap_or(u32::MAX));
+        }
+        let gc_has_work = self.has_victims();
+        self.told = Told { gc_has_work, map_chunks, free_chunks: Some(free_chunks), is_stale: false };
         let situation = Situation {
-            free_chunks: u64::from(self.lines.free_chunks() + map_chunks),
+            free_chunks: u64::from(free_chunks),
             free_lines: u64::from(self.free_lines_worth()),
             open_user_sectors: users,
             gc_has_work: self.told.gc_has_work,

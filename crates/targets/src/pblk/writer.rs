@@ -150,7 +150,7 @@ impl Pblk {
         let is_needed = !entry.from_gc
             && !self.has_canary(Canary::FlushedBecomesFill)
             && (self.flushes.covers(entry.tag.sequence) || self.collector.is_draining())
-            && !self.is_durably_superseded(entry.tag);
+            && (!self.is_durably_superseded(entry.tag) || self.has_canary(Canary::SupersededBehindSnapshot));
         if !is_needed {
             self.make_fill(slot);
         }
@@ -158,7 +158,9 @@ impl Pblk {
 
     /// True if what came after a sector is on media, so that nobody can want it back.
     fn is_durably_superseded(&self, tag: SectorTag) -> bool {
-        let is_discarded = || self.keeps_trims() && self.trims.is_durable(tag.block, tag.sequence);
+        let is_deaf = self.has_canary(Canary::SnapshotAheadOfDiscard);
+        let is_discarded =
+            || self.keeps_trims() && !is_deaf && self.trims.is_durable(tag.block, tag.sequence);
         match self.l2p.get(tag.block) {
             Mapped::Media(_) => true,
             Mapped::Buffer(newest) => {
