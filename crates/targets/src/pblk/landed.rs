@@ -32,8 +32,9 @@ impl Pblk {
             self.land(line, write, sectors, Some(frame), None);
         } else {
             self.note_failure(completion.status);
-            let is_failed = !completion.status.is_success();
-            self.read_only |= is_failed && self.has_canary(Canary::ReadOnlyAtFailedWrite);
+            if !completion.status.is_success() && self.has_canary(Canary::ReadOnlyAtFailedWrite) {
+                self.end_changes();
+            }
             self.frames.failed(frame);
             let stream = self.frames.stream(frame);
             self.streams[stream.index()].ready.push_front(frame);
