@@ -170,6 +170,6 @@ mod tests {
             assert_eq!(part.to_string().parse(), Ok(part));
         }
         let sentence = "power".parse::<Part>().expect_err("no part");
-        assert!(sentence.contains("mount-cuts, factory-bad"), "{sentence}");
+        assert!(sentence.contains("mount-cuts, option-changes"), "{sentence}");
     }
 }
