@@ -4,14 +4,16 @@
 //! want to know (`measure::lint`).
 
 use clap::{Args, ValueEnum};
+use ocssd_base::Nanos;
+use ocssd_flash::Config;
 use ocssd_measure::lint::{Media, Settings};
 
 /// The drive, as far as it is known.
 #[derive(Args, Clone, Debug)]
 pub struct DriveFacts {
-    /// What the drive reads from
-    #[arg(long, value_enum, default_value = "nand")]
-    pub media: MediaArg,
+    /// What the drive reads from [default: what a virtual drive says of itself, else nand]
+    #[arg(long, value_enum)]
+    pub media: Option<MediaArg>,
     /// Rate of the drive's link, as 3.9GB/s [default: what the system says, if it is measured here]
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub link: Option<f64>,
@@ -38,11 +40,11 @@ impl DriveFacts {
     /// As the linter takes them, with the IOPS that the same job reaches on a target that answers at once.
     pub fn settings(&self, ceiling: Option<f64>) -> Settings {
         Settings {
-            media: match self.media {
+            media: self.media.map(|media| match media {
                 MediaArg::Nand => Media::Nand,
                 MediaArg::Slc => Media::Slc,
                 MediaArg::Xpoint => Media::Xpoint,
-            },
+            }),
             link_bytes_per_second: self.link,
             dram_bytes: self.dram.unwrap_or(Settings::default().dram_bytes),
             cache_bytes: self.cache,
@@ -52,13 +54,18 @@ impl DriveFacts {
 
     /// The options that say the same again.
     pub fn words(&self) -> Vec<String> {
-        let media = self.media.to_possible_value().map(|value| value.get_name().to_owned());
-        let media = media.filter(|_| self.media != MediaArg::Nand).map(|name| format!("--media {name}"));
+        let media = self.media.and_then(|media| media.to_possible_value());
+        let media = media.map(|value| format!("--media {}", value.get_name()));
         let link = self.link.map(|rate| format!("--link {rate}"));
         let dram = self.dram.map(|size| format!("--dram {size}"));
         let cache = self.cache.map(|size| format!("--cache {size}"));
         [media, link, dram, cache].into_iter().flatten().collect()
     }
+}
+
+/// The shortest sense of a virtual drive's media.
+pub fn fastest_read(config: &Config) -> Nanos {
+    config.media.read.iter().copied().min().expect("a drive's media have at least one time to be read in")
 }
 
 /// A rate in bytes per second: `3.9e9`, `3.9GB/s` or `3.7GiB/s`.
@@ -110,7 +117,7 @@ mod tests {
         let read = |words: &str| Line::try_parse_from(format!("x {words}").split_whitespace()).unwrap().facts;
         let words = "--media slc --link 3.9GB/s --dram 2GiB --cache 512MB";
         let settings = read(words).settings(Some(7.0));
-        assert_eq!(settings.media, Media::Slc);
+        assert_eq!(settings.media, Some(Media::Slc));
         assert_eq!(settings.link_bytes_per_second, Some(3.9e9));
         assert_eq!((settings.dram_bytes, settings.cache_bytes), (2 << 30, Some(512_000_000)));
         assert_eq!(settings.ceiling_iops, Some(7.0));

@@ -98,6 +98,10 @@ pub struct Cell {
     pub sides: Vec<Side>,
     /// Syncs, which take time but are no reads or writes.
     pub sync: Option<SyncWork>,
+    /// `errno` of what ended the job, 0 if nothing did.
+    pub error: Option<u64>,
+    /// I/Os that failed and that the job survived (fio's `continue_on_error`).
+    pub survived: Option<u64>,
     /// What our own results say of the job.
     pub own_verify: Option<(u64, u64)>,
 }
@@ -288,6 +292,8 @@ pub struct OwnRun {
     pub capacity_bytes: Option<u64>,
     /// Sectors read from the drive, and those of them that its cache answered.
     pub sectors_read: Option<(u64, u64)>,
+    /// Shortest time in which the drive's media can be read, in nanoseconds.
+    pub media_read_ns: Option<u64>,
     /// The run's own verdict, unless it is `pass`, with its reasons.
     pub bad_verdict: Option<String>,
     /// What only profiles say.

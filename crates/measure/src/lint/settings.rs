@@ -17,8 +17,8 @@ pub enum Media {
 /// What the user adds to the evidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// The media.
-    pub media: Media,
+    /// The media; `None` leaves it to the result, and takes flash where that does not say.
+    pub media: Option<Media>,
     /// Rate of the drive's link in bytes per second.
     pub link_bytes_per_second: Option<f64>,
     /// Memory of the device, in bytes.
@@ -35,7 +35,7 @@ const DRAM_GUESS: u64 = 1 << 30;
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            media: Media::default(),
+            media: None,
             link_bytes_per_second: None,
             dram_bytes: DRAM_GUESS,
             cache_bytes: None,

@@ -198,6 +198,8 @@ pub struct Profile {
     pub writers: Vec<WritersCurve>,
     /// Why it ended early, if it did.
     pub ended_early: Option<String>,
+    /// It ended early because somebody asked for it.
+    pub is_interrupted: bool,
     /// Sentences for the reader.
     pub notes: Vec<String>,
     /// How long it took.

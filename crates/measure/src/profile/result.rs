@@ -67,7 +67,9 @@ fn verdict(profile: &Profile, report: &Report) -> Verdict {
         }
         reasons.extend(rules.iter().map(|(id, count)| format!("{id} found {count} runs to {level}")));
     }
-    if report.count(Severity::Fail) > 0 || profile.runs.is_empty() {
+    if profile.is_interrupted {
+        Verdict::Interrupted(reasons)
+    } else if report.count(Severity::Fail) > 0 || profile.runs.is_empty() {
         Verdict::Fail(reasons)
     } else if reasons.is_empty() {
         Verdict::Pass

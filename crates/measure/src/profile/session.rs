@@ -93,6 +93,7 @@ impl<'a> Session<'a> {
             timeline: None,
             writers: Vec::new(),
             ended_early: None,
+            is_interrupted: false,
             notes: Vec::new(),
             took: Nanos::ZERO,
         };
@@ -218,7 +219,8 @@ impl<'a> Session<'a> {
         };
         let done = self.stand.carry_out(job, seed, &mut go_on)?;
         if done.stopped {
-            return Err(StandError("it was stopped (Ctrl-C); what was measured before stands".to_owned()));
+            self.profile.is_interrupted = true;
+            return Err(StandError("it was interrupted; what was measured before stands".to_owned()));
         }
         Ok(done)
     }

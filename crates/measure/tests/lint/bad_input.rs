@@ -2,7 +2,7 @@
 
 use crate::made::{fio, own};
 use ocssd_base::Prng;
-use ocssd_measure::lint::{Selection, Settings, lint, read};
+use ocssd_measure::lint::{RULES, Selection, Settings, lint, read};
 
 const ROWS: &str = include_str!("../../../../examples/lint/report-2024.csv");
 
@@ -91,7 +91,7 @@ fn cut_and_damaged_results_never_panic() {
         let outcome = std::panic::catch_unwind(|| match read("cut", &bytes) {
             Ok(evidence) => {
                 let cells = evidence.cells.len();
-                lint(&[evidence], &Settings::default(), &Selection::all()).judged.len() == cells * 16
+                lint(&[evidence], &Settings::default(), &Selection::all()).judged.len() == cells * RULES.len()
             }
             Err(error) => error.to_string().is_empty(),
         });

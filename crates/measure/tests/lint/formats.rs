@@ -81,8 +81,8 @@ fn a_table_may_be_json_and_unknown_fields_are_empty() {
 fn rules_are_found_by_number_and_name_and_selected() {
     assert_eq!(find_rule("l03").map(|rule| rule.name), Ok("media-floor"));
     assert_eq!(find_rule("Little").map(|rule| rule.id), Ok("L01"));
-    let error = find_rule("L17").map(|rule| rule.id).expect_err("there is none");
-    assert!(error.contains("L16 units"), "{error}");
+    let error = find_rule("L18").map(|rule| rule.id).expect_err("there is none");
+    assert!(error.contains("L17 errors"), "{error}");
     let list = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
     assert!(Selection::new(&list(&["L01"]), &list(&["little"])).is_err(), "none is left");
     assert!(Selection::new(&[], &list(&["L99"])).is_err());

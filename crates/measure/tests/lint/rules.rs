@@ -126,7 +126,7 @@ fn l03_media_floor_depends_on_media_and_only_random_reads_have_one() {
             ("no latency", row("100,random,4096,"), "unknown"),
         ],
     );
-    let of = |media| Settings { media, ..default() };
+    let of = |media| Settings { media: Some(media), ..default() };
     check(
         "L03",
         &of(Media::Slc),
@@ -137,6 +137,60 @@ fn l03_media_floor_depends_on_media_and_only_random_reads_have_one() {
         &of(Media::Xpoint),
         vec![("above", row("100,random,4096,5"), "pass"), ("below", row("100,random,4096,3"), "fail")],
     );
+}
+
+/// Goal: the floor of a virtual drive is that of its own media, unless the user says what it reads from.
+#[test]
+fn l03_takes_the_media_of_a_virtual_drive_from_its_description() {
+    let at = |sense: &str, micros: u32| {
+        own(&[
+            ("/ocssd/drive", json!([{ "name": "media_read_ns", "value": sense }])),
+            ("/jobs/0/read/lat_ns/percentile", json!({ "50.000000": micros * 1000 })),
+        ])
+    };
+    check(
+        "L03",
+        &default(),
+        vec![
+            ("a drive of 12 us", at("12000", 15), "pass"),
+            ("and below it", at("12000", 11), "fail"),
+            ("a slow drive", at("70000", 60), "fail"),
+            ("one that does not say", at("", 15), "fail"),
+        ],
+    );
+    let stated = Settings { media: Some(Media::Nand), ..default() };
+    check("L03", &stated, vec![("the user knows better", at("12000", 15), "fail")]);
+}
+
+#[test]
+fn l17_errors_and_early_ends_are_found() {
+    let verdict = |outcome: &str| {
+        own(&[("/ocssd/verdict", json!({ "outcome": outcome, "reasons": ["job \"made\": a read failed"] }))])
+    };
+    check(
+        "L17",
+        &default(),
+        vec![
+            ("no error", fio(&[("/jobs/0/error", json!(0))]), "pass"),
+            ("an error", fio(&[("/jobs/0/error", json!(5))]), "fail"),
+            (
+                "errors that were survived",
+                fio(&[
+                    ("/jobs/0/error", json!(0)),
+                    ("/jobs/0/total_err", json!(3)),
+                    ("/jobs/0/first_error", json!(5)),
+                ]),
+                "warn",
+            ),
+            ("an old format", fio(&[]), "unknown"),
+            ("a table", table("iops", &["1"]), "unknown"),
+            ("our own failure", verdict("fail"), "fail"),
+            ("our own interruption", verdict("interrupted"), "warn"),
+        ],
+    );
+    let failed = said("L17", &default(), &[fio(&[("/jobs/0/error", json!(84))])]);
+    let Judgement::Finding(_, sentence) = &failed[0] else { panic!("{failed:?}") };
+    assert!(sentence.contains("error 84 (EILSEQ"), "{sentence}");
 }
 
 #[test]
@@ -175,6 +229,9 @@ fn l04_replicates_agree_in_rate_and_latency_or_within_their_intervals() {
     };
     assert_eq!(words("L04", &default(), &[rate(10_000.0, 10.0), rate(12_000.0, 10.0)]), ["fail", "fail"]);
     assert_eq!(words("L04", &default(), &[rate(10_000.0, 3_000.0), rate(12_000.0, 10.0)]), ["pass", "pass"]);
+    let virtually = |rate: f64| own(&[("/jobs/0/read/iops", json!(rate))]);
+    let repeated = [virtually(10_000.0), virtually(12_000.0)];
+    assert_eq!(words("L04", &default(), &repeated), ["apart", "apart"], "virtual time repeats itself");
     let elsewhere =
         fio(&[("/jobs/0/read/iops", json!(5_000.0)), ("/jobs/0/job options/filename", json!("/dev/other"))]);
     assert_eq!(words("L04", &default(), &[fio(&[]), elsewhere]), ["unknown", "unknown"], "another device");

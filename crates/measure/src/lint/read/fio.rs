@@ -75,6 +75,8 @@ fn cell(index: usize, job: &Map<String, Value>, jobs: &[Value], global: Option<&
     cell.runtime_secs = cell.sides.iter().filter_map(|side| side.runtime_secs).reduce(f64::max);
     let parts = [job.get("usr_cpu"), job.get("sys_cpu")].map(|part| part.and_then(Value::as_f64));
     cell.cpu_percent = parts[0].zip(parts[1]).map(|(user, system)| user + system);
+    cell.error = job.get("error").and_then(Value::as_u64);
+    cell.survived = job.get("total_err").and_then(Value::as_u64);
     cell.sync = job.get("sync").and_then(sync);
     cell.steady = Some(steady(job.get("steadystate")));
     cell.block_bytes = uniform_block(&cell.sides);

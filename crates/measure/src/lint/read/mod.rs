@@ -10,3 +10,4 @@ mod table;
 
 pub use document::read;
 pub use error::{ReadError, ReadProblem};
+pub use own::MEDIA_READ_ROW;

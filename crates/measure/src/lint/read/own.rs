@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use crate::lint::{Attested, Clock, Evidence, Format, Moved, OwnProfile, OwnRun};
 use crate::storage::Surroundings;
 
+/// The row of a drive's description with the shortest time in which its media can be read, in nanoseconds.
+pub const MEDIA_READ_ROW: &str = "media_read_ns";
+
 /// Adds what it says to evidence made of the rest.
 pub(super) fn add(evidence: &mut Evidence, run: &Map<String, Value>) {
     evidence.format = Format::Ocssd;
@@ -21,6 +24,7 @@ pub(super) fn add(evidence: &mut Evidence, run: &Map<String, Value>) {
         late: number(lateness, "replies").zip(number(lateness, "late")),
         capacity_bytes: row(run, "capacity_bytes").and_then(|text| text.parse().ok()),
         sectors_read: number(counters, "sectors_read").zip(number(counters, "sectors_read_from_cache")),
+        media_read_ns: row(run, MEDIA_READ_ROW).and_then(|text| text.parse().ok()),
         bad_verdict: bad_verdict(run),
         profile: run.get("profile").and_then(Value::as_object).map(profile),
     });

@@ -1,6 +1,7 @@
 //! L03: nothing is faster than the media.
 
 use super::Case;
+use super::case::float;
 use super::table::Rule;
 use crate::lint::{Cell, Clock, Evidence, Judgement, Media, Order, Severity, Side, SideKind};
 
@@ -14,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     name: "media-floor",
     severity: Severity::Fail,
     holds: "a random read of 4 KiB or more takes at least 20 us on NAND, 8 us on low-latency SLC, 4 us on 3D \
-            XPoint; any I/O 0.5 us",
+            XPoint, and what a virtual drive's description says of its media; any I/O 0.5 us",
     means: "The number is not of the media: memory of the host or the drive answered, or a buffer in the program.",
     remedy: "Use direct I/O, write the whole range first, and read at random over much more than all caches. --media says what \
              the drive has; a target without media (null, memory) fails rightly.",
@@ -23,10 +24,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
-    let (floor_us, media) = match case.settings.media {
-        Media::Nand => (20.0, "NAND"),
-        Media::Slc => (8.0, "low-latency SLC"),
-        Media::Xpoint => (4.0, "3D XPoint"),
+    let own_read = evidence.own.as_ref().and_then(|run| run.media_read_ns);
+    let (floor_us, media) = match (case.settings.media, own_read) {
+        // A virtual drive says what it is made of.
+        (None, Some(nanos)) => (float(nanos) / 1e3, "this drive's media"),
+        (None | Some(Media::Nand), _) => (20.0, "NAND"),
+        (Some(Media::Slc), _) => (8.0, "low-latency SLC"),
+        (Some(Media::Xpoint), _) => (4.0, "3D XPoint"),
     };
     let is_virtual = evidence.own.as_ref().is_some_and(|run| run.clock == Some(Clock::Virtual));
     let judged: Vec<Judgement> = cell

@@ -4,6 +4,7 @@ mod case;
 mod completeness;
 mod direct;
 mod environment;
+mod errors;
 mod footprint;
 mod generator;
 mod link;

@@ -3,7 +3,7 @@
 use super::Case;
 use super::case::{iops, mean_latency_ns};
 use super::table::Rule;
-use crate::lint::{Cell, Evidence, Judgement, Severity};
+use crate::lint::{Cell, Clock, Evidence, Judgement, Severity};
 
 /// How far apart two measurements may be (profiling rule L04).
 const TOLERANCE: f64 = 0.10;
@@ -21,7 +21,12 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-fn judge(case: &Case<'_>, _evidence: &Evidence, cell: &Cell) -> Judgement {
+fn judge(case: &Case<'_>, evidence: &Evidence, cell: &Cell) -> Judgement {
+    if evidence.own.as_ref().is_some_and(|run| run.clock == Some(Clock::Virtual)) {
+        return Judgement::not_about(
+            "virtual time repeats to the nanosecond: measurements differ by their seed, and by what was written before them",
+        );
+    }
     if cell.read_percent.is_none() || cell.outstanding.is_none() || cell.block_bytes.is_none() {
         return Judgement::missing("mix, block size and depth");
     }

@@ -1,7 +1,7 @@
 //! The list of rules, and what one is.
 
 use super::{
-    Case, completeness, direct, environment, footprint, generator, link, little, mapped, media_floor,
+    Case, completeness, direct, environment, errors, footprint, generator, link, little, mapped, media_floor,
     mixture, monotone, replicate, samples, schedule, steady, units,
 };
 use crate::lint::{Cell, Evidence, Judgement, Severity};
@@ -9,7 +9,7 @@ use crate::lint::{Cell, Evidence, Judgement, Severity};
 /// A rule, with what a user has to know of it.
 #[derive(Debug)]
 pub struct Rule {
-    /// `L01` to `L16`.
+    /// `L01` to `L17`.
     pub id: &'static str,
     /// One or two words.
     pub name: &'static str,
@@ -28,7 +28,7 @@ pub struct Rule {
 }
 
 /// All rules, by number.
-pub static RULES: [Rule; 16] = [
+pub static RULES: [Rule; 17] = [
     little::RULE,
     link::RULE,
     media_floor::RULE,
@@ -45,6 +45,7 @@ pub static RULES: [Rule; 16] = [
     environment::RULE,
     completeness::RULE,
     units::RULE,
+    errors::RULE,
 ];
 
 /// The rule of this id or name, in any case.

@@ -71,17 +71,21 @@ fn method(profile: &Profile) -> String {
 fn verdicts(profile: &Profile, judged: &Judged) -> Vec<Verdict> {
     let count = |severity| judged.report.count(severity);
     let (fails, warns) = (count(Severity::Fail), count(Severity::Warn));
-    let mut all = vec![Verdict::decided(
-        "lint",
-        "The linter's sixteen rules find nothing that forbids these numbers.",
+    let numbers = format!(
+        "{fails} findings to fail, {warns} to warn, {} to label; the table below has each",
+        count(Severity::Label)
+    );
+    // What stands beside the word of a verdict says the same as the word.
+    let sentence =
+        |holds: bool, then: &'static str, otherwise: &'static str| if holds { then } else { otherwise };
+    let lint = sentence(
         fails == 0,
-        format!(
-            "{fails} findings to fail, {warns} to warn, {} to label; the table below has each",
-            count(Severity::Label)
-        ),
-    )];
+        "The linter's rules find nothing that forbids these numbers.",
+        "The linter's rules forbid some of these numbers.",
+    );
+    let mut all = vec![Verdict::decided("lint", lint, fails == 0, numbers)];
     if let Some(rounds) = &profile.rounds {
-        let sentence = rounds.window.map_or_else(
+        let numbers = rounds.window.map_or_else(
             || format!("{} rounds, too few", rounds.iops.len()),
             |window| {
                 format!(
@@ -95,12 +99,12 @@ fn verdicts(profile: &Profile, judged: &Judged) -> Vec<Verdict> {
                 )
             },
         );
-        all.push(Verdict::decided(
-            "steady",
-            "Random writes came to rest before cells were measured.",
+        let steady = sentence(
             rounds.is_steady(),
-            sentence,
-        ));
+            "Random writes came to rest before cells were measured.",
+            "Random writes had not come to rest when cells were measured.",
+        );
+        all.push(Verdict::decided("steady", steady, rounds.is_steady(), numbers));
     }
     all
 }
