@@ -72,7 +72,7 @@ pub enum Verb {
     /// Serve a drive to programs: block devices over NBD and NVMe/TCP, itself to a virtual machine, in real time
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeArgs>),
-    /// Say whether results may be believed: ours, fio's JSON, and published tables, by sixteen rules
+    /// Say whether results may be believed: ours, fio's JSON, and published tables, by seventeen rules
     #[command(after_help = LINT_HELP)]
     Lint(LintArgs),
     /// Measure what a drive really does: access size, mix and depth on a temporary file, a file, a device or a virtual drive
@@ -226,7 +226,8 @@ serial number is typed; a device with partitions, mounts or holders is never wri
 
 The result is linted as `ocssd lint` does; docs/profile.md explains the numbers.
 
-Exit status: 0 the numbers may be used; 1 a rule says they must not, or it ended early; 2 the input cannot be used.
+Exit status: 0 the numbers may be used; 1 a rule says they must not, or it ended early; 2 the input cannot be used; 130 a
+signal ended it.
 
 Examples:
   ocssd profile --quick

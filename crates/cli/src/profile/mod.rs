@@ -77,9 +77,14 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
         let time = asked(args, true).time.unwrap_or_default();
         writers::measure(args, drive, time, &mut profile, &mut waiting);
         waiting.finish();
+        if waiting.is_interrupted() {
+            profile.is_interrupted = true;
+            profile.ended_early = Some("it was interrupted after its cells; they stand".to_owned());
+        }
     }
     let mut comparisons = Vec::new();
-    for other in &against {
+    let is_kept = |other: &&against::Against| !matches!(other, against::Against::Emulated(_));
+    for other in against.iter().filter(|other| !profile.is_interrupted || is_kept(other)) {
         comparisons.push(against::compare(args, &profile, other, &mut waiting)?);
     }
     let judged = judge(&profile, &show::rerun(args), &args.facts.settings(None));

@@ -69,7 +69,11 @@ pub fn show(
         print(args, profile, judged, comparisons);
     }
     let is_bad = judged.report.count(Severity::Fail) > 0 || profile.ended_early.is_some();
-    Ok(if is_bad { Outcome::Failed } else { Outcome::Good })
+    Ok(match (profile.is_interrupted, is_bad) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Failed,
+        (false, false) => Outcome::Good,
+    })
 }
 
 fn keep(

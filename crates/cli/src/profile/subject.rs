@@ -1,6 +1,7 @@
 //! What is profiled: a file or device, or a virtual drive below pblk.
 
 use crate::args::{EngineArg, ProfileArgs};
+use crate::drive_facts::fastest_read;
 use crate::wanted::Wanted;
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
@@ -8,6 +9,7 @@ use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::block::{BlockTarget, CounterValue};
 use ocssd_lightnvm::media_manager::UnitSelection;
+use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_measure::profile::{DriveState, Effort, FileStand, HostStand, Stand};
 use ocssd_measure::storage::{Engine, Subject, SubjectOptions, SystemRoot};
 use ocssd_targets::registry;
@@ -81,6 +83,7 @@ pub fn virtual_drive(
     if image.is_some() {
         anyhow::bail!("{name} is an image, and a profile would overwrite it; name a preset or a .toml file");
     }
+    let media_read = fastest_read(&spec.config);
     let geometry = spec.config.geometry;
     let wanted =
         Wanted::named(ftl, &UnitSelection::All, &geometry, &media_manager).map_err(anyhow::Error::msg)?;
@@ -100,6 +103,7 @@ pub fn virtual_drive(
         Row::new("kind", format!("a virtual drive below {ftl}, in virtual time")),
         Row::new("shape", format!("{} groups x {} units", geometry.groups, geometry.pus_per_group)),
         Row::new("capacity_bytes", geometry.capacity_bytes().to_string()),
+        Row::new(MEDIA_READ_ROW, media_read.0.to_string()),
     ];
     let target = match processors {
         None => host.add(made.target),

@@ -1,14 +1,11 @@
 //! While it is measured: what goes on, how long it still takes, and Ctrl-C.
 
+use crate::interrupt::Interrupt;
 use crate::live::{Every, Inside, Live, Sample};
-use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ocssd_base::Nanos;
 use ocssd_measure::profile::{Look, Step, Watch};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time between two lines without a terminal.
@@ -16,7 +13,9 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Who waits at the terminal.
 pub struct Waiting {
-    stopped: Arc<AtomicBool>,
+    interrupt: Interrupt,
+    /// It was told that a signal was heard.
+    is_told: bool,
     bar: Option<ProgressBar>,
     quiet: bool,
     said: Option<Instant>,
@@ -58,12 +57,7 @@ fn time_words(gone: u64, left: Option<u64>, is_most: bool) -> String {
 impl Waiting {
     /// Hears Ctrl-C from now on: the first stops measuring, a second ends the program at once.
     pub fn new(quiet: bool, live: Option<Every>) -> anyhow::Result<Self> {
-        let stopped = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stopped)))
-                .context("signals cannot be heard")?;
-        }
+        let interrupt = Interrupt::listen()?;
         let terminal = std::io::stderr().is_terminal();
         let live = live.filter(|_| !quiet).map(Live::new);
         let bar = (terminal && !quiet && live.is_none()).then(|| {
@@ -73,12 +67,17 @@ impl Waiting {
             bar
         });
         let pace = Pace { is_virtual: false, began: Instant::now(), last: Nanos::ZERO };
-        Ok(Self { stopped, bar, quiet, said: None, live, pace })
+        Ok(Self { interrupt, is_told: false, bar, quiet, said: None, live, pace })
     }
 
     /// Something else is measured from now on.
     pub fn begin(&mut self, is_virtual: bool) {
         self.pace = Pace { is_virtual, began: Instant::now(), last: Nanos::ZERO };
+    }
+
+    /// True once a signal asked to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.heard().is_some()
     }
 
     /// Measuring is over.
@@ -114,7 +113,10 @@ impl Watch for Waiting {
         if let Some(live) = self.live.as_mut().filter(|live| live.is_due()) {
             live.show(sample(look));
         }
-        !self.stopped.load(Ordering::Relaxed)
+        if self.is_interrupted() && !std::mem::replace(&mut self.is_told, true) {
+            self.interrupt.say(self.quiet);
+        }
+        !self.is_interrupted()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Choice;
 use crate::args::RunArgs;
+use crate::drive_facts::fastest_read;
 use crate::drive_failure::with_cause;
 use crate::wanted::Wanted;
 use anyhow::{Context, anyhow};
@@ -12,6 +13,7 @@ use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::wrap::{Stats, Trace};
 use ocssd_lightnvm::{Buffers, TargetId};
+use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
@@ -174,6 +176,7 @@ fn rows_of(
         ("drive".to_owned(), name.to_owned()),
         ("shape".to_owned(), format!("{} groups x {} units", geometry.groups, geometry.pus_per_group)),
         ("capacity_bytes".to_owned(), geometry.capacity_bytes().to_string()),
+        (MEDIA_READ_ROW.to_owned(), fastest_read(config).0.to_string()),
         ("payload".to_owned(), format!("{:?}", config.payload).to_lowercase()),
     ];
     rows.extend(args.set.iter().map(|set| ("set".to_owned(), set.clone())));
