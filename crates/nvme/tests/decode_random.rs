@@ -4,7 +4,8 @@
 
 use ocssd_nvme::fuzz::decode_everything;
 use ocssd_nvme::identify::{
-    DeallocatedRead, IdentifyController, IdentifyNamespace, LbaDataFormat, NamespaceIds, NamespaceList, Text,
+    AtomicSizes, DeallocatedRead, IdentifyController, IdentifyNamespace, LbaDataFormat, NamespaceIds,
+    NamespaceList, PreferredSizes, Text,
 };
 use ocssd_nvme::ocssd12::{
     self, BadBlockTable, BitField, BlockFlags, FlashKind, GroupDescriptor, MediaTable, PagePair, PpaFields,
@@ -223,6 +224,8 @@ fn namespace() -> IdentifyNamespace {
         dpc: 0,
         dps: 0,
         deallocated_read: DeallocatedRead::Zeros,
+        atomic: AtomicSizes { nawun: 1, nawupf: 2, nabsn: 3, nabo: 4, nabspf: 5 },
+        preferred: PreferredSizes { npwg: 6, npwa: 7, npdg: 8, npda: 9, nows: 10 },
         nvmcap_bytes: 1 << 40,
         nguid: [1; 16],
         eui64: [2; 8],

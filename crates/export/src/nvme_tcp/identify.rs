@@ -13,8 +13,9 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::DISCOVERY_NQN;
 use ocssd_nvme::identify::{
-    Cns, DeallocatedRead, FabricsLimits, IdentifyController, IdentifyNamespace, IndependentNamespace,
-    LbaDataFormat, NamespaceIds, NamespaceList, Text, VENDOR_OCSSD,
+    AtomicSizes, Cns, DeallocatedRead, FabricsLimits, IdentifyController, IdentifyNamespace,
+    IndependentNamespace, LbaDataFormat, NSFEAT_ATOMIC_SIZES, NSFEAT_PREFERRED_SIZES, NamespaceIds,
+    NamespaceList, PreferredSizes, Text, VENDOR_OCSSD,
 };
 use ocssd_nvme::sqe::Identify;
 use ocssd_nvme::{Cqe, Sqe};
@@ -168,12 +169,18 @@ fn structure(namespace: Namespace, desk: &Desk) -> IdentifyNamespace {
     }
 }
 
+/// What hosts are told of an export. A sector of the drive is written as one, whatever part of it a command names, and never
+/// found half written: a write within one is atomic. What is no whole sector is read first, or not discarded.
 fn block_structure(export: &Export) -> IdentifyNamespace {
+    let blocks = export.preferred_bytes / export.block_bytes;
+    assert!(blocks >= 1, "a block of {} bytes is larger than a sector", export.block_bytes);
+    // 0-based, as all sizes here.
+    let sector = u16::try_from(blocks - 1).expect("a sector of 64 KiB has 128 blocks of 512 bytes");
     IdentifyNamespace {
         nsze: export.block_count,
         ncap: export.block_count,
         nuse: export.block_count,
-        nsfeat: 0,
+        nsfeat: NSFEAT_ATOMIC_SIZES | NSFEAT_PREFERRED_SIZES,
         lbaf: vec![LbaDataFormat {
             ms_bytes: 0,
             lbads: u8::try_from(export.block_bytes.ilog2()).expect("a logarithm"),
@@ -187,6 +194,8 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
         dpc: 0,
         dps: 0,
         deallocated_read: if export.has_map { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
+        atomic: AtomicSizes { nawun: sector, nawupf: sector, nabsn: sector, nabo: 0, nabspf: sector },
+        preferred: PreferredSizes { npwg: sector, npwa: sector, npdg: sector, npda: sector, nows: sector },
         nvmcap_bytes: export.bytes().into(),
         nguid: export.uuid.0,
         eui64: if export.uuid.is_nil() { [0; 8] } else { export.uuid.eui64() },

@@ -10,8 +10,8 @@ use crate::config::Revision;
 use ocssd_lightnvm::{ChunkId, Status};
 use ocssd_nvme::Sqe;
 use ocssd_nvme::identify::{
-    Cns, DeallocatedRead, IdentifyController, IdentifyNamespace, LbaDataFormat, NamespaceIds, NamespaceList,
-    Text, VENDOR_OCSSD,
+    AtomicSizes, Cns, DeallocatedRead, IdentifyController, IdentifyNamespace, LbaDataFormat, NamespaceIds,
+    NamespaceList, PreferredSizes, Text, VENDOR_OCSSD,
 };
 use ocssd_nvme::sqe::Identify;
 
@@ -115,6 +115,8 @@ impl Controller {
             dpc: 0,
             dps: 0,
             deallocated_read: DeallocatedRead::Zeros,
+            atomic: AtomicSizes::default(),
+            preferred: PreferredSizes::default(),
             nvmcap_bytes: geometry.capacity_bytes().into(),
             nguid: self.uuid.0,
             eui64: self.uuid.eui64(),

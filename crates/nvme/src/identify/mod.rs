@@ -7,6 +7,7 @@ mod independent;
 mod namespace;
 mod namespace_ids;
 mod namespace_list;
+mod namespace_sizes;
 mod text;
 mod uuid;
 
@@ -15,6 +16,7 @@ pub use independent::IndependentNamespace;
 pub use namespace::{DeallocatedRead, IdentifyNamespace, LbaDataFormat, NamespaceError};
 pub use namespace_ids::{NamespaceIds, NamespaceIdsError};
 pub use namespace_list::{NamespaceList, NamespaceListError};
+pub use namespace_sizes::{AtomicSizes, NSFEAT_ATOMIC_SIZES, NSFEAT_PREFERRED_SIZES, PreferredSizes};
 pub use text::{Text, TextError};
 pub use uuid::Uuid;
 

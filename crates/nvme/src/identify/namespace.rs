@@ -4,6 +4,7 @@
 //! 384, the first vendor byte, is 1 for drives that Linux's LightNVM should take. Source: NVMe base 1.4 figure 245;
 //! OCSSD 2.0.
 
+use super::namespace_sizes::{AtomicSizes, PreferredSizes};
 use crate::wire::{ShortInput, array_at, bit, fixed, flag, put, u16_at, u64_at, u128_at};
 use std::fmt;
 
@@ -16,7 +17,7 @@ pub struct IdentifyNamespace {
     pub ncap: u64,
     /// Blocks in use.
     pub nuse: u64,
-    /// Features. Bit 2: DULBE is supported.
+    /// Features. Bit 1: `atomic` is given; bit 2: DULBE is supported; bit 4: `preferred` is given.
     pub nsfeat: u8,
     /// The formats on offer, 1 to 16; their number less one is NLBAF.
     pub lbaf: Vec<LbaDataFormat>,
@@ -36,6 +37,10 @@ pub struct IdentifyNamespace {
     pub dps: u8,
     /// DLFEAT bits 2:0: what reads of deallocated blocks return.
     pub deallocated_read: DeallocatedRead,
+    /// What is written as one.
+    pub atomic: AtomicSizes,
+    /// What is fast.
+    pub preferred: PreferredSizes,
     /// NVM capacity in bytes.
     pub nvmcap_bytes: u128,
     /// Globally unique identifier; zero is none.
@@ -183,6 +188,8 @@ impl IdentifyNamespace {
             nmic: bytes[30],
             nsattr: bytes[99],
             deallocated_read: DeallocatedRead::from_bits(bytes[33]),
+            atomic: AtomicSizes::decode(bytes),
+            preferred: PreferredSizes::decode(bytes),
             nvmcap_bytes: u128_at(bytes, 48),
             nguid: array_at(bytes, 104),
             eui64: array_at(bytes, 120),
@@ -215,6 +222,8 @@ impl IdentifyNamespace {
         bytes[30] = self.nmic;
         bytes[33] = self.deallocated_read.to_bits();
         bytes[99] = self.nsattr;
+        self.atomic.encode(&mut bytes);
+        self.preferred.encode(&mut bytes);
         put(&mut bytes, 48, &self.nvmcap_bytes.to_le_bytes());
         put(&mut bytes, 104, &self.nguid);
         put(&mut bytes, 120, &self.eui64);
@@ -239,7 +248,10 @@ mod tests {
         bytes[24..30].copy_from_slice(&[0x04, 1, 0x11, 2, 3, 4]);
         bytes[30] = 6;
         bytes[33] = 1;
+        bytes[34..38].copy_from_slice(&[1, 0, 2, 0]);
+        bytes[40..46].copy_from_slice(&[3, 0, 4, 0, 5, 0]);
         bytes[48] = 9;
+        bytes[64..74].copy_from_slice(&[6, 0, 7, 0, 8, 0, 9, 0, 10, 1]);
         bytes[99] = 7;
         bytes[104] = 0xAA;
         bytes[127] = 0xBB;
@@ -259,6 +271,8 @@ mod tests {
         assert_eq!((id.extended_lba, id.mc, id.dpc, id.dps), (true, 2, 3, 4));
         assert_eq!((id.deallocated_read, id.nvmcap_bytes), (DeallocatedRead::Zeros, 9));
         assert_eq!((id.nmic, id.nsattr), (6, 7));
+        assert_eq!(id.atomic, AtomicSizes { nawun: 1, nawupf: 2, nabsn: 3, nabo: 4, nabspf: 5 });
+        assert_eq!(id.preferred, PreferredSizes { npwg: 6, npwa: 7, npdg: 8, npda: 9, nows: 0x10A });
         assert_eq!((id.nguid[0], id.eui64[7], id.lightnvm), (0xAA, 0xBB, true));
         assert_eq!(id.encode(), bytes());
     }

@@ -25,6 +25,11 @@ fn namespaces_say_what_exports_are() {
     let mut ask = |sqe| world.read(line, sqe, 4096);
     let namespace = IdentifyNamespace::decode(&ask(identify(1, 0, 0)).unwrap()).unwrap();
     assert_eq!((namespace.nsze, namespace.format().block_bytes(), namespace.nsattr), (1 << 11, Some(512), 0));
+    // Linux: a physical block is min(NPWG, NAWUPF) if NSFEAT bits 1 and 4 say that they are given.
+    let (atomic, preferred) = (namespace.atomic, namespace.preferred);
+    assert_eq!((namespace.nsfeat & 0b10010, preferred.npwg.min(atomic.nawupf)), (0b10010, 7), "4096 bytes");
+    assert_eq!((atomic.nabspf, atomic.nabsn, atomic.nawun, atomic.nabo), (7, 7, 7, 0));
+    assert_eq!([preferred.npwa, preferred.npdg, preferred.npda, preferred.nows], [7; 4]);
     assert_eq!(IdentifyNamespace::decode(&ask(identify(2, 0, 0)).unwrap()).unwrap().nsattr, 1);
     let list = |bytes: Vec<u8>| NamespaceList::decode(&bytes).unwrap().nsids().to_vec();
     assert_eq!(list(ask(identify(0, 2, 0)).unwrap()), [1, 2]);

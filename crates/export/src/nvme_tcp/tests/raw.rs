@@ -6,7 +6,9 @@ use crate::raw_drive::{RawBusy, RawDrive, RawShape};
 use crate::raw_lane::RawLane;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
-use ocssd_nvme::identify::{Cns, DeallocatedRead, IdentifyNamespace, LbaDataFormat, NamespaceIds};
+use ocssd_nvme::identify::{
+    AtomicSizes, Cns, DeallocatedRead, IdentifyNamespace, LbaDataFormat, NamespaceIds, PreferredSizes,
+};
 use ocssd_nvme::log_page::LogPageId;
 use ocssd_nvme::sqe::{GetLogPage, Identify, ReadWrite};
 use ocssd_nvme::{Cqe, HostAddress, IoOpcode, Lba, Sqe, StatusField};
@@ -46,6 +48,8 @@ impl RawDrive for Fake {
             dpc: 0,
             dps: 0,
             deallocated_read: DeallocatedRead::Zeros,
+            atomic: AtomicSizes::default(),
+            preferred: PreferredSizes::default(),
             nvmcap_bytes: 0,
             nguid: [9; 16],
             eui64: [9; 8],
