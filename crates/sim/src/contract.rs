@@ -71,11 +71,16 @@ pub trait Contract {
     type Target: Target + ?Sized;
 
     /// A target was made on fresh media, or mounted again: its size must be what it was. Buffers for requests are taken
-    /// here; those of the last target are gone.
+    /// here; those of the last target are gone. `has_lost_chunks`: fewer are good than at the mount before.
     ///
     /// # Errors
     /// If it is not what it was.
-    fn mounted(&mut self, target: &Self::Target, buffers: &mut Buffers) -> Result<(), Broken>;
+    fn mounted(
+        &mut self,
+        target: &Self::Target,
+        buffers: &mut Buffers,
+        has_lost_chunks: bool,
+    ) -> Result<(), Broken>;
 
     /// Draws a request, all of it from `draw`, and notes that it is sent. `None` if no more may be outstanding.
     fn draw(

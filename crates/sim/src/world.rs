@@ -83,6 +83,8 @@ pub struct World<C: Contract> {
     units: Vec<PuId>,
     /// Good chunks at the first mount.
     chunks_at_first: Option<u32>,
+    /// Good chunks at the last mount.
+    chunks_at_last: Option<u32>,
     buffers: Buffers,
     clock: VirtualClock,
     target: Option<Box<C::Target>>,
@@ -119,6 +121,7 @@ impl<C: Contract> World<C> {
             device: Check::new(device),
             units,
             chunks_at_first: None,
+            chunks_at_last: None,
             contract,
             events: 0,
             journal,
@@ -147,7 +150,7 @@ impl<C: Contract> World<C> {
     {
         let (device, contract) = (self.device.inner().fork()?, self.contract.clone());
         let mut branch = Self::on(device, self.units.clone(), contract, self.bound, journal);
-        branch.chunks_at_first = self.chunks_at_first;
+        (branch.chunks_at_first, branch.chunks_at_last) = (self.chunks_at_first, self.chunks_at_last);
         branch.clock.wait_until(self.clock.now());
         branch.events = self.events;
         branch.spikes.clone_from(&self.spikes);
@@ -201,7 +204,9 @@ impl<C: Contract> World<C> {
         };
         self.journal.note(self.clock.now(), || Event::Mounted);
         self.chunks_at_first.get_or_insert_with(|| good_chunks(self.device.inner(), &self.units));
-        self.contract.mounted(&target, &mut self.buffers)?;
+        let good = good_chunks(self.device.inner(), &self.units);
+        let before = self.chunks_at_last.replace(good);
+        self.contract.mounted(&target, &mut self.buffers, before.is_some_and(|before| good < before))?;
         self.target = Some(target);
         self.is_told = true;
         Ok(Mounted::Up)

@@ -7,12 +7,12 @@ use super::mix::Mix;
 use super::oracle::{Moment, Oracle};
 use super::stamp::{self, Stamp};
 use crate::contract::{Broken, Contract, Media, Room};
-use crate::watched::Harmed;
+use crate::watched::{Harm, Harmed};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
 use ocssd_lightnvm::{BufId, Buffers, Ppa, Status, Tag};
 use ocssd_targets::registry::{Limits, Reach};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Most blocks of a request of an audit (chosen: a vector command's worth).
@@ -45,8 +45,11 @@ pub struct BlockContract {
     again: Vec<u64>,
     /// Places of what the target keeps for itself that were harmed.
     records: Vec<Ppa>,
+    /// Versions of blocks whose places changed without a word.
+    changed: BTreeSet<(u64, u64)>,
     lost: u64,
     regressed: u64,
+    unseen: u64,
     refused: u64,
 }
 
@@ -68,6 +71,8 @@ impl BlockContract {
             audit: None,
             again: Vec::new(),
             records: Vec::new(),
+            changed: BTreeSet::new(),
+            unseen: 0,
             lost: 0,
             regressed: 0,
             refused: 0,
@@ -162,9 +167,17 @@ impl BlockContract {
         for offset in 0..done.request.count {
             let block = done.request.block + u64::from(offset);
             let buffer = done.request.buffer.expect("every request has one");
-            let content = stamp::read(buffers.bytes(buffer, self.first_byte(offset), self.unit), block)?;
-            let settled = self.oracle().read(block, done.sent, content)?;
-            self.regressed += u64::from(settled == Settled::Older);
+            let bytes = buffers.bytes(buffer, self.first_byte(offset), self.unit);
+            let judged =
+                stamp::read(bytes, block).and_then(|content| self.oracle().read(block, done.sent, content));
+            match judged {
+                Ok(settled) => self.regressed += u64::from(settled == Settled::Older),
+                Err(_) if self.is_changed_unseen(block, done.sent, bytes) => {
+                    self.unseen += 1;
+                    self.oracle().unknown(block);
+                }
+                Err(broken) => return Err(broken),
+            }
         }
         Ok(())
     }
@@ -182,6 +195,14 @@ impl BlockContract {
             let stamps = sector.chunks_exact(self.unit).filter_map(stamp::of);
             stamps.filter(|stamp| stamp.write > 0).for_each(|stamp| oracle.untold(stamp.block, stamp.write));
         }
+    }
+
+    /// True if wrong content of a block is that of a target that does not find what changed on the media: of its own place, or
+    /// of one whose address changed.
+    fn is_changed_unseen(&mut self, block: u64, sent: Moment, bytes: &[u8]) -> bool {
+        let is_stray =
+            stamp::of(bytes).is_some_and(|found| self.changed.contains(&(found.block, found.write)));
+        !self.limits.finds_changed_content && (is_stray || self.oracle().may_fail(block..block + 1, sent))
     }
 
     fn judge_failure(
@@ -228,7 +249,12 @@ impl BlockContract {
 impl Contract for BlockContract {
     type Target = dyn BlockTarget;
 
-    fn mounted(&mut self, target: &Self::Target, buffers: &mut Buffers) -> Result<(), Broken> {
+    fn mounted(
+        &mut self,
+        target: &Self::Target,
+        buffers: &mut Buffers,
+        has_lost_chunks: bool,
+    ) -> Result<(), Broken> {
         let format = buffers.format();
         let bytes = usize::try_from(target.block_bytes()).expect("32 bits fit an index");
         assert!(format.sector_bytes.is_multiple_of(bytes), "blocks of {bytes} bytes part no sector");
@@ -238,8 +264,12 @@ impl Contract for BlockContract {
         let longest = self.mix.longest.max(AUDIT_BLOCKS).div_ceil(self.per_sector);
         self.spare = (0..self.mix.depth).map(|_| buffers.take(longest)).collect();
         self.outstanding.clear();
-        match &self.oracle {
+        let may_shrink = !self.limits.keeps_size && has_lost_chunks;
+        match &mut self.oracle {
             None => self.oracle = Some(Oracle::new(target.block_count())),
+            Some(oracle) if may_shrink && target.block_count() < oracle.block_count() => {
+                oracle.shrink(target.block_count());
+            }
             Some(oracle) if oracle.block_count() != target.block_count() => {
                 let blocks = |count: u64| format!("the device has {count} blocks");
                 let (was, is) = (oracle.block_count(), target.block_count());
@@ -338,7 +368,12 @@ impl Contract for BlockContract {
         for place in harmed.content.chunks_exact(self.unit) {
             match stamp::of(place) {
                 Some(Stamp { write: 0, .. }) => oracle.zeroes_harmed(),
-                Some(Stamp { block, write }) => oracle.harmed(block, write),
+                Some(Stamp { block, write }) => {
+                    oracle.harmed(block, write);
+                    if harmed.harm == Harm::Changed {
+                        self.changed.insert((block, write));
+                    }
+                }
                 None => {
                     self.records.push(harmed.at);
                     self.record_lost(harmed.at, media);
@@ -376,6 +411,7 @@ impl Contract for BlockContract {
             ("requests.reads_lost_to_the_media", self.lost),
             ("requests.changes_refused", self.refused),
             ("requests.blocks_older_than_lost_media", self.regressed),
+            ("requests.blocks_changed_unseen", self.unseen),
         ]
     }
 

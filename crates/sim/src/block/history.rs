@@ -286,6 +286,12 @@ impl History {
         newest.is_some_and(|newest| content < newest)
     }
 
+    /// What the block holds is not known: until it is written anything may be there.
+    pub fn unknown(&mut self, now: Moment) {
+        self.replace(Content::MAX, now);
+        self.changes[0].is_harmed = true;
+    }
+
     /// Only `content` is left: what was promised of the block could not be kept, and need not.
     pub fn replace(&mut self, content: Content, now: Moment) {
         *self = Self::default();

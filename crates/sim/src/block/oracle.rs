@@ -162,6 +162,22 @@ impl Oracle {
         *until = (*until).min(self.now);
     }
 
+    /// A block holds what nobody wrote, and need not hold anything else.
+    pub fn unknown(&mut self, block: u64) {
+        self.blocks[place(block)].unknown(self.now);
+        self.settled(block);
+    }
+
+    /// Blocks from `count` on are gone.
+    pub fn shrink(&mut self, count: u64) {
+        assert!(count <= self.block_count(), "a device that shrinks has fewer blocks");
+        self.blocks.truncate(place(count));
+        self.is_pending.truncate(place(count));
+        self.unsettled.truncate(place(count));
+        self.shaky_until.truncate(place(count));
+        self.pending.retain(|&block| block < count);
+    }
+
     /// The power went.
     pub fn power_cut(&mut self) {
         for (block, history) in self.blocks.iter_mut().enumerate() {

@@ -4,6 +4,23 @@ use super::mount::MountReport;
 use super::state::LinuxPblk;
 
 impl LinuxPblk {
+    /// The state in words, for whoever looks for a bug.
+    pub(super) fn in_words(&self) -> String {
+        let mut text = format!(
+            "{} free lines, of which users leave {}; open {:?}, condemned {:?}, {:?}; {} frames wait\n",
+            self.lines.free_count(),
+            self.lines_kept,
+            self.open.as_ref().map(|open| open.line()),
+            self.condemned,
+            self.collector,
+            self.ready.len(),
+        );
+        for (id, line) in self.lines.iter() {
+            text.push_str(&format!("line {}: valid {}, {line:?}\n", id.0, self.valid.count(id)));
+        }
+        text + &format!("{:?}", self.stats)
+    }
+
     /// What there is to say about a mount.
     #[must_use]
     pub fn describe(&self, report: &MountReport) -> String {

@@ -162,6 +162,10 @@ impl BlockTarget for LinuxPblk {
         self.l2p.fetch(blocks.iter().copied());
     }
 
+    fn summary(&self) -> String {
+        self.in_words()
+    }
+
     fn counters(&self) -> Vec<Counter> {
         self.stats.show(self.l2p.count_mapped())
     }
