@@ -30,7 +30,8 @@ pub struct Harmed {
     pub at: Ppa,
     /// What was done to it.
     pub harm: Harm,
-    /// Its payload as it was written.
+    /// Its payload as it was written; empty of a sector that was written whole beside its stamp, as only targets' own records
+    /// are.
     pub content: Vec<u8>,
 }
 
@@ -96,16 +97,21 @@ impl Watched {
         }
     }
 
+    fn content(&mut self, at: Ppa) -> Option<Vec<u8>> {
+        let content = self.flash.content(at);
+        content.map(|content| if self.flash.is_whole(at) { Vec::new() } else { content })
+    }
+
     /// A sector is lost, and its place still holds what it held. Nothing is noted of one that was never written.
     pub fn lose(&mut self, at: Ppa) {
-        if let Some(content) = self.flash.content(at) {
+        if let Some(content) = self.content(at) {
             self.note(at, Harm::Lost, content);
         }
     }
 
     /// Flips a bit, as [`Flash::flip_bit`].
     pub fn flip_bit(&mut self, at: Ppa, metadata: bool, bit: u64) -> bool {
-        let before = self.flash.content(at);
+        let before = self.content(at);
         let flipped = self.flash.flip_bit(at, metadata, bit);
         if let Some(content) = before.filter(|_| flipped) {
             self.note(at, Harm::Changed, content);

@@ -365,8 +365,10 @@ impl Contract for BlockContract {
 
     fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media) {
         let Some(oracle) = &mut self.oracle else { return };
-        for place in harmed.content.chunks_exact(self.unit) {
-            match stamp::of(place) {
+        let is_record = harmed.content.is_empty();
+        let parts = harmed.content.chunks_exact(self.unit).map(stamp::of);
+        for part in parts.chain(is_record.then_some(None)) {
+            match part {
                 Some(Stamp { write: 0, .. }) => oracle.zeroes_harmed(),
                 Some(Stamp { block, write }) => {
                     oracle.harmed(block, write);
@@ -384,11 +386,14 @@ impl Contract for BlockContract {
     }
 
     fn content_in_words(&self, content: &[u8]) -> String {
-        let words = |part: &[u8]| match stamp::of(part) {
+        let words = |part: &[u8]| match if part.is_empty() { None } else { stamp::of(part) } {
             Some(Stamp { write: 0, .. }) => "zeroes".to_owned(),
             Some(Stamp { block, write }) => format!("write {write} of block {block}"),
             None => "a record of the target's own".to_owned(),
         };
+        if content.is_empty() {
+            return words(content);
+        }
         content.chunks_exact(self.unit).map(words).collect::<Vec<_>>().join(", ")
     }
 
