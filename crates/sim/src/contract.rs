@@ -43,6 +43,8 @@ pub struct Room {
     /// Good chunks below which the target may refuse changes (a gauge `chunks_needed`); of one that does not say, as many as
     /// there were at its first mount.
     pub chunks_needed: u32,
+    /// The drive itself failed, because the file below it did: changes end with its status, and so may reads.
+    pub drive_failed: bool,
 }
 
 impl Room {

@@ -7,6 +7,7 @@
 pub mod block;
 pub mod campaign;
 pub mod contract;
+pub mod disk;
 pub mod exhaustive;
 pub mod failure;
 pub mod journal;

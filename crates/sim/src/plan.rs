@@ -6,6 +6,7 @@
 
 use crate::block::Mix;
 use ocssd_base::Nanos;
+use ocssd_drive::image::FileFaults;
 use ocssd_flash::{Config, FaultKind};
 use ocssd_lightnvm::PuId;
 use std::fmt;
@@ -52,6 +53,8 @@ pub enum Step {
         /// How often.
         times: u32,
     },
+    /// What goes wrong on the disk below the drive from now on; nothing any more, if it says so.
+    Disk(FileFaults),
     /// Everything is read and compared.
     Audit,
 }
@@ -85,6 +88,8 @@ impl fmt::Display for Step {
             Self::Rest { flips } => write!(f, "shut down, {} bits flip, mount again", flips.len()),
             Self::Flip { .. } => f.write_str("a bit flips on the media"),
             Self::Fault { kind, times, .. } => write!(f, "a fault is due: {kind:?}, {times} times"),
+            Self::Disk(faults) if *faults == FileFaults::default() => f.write_str("the disk works again"),
+            Self::Disk(faults) => write!(f, "the disk fails: {faults:?}"),
             Self::Audit => f.write_str("read and compare everything"),
         }
     }
@@ -106,6 +111,8 @@ pub struct Plan {
     pub mix: Mix,
     /// What is done.
     pub steps: Vec<Step>,
+    /// The drive lies in an image on a simulated disk; its power does not go, but its process and its host do.
+    pub disk: bool,
     /// No request may take longer, but for latency spikes.
     pub bound: Nanos,
 }

@@ -5,6 +5,7 @@
 
 use crate::block::BlockContract;
 use crate::contract::Contract;
+use crate::disk::Disk;
 use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
 use crate::panics;
@@ -78,8 +79,7 @@ pub fn run_until(
     keep: Keep,
     is_over: Arc<AtomicBool>,
 ) -> Ran {
-    let flash =
-        Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
+    let (disk, flash) = drive(plan);
     let mut world = World::new(
         flash,
         plan.units.clone(),
@@ -90,7 +90,7 @@ pub fn run_until(
     .ends_with(is_over);
     world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
     let mount = KindMount { kind, units: &plan.units, options: &plan.options };
-    let mut runner = Runner { world, mount, plan, step: 0, mounts: 0 };
+    let mut runner = Runner { world, mount, plan, disk, step: 0, mounts: 0 };
     let ended = panics::caught(|| runner.run(only));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
@@ -103,10 +103,21 @@ pub fn run_until(
     Ran { ended, tally: runner.world.tally, journal: runner.world.journal }
 }
 
+/// The drive, and the disk it lies on if it does not lie in memory.
+fn drive(plan: &Plan) -> (Option<Disk>, Flash) {
+    if plan.disk {
+        let (disk, flash) = Disk::new(&plan.config, plan.config.seed);
+        return (Some(disk), flash);
+    }
+    let flash = Flash::format(plan.config.clone());
+    (None, flash.unwrap_or_else(|problems| panic!("a drawn drive: {problems}")))
+}
+
 struct Runner<'a> {
     world: World<BlockContract>,
     mount: KindMount<'a>,
     plan: &'a Plan,
+    disk: Option<Disk>,
     step: usize,
     /// Mounts after the first.
     mounts: usize,
@@ -145,6 +156,11 @@ impl Runner<'_> {
             Step::Rest { flips } => self.remount(flips)?,
             Step::Flip { place, bit } => self.flip(*place, *bit),
             Step::Fault { kind, chunk, times } => self.fault(*kind, *chunk, *times),
+            Step::Disk(faults) => {
+                if let Some(disk) = &mut self.disk {
+                    disk.set_faults(faults, &mut self.world);
+                }
+            }
             Step::Audit => self.world.audit()?,
         }
         Ok(())
@@ -170,16 +186,16 @@ impl Runner<'_> {
         self.world.tally.add(if in_flight { "cuts.in_flight" } else { "cuts.idle" }, 1);
         self.world.part_of_gap(cut.gap_millionths);
         let mut prng = Prng::new(cut.seed);
-        self.world.power_cut(&mut prng);
+        self.power_cut(&mut prng);
         for &commands in &cut.again {
             let later = Nanos(prng.below(2_000_000));
             match self.mount_with_next(Some(MountCut { commands, later }))? {
                 Mounted::PowerCut => self.world.tally.add("cuts.in_mount", 1),
                 // The mount was over before: the power goes with the target just mounted.
                 Mounted::Up => self.world.tally.add("cuts.after_mount", 1),
-                Mounted::Refused(sentence) => return Err(Cause::NotMounted(sentence)),
+                Mounted::Refused(sentence) => self.refused(sentence)?,
             }
-            self.world.power_cut(&mut prng);
+            self.power_cut(&mut prng);
         }
         self.mount_again()?;
         self.world.audit()?;
@@ -205,14 +221,35 @@ impl Runner<'_> {
         Ok(self.world.mount(&self.mount, cut)?)
     }
 
+    /// The power goes; of a drive on a disk the process.
+    fn power_cut(&mut self, prng: &mut Prng) {
+        match &mut self.disk {
+            Some(disk) => disk.crash(&mut self.world, prng),
+            None => self.world.power_cut(prng),
+        }
+    }
+
+    /// A mount was refused: that is for a disk that fails, and not for one that works.
+    fn refused(&mut self, sentence: String) -> Result<(), Cause> {
+        if !self.disk.as_mut().is_some_and(Disk::heal) {
+            return Err(Cause::NotMounted(sentence));
+        }
+        self.world.tally.add("disk.mounts_refused", 1);
+        Ok(())
+    }
+
     fn mount_again(&mut self) -> Result<(), Cause> {
-        match self.mount_with_next(None)? {
-            Mounted::Up => {
-                self.world.tally.add("mount.again", 1);
-                Ok(())
+        loop {
+            match self.mount_with_next(None)? {
+                Mounted::Up => {
+                    self.world.tally.add("mount.again", 1);
+                    return Ok(());
+                }
+                Mounted::Refused(sentence) => self.refused(sentence)?,
+                Mounted::PowerCut => unreachable!("no cut was asked for"),
             }
-            Mounted::Refused(sentence) => Err(Cause::NotMounted(sentence)),
-            Mounted::PowerCut => unreachable!("no cut was asked for"),
+            let disk = self.disk.as_mut().expect("only a disk may be healed");
+            disk.restart(&mut self.world);
         }
     }
 
@@ -223,7 +260,10 @@ impl Runner<'_> {
         self.world.shut_down();
         self.world.drain()?;
         self.world.check()?;
-        self.world.power_off(&mut Prng::new(0));
+        match &mut self.disk {
+            Some(disk) => disk.restart(&mut self.world),
+            None => self.world.power_off(&mut Prng::new(0)),
+        }
         flips.iter().for_each(|&(place, bit)| self.flip(place, bit));
         self.mount_again()?;
         self.world.audit()?;
@@ -272,6 +312,11 @@ impl Runner<'_> {
         self.world.begin_step();
         self.world.device.inner_mut().stop_faults();
         self.world.drain()?;
+        if let Some(disk) = &mut self.disk {
+            disk.heal();
+            disk.restart(&mut self.world);
+            self.mount_again()?;
+        }
         self.world.audit()?;
         Ok(())
     }

@@ -241,6 +241,34 @@ impl<C: Contract> World<C> {
         contract.power_cut(&mut Seen { device: device.inner_mut(), units });
     }
 
+    /// The process of the drive is gone, and the target with it. A drive in memory stands in until another is there.
+    ///
+    /// # Panics
+    /// Never: the drive was made with these settings.
+    pub fn leave_drive(&mut self) {
+        let now = self.clock.now();
+        self.journal.note(now, || Event::PowerCut);
+        self.count_target();
+        let config = self.device.inner().config().clone();
+        let standing_in = Flash::format(config).expect("the settings made a drive before");
+        self.device = Check::new(Watched::new(standing_in));
+        self.target = None;
+        self.cut_at = None;
+        self.refused.clear();
+    }
+
+    /// The drive as its next process finds it.
+    pub fn enter_drive(&mut self, flash: Flash) {
+        assert!(self.target.is_none(), "a target is mounted on a drive that is gone");
+        self.device = Check::new(Watched::new(flash));
+        self.spikes.clear();
+        if let Some(wear) = &mut self.wear {
+            wear.power_cut();
+        }
+        let Self { device, units, contract, .. } = self;
+        contract.power_cut(&mut Seen { device: device.inner_mut(), units });
+    }
+
     /// Tells the contract what was harmed.
     pub fn tell_harm(&mut self) {
         for harmed in self.device.inner_mut().take_news() {
@@ -392,6 +420,7 @@ impl<C: Contract> World<C> {
             let room = || Room {
                 good_chunks: good_chunks(device.inner(), units),
                 chunks_needed: C::chunks_needed(target).or(*chunks_at_first).unwrap_or(0),
+                drive_failed: device.inner().store_error().is_some(),
             };
             let name = contract.replied(&reply, &self.buffers, &room)?;
             self.tally.add(name, 1);

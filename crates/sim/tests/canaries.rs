@@ -86,6 +86,9 @@ canaries! {
     oldest_wins_is_found: "oldest-wins", Tiny;
     stale_generation_is_found: "stale-generation", Tiny;
     window_forgotten_is_found: "window-forgotten", Tiny;
+    drive_error_is_early_close_is_found: "drive-error-is-early-close", Tiny;
+    barrier_unchecked_is_found: "barrier-unchecked", Tiny;
+    padding_unchecked_is_found: "padding-unchecked", Tiny;
     wear_ignored_is_found: "wear-ignored", Any;
     snapshot_unordered_is_found: "snapshot-unordered", Tiny;
     snapshot_unchecked_is_found: "snapshot-unchecked", Any;

@@ -30,6 +30,7 @@ pub enum MountError {
 pub fn look_at_drive(what: &'static str, completions: &[Completion]) -> Result<(), MountError> {
     let failed =
         completions.iter().map(|completion| completion.status).find(|status| status.is_drive_failure());
+    assert!(failed.is_none_or(|status| !status.has_data()), "a command failed and has data");
     failed.map_or(Ok(()), |status| Err(MountError::Drive { what, status }))
 }
 

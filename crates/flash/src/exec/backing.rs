@@ -10,7 +10,7 @@ use crate::addresses::Run;
 use crate::drive::Flash;
 use crate::store::StoreError;
 use ocssd_base::SlabKey;
-use ocssd_lightnvm::{Status, VECTOR_MAX};
+use ocssd_lightnvm::Status;
 
 impl Flash {
     /// The status a command is refused with because the backing failed before; none if it may begin.
@@ -24,10 +24,10 @@ impl Flash {
         }
     }
 
-    /// A command the drive itself cannot carry out.
-    pub(super) fn fail_all(&mut self, key: SlabKey, status: Status) {
+    /// A command of so many entries that the drive itself cannot carry out.
+    pub(super) fn fail_all(&mut self, key: SlabKey, entries: u32, status: Status) {
         assert!(status.is_drive_failure(), "{status} is no failure of the drive");
-        self.flow.command_mut(key).fail(status, 0, VECTOR_MAX, None);
+        self.flow.command_mut(key).fail(status, 0, entries, None);
     }
 
     /// A run could not be stored.
@@ -52,10 +52,10 @@ impl Flash {
         self.failures.on_read(error);
     }
 
-    /// Makes all that is stored durable, for a command.
-    pub(super) fn sync_for(&mut self, key: SlabKey) {
+    /// Makes all that is stored durable, for a command of so many entries.
+    pub(super) fn sync_for(&mut self, key: SlabKey, entries: u32) {
         if let Err(error) = self.sync() {
-            self.fail_all(key, error.status());
+            self.fail_all(key, entries, error.status());
         }
     }
 

@@ -135,14 +135,14 @@ impl Flash {
         if let Some(refusal) = self.check_shape(&operation) {
             self.refuse(key, &refusal, operation.addresses.count());
         } else if let Some(status) = self.refusal_of_backing(&operation.kind) {
-            self.fail_all(key, status);
+            self.fail_all(key, operation.addresses.count(), status);
         } else {
             match operation.kind {
                 OperationKind::Read(policy) => self.read(policy, &mut operation, &mut parts),
                 OperationKind::Write { .. } => self.write(&mut operation, &mut parts),
                 OperationKind::Reset => self.reset(&operation.addresses, &mut parts),
                 OperationKind::Copy(to) => self.copy(&operation.addresses, &to, &mut parts),
-                OperationKind::Flush => self.sync_for(key),
+                OperationKind::Flush => self.sync_for(key, 0),
             }
         }
         let command = self.flow.command_mut(key);

@@ -28,7 +28,7 @@ impl Flash {
         }
         let is_durable = matches!(operation.kind, OperationKind::Write { fua: true });
         if is_durable && self.failures.ends_changes().is_none() {
-            self.sync_for(parts.command);
+            self.sync_for(parts.command, count);
         }
         self.counters.sectors_written += u64::from(sectors);
         self.flow.command_mut(parts.command).sectors = sectors;

@@ -220,7 +220,9 @@ impl BlockContract {
                 // A failed read says nothing about its other blocks.
                 self.again.extend(blocks.clone());
             }
-            let is_excused = status == Status::UNRECOVERED_READ && self.oracle().may_fail(blocks, sent);
+            let is_of_drive = status.is_drive_failure() && room().drive_failed;
+            let is_excused =
+                is_of_drive || status == Status::UNRECOVERED_READ && self.oracle().may_fail(blocks, sent);
             let broken = || Broken::new("reads succeed", "a read of sound media succeeds", found());
             return if is_excused { Ok(()) } else { Err(broken()) };
         }
@@ -235,10 +237,10 @@ impl BlockContract {
             return Ok(());
         }
         let room = room();
-        if room.is_short() {
+        if room.is_short() || room.drive_failed && status.is_drive_failure() {
             return Ok(());
         }
-        let Room { good_chunks, chunks_needed } = room;
+        let Room { good_chunks, chunks_needed, .. } = room;
         let promised = format!(
             "a change of a device with good chunks enough succeeds, and {good_chunks} are good of {chunks_needed} that are needed"
         );

@@ -4,6 +4,7 @@
 //! time. Deliberately not here: what is done with a draw.
 
 mod checkpoints;
+mod disk;
 mod drive;
 mod knobs;
 mod loss;
@@ -70,6 +71,7 @@ const SMALL: &str = "small blocks";
 const ROT: &str = "rot";
 const LOSS: &str = "loss";
 const CHECKPOINTS: &str = "checkpoints";
+const DISK: &str = "disk";
 
 /// The option of every kind whose blocks may be smaller than sectors.
 const BLOCK_BYTES: &str = "block_bytes";
@@ -123,7 +125,8 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
     let prng = Prng::new(seed ^ u64::from(attempt) << 56);
     let is_special = size == Size::Any && target == "pblk" && is_special(&prng);
     // Those are tiny worlds in which something else happens all the time.
-    let size = if is_special { Size::Tiny } else { size };
+    let is_on_disk = !is_special && disk::fits(target) && Draw::new(&prng, DISK).percent(disk::PERCENT);
+    let size = if is_special || is_on_disk { Size::Tiny } else { size };
     let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
     if size == Size::Any {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
@@ -138,12 +141,16 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     let options = chosen.options;
-    let mut plan = Plan { config, units, options, later_options: Vec::new(), mix, steps, bound: BOUND };
+    let mut plan =
+        Plan { config, units, options, later_options: Vec::new(), mix, steps, disk: false, bound: BOUND };
     target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
     if target == "pblk" {
         let draw = &mut Draw::new(&prng, "larger writes");
         target::draw_sec_per_write(draw, &plan.config, &mut plan.options);
         knobs::draw(&mut Draw::new(&prng, "small scale"), &mut plan);
+    }
+    if is_on_disk {
+        disk::make(&mut Draw::new(&prng, "on disk"), &mut plan);
     }
     if is_special {
         wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);

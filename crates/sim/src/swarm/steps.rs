@@ -2,9 +2,10 @@
 //!
 //! Deliberately not here: what a request is (`block::Mix`).
 
-use super::{Draw, Size};
+use super::{Draw, Size, disk};
 use crate::plan::{Cut, Step};
 use ocssd_base::Nanos;
+use ocssd_drive::image::FileFaults;
 use ocssd_flash::{Config, FaultKind};
 
 /// Most bits that flip while a target is not mounted (chosen: so many that one of its records is hit as a rule).
@@ -161,6 +162,34 @@ pub(super) fn draw_cutting(draw: &mut Draw) -> Vec<Step> {
         again: weight(30, 30),
     };
     let mut steps: Vec<Step> = (0..2 * REQUESTS_TINY).map(|_| step(draw, &weights, None)).collect();
+    steps.push(Step::Audit);
+    steps
+}
+
+/// Steps of a run on a disk that fails now and then.
+pub(super) fn draw_on_disk(draw: &mut Draw) -> Vec<Step> {
+    let mut weight = |percent: u64, most: u32| {
+        if draw.percent(percent) { u64::from(draw.between(1, most)) } else { 0 }
+    };
+    let weights = Weights {
+        quiesce: weight(50, 20),
+        idle: weight(50, 20),
+        cut: 20 + weight(80, 100),
+        remount: weight(50, 20),
+        flip: 0,
+        fault: 0,
+        audit: weight(50, 20),
+        rest: 0,
+        turns: weight(70, 100),
+        again: weight(60, 50),
+    };
+    let (changes, heals) = (u64::from(draw.between(2, 8)), u64::from(draw.between(20, 60)));
+    let mut one = || match (draw.percent(changes), draw.percent(heals)) {
+        (true, true) => Step::Disk(FileFaults::default()),
+        (true, false) => Step::Disk(disk::faults(draw)),
+        (false, _) => step(draw, &weights, None),
+    };
+    let mut steps: Vec<Step> = (0..REQUESTS_TINY).map(|_| one()).collect();
     steps.push(Step::Audit);
     steps
 }

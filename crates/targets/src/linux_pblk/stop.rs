@@ -32,6 +32,15 @@ impl LinuxPblk {
             any = true;
         }
         any |= self.fail_flushes(status);
+        assert!(
+            self.is_read_only && self.requests.next_change().is_none(),
+            "a change waits after the drive failed"
+        );
+        assert_eq!(
+            self.refuses_changes(),
+            Some(status),
+            "a change would be answered otherwise than those that waited"
+        );
         let is_over = self.flight.len() == 0 && self.requests.next_read().is_none();
         if is_over && self.shutdown.is_waiting() {
             any |= self.end_shutdown(status);

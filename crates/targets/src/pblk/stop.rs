@@ -64,6 +64,12 @@ impl Pblk {
             any = true;
         }
         any |= self.fail_flushes(status);
+        assert!(!self.snapshots.wants_barrier(), "a snapshot goes on after the drive failed");
+        assert_eq!(
+            self.refuses_changes(),
+            Some(status),
+            "a change would be answered otherwise than those that waited"
+        );
         if self.flight.len() > 0 {
             return any;
         }

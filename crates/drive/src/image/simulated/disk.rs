@@ -22,10 +22,11 @@ struct Cached {
     is_dirty: bool,
 }
 
-/// What a crash of the host leaves of what was not synced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is on the disk of what was not synced, after a crash of the host or a sync that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unsynced {
     /// Nothing of it.
+    #[default]
     Lost,
     /// Each page or not.
     InPart,
@@ -103,9 +104,9 @@ impl Disk {
         self.cached.retain(|_, cached| !cached.is_dirty);
     }
 
-    /// Writes some of what waits for it, as `prng` says, and takes the rest for written.
-    pub(super) fn fail_sync(&mut self, prng: &mut Prng) {
-        let written = self.write_back(|_| prng.below(2) == 0);
+    /// Writes what `left` and `prng` say of what waits for it, and takes the rest for written.
+    pub(super) fn fail_sync(&mut self, left: Unsynced, prng: &mut Prng) {
+        let written = self.write_back(|_| left == Unsynced::InPart && prng.below(2) == 0);
         for page in written {
             self.cached.remove(&page);
         }

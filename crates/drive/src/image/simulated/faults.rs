@@ -1,5 +1,6 @@
 //! What goes wrong below a simulated file, and how often.
 
+use super::disk::{PAGE_BYTES, Unsynced};
 use ocssd_base::Prng;
 use std::io;
 
@@ -15,14 +16,16 @@ pub struct FileFaults {
     /// The file system was mounted read-only, as after an error: writes fail with EROFS, and so does a sync that has
     /// something to write.
     pub is_read_only: bool,
-    /// Chance in millionths that a write fails with EIO. A part of it may be stored.
+    /// Chance in millionths that a write fails with EIO. Pages of it may be stored.
     pub write_error: u32,
     /// Chance in millionths that a read fails with EIO.
     pub read_error: u32,
-    /// Chance in millionths that a sync fails with EIO: some of what it was to write is on the disk, and the rest is taken
-    /// for written from then on.
+    /// Chance in millionths that a sync fails with EIO: what it did not write is taken for written from then on.
     pub sync_error: u32,
-    /// Chance in millionths that a read or a write does a part of what it was asked for, or is interrupted (EINTR).
+    /// What a failed sync has written.
+    pub failed_sync: Unsynced,
+    /// Chance in millionths that a read does a part of what it was asked for, or a write some of its pages, or that either is
+    /// interrupted (EINTR).
     pub short: u32,
     /// After so many more writes every one fails with EIO. No limit, if there is none.
     pub writes_left: Option<u32>,
@@ -55,6 +58,20 @@ impl FileFaults {
             false => Met::Nothing,
             true if part == 0 => Met::Interrupted,
             true => Met::Short(part),
+        }
+    }
+
+    /// As [`Self::draw`], for a write from byte `at` on: what it stores ends with a page, for the system does not tear one.
+    pub(super) fn draw_write(&self, prng: &mut Prng, length: usize, at: u64) -> Met {
+        let whole = |part: usize| {
+            let within = usize::try_from(at).map_or(0, |at| at % PAGE_BYTES);
+            ((within + part) / PAGE_BYTES * PAGE_BYTES).saturating_sub(within)
+        };
+        match self.draw(prng, self.write_error, length) {
+            Met::Short(part) if whole(part) == 0 => Met::Interrupted,
+            Met::Short(part) => Met::Short(whole(part)),
+            Met::Error(part) => Met::Error(whole(part)),
+            met => met,
         }
     }
 

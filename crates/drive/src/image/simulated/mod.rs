@@ -127,7 +127,7 @@ impl OpenSimulated {
         let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         assert!(at + length <= *end, "an image writes {length} bytes at {at}, beyond its end at {end}");
         faults.count_write()?;
-        let met = faults.draw(prng, faults.write_error, bytes.len());
+        let met = faults.draw_write(prng, bytes.len(), at);
         let count = match met {
             Met::Nothing => bytes.len(),
             Met::Short(count) | Met::Error(count) => count,
@@ -144,11 +144,11 @@ impl OpenSimulated {
     pub(super) fn sync(&self) -> io::Result<()> {
         let State { disk, faults, prng, .. } = &mut *self.0.state();
         if faults.is_read_only && disk.is_dirty() {
-            disk.fail_sync(prng);
+            disk.fail_sync(faults.failed_sync, prng);
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
         if matches!(faults.draw(prng, faults.sync_error, 1), Met::Error(_)) {
-            disk.fail_sync(prng);
+            disk.fail_sync(faults.failed_sync, prng);
             return Err(disk_error());
         }
         disk.sync();

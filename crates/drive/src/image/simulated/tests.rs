@@ -56,7 +56,11 @@ fn a_failed_sync_is_not_made_good_by_the_next() {
         let open = file.open().expect("nobody has it");
         open.clear(1 << 20).expect("it is empty");
         open.write_at(&[7; 8], 0).expect("there is room");
-        file.set_faults(FileFaults { sync_error: MILLION, ..FileFaults::default() });
+        file.set_faults(FileFaults {
+            sync_error: MILLION,
+            failed_sync: Unsynced::InPart,
+            ..FileFaults::default()
+        });
         assert_eq!(open.sync().expect_err("it fails").raw_os_error(), Some(5));
         file.set_faults(FileFaults::default());
         open.sync().expect("nothing is left to write, as far as is known");
@@ -115,10 +119,14 @@ fn calls_fail_and_fall_short_as_often_as_asked() {
     });
     let (mut failed, mut short, mut interrupted) = (0, 0, 0);
     for number in 0..1000 {
-        let mut bytes = [3; 64];
-        let done = if number % 2 == 0 { open.write_at(&bytes, 0) } else { open.read_at(&mut bytes, 0) };
+        let mut bytes = [3; 3 * 4096];
+        let done = if number % 2 == 0 { open.write_at(&bytes, 8) } else { open.read_at(&mut bytes, 8) };
         match done {
-            Ok(count) => short += u32::from(count < 64),
+            Ok(count) if number % 2 == 0 && count < bytes.len() => {
+                assert_eq!((count + 8) % 4096, 0, "a page was torn");
+                short += 1;
+            }
+            Ok(count) => short += u32::from(count < bytes.len()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => interrupted += 1,
             Err(error) => failed += u32::from(error.raw_os_error() == Some(5)),
         }

@@ -174,8 +174,7 @@ impl Loaded {
         loaded.load(ender, media, survey, options)?;
         if !options.read_only {
             ender.fill_leftovers(media, survey)?;
-        }
-        if media.sectors_written > 0 {
+            // Also if nothing was written: what is read now must not be gone after the next cut, and nobody flushed it for sure.
             // If the drive cannot, the first barrier says so.
             let _: bool = media.flush()?;
         }

@@ -1,0 +1,45 @@
+//! Targets on drives in images on disks that fill up, fail and forget: what was flushed is there, and everything is answered.
+
+use ocssd_sim::campaign::{Simulated, run_seed};
+use ocssd_sim::journal::Keep;
+use ocssd_sim::run::Ended;
+use ocssd_sim::swarm::{Size, draw};
+use ocssd_sim::tally::Tally;
+use ocssd_targets::registry;
+
+/// Runs so many worlds on disks, and adds up what they exercised.
+fn run_on_disks(target: &str, worlds: usize) -> Tally {
+    let kind = registry::find(target).expect("a kind");
+    let mut all = Tally::default();
+    let seeds = (0..).filter(|&seed| draw(seed, 0, Size::Tiny, target).disk);
+    for seed in seeds.take(worlds) {
+        let run = run_seed(kind, Size::Tiny, seed, &|_| true, Keep::Nothing);
+        let Simulated { ran, plan, .. } = run.unwrap_or_else(|unfit| panic!("seed {seed}: {unfit:?}"));
+        if let Ended::Failed(failure) = &ran.ended {
+            panic!(
+                "{target}, seed {seed}, step {}: {}\n{plan}\n{}",
+                failure.step, failure.cause, failure.state
+            );
+        }
+        all.merge(&ran.tally);
+    }
+    all
+}
+
+fn check(target: &str, worlds: usize) {
+    let tally = run_on_disks(target, worlds);
+    for name in ["disk.kills", "disk.host_crashes", "disk.drives_failed", "disk.mounts_refused"] {
+        println!("{target}: {name} {}", tally.of(name));
+        assert!(tally.of(name) >= 10, "{target}: {name} happened {} times only", tally.of(name));
+    }
+}
+
+#[test]
+fn pblk_keeps_what_was_flushed_on_a_disk_that_fails() {
+    check("pblk", 60);
+}
+
+#[test]
+fn linux_pblk_keeps_what_was_flushed_on_a_disk_that_fails() {
+    check("linux-pblk", 40);
+}
