@@ -1,0 +1,217 @@
+//! The story of a disk that fills up under an image, told by commands: a real file system of 12 MB, a server, a client.
+//!
+//! A mount namespace of its own has the file system, so that neither root nor a cleaning-up is needed (`unshare`).
+
+use crate::program::Program;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// 64 MiB raw on 4 units whose media is quick, in real bytes.
+const DRIVE: &str = "--drive tiny --set payload=bytes --set chunks_per_pu=64 --set sectors_per_chunk=64 --set media.read=2us \
+                     --set media.program=5us --set media.erase=9us";
+const SERVE: &str = "serve --nbd unix:socket --drive disk/d.img --target pblk:over_provisioning_percent=25";
+/// NBD's number for "no space left on device".
+const ENOSPC: u32 = 28;
+const BLOCK: usize = 4096;
+/// Blocks between two flushes.
+const PER_FLUSH: u64 = 64;
+/// A server that takes longer for anything here hangs (chosen: a hundred times what it takes on a busy machine).
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A shell in a mount namespace of its own.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    fn new(program: &Program) -> Self {
+        // Root needs no user namespace, and may not get one in a container.
+        let id = Command::new("id").arg("-u").output().expect("id is part of every system");
+        let as_user: &[&str] =
+            if id.stdout.starts_with(b"0\n") { &[] } else { &["--user", "--map-root-user"] };
+        let mut command = Command::new("unshare");
+        command.args(as_user).args(["--mount", "sh"]).current_dir(program.path(""));
+        let mut child = command
+            .env("OCSSD", env!("CARGO_BIN_EXE_ocssd"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare is part of util-linux");
+        let input = child.stdin.take().expect("it is piped");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        Self { child, input, output }
+    }
+
+    /// Runs commands; what they said, and how the last one ended.
+    fn run(&mut self, commands: &str) -> (String, i32) {
+        writeln!(self.input, "{commands}\necho \"@@ $?\"").expect("the shell waits for commands");
+        let mut said = String::new();
+        loop {
+            let mut line = String::new();
+            let count = self.output.read_line(&mut line).expect("it says text");
+            assert!(
+                count > 0,
+                "the shell ended after: {said}; this test needs `unshare --mount`, as root or with user namespaces allowed"
+            );
+            if let Some(code) = line.strip_prefix("@@ ") {
+                return (said, code.trim().parse().expect("an exit code"));
+            }
+            said.push_str(&line);
+        }
+    }
+
+    fn good(&mut self, commands: &str) -> String {
+        let (said, code) = self.run(commands);
+        assert_eq!(code, 0, "`{commands}` said: {said}");
+        said
+    }
+
+    /// Starts a server; a client of it, or none if it ended before there was one.
+    fn serve(&mut self, program: &Program) -> Option<Client> {
+        self.good(&format!("rm -f socket; $OCSSD {SERVE} >> out 2>> err & server=$!"));
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "the server neither serves nor ends");
+            if let Ok(stream) = UnixStream::connect(program.path("socket")) {
+                return Some(Client::new(stream));
+            }
+            if self.run("kill -0 $server").1 != 0 {
+                return None;
+            }
+            self.good("sleep 0.05");
+        }
+    }
+
+    /// Stops the server as people do: its exit code.
+    fn stop(&mut self) -> i32 {
+        let begun = Instant::now();
+        let (_, code) = self.run("kill -TERM $server; wait $server");
+        assert!(begun.elapsed() < PATIENCE, "SIGTERM does not end the server");
+        code
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // The namespace goes with its last process.
+        let _ = writeln!(self.input, "kill -KILL $server; exit");
+        let _ = self.child.wait();
+    }
+}
+
+/// A client of NBD that does one thing at a time.
+struct Client {
+    stream: UnixStream,
+    bytes: u64,
+}
+
+impl Client {
+    fn new(mut stream: UnixStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut client = |bytes: &[u8]| stream.write_all(bytes).expect("the server reads");
+        // Fixed newstyle without zeroes, then EXPORT_NAME of the only export.
+        client(&3_u32.to_be_bytes());
+        client(b"IHAVEOPT");
+        client(&1_u32.to_be_bytes());
+        client(&0_u32.to_be_bytes());
+        let mut greeting = [0; 18 + 10];
+        stream.read_exact(&mut greeting).expect("the server greets");
+        let bytes = u64::from_be_bytes(greeting[18..26].try_into().expect("eight bytes"));
+        Self { stream, bytes }
+    }
+
+    /// The error a request ended with, 0 for none.
+    fn ask(&mut self, kind: u16, at: u64, length: usize, payload: &[u8]) -> u32 {
+        let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
+        request.extend_from_slice(&0_u16.to_be_bytes());
+        request.extend_from_slice(&kind.to_be_bytes());
+        request.extend_from_slice(&[0; 8]);
+        request.extend_from_slice(&at.to_be_bytes());
+        request.extend_from_slice(&u32::try_from(length).expect("small").to_be_bytes());
+        request.extend_from_slice(payload);
+        self.stream.write_all(&request).expect("the server reads");
+        let mut reply = [0; 16];
+        self.stream.read_exact(&mut reply).expect("every request is answered");
+        u32::from_be_bytes(reply[4..8].try_into().expect("four bytes"))
+    }
+
+    fn write(&mut self, block: u64) -> u32 {
+        self.ask(1, block * 4096, BLOCK, &content(block))
+    }
+
+    fn flush(&mut self) -> u32 {
+        self.ask(3, 0, 0, &[])
+    }
+
+    /// Asserts that a block reads as it was written.
+    fn check(&mut self, block: u64, when: &str) {
+        assert_eq!(self.ask(0, block * 4096, BLOCK, &[]), 0, "{when}: block {block} cannot be read");
+        let mut found = [0; BLOCK];
+        self.stream.read_exact(&mut found).expect("a read has its data");
+        assert!(found[..] == content(block), "{when}: block {block} is another");
+    }
+
+    /// Writes and flushes until the server refuses: how many blocks were flushed, and the error.
+    fn fill(&mut self) -> (u64, u32) {
+        let mut flushed = 0;
+        for block in 0..self.bytes / 4096 {
+            let error = self.write(block);
+            if error != 0 {
+                return (flushed, error);
+            }
+            if (block + 1) % PER_FLUSH == 0 {
+                let error = self.flush();
+                if error != 0 {
+                    return (flushed, error);
+                }
+                flushed = block + 1;
+            }
+        }
+        panic!("{} bytes fit on a disk of 12 MB", self.bytes);
+    }
+}
+
+fn content(block: u64) -> Vec<u8> {
+    (block + 1).to_le_bytes().into_iter().cycle().take(BLOCK).collect()
+}
+
+fn lines_with(path: &Path, word: &str) -> usize {
+    std::fs::read_to_string(path)
+        .expect("the server's words")
+        .lines()
+        .filter(|line| line.contains(word))
+        .count()
+}
+
+#[test]
+fn a_disk_that_fills_up_is_told_to_clients_and_costs_nothing_that_was_flushed() {
+    let program = Program::new();
+    let mut shell = Shell::new(&program);
+    shell.good("mkdir disk && mount -t tmpfs -o size=12m tmpfs disk");
+    shell.good(&format!("$OCSSD format disk/d.img {DRIVE} > /dev/null"));
+    let mut client = shell.serve(&program).expect("there is room for a fresh image");
+    let (flushed, error) = client.fill();
+    assert!(flushed >= PER_FLUSH, "only {flushed} blocks were flushed before the disk was full");
+    assert_eq!((error, client.flush(), client.write(0)), (ENOSPC, ENOSPC, ENOSPC), "each is answered so");
+    (0..flushed).for_each(|block| client.check(block, "while the disk is full"));
+    assert_eq!(lines_with(&program.path("err"), "No space left on device"), 1, "it is said once");
+    assert_eq!(shell.stop(), 2, "what was not flushed is lost, and the exit code says so");
+
+    if let Some(mut client) = shell.serve(&program) {
+        (0..flushed).for_each(|block| client.check(block, "mounted on a full disk"));
+        shell.stop();
+    } else {
+        assert_eq!(lines_with(&program.path("err"), "mount again once the drive works"), 1);
+    }
+
+    shell.good("mount -o remount,size=200m disk");
+    let mut client = shell.serve(&program).expect("there is room again");
+    (0..flushed).for_each(|block| client.check(block, "with room again"));
+    assert_eq!((client.write(0), client.flush()), (0, 0), "changes are taken again");
+    assert_eq!(shell.stop(), 0);
+}
