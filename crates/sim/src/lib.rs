@@ -16,6 +16,7 @@ pub mod part;
 pub mod plan;
 pub mod power;
 pub mod run;
+mod seen;
 pub mod shrink;
 pub mod swarm;
 pub mod tally;

@@ -3,9 +3,10 @@
 //! One turn is the engine's: completions, the target's timer, commands, replies. Deliberately not here: what happens when
 //! (`run`), and what is right (`contract`).
 
-use crate::contract::{Broken, Contract, Media, Room};
+use crate::contract::{Broken, Contract, Room};
 use crate::journal::{Event, Journal};
 use crate::power::{Fused, MountCut};
+use crate::seen::{Seen, good_chunks};
 use crate::tally::Tally;
 use crate::watched::Watched;
 use crate::wear::Wear;
@@ -13,7 +14,7 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{BlockingDevice, Buffers, ChunkId, ChunkState, Device, Ppa, PuId, Target};
+use ocssd_lightnvm::{BlockingDevice, Buffers, Device, PuId, Target};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,8 +108,8 @@ pub struct World<C: Contract> {
 }
 
 impl<C: Contract> World<C> {
-    /// A world without a target yet, which will be on `units`. `bound` is the longest any request may take, were the media never slow: each latency
-    /// spike meanwhile is granted on top.
+    /// A world without a target yet, which will be on `units`. `bound` is the longest any request may take, were the media
+    /// never slow: each latency spike meanwhile is granted on top.
     #[must_use]
     pub fn new(flash: Flash, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
         Self::on(Watched::new(flash), units, contract, bound, journal)
@@ -592,33 +593,4 @@ impl<C: Contract> World<C> {
         }
         Ok(())
     }
-}
-
-/// The media, as the contract sees them.
-struct Seen<'a> {
-    device: &'a mut Watched,
-    units: &'a [PuId],
-}
-
-impl Media for Seen<'_> {
-    fn is_still_harmed(&self, at: Ppa) -> bool {
-        self.device.is_still_harmed(at)
-    }
-
-    fn contents(&mut self, chunks: &[ChunkId]) -> Vec<Vec<u8>> {
-        chunks.iter().flat_map(|&chunk| self.device.contents(chunk)).collect()
-    }
-
-    fn line_of(&self, chunk: ChunkId) -> Vec<ChunkId> {
-        let chunks = self.device.geometry().chunks_per_pu;
-        self.units.iter().map(|unit| ChunkId(unit.0 * chunks + chunk.0 % chunks)).collect()
-    }
-}
-
-/// Chunks of these units that are not offline.
-fn good_chunks(flash: &Flash, units: &[PuId]) -> u32 {
-    let chunks = flash.geometry().chunks_per_pu;
-    let of_unit = |unit: &PuId| (unit.0 * chunks..(unit.0 + 1) * chunks).map(ChunkId);
-    let good = units.iter().flat_map(of_unit).filter(|&id| flash.chunk(id).state != ChunkState::Offline);
-    u32::try_from(good.count()).expect("fewer chunks than 2^32")
 }

@@ -14,6 +14,7 @@ impl LinuxPblk {
         if status.is_drive_failure() && self.stopped.is_none() {
             self.stopped = Some(status);
             self.is_read_only = true;
+            assert!(self.refuses_changes() == Some(status), "a drive that failed takes changes");
         }
     }
 

@@ -29,6 +29,7 @@ impl Pblk {
             return;
         }
         self.changes = Changes::DriveFailed(status);
+        assert!(self.is_read_only(), "a drive that failed takes changes");
         let buffers = self.snapshots.abandon();
         self.whole.extend(buffers);
         assert!(self.snapshots.is_idle(), "a snapshot is taken of a drive that failed");
@@ -79,6 +80,7 @@ impl Pblk {
             self.finish(key);
             any = true;
         }
+        assert!(self.reads_in_flight == 0 && !self.flight.has_next(), "a read goes on without a command");
         any | self.end_stopped_shutdown(status)
     }
 }
