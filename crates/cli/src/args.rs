@@ -1,7 +1,9 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+mod sandbox;
 mod slot;
 
+pub use sandbox::SandboxArgs;
 pub use slot::{PciIdArg, SlotArgs};
 
 use crate::drive_facts::DriveFacts;
@@ -211,6 +213,9 @@ pub struct ServeArgs {
     /// Serve only these addresses, as 10.0.0.0/8, and those of this machine; may be repeated
     #[arg(long, value_name = "ADDRESSES")]
     pub allow: Vec<AddressRange>,
+    /// What it gives up.
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
     /// Connections at once; one more is closed as it comes
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections: NonZeroUsize,
@@ -219,6 +224,7 @@ pub struct ServeArgs {
     #[arg(value_parser = parse_every, conflicts_with = "vfio_user")]
     pub live: Option<Every>,
 }
+
 const PROFILE_HELP: &str = "\
 Without TARGET: a temporary file in the current directory. A directory gets a temporary file, which has no name and is gone
 when the program ends, however it ends. An existing file is only read unless --overwrite is given, a block device unless its

@@ -51,6 +51,12 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
     Ok(Security { tls })
 }
 
+/// Everywhere that is listened.
+pub fn endpoints(args: &ServeArgs) -> impl Iterator<Item = &Endpoint> {
+    let devices = args.vhost_user_blk.iter().map(|device| &device.endpoint);
+    args.nbd.iter().chain(&args.nvme_tcp).chain(devices)
+}
+
 /// Listens; returns where, with the ports that were found.
 ///
 /// # Errors

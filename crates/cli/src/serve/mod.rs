@@ -1,8 +1,9 @@
 //! `ocssd serve`: targets of a drive for programs that know nothing of them.
 //!
-//! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), and the reactor of
-//! `export` serves until it is told to stop; then targets write out what they hold. `report` says what was counted, `live` shows it
-//! meanwhile. A drive for a virtual machine (`vfio_user`) has no targets and a loop of its own.
+//! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), what serving does not take is
+//! given up (`sandbox`), and the reactor of `export` serves until it is told to stop; then targets write out what they hold.
+//! `report` says what was counted, `live` shows it meanwhile. A drive for a virtual machine (`vfio_user`) has no targets and a
+//! loop of its own.
 
 mod assemble;
 mod devices;
@@ -13,6 +14,7 @@ mod nvme;
 mod pci_drive;
 mod raw;
 mod report;
+mod sandbox;
 mod vfio_user;
 
 use crate::args::ServeArgs;
@@ -59,6 +61,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         Some(raw) => (Some(raw.lane), Some(raw.description), raw.image),
         None => (None, None, None),
     };
+    notes.extend(sandbox::enter(&args.sandbox, listen::endpoints(args))?);
     let nvme_view = nvme::NvmeView::new(&subsystem, &exports, description.as_deref());
     server.use_nvme(subsystem, lane);
     let serving = report::Serving {

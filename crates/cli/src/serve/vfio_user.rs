@@ -2,6 +2,7 @@
 
 use super::assemble;
 use super::pci_drive::PciDrive;
+use super::sandbox;
 use crate::args::{PciIdArg, ServeArgs};
 use crate::drive_failure::not_kept;
 use crate::table;
@@ -35,6 +36,10 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
     };
     let server =
         Server::new(PciDrive { controller }, id, door, signals, log).context("serving cannot begin")?;
+    let sandbox = sandbox::enter(&args.sandbox, std::iter::once(endpoint))?;
+    if !as_json {
+        sandbox.iter().for_each(|note| table::say(&format!("note: {note}")));
+    }
     begin(&format!("open-channel drive {} (OCSSD {revision}), {bytes}", args.drive), endpoint, as_json);
     let served = server.run(&mut |counters| report(counters, as_json)).context("serving failed")?;
     let Served { drive: PciDrive { mut controller }, counters, guests } = served;

@@ -411,6 +411,26 @@ fn text_for_people_names_the_address_of_every_export() {
     assert_eq!(rest, "No client came.\n");
 }
 
+/// The kernel's own word for it: mode 2 is a filter.
+#[test]
+fn a_server_gives_up_what_it_does_not_need_and_says_so_to_those_who_ask() {
+    let program = Program::new();
+    for (option, mode) in [("--verbose", '2'), ("--no-sandbox --verbose", '0')] {
+        let served = Served::start(&program, &format!("--drive tiny --target null {option}"));
+        let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id()));
+        let status = status.expect("it runs");
+        let found = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+        let notes = served.serving["notes"].to_string();
+        if notes.contains("no seccomp") {
+            continue;
+        }
+        assert_eq!(found.and_then(|text| text.trim().chars().next()), Some(mode), "{option}: {notes}");
+        assert!(notes.contains("sandbox: "), "{option}: {notes}");
+        served.stop();
+        assert!(!program.path("socket").exists(), "its name can still be removed");
+    }
+}
+
 #[test]
 fn a_device_of_vhost_user_is_at_its_own_socket() {
     use std::os::unix::fs::PermissionsExt;

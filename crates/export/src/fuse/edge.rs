@@ -20,7 +20,6 @@ use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 /// Messages taken in one go, so that one mount does not hold up others (chosen: what the kernel has in flight).
@@ -34,8 +33,8 @@ const DEVICE: u32 = 0;
 enum End {
     /// It has not ended.
     None,
-    /// It is being unmounted: by a thread, since the kernel may ask something before it is.
-    Asked(JoinHandle<io::Result<()>>),
+    /// It is being unmounted by a thread, since the kernel may ask something before it is.
+    Asked,
     /// It is in use, and will be asked again.
     Refused,
     /// It has.
@@ -218,14 +217,14 @@ impl FuseEdge {
 
     /// Asks the system to unmount, without waiting.
     fn begin_unmount(&mut self) {
-        let place = self.mount.place.clone();
-        self.end = End::Asked(std::thread::spawn(move || place.unmount(false)));
+        self.mount.unmounter.ask();
+        self.end = End::Asked;
     }
 
     /// It is in use, and the server goes: names are taken away at once.
     fn leave(&mut self, desk: &mut Desk) {
         let shown = self.mount.place.directory.display().to_string();
-        let came_of_it = match self.mount.place.unmount(true) {
+        let came_of_it = match self.mount.unmounter.unmount_lazily() {
             Ok(()) => {
                 format!("{shown} was still in use; it is unmounted, and who has its files open gets errors")
             }
@@ -311,11 +310,10 @@ impl Edge for FuseEdge {
     fn stop(&mut self, is_late: bool, desk: &mut Desk, _sockets: &Sockets<'_>) -> bool {
         match &self.end {
             End::Over => return self.session.is_idle(),
-            End::Asked(thread) if !thread.is_finished() => return false,
             End::None => self.begin_unmount(),
             End::Refused if is_late => self.leave(desk),
             End::Refused => self.begin_unmount(),
-            End::Asked(_) => self.on_asked(desk),
+            End::Asked => self.look_for_answer(desk),
         }
         self.is_over() && self.session.is_idle()
     }
@@ -326,12 +324,12 @@ impl Edge for FuseEdge {
 }
 
 impl FuseEdge {
-    /// The system has answered whether it unmounts.
-    fn on_asked(&mut self, desk: &mut Desk) {
-        let End::Asked(thread) = std::mem::replace(&mut self.end, End::Refused) else { return };
-        let unmounted = thread.join().is_ok_and(|answer| answer.is_ok());
-        if unmounted {
-            self.on_unmounted(desk);
+    /// Looks whether the system has unmounted it.
+    fn look_for_answer(&mut self, desk: &mut Desk) {
+        match self.mount.unmounter.poll() {
+            None => {}
+            Some(Ok(())) => self.on_unmounted(desk),
+            Some(Err(_)) => self.end = End::Refused,
         }
     }
 }

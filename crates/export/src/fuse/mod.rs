@@ -18,6 +18,7 @@ mod plan;
 mod session;
 #[cfg(test)]
 mod tests;
+mod unmounter;
 mod wire;
 
 pub use directory::file_name;

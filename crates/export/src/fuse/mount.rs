@@ -3,6 +3,7 @@
 //! Who is root asks the system; others ask `fusermount3` (Debian's package `fuse3`), which is root for this one purpose and
 //! hands over the open device. Deliberately not here: what the kernel asks then.
 
+use super::unmounter::Unmounter;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -38,6 +39,8 @@ pub struct Place {
 pub struct Mount {
     /// Where it is.
     pub place: Place,
+    /// Who takes it away.
+    pub unmounter: Unmounter,
     is_there: bool,
 }
 
@@ -66,11 +69,11 @@ pub fn mount(directory: &Path) -> Result<(OwnedFd, Mount, Option<String>), Strin
     }
     let directory = directory.canonicalize().map_err(|error| format!("{shown}: {error}"))?;
     match mount_here(&directory) {
-        Ok(device) => Ok((device, Mount::new(directory, false), note)),
+        Ok(device) => Ok((device, Mount::new(directory, false)?, note)),
         // Both the device and mounting may be for root only.
         Err((_, Errno::PERM | Errno::ACCESS)) => {
             let device = ask_helper(&directory)?;
-            Ok((device, Mount::new(directory, true), note))
+            Ok((device, Mount::new(directory, true)?, note))
         }
         Err((true, error)) => Err(format!("{shown} cannot be mounted on: {error}")),
         Err((false, error)) => Err(format!(
@@ -142,8 +145,15 @@ impl Place {
 }
 
 impl Mount {
-    const fn new(directory: PathBuf, by_helper: bool) -> Self {
-        Self { place: Place { directory, by_helper }, is_there: true }
+    /// A mount that has just been made.
+    fn new(directory: PathBuf, by_helper: bool) -> Result<Self, String> {
+        let place = Place { directory, by_helper };
+        let unmounter = Unmounter::begin(place.clone()).map_err(|error| {
+            // It was made for nothing, and goes at once; the first error is what the user needs.
+            let _ = place.unmount(true);
+            format!("{}: no thread can be begun: {error}", place.directory.display())
+        })?;
+        Ok(Self { place, unmounter, is_there: true })
     }
 
     /// It is unmounted.
@@ -156,7 +166,7 @@ impl Drop for Mount {
     fn drop(&mut self) {
         if self.is_there {
             // The server did not come to its end, so nobody is left to be told.
-            let _ = self.place.unmount(true);
+            let _ = self.unmounter.unmount_lazily();
         }
     }
 }

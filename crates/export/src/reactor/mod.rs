@@ -27,6 +27,7 @@ pub use edges::MakeEdge;
 pub use endpoint::{AddressRange, Endpoint};
 pub use failure::{FailureOf, Told};
 pub use listener::{Listener, Socket};
+pub(crate) use log_limit::LogLimit;
 pub use onlooker::Onlooker;
 pub(crate) use poller::Poller;
 pub use poller::{Interest, Ready};

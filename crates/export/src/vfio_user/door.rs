@@ -41,12 +41,13 @@ const ACCESS_MAX: usize = 1 << 16;
 pub struct Door {
     listener: Listener,
     pub(super) counter: Counter,
+    /// What the thread needs, until it begins.
+    keeper: Option<(Keeper, vfio_user::Server)>,
     pub(super) bell: Arc<OwnedFd>,
 }
 
 impl Door {
-    /// Listens (mode 0600, as [`Listener::bind`] does), and answers from a thread of its own. The thread ends when the
-    /// server is gone and its guest too, or with the process.
+    /// Listens (mode 0600, as [`Listener::bind`] does). Nobody answers yet: [`Self::begin`].
     ///
     /// # Errors
     /// As the system says, or if the endpoint is no unix socket.
@@ -61,10 +62,18 @@ impl Door {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (asks, to_server) = sync_channel(ASKS_MAX);
         let (answer, answers) = sync_channel(1);
-        let mut keeper = Keeper { asks, answers, bell: Arc::clone(&bell) };
+        let keeper = Keeper { asks, answers, bell: Arc::clone(&bell) };
         let server = vfio_user::Server::from_owned_fd(OwnedFd::from(socket), true, interrupts(), regions());
+        let counter = Counter { asks: to_server, answers: answer };
+        Ok(Self { listener, counter, keeper: Some((keeper, server)), bell })
+    }
+
+    /// Answers from a thread of its own, which ends when the server is gone and its guest too, or with the process. It begins
+    /// with the serving, so that it is bound by whatever the program has given up until then.
+    pub(super) fn begin(&mut self) -> io::Result<()> {
+        let Some((mut keeper, server)) = self.keeper.take() else { return Ok(()) };
         thread::Builder::new().name("vfio-user".to_owned()).spawn(move || keeper.keep(&server))?;
-        Ok(Self { listener, counter: Counter { asks: to_server, answers: answer }, bell })
+        Ok(())
     }
 
     /// Where it is.

@@ -5,7 +5,7 @@ use super::door::Door;
 use super::mapped::MappedMemory;
 use super::signal::{self, Signals};
 use crate::pci_nvme::{Counters, Function, NoSuchPlace, OpenChannelDrive, PciId};
-use crate::reactor::{Interest, Poller, Signal, Signals as ProcessSignals, Told};
+use crate::reactor::{Interest, LogLimit, Poller, Signal, Signals as ProcessSignals, Told};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
 use std::io;
@@ -46,6 +46,8 @@ pub struct Server<D> {
     /// What was told of the drive.
     told: Told,
     log: Box<dyn FnMut(&str)>,
+    /// How often it is told.
+    log_limit: LogLimit,
 }
 
 impl<D: OpenChannelDrive> Server<D> {
@@ -77,6 +79,7 @@ impl<D: OpenChannelDrive> Server<D> {
             guests: 0,
             told: Told::default(),
             log,
+            log_limit: LogLimit::default(),
         })
     }
 
@@ -86,6 +89,7 @@ impl<D: OpenChannelDrive> Server<D> {
     /// If waiting fails, which no guest can cause.
     pub fn run(mut self, report: &mut dyn FnMut(&Counters)) -> io::Result<Served<D>> {
         crate::reactor::wait_precisely();
+        self.door.begin()?;
         let mut busy_until = Nanos::ZERO;
         loop {
             let now = self.clock.now();
@@ -107,6 +111,9 @@ impl<D: OpenChannelDrive> Server<D> {
                 deadline.map(|at| Duration::from_nanos(at.saturating_since(now + SPIN).0))
             };
             if self.wait(timeout, report)? {
+                if let Some(line) = self.log_limit.poll(now, true) {
+                    (self.log)(&line);
+                }
                 let (counters, guests) = (self.function.counters(), self.guests);
                 return Ok(Served { drive: self.function.into_drive(), counters, guests });
             }
@@ -177,7 +184,7 @@ impl<D: OpenChannelDrive> Server<D> {
                 Ok(Vec::new())
             }
             Ask::Say { sentence } => {
-                (self.log)(&sentence);
+                self.say(now, &sentence);
                 Ok(Vec::new())
             }
             Ask::Gone { sentence } => {
@@ -212,7 +219,17 @@ impl<D: OpenChannelDrive> Server<D> {
         self.function.memory_mut().clear();
         self.interrupts.clear();
         if let Some(sentence) = sentence {
-            (self.log)(&sentence);
+            self.say(now, &sentence);
+        }
+    }
+
+    /// Tells the log, unless that is told too much already; then how much it was not told.
+    fn say(&mut self, now: Nanos, sentence: &str) {
+        if let Some(line) = self.log_limit.poll(now, false) {
+            (self.log)(&line);
+        }
+        if self.log_limit.admits(now) {
+            (self.log)(sentence);
         }
     }
 }
