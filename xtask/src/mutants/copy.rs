@@ -5,7 +5,12 @@
 
 use crate::workspace::Workspace;
 use anyhow::{Context, Result};
-use std::{collections::BTreeSet, fs, path::Path, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Folders that no test of `ftl`, `targets` or `sim` looks into.
 const LEFT_OUT: &[&str] = &["experiments/", "docs/"];
@@ -16,15 +21,21 @@ pub struct Copy {
     pub root: PathBuf,
     /// Where cargo builds it.
     pub build: PathBuf,
+    /// Locked as long as this lives: two at a time would judge each other's mutants.
+    _lock: File,
 }
 
 impl Copy {
     /// Makes the copy what the repository is, new files included.
     ///
-    /// Errors: git does not answer, or a file cannot be read or written.
+    /// Errors: somebody else works in the copy, git does not answer, or a file cannot be read or written.
     pub fn refresh(workspace: &Workspace) -> Result<Self> {
         let folder = workspace.target.join("mutants");
-        let copy = Self { root: folder.join("tree"), build: folder.join("build") };
+        fs::create_dir_all(&folder).with_context(|| format!("{} could not be made", folder.display()))?;
+        let lock = File::create(folder.join("lock")).context("the copy's lock could not be made")?;
+        lock.try_lock()
+            .context("another `cargo xtask mutants` is at work here: wait until it ends, or end it")?;
+        let copy = Self { root: folder.join("tree"), build: folder.join("build"), _lock: lock };
         let is_wanted = |path: &String| !LEFT_OUT.iter().any(|folder| path.starts_with(folder));
         let files: BTreeSet<String> = workspace.own_files()?.into_iter().filter(is_wanted).collect();
         for path in files.iter().filter(|path| workspace.root.join(path).is_file()) {
@@ -86,13 +97,16 @@ mod tests {
         fs::write(root.join("src/b.rs"), "b").unwrap();
         let copy = Copy::refresh(&workspace).unwrap();
         let written = || fs::metadata(copy.root.join("src/a.rs")).unwrap().modified().unwrap();
-        let before = written();
+        let refused = Copy::refresh(&workspace).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|error| error.contains("another")), "the copy is in use");
+        let (tree, before) = (copy.root.clone(), written());
+        drop(copy);
         fs::remove_file(root.join("src/b.rs")).unwrap();
         fs::write(root.join("src/c.rs"), "c").unwrap();
         Copy::refresh(&workspace).unwrap();
-        assert!(!copy.root.join("src/b.rs").exists());
-        assert_eq!(fs::read(copy.root.join("src/c.rs")).unwrap(), b"c");
-        assert_eq!(written(), before);
+        assert!(!tree.join("src/b.rs").exists());
+        assert_eq!(fs::read(tree.join("src/c.rs")).unwrap(), b"c");
+        assert_eq!(fs::metadata(tree.join("src/a.rs")).unwrap().modified().unwrap(), before);
         fs::remove_dir_all(root).unwrap();
     }
 }

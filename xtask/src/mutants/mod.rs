@@ -44,7 +44,7 @@ pub struct Options {
     /// Only the Kth of N parts, counted from 0
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
-    /// Judge again those that survived before
+    /// Judge those that survived before, and no others
     #[arg(long, conflicts_with = "again")]
     survivors: bool,
     /// Judge again everything that was judged before

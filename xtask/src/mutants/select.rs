@@ -44,7 +44,7 @@ pub fn wanted<'a>(known: &'a Known, options: &Options) -> Vec<&'a Mutant> {
         options.module.is_empty() || options.module.iter().any(|outer| is_within(&module, outer))
     };
     let is_left = |mutant: &Mutant| match known.outcomes.of(mutant) {
-        None => true,
+        None => !options.survivors,
         Some(judged) => options.again || options.survivors && judged.verdict == Verdict::Missed,
     };
     let left = known.mutants.iter().enumerate().filter(|&(index, mutant)| {
