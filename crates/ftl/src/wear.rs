@@ -410,6 +410,21 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_moved_once_it_is_cold_and_lags_by_more_than_the_bound() {
+        // Line 0 is of generation 1, and there are five lines: it is cold from generation 7 on.
+        for (erases, next, is_moved) in [(5, 6, false), (5, 7, true), (6, 7, false), (6, 100, false)] {
+            let (mut lines, mut leveller) = closed([Some(erases), None, None, None], 10, Some(4));
+            lines.skip_sequences(crate::LineSequence(next - 1));
+            leveller.look(&lines);
+            assert!(!leveller.is_urgent());
+            assert_eq!(leveller.may_pick(), is_moved, "{erases} erases, generation {next} is next");
+            if is_moved {
+                assert_eq!(leveller.pick(&lines, |_, _| true), Some(LineId(0)));
+            }
+        }
+    }
+
+    #[test]
     fn of_lines_that_lag_alike_the_one_written_first_is_moved() {
         let (lines, mut leveller) = closed([Some(5), Some(2), Some(2), Some(9)], 40, Some(4));
         let picked = |leveller: &mut WearLeveller, not: u32| leveller.pick(&lines, |id, _| id.0 != not);

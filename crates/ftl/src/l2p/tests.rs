@@ -187,11 +187,14 @@ fn entries_are_narrow_as_long_as_places_slots_and_nowhere_fit() {
 fn an_empty_instance_takes_no_shards() {
     // 2 TB in 4 KiB sectors.
     let mut map = L2p::new(488_281_250, 559_000_000, 16_384);
-    assert!(map.resident_bytes() < 200_000, "{} bytes", map.resident_bytes());
+    // A pointer, a length and a count for each shard.
+    let empty = 20 * u64::try_from(map.shard_count()).unwrap();
+    assert_eq!((map.resident_bytes(), map.shard_count()), (empty, 7_451));
     map.set(488_281_249, Mapped::Nowhere);
     assert_eq!(map.decode(1_000_000, &vec![0xFF; 400_000]), Ok(()));
+    assert_eq!(map.decode(0, &vec![0xFF; 4 << 16]), Ok(()));
+    assert_eq!(map.resident_bytes(), empty);
     assert!((0..map.shard_count()).all(|shard| map.shard_is_empty(shard)));
-    let empty = map.resident_bytes();
     map.set(488_281_249, Mapped::Media(Place(7)));
     let cut = map.resident_bytes();
     assert_eq!(cut - empty, 4 * (488_281_250 % (1 << 16)), "the last shard ends with the map");
@@ -235,5 +238,82 @@ fn entries_that_are_not_the_instances_are_refused_and_change_nothing() {
             (Mapped::Media(Place(50)), Mapped::Nowhere, 1)
         );
         map.check();
+    }
+}
+
+#[test]
+fn a_sector_is_found_by_its_place() {
+    for (seed, (mut map, places)) in (51..).zip(both_widths()) {
+        assert_eq!((map.sectors(), map.slots()), (SECTORS, 100));
+        let lbas = [0, 1, 70_000, SECTORS - 1];
+        for (lba, place) in lbas.into_iter().zip([places - 1, 0, 1, 2]) {
+            map.set(lba, Mapped::Media(Place(place)));
+        }
+        map.set(5, Mapped::Buffer(Slot(3)));
+        let found = [places - 1, 0, 1, 2, 3].map(|place| map.find(Place(place)));
+        assert_eq!(found, [Some(0), Some(1), Some(70_000), Some(SECTORS - 1), None], "width {seed}");
+    }
+}
+
+#[test]
+fn neighbours_move_between_the_ends_of_the_instance() {
+    for (mut map, places) in both_widths() {
+        let (lbas, last) = ([9, 70_000, 3], places - 3);
+        for (lba, place) in lbas.into_iter().zip(0..) {
+            map.set(lba, Mapped::Media(Place(place)));
+        }
+        assert_eq!(map.move_run(&lbas, Place(0), Place(last)), 3);
+        assert_eq!(lbas.map(|lba| map.get(lba)), [0, 1, 2].map(|at| Mapped::Media(Place(last + at))));
+        assert_eq!(map.move_run(&lbas, Place(last), Place(0)), 3);
+        assert_eq!(lbas.map(|lba| map.get(lba)), [0, 1, 2].map(|at| Mapped::Media(Place(at))));
+    }
+}
+
+#[test]
+fn a_pass_knows_the_highest_slot_from_the_highest_place() {
+    // All numbers of 32 bits are taken: the place after the last would be a slot.
+    let places = (1 << 32) - 101;
+    let mut map = L2p::new(5, places, 100);
+    let (slot, place) = (Mapped::Buffer(Slot(99)), Place(places - 1));
+    map.set(1, slot);
+    map.set(2, Mapped::Media(place));
+    let mut met = Vec::new();
+    map.for_each_media(|lba, place| met.push((lba, place)));
+    assert_eq!((map.entry_bytes(), met), (4, vec![(2, place)]));
+    map.retain_media(|_| false);
+    assert_eq!([1, 2].map(|lba| map.get(lba)), [slot, Mapped::Nowhere]);
+    map.check();
+}
+
+#[test]
+fn a_buffered_sector_is_written_as_its_place_also_alone() {
+    for (mut map, _) in both_widths() {
+        map.set(40, Mapped::Buffer(Slot(4)));
+        map.set(41, Mapped::Buffer(Slot(5)));
+        let size = usize::try_from(map.entry_bytes()).unwrap();
+        let mut bytes = vec![0; 2 * size];
+        map.encode(40, &mut bytes[..size], resolve);
+        map.encode(41, &mut bytes[size..], resolve);
+        let mut back = L2p::new(SECTORS, map.places, 100);
+        assert_eq!(back.decode(40, &bytes), Ok(()));
+        // Odd slots have no place yet.
+        assert_eq!([40, 41].map(|lba| back.get(lba)), [Mapped::Media(Place(44)), Mapped::Nowhere]);
+    }
+}
+
+#[test]
+fn entries_read_replace_what_is_there_in_shards_and_in_parts() {
+    // None of these entries has a byte of ones, as nowhere has.
+    let bytes: Vec<u8> = [3, 1, 4, 1, 5].iter().flat_map(|place: &u32| place.to_le_bytes()).collect();
+    let media = [3, 1, 4, 1, 5].map(|place| Mapped::Media(Place(place)));
+    for sectors in [5, 9, 70_000] {
+        let mut map = L2p::new(sectors, 100, 0);
+        for round in 0..2 {
+            assert_eq!(map.decode(0, &bytes), Ok(()), "{sectors} sectors, round {round}");
+            assert_eq!([0, 1, 2, 3, 4].map(|lba| map.get(lba)), media, "{sectors} sectors, round {round}");
+            map.check();
+        }
+        assert_eq!(map.decode(0, &[0xFF; 20]), Ok(()));
+        assert_eq!((map.count_mapped(), map.get(2)), (0, Mapped::Nowhere), "{sectors} sectors");
     }
 }
