@@ -179,6 +179,8 @@ impl<'a> Court<'a> {
         command.args(["--in-place", "--baseline=skip", "--no-times", "--colors=never"]);
         command.args(["--timeout", SECONDS_MAX, "--build-timeout", SECONDS_MAX]);
         command.args(["--package", judge.of, "--test-package", judge.tests_of]);
+        // Mutants that leave a field out are made whatever the list says (cargo-mutants 27.1): of this file only, then.
+        command.args(mutants.first().iter().flat_map(|mutant| ["--file", mutant.key.file.as_str()]));
         command.arg("--config").arg(&config).arg("--output").arg(folder);
         let tests = mutants.first().map_or(Vec::new(), |mutant| judge.tests.arguments(mutant));
         command.args(tests.iter().map(|tests| format!("--cargo-arg={tests}")));
