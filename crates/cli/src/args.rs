@@ -430,8 +430,8 @@ pub struct SimulateArgs {
     /// Carry out only these steps of the plan, as 3,17-20
     #[arg(long, value_name = "STEPS", requires = "seed")]
     pub only: Option<Steps>,
-    /// Leave these parts out of the plan: mount-cuts, option-changes, factory-bad, unrecovered-read, high-ecc, write-next-unit, early-close,
-    /// reset-failure, latency-spike, wear-out
+    /// Leave these parts out of the plan: mount-cuts, option-changes, factory-bad, unrecovered-read, high-ecc,
+    /// write-next-unit, early-close, reset-failure, latency-spike, wear-out
     #[arg(long, value_name = "PARTS", requires = "seed", value_delimiter = ',')]
     pub without: Vec<Part>,
     /// Write the run as a timeline for Perfetto and chrome://tracing; of a failure, the short one

@@ -1,6 +1,7 @@
 //! The contract itself: draws block requests, fills and checks their content, and keeps the oracle.
 //!
-//! The oracle says what a block may hold; of each sector the media harm it is told whose it was. Deliberately not here: what a history allows (`history`).
+//! The oracle says what a block may hold; of each sector the media harm it is told whose it was. Deliberately not here: what a
+//! history allows (`history`).
 
 use super::history::Settled;
 use super::mix::Mix;

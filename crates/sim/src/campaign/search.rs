@@ -2,7 +2,8 @@
 //!
 //! A worker takes the next seed from a counter, runs it, and sends what came of it. The caller's thread takes results in
 //! the order of seeds. Once enough have failed no seed is handed out any more and those that run are finished; once the time
-//! is over those that run are left as they are, and what is behind the first of them does not count: nothing below the last seed is missing, so the failures reported are those of the lowest seeds.
+//! is over those that run are left as they are, and what is behind the first of them does not count. So nothing below the last
+//! seed is missing, and the failures reported are those of the lowest seeds.
 
 use super::cpu;
 use super::outcome::{Found, Outcome, Progress, Stopped};
