@@ -30,8 +30,7 @@ fn tiny_worlds_keep_every_promise() {
 fn worlds_with_faults_keep_what_the_format_can_promise() {
     let kind = registry::find("linux-pblk").expect("a kind");
     for seed in (0..20).chain([60]) {
-        let done =
-            run_seed(kind, Size::Any, seed, &|_| true, Keep::Nothing).expect("one of the drives fits");
+        let done = run_seed(kind, Size::Any, seed, &|_| true, Keep::Nothing).expect("one of the drives fits");
         if let Ended::Failed(failure) = &done.ran.ended {
             panic!("seed {seed}: {}\nstep {}: {}", done.plan, failure.step, failure.cause);
         }
