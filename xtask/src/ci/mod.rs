@@ -6,6 +6,7 @@
 
 mod console;
 mod fio_plot;
+mod fsx;
 mod fuzz;
 mod guest;
 mod kills;
@@ -59,6 +60,11 @@ const STEPS: &[Step] = &[
         name: "kills",
         shows: "what was flushed is there after a kill, says fio (200 with --long)",
         run: kills,
+    },
+    Step {
+        name: "fsx",
+        shows: "what fsx writes to a served drive it reads, over nbdfuse (longer with --long)",
+        run: fsx,
     },
     Step {
         name: "linux-pblk",
@@ -143,6 +149,11 @@ fn tests(workspace: &Workspace, _: &Options) -> Result<Outcome> {
         None => println!("{} is not set: `cargo xtask test --only packages` prepares it", fio_plot::VARIABLE),
     }
     process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn fsx(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    fsx::run(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 

@@ -27,6 +27,11 @@ pub const PACKAGES: &[Package] = &[
         why: "served drives are looked at and copied by nbdinfo and nbdcopy",
     },
     Package {
+        name: "nbdkit",
+        proofs: &[&["nbdkit", "--version"]],
+        why: "fsx writes any bytes to a served drive, of which its filter makes whole blocks",
+    },
+    Package {
         name: "python3-libnbd",
         proofs: &[&["python3", "-c", "import nbd"], &["/usr/bin/python3", "-c", "import nbd"]],
         why: "served drives are asked what sound clients do not ask, by nbdsh",
