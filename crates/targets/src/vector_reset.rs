@@ -35,6 +35,7 @@ impl VectorReset {
         if self.alone == 0 {
             return Addresses::List { offset: 0, count: self.count };
         }
+        assert!(self.alone.trailing_zeros() < self.count, "an entry beyond the list is asked for alone");
         Addresses::List { offset: self.alone.trailing_zeros(), count: 1 }
     }
 
@@ -64,6 +65,8 @@ impl VectorReset {
         } else if completion.status != Status::INVALID_RESET {
             self.bad |= failed;
         }
+        assert_eq!(self.alone & self.bad, 0, "an entry is judged before it was asked for alone");
+        assert!(self.bad.count_ones() <= self.count, "more chunks are bad than were reset");
         (self.alone == 0).then_some(self.bad)
     }
 }

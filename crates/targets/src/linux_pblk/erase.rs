@@ -176,6 +176,11 @@ impl LinuxPblk {
             reset.failed.push(unit.expect("a chunk of the line"));
             self.stats.erase_failed += 1;
         }
+        assert!(
+            !self.eraser.lists.contains(&command.buffer()),
+            "a list was given back before its reset ended"
+        );
+        assert!(reset.failed.len() <= usize_of(self.shape.units()), "line {} has fewer chunks", line.0);
         self.eraser.lists.push(command.buffer());
         assert!(reset.commands > 0, "more resets of line {} ended than were sent", line.0);
         reset.commands -= 1;

@@ -101,6 +101,7 @@ impl Pblk {
             // In the place of the command that has just ended.
             return self.send_reset(line, first, reset);
         };
+        assert!(!self.lists.contains(&reset.buffer()), "a list was given back before its reset ended");
         self.lists.push(reset.buffer());
         let units =
             (first.0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit));
