@@ -10,5 +10,5 @@ mod search;
 mod seed;
 
 pub use outcome::{Found, Outcome, Progress, Stopped};
-pub use search::{Campaign, cuts, search};
+pub use search::{Campaign, cuts, search, search_until};
 pub use seed::{ATTEMPTS, Simulated, Unfit, fitting, run_asked, run_seed};

@@ -58,6 +58,8 @@ pub enum Stopped {
     Time,
     /// Enough failures were found.
     Failures,
+    /// Somebody asked for it.
+    Interrupted,
 }
 
 /// What came of a campaign. All but the two times is the same for the same seeds, however many threads there were.

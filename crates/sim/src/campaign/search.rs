@@ -67,6 +67,18 @@ enum Message {
 /// # Panics
 /// If the simulator itself is wrong; the message names the seed.
 pub fn search(campaign: &Campaign<'_>, report: &mut dyn FnMut(&Progress)) -> Outcome {
+    search_until(campaign, report, &|| false)
+}
+
+/// As [`search`], and no seed begins once `is_interrupted`; it is asked from this thread, about four times a second.
+///
+/// # Panics
+/// If the simulator itself is wrong; the message names the seed.
+pub fn search_until(
+    campaign: &Campaign<'_>,
+    report: &mut dyn FnMut(&Progress),
+    is_interrupted: &dyn Fn() -> bool,
+) -> Outcome {
     let started = Instant::now();
     let desk = Desk {
         campaign,
@@ -83,7 +95,7 @@ pub fn search(campaign: &Campaign<'_>, report: &mut dyn FnMut(&Progress)) -> Out
             scope.spawn(move || desk.work(&sender));
         }
         drop(sender);
-        receive(&receiver, &desk, &mut gathered, report);
+        receive(&receiver, &desk, &mut gathered, report, is_interrupted);
     });
     gathered.finish(campaign, started.elapsed())
 }
@@ -94,6 +106,7 @@ fn receive(
     desk: &Desk<'_>,
     gathered: &mut Gathered,
     report: &mut dyn FnMut(&Progress),
+    is_interrupted: &dyn Fn() -> bool,
 ) {
     let mut reported = desk.started;
     loop {
@@ -102,10 +115,12 @@ fn receive(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if desk.campaign.time.is_some_and(|time| desk.started.elapsed() >= time) {
+        gathered.is_interrupted |= is_interrupted();
+        let is_late = desk.campaign.time.is_some_and(|time| desk.started.elapsed() >= time);
+        if is_late || gathered.is_interrupted {
             desk.is_late.store(true, Ordering::Relaxed);
         }
-        if gathered.has_enough() {
+        if gathered.has_enough() || gathered.is_interrupted {
             desk.is_over.store(true, Ordering::Relaxed);
         }
         if reported.elapsed() >= REPORT_EVERY {
@@ -172,6 +187,7 @@ struct Gathered {
     /// A seed was stopped: those behind it do not count.
     is_cut_off: bool,
     failures_max: usize,
+    is_interrupted: bool,
     progress: Progress,
     cpu: Option<Duration>,
     outcome: Outcome,
@@ -196,6 +212,7 @@ impl Gathered {
             next: start,
             is_cut_off: false,
             failures_max: campaign.failures.get(),
+            is_interrupted: false,
             progress,
             cpu: Some(Duration::ZERO),
             outcome,
@@ -265,6 +282,8 @@ impl Gathered {
             Stopped::Failures
         } else if self.outcome.seeds.end == campaign.seeds.end {
             Stopped::Exhausted
+        } else if self.is_interrupted {
+            Stopped::Interrupted
         } else {
             Stopped::Time
         };
