@@ -108,7 +108,8 @@ const SIMULATE_HELP: &str = "\
 Without options: seeds from 0 on, for a minute, on all processors. A seed is a drive, the target's options, requests,
 faults and power cuts; the same seed is the same run on every machine. docs/simulate.md says how to read a failure.
 
-Exit status: 0 every promise was kept; 1 a failure was found; 2 the input cannot be used.
+Exit status: 0 every promise was kept; 1 a failure was found; 2 the input cannot be used; 130 a signal ended it (Ctrl-C), and
+every promise was kept until then.
 
 Examples:
   ocssd simulate

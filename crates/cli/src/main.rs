@@ -77,7 +77,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Target(verb) => target::target(verb, json)?,
         Verb::Presets => presets::presets(json),
         Verb::Explain { status, decimal } => explain::explain(&status, decimal, json)?,
-        Verb::Experiment(verb) => experiment::experiment(verb, json)?,
+        Verb::Experiment(verb) => return experiment::experiment(verb, json),
         Verb::Simulate(args) => return simulate::simulate(&args, json),
         Verb::Serve(args) => serve::serve(&args, json)?,
         Verb::Lint(args) => return lint::lint(&args, json),

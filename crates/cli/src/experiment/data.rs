@@ -1,20 +1,28 @@
 //! Our numbers: rows of the same shape as the papers', so that the same reader takes both.
 
 use ocssd_report::{PaperError, PaperTable};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Who says so, in the column `source`.
 const SOURCE: &str = "this program";
 
-/// Rows measured so far.
+/// Rows measured so far. A clone has the same rows, those to come too: the lab keeps one of what is interrupted.
+#[derive(Clone, Default)]
 pub struct Data {
     keys: &'static [&'static str],
-    rows: Vec<Vec<String>>,
+    rows: Rc<RefCell<Vec<Vec<String>>>>,
 }
 
 impl Data {
     /// No rows yet, of these keys.
-    pub const fn new(keys: &'static [&'static str]) -> Self {
-        Self { keys, rows: Vec::new() }
+    pub fn new(keys: &'static [&'static str]) -> Self {
+        Self { keys, rows: Rc::default() }
+    }
+
+    /// True if nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.rows.borrow().is_empty()
     }
 
     /// Adds a number: its keys in order, its value and unit, and what was counted beside it.
@@ -25,7 +33,7 @@ impl Data {
         assert_eq!(keys.len(), self.keys.len(), "one text for each key");
         let mut row: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
         row.extend([rounded(value), unit.to_owned(), String::new(), SOURCE.to_owned(), note.to_owned()]);
-        self.rows.push(row);
+        self.rows.borrow_mut().push(row);
     }
 
     /// As CSV, header first.
@@ -34,7 +42,7 @@ impl Data {
         let fixed = ["value", "unit", "error", "source", "note"];
         let header: Vec<&str> = self.keys.iter().copied().chain(fixed).collect();
         writer.write_record(header).expect("memory takes what is written");
-        for row in &self.rows {
+        for row in self.rows.borrow().iter() {
             writer.write_record(row).expect("rows are equally long and go to memory");
         }
         let bytes = writer.into_inner().expect("memory can be flushed");

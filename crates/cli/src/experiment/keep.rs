@@ -24,6 +24,8 @@ pub struct Provenance {
     pub command: String,
     /// Whether only some points were run.
     pub is_small: bool,
+    /// How far it came, if it was interrupted.
+    pub interrupted: Option<String>,
     /// Real time it took, in seconds.
     pub seconds: f64,
 }
@@ -31,6 +33,7 @@ pub struct Provenance {
 impl Provenance {
     fn to_json(&self) -> Value {
         json!({ "version": self.version, "seed": self.seed, "command": self.command, "small": self.is_small,
+            "interrupted": self.interrupted,
             "seconds": (self.seconds * 10.0).round() / 10.0 })
     }
 
@@ -40,6 +43,8 @@ impl Provenance {
             seed: value["seed"].as_u64()?,
             command: value["command"].as_str()?.to_owned(),
             is_small: value["small"].as_bool()?,
+            // Runs of before that could be interrupted do not say.
+            interrupted: value["interrupted"].as_str().map(str::to_owned),
             seconds: value["seconds"].as_f64()?,
         })
     }
@@ -90,12 +95,16 @@ pub fn make_report(
     let paper = PaperTable::load(experiment.paper).context("the paper's numbers in this program")?;
     let comparison = compare(&paper, &ours, experiment.why);
     let scope = if provenance.is_small { "small: few points, short times" } else { "full" };
+    let scope = match &provenance.interrupted {
+        Some(how) => format!("{scope}; {how}"),
+        None => scope.to_owned(),
+    };
     let base = Report::new(experiment.id, experiment.title)
         .claim(experiment.claim)
         .method(experiment.method)
         .fact("version", &provenance.version)
         .fact("seed", &provenance.seed.to_string())
-        .fact("size", scope)
+        .fact("size", &scope)
         .fact("command", &provenance.command)
         .fact("took", &format!("{:.0} s", provenance.seconds))
         .fact("paper", experiment.source);

@@ -1,5 +1,6 @@
 //! What every experiment is given: its size, its seed, and where to say how far it is.
 
+use super::data::Data;
 use std::time::{Duration, Instant};
 
 /// Nothing is said before this, so that short runs stay quiet.
@@ -31,12 +32,25 @@ pub struct Lab {
     started: Instant,
     points: usize,
     done: usize,
+    /// What the run has so far.
+    data: Data,
 }
 
 impl Lab {
     /// Before the first point.
     pub fn new(size: Size, seed: u64, quiet: bool) -> Self {
-        Self { size, seed, quiet, started: Instant::now(), points: 0, done: 0 }
+        Self { size, seed, quiet, started: Instant::now(), points: 0, done: 0, data: Data::default() }
+    }
+
+    /// Where the run puts its rows, which have these keys. They are kept if it is interrupted.
+    pub fn data(&mut self, keys: &'static [&'static str]) -> Data {
+        self.data = Data::new(keys);
+        self.data.clone()
+    }
+
+    /// What the run has so far: its rows, and how far it is in words.
+    pub fn so_far(&self) -> (Data, String) {
+        (self.data.clone(), format!("interrupted in point {} of {}", self.done, self.points))
     }
 
     /// How many points there will be.

@@ -2,10 +2,12 @@
 
 use super::catalogue::{self, Experiment};
 use super::compare::Comparison;
+use super::data::Data;
 use super::keep::{self, Provenance};
 use super::lab::{Lab, Size};
 use crate::args::ExperimentVerb;
-use crate::table;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::{Outcome, table};
 use anyhow::Context;
 use ocssd_report::{PaperTable, Report};
 use serde_json::json;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 const ROWS_MAX: usize = 30;
 
 /// Carries out the verb.
-pub fn experiment(verb: ExperimentVerb, as_json: bool) -> anyhow::Result<()> {
+pub fn experiment(verb: ExperimentVerb, as_json: bool) -> anyhow::Result<Outcome> {
     match verb {
         ExperimentVerb::List => list(as_json),
         ExperimentVerb::Run { id, small, seed, out, quiet } => {
@@ -23,14 +25,27 @@ pub fn experiment(verb: ExperimentVerb, as_json: bool) -> anyhow::Result<()> {
             let folder = folder(out, experiment);
             let size = if small { Size::Small } else { Size::Full };
             let mut lab = Lab::new(size, seed, quiet);
-            let data = (experiment.run)(&mut lab).with_context(|| format!("experiment {}", experiment.id))?;
+            let interrupt = Interrupt::listen()?;
+            let (data, interrupted) = match (experiment.run)(&mut lab) {
+                Ok(data) => (data, None),
+                Err(error) if error.chain().any(|cause| cause.is::<Interrupted>()) => {
+                    interrupt.say(quiet);
+                    let (data, how) = lab.so_far();
+                    (data, Some(how))
+                }
+                Err(error) => return Err(error.context(format!("experiment {}", experiment.id))),
+            };
             let provenance = Provenance {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 seed,
                 command: command(experiment, size, seed),
                 is_small: small,
+                interrupted,
                 seconds: lab.took().as_secs_f64(),
             };
+            if provenance.interrupted.is_some() {
+                return keep_part(experiment, &data, &provenance, &folder, as_json);
+            }
             keep::write_run(&folder, &data.to_csv(), &provenance)?;
             let ours = data.to_table().context("rows of this run")?;
             present(experiment, ours, &provenance, &folder, as_json)?;
@@ -42,7 +57,39 @@ pub fn experiment(verb: ExperimentVerb, as_json: bool) -> anyhow::Result<()> {
             present(experiment, ours, &provenance, &folder, as_json)?;
         }
     }
-    Ok(())
+    Ok(Outcome::Good)
+}
+
+/// Keeps what an interrupted run has, beside what whole runs have: those stay as they are.
+fn keep_part(
+    experiment: &Experiment,
+    data: &Data,
+    provenance: &Provenance,
+    folder: &Path,
+    as_json: bool,
+) -> anyhow::Result<Outcome> {
+    let folder = folder.join("interrupted");
+    let how = provenance.interrupted.as_deref().unwrap_or_default();
+    let place = if data.is_empty() {
+        "nothing was measured yet, and nothing is kept".to_owned()
+    } else {
+        keep::write_run(&folder, &data.to_csv(), provenance)?;
+        format!(
+            "the rows until then are in {}; `ocssd experiment report {} --out {}` shows them",
+            folder.display(),
+            experiment.id,
+            folder.display()
+        )
+    };
+    if as_json {
+        let kept = (!data.is_empty()).then_some(&folder);
+        table::print_json(
+            &json!({ "id": experiment.id, "verdict": "interrupted", "how": how, "folder": kept }),
+        );
+    } else {
+        table::line(&format!("verdict: {how}: {place}"));
+    }
+    Ok(Outcome::Interrupted)
 }
 
 fn folder(out: Option<PathBuf>, experiment: &Experiment) -> PathBuf {

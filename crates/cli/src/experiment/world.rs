@@ -2,6 +2,7 @@
 //!
 //! The drive keeps its data from job to job. Deliberately not here: what the jobs are.
 
+use crate::interrupt::{self, Interrupted};
 use anyhow::{Context, anyhow, bail, ensure};
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
@@ -114,6 +115,7 @@ impl World {
             match self.host.run(&mut runner, self.host.clock().now() + LOOK_EVERY) {
                 RunEnd::Finished => break,
                 RunEnd::Stuck => bail!("the run waits for requests that nobody has: {text}"),
+                RunEnd::Stopped if interrupt::is_heard() => return Err(Interrupted.into()),
                 RunEnd::Stopped => look(self),
             }
         }

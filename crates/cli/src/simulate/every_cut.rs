@@ -4,6 +4,7 @@
 
 use super::summary;
 use crate::args::SimulateArgs;
+use crate::interrupt::Interrupt;
 use crate::{Outcome, table};
 use ocssd_sim::exhaustive::{Explored, explore};
 use ocssd_sim::swarm::Size;
@@ -23,6 +24,7 @@ struct All {
     states_cut_twice: u64,
     tally: Tally,
     failure: Option<(u64, Explored)>,
+    is_interrupted: bool,
 }
 
 /// Explores the seeds asked for, until one fails, the time is over, or all are done.
@@ -38,14 +40,21 @@ pub fn every_cut(
         None => (asked.range(), asked.time(args.time)),
     };
     let started = Instant::now();
-    let all = explore_all((kind, fixed), seeds, args, || time.is_some_and(|time| started.elapsed() >= time));
+    let interrupt = Interrupt::listen()?;
+    let is_late = || time.is_some_and(|time| started.elapsed() >= time);
+    let mut all = explore_all((kind, fixed), seeds, args, || is_late() || interrupt.heard().is_some());
+    all.is_interrupted = interrupt.heard().is_some();
     anyhow::ensure!(all.seeds > all.unfit, "no drive drawn for these seeds is one {} fits on", kind.name);
     if as_json {
         print_json(args, &all);
     } else {
         print(args, &all, started.elapsed());
     }
-    Ok(if all.failure.is_some() { Outcome::Failed } else { Outcome::Good })
+    Ok(match (&all.failure, all.is_interrupted) {
+        (Some(_), _) => Outcome::Failed,
+        (None, true) => Outcome::Interrupted,
+        (None, false) => Outcome::Good,
+    })
 }
 
 fn explore_all(
@@ -91,6 +100,10 @@ fn print(args: &SimulateArgs, all: &All, took: Duration) {
         all.seeds, args.steps, all.events, all.states, all.states_cut_twice
     ));
     match &all.failure {
+        None if all.is_interrupted => table::line(&format!(
+            "\nverdict: interrupted: every promise was kept in every state of the {} seeds that were run",
+            all.seeds
+        )),
         None => table::line("\nverdict: pass: every promise was kept in every state"),
         Some((seed, found)) => {
             if let Some(plan) = &found.plan {
@@ -113,9 +126,12 @@ fn print_json(args: &SimulateArgs, all: &All) {
             "cause": found.failure.as_ref().map(|failure| failure.cause.to_string()),
             "command": command(args, *seed) })
     });
-    table::print_json(
-        &json!({ "verdict": if failure.is_some() { "fail" } else { "pass" }, "target": args.target,
+    let word = match (&failure, all.is_interrupted) {
+        (Some(_), _) => "fail",
+        (None, true) => "interrupted",
+        (None, false) => "pass",
+    };
+    table::print_json(&json!({ "verdict": word, "target": args.target,
         "seeds": all.seeds, "unfit": all.unfit, "steps": args.steps, "events": all.events, "states": all.states,
-        "states_cut_twice": all.states_cut_twice, "counts": counts, "never": never, "failure": failure }),
-    );
+        "states_cut_twice": all.states_cut_twice, "counts": counts, "never": never, "failure": failure }));
 }

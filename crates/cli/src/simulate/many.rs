@@ -7,8 +7,9 @@ use super::failure::{self, World};
 use super::progress::Bar;
 use super::summary::{self, Speed};
 use crate::args::SimulateArgs;
+use crate::interrupt::Interrupt;
 use crate::table;
-use ocssd_sim::campaign::{Campaign, Found, Outcome, Stopped, search};
+use ocssd_sim::campaign::{Campaign, Found, Outcome, Stopped, search_until};
 use ocssd_targets::registry::Kind;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -25,7 +26,9 @@ pub fn many(
 ) -> anyhow::Result<crate::Outcome> {
     let campaign = campaign(args, kind, fixed)?;
     let mut bar = Bar::new(args.quiet, campaign.time, campaign.seeds.end - campaign.seeds.start);
-    let outcome = search(&campaign, &mut |progress| bar.show(progress));
+    let interrupt = Interrupt::listen()?;
+    let outcome =
+        search_until(&campaign, &mut |progress| bar.show(progress), &|| interrupt.heard().is_some());
     bar.finish();
     if let (Some(reason), true) = (&outcome.unfit_reason, outcome.unfit == seed_count(&outcome)) {
         anyhow::bail!("no drive drawn for seeds {} is one it fits on: {reason}", in_words(&outcome));
@@ -35,7 +38,11 @@ pub fn many(
     } else {
         print(args, &campaign, &outcome);
     }
-    Ok(if outcome.failures.is_empty() { crate::Outcome::Good } else { crate::Outcome::Failed })
+    Ok(match (outcome.failures.is_empty(), outcome.stopped) {
+        (false, _) => crate::Outcome::Failed,
+        (true, Stopped::Interrupted) => crate::Outcome::Interrupted,
+        (true, _) => crate::Outcome::Good,
+    })
 }
 
 fn campaign<'a>(
@@ -109,12 +116,17 @@ fn verdict(outcome: &Outcome) -> String {
     let count = seed_count(outcome);
     let run = count - outcome.unfit;
     match (outcome.failures.len(), outcome.stopped) {
+        (0, Stopped::Interrupted) => {
+            format!("interrupted: every promise was kept in the {run} seeds that were run")
+        }
         (0, _) if run == 0 => "nothing: no seed was run".to_owned(),
         (0, _) => format!("pass: every promise was kept in {run} seeds"),
         (failed, Stopped::Failures) => {
             format!("fail: {failed} of {run} seeds failed, and no more were looked for")
         }
-        (failed, Stopped::Exhausted | Stopped::Time) => format!("fail: {failed} of {run} seeds failed"),
+        (failed, Stopped::Exhausted | Stopped::Time | Stopped::Interrupted) => {
+            format!("fail: {failed} of {run} seeds failed")
+        }
     }
 }
 
@@ -136,8 +148,14 @@ fn as_value(args: &SimulateArgs, campaign: &Campaign<'_>, outcome: &Outcome) -> 
         Stopped::Exhausted => "all seeds were run",
         Stopped::Time => "the time was over",
         Stopped::Failures => "enough failures were found",
+        Stopped::Interrupted => "it was interrupted",
     };
-    json!({ "verdict": if failures.is_empty() { "pass" } else { "fail" }, "target": campaign.kind.name,
+    let word = match (failures.is_empty(), outcome.stopped) {
+        (false, _) => "fail",
+        (true, Stopped::Interrupted) => "interrupted",
+        (true, _) => "pass",
+    };
+    json!({ "verdict": word, "target": campaign.kind.name,
         "size": ask::size_name(args.size), "jobs": campaign.jobs,
         "seeds": { "from": outcome.seeds.start, "to": outcome.seeds.end, "unfit": outcome.unfit,
             "unfit_reason": outcome.unfit_reason },
@@ -152,6 +170,7 @@ mod tests {
     use clap::Parser;
     use ocssd_lightnvm::{ChunkId, ChunkState};
     use ocssd_sim::campaign::run_seed;
+    use ocssd_sim::campaign::search;
     use ocssd_sim::journal::Keep;
     use ocssd_sim::run::Ended;
     use ocssd_targets::registry;

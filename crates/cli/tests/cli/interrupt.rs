@@ -95,3 +95,29 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(answer.out, "", "it took the time to print a result");
     assert!(!program.path("ocssd-results/work.json").exists(), "and to keep one");
 }
+
+#[test]
+fn a_campaign_that_is_interrupted_says_how_many_seeds_were_run() {
+    let program = Program::new();
+    let answer = interrupted(&program, "simulate --size tiny --time 10min --jobs 1", "seeds/s", &["INT"]);
+    let verdict = answer.out.lines().last().unwrap_or_default();
+    let seeds = verdict
+        .strip_prefix("verdict: interrupted: every promise was kept in the ")
+        .and_then(|rest| rest.strip_suffix(" seeds that were run"))
+        .unwrap_or_else(|| panic!("{verdict}"));
+    assert!(seeds.parse::<u64>().is_ok_and(|seeds| seeds > 0), "{verdict}");
+}
+
+#[test]
+fn an_experiment_that_is_interrupted_keeps_its_rows_beside_those_of_whole_runs() {
+    let program = Program::new();
+    let answer = interrupted(&program, "experiment run ksc17-t3", ": point ", &["INT"]);
+    assert!(answer.out.starts_with("verdict: interrupted in point "), "{}", answer.out);
+    let folder = program.path("ocssd-results/experiments/ksc17-t3");
+    assert!(!folder.join("ours.csv").exists(), "a part would stand where whole runs do");
+    let rows = std::fs::read_to_string(folder.join("interrupted/ours.csv")).expect("rows are kept");
+    assert!(rows.lines().count() > 1, "{rows}");
+    let report = "experiment report ksc17-t3 --out ocssd-results/experiments/ksc17-t3/interrupted";
+    let shown = program.good(report);
+    assert!(shown.contains("not evaluated"), "{shown}");
+}

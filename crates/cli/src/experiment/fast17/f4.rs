@@ -33,7 +33,7 @@ const SIZES_KIB: [u32; 7] = [4, 8, 16, 32, 64, 128, 256];
 const DEPTHS: [u32; 5] = [1, 2, 4, 8, 16];
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["metric", "pattern", "block_kib", "queue_depth"]);
+    let mut data = lab.data(&["metric", "pattern", "block_kib", "queue_depth"]);
     let sizes: &[u32] = lab.size.pick(&[4, 64, 256], &SIZES_KIB);
     let depths: &[u32] = lab.size.pick(&[1, 16], &DEPTHS);
     let (region, time) = lab.size.pick(("256m", "50ms"), ("4g", "300ms"));

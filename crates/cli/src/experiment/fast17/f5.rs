@@ -59,7 +59,7 @@ impl Jobs {
 }
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["panel", "metric", "series", "load", "active_write_pus"]);
+    let mut data = lab.data(&["panel", "metric", "series", "load", "active_write_pus"]);
     let active: &[u32] = lab.size.pick(&[128, 4], &ACTIVE);
     let jobs = Jobs::of(lab.size);
     lab.expect(1 + 4 * active.len());

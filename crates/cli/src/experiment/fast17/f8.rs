@@ -43,7 +43,7 @@ const PERCENTILES: [f64; 5] = [95.0, 99.0, 99.5, 99.9, 99.99];
 const DEVICES: [&str; 4] = ["ocssd", "ocssd_half_groups", "ocssd_shared", "nvme"];
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["device", "reads_percent", "writes_percent", "percentile"]);
+    let mut data = lab.data(&["device", "reads_percent", "writes_percent", "percentile"]);
     let mixes: &[_] = lab.size.pick(&[MIXES[0], MIXES[3]], &MIXES);
     lab.expect(DEVICES.len() * mixes.len());
     for device in DEVICES {

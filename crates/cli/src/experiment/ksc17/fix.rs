@@ -27,7 +27,7 @@ const PATHS: [Factor; 3] = [Factor::Baseline, Factor::FairFourWriters, Factor::I
 const IMPROVED_MIB: u32 = 128;
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["pattern", "buffer_mib", "threads", "factor"]);
+    let mut data = lab.data(&["pattern", "buffer_mib", "threads", "factor"]);
     let threads: &[u32] = lab.size.pick(&[18, 36], &THREADS);
     let buffers: &[u32] = lab.size.pick(&[32, 128], &BUFFERS_MIB);
     let patterns: &[Pattern] = lab.size.pick(&Pattern::ALL[1..], &Pattern::ALL);

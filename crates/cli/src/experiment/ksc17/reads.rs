@@ -24,7 +24,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["pattern", "buffer_mib", "threads"]);
+    let mut data = lab.data(&["pattern", "buffer_mib", "threads"]);
     let buffers: &[u32] = lab.size.pick(&[64, 256], &BUFFERS_MIB);
     let threads: &[u32] = lab.size.pick(&[2, 8], &THREADS);
     lab.expect(buffers.len() * threads.len());

@@ -42,7 +42,7 @@ const THREADS: [u32; 4] = [18, 36, 54, 72];
 const BUFFERS_MIB: [u32; 2] = [32, 64];
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["pattern", "buffer_mib", "threads", "factor"]);
+    let mut data = lab.data(&["pattern", "buffer_mib", "threads", "factor"]);
     let factors: &[Factor] = lab.size.pick(&FACTORS[..2], &FACTORS);
     let threads: &[u32] = lab.size.pick(&THREADS[..2], &THREADS);
     lab.expect(factors.len() * threads.len() * BUFFERS_MIB.len());

@@ -25,7 +25,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["pattern", "buffer_mib", "threads"]);
+    let mut data = lab.data(&["pattern", "buffer_mib", "threads"]);
     let buffers: &[u32] = lab.size.pick(&[32, 64], &BUFFERS_MIB);
     let threads: &[u32] = lab.size.pick(&[4, 18, 36], &THREADS);
     lab.expect(2 * buffers.len() * threads.len());

@@ -36,7 +36,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 const SPARE: [(u32, &str); 3] = [(7, "0.93"), (11, "0.89"), (20, "0.80")];
 
 fn run(lab: &mut Lab) -> anyhow::Result<Data> {
-    let mut data = Data::new(&["model", "utilisation", "skew", "pages_per_block", "metric"]);
+    let mut data = lab.data(&["model", "utilisation", "skew", "pages_per_block", "metric"]);
     let points = points(lab.size);
     lab.expect(points.len());
     for (ftl, (spare, utilisation), skew) in points {
