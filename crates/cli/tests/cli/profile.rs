@@ -195,6 +195,23 @@ fn a_virtual_drive_of_any_media_passes_its_own_rules() {
 }
 
 #[test]
+fn the_word_of_a_verdict_and_its_sentence_say_the_same() {
+    let program = Program::new();
+    let cells = "--cell randread-4k-qd1 --time 300ms --repetitions 1 --quick --quiet --size 33554432";
+    // Reads of 3 us are none that NAND could do, which is what the user says it is.
+    for (media, code, says, never) in [
+        ("--media nand", 1, "rules forbid some of these numbers", "find nothing that forbids"),
+        ("", 0, "find nothing that forbids", "forbid some"),
+    ] {
+        let answer = program.run(&format!("profile --emulated z-nand {cells} {media}"));
+        assert_eq!(answer.code, code, "{}{}", answer.out, answer.err);
+        let page =
+            std::fs::read_to_string(program.path("ocssd-results/profile/report.html")).expect("a page");
+        assert!(page.contains(says) && !page.contains(never), "{media}: expected {says:?} and not {never:?}");
+    }
+}
+
+#[test]
 fn a_virtual_drive_is_profiled_the_same_way_and_the_same_twice() {
     let program = Program::new();
     let arguments = "profile --emulated qemu --ftl pblk:over_provisioning_percent=20 --size 33554432 --quick --time 300ms --repetitions 1 --quiet";

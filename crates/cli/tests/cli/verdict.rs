@@ -60,3 +60,13 @@ fn options_without_a_job_do_not_run_another_one() {
     let quickstart = program.good("run --quiet --output there --parse-only");
     assert_eq!(quickstart, "jobs: 2, nothing wrong with them\n");
 }
+
+#[test]
+fn a_layout_that_does_not_fit_into_memory_is_refused_and_names_the_job() {
+    let program = Program::new();
+    let answer = program.run("run --quiet --set payload=bytes --name=all --rw=randread --bs=4k");
+    assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{}", answer.err);
+    for word in ["2.29 TB", "of memory, but", "job \"all\" has no size"] {
+        assert!(answer.err.contains(word), "{word:?}: {}", answer.err);
+    }
+}
