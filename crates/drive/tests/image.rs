@@ -5,7 +5,8 @@ use ocssd_drive::image::{Access, Damage};
 use ocssd_drive::{DriveError, DriveSpec, Existing, Image, OpenDrive, OpenOptions, Source, open};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Ppa, PuId, Status, Tag,
+    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, PlaneMode, Ppa, PuId,
+    Status, Tag,
 };
 use std::fs::{File, OpenOptions as FileOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -57,7 +58,15 @@ impl<'a> Host<'a> {
 
     fn run(&mut self, op: Op, addresses: Addresses) -> Completion {
         let buffer = matches!(op, Op::Read | Op::Write { .. }).then_some(self.buffer);
-        let command = Command { tag: Tag(1), op, addresses, buffer, buffer_first: 0, oob: true };
+        let command = Command {
+            tag: Tag(1),
+            op,
+            addresses,
+            buffer,
+            buffer_first: 0,
+            oob: true,
+            plane_mode: PlaneMode::Single,
+        };
         self.flash.submit(self.now, command, &mut self.buffers).expect("the drive is idle");
         loop {
             if let Some(completion) = self.flash.poll_completion(self.now, &mut self.buffers) {
@@ -231,6 +240,7 @@ fn a_power_cut_in_a_backed_drive_is_kept_in_its_image() {
             buffer: (op != Op::Reset).then_some(host.buffer),
             buffer_first: 0,
             oob: true,
+            plane_mode: PlaneMode::Single,
         };
         for chunk in 0..6 {
             host.flash.submit(host.now, command(Op::Reset, chunk, 1), &mut host.buffers).expect("room");

@@ -9,8 +9,8 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_drive::{DriveSpec, Existing, Image, OpenDrive, OpenOptions};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Payload, Ppa, Status,
-    Tag,
+    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Payload, PlaneMode, Ppa,
+    Status, Tag,
 };
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -61,7 +61,15 @@ impl Host {
     fn run_on(&mut self, buffer: BufId, op: Op, first: Ppa, count: u32) -> Completion {
         let buffer = (op != Op::Reset).then_some(buffer);
         let addresses = Addresses::Run { first, count };
-        let command = Command { tag: Tag(1), op, addresses, buffer, buffer_first: 0, oob: true };
+        let command = Command {
+            tag: Tag(1),
+            op,
+            addresses,
+            buffer,
+            buffer_first: 0,
+            oob: true,
+            plane_mode: PlaneMode::Single,
+        };
         self.flash.submit(self.now, command, &mut self.buffers).expect("the drive is idle");
         loop {
             if let Some(completion) = self.flash.poll_completion(self.now, &mut self.buffers) {

@@ -4,7 +4,9 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_drive::image::{Access, Damage};
 use ocssd_drive::{DriveSpec, Existing, Image, OpenDrive, OpenOptions};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::{Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Device, Op, Ppa, Status, Tag};
+use ocssd_lightnvm::{
+    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Device, Op, PlaneMode, Ppa, Status, Tag,
+};
 use std::fs::OpenOptions as FileOptions;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -85,7 +87,15 @@ impl<'a> Host<'a> {
 
     fn submit(&mut self, op: Op, addresses: Addresses, buffer: BufId) {
         let buffer = (op != Op::Reset).then_some(buffer);
-        let command = Command { tag: Tag(1), op, addresses, buffer, buffer_first: 0, oob: true };
+        let command = Command {
+            tag: Tag(1),
+            op,
+            addresses,
+            buffer,
+            buffer_first: 0,
+            oob: true,
+            plane_mode: PlaneMode::Single,
+        };
         self.flash.submit(self.now, command, &mut self.buffers).expect("room");
     }
 

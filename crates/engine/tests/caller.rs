@@ -4,7 +4,8 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Caller, Clock, VirtualClock, WallClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Device, Op, PowerCut, Ppa, Status, Tag,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Device, Op, PlaneMode, PowerCut, Ppa,
+    Status, Tag,
 };
 
 fn drive(cache: u32) -> (Flash, Buffers, BufId) {
@@ -19,7 +20,15 @@ fn drive(cache: u32) -> (Flash, Buffers, BufId) {
 
 fn command(tag: u32, op: Op, chunk: u32, sector: u32, count: u32, buffer: BufId) -> Command {
     let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), sector), count };
-    Command { tag: Tag(tag), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: true }
+    Command {
+        tag: Tag(tag),
+        op,
+        addresses,
+        buffer: Some(buffer),
+        buffer_first: 0,
+        oob: true,
+        plane_mode: PlaneMode::Single,
+    }
 }
 
 const WRITE: Op = Op::Write { fua: false };

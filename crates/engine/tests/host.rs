@@ -9,7 +9,7 @@ use ocssd_lightnvm::{
     BufId, Buffers, ChunkId, Command, Completion, Device, PuId, Source, Status, Tag, Target, TargetId,
 };
 use ocssd_targets::registry::Parts;
-use ocssd_targets::{Layout, Linear};
+use ocssd_targets::{Layout, Linear, PlaneReads};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -160,7 +160,13 @@ fn flash(change: impl FnOnce(&mut Config)) -> Flash {
 fn linear(flash: &Flash, units: &[u32]) -> Linear {
     let units: Vec<PuId> = units.iter().copied().map(PuId).collect();
     let report = |chunk| flash.chunk(chunk);
-    let parts = Parts { geometry: flash.geometry(), units: &units, report: &report, layout: Layout::Chunk };
+    let parts = Parts {
+        geometry: flash.geometry(),
+        units: &units,
+        report: &report,
+        layout: Layout::Chunk,
+        plane_reads: PlaneReads::Aligned,
+    };
     Linear::new(&parts).expect("usable")
 }
 

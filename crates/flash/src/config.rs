@@ -18,6 +18,16 @@ pub enum CellType {
     Qlc,
 }
 
+/// Which reads sense a page of every plane together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaneReads {
+    /// Those whose command asks for it (OCSSD 1.2's plane mode). Any other read senses one page of one plane after the
+    /// other, and the unit begins nothing else before a page's data has left.
+    Asked,
+    /// Every read: the controller senses page rows, whatever is asked.
+    Always,
+}
+
 /// Which revision of the specification the controller speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
@@ -36,6 +46,8 @@ pub struct MediaConfig {
     pub planes: u32,
     /// Sectors of a flash page of one plane: what one array operation moves per plane, and what tears in a power cut.
     pub sectors_per_page: u32,
+    /// Which reads sense a page of every plane together.
+    pub plane_reads: PlaneReads,
     /// Time to sense a page, by page type; page row `r` uses entry `r % len`.
     pub read: Vec<Nanos>,
     /// Time to program a write unit (WS_OPT), by unit; unit `u` of a chunk uses entry `u % len`.

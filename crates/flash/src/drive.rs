@@ -421,7 +421,9 @@ impl Flash {
             Addresses::None => (AddressList::List(&[]), AddressList::List(&[])),
         };
         let kind = match command.op {
-            Op::Read => OperationKind::Read(ReadPolicy::STRICT),
+            Op::Read => {
+                OperationKind::Read(ReadPolicy { plane_mode: command.plane_mode, ..ReadPolicy::STRICT })
+            }
             Op::Write { fua } => OperationKind::Write { fua },
             Op::Reset => OperationKind::Reset,
             Op::Copy => OperationKind::Copy(destinations),

@@ -7,10 +7,10 @@ use ocssd_engine::{Host, RunEnd, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkId, Command, Device, Op, Ppa, PuId, Source, Tag, TargetId,
+    Addresses, BufId, Buffers, ChunkId, Command, Device, Op, PlaneMode, Ppa, PuId, Source, Tag, TargetId,
 };
 use ocssd_targets::registry::Parts;
-use ocssd_targets::{Layout, Linear};
+use ocssd_targets::{Layout, Linear, PlaneReads};
 use std::alloc::{GlobalAlloc, Layout as Shape, System};
 use std::cell::Cell;
 
@@ -145,7 +145,13 @@ fn host(config: Config, depth: u32, sectors: u32) -> (Host<Flash, VirtualClock>,
     let flash = Flash::format(config).expect("settings that can be used");
     let units: Vec<PuId> = (0..flash.geometry().pu_count()).map(PuId).collect();
     let report = |chunk| flash.chunk(chunk);
-    let parts = Parts { geometry: flash.geometry(), units: &units, report: &report, layout: Layout::Striped };
+    let parts = Parts {
+        geometry: flash.geometry(),
+        units: &units,
+        report: &report,
+        layout: Layout::Striped,
+        plane_reads: PlaneReads::Aligned,
+    };
     let target = Linear::new(&parts).expect("usable");
     let mut buffers = Buffers::new(flash.payload_format());
     let taken = (0..depth).map(|_| buffers.take(sectors)).collect();
@@ -233,8 +239,15 @@ fn a_sector_written_whole_takes_its_bytes_and_little_beside_them() {
     for chunk in 0..100 {
         let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), 0), count: 64 };
         let op = Op::Write { fua: false };
-        let command =
-            Command { tag: Tag(0), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: false };
+        let command = Command {
+            tag: Tag(0),
+            op,
+            addresses,
+            buffer: Some(buffer),
+            buffer_first: 0,
+            oob: false,
+            plane_mode: PlaneMode::Single,
+        };
         flash.submit(now, command, &mut buffers).expect("the drive is idle");
         while flash.poll_completion(now, &mut buffers).is_none() {
             now = flash.deadline().expect("a command is in flight");

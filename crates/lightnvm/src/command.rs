@@ -33,6 +33,17 @@ pub enum Op {
     Flush,
 }
 
+/// How a read drives the planes of a parallel unit (OCSSD 1.2, CDW12 bits 17:16). What it means for time is the drive's:
+/// a drive whose controller chooses itself takes either the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PlaneMode {
+    /// One page of one plane after the other.
+    #[default]
+    Single,
+    /// A page of every plane together.
+    Multi,
+}
+
 /// Where a command acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
@@ -81,6 +92,8 @@ pub struct Command {
     pub buffer_first: u32,
     /// The buffer's metadata goes along; else it is stored as zeroes, and not read.
     pub oob: bool,
+    /// How a read drives the planes. Writes always drive all of them, and other commands none.
+    pub plane_mode: PlaneMode,
 }
 
 /// The end of a command.

@@ -24,7 +24,7 @@ pub use address::{ChunkId, GenericAddress, GroupId, Lba, LbaFormat, LbaFormatErr
 pub use blocking::{BlockingDevice, PowerCut};
 pub use buffers::{BufId, Buffers, PartsMut, Payload, PayloadFormat, STAMP_BYTES};
 pub use chunk::{ChunkDescriptor, ChunkState};
-pub use command::{Addresses, Command, Completion, Op, Rejected, Tag, VECTOR_MAX};
+pub use command::{Addresses, Command, Completion, Op, PlaneMode, Rejected, Tag, VECTOR_MAX};
 pub use device::Device;
 pub use geometry::{Capabilities, Geometry, MediaTimes};
 pub use rule::{Rule, Violation};

@@ -5,8 +5,8 @@ use ocssd_engine::{Caller, VirtualClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::wrap::{Check, Event, Fault, FaultRule, OpKind, Stats, Trace};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Ppa,
-    Status, Tag,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op,
+    PlaneMode, Ppa, Status, Tag,
 };
 
 const WRITE: Op = Op::Write { fua: false };
@@ -32,6 +32,7 @@ fn on_run(tag: u32, op: Op, first: Ppa, count: u32, buffer: Option<BufId>) -> Co
         buffer,
         buffer_first: 0,
         oob: true,
+        plane_mode: PlaneMode::Single,
     }
 }
 
@@ -47,7 +48,15 @@ fn on_list(tag: u32, op: Op, list: &[Ppa], buffers: &mut Buffers, buffer: BufId)
     let entries = u32::try_from(list.len()).expect("a short list");
     let count = if op == Op::Copy { entries / 2 } else { entries };
     let addresses = Addresses::List { offset: 0, count };
-    Command { tag: Tag(tag), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: true }
+    Command {
+        tag: Tag(tag),
+        op,
+        addresses,
+        buffer: Some(buffer),
+        buffer_first: 0,
+        oob: true,
+        plane_mode: PlaneMode::Single,
+    }
 }
 
 /// The hash of a short run with one detail changed.

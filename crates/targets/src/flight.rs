@@ -2,6 +2,7 @@
 //!
 //! A target says what a purpose is. Deliberately not here: what the ends of commands mean.
 
+use crate::plane_reads::PlaneRule;
 use ocssd_base::{Ring, Slab, SlabKey, usize_of};
 use ocssd_lightnvm::{Addresses, BufId, Command, Op, Tag, VECTOR_MAX};
 
@@ -15,14 +16,15 @@ pub struct Flight<P> {
     outbox: Ring<Command>,
     /// Commands at once.
     most: usize,
+    planes: PlaneRule,
 }
 
 impl<P: Copy + std::fmt::Debug> Flight<P> {
-    /// None; at most `most` at once.
-    pub fn new(most: u32) -> Self {
+    /// None; at most `most` at once, whose reads ask for plane mode by this rule.
+    pub fn new(most: u32, planes: PlaneRule) -> Self {
         assert!((1..=COMMANDS_MAX).contains(&most), "{most} commands at once");
         let places = usize_of(most);
-        Self { purposes: Slab::new(most), outbox: Ring::new(places), most: places }
+        Self { purposes: Slab::new(most), outbox: Ring::new(places), most: places, planes }
     }
 
     /// Room for `count` more commands.
@@ -59,7 +61,8 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
         assert!(buffer.is_some() || matches!(op, Op::Flush), "a command that moves data has a buffer");
         assert!(matches!(op, Op::Flush) || addresses.count() > 0, "a command names nothing");
         let oob = matches!(op, Op::Read | Op::Write { .. });
-        Command { tag: Tag(key.0), op, addresses, buffer, buffer_first, oob }
+        let plane_mode = self.planes.of(addresses.count());
+        Command { tag: Tag(key.0), op, addresses, buffer, buffer_first, oob, plane_mode }
     }
 
     /// The next command for the device.

@@ -5,6 +5,7 @@ use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
 use crate::pblk::{self, Pblk};
+use crate::plane_reads::PlaneReads;
 #[cfg(feature = "canaries")]
 use crate::small_blocks;
 use crate::small_blocks::SmallBlocks;
@@ -22,6 +23,8 @@ pub struct Parts<'a> {
     pub report: &'a dyn Fn(ChunkId) -> ChunkDescriptor,
     /// How logical blocks lie on the units.
     pub layout: Layout,
+    /// Which reads ask for plane mode.
+    pub plane_reads: PlaneReads,
 }
 
 /// Options of a target, name and value.
@@ -183,7 +186,7 @@ const BLOCK_BYTES: &str = "block_bytes";
 pub const ALL: &[Kind] = &[
     Kind {
         name: "linear",
-        about: "a raw window on parallel units: zones written in order, no mapping, vector I/O",
+        about: "a raw window on parallel units: zones written in order, no mapping, vector I/O (option: plane_reads=aligned|never)",
         overwrites: false,
         limits: Limits::NONE,
         make: make_linear,
@@ -229,10 +232,17 @@ fn no_options(wish: &Wish<'_>) -> Result<(), String> {
 }
 
 fn make_linear(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
-    no_options(wish)?;
+    let mut plane_reads = PlaneReads::default();
+    for (name, value) in wish.options {
+        match name.as_str() {
+            "plane_reads" => plane_reads = value.parse()?,
+            _ => return Err(format!("linear has no option \"{name}\"; its option is plane_reads")),
+        }
+    }
     let geometry = device.geometry().clone();
     let report = |chunk| device.chunk(chunk);
-    let parts = Parts { geometry: &geometry, units: wish.units, report: &report, layout: wish.layout };
+    let parts =
+        Parts { geometry: &geometry, units: wish.units, report: &report, layout: wish.layout, plane_reads };
     Ok(Made { target: Box::new(Linear::new(&parts)?), notes: Vec::new() })
 }
 

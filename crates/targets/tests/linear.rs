@@ -10,7 +10,7 @@ use ocssd_lightnvm::{
     Status, Tag, Target, TargetId,
 };
 use ocssd_targets::registry::{self, Parts};
-use ocssd_targets::{Layout, Linear};
+use ocssd_targets::{Layout, Linear, PlaneReads};
 use std::collections::VecDeque;
 
 /// Requests given one after the other, each when the one before was replied to.
@@ -59,7 +59,13 @@ fn config(name: &str) -> Config {
 }
 
 fn linear(flash: &Flash, units: &[PuId], layout: Layout) -> Result<Linear, String> {
-    Linear::new(&Parts { geometry: flash.geometry(), units, report: &|chunk| flash.chunk(chunk), layout })
+    Linear::new(&Parts {
+        geometry: flash.geometry(),
+        units,
+        report: &|chunk| flash.chunk(chunk),
+        layout,
+        plane_reads: PlaneReads::Aligned,
+    })
 }
 
 fn units(range: std::ops::Range<u32>) -> Vec<PuId> {
@@ -356,6 +362,7 @@ fn targets_on_disjoint_units_of_one_drive_do_not_touch_each_other() {
             units: &units,
             report: &|chunk| flash.chunk(chunk),
             layout: Layout::Striped,
+            plane_reads: PlaneReads::Aligned,
         };
         Linear::new(&parts).expect("usable")
     };

@@ -123,6 +123,11 @@ pub const FIELDS: &[Field] = &[
         "sectors of a page of one plane, from 1",
     ),
     field(
+        "media.plane_reads",
+        Own(own::PLANE_READS),
+        "reads that sense a page of every plane: those whose command \"asked\", or \"always\"",
+    ),
+    field(
         "media.read",
         Times(|c| &mut c.media.read),
         "time to sense a page, one per page type, up to 60s each",

@@ -5,7 +5,7 @@ use super::quantity::{SIZE, TIME};
 use super::value::{Value, quoted};
 use ocssd_base::Nanos;
 use ocssd_flash::Config;
-use ocssd_flash::config::{CellType, Revision, Scheduler};
+use ocssd_flash::config::{CellType, PlaneReads, Revision, Scheduler};
 use ocssd_lightnvm::Payload;
 
 /// Chosen: about what published erase-suspend schemes need to free the array (tens to hundreds of microseconds).
@@ -69,6 +69,18 @@ pub(super) const CELL: Own = Own {
         Some(())
     },
     show: |config| name_of(config.media.cell, &CELLS),
+};
+
+const PLANE_READS_NAMES: [(&str, PlaneReads); 2] =
+    [("asked", PlaneReads::Asked), ("always", PlaneReads::Always)];
+
+pub(super) const PLANE_READS: Own = Own {
+    expected: "must be \"asked\" or \"always\"",
+    set: |config, value| {
+        config.media.plane_reads = named(value, &PLANE_READS_NAMES)?;
+        Some(())
+    },
+    show: |config| name_of(config.media.plane_reads, &PLANE_READS_NAMES),
 };
 
 pub(super) const SEED: Own = Own {

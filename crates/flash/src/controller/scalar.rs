@@ -5,7 +5,7 @@ use super::front_end::{Begun, Controller, IoBuffers, Submission, Work};
 use super::pending::{Counted, Shape};
 use crate::addresses::AddressList;
 use crate::exec::{OperationKind, ReadPolicy};
-use ocssd_lightnvm::{Lba, Ppa};
+use ocssd_lightnvm::{Lba, PlaneMode, Ppa};
 use ocssd_nvme::sqe::ReadWrite;
 
 /// What reads of nothing return, as DLFEAT says: 00h bytes.
@@ -32,7 +32,8 @@ impl Controller {
     ) -> Result<Begun, Refused> {
         let read = ReadWrite::of(&submission.sqe);
         let (data, oob) = self.sector_buffers(submission, read.block_count, buffers)?;
-        let policy = self.read_policy(self.features.media_feedback.hecc, read.limited_retry);
+        let policy =
+            self.read_policy(read.block_count, self.features.media_feedback.hecc, read.limited_retry);
         let mut scattered = std::mem::take(&mut self.scattered);
         let addresses = self.scalar_addresses(&read, &mut scattered);
         let kind = OperationKind::Read(policy);
@@ -66,10 +67,13 @@ impl Controller {
         OperationKind::Write { fua: force_unit_access || !self.features.write_cache }
     }
 
-    /// What a 2.0 read is told, as the features say.
-    pub(super) fn read_policy(&self, report_high_ecc: bool, limited_retry: bool) -> ReadPolicy {
+    /// What a 2.0 read of `count` sectors is told, as the features say. The revision has no plane mode: the controller drives
+    /// the planes together for as many sectors as whole rows have (chosen: the rule Linux's pblk had on 1.2 drives).
+    pub(super) fn read_policy(&self, count: u32, report_high_ecc: bool, limited_retry: bool) -> ReadPolicy {
         let unwritten_is_error = self.features.error_recovery.dulbe;
-        ReadPolicy { unwritten_is_error, report_high_ecc, predefined: PREDEFINED, limited_retry }
+        let rows = count > 0 && count.is_multiple_of(self.config().row_sectors());
+        let plane_mode = if rows { PlaneMode::Multi } else { PlaneMode::Single };
+        ReadPolicy { unwritten_is_error, report_high_ecc, predefined: PREDEFINED, limited_retry, plane_mode }
     }
 
     /// A run if the addresses are one chunk's; else each by itself, since the next address may be another chunk's, or

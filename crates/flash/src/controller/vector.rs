@@ -73,7 +73,8 @@ impl Controller {
             opcode => {
                 let (data, oob) = self.sector_buffers(submission, entries.count(), buffers)?;
                 let (counted, kind) = if opcode == IoOpcode::VECTOR_READ {
-                    let policy = self.read_policy(self.features.media_feedback.vhecc, vector.limited_retry);
+                    let report = self.features.media_feedback.vhecc;
+                    let policy = self.read_policy(entries.count(), report, vector.limited_retry);
                     (Counted::Read, OperationKind::Read(policy))
                 } else {
                     assert_eq!(opcode, IoOpcode::VECTOR_WRITE, "the opcode was judged before");

@@ -52,7 +52,8 @@ impl Flash {
             let programmed = self.chunks.get(run.first.chunk).programmed;
             let on_media = programmed.saturating_sub(run.first.sector).min(run.count);
             if on_media > 0 {
-                self.add_windows(parts, PartKind::Read, run.first, on_media, self.media.by_row);
+                let rows = *self.media.sensing.windows(parts.span);
+                self.add_windows(parts, PartKind::Read, run.first, on_media, rows);
             }
         }
         let reads = parts.count;

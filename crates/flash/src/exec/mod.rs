@@ -15,10 +15,10 @@ use crate::addresses::AddressList;
 use crate::drive::Flash;
 use crate::fetches::Destination;
 use crate::flow::{InFlight, Kind};
-use crate::media::{Part, PartId, PartKind, Phase};
+use crate::media::{Part, PartId, PartKind, Phase, Span};
 use crate::rules::Refusal;
 use ocssd_base::{Divisor, Nanos, SlabKey};
-use ocssd_lightnvm::{ChunkId, Ppa, Rejected, Rule, Status, Tag, VECTOR_MAX, Violation};
+use ocssd_lightnvm::{ChunkId, PlaneMode, Ppa, Rejected, Rule, Status, Tag, VECTOR_MAX, Violation};
 
 /// Most chunks of one Dataset Management: its count has 8 bits, 0-based (NVMe base 1.4 section 6.7).
 const RANGES_MAX: u32 = 256;
@@ -34,12 +34,19 @@ pub struct ReadPolicy {
     pub predefined: u8,
     /// Do not try hard (LR of CDW12): what would need a second sense is given up as unrecovered.
     pub limited_retry: bool,
+    /// How the planes are driven, as far as the drive leaves that to the command.
+    pub plane_mode: PlaneMode,
 }
 
 impl ReadPolicy {
     /// Tells everything: what targets get.
-    pub const STRICT: Self =
-        Self { unwritten_is_error: true, report_high_ecc: true, predefined: 0, limited_retry: false };
+    pub const STRICT: Self = Self {
+        unwritten_is_error: true,
+        report_high_ecc: true,
+        predefined: 0,
+        limited_retry: false,
+        plane_mode: PlaneMode::Single,
+    };
 }
 
 /// What an operation does.
@@ -87,13 +94,15 @@ pub(crate) struct PartList {
     count: u32,
     /// Array time on top for the parts that follow: a read that has to be tried again.
     retry: Nanos,
+    /// What its reads take off the array at once.
+    span: Span,
     /// Where a read's content goes, if it may be copied later.
     destination: Option<Destination>,
 }
 
 impl PartList {
     const fn new(command: SlabKey, destination: Option<Destination>) -> Self {
-        Self { command, head: None, tail: None, count: 0, retry: Nanos::ZERO, destination }
+        Self { command, head: None, tail: None, count: 0, retry: Nanos::ZERO, span: Span::Row, destination }
     }
 }
 
@@ -193,7 +202,7 @@ impl Flash {
 
     /// Adds a part for the media.
     fn add_part(&mut self, parts: &mut PartList, kind: PartKind, chunk: ChunkId, first: u32, count: u32) {
-        let row = self.media.by_row.div_rem_u32(first).0;
+        let window = self.media.sensing.windows(parts.span).div_rem_u32(first).0;
         assert!(first + count <= self.config.geometry.sectors_per_chunk, "a part reaches beyond its chunk");
         let entry = self.chunks.get(chunk);
         let (cycles, scheduled) = (entry.cycles, entry.has_scheduled);
@@ -205,7 +214,8 @@ impl Flash {
             chunk,
             first,
             count,
-            row,
+            span: parts.span,
+            window,
             cycles,
             delay: self.faults.delay(chunk, first, count, scheduled) + parts.retry,
             epoch: self.flow.epoch(),
@@ -239,16 +249,16 @@ impl Flash {
         }
     }
 
-    /// Lets the part added last read these sectors as well, if they are of the row it reads: a command senses a row once, and
-    /// all it wants of it leaves the register in one transfer. True if it does.
+    /// Lets the part added last read these sectors as well, if they are of the page or row it reads: a command senses that
+    /// once, and all it wants of it leaves the register in one transfer. True if it does.
     fn joins_last(&mut self, parts: &PartList, chunk: ChunkId, first: u32, count: u32) -> bool {
         let Some(last) = parts.tail.filter(|_| parts.retry == Nanos::ZERO) else { return false };
-        let (row, _) = self.media.by_row.div_rem_u32(first);
-        let by_row = self.media.by_row.value();
+        let windows = self.media.sensing.windows(parts.span);
+        let (window, most) = (windows.div_rem_u32(first).0, windows.value());
         let part = self.media.part_mut(last);
-        let is_same = part.kind == PartKind::Read && part.chunk == chunk && part.row == row;
-        // Of a row no more leaves the register at once than it holds, whatever a list names twice.
-        let joins = is_same && part.delay == Nanos::ZERO && u64::from(part.count + count) <= by_row;
+        let is_same = part.kind == PartKind::Read && part.chunk == chunk && part.window == window;
+        // No more leaves the register at once than it holds, whatever a list names twice.
+        let joins = is_same && part.delay == Nanos::ZERO && u64::from(part.count + count) <= most;
         if joins {
             part.count += count;
         }

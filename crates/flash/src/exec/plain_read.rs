@@ -1,6 +1,6 @@
 //! Plain reads: the short way of the most frequent command.
 //!
-//! A read of neighbouring sectors of one page row, all on media, that can meet no fault needs one part and no decision.
+//! A read of neighbouring sectors that one sense takes off the array, all on media, that can meet no fault needs one part and no decision.
 //! It is recognized and begun here; every other read takes the long way (`read`). Both come to the same, and tests
 //! compare them. Deliberately not here: refusing anything.
 
@@ -9,7 +9,7 @@ use crate::drive::Flash;
 use crate::faults::Faults;
 use crate::fetches::{Destination, FETCH_BYTES_MAX, Fetch};
 use crate::flow::{InFlight, Kind};
-use crate::media::{Part, PartKind, Phase};
+use crate::media::{Part, PartKind, Phase, Span};
 use crate::store::Store;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{Addresses, Buffers, ChunkState, Command, Op, PayloadFormat, Ppa};
@@ -18,8 +18,9 @@ use ocssd_lightnvm::{Addresses, Buffers, ChunkState, Command, Op, PayloadFormat,
 struct Place {
     first: Ppa,
     count: u32,
-    /// The page row all of it lies in.
-    row: u32,
+    /// What one sense takes off the array, and the window of it all of the read lies in.
+    span: Span,
+    window: u32,
     /// The chunk's life.
     cycles: u32,
 }
@@ -36,7 +37,7 @@ impl Flash {
         if self.flow.is_full() {
             return false;
         }
-        let Some(Place { first, count, row, cycles }) = self.plain_place(command, buffers) else {
+        let Some(Place { first, count, span, window, cycles }) = self.plain_place(command, buffers) else {
             return false;
         };
         let fetch = match command.buffer {
@@ -57,7 +58,8 @@ impl Flash {
             chunk: first.chunk,
             first: first.sector,
             count,
-            row,
+            span,
+            window,
             cycles,
             delay: Nanos::ZERO,
             epoch: self.flow.epoch(),
@@ -93,13 +95,15 @@ impl Flash {
             return None;
         }
         assert!(chunk.programmed <= chunk.write_pointer, "more is on media than was written");
-        let (row, within) = self.media.by_row.div_rem_u32(first.sector);
-        let fits = u64::from(within) + u64::from(count) <= self.media.by_row.value();
+        let span = self.media.sensing.span(command.plane_mode);
+        let windows = self.media.sensing.windows(span);
+        let (window, within) = windows.div_rem_u32(first.sector);
+        let fits = u64::from(within) + u64::from(count) <= windows.value();
         let has_room = command.buffer.is_none_or(|buffer| {
             let end = u64::from(command.buffer_first) + u64::from(count);
             end <= u64::from(buffers.stamp_sectors(buffer))
         });
-        (fits && has_room).then_some(Place { first, count, row, cycles: chunk.cycles })
+        (fits && has_room).then_some(Place { first, count, span, window, cycles: chunk.cycles })
     }
 
     /// Most sectors of a plain read; 0 if none is: reads can meet faults at any place, or content lies in a backing or is

@@ -22,6 +22,7 @@ fn piece(bytes: &mut [u8], unit: usize, entry: u32, count: u32) -> &mut [u8] {
 
 impl Flash {
     pub(super) fn read(&mut self, policy: ReadPolicy, operation: &mut Operation<'_>, parts: &mut PartList) {
+        parts.span = self.media.sensing.span(policy.plane_mode);
         for run in operation.addresses.runs() {
             let limit = rules::readable_sectors(&self.config.geometry, &self.chunks, run.first.chunk);
             let good = limit.saturating_sub(run.first.sector).min(run.count);
@@ -85,7 +86,8 @@ impl Flash {
         parts.retry = if again { slowest() } else { Nanos::ZERO };
         self.counters.sectors_read_cached += u64::from(run.count - on_media);
         if on_media > 0 {
-            self.add_windows(parts, PartKind::Read, run.first, on_media, self.media.by_row);
+            let windows = *self.media.sensing.windows(parts.span);
+            self.add_windows(parts, PartKind::Read, run.first, on_media, windows);
             parts.retry = Nanos::ZERO;
         }
     }

@@ -1,6 +1,6 @@
 //! NAND time: parallel units that do one array operation at a time, and channels they share.
 //!
-//! Work comes as [`Part`]s: one page row sensed, one write unit programmed, one chunk erased. Each unit has a queue;
+//! Work comes as [`Part`]s: one page or page row sensed, one write unit programmed, one chunk erased. Each unit has a queue;
 //! each channel moves one part's data at a time, first come first served when the data is ready, so that a busy unit
 //! never keeps an idle channel waiting. Content was settled when the command was taken; only time passes here.
 //!
@@ -15,9 +15,11 @@
 mod part;
 mod pick;
 mod queue;
+mod sense;
 mod unit;
 
 pub(crate) use part::{Part, PartId, PartKind, Phase};
+pub(crate) use sense::{Sensing, Span};
 
 use crate::config::{Config, MediaConfig, Scheduler};
 use ocssd_base::{Divisor, EventQueue, Nanos, SlabKey, TransferTimes};
@@ -102,8 +104,9 @@ pub(crate) struct Media {
     config: MediaConfig,
     scheduler: Scheduler,
     transfers: TransferTimes,
-    /// To find the page row of a sector, and its write unit.
-    pub(crate) by_row: Divisor,
+    /// What one sense takes off the array, and how long.
+    pub(crate) sensing: Sensing,
+    /// To find the write unit of a sector.
     pub(crate) by_unit: Divisor,
     parts: Parts,
     units: Vec<Unit>,
@@ -116,9 +119,9 @@ pub(crate) struct Media {
 /// What the media did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediaCounters {
-    /// Page rows sensed.
+    /// Senses: of a page, or of a page of every plane together.
     pub senses: u64,
-    /// Reads served from a page register that still held the row.
+    /// Reads served from page registers that still held what they want.
     pub register_hits: u64,
     /// Write units programmed.
     pub programs: u64,
@@ -142,7 +145,7 @@ impl Media {
                 config.channel.bytes_per_second,
                 config.channel.command,
             ),
-            by_row: Divisor::new(u64::from(config.row_sectors())),
+            sensing: Sensing::new(&config.media),
             by_unit: Divisor::new(u64::from(geometry.ws_opt)),
             parts: Parts::new(),
             units: (0..geometry.pu_count()).map(unit).collect(),
@@ -266,7 +269,7 @@ impl Media {
         let unit = &mut self.units[pu.index()];
         if is_read {
             assert!(unit.registers_used > 0, "a read's data leaves a register");
-            unit.registers_used -= 1;
+            unit.registers_used -= self.sensing.registers(part.span);
             self.parts.remove(id);
         } else {
             assert!(part.kind == PartKind::Program, "an erase moves no data");

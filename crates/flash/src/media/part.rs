@@ -1,5 +1,6 @@
 //! Parts: the pieces of commands that parallel units work on, in numbered places linked into queues.
 
+use super::sense::Span;
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::{ChunkId, PuId};
 use std::num::NonZeroU32;
@@ -39,7 +40,7 @@ pub(crate) enum Phase {
     Array,
 }
 
-/// One page row to sense, one write unit to program, or one chunk to erase.
+/// One page or page row to sense, one write unit to program, or one chunk to erase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) command: SlabKey,
@@ -49,8 +50,9 @@ pub(crate) struct Part {
     pub(crate) chunk: ChunkId,
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// The page row of the first sector.
-    pub(crate) row: u32,
+    /// What a read takes off the array at once, and which of these windows of the chunk it is.
+    pub(crate) span: Span,
+    pub(crate) window: u32,
     /// The chunk's cycles when the command was taken: a part of an earlier life must not touch a later one.
     pub(crate) cycles: u32,
     /// Extra array time: a latency spike.

@@ -1,6 +1,7 @@
 //! What a parallel unit does next: in arrival order, or reads first with a reset suspended for them.
 
 use super::part::{PartId, PartKind, Phase};
+use super::sense::{Held, nth_of};
 use super::unit::Suspended;
 use super::{Event, Media};
 use crate::config::Scheduler;
@@ -68,7 +69,14 @@ impl Media {
         let Scheduler::ReadPriority { bypasses_max, .. } = self.scheduler else { return false };
         let unit = &self.units[pu.index()];
         let holds_register = change.is_some_and(|change| self.parts.get(change).phase == Phase::Loaded);
-        unit.bypasses >= bypasses_max || holds_register && unit.registers_used >= self.config.registers
+        let read = unit.reads.head().map_or(0, |read| self.registers_of(read));
+        let is_full = unit.registers_used + read.max(1) > self.config.registers;
+        unit.bypasses >= bypasses_max || holds_register && is_full
+    }
+
+    /// Registers a part takes while it is in the unit.
+    fn registers_of(&self, id: PartId) -> u32 {
+        self.sensing.registers(self.parts.get(id).span)
     }
 
     fn sequence(&self, id: PartId) -> u64 {
@@ -76,8 +84,9 @@ impl Media {
     }
 
     fn start_read(&mut self, at: Nanos, pu: PuId, id: PartId) -> bool {
+        let registers = self.registers_of(id);
         let unit = &mut self.units[pu.index()];
-        if unit.array.is_some() || unit.registers_used >= self.config.registers {
+        if unit.array.is_some() || unit.registers_used + registers > self.config.registers {
             return false;
         }
         let popped = unit.reads.pop(&self.parts);
@@ -87,15 +96,14 @@ impl Media {
         true
     }
 
-    /// Senses the read's row, or takes it from the register that still holds it. The array and a register are free.
+    /// Senses what the read wants, or takes it from the registers that still hold it. The array and registers are free.
     #[inline]
     pub(super) fn begin_read(&mut self, at: Nanos, pu: PuId, id: PartId) {
         let part = self.parts.get(id);
-        let (chunk, cycles, row, delay) = (part.chunk, part.cycles, part.row, part.delay);
         let unit = &mut self.units[pu.index()];
-        assert!(unit.registers_used < self.config.registers, "a read takes a register that is not there");
-        unit.registers_used += 1;
-        let is_held = unit.held == Some((chunk, cycles, row)) && delay == Nanos::ZERO;
+        unit.registers_used += self.sensing.registers(part.span);
+        assert!(unit.registers_used <= self.config.registers, "a read takes a register that is not there");
+        let is_held = part.delay == Nanos::ZERO && self.sensing.is_held(unit.held, part);
         if is_held && at >= unit.ready_at {
             self.counters.register_hits += 1;
             let group = unit.group;
@@ -108,8 +116,8 @@ impl Media {
             Nanos::ZERO
         } else {
             self.counters.senses += 1;
-            unit.held = Some((chunk, cycles, row));
-            nth_of(&self.config.read, row) + delay
+            unit.held = Some(Held::of(part));
+            self.sensing.time(part) + part.delay
         };
         self.run_array(at, pu, id, time);
     }
@@ -207,13 +215,5 @@ impl Media {
         unit.bypasses = 0;
         self.run_array(at, pu, id, remaining + resume);
         true
-    }
-}
-
-/// The time of place `index` in a list that repeats. Most lists have one entry, which needs no division.
-fn nth_of(times: &[Nanos], index: u32) -> Nanos {
-    match times {
-        [only] => *only,
-        _ => times[usize::try_from(index).expect("32 bits fit an index") % times.len()],
     }
 }

@@ -2,8 +2,8 @@
 
 use super::part::{PartId, Parts};
 use super::queue::Queue;
+use super::sense::Held;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::ChunkId;
 
 /// An erase that was interrupted.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ pub(super) struct Unit {
     /// A program's data is on its way into a register.
     pub(super) loading: bool,
     pub(super) registers_used: u32,
-    /// The row a page register still holds.
-    pub(super) held: Option<(ChunkId, u32, u32)>,
+    /// What the page registers still hold.
+    pub(super) held: Option<Held>,
     pub(super) busy: Nanos,
 }
 

@@ -1,7 +1,7 @@
 //! Small drives for tests; every number is chosen to be small, or awkward.
 
 use super::drives::plain;
-use crate::config::{CellType, ChannelConfig, Config, LinkConfig, MediaConfig};
+use crate::config::{CellType, ChannelConfig, Config, LinkConfig, MediaConfig, PlaneReads};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::{Capabilities, Geometry};
 
@@ -21,6 +21,7 @@ pub(super) fn tiny() -> Config {
         cell: CellType::Mlc,
         planes: 2,
         sectors_per_page: 4,
+        plane_reads: PlaneReads::Always,
         read: vec![Nanos::from_micros(40), Nanos::from_micros(60)],
         program: vec![Nanos::from_micros(300), Nanos::from_micros(900)],
         erase: Nanos::from_millis(3),
@@ -38,6 +39,7 @@ pub(super) fn odd() -> Config {
         cell: CellType::Tlc,
         planes: 2,
         sectors_per_page: 4,
+        plane_reads: PlaneReads::Always,
         read: [40, 60, 80].map(Nanos::from_micros).to_vec(),
         program: vec![Nanos::from_micros(1_900)],
         erase: Nanos::from_millis(7),

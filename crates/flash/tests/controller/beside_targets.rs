@@ -3,12 +3,20 @@
 use crate::host::{Buffers as HostBuffers, Host, SOMEWHERE, bits, scalar, tiny};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::controller::Controller;
-use ocssd_lightnvm::{Addresses, Buffers, ChunkId, Command, Device, Op, Ppa, Status, Tag};
+use ocssd_lightnvm::{Addresses, Buffers, ChunkId, Command, Device, Op, PlaneMode, Ppa, Status, Tag};
 use ocssd_nvme::{Cqe, Sqe};
 
 fn typed(tag: u32, op: Op, chunk: u32, buffer: ocssd_lightnvm::BufId) -> Command {
     let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), 0), count: 8 };
-    Command { tag: Tag(tag), op, addresses, buffer: Some(buffer), buffer_first: 0, oob: false }
+    Command {
+        tag: Tag(tag),
+        op,
+        addresses,
+        buffer: Some(buffer),
+        buffer_first: 0,
+        oob: false,
+        plane_mode: PlaneMode::Single,
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use crate::rig::{Rig, ppa, preset, run};
 use ocssd_base::{Nanos, Prng};
-use ocssd_lightnvm::{Command, Device, Op, Ppa};
+use ocssd_lightnvm::{Command, Device, Op, PlaneMode, Ppa};
 use std::fmt::Write as _;
 
 /// How far a figure may be from the paper's, in percent.
@@ -24,7 +24,9 @@ struct Loop {
 fn rate(rig: &mut Rig, shape: &Loop, op: Op, mut next: impl FnMut(u32) -> Ppa) -> f64 {
     let mut command = |rig: &mut Rig, number: u32| -> Command {
         let first = next(number);
-        rig.command(op, run(first, shape.sectors))
+        // Whole rows by plane mode, as the paper's vectors were: its 64 KB figures are the channel's rate.
+        let plane_mode = if shape.sectors.is_multiple_of(16) { PlaneMode::Multi } else { PlaneMode::Single };
+        Command { plane_mode, ..rig.command(op, run(first, shape.sectors)) }
     };
     let start = rig.now;
     let (mut given, mut done) = (0, 0);
@@ -138,7 +140,7 @@ fn westlake_is_within_five_percent_of_fast17() {
 }
 
 /// FAST'17 figure 4: 4 KB sequential reads at depth 1 take 40 us on average because the controller keeps the page; here
-/// 15 of 16 find their row in the page register.
+/// three of four find their 16 KB page in the register.
 #[test]
 fn sequential_four_kilobyte_reads_take_about_forty_microseconds() {
     let mut rig = written(0..1);
@@ -150,5 +152,5 @@ fn sequential_four_kilobyte_reads_take_about_forty_microseconds() {
     let mean = (rig.now - start).0 / 400;
     assert!((36_000..=42_000).contains(&mean), "mean {}", Nanos(mean));
     let media = rig.drive.counters().media;
-    assert_eq!((media.senses, media.register_hits), (25, 375));
+    assert_eq!((media.senses, media.register_hits), (100, 300));
 }

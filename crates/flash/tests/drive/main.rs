@@ -7,6 +7,7 @@ mod failing_backing;
 mod faults;
 mod mixed_failures;
 mod plain_reads;
+mod plane_reads;
 mod power_cut;
 mod power_cut_history;
 mod reads;

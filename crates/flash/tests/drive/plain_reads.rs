@@ -4,10 +4,10 @@
 
 use crate::rig::{Rig, index, ppa, preset};
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::config::{CacheConfig, Scheduler};
+use ocssd_flash::config::{CacheConfig, PlaneReads, Scheduler};
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_lightnvm::{
-    Addresses, BufId, ChunkId, ChunkState, Command, Completion, Device, Op, Payload, Ppa, Tag,
+    Addresses, BufId, ChunkId, ChunkState, Command, Completion, Device, Op, Payload, PlaneMode, Ppa, Tag,
 };
 use std::collections::BTreeMap;
 
@@ -99,7 +99,9 @@ fn command(prng: &mut Prng, side: &Side, number: u32) -> (Command, Vec<Ppa>, u64
     };
     let oob = matches!(op, Op::Write { .. }) || prng.below(3) > 0;
     let tag = Tag(number);
-    (Command { tag, op, addresses, buffer: None, buffer_first: 0, oob }, list, u64::from(number) << 8)
+    let plane_mode = if prng.below(2) == 0 { PlaneMode::Single } else { PlaneMode::Multi };
+    let command = Command { tag, op, addresses, buffer: None, buffer_first: 0, oob, plane_mode };
+    (command, list, u64::from(number) << 8)
 }
 
 #[test]
@@ -117,6 +119,9 @@ fn stamps_and_bytes_end_alike_in_random_runs() {
         config.scheduler = if seed % 3 == 0 { priority } else { Scheduler::Fifo };
         if seed % 4 == 1 {
             config.cache = CacheConfig { sectors: 96, power_loss_protection: false };
+        }
+        if seed % 3 != 1 {
+            config.media.plane_reads = PlaneReads::Asked;
         }
         if seed % 5 == 0 {
             config.geometry.mw_cunits = 0;

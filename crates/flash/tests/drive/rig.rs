@@ -4,8 +4,8 @@
 use ocssd_base::Nanos;
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Op, PayloadFormat, Ppa,
-    Status, Tag,
+    Addresses, BufId, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Op, PayloadFormat,
+    PlaneMode, Ppa, Status, Tag,
 };
 
 /// Sectors of the rig's own buffers.
@@ -74,7 +74,15 @@ impl<D: Device> Rig<D> {
         self.next_tag += 1;
         let buffer = (op != Op::Flush && op != Op::Reset).then_some(self.buffer);
         let buffer = if matches!(addresses, Addresses::List { .. }) { Some(self.buffer) } else { buffer };
-        Command { tag: Tag(self.next_tag), op, addresses, buffer, buffer_first: 0, oob: true }
+        Command {
+            tag: Tag(self.next_tag),
+            op,
+            addresses,
+            buffer,
+            buffer_first: 0,
+            oob: true,
+            plane_mode: PlaneMode::Single,
+        }
     }
 
     /// A command on the addresses of `list`, which is put into the rig's buffer.

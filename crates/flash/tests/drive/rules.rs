@@ -4,8 +4,8 @@ use crate::rig::{Rig, ppa, preset, run};
 use ocssd_engine::{Caller, VirtualClock};
 use ocssd_flash::{Config, FaultKind, FlashCounters, ScheduledFault};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Op, Ppa, Rule,
-    Status, Tag,
+    Addresses, BlockingDevice, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Op, PlaneMode, Ppa,
+    Rule, Status, Tag,
 };
 
 const WRITE: Op = Op::Write { fua: false };
@@ -300,7 +300,15 @@ fn a_command_without_a_list_names_no_sector() {
     let mut rig = rig(|_| ());
     for op in [Op::Read, WRITE, Op::Reset, Op::Copy] {
         let addresses = Addresses::List { offset: 0, count: 4 };
-        let command = Command { tag: Tag(1), op, addresses, buffer: None, buffer_first: 0, oob: true };
+        let command = Command {
+            tag: Tag(1),
+            op,
+            addresses,
+            buffer: None,
+            buffer_first: 0,
+            oob: true,
+            plane_mode: PlaneMode::Single,
+        };
         let (_, end) = rig.one(command);
         assert_eq!(end.status, Status::INVALID_FIELD, "{op:?}");
     }

@@ -4,8 +4,8 @@
 //! that would need 72 are drawn with 48 or 64. Deliberately not here: the target.
 
 use super::{Draw, Size};
-use ocssd_base::Nanos;
-use ocssd_flash::config::{CacheConfig, CellType, FaultConfig, Scheduler};
+use ocssd_base::{Nanos, Prng};
+use ocssd_flash::config::{CacheConfig, CellType, FaultConfig, PlaneReads, Scheduler};
 use ocssd_flash::{Config, presets};
 use ocssd_lightnvm::{Geometry, LbaFormat, Payload};
 
@@ -30,6 +30,10 @@ pub(super) fn draw(draw: &mut Draw, size: Size, seed: u64) -> Config {
         Size::Any => QUEUE_DEPTH,
     };
     media(draw, &mut config, &geometry);
+    // Apart from the other draws, which give each seed its drive.
+    if Prng::new(seed).split("plane reads").chance(1 << 31) {
+        config.media.plane_reads = PlaneReads::Asked;
+    }
     config.cache = cache(draw);
     config.payload = Payload::Stamp;
     if size == Size::Any && geometry.sector_count() < 4000 && draw.percent(20) {

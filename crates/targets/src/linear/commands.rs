@@ -19,7 +19,16 @@ pub(super) fn as_one_run(request: &BlockRequest, map: &ZoneMap) -> Option<Comman
     }
     let (first, run) = map.locate(block);
     let addresses = Addresses::Run { first, count };
-    (run >= count).then_some(Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: false })
+    let plane_mode = map.plane_mode(count);
+    (run >= count).then_some(Command {
+        tag: Tag(0),
+        op,
+        addresses,
+        buffer,
+        buffer_first: 0,
+        oob: false,
+        plane_mode,
+    })
 }
 
 /// How far a request has been turned into commands.
@@ -55,14 +64,15 @@ impl Cursor {
             BlockOp::Write { fua } => Some(self.transfer(Op::Write { fua }, map, buffers)),
             BlockOp::ResetZone => self.reset(map, buffers),
             BlockOp::Flush | BlockOp::Shutdown => {
-                Some((self.command(Op::Flush, Addresses::None, None), true))
+                Some((self.command(Op::Flush, Addresses::None, None, map), true))
             }
             BlockOp::Discard | BlockOp::WriteZeroes => None,
         }
     }
 
-    const fn command(&self, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
-        Command { tag: Tag(0), op, addresses, buffer, buffer_first: self.done, oob: false }
+    const fn command(&self, op: Op, addresses: Addresses, buffer: Option<BufId>, map: &ZoneMap) -> Command {
+        let plane_mode = map.plane_mode(addresses.count());
+        Command { tag: Tag(0), op, addresses, buffer, buffer_first: self.done, oob: false, plane_mode }
     }
 
     /// Up to 64 sectors: one run if they lie together, else a list.
@@ -76,7 +86,7 @@ impl Cursor {
         // Without a buffer there is no place for a list: each run is a command of its own.
         let Some(buffer) = self.request.buffer.filter(|_| !whole) else {
             let count = count.min(run);
-            let command = self.command(op, Addresses::Run { first, count }, self.request.buffer);
+            let command = self.command(op, Addresses::Run { first, count }, self.request.buffer, map);
             self.done += count;
             return (command, count == left);
         };
@@ -93,7 +103,7 @@ impl Cursor {
         }
         assert_eq!(filled, count, "the list has as many entries as the command");
         assert!(count > 0 && count <= VECTOR_MAX, "a vector command has 1 to 64 sectors");
-        let command = self.command(op, Addresses::List { offset, count }, Some(buffer));
+        let command = self.command(op, Addresses::List { offset, count }, Some(buffer), map);
         self.done += count;
         (command, count == left)
     }
@@ -103,7 +113,8 @@ impl Cursor {
         let mut chunks = map.chunks_to_reset(self.request.block, self.written, u64::from(self.done));
         let chunk = chunks.next()?;
         let last = chunks.next().is_none();
-        let command = self.command(Op::Reset, Addresses::Run { first: Ppa::new(chunk, 0), count: 1 }, None);
+        let command =
+            self.command(Op::Reset, Addresses::Run { first: Ppa::new(chunk, 0), count: 1 }, None, map);
         self.done += 1;
         Some((command, last))
     }

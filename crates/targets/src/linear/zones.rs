@@ -1,9 +1,10 @@
 //! Which chunks make which zone, where a block lies, and how far each zone is written.
 
+use crate::plane_reads::PlaneRule;
 use crate::registry::Parts;
 use ocssd_base::Divisor;
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, Zones};
-use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, Op, Ppa, PuId, VECTOR_MAX};
+use ocssd_lightnvm::{ChunkDescriptor, ChunkId, ChunkState, Geometry, Op, PlaneMode, Ppa, PuId, VECTOR_MAX};
 
 /// How blocks lie on the units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,7 @@ pub(super) struct ZoneMap {
     /// refused.
     write_max: u32,
     mw_cunits: u64,
+    planes: PlaneRule,
     early_reset: bool,
     zone_blocks: u64,
     by_zone: Divisor,
@@ -65,6 +67,7 @@ impl ZoneMap {
             ws_min: geometry.ws_min,
             write_max: VECTOR_MAX - VECTOR_MAX % geometry.ws_opt,
             mw_cunits: u64::from(geometry.mw_cunits),
+            planes: PlaneRule::new(parts.plane_reads, geometry.ws_opt),
             early_reset: geometry.capabilities.early_reset,
             zone_blocks: u64::from(geometry.sectors_per_chunk) * width,
             by_zone: Divisor::new(u64::from(geometry.sectors_per_chunk) * width),
@@ -123,6 +126,12 @@ impl ZoneMap {
         self.units[first..first + width]
             .iter()
             .map(move |unit| ChunkId(unit.0 * self.chunks_per_pu + zone.chunk))
+    }
+
+    /// How a read of `count` sectors drives the planes.
+    #[inline(always)]
+    pub(super) const fn plane_mode(&self, count: u32) -> PlaneMode {
+        self.planes.of(count)
     }
 
     /// Where a block lies, and how many blocks follow it there in one run.

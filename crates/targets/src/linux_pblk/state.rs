@@ -12,6 +12,7 @@ use super::options::Options;
 use super::requests::Requests;
 use super::shutdown::Shutdown;
 use super::stats::LinuxPblkStats;
+use crate::plane_reads::{PlaneReads, PlaneRule};
 use ocssd_base::{Divisor, usize_of};
 use ocssd_ftl::{FrameId, Frames, L2p, LineId, LineState, Lines, Release, Sequence, Shape, ValidMap};
 use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
@@ -168,7 +169,10 @@ impl LinuxPblk {
             filling: None,
             ready: VecDeque::with_capacity(usize_of(count)),
             requests: Requests::default(),
-            flight: Flight::new(crate::flight::COMMANDS_MAX),
+            flight: Flight::new(
+                crate::flight::COMMANDS_MAX,
+                PlaneRule::new(PlaneReads::Aligned, geometry.ws_opt),
+            ),
             flushes: Flushes::new(),
             collector: Collector::new(read),
             eraser: Eraser::new(lists),

@@ -5,6 +5,7 @@
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
 use super::knobs::Knobs;
+use crate::plane_reads::PlaneReads;
 use ocssd_ftl::{Classification, VictimPolicy, WEAR_SPREAD_MIN};
 use std::fmt;
 
@@ -71,6 +72,8 @@ pub struct Options {
     /// 64 of one vector command. Fewer commands, and so less work for the host; in turn the buffer holds that much more
     /// for each unit, and a read waits for that much more on a unit that is written. Improved mode only.
     pub sec_per_write: Option<u32>,
+    /// Which reads ask the drive for plane mode.
+    pub plane_reads: PlaneReads,
     /// Writes in flight to one unit, 1..=16.
     pub writes_per_unit: Option<u32>,
     /// Erases a cold line may lag behind the most worn line before it is moved; 0 moves none. At least
@@ -98,6 +101,7 @@ impl Default for Options {
             classification: None,
             snapshot_interval_bytes: None,
             sec_per_write: None,
+            plane_reads: PlaneReads::default(),
             writes_per_unit: None,
             wear_spread: None,
             seed: 1,
@@ -195,6 +199,7 @@ impl Options {
             }
             "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number()?),
             "sec_per_write" => self.sec_per_write = Some(small()?),
+            "plane_reads" => self.plane_reads = value.parse()?,
             "writes_per_unit" => self.writes_per_unit = Some(small()?),
             "wear_spread" => self.wear_spread = Some(small()?),
             "seed" => self.seed = number()?,
@@ -204,7 +209,7 @@ impl Options {
                 return self.knobs.set(name, value).unwrap_or_else(|| Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
                      write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
-                     snapshot_interval_bytes, sec_per_write, writes_per_unit, wear_spread, seed and block_bytes"
+                     snapshot_interval_bytes, sec_per_write, plane_reads, writes_per_unit, wear_spread, seed and block_bytes"
                 )));
             }
         }

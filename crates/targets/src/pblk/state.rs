@@ -16,6 +16,7 @@ use super::stats::PblkStats;
 use super::stop::Changes;
 use super::tails;
 use super::trims::Trims;
+use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
     Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
@@ -175,7 +176,7 @@ impl Pblk {
             reads: Ring::new(usize_of(knobs.requests_max)),
             writes: Ring::new(usize_of(knobs.requests_max)),
             replies: Ring::new(usize_of(knobs.requests_max)),
-            flight: Flight::new(knobs.commands_max),
+            flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
             flushes: Flushes::new(knobs.requests_max),
             collector: Collector::new(own.collect),
             wear: WearLeveller::new(options.wear_spread()),

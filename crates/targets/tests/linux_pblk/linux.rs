@@ -6,8 +6,8 @@ use ocssd_flash::{Config, Flash, presets};
 use ocssd_ftl::{LineId, Shape};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Device, Geometry, Op, Payload, Ppa, PuId,
-    Source, Status, Tag, TargetId,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Device, Geometry, Op, Payload, PlaneMode,
+    Ppa, PuId, Source, Status, Tag, TargetId,
 };
 use ocssd_targets::linux_pblk::format::{
     ADDR_EMPTY, EMETA_VERSION_MINOR, Emeta, Header, LineLayout, LineOffset, LineParts, SMETA_VERSION_MINOR,
@@ -123,6 +123,7 @@ impl Linux {
             buffer: Some(self.buffer),
             buffer_first: 0,
             oob: true,
+            plane_mode: PlaneMode::Single,
         };
         let (device, clock, buffers) = (&mut self.flash, &mut self.clock, &mut self.buffers);
         let done = Caller { device, clock, buffers, cut_at: None }.call(&[command]).expect("the power stays");

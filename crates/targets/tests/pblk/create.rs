@@ -6,7 +6,7 @@ use super::power::CutAfter;
 use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, ScheduledFault};
-use ocssd_lightnvm::{Addresses, ChunkId, ChunkState, Command, Device, Geometry, Op, Ppa, Tag};
+use ocssd_lightnvm::{Addresses, ChunkId, ChunkState, Command, Device, Geometry, Op, PlaneMode, Ppa, Tag};
 use ocssd_targets::pblk::{Mode, Options};
 
 const CHUNKS: u32 = 40;
@@ -45,6 +45,7 @@ fn litter(world: &mut World) {
                 buffer: Some(buffer),
                 buffer_first: 0,
                 oob: false,
+                plane_mode: PlaneMode::Single,
             });
         }
     }

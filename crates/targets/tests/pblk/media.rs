@@ -2,7 +2,9 @@
 
 use super::world::World;
 use ocssd_ftl::{Head, SectorTag};
-use ocssd_lightnvm::{Addresses, ChunkDescriptor, ChunkId, ChunkState, Command, Device, Op, Ppa, Tag};
+use ocssd_lightnvm::{
+    Addresses, ChunkDescriptor, ChunkId, ChunkState, Command, Device, Op, PlaneMode, Ppa, Tag,
+};
 
 /// A sector on media whose tag is sound.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +27,15 @@ pub fn on_media(world: &mut World) -> Vec<Found> {
         for ppa in (0..end).map(|sector| Ppa::new(chunk, sector)) {
             let addresses = Addresses::Run { first: ppa, count: 1 };
             let (tag, buffer, buffer_first) = (Tag(0), Some(buffer), 0);
-            world.raw(&[Command { tag, op: Op::Read, addresses, buffer, buffer_first, oob: true }]);
+            world.raw(&[Command {
+                tag,
+                op: Op::Read,
+                addresses,
+                buffer,
+                buffer_first,
+                oob: true,
+                plane_mode: PlaneMode::Single,
+            }]);
             let buffer = buffer.expect("it was just taken");
             let content = world.buffers.data(buffer, 0, 1);
             if let Ok(tag) = SectorTag::decode(world.buffers.oob(buffer, 0, 1), content) {

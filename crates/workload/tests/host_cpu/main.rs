@@ -13,7 +13,7 @@ use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::{
     Addresses, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Op, Payload,
-    PayloadFormat, Ppa, PuId, Rejected, Status, Tag, Target,
+    PayloadFormat, PlaneMode, Ppa, PuId, Rejected, Status, Tag, Target,
 };
 use ocssd_targets::pblk::{Mode, Options, Pblk};
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, HostCpuStats, Waiting};
@@ -111,7 +111,15 @@ impl Target for Buffered {
         let first = Ppa::new(ChunkId(self.commands % self.chunks), self.commands);
         let addresses = Addresses::Run { first, count: UNIT };
         let op = Op::Write { fua: false };
-        Some(Command { tag: Tag(0), op, addresses, buffer: None, buffer_first: 0, oob: false })
+        Some(Command {
+            tag: Tag(0),
+            op,
+            addresses,
+            buffer: None,
+            buffer_first: 0,
+            oob: false,
+            plane_mode: PlaneMode::Single,
+        })
     }
 
     fn poll_reply(&mut self) -> Option<BlockReply> {

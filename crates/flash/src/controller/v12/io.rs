@@ -10,7 +10,7 @@ use crate::controller::front_end::{Begun, Controller, IoBuffers, Submission, Wor
 use crate::controller::pending::{Counted, Shape};
 use crate::controller::vector::{ENTRIES_MAX, check_count};
 use crate::exec::{OperationKind, ReadPolicy};
-use ocssd_lightnvm::{Geometry, Lba, Ppa};
+use ocssd_lightnvm::{Geometry, Lba, PlaneMode as Planes, Ppa};
 use ocssd_nvme::ocssd12::{IoFlags, PlaneMode, Ppa as WirePpa};
 use ocssd_nvme::sqe::PpaIo;
 use ocssd_nvme::{AddressList as WireList, IoOpcode};
@@ -155,6 +155,10 @@ impl Controller {
         let kind = if counted == Counted::Read {
             OperationKind::Read(ReadPolicy {
                 limited_retry: command.flags.limited_retry,
+                plane_mode: match command.flags.plane_mode {
+                    PlaneMode::Single => Planes::Single,
+                    PlaneMode::Dual | PlaneMode::Quad => Planes::Multi,
+                },
                 ..ReadPolicy::STRICT
             })
         } else {

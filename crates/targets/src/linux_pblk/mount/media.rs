@@ -5,7 +5,9 @@
 use super::super::writer::name_sectors;
 use crate::mount_error::{MountError, look_at_drive};
 use ocssd_base::usize_of;
-use ocssd_lightnvm::{Addresses, BlockingDevice, BufId, Command, Completion, Op, Ppa, Tag, VECTOR_MAX};
+use ocssd_lightnvm::{
+    Addresses, BlockingDevice, BufId, Command, Completion, Op, PlaneMode, Ppa, Tag, VECTOR_MAX,
+};
 
 /// Commands of a batch (chosen: enough for every unit of a large drive).
 const BATCH: usize = 256;
@@ -68,6 +70,7 @@ impl<'a> Media<'a> {
                 buffer: Some(self.buffers[usize_of(index)]),
                 buffer_first: 0,
                 oob: true,
+                plane_mode: PlaneMode::Multi,
             };
             let commands: Vec<Command> = (0..).zip(batch).map(command).collect();
             let completions = self.call("a read", &commands)?;
@@ -109,6 +112,7 @@ impl<'a> Media<'a> {
                     buffer: Some(buffer),
                     buffer_first: skipped,
                     oob: true,
+                    plane_mode: PlaneMode::Multi,
                 });
                 self.sectors_written += u64::from(run.count);
             }
@@ -128,7 +132,15 @@ impl<'a> Media<'a> {
     /// Makes everything so far durable. True if the drive could.
     pub fn flush(&mut self) -> Result<bool, MountError> {
         let (addresses, buffer) = (Addresses::None, None);
-        let flush = Command { tag: Tag(0), op: Op::Flush, addresses, buffer, buffer_first: 0, oob: false };
+        let flush = Command {
+            tag: Tag(0),
+            op: Op::Flush,
+            addresses,
+            buffer,
+            buffer_first: 0,
+            oob: false,
+            plane_mode: PlaneMode::Single,
+        };
         let completions = self.call("a flush", &[flush])?;
         Ok(completions.iter().all(|completion| completion.status.is_success()))
     }

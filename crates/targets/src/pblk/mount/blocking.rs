@@ -8,7 +8,8 @@ use crate::mount_error::{MountError, look_at_drive};
 use ocssd_base::usize_of;
 use ocssd_ftl::{Corrupt, HEAD_BYTES, Head, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, Ppa, Status, Tag, VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Completion, Op, PlaneMode, Ppa, Status, Tag,
+    VECTOR_MAX,
 };
 
 /// A device with buffers to read into, taken when a batch first needs them: small instances need few.
@@ -238,7 +239,10 @@ impl<'a> Batches<'a> {
 
 fn command(index: usize, op: Op, addresses: Addresses, buffer: Option<BufId>) -> Command {
     let tag = Tag(u32::try_from(index).expect("a batch is small"));
-    Command { tag, op, addresses, buffer, buffer_first: 0, oob: matches!(op, Op::Read | Op::Write { .. }) }
+    let oob = matches!(op, Op::Read | Op::Write { .. });
+    // As Linux's pblk read its metadata.
+    let plane_mode = PlaneMode::Multi;
+    Command { tag, op, addresses, buffer, buffer_first: 0, oob, plane_mode }
 }
 
 fn split(run: Run) -> impl Iterator<Item = Run> {

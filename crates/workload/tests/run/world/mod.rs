@@ -13,7 +13,7 @@ use ocssd_lightnvm::{
     BufId, Buffers, ChunkDescriptor, ChunkId, Device, Payload, PuId, Source, Tag, TargetId,
 };
 use ocssd_targets::registry::Parts;
-use ocssd_targets::{Layout, Linear, Null};
+use ocssd_targets::{Layout, Linear, Null, PlaneReads};
 use ocssd_workload::job::{Job, JobErrors, parse_job_file};
 use ocssd_workload::results::{Direction, JobResult};
 use ocssd_workload::run::{LayOut, Plan, PlanError, PlannedJob, Runner, TargetShape};
@@ -153,7 +153,13 @@ impl World {
     pub fn add_linear(&mut self, units: std::ops::Range<u32>, layout: Layout) {
         let units: Vec<PuId> = units.map(PuId).collect();
         let report = |chunk: ChunkId| self.chunks[usize::try_from(chunk.0).expect("an index")];
-        let parts = Parts { geometry: self.host.device().geometry(), units: &units, report: &report, layout };
+        let parts = Parts {
+            geometry: self.host.device().geometry(),
+            units: &units,
+            report: &report,
+            layout,
+            plane_reads: PlaneReads::Aligned,
+        };
         let target = Linear::new(&parts).expect("a usable window");
         self.add(Box::new(target));
     }
