@@ -10,6 +10,7 @@ pub struct Prng {
 }
 
 /// One step of SplitMix64: turns any 64 bits, also small or similar ones, into well mixed ones.
+#[inline(always)]
 const fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -25,6 +26,14 @@ impl Prng {
         let b = mix(a);
         let c = mix(b);
         Self { state: [a, b, c, mix(c)] }
+    }
+
+    /// 64 bits for a place under a seed: the same whenever they are asked for, and in whatever order. For what belongs to a
+    /// place, and not to a moment.
+    #[must_use]
+    #[inline(always)]
+    pub const fn of_place(seed: u64, place: u64) -> u64 {
+        mix(seed ^ place)
     }
 
     /// An independent generator for the consumer called `label`; this generator is not advanced.

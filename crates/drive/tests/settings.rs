@@ -155,6 +155,18 @@ const BAD: &[(&str, &[&str])] = &[
     ("[media]\nread = [40, 60]", &["media.read is [40, 60], but must be a list of times"]),
     ("[media]\ncell = \"xlc\"", &["media.cell is \"xlc\", but must be \"slc\", \"mlc\", \"tlc\" or \"qlc\""]),
     ("[media]\nplanes = 5", &["media.planes is 5, but must be 1 to 4"]),
+    (
+        "[media]\nplane_reads = \"dual\"",
+        &["media.plane_reads is \"dual\", but must be \"asked\" or \"always\""],
+    ),
+    ("[media]\nslow_read = [\"85us\"]", &["media.slow_read is", "but must be a list of shares of pages"]),
+    (
+        "[media]\nslow_read = [\"1%: 85us\", \"2%: 95us\"]",
+        &[
+            "media.slow_read is 2 shares, but must be at most 8 shares",
+            "smaller and slower than the one before it",
+        ],
+    ),
     ("[media]\nregisters = 0", &["media.registers is 0, but must be 1 to 4"]),
     (
         "[media]\nspeed = 1",

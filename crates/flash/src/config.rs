@@ -50,6 +50,9 @@ pub struct MediaConfig {
     pub plane_reads: PlaneReads,
     /// Time to sense a page, by page type; page row `r` uses entry `r % len`.
     pub read: Vec<Nanos>,
+    /// Pages that take longer, whatever their type, most first: which ones follows from the drive's seed. At most
+    /// [`SLOW_READS_MAX`]; shares fall and times rise.
+    pub slow_read: Vec<SlowRead>,
     /// Time to program a write unit (WS_OPT), by unit; unit `u` of a chunk uses entry `u % len`.
     pub program: Vec<Nanos>,
     /// Time to reset a chunk.
@@ -59,6 +62,15 @@ pub struct MediaConfig {
     pub registers: u32,
 }
 
+/// Pages that are slow to sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowRead {
+    /// The slowest so many pages, in parts per billion.
+    pub share: u32,
+    /// Time to sense one of them, at least.
+    pub time: Nanos,
+}
+
 /// The bus a group's parallel units share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
@@ -66,6 +78,9 @@ pub struct ChannelConfig {
     pub bytes_per_second: u64,
     /// Command and address cycles of one transfer.
     pub command: Nanos,
+    /// Sectors after which a transfer gives the channel to whoever waits longest, and queues again behind them; 0 if it keeps
+    /// the channel until all of it has moved.
+    pub grant_sectors: u32,
 }
 
 /// The host interface.
@@ -175,6 +190,8 @@ pub struct Config {
     pub seed: u64,
 }
 
+/// Most kinds of slow pages (chosen: a distribution's tail by factors of ten has fewer).
+pub const SLOW_READS_MAX: usize = 8;
 /// Most commands in flight: NVMe queues hold up to 65535 entries.
 const QUEUE_DEPTH_MAX: u32 = 65_535;
 /// One whole, in parts per billion.
@@ -223,6 +240,15 @@ impl Config {
             let longest = times.iter().copied().max().unwrap_or_default();
             problems.require(longest <= TIME_MAX, field, longest, "must be at most 60 s");
         }
+        let slow = &media.slow_read;
+        let rises = slow.windows(2).all(|pair| pair[1].share < pair[0].share && pair[1].time > pair[0].time);
+        let sound = slow.iter().all(|slow| slow.share <= BILLION && slow.time <= TIME_MAX);
+        problems.require(
+            slow.len() <= SLOW_READS_MAX && rises && sound,
+            "media.slow_read",
+            format!("{} shares", slow.len()),
+            "must be at most 8 shares of at most 100 %, each smaller and slower than the one before it, up to 60 s",
+        );
         problems.require(media.erase <= TIME_MAX, "media.erase", media.erase, "must be at most 60 s");
         problems.require(
             (1..=4).contains(&media.registers),

@@ -41,15 +41,21 @@ pub(super) fn follow(config: &mut Config, written: &Entries) {
         }
     }
     let (media, times) = (&config.media, &mut geometry.times);
-    for (cause, key, hint, value) in [
+    let slowest = media.slow_read.iter().map(|slow| slow.time).max().unwrap_or_default();
+    for (causes, key, hint, value) in [
         ("media.read", "times.read_typical", &mut times.read_typical, average(&media.read)),
-        ("media.read", "times.read_max", &mut times.read_max, longest(&media.read)),
+        (
+            "media.read media.slow_read",
+            "times.read_max",
+            &mut times.read_max,
+            longest(&media.read).max(slowest),
+        ),
         ("media.program", "times.write_typical", &mut times.write_typical, average(&media.program)),
         ("media.program", "times.write_max", &mut times.write_max, longest(&media.program)),
         ("media.erase", "times.reset_typical", &mut times.reset_typical, media.erase),
         ("media.erase", "times.reset_max", &mut times.reset_max, media.erase),
     ] {
-        if written.names(cause) && !written.names(key) {
+        if causes.split(' ').any(|cause| written.names(cause)) && !written.names(key) {
             *hint = value;
         }
     }

@@ -133,6 +133,11 @@ pub const FIELDS: &[Field] = &[
         "time to sense a page, one per page type, up to 60s each",
     ),
     field(
+        "media.slow_read",
+        Own(own::SLOW_READ),
+        "shares of pages that take longer, as \"6%: 85us\", each smaller and slower than the one before it",
+    ),
+    field(
         "media.program",
         Times(|c| &mut c.media.program),
         "time to program a write unit, repeating, up to 60s each",
@@ -149,6 +154,11 @@ pub const FIELDS: &[Field] = &[
         "data rate of a group's bus, 1MB/s to 1000GB/s",
     ),
     field("channel.command", Time(|c| &mut c.channel.command), "command cycles of one transfer, up to 60s"),
+    field(
+        "channel.grant_sectors",
+        Count(|c| &mut c.channel.grant_sectors),
+        "sectors after which a transfer lets others have the channel, 0 for never",
+    ),
     field(
         "link.read_bytes_per_second",
         Rate(|c| &mut c.link.read_bytes_per_second),

@@ -1,11 +1,11 @@
 //! Settings with rules of their own: names of kinds, the seed, the cache's size, the scheduler.
 
 use super::field::Own;
-use super::quantity::{SIZE, TIME};
+use super::quantity::{PARTS, SIZE, TIME};
 use super::value::{Value, quoted};
 use ocssd_base::Nanos;
 use ocssd_flash::Config;
-use ocssd_flash::config::{CellType, PlaneReads, Revision, Scheduler};
+use ocssd_flash::config::{CellType, PlaneReads, Revision, Scheduler, SlowRead};
 use ocssd_lightnvm::Payload;
 
 /// Chosen: about what published erase-suspend schemes need to free the array (tens to hundreds of microseconds).
@@ -81,6 +81,34 @@ pub(super) const PLANE_READS: Own = Own {
         Some(())
     },
     show: |config| name_of(config.media.plane_reads, &PLANE_READS_NAMES),
+};
+
+/// One share and its time, as `6%: 85us`.
+fn slow_read(text: &str) -> Option<SlowRead> {
+    let (share, time) = text.split_once(':')?;
+    let share = u32::try_from(PARTS.parse(share.trim())?).ok()?;
+    Some(SlowRead { share, time: Nanos(TIME.parse(time.trim())?) })
+}
+
+pub(super) const SLOW_READ: Own = Own {
+    expected: "must be a list of shares of pages with their times, such as [\"6%: 85us\", \"2000ppm: 95us\"] (ppb, ppm, %; ns, us, \
+               ms, s)",
+    set: |config, value| {
+        config.media.slow_read = match value {
+            Value::Text(text) if text.is_empty() => Some(Vec::new()),
+            Value::Text(text) => text.split(',').map(|entry| slow_read(entry.trim())).collect(),
+            Value::List(list) => list.iter().map(|entry| entry.text().and_then(slow_read)).collect(),
+            _ => None,
+        }?;
+        Some(())
+    },
+    show: |config| {
+        let show = |slow: &SlowRead| {
+            quoted(&format!("{}: {}", PARTS.show(slow.share.into()), TIME.show(slow.time.0)))
+        };
+        let list: Vec<String> = config.media.slow_read.iter().map(show).collect();
+        Some(format!("[{}]", list.join(", ")))
+    },
 };
 
 pub(super) const SEED: Own = Own {

@@ -214,6 +214,7 @@ impl Flash {
             chunk,
             first,
             count,
+            moved: 0,
             span: parts.span,
             window,
             cycles,

@@ -1,6 +1,7 @@
 //! Plain reads: the short way of the most frequent command.
 //!
-//! A read of neighbouring sectors that one sense takes off the array, all on media, that can meet no fault needs one part and no decision.
+//! A read of neighbouring sectors that one sense takes off the array, all on media, that can meet no fault needs one
+//! part and no decision.
 //! It is recognized and begun here; every other read takes the long way (`read`). Both come to the same, and tests
 //! compare them. Deliberately not here: refusing anything.
 
@@ -58,6 +59,7 @@ impl Flash {
             chunk: first.chunk,
             first: first.sector,
             count,
+            moved: 0,
             span,
             window,
             cycles,

@@ -104,6 +104,8 @@ pub(crate) struct Media {
     config: MediaConfig,
     scheduler: Scheduler,
     transfers: TransferTimes,
+    /// Most sectors a transfer moves before others have their turn.
+    grant: u32,
     /// What one sense takes off the array, and how long.
     pub(crate) sensing: Sensing,
     /// To find the write unit of a sector.
@@ -145,7 +147,8 @@ impl Media {
                 config.channel.bytes_per_second,
                 config.channel.command,
             ),
-            sensing: Sensing::new(&config.media),
+            sensing: Sensing::new(config),
+            grant: if config.channel.grant_sectors == 0 { u32::MAX } else { config.channel.grant_sectors },
             by_unit: Divisor::new(u64::from(geometry.ws_opt)),
             parts: Parts::new(),
             units: (0..geometry.pu_count()).map(unit).collect(),
@@ -192,7 +195,7 @@ impl Media {
         }
         let unit = &mut self.units[pu.index()];
         // What the unit can begin it has begun: a read behind another, as most of a list are, changes nothing of that.
-        let is_behind = is_read && !unit.reads.is_empty();
+        let is_behind = unit.exclusive || is_read && !unit.reads.is_empty();
         unit.push(&mut self.parts, id, is_read);
         if is_behind {
             return;
@@ -227,7 +230,7 @@ impl Media {
         assert!(at == unit.array_until, "an operation ends at {at}, not when it should");
         let id = unit.array.take().expect("an array event belongs to an operation");
         unit.busy += at - unit.array_since;
-        let (group, has_work) = (unit.group, unit.has_work());
+        let (group, can_begin) = (unit.group, unit.can_begin());
         let kind = self.parts.get(id).kind;
         match kind {
             PartKind::Read => self.request_channel(at, group, id),
@@ -237,7 +240,7 @@ impl Media {
             }
             PartKind::Erase => {}
         }
-        if has_work {
+        if can_begin {
             self.start_next(at, pu);
         }
         (kind != PartKind::Read).then_some(Done::Change { at, id })
@@ -245,24 +248,43 @@ impl Media {
 
     #[inline(always)]
     fn request_channel(&mut self, at: Nanos, group: u32, id: PartId) {
-        let part = self.parts.get_mut(id);
-        part.phase = Phase::Transfer;
+        self.parts.get_mut(id).phase = Phase::Transfer;
         let channel = &mut self.channels[PuId(group).index()];
         if channel.active.is_some() {
             channel.waiting.push_back(id);
         } else {
-            let time = self.transfers.of(part.count);
-            self.events.push(channel.start(at, time, id), Event::channel(group));
+            self.grant_channel(at, group, id);
         }
+    }
+
+    /// Lets a part have the channel, for all it still has to move or for one grant. Its command cycles come once.
+    #[inline(always)]
+    fn grant_channel(&mut self, at: Nanos, group: u32, id: PartId) {
+        let part = self.parts.get_mut(id);
+        let moved = part.moved;
+        assert!(moved < part.count, "a part has the channel with nothing to move");
+        part.moved = part.count.min(moved.saturating_add(self.grant));
+        assert!(part.moved > moved, "a part has the channel and moves nothing");
+        let before = if moved == 0 { Nanos::ZERO } else { self.transfers.of(moved) };
+        let time = self.transfers.of(part.moved) - before;
+        let end = self.channels[PuId(group).index()].start(at, time, id);
+        self.events.push(end, Event::channel(group));
     }
 
     #[inline(always)]
     fn on_channel(&mut self, at: Nanos, group: u32) -> Option<Done> {
         let channel = &mut self.channels[PuId(group).index()];
         let id = channel.active.take().expect("a channel event belongs to a transfer");
+        let part = self.parts.get(id);
+        let is_over = part.moved == part.count;
+        if !is_over {
+            channel.waiting.push_back(id);
+        }
         if let Some(next) = channel.waiting.pop_front() {
-            let time = self.transfers.of(self.parts.get(next).count);
-            self.events.push(channel.start(at, time, next), Event::channel(group));
+            self.grant_channel(at, group, next);
+        }
+        if !is_over {
+            return None;
         }
         let part = self.parts.get_mut(id);
         let (pu, command, is_read) = (part.pu, part.command, part.kind == PartKind::Read);
@@ -270,6 +292,7 @@ impl Media {
         if is_read {
             assert!(unit.registers_used > 0, "a read's data leaves a register");
             unit.registers_used -= self.sensing.registers(part.span);
+            unit.exclusive = false;
             self.parts.remove(id);
         } else {
             assert!(part.kind == PartKind::Program, "an erase moves no data");
@@ -324,6 +347,7 @@ impl Media {
         for part in self.parts.iter() {
             assert!(part.pu.index() < self.units.len(), "a part belongs to no unit");
             assert!(part.kind == PartKind::Erase || part.count > 0, "a part moves nothing");
+            assert!(part.moved <= part.count, "a part moved more than it has");
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Part {
     pub(crate) chunk: ChunkId,
     pub(crate) first: u32,
     pub(crate) count: u32,
+    /// How many of them are over the channel, or on it.
+    pub(crate) moved: u32,
     /// What a read takes off the array at once, and which of these windows of the chunk it is.
     pub(crate) span: Span,
     pub(crate) window: u32,

@@ -1,7 +1,7 @@
 //! What a parallel unit does next: in arrival order, or reads first with a reset suspended for them.
 
 use super::part::{PartId, PartKind, Phase};
-use super::sense::{Held, nth_of};
+use super::sense::{Held, Span, nth_of};
 use super::unit::Suspended;
 use super::{Event, Media};
 use crate::config::Scheduler;
@@ -20,7 +20,7 @@ impl Media {
     /// Starts whatever the unit can start at `at`. Called after every change of the unit.
     pub(super) fn start_next(&mut self, at: Nanos, pu: PuId) {
         // Most units have nothing waiting most of the time.
-        while self.units[pu.index()].has_work() {
+        while self.units[pu.index()].can_begin() {
             let choice = self.choose(pu);
             let started = match choice {
                 Choice::Read(id) => self.start_read(at, pu, id),
@@ -102,6 +102,7 @@ impl Media {
         let part = self.parts.get(id);
         let unit = &mut self.units[pu.index()];
         unit.registers_used += self.sensing.registers(part.span);
+        unit.exclusive = part.span == Span::Page;
         assert!(unit.registers_used <= self.config.registers, "a read takes a register that is not there");
         let is_held = part.delay == Nanos::ZERO && self.sensing.is_held(unit.held, part);
         if is_held && at >= unit.ready_at {

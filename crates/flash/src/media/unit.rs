@@ -34,6 +34,8 @@ pub(super) struct Unit {
     /// A program's data is on its way into a register.
     pub(super) loading: bool,
     pub(super) registers_used: u32,
+    /// A read has all registers: nothing else begins before its data has left.
+    pub(super) exclusive: bool,
     /// What the page registers still hold.
     pub(super) held: Option<Held>,
     pub(super) busy: Nanos,
@@ -57,6 +59,11 @@ impl Unit {
         self.array.is_none() && self.registers_used == 0 && !self.has_work()
     }
 
+    /// Something waits, and nothing has the unit for itself.
+    pub(super) const fn can_begin(&self) -> bool {
+        !self.exclusive && self.has_work()
+    }
+
     /// Something waits for the array or a register.
     pub(super) const fn has_work(&self) -> bool {
         !self.reads.is_empty() || !self.changes.is_empty() || self.suspended.is_some()
@@ -65,6 +72,10 @@ impl Unit {
     /// Asserts that what the unit says of itself can be true.
     pub(super) fn check(&self, registers: u32) {
         assert!(self.registers_used <= registers, "more registers are used than there are");
+        assert!(
+            !self.exclusive || self.registers_used == registers,
+            "a read has the unit, but not all of it"
+        );
         assert!(!self.loading || self.registers_used > 0, "a program is loading without a register");
         assert!(
             self.array.is_none() || self.array_until >= self.array_since,

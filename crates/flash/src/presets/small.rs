@@ -6,7 +6,7 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::{Capabilities, Geometry};
 
 const CHANNEL: ChannelConfig =
-    ChannelConfig { bytes_per_second: 400_000_000, command: Nanos::from_micros(1) };
+    ChannelConfig { bytes_per_second: 400_000_000, command: Nanos::from_micros(1), grant_sectors: 0 };
 const LINK: LinkConfig = LinkConfig {
     read_bytes_per_second: 4_000_000_000,
     write_bytes_per_second: 4_000_000_000,
@@ -23,6 +23,7 @@ pub(super) fn tiny() -> Config {
         sectors_per_page: 4,
         plane_reads: PlaneReads::Always,
         read: vec![Nanos::from_micros(40), Nanos::from_micros(60)],
+        slow_read: Vec::new(),
         program: vec![Nanos::from_micros(300), Nanos::from_micros(900)],
         erase: Nanos::from_millis(3),
         registers: 2,
@@ -41,6 +42,7 @@ pub(super) fn odd() -> Config {
         sectors_per_page: 4,
         plane_reads: PlaneReads::Always,
         read: [40, 60, 80].map(Nanos::from_micros).to_vec(),
+        slow_read: Vec::new(),
         program: vec![Nanos::from_micros(1_900)],
         erase: Nanos::from_millis(7),
         registers: 2,

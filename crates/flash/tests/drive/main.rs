@@ -2,6 +2,7 @@
 
 mod cache;
 mod calibration;
+mod channel_grants;
 mod copy;
 mod failing_backing;
 mod faults;
