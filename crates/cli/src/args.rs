@@ -367,8 +367,8 @@ pub struct RunArgs {
     /// The target for jobs that name none: linear, pblk, block_ssd or null, with options after a colon, as pblk:mode=faithful
     #[arg(long, value_name = "NAME[:OPTION=VALUE,..]")]
     pub target: Option<String>,
-    /// Processors of the host for jobs that name none: e7-8870v3-x4, free or none, with options after a colon, as
-    /// e7-8870v3-x4:cores=36; virtual time only
+    /// Processors of the host for jobs that name none: e5-2620v3, e7-8870v3-x4, free or none, with options after a colon, as
+    /// e7-8870v3-x4:cores=36; virtual time only [default: e5-2620v3 in virtual time; none for the drive and target alone]
     #[arg(long, value_name = "PRESET[:NAME=VALUE,..]")]
     pub host_cpu: Option<String>,
     /// Write what drive and targets counted to this file, as Prometheus reads it

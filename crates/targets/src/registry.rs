@@ -87,6 +87,8 @@ pub struct Kind {
     overwrites: bool,
     /// What it does not promise.
     limits: Limits,
+    /// The host's processors run its FTL.
+    runs_on_host: bool,
     make: Make,
 }
 
@@ -95,7 +97,7 @@ impl Kind {
     /// the simulator, or to a test.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str, make: Make) -> Self {
-        Self { name, about, overwrites: true, limits: Limits::NONE, make }
+        Self { name, about, overwrites: true, limits: Limits::NONE, runs_on_host: true, make }
     }
 
     /// The same kind, which does not promise everything.
@@ -108,6 +110,12 @@ impl Kind {
     #[must_use]
     pub const fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// True if the host's processors run its FTL, as they ran pblk; false of a raw window and of a drive with its own.
+    #[must_use]
+    pub const fn runs_on_host(&self) -> bool {
+        self.runs_on_host
     }
 
     /// Makes a target of this kind, or mounts the one that lies on the units.
@@ -189,6 +197,7 @@ pub const ALL: &[Kind] = &[
         about: "a raw window on parallel units: zones written in order, no mapping, vector I/O (option: plane_reads=aligned|never)",
         overwrites: false,
         limits: Limits::NONE,
+        runs_on_host: false,
         make: make_linear,
     },
     Kind {
@@ -196,6 +205,7 @@ pub const ALL: &[Kind] = &[
         about: "a block device: mapping, write buffer, garbage collection, recovery (options: mode=faithful|improved, ...)",
         overwrites: true,
         limits: Limits::NONE,
+        runs_on_host: true,
         make: make_pblk,
     },
     Kind {
@@ -203,6 +213,7 @@ pub const ALL: &[Kind] = &[
         about: "a traditional SSD, a black box: its own FTL over all parallel units, DRAM cache (option: dram_cache_bytes=...)",
         overwrites: true,
         limits: Limits::NONE,
+        runs_on_host: false,
         make: make_block_ssd,
     },
     Kind {
@@ -210,6 +221,7 @@ pub const ALL: &[Kind] = &[
         about: "a block device in the format of Linux's own pblk, which mounts it again (options: create=yes, read_only=yes, ...)",
         overwrites: true,
         limits: linux_pblk::LIMITS,
+        runs_on_host: true,
         make: make_linux_pblk,
     },
     Kind {
@@ -217,6 +229,7 @@ pub const ALL: &[Kind] = &[
         about: "answers at once and keeps nothing: the ceiling of a generator",
         overwrites: false,
         limits: Limits::NONE,
+        runs_on_host: false,
         make: |_, wish| {
             no_options(wish)?;
             Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })

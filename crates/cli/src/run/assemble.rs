@@ -56,6 +56,9 @@ struct JobTarget {
     host: Option<(String, HostCpuConfig)>,
 }
 
+/// The host's processors of a run in virtual time that names none: a run without them shows buffered writes that take no time.
+const HOST_CPU_DEFAULT: &str = "e5-2620v3";
+
 /// What to do about units that are another's: of the image, or of another job.
 const ADVICE: [&str; 2] = [
     "run on it with ;ocssd: target=NAME, choose other units with place=..., or end the lease with `ocssd target remove`",
@@ -71,7 +74,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut wanted: Vec<JobTarget> = Vec::new();
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
-        let host = host_of(job, args.host_cpu.as_deref(), choice.clock);
+        let host = host_of(job, args.host_cpu.as_deref(), args.target.as_deref(), choice.clock);
         let want = host.and_then(|host| {
             let target = args.target.as_deref();
             Ok(JobTarget { wanted: want_of(job, target, &geometry, &media_manager)?, host })
@@ -96,7 +99,9 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
         let target = kind
-            .make_within(&mut caller, &wanted.wish(), |target| on_host(target, host.as_ref()))
+            .make_within(&mut caller, &wanted.wish(), |target| {
+                on_host(target, host.as_ref(), kind.runs_on_host())
+            })
             .map_err(|sentence| with_cause(sentence, device.inner().inner()))?;
         notes.extend(target.notes);
         made.push(target.target);
@@ -138,13 +143,18 @@ fn want_of(
     Ok(Wanted { layout, ..Wanted::named(asked, &selection, geometry, manager)? })
 }
 
-/// The host's CPUs a job asks for, else the command line's.
+/// The host's CPUs a job asks for, else the command line's, else those of FAST'17 in virtual time. Before a target that only
+/// shows how fast requests are made (`null`) none are put unasked.
 fn host_of(
     job: &Job,
     default: Option<&str>,
+    target: Option<&str>,
     clock: ClockKind,
 ) -> Result<Option<(String, HostCpuConfig)>, String> {
-    let Some(text) = job.extension.host_cpu.as_deref().or(default) else { return Ok(None) };
+    let is_null = job.options.ioengine == IoEngine::Null
+        || job.extension.target.as_deref().or(target).is_some_and(|kind| kind == "null");
+    let unasked = (clock == ClockKind::Virtual && !is_null).then_some(HOST_CPU_DEFAULT);
+    let Some(text) = job.extension.host_cpu.as_deref().or(default).or(unasked) else { return Ok(None) };
     let host = HostCpuConfig::parse_text(text).map_err(|problems| problems.to_string())?;
     if host.is_some() && clock == ClockKind::Wall {
         return Err(format!(
@@ -159,9 +169,11 @@ fn host_of(
 fn on_host(
     target: Box<dyn BlockTarget>,
     host: Option<&(String, HostCpuConfig)>,
+    runs_ftl: bool,
 ) -> Result<Box<dyn BlockTarget>, String> {
     let Some((_, config)) = host else { return Ok(target) };
-    let on_host = HostCpu::new(target, config.clone()).map_err(|problems| problems.to_string())?;
+    let config = if runs_ftl { config.clone() } else { config.clone().without_ftl() };
+    let on_host = HostCpu::new(target, config).map_err(|problems| problems.to_string())?;
     Ok(Box::new(on_host))
 }
 

@@ -41,8 +41,8 @@ impl Costs {
 
     pub const fn submit(&self, op: BlockOp) -> Nanos {
         match op {
-            BlockOp::Read => self.config.read_submit_ns,
-            BlockOp::Write { .. } => self.config.write_submit_ns,
+            BlockOp::Read => Nanos(self.config.read_submit_ns.0 + self.config.ftl_read_ns.0),
+            BlockOp::Write { .. } => Nanos(self.config.write_submit_ns.0 + self.config.ftl_write_ns.0),
             _ => self.config.other_submit_ns,
         }
     }

@@ -14,6 +14,8 @@ const NAMES: &[&str] = &[
     "requests_max",
     "read_submit_ns",
     "write_submit_ns",
+    "ftl_read_ns",
+    "ftl_write_ns",
     "other_submit_ns",
     "copy_page_ns",
     "completion_ns",
@@ -38,7 +40,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// What a preset may be called.
-const PRESETS: &str = "it must be e7-8870v3-x4, free or none";
+const PRESETS: &str = "it must be e5-2620v3, e7-8870v3-x4, free or none";
 
 /// Where a parameter lies.
 enum Place<'a> {
@@ -50,7 +52,7 @@ enum Place<'a> {
 }
 
 impl HostCpuConfig {
-    /// A preset by name: `e7-8870v3-x4`, `free` (every cost zero), or `none`, which is no model at all.
+    /// A preset by name: `e5-2620v3`, `e7-8870v3-x4`, `free` (every cost zero), or `none`, which is no model at all.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -58,6 +60,7 @@ impl HostCpuConfig {
         match name {
             "none" => Ok(None),
             "free" => Ok(Some(Self::free())),
+            "e5-2620v3" => Ok(Some(Self::e5_2620v3())),
             "e7-8870v3-x4" => Ok(Some(Self::e7_8870v3_x4())),
             _ => Err(problem("preset", name, PRESETS)),
         }
@@ -150,6 +153,8 @@ impl HostCpuConfig {
             "requests_max" => Place::Count(&mut self.requests_max),
             "read_submit_ns" => Place::Time(&mut self.read_submit_ns),
             "write_submit_ns" => Place::Time(&mut self.write_submit_ns),
+            "ftl_read_ns" => Place::Time(&mut self.ftl_read_ns),
+            "ftl_write_ns" => Place::Time(&mut self.ftl_write_ns),
             "other_submit_ns" => Place::Time(&mut self.other_submit_ns),
             "copy_page_ns" => Place::Time(&mut self.copy_page_ns),
             "completion_ns" => Place::Time(&mut self.completion_ns),

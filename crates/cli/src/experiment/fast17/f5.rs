@@ -87,7 +87,11 @@ fn world(active_units: u32, region: &str, seed: u64) -> anyhow::Result<World> {
     let config = presets::find("westlake").context("no preset of the paper's drive")?.config();
     let mut world = World::new(
         config,
-        &[Wanted::new("pblk", 0..128).with("mode", "faithful").with("active_units", active_units)],
+        &[Wanted::new("pblk", 0..128)
+            .with("mode", "faithful")
+            .with("plane_reads", "never")
+            .with("active_units", active_units)
+            .on_fast17_host()],
     )?;
     let fill =
         |place: &str| format!("[fill]\nioengine=libaio\ndirect=1\nrw=write\nbs=256k\niodepth=16\n{place}\n");

@@ -72,6 +72,7 @@ fn p3700() -> anyhow::Result<Config> {
     config.geometry = Geometry { mw_cunits: 16, times: config.geometry.times, ..geometry };
     config.media.planes = 2;
     config.media.read = vec![Nanos::from_micros(50)];
+    config.media.slow_read.clear();
     config.media.program = vec![Nanos::from_micros(500), Nanos::from_micros(1_500)];
     config.channel.bytes_per_second = 400_000_000;
     config.channel.command = Nanos::from_micros(1);
@@ -87,7 +88,7 @@ fn world(device: &str) -> anyhow::Result<World> {
     let westlake =
         || presets::find("westlake").map(|preset| preset.config()).context("no preset of the paper's drive");
     let apart = |of_reader: fn(u32) -> bool| {
-        let mut targets = [Wanted::new("pblk", 0..128), Wanted::new("pblk", 0..128)];
+        let mut targets = [0, 1].map(|_| Wanted::new("pblk", 0..128).on_fast17_host());
         targets[0].units.retain(|unit| of_reader(unit.0));
         targets[1].units.retain(|unit| !of_reader(unit.0));
         targets
@@ -95,8 +96,8 @@ fn world(device: &str) -> anyhow::Result<World> {
     match device {
         "ocssd" => World::new(westlake()?, &apart(|unit| unit < 64)),
         "ocssd_half_groups" => World::new(westlake()?, &apart(|unit| unit % 8 < 4)),
-        "ocssd_shared" => World::new(westlake()?, &[Wanted::new("pblk", 0..128)]),
-        _ => World::new(p3700()?, &[Wanted::new("block_ssd", 0..32)]),
+        "ocssd_shared" => World::new(westlake()?, &[Wanted::new("pblk", 0..128).on_fast17_host()]),
+        _ => World::new(p3700()?, &[Wanted::new("block_ssd", 0..32).on_fast17_host()]),
     }
 }
 
