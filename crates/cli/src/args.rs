@@ -582,6 +582,15 @@ pub enum ExperimentVerb {
         #[arg(long)]
         quiet: bool,
     },
+    /// Say of every claim what kept rows say, as a table in Markdown
+    Claims {
+        /// Folder with a folder of each experiment
+        #[arg(long, value_name = "DIR", default_value = "experiments")]
+        folder: PathBuf,
+        /// Put the table into this document, between its marks
+        #[arg(long, value_name = "FILE")]
+        write: Option<PathBuf>,
+    },
     /// Report again what a run kept, without running
     Report {
         /// Its name

@@ -98,6 +98,7 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plane_reads::PlaneReads;
     use ocssd_lightnvm::{ChunkId, Ppa};
 
     const BUFFER: Option<BufId> = Some(BufId(7));
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn commands_leave_in_order_and_come_back_in_any_with_what_they_are_for() {
-        let mut flight = Flight::new(9);
+        let mut flight = Flight::new(9, PlaneRule::new(PlaneReads::Aligned, 16));
         assert!(!flight.has_next() && flight.take().is_none());
         for (purpose, op) in [('r', Op::Read), ('w', Op::Write { fua: true }), ('e', Op::Reset)] {
             flight.send(purpose, op, run(4), BUFFER, 2);
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_as_many_as_were_asked_for() {
-        let mut flight = Flight::new(50);
+        let mut flight = Flight::new(50, PlaneRule::new(PlaneReads::Never, 16));
         let most = 50;
         assert_eq!([most, most + 1].map(|count| flight.has_room(count)), [true, false]);
         for _ in 0..most - 1 {

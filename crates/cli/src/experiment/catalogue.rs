@@ -42,6 +42,7 @@ pub struct Numbers {
 /// All of them.
 pub static ALL: &[Experiment] = &[
     wa_theory::EXPERIMENT,
+    fast17::t1::EXPERIMENT,
     fast17::f4::EXPERIMENT,
     fast17::f5::EXPERIMENT,
     fast17::f8::EXPERIMENT,

@@ -5,6 +5,9 @@ use ocssd_report::{PaperRow, PaperTable, Table};
 /// Farther off than this is told row by row, in percent (chosen: what a digitised figure and one run are good for).
 const TOLERANCE_PERCENT: f64 = 10.0;
 
+/// How the note of a row begins if a setting was fitted to it: it shows that the fit is good, and nothing else.
+pub const FITTED: &str = "fitted";
+
 /// Says why a number is off, if it is known: our row, and by how many percent.
 pub type Why = fn(&PaperTable, &PaperRow, f64) -> Option<String>;
 
@@ -14,6 +17,8 @@ pub struct Comparison {
     pub compared: usize,
     /// Of these, more than [`TOLERANCE_PERCENT`] off.
     pub off: usize,
+    /// Of those compared, to which a setting was fitted, and of these within [`TOLERANCE_PERCENT`].
+    pub fitted: (usize, usize),
     /// The one farthest off: its keys and percent.
     pub largest: Option<(String, f64)>,
     /// The table of those that are off, with reasons.
@@ -21,16 +26,27 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// "n of m", with what of it was fitted.
+    pub fn count(&self) -> String {
+        format!("{} of {}{}", self.compared - self.off, self.compared, self.fit())
+    }
+
+    fn fit(&self) -> String {
+        let (all, good) = self.fitted;
+        if all == 0 { String::new() } else { format!(" ({good} of {all} fitted)") }
+    }
+
     /// One sentence.
     pub fn sentence(&self) -> String {
         let Some((keys, percent)) = &self.largest else {
             return "no number of this run is in the paper".to_owned();
         };
         format!(
-            "{} numbers compared with the paper's, {} within {TOLERANCE_PERCENT} %; the largest deviation is {percent:+.0} % \
+            "{} numbers compared with the paper's, {} within {TOLERANCE_PERCENT} %{}; the largest deviation is {percent:+.0} % \
              ({keys})",
             self.compared,
             self.compared - self.off,
+            self.fit(),
         )
     }
 }
@@ -40,6 +56,7 @@ pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
     let columns = ["number", "paper", "ours", "unit", "off by", "why"];
     let mut table = Table::new("Numbers more than 10 % off the paper's", &columns);
     let (mut compared, mut off, mut largest) = (0, 0, None::<(String, f64)>);
+    let mut fitted = (0, 0);
     for row in ours.rows() {
         let keys: Vec<(&str, &str)> =
             ours.keys().iter().map(String::as_str).zip(row.keys.iter().map(String::as_str)).collect();
@@ -52,7 +69,11 @@ pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
         }
         // What the figure can be read to is no deviation.
         let readable = published.error_absolute().unwrap_or(0.0);
-        if percent.abs() <= TOLERANCE_PERCENT || (row.value - published.value).abs() <= readable {
+        let is_near = percent.abs() <= TOLERANCE_PERCENT || (row.value - published.value).abs() <= readable;
+        if row.note.starts_with(FITTED) {
+            fitted = (fitted.0 + 1, fitted.1 + usize::from(is_near));
+        }
+        if is_near {
             continue;
         }
         off += 1;
@@ -66,7 +87,7 @@ pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
             reason,
         ]);
     }
-    Comparison { compared, off, largest, table }
+    Comparison { compared, off, fitted, largest, table }
 }
 
 /// The paper's row of these keys; if both text and figure have it, the first.
@@ -87,14 +108,16 @@ mod tests {
     #[test]
     fn only_what_both_have_is_compared_and_what_is_off_is_listed() {
         let paper = "threads,value,unit,error,source,note\n1,100,us,,t,\n2,100,us,40,t,\n3,100,us,,t,\n";
-        let ours =
-            "threads,value,unit,error,source,note\n1,105,us,,o,\n2,130,us,,o,\n3,50,us,,o,\n4,1,us,,o,\n";
+        let ours = "threads,value,unit,error,source,note\n1,105,us,,o,fitted\n2,130,us,,o,\n3,50,us,,o,fitted; 7 more\n4,1,us,,o,\n";
         let load = |text| PaperTable::load(text).expect("a sound table");
         let found =
             compare(&load(paper), &load(ours), |_, _, percent| (percent < 0.0).then(|| "slow".to_owned()));
-        assert_eq!((found.compared, found.off), (3, 1));
+        assert_eq!((found.compared, found.off, found.fitted), (3, 1, (2, 1)));
+        assert_eq!(found.count(), "2 of 3 (1 of 2 fitted)");
         assert_eq!(found.table.rows, [["3", "100", "50", "us", "-50 %", "slow"]]);
-        assert!(found.sentence().contains("3 numbers compared with the paper's, 2 within 10 %"));
+        assert!(
+            found.sentence().contains("3 numbers compared with the paper's, 2 within 10 % (1 of 2 fitted)")
+        );
         assert!(found.sentence().contains("-50 % (3)"), "{}", found.sentence());
     }
 }

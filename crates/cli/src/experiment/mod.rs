@@ -2,10 +2,12 @@
 //!
 //! [`catalogue`] names the experiments. Each is two functions: one runs it and gives rows ([`data`]), one makes a report
 //! of such rows, whether they are fresh or were kept. `world` is a drive with targets, `lab` what every run shares,
-//! `compare` sets our rows beside the paper's, `keep` writes and reads files, `verbs` is the command. Deliberately not
+//! `compare` sets our rows beside the paper's, `keep` writes and reads files, `claims` makes the table
+//! of all verdicts, `verbs` is the command. Deliberately not
 //! here: charts and checks (`ocssd_report`).
 
 mod catalogue;
+mod claims;
 mod compare;
 mod data;
 mod fast17;

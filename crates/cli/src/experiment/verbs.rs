@@ -1,6 +1,7 @@
-//! `ocssd experiment list`, `run` and `report`.
+//! `ocssd experiment list`, `run`, `report` and `claims`.
 
 use super::catalogue::{self, Experiment};
+use super::claims;
 use super::compare::Comparison;
 use super::data::Data;
 use super::keep::{self, Provenance};
@@ -50,6 +51,7 @@ pub fn experiment(verb: ExperimentVerb, as_json: bool) -> anyhow::Result<Outcome
             let ours = data.to_table().context("rows of this run")?;
             present(experiment, ours, &provenance, &folder, as_json)?;
         }
+        ExperimentVerb::Claims { folder, write } => claims::claims(&folder, write.as_deref())?,
         ExperimentVerb::Report { id, out } => {
             let experiment = catalogue::find(&id)?;
             let folder = folder(out, experiment);

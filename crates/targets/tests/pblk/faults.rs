@@ -7,7 +7,7 @@ use ocssd_base::Prng;
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};
 use ocssd_lightnvm::{
-    Addresses, ChunkId, ChunkState, Command, Device, Geometry, LbaFormat, Op, Ppa, Status, Tag,
+    Addresses, ChunkId, ChunkState, Command, Device, Geometry, LbaFormat, Op, PlaneMode, Ppa, Status, Tag,
 };
 use ocssd_targets::pblk::{Mode, Options};
 
@@ -208,7 +208,15 @@ fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not()
         {
             let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), sector), count };
             let op = Op::Write { fua: false };
-            commands.push(Command { tag: Tag(0), op, addresses, buffer, buffer_first: 0, oob: false });
+            commands.push(Command {
+                tag: Tag(0),
+                op,
+                addresses,
+                buffer,
+                buffer_first: 0,
+                oob: false,
+                plane_mode: PlaneMode::Single,
+            });
         }
         world.raw(&commands);
         for chunk in offline {

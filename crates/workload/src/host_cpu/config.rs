@@ -172,8 +172,9 @@ impl HostCpuConfig {
             read_submit_ns: Nanos(1_970),
             ftl_read_ns: Nanos(350),
             write_submit_ns: Nanos(2_000),
-            // Together with test, page and copy of a 4 KiB write: the 0.9 us of pblk.
-            ftl_write_ns: Nanos(390),
+            // Together with test, page and copy of a 4 KiB write 1.3 us, and 3.3 us with the stack. FAST'17 measured 2.9 us; the
+            // 0.4 us on top are fitted to KSC'17's writes of two threads (4.7 us a write, of which a thread waits 1.4).
+            ftl_write_ns: Nanos(790),
             // A write without pblk: 2.0 us.
             other_submit_ns: Nanos(2_000),
             // Chosen: 4 KiB at 10 GB/s, one core of that generation reading and writing memory.
@@ -193,8 +194,9 @@ impl HostCpuConfig {
             copy_resident_percent: 60,
             copy_remote_percent: 250,
             writer_remote_page_ns: Nanos(1_000),
-            // Guess of hypothesis H2: 20 us for 64 KiB, most of it per command, since larger commands are said to help.
-            writer_command_ns: Nanos(12_000),
+            // 16 us for 64 KiB: FAST'17's one writer moved 3.95 GB/s, so it took at most 16.6 us. How it divides is a guess: half
+            // of it per command, since larger commands are said to help.
+            writer_command_ns: Nanos(8_000),
             writer_page_ns: Nanos(500),
             // Guesses: a vector read, and a copy with a look at the map per page.
             gc_command_ns: Nanos(5_000),
@@ -271,7 +273,7 @@ mod tests {
             + host.lock_test_ns
             + host.lock_page_ns
             + host.copy_page_ns;
-        assert_eq!(write, Nanos(2_900), "FAST'17: 2.9 us");
+        assert_eq!(write, Nanos(3_300), "FAST'17's 2.9 us, and 0.4 us fitted");
         let with = HostCpuConfig::e5_2620v3();
         assert_eq!((with.check(), with.cores), (Ok(()), 6));
         let sums = |host: &HostCpuConfig| {
@@ -279,7 +281,11 @@ mod tests {
         };
         assert_eq!(sums(&with), [Nanos(2_320), Nanos(2_900)], "FAST'17, with pblk");
         assert_eq!(sums(&with.without_ftl()), [Nanos(1_970), Nanos(2_000)], "FAST'17, without");
-        assert_eq!(host.writer_command_ns + host.writer_page_ns * 16, Nanos(20_000), "H2: 20 us");
+        assert_eq!(
+            host.writer_command_ns + host.writer_page_ns * 16,
+            Nanos(16_000),
+            "FAST'17: at most 16.6 us"
+        );
     }
 
     #[test]

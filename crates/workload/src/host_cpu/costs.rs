@@ -169,11 +169,11 @@ mod tests {
         let small = |c: &mut HostCpuConfig| c.ring_bytes = 32 << 20;
         let with = costs(small);
         assert_eq!([1, 2, 4].map(|n| with.copy(1, n).0), [240, 620, 810]);
-        assert_eq!([1, 2].map(|n| with.writer_command(16, n).0), [20_000, 28_000]);
+        assert_eq!([1, 2].map(|n| with.writer_command(16, n).0), [16_000, 24_000]);
         let large = costs(|c| c.ring_bytes = 64 << 20);
-        assert_eq!((large.copy(1, 4), large.writer_command(16, 4)), (Nanos(400), Nanos(20_000)));
+        assert_eq!((large.copy(1, 4), large.writer_command(16, 4)), (Nanos(400), Nanos(16_000)));
         let apart = costs(|c| (c.ring_bytes, c.cache_residency) = (32 << 20, false));
-        assert_eq!((apart.copy(1, 4), apart.writer_command(16, 4)), (Nanos(400), Nanos(20_000)));
+        assert_eq!((apart.copy(1, 4), apart.writer_command(16, 4)), (Nanos(400), Nanos(16_000)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ocssd_lightnvm::{Buffers, Geometry, LbaFormat, PuId, TargetId};
 use ocssd_targets::pblk::{Mode, Options, Pblk};
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, HostCpuStats, StatsHandle};
 
-/// 16 units that take 64 KiB each in 200 us: more than twice what one writer sends, at 20 us a command.
+/// 16 units that take 64 KiB each in 200 us: more than twice what one writer sends, at 16 us a command.
 fn drive(chunks_per_pu: u32) -> Config {
     let mut config = presets::find("tiny").expect("a preset").config();
     let lba_format = LbaFormat::smallest(4, 4, chunks_per_pu, 256);
@@ -128,12 +128,12 @@ fn the_writer_is_starved_exactly_if_every_core_has_a_thread() {
             // Two rings at the lower rate.
             bench.run(Nanos::from_millis(15));
             let seen = bench.watch(40);
-            // A command of 64 KiB takes 20 us of a core: 40 us of half a core are 400 sectors a millisecond, which are as
-            // many less what heads and tails take; of a whole core, 800. Two threads write one each in 2.74 us.
+            // A command of 64 KiB takes 16 us of a core: 32 us of half a core are 500 sectors a millisecond, which are as
+            // many less what heads and tails take; of a whole core, 1000. Two threads write one each in 3.14 us.
             let (starved, rates) = match (cores - threads, threads) {
-                (0, _) => (seen.writer_cpu, 340..=400),
-                (_, 2) => (Nanos::ZERO, 720..=730),
-                (_, _) => (Nanos::ZERO, 680..=800),
+                (0, _) => (seen.writer_cpu, 425..=500),
+                (_, 2) => (Nanos::ZERO, 630..=637),
+                (_, _) => (Nanos::ZERO, 850..=1000),
             };
             assert_eq!(seen.numbers, (0..threads).collect::<Vec<_>>(), "{label}");
             assert!(
@@ -144,7 +144,9 @@ fn the_writer_is_starved_exactly_if_every_core_has_a_thread() {
             let is_full = bench.gauge("buffer_unwritten_units") + 2 >= bench.frames;
             // Two threads ask for hardly less than a writer with a core of its own sends, so some of them may retry.
             let may_fill = threads > 2 || cores == threads;
-            assert!(!may_fill || (is_full && seen.retries > 20_000), "{label}: {seen:?}");
+            // Two threads ask for 637, a third more than comes out: they find the ring full now and then, four find it full.
+            assert!(!may_fill || threads == 2 || (is_full && seen.retries > 20_000), "{label}: {seen:?}");
+            assert!(!may_fill || seen.retries > 2_000, "{label}: {seen:?}");
             assert!(may_fill || seen.retries < 1000, "{label}: {seen:?}");
         }
     }

@@ -20,7 +20,12 @@ impl Bench {
         let buffers = buffers(&device);
         let inner = Buffered { read_ns: Nanos::ZERO, ..Buffered::new() };
         let (ring_bytes, waiting) = (1 << 20, Waiting::Fair);
-        let config = HostCpuConfig { ring_bytes, waiting, read_submit_ns, ..HostCpuConfig::e7_8870v3_x4() };
+        let config = HostCpuConfig {
+            ring_bytes,
+            waiting,
+            read_submit_ns,
+            ..HostCpuConfig::e7_8870v3_x4().without_ftl()
+        };
         let target = HostCpu::new(Box::new(inner), config).expect("sound parameters");
         let stats = target.stats();
         let mut host = Host::new(device, VirtualClock::default(), buffers);
@@ -67,10 +72,10 @@ impl Bench {
 /// Threads, what copying a page read costs them, and a command of 16 pages the writer: of each page a copy, and what is in the
 /// cache of another of `n` sockets `(n - 1) / n` of the times.
 const COSTS: [(u32, u64, u64); 4] = [
-    (2, 240, 20_000),
-    (18, 240, 20_000),
-    (19, 240 / 2 + 1_000 / 2, 20_000 + 16_000 / 2),
-    (72, 240 / 4 + 1_000 * 3 / 4, 20_000 + 16_000 * 3 / 4),
+    (2, 240, 16_000),
+    (18, 240, 16_000),
+    (19, 240 / 2 + 1_000 / 2, 16_000 + 16_000 / 2),
+    (72, 240 / 4 + 1_000 * 3 / 4, 16_000 + 16_000 * 3 / 4),
 ];
 
 #[test]

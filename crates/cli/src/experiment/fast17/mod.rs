@@ -1,8 +1,9 @@
-//! FAST'17: "LightNVM: The Linux Open-Channel SSD Subsystem", its figures 4, 5 and 8.
+//! FAST'17: "LightNVM: The Linux Open-Channel SSD Subsystem", its table 1 and figures 4, 5 and 8.
 
 pub mod f4;
 pub mod f5;
 pub mod f8;
+pub mod t1;
 
 use ocssd_workload::results::DirectionStats;
 

@@ -34,13 +34,13 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
     let mut cells = Vec::new();
     for factor in PATHS {
         for &buffer_mib in buffers.iter().filter(|&&mib| factor != Factor::Improved || mib >= IMPROVED_MIB) {
-            cells.extend(threads.iter().map(|&threads| Cell { buffer_mib, threads, factor }));
+            cells.extend(threads.iter().map(|&threads| Cell { buffer_mib, threads, factor, reads: false }));
         }
     }
     lab.expect(cells.len() * patterns.len());
     for cell in cells {
         for &pattern in patterns {
-            let Cell { buffer_mib, threads, factor } = cell;
+            let Cell { buffer_mib, threads, factor, .. } = cell;
             lab.point(&format!("{}, {} {buffer_mib} MiB, {threads} threads", factor.name(), pattern.word()));
             let mut world = cell.world()?;
             cell.prime(&mut world, lab.seed)?;

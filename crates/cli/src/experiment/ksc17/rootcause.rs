@@ -50,7 +50,7 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
         for buffer_mib in BUFFERS_MIB {
             for &threads in threads {
                 lab.point(&format!("{}, {buffer_mib} MiB, {threads} threads", factor.name()));
-                let cell = Cell { buffer_mib, threads, factor };
+                let cell = Cell { buffer_mib, threads, factor, reads: false };
                 let mut world = cell.world()?;
                 cell.prime(&mut world, lab.seed)?;
                 let (rate, note) = cell.measure(&mut world, Pattern::Random, false, lab.size, lab.seed)?;

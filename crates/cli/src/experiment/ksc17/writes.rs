@@ -33,7 +33,7 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
         for &threads in threads {
             for pattern in Pattern::ALL {
                 lab.point(&format!("{} {buffer_mib} MiB, {threads} threads", pattern.word()));
-                let cell = Cell { buffer_mib, threads, factor: Factor::Baseline };
+                let cell = Cell { buffer_mib, threads, factor: Factor::Baseline, reads: false };
                 let mut world = cell.world()?;
                 cell.prime(&mut world, lab.seed)?;
                 let (rate, note) = cell.measure(&mut world, pattern, false, lab.size, lab.seed)?;
@@ -41,7 +41,7 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
                     &[pattern.word(), &buffer_mib.to_string(), &threads.to_string()],
                     rate,
                     "MB/s",
-                    &note,
+                    &super::noted(threads, &note),
                 );
             }
         }
