@@ -6,6 +6,7 @@ use super::state::LinuxPblk;
 impl LinuxPblk {
     /// The state in words, for whoever looks for a bug.
     pub(super) fn in_words(&self) -> String {
+        assert!(self.lines.free_count() <= self.lines.count(), "more lines are free than there are");
         let mut text = format!(
             "{} free lines, of which users leave {}; open {:?}, condemned {:?}, {:?}; {} frames wait\n",
             self.lines.free_count(),

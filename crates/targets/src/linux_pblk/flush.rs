@@ -82,6 +82,7 @@ impl LinuxPblk {
             if self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest) {
                 break;
             }
+            assert!(newest <= self.sequence, "a flush waits for what nobody wrote");
             self.flushes.waiting.pop();
             self.flushes.answered.push(key);
         }

@@ -98,6 +98,7 @@ impl LinuxPblk {
         let parts =
             LineParts::new(&self.layout, |position| self.lines.is_bad(line, self.layout.unit_at(position)));
         let parts = parts.expect("a line with too few chunks is bad");
+        assert!(parts.data_sectors > 0, "line {} is opened without room for data", line.0);
         self.lines.open(line, STREAM, self.sequence);
         // What can be gained by collecting it: all of it, padding as well.
         self.lines.add_data(line, parts.data_sectors);

@@ -81,6 +81,7 @@ impl Pblk {
             if is_waiting && !self.has_canary(Canary::FlushTooEarly) && !goes_along {
                 break;
             }
+            assert!(newest <= self.sequence, "a flush waits for what nobody wrote");
             self.flushes.waiting.pop();
             self.flushes.answered.push(key);
         }

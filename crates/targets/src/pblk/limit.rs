@@ -122,6 +122,10 @@ impl Pblk {
         assert!(self.user_streams > 0, "users have no stream");
         let map_chunks = self.map_chunks_in_use();
         let mut free_chunks = self.lines.free_chunks() + map_chunks;
+        assert!(
+            free_chunks <= self.shape.lines() * self.shape.units(),
+            "{free_chunks} chunks are free, more than there are"
+        );
         if self.has_canary(Canary::SpaceNotGivenBack) {
             free_chunks = free_chunks.min(self.told.free_chunks.unwrap_or(u32::MAX));
         }

@@ -151,6 +151,7 @@ impl SmallBlocks {
                 assert!(edge.is_none() && buffer.is_none(), "an edge without a buffer");
                 continue;
             };
+            assert!(edge.first + edge.count <= self.per_sector, "an edge passes its sector");
             if self.has_canary(Canary::MergeLosesNeighbour) {
                 buffers.data_mut(buffer, 0, 1).fill(0);
             }

@@ -154,5 +154,6 @@ impl Recovery<'_> {
             self.valid.clear(old, 0);
         }
         self.valid.set(place);
+        assert!(self.valid.is_valid(place), "the map names place {}, which is not valid", place.0);
     }
 }
