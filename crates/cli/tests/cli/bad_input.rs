@@ -55,7 +55,7 @@ fn wrong_options_are_refused() {
         ("--target pblk:block_bytes=512", &["--set payload=bytes", "4096"]),
         ("--set payload=bytes --target pblk:block_bytes=1000", &["power of two", "1000"]),
         ("--target pblk:block_bytes=half", &["block_bytes should be a whole number"]),
-        ("--target linear:block_bytes=512", &["has no options", "block_bytes"]),
+        ("--target linear:block_bytes=512", &["has no option \"block_bytes\"", "plane_reads"]),
         ("--target block_ssd --ocssd=place=pu:0-2", &["no parallel units", "all 4", "but 3"]),
         ("--target block_ssd:mode=faithful", &["black box", "dram_cache_bytes"]),
         ("--host-cpu xeon", &["e7-8870v3-x4, free or none"]),

@@ -15,8 +15,7 @@ fn fails(arguments: &str, words: &[&str]) {
 
 #[test]
 fn a_job_that_took_no_time_has_no_rate() {
-    let job =
-        "run --quiet --drive qemu --target pblk:over_provisioning_percent=20 --name=w --rw=randwrite --bs=4k";
+    let job = "run --quiet --host-cpu none --drive qemu --target pblk:over_provisioning_percent=20 --name=w --rw=randwrite --bs=4k";
     fails(&format!("{job} --size=1m"), &["took no time", "all 256 writes", "end_fsync=1"]);
     let table = Program::new().run(&format!("{job} --size=1m")).out;
     let row = table.lines().find(|line| line.starts_with(" w ")).expect("a row of the job");
