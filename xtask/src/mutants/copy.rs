@@ -22,7 +22,16 @@ pub struct Copy {
     /// Where cargo builds it.
     pub build: PathBuf,
     /// Locked as long as this lives: two at a time would judge each other's mutants.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Copy {
+    /// Unlocks in words: a program that another thread is starting has the file too until it runs, and would keep the lock.
+    fn drop(&mut self) {
+        if let Err(error) = self.lock.unlock() {
+            eprintln!("the copy's lock is left: {error}");
+        }
+    }
 }
 
 impl Copy {
@@ -35,7 +44,7 @@ impl Copy {
         let lock = File::create(folder.join("lock")).context("the copy's lock could not be made")?;
         lock.try_lock()
             .context("another `cargo xtask mutants` is at work here: wait until it ends, or end it")?;
-        let copy = Self { root: folder.join("tree"), build: folder.join("build"), _lock: lock };
+        let copy = Self { root: folder.join("tree"), build: folder.join("build"), lock };
         let is_wanted = |path: &String| !LEFT_OUT.iter().any(|folder| path.starts_with(folder));
         let files: BTreeSet<String> = workspace.own_files()?.into_iter().filter(is_wanted).collect();
         for path in files.iter().filter(|path| workspace.root.join(path).is_file()) {
