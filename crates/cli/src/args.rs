@@ -216,6 +216,9 @@ pub struct ServeArgs {
     /// Serve only these addresses, as 10.0.0.0/8, and those of this machine; may be repeated
     #[arg(long, value_name = "ADDRESSES")]
     pub allow: Vec<AddressRange>,
+    /// Memory for the drive's content that is taken from the system before serving, if that is not an image
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::drive_facts::parse_bytes)]
+    pub memory: u64,
     /// What it gives up.
     #[command(flatten)]
     pub sandbox: SandboxArgs,

@@ -309,6 +309,16 @@ impl Flash {
         self.plain_max = Self::plain_read_max(&self.config, &self.faults, &self.store);
     }
 
+    /// Takes up to `bytes` bytes of memory for content ahead, so that writes find it there: the first touch of memory costs more
+    /// than what is written to it. Returns how much was taken: no more than empty chunks need, and none if content is not in
+    /// memory.
+    pub fn take_memory_ahead(&mut self, bytes: u64) -> u64 {
+        match &mut self.store {
+            Store::Memory(memory) => memory.take_ahead(bytes),
+            Store::Backed(_) => 0,
+        }
+    }
+
     /// What made the backing fail: the first failure that ended changes, else the first read that failed.
     #[must_use]
     pub fn store_error(&self) -> Option<&StoreError> {

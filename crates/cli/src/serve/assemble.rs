@@ -75,7 +75,8 @@ pub(super) fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
         // First, so that who says otherwise is told why not.
         settings.insert(0, "payload=bytes".to_owned());
     }
-    let drive = ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?;
+    let mut drive = ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?;
+    drive.flash.take_memory_ahead(args.memory);
     if drive.spec.config.payload != Payload::Bytes {
         bail!(
             "{} keeps stamps of 16 bytes instead of what is written, so clients would not read what they wrote; make an \

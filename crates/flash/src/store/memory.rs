@@ -76,6 +76,24 @@ impl Memory {
         }
     }
 
+    /// Takes memory for chunks that hold nothing yet, of `bytes` bytes at most, and touches it, so that writing them later costs
+    /// no page faults. Returns how much was taken. Cost: the system clears every page.
+    pub(crate) fn take_ahead(&mut self, bytes: u64) -> u64 {
+        let Self { format, sectors_per_chunk, blocks, spare_data, spare_oob, .. } = self;
+        let lengths = [*sectors_per_chunk * format.data_bytes, *sectors_per_chunk * format.oob_bytes];
+        let chunk_bytes = u64::try_from(lengths[0] + lengths[1]).expect("a chunk fits memory");
+        let fits = usize::try_from(bytes / chunk_bytes).unwrap_or(usize::MAX);
+        let empty =
+            blocks.iter().filter(|block| block.data.is_none()).count().saturating_sub(spare_data.len());
+        let count = fits.min(empty);
+        // No zeroes: those the system gives untouched. What is there is written again before it is read.
+        let touched = |length: usize| vec![u8::MAX; length].into_boxed_slice();
+        spare_data.extend((0..count).map(|_| touched(lengths[0])));
+        spare_oob.extend((0..count).map(|_| touched(lengths[1])));
+        assert!(spare_data.len() <= blocks.len(), "{} spare blocks of {}", spare_data.len(), blocks.len());
+        u64::try_from(count).expect("fewer than chunks") * chunk_bytes
+    }
+
     /// Stores sectors from `first` on; none of them is whole afterwards.
     pub(super) fn write(&mut self, chunk: ChunkId, first: u32, data: &[u8], oob: &[u8]) {
         let Self { format, sectors_per_chunk, blocks, spare_data, spare_oob, whole, spare_whole } = self;
@@ -238,5 +256,36 @@ impl Memory {
         let whole = self.whole.iter().flatten().map(|whole| whole.content_bytes());
         let bytes: usize = all.map(|bytes| bytes.len()).chain(whole).sum();
         u64::try_from(bytes).expect("a length fits 64 bits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: PayloadFormat =
+        PayloadFormat { payload: Payload::Bytes, data_bytes: 4096, sector_bytes: 4096, oob_bytes: 16 };
+    /// Of 8 sectors.
+    const CHUNK_BYTES: u64 = 8 * (4096 + 16);
+
+    #[test]
+    fn memory_is_taken_ahead_for_empty_chunks_only_and_in_whole_chunks() {
+        let mut memory = Memory::new(FORMAT, 4, 8);
+        memory.write(ChunkId(2), 0, &[7; 4096], &[9; 16]);
+        let taken = [2 * CHUNK_BYTES + 5, 0, u64::MAX, u64::MAX].map(|bytes| memory.take_ahead(bytes));
+        assert_eq!(taken, [2 * CHUNK_BYTES, 0, CHUNK_BYTES, 0]);
+    }
+
+    #[test]
+    fn a_chunk_in_memory_that_was_taken_ahead_reads_as_any_other() {
+        let mut memory = Memory::new(FORMAT, 4, 8);
+        memory.take_ahead(u64::MAX);
+        let (mut data, mut oob) = ([1; 4096], [1; 16]);
+        memory.read(ChunkId(1), 3, &mut data, &mut oob);
+        assert!(data == [0; 4096] && oob == [0; 16], "nobody wrote it");
+        memory.write(ChunkId(1), 0, &[7; 4096], &[]);
+        memory.read(ChunkId(1), 0, &mut data, &mut oob);
+        assert!(data == [7; 4096] && oob == [0; 16], "the write had no metadata");
+        assert_eq!(memory.spare_data.len(), 3, "no memory was asked for");
     }
 }
