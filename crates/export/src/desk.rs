@@ -27,6 +27,10 @@ const LANE_JOBS_MAX: u32 = 512;
 /// What a client's turn is worth, in bytes: the largest job, or 64 small ones.
 const TURN_BYTES: u64 = 256 << 10;
 
+/// What targets are given between two looks at sockets, in bytes (chosen: four large jobs, or 256 small ones; some hundred
+/// microseconds of copying, so that a request of 32 MiB is given in 32 rounds and others come in between).
+const ROUND_BYTES: u64 = 1 << 20;
+
 /// What a job costs at least, in bytes: a sector, as flash has it (chosen).
 const JOB_BYTES_MIN: u64 = 4096;
 
@@ -93,6 +97,8 @@ pub struct Desk {
     done: VecDeque<Done>,
     /// A job has ended since [`Self::take_room_made`] was asked.
     ended: bool,
+    /// Bytes that targets may be given in this round.
+    round_left: u64,
     /// Connections that another called.
     called: VecDeque<(u32, u32)>,
 }
@@ -117,6 +123,7 @@ impl Desk {
             maps: FairQueue::new(LOOK_UPS_TURN.into()),
             done: VecDeque::new(),
             ended: false,
+            round_left: ROUND_BYTES,
             called: VecDeque::new(),
         }
     }
@@ -236,6 +243,17 @@ impl Desk {
         self.raw.as_ref().is_some_and(RawLane::has_requests) || self.lanes.iter().any(Lane::is_ready)
     }
 
+    /// Sockets have been looked at: targets may be given more.
+    pub const fn begin_round(&mut self) {
+        self.round_left = ROUND_BYTES;
+    }
+
+    /// Targets have been given as much as they are in a round.
+    #[must_use]
+    pub const fn is_round_over(&self) -> bool {
+        self.round_left == 0
+    }
+
     /// Questions about what holds data wait.
     #[must_use]
     pub fn has_questions(&self) -> bool {
@@ -302,7 +320,7 @@ impl Source for Desk {
     }
 
     fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
-        for step in 0..self.lanes.len() {
+        for step in 0..if self.is_round_over() { 0 } else { self.lanes.len() } {
             let place = (self.next + step) % self.lanes.len();
             let lane = &mut self.lanes[place];
             if !lane.is_ready() {
@@ -311,7 +329,9 @@ impl Source for Desk {
             if let Some((_, key)) = lane.waiting.pop() {
                 lane.out += 1;
                 self.next = place + 1;
-                let export = self.jobs.get(key).job.export;
+                let job = &self.jobs.get(key).job;
+                let (export, cost) = (job.export, self.cost(job));
+                self.round_left = self.round_left.saturating_sub(cost);
                 return Some((export.target(), self.request(key)));
             }
         }
@@ -397,9 +417,13 @@ mod tests {
         }
         assert!(given > LANE_JOBS_MAX && desk.has_room(ClientId(1)), "{given} jobs of one client");
         desk.give(of(1, 0));
-        let taken: Vec<BlockRequest> =
-            std::iter::from_fn(|| desk.poll_request(Nanos::ZERO, &mut none)).map(|(_, one)| one).collect();
-        assert_eq!(taken.len(), 512, "the target has no more at once");
+        let mut taken: Vec<BlockRequest> = Vec::new();
+        for round in 1..=3 {
+            desk.begin_round();
+            taken
+                .extend(std::iter::from_fn(|| desk.poll_request(Nanos::ZERO, &mut none)).map(|(_, one)| one));
+            assert_eq!(taken.len(), 512.min(256 * round), "so much a round, and no more at once");
+        }
         let owner = |request: &BlockRequest| desk.jobs.get(SlabKey(request.tag.0)).job.owner.connection;
         let place = taken.iter().position(|request| owner(request) == 1);
         assert_eq!(place, Some(64), "a turn is 64 small jobs");

@@ -65,6 +65,7 @@ impl MemoryDisks {
     /// Takes what the desk has, as a host does.
     pub fn take(&mut self, desk: &mut Desk) {
         let mut none = Buffers::new(FORMAT);
+        desk.begin_round();
         while let Some(request) = desk.poll_request(Nanos::ZERO, &mut none) {
             self.open.push(request);
         }

@@ -16,6 +16,7 @@ impl<D: Device> Server<D> {
     /// Gives the host turns, and everybody what came of them.
     pub(super) fn turns(&mut self) {
         self.desk.now = self.host.clock().now();
+        self.desk.begin_round();
         // Once between two looks at sockets, so that questions do not hold up who comes with something else.
         let host = &self.host;
         self.desk.look_up(|target, block| host.target(target).is_mapped(block));
@@ -33,7 +34,12 @@ impl<D: Device> Server<D> {
             while let Some(place) = self.listed.pop() {
                 self.look_at(place);
             }
-            if !busy && !any && !self.has_room_to_give() && !self.desk.has_requests() && !self.desk.has_done()
+            if self.desk.is_round_over()
+                || !busy
+                    && !any
+                    && !self.has_room_to_give()
+                    && !self.desk.has_requests()
+                    && !self.desk.has_done()
             {
                 return;
             }

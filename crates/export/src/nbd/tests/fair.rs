@@ -168,7 +168,8 @@ fn a_client_that_keeps_asking_does_not_hold_up_another_kind_of_request() {
         (0..3).for_each(|_| world.round());
         world.enter(usize::MAX, true, Vec::new());
         let rounds = world.rounds_until_answered(request(command::READ, 0, 1, 0, 256 << 10), 256 << 10);
-        assert!(rounds <= 4, "command {command}: {rounds} rounds");
+        // A turn of each of the others, of which a round has four.
+        assert!(rounds <= 20 / 4 + 2, "command {command}: {rounds} rounds");
     }
 }
 
@@ -183,5 +184,6 @@ fn the_largest_read_is_served_beside_clients_that_ask_for_all_they_can() {
     world.enter(usize::MAX, false, Vec::new());
     let bytes = usize::try_from(REQUEST_BYTES_MAX).unwrap();
     let rounds = world.rounds_until_answered(request(command::READ, 0, 1, 0, REQUEST_BYTES_MAX), bytes);
-    assert!(rounds < 60, "{rounds} rounds");
+    // A round is a MiB, and it has its part of each.
+    assert!(rounds <= 11 * 32 + 11, "{rounds} rounds");
 }
