@@ -4,8 +4,8 @@ use ocssd_base::Nanos;
 use ocssd_drive::spec::FIELDS;
 use ocssd_drive::{DriveError, DriveSpec, OpenOptions, Source, open, open_with};
 use ocssd_flash::config::{CellType, Revision, Scheduler};
-use ocssd_flash::{FaultKind, ScheduledFault, presets};
-use ocssd_lightnvm::{ChunkId, Device, Payload};
+use ocssd_flash::{FailedOp, FaultKind, ScheduledFault, presets};
+use ocssd_lightnvm::{ChunkId, Device, Payload, Status};
 
 fn parse(text: &str) -> DriveSpec {
     DriveSpec::from_toml(text, "drive.toml").unwrap_or_else(|error| panic!("{text}\n{error}"))
@@ -100,6 +100,26 @@ fn what_follows_from_a_setting_follows_unless_it_is_given() {
     let (times, format) = (spec.config.geometry.times, spec.config.geometry.lba_format);
     assert_eq!((times.reset_typical, times.reset_max), (Nanos(5_000_000), Nanos(9_000_000)));
     assert_eq!((format.chunk_bits, format.group_bits), (20, 3));
+}
+
+#[test]
+fn a_fault_of_a_whole_command_may_have_a_status_and_no_other_may() {
+    let text = |kind: &str| {
+        format!("preset = \"tiny\"\n[[fault]]\nkind = \"{kind}\"\nat = \"g0/p0/c3\"\nstatus = \"006h\"\n")
+    };
+    let spec = parse(&text("failed_flush"));
+    assert_eq!(spec.faults[0].kind, FaultKind::Failed(FailedOp::Flush, Status::INTERNAL_ERROR));
+    assert_eq!(parse(&spec.to_toml()).faults, spec.faults, "it is read as it is written");
+    let plain = parse("preset = \"tiny\"\n[[fault]]\nkind = \"failed_read\"\nat = \"g0/p0/c3\"\n");
+    assert_eq!(plain.faults[0].kind, FaultKind::Failed(FailedOp::Read, Status::ABORT_REQUESTED));
+    for wrong in [
+        text("high_ecc"),
+        text("failed_write").replace("006h", "000h"),
+        text("failed_write").replace("006h", "many"),
+    ] {
+        let error = refusal(&wrong);
+        assert!(error.contains("must be a status"), "{error}");
+    }
 }
 
 #[test]

@@ -154,6 +154,16 @@ pub struct FaultConfig {
     pub latency_spike: u32,
     /// How much longer.
     pub spike: Nanos,
+    /// Reads that fail as a whole, with a status that says nothing of a sector ([`crate::FailedOp::statuses`]).
+    pub failed_read: u32,
+    /// Writes and copies that fail as a whole, and changed nothing.
+    pub failed_write: u32,
+    /// Resets that fail as a whole, and changed nothing.
+    pub failed_reset: u32,
+    /// Sectors that cannot be read in one try (281h), and in the next they can.
+    pub transient_read: u32,
+    /// Flushes that fail: what they should have covered is on its way to the media as before.
+    pub failed_flush: u32,
 }
 
 /// One drive.
@@ -289,6 +299,11 @@ impl Config {
             ("faults.early_close", faults.early_close),
             ("faults.reset_failure", faults.reset_failure),
             ("faults.latency_spike", faults.latency_spike),
+            ("faults.transient_read", faults.transient_read),
+            ("faults.failed_read", faults.failed_read),
+            ("faults.failed_write", faults.failed_write),
+            ("faults.failed_reset", faults.failed_reset),
+            ("faults.failed_flush", faults.failed_flush),
         ];
         for (field, rate) in rates {
             problems.require(rate <= BILLION, field, rate, "must be 0 to 1000000000 parts per billion");

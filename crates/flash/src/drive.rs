@@ -37,6 +37,8 @@ pub struct FlashCounters {
     pub refused: u64,
     /// Array operations that took a latency spike longer.
     pub latency_spikes: u64,
+    /// Commands that failed as such, by a fault that was asked for.
+    pub commands_failed: u64,
     /// Media operations.
     pub media: MediaCounters,
     /// Time each parallel unit's array has been busy.
@@ -236,12 +238,26 @@ impl Flash {
         let (unit_busy, channel_busy) = self.media.busy();
         let latency_spikes = self.latency_spikes();
         let media = self.media.counters;
-        FlashCounters { latency_spikes, media, unit_busy, channel_busy, ..self.counters.clone() }
+        let commands_failed = self.commands_failed().iter().sum();
+        FlashCounters {
+            latency_spikes,
+            commands_failed,
+            media,
+            unit_busy,
+            channel_busy,
+            ..self.counters.clone()
+        }
     }
 
     /// Array operations so far that took a latency spike longer, as [`FlashCounters::latency_spikes`], at no cost.
     pub const fn latency_spikes(&self) -> u64 {
         self.faults.spikes()
+    }
+
+    /// Commands so far that failed as such, by a fault that was asked for, in the order of [`FailedOp::ALL`].
+    #[must_use]
+    pub const fn commands_failed(&self) -> [u64; 4] {
+        self.faults.commands_failed()
     }
 
     /// Chunk notifications not read yet, oldest first.

@@ -3,9 +3,17 @@
 //! A sector that cannot be read stays so until its chunk is reset, because whether it fails is a hash of where it is and
 //! which life of the chunk it belongs to, not a fresh draw. Deliberately not here: what a failure does (`exec`).
 
+mod commands;
+mod transient;
+
+pub use commands::FailedOp;
+
+use crate::addresses::AddressList;
 use crate::config::{Config, FaultConfig};
+use commands::FailedCommands;
 use ocssd_base::{Nanos, Prng};
-use ocssd_lightnvm::{ChunkId, Ppa};
+use ocssd_lightnvm::{ChunkId, Ppa, Status};
+use transient::TransientReads;
 
 /// A kind of fault that can be asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +30,10 @@ pub enum FaultKind {
     ResetFailure,
     /// An operation takes longer by the configured spike.
     LatencySpike,
+    /// A command of this kind that names the chunk, or any flush, ends with this status, and nothing is done.
+    Failed(FailedOp, Status),
+    /// A sector cannot be read this time (281h), and nothing is lost.
+    TransientRead,
 }
 
 /// A fault at a given place, for a number of times.
@@ -42,6 +54,8 @@ pub struct ScheduledFault {
 pub(crate) enum ReadOutcome {
     Fine,
     HighEcc,
+    /// Not this time.
+    Transient,
     Unrecovered,
 }
 
@@ -60,6 +74,8 @@ pub(crate) struct Faults {
     seed: u64,
     prng: Prng,
     scheduled: Vec<ScheduledFault>,
+    commands: FailedCommands,
+    transient: TransientReads,
     reads_fail: bool,
     writes_fail: bool,
     spikes: u64,
@@ -87,9 +103,11 @@ impl Faults {
         Self {
             config: faults,
             seed: prng.clone().next_u64(),
+            commands: FailedCommands::new(&faults, &prng),
+            transient: TransientReads::new(faults.transient_read, &prng),
             prng,
             scheduled: Vec::new(),
-            reads_fail: reads.iter().any(|&rate| rate > 0),
+            reads_fail: reads.iter().any(|&rate| rate > 0) || faults.transient_read > 0,
             writes_fail: faults.write_next_unit > 0 || faults.early_close > 0,
             spikes: 0,
         }
@@ -99,11 +117,17 @@ impl Faults {
     pub(crate) fn stop(&mut self) {
         self.config = FaultConfig::default();
         self.scheduled.clear();
+        self.commands.stop();
+        self.transient.stop();
         (self.reads_fail, self.writes_fail) = (false, false);
     }
 
     pub(crate) fn schedule(&mut self, fault: ScheduledFault) {
         assert!(fault.times > 0, "a fault that never happens was scheduled");
+        if let FaultKind::Failed(_, status) = fault.kind {
+            assert!(!status.is_success(), "a command is to fail with a success");
+            self.commands.expect();
+        }
         self.scheduled.push(fault);
     }
 
@@ -113,7 +137,7 @@ impl Faults {
 
     /// True if a read of a chunk without marks and scheduled faults can fail, or take longer.
     pub(crate) const fn can_meet_reads(&self) -> bool {
-        self.reads_fail || self.config.latency_spike > 0
+        self.reads_fail || self.config.latency_spike > 0 || self.config.failed_read > 0
     }
 
     /// True if a read of an unmarked chunk can fail at all.
@@ -123,6 +147,22 @@ impl Faults {
 
     pub(crate) const fn writes_can_fail(&self) -> bool {
         self.writes_fail
+    }
+
+    /// True if a command can fail as such.
+    pub(crate) const fn commands_can_fail(&self) -> bool {
+        self.commands.can()
+    }
+
+    /// The status a command ends with before anything of it is done; none if it is carried out.
+    pub(crate) fn command_outcome(&mut self, op: FailedOp, addresses: &AddressList<'_>) -> Option<Status> {
+        let names = |chunk| addresses.runs().any(|run| run.first.chunk == chunk);
+        self.commands.outcome(op, &mut self.scheduled, names)
+    }
+
+    /// Commands that failed as such, in the order of [`FailedOp::ALL`].
+    pub(crate) const fn commands_failed(&self) -> [u64; 4] {
+        self.commands.counts()
     }
 
     /// Takes a scheduled fault of this kind for `count` sectors from `first` on.
@@ -146,8 +186,14 @@ impl Faults {
         if self.take(FaultKind::HighEcc, at, 1) {
             return ReadOutcome::HighEcc;
         }
+        if self.take(FaultKind::TransientRead, at, 1) {
+            return ReadOutcome::Transient;
+        }
         if !self.reads_fail {
             return ReadOutcome::Fine;
+        }
+        if self.transient.fails(at) {
+            return ReadOutcome::Transient;
         }
         let place = (u64::from(at.chunk.0) << 32) | u64::from(at.sector);
         // Mixed before the life comes in: else a chunk's sectors would draw the same numbers in every life, moved around.

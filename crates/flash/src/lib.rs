@@ -28,7 +28,7 @@ pub use chunks::ChunkRecord;
 pub use config::Config;
 pub use drive::{Flash, FlashCounters, OpenError};
 pub use exec::{Operation, OperationKind, ReadPolicy};
-pub use faults::{FaultKind, ScheduledFault};
+pub use faults::{FailedOp, FaultKind, ScheduledFault};
 pub use media::MediaCounters;
 pub use notices::{Notice, NoticeKind};
 pub use power_cut::PowerCutReport;

@@ -217,6 +217,23 @@ pub const FIELDS: &[Field] = &[
         "array operations that take longer",
     ),
     field("faults.spike", Time(|c| &mut c.faults.spike), "how much longer, up to 60s"),
+    field(
+        "faults.transient_read",
+        Parts(|c| &mut c.faults.transient_read),
+        "sectors that cannot be read in one try, and in the next can",
+    ),
+    field("faults.failed_read", Parts(|c| &mut c.faults.failed_read), "reads that fail as a whole"),
+    field(
+        "faults.failed_write",
+        Parts(|c| &mut c.faults.failed_write),
+        "writes and copies that fail as a whole",
+    ),
+    field("faults.failed_reset", Parts(|c| &mut c.faults.failed_reset), "resets that fail as a whole"),
+    field(
+        "faults.failed_flush",
+        Parts(|c| &mut c.faults.failed_flush),
+        "flushes that fail, and wait for nothing",
+    ),
 ];
 
 /// The setting of this name.

@@ -141,7 +141,7 @@ impl Flash {
                 let at = Ppa::new(run.first.chunk, sector);
                 let lost = chunk.has_unreadable && self.chunks.is_unreadable(at);
                 let outcome = self.faults.read_outcome(at, chunk.cycles, wear_index);
-                if lost || outcome == ReadOutcome::Unrecovered {
+                if lost || matches!(outcome, ReadOutcome::Transient | ReadOutcome::Unrecovered) {
                     let command = self.flow.command_mut(parts.command);
                     command.fail(Status::UNRECOVERED_READ, 0, from.count(), None);
                     return false;

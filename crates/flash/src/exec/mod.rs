@@ -13,6 +13,7 @@ pub(crate) use reset::SavedChunk;
 
 use crate::addresses::AddressList;
 use crate::drive::Flash;
+use crate::faults::FailedOp;
 use crate::fetches::Destination;
 use crate::flow::{InFlight, Kind};
 use crate::media::{Part, PartId, PartKind, Phase, Span};
@@ -145,7 +146,7 @@ impl Flash {
             self.refuse(key, &refusal, operation.addresses.count());
         } else if let Some(status) = self.refusal_of_backing(&operation.kind) {
             self.fail_all(key, operation.addresses.count(), status);
-        } else {
+        } else if !self.fails_as_such(key, &mut operation) {
             match operation.kind {
                 OperationKind::Read(policy) => self.read(policy, &mut operation, &mut parts),
                 OperationKind::Write { .. } => self.write(&mut operation, &mut parts),
@@ -158,6 +159,20 @@ impl Flash {
         (command.waiting, command.remaining) = (parts.head, parts.count);
         self.flow.start(now, key, &mut self.media);
         Ok(())
+    }
+
+    /// True if a command ends before anything of it is done, by a fault that was asked for.
+    fn fails_as_such(&mut self, key: SlabKey, operation: &mut Operation<'_>) -> bool {
+        if !self.faults.commands_can_fail() {
+            return false;
+        }
+        let (op, count) = (FailedOp::of(&operation.kind), operation.addresses.count());
+        let Some(status) = self.faults.command_outcome(op, &operation.addresses) else { return false };
+        if op == FailedOp::Read {
+            self.poison(operation, 0, count);
+        }
+        self.flow.command_mut(key).fail(status, 0, count, None);
+        true
     }
 
     /// Length and buffers, which every command shares.

@@ -119,7 +119,7 @@ impl Flash {
 
     /// What could not be read is not handed out, nor what was in the buffer before: a pattern no writer is likely to have
     /// stored.
-    fn poison(&self, operation: &mut Operation<'_>, entry: u32, count: u32) {
+    pub(super) fn poison(&self, operation: &mut Operation<'_>, entry: u32, count: u32) {
         piece(operation.data, self.format.data_bytes, entry, count).fill(0xEC);
         piece(operation.oob, self.format.oob_bytes, entry, count).fill(0xEC);
         piece(operation.whole, self.format.sector_bytes, entry, count).fill(0xEC);
@@ -153,6 +153,10 @@ impl Flash {
                         continue;
                     }
                     Status::HIGH_ECC
+                }
+                ReadOutcome::Transient => {
+                    self.poison(operation, run.entry + offset, 1);
+                    Status::UNRECOVERED_READ
                 }
                 ReadOutcome::HighEcc | ReadOutcome::Unrecovered => {
                     self.poison(operation, run.entry + offset, 1);

@@ -122,7 +122,8 @@ impl Flow {
                 self.copies += u32::from(command.kind == Kind::Copy);
                 self.give_to_media(now, key, media);
             }
-            Kind::Flush if self.programs > 0 => {
+            // One that failed already waits for nothing.
+            Kind::Flush if self.programs > 0 && command.status.is_success() => {
                 self.flushes.push_back(PendingFlush { key, epoch: self.epoch, remaining: self.programs });
                 self.epoch = self.epoch.wrapping_add(1);
             }

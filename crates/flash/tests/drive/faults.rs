@@ -3,7 +3,9 @@
 use crate::rig::{Rig, ppa, preset, run};
 use ocssd_base::Nanos;
 use ocssd_flash::config::FaultConfig;
-use ocssd_flash::{AddressList, FaultKind, NoticeKind, Operation, OperationKind, ReadPolicy, ScheduledFault};
+use ocssd_flash::{
+    AddressList, FailedOp, FaultKind, NoticeKind, Operation, OperationKind, ReadPolicy, ScheduledFault,
+};
 use ocssd_lightnvm::{ChunkId, ChunkState, Device, Op, Status, Tag};
 
 fn rig(faults: FaultConfig) -> Rig {
@@ -359,4 +361,85 @@ fn a_failed_unit_that_never_reached_the_media_leaves_no_mark() {
     rig.write_ok(0, 0..8, 33);
     assert_eq!(rig.read(ppa(0, 0), 8).1.status, Status::SUCCESS);
     rig.drive.check();
+}
+
+#[test]
+fn a_command_that_fails_as_a_whole_changes_nothing() {
+    let mut rig = rig(FaultConfig::default());
+    rig.fill_chunk(0, 70);
+    let before = [state(&rig, 0), state(&rig, 1)];
+    let failed = |op, status| FaultKind::Failed(op, status);
+    schedule(&mut rig, failed(FailedOp::Read, Status::TRANSIENT_TRANSPORT_ERROR), 0, None, 1);
+    schedule(&mut rig, failed(FailedOp::Reset, Status::ABORT_REQUESTED), 0, None, 1);
+    schedule(&mut rig, failed(FailedOp::Write, Status::ACCESS_DENIED), 1, None, 1);
+    let (_, end) = rig.read(ppa(0, 4), 4);
+    assert_eq!((end.status, end.failed), (Status::TRANSIENT_TRANSPORT_ERROR, 0b1111));
+    assert!(rig.buffers.data(rig.buffer, 0, 4).iter().all(|&byte| byte == 0xEC), "nothing is handed out");
+    assert_eq!(rig.write(ppa(1, 0), 8, 90).1.status, Status::ACCESS_DENIED);
+    assert_eq!(rig.reset(0).1.status, Status::ABORT_REQUESTED);
+    assert_eq!([state(&rig, 0), state(&rig, 1)], before);
+    assert_eq!(rig.read(ppa(0, 4), 4).1.status, Status::SUCCESS, "once");
+    assert_eq!(rig.id_of(rig.buffer, 0), 74);
+    assert_eq!(rig.write(ppa(1, 0), 8, 90).1.status, Status::SUCCESS);
+    assert_eq!(rig.reset(0).1.status, Status::SUCCESS);
+    assert_eq!(rig.drive.counters().commands_failed, 3);
+    rig.drive.check();
+}
+
+#[test]
+fn a_flush_that_fails_does_not_wait_and_its_data_goes_on_to_the_media() {
+    let mut config = preset("tiny");
+    config.geometry.mw_cunits = 0;
+    (config.cache.sectors, config.cache.power_loss_protection) = (64, false);
+    let mut rig = Rig::new(config);
+    schedule(&mut rig, FaultKind::Failed(FailedOp::Flush, Status::INTERNAL_ERROR), 0, None, 1);
+    rig.write(ppa(0, 0), 8, 50);
+    let (failed, end) = rig.flush();
+    assert_eq!((end.status, end.failed), (Status::INTERNAL_ERROR, 0));
+    let (done, end) = rig.flush();
+    assert_eq!(end.status, Status::SUCCESS);
+    assert!(done > failed, "the first flush waited for the media");
+    assert_eq!(rig.read(ppa(0, 0), 8).1.status, Status::SUCCESS);
+    rig.drive.check();
+}
+
+#[test]
+fn commands_fail_at_their_rates_with_every_status_they_may_have() {
+    let mut rig =
+        rig(FaultConfig { failed_read: 500_000_000, failed_flush: 500_000_000, ..FaultConfig::default() });
+    rig.fill_chunk(0, 70);
+    let (mut reads, mut flushes) = (Vec::new(), Vec::new());
+    for _ in 0..400 {
+        reads.push(rig.read(ppa(0, 4), 4).1.status);
+        flushes.push(rig.flush().1.status);
+    }
+    for (op, seen) in [(FailedOp::Read, reads), (FailedOp::Flush, flushes)] {
+        let fine = seen.iter().filter(|status| status.is_success()).count();
+        assert!((150..250).contains(&fine), "{op:?}: {fine} of 400 succeeded");
+        assert!(op.statuses().iter().all(|status| seen.contains(status)), "{op:?}");
+        assert!(seen.iter().all(|status| status.is_success() || op.statuses().contains(status)), "{op:?}");
+    }
+    rig.drive.stop_faults();
+    assert!((0..50).all(|_| rig.read(ppa(0, 4), 4).1.status.is_success()));
+}
+
+#[test]
+fn a_transient_read_fails_once_and_loses_nothing() {
+    let mut rig = rig(FaultConfig { transient_read: 300_000_000, ..FaultConfig::default() });
+    rig.fill_chunk(0, 70);
+    let mut failed = 0;
+    for sector in (0..32).cycle().take(2000) {
+        if rig.read(ppa(0, sector), 1).1.status == Status::UNRECOVERED_READ {
+            failed += 1;
+            let (_, again) = rig.read(ppa(0, sector), 1);
+            assert_eq!(again.status, Status::SUCCESS, "the next try");
+            assert_eq!(rig.id_of(rig.buffer, 0), 70 + u64::from(sector));
+        }
+    }
+    assert!((400..800).contains(&failed), "{failed} of 2000 failed");
+    assert_eq!(rig.drive.notices().count(), 0, "nothing was lost");
+    rig.drive.stop_faults();
+    schedule(&mut rig, FaultKind::TransientRead, 0, Some(3), 2);
+    let seen = [0, 0, 0].map(|_| rig.read(ppa(0, 2), 4).1);
+    assert_eq!(seen.map(|end| end.failed), [0b10, 0b10, 0]);
 }

@@ -133,7 +133,7 @@ pub(super) fn draw_faults(draw: &mut Draw, config: &mut Config) {
         early_close: rate(40, &[thousandth, 10 * thousandth]),
         reset_failure: rate(30, &[thousandth, 10 * thousandth, 200 * thousandth]),
         latency_spike: rate(30, &[thousandth, 20 * thousandth]),
-        spike: Nanos::ZERO,
+        ..FaultConfig::default()
     };
     config.faults.unrecovered_read_worn = config.faults.unrecovered_read * 4;
     config.faults.high_ecc_worn = config.faults.high_ecc * 4;
