@@ -6,7 +6,7 @@ use crate::addresses::AddressList;
 use crate::chunks::{ChunkRecord, Chunks};
 use crate::config::{Config, FaultConfig};
 use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk, WholeScratch};
-use crate::faults::{Faults, ScheduledFault, is_factory_bad};
+use crate::faults::{FailedOp, Faults, ScheduledFault, is_factory_bad};
 use crate::fetches::{Destination, Fetches};
 use crate::flow::Flow;
 use crate::media::{Done, Media, MediaCounters, PartId, PartKind};
@@ -15,7 +15,7 @@ use crate::store::{Failures, Memory, Store, StoreError, StoreErrorKind};
 use ocssd_base::{Nanos, Prng, Problems};
 use ocssd_lightnvm::{
     Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op,
-    PayloadFormat, Ppa, Rejected,
+    PayloadFormat, Ppa, Rejected, Status,
 };
 use std::fmt;
 use std::hint::black_box;
@@ -238,7 +238,7 @@ impl Flash {
         let (unit_busy, channel_busy) = self.media.busy();
         let latency_spikes = self.latency_spikes();
         let media = self.media.counters;
-        let commands_failed = self.commands_failed().iter().sum();
+        let commands_failed = self.commands_failed();
         FlashCounters {
             latency_spikes,
             commands_failed,
@@ -254,10 +254,15 @@ impl Flash {
         self.faults.spikes()
     }
 
-    /// Commands so far that failed as such, by a fault that was asked for, in the order of [`FailedOp::ALL`].
+    /// Commands so far that failed as such, as [`FlashCounters::commands_failed`], at no cost.
     #[must_use]
-    pub const fn commands_failed(&self) -> [u64; 4] {
+    pub const fn commands_failed(&self) -> u64 {
         self.faults.commands_failed()
+    }
+
+    /// The latest commands that failed as such, at most 256, and how; each is told once.
+    pub fn take_failed_commands(&mut self) -> impl Iterator<Item = (FailedOp, Status)> + use<> {
+        self.faults.take_failed_commands()
     }
 
     /// Chunk notifications not read yet, oldest first.

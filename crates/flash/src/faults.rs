@@ -160,9 +160,14 @@ impl Faults {
         self.commands.outcome(op, &mut self.scheduled, names)
     }
 
-    /// Commands that failed as such, in the order of [`FailedOp::ALL`].
-    pub(crate) const fn commands_failed(&self) -> [u64; 4] {
-        self.commands.counts()
+    /// Commands that failed as such.
+    pub(crate) const fn commands_failed(&self) -> u64 {
+        self.commands.count()
+    }
+
+    /// The latest of them that were not told yet.
+    pub(crate) fn take_failed_commands(&mut self) -> impl Iterator<Item = (FailedOp, Status)> + use<> {
+        self.commands.take_news()
     }
 
     /// Takes a scheduled fault of this kind for `count` sectors from `first` on.

@@ -6,7 +6,8 @@
 
 use crate::watched::Harmed;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Target};
+use ocssd_flash::FailedOp;
+use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Status, Target};
 use std::fmt;
 
 /// A promise was broken: what was promised, and what came instead.
@@ -130,6 +131,10 @@ pub trait Contract {
 
     /// The media harmed a sector: what it held may be lost to the target from now on, and nothing else.
     fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media);
+
+    /// The drive failed a command as such, and changed nothing: what waits for such a command may be refused. After a status by
+    /// which the drive says that it keeps nothing any more, so may all changes until the next mount.
+    fn command_failed(&mut self, op: FailedOp, status: Status);
 
     /// What a harmed sector held, in words.
     fn content_in_words(&self, content: &[u8]) -> String;

@@ -33,11 +33,15 @@ pub enum Part {
     LatencySpike,
     /// Chunks wear out after a few cycles.
     WearOut,
+    /// Commands fail as such.
+    FailedCommands,
+    /// Sectors cannot be read in one try.
+    TransientRead,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::MountCuts,
         Self::OptionChanges,
         Self::FactoryBad,
@@ -48,6 +52,8 @@ impl Part {
         Self::ResetFailure,
         Self::LatencySpike,
         Self::WearOut,
+        Self::FailedCommands,
+        Self::TransientRead,
     ];
 
     /// Its name, as it is given on a command line.
@@ -64,6 +70,8 @@ impl Part {
             Self::ResetFailure => "reset-failure",
             Self::LatencySpike => "latency-spike",
             Self::WearOut => "wear-out",
+            Self::FailedCommands => "failed-commands",
+            Self::TransientRead => "transient-read",
         }
     }
 
@@ -92,6 +100,11 @@ impl Part {
                 wear.endurance = wear.endurance.max(ENDURANCE_LONG);
                 is_short
             }
+            Self::FailedCommands => {
+                let flushes = rate(&mut faults.failed_flush);
+                rate(&mut faults.failed_read) || flushes
+            }
+            Self::TransientRead => rate(&mut faults.transient_read),
         }
     }
 }

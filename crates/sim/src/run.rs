@@ -15,7 +15,7 @@ use crate::tally::Tally;
 use crate::wear::Wear;
 use crate::world::{Mount, Mounted, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::{FaultKind, Flash, ScheduledFault};
+use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault};
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::{BlockingDevice, ChunkId, Device, Ppa, PuId};
 use ocssd_targets::linear::Layout;
@@ -303,6 +303,11 @@ impl Runner<'_> {
             FaultKind::UnrecoveredRead => "faults.unrecovered_read_scheduled",
             FaultKind::HighEcc => "faults.high_ecc_scheduled",
             FaultKind::LatencySpike => "faults.latency_spike_scheduled",
+            FaultKind::TransientRead => "faults.transient_read_scheduled",
+            FaultKind::Failed(FailedOp::Read, _) => "faults.failed_read_scheduled",
+            FaultKind::Failed(FailedOp::Write, _) => "faults.failed_write_scheduled",
+            FaultKind::Failed(FailedOp::Reset, _) => "faults.failed_reset_scheduled",
+            FaultKind::Failed(FailedOp::Flush, _) => "faults.failed_flush_scheduled",
         };
         self.world.tally.add(name, 1);
     }
@@ -335,6 +340,7 @@ impl Runner<'_> {
         self.world.tally.add("device.sectors_written", media.sectors_written);
         self.world.tally.add("device.sectors_read", media.sectors_read);
         self.world.tally.add("device.resets", media.resets);
+        self.world.tally.add("faults.commands_failed", media.commands_failed);
         self.world.tally.add("events", self.world.events);
     }
 }

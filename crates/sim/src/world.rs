@@ -3,15 +3,16 @@
 //! One turn is the engine's: completions, the target's timer, commands, replies. Deliberately not here: what happens when
 //! (`run`), and what is right (`contract`).
 
+mod mounting;
+
 use crate::contract::{Broken, Contract, Room};
 use crate::journal::{Event, Journal};
-use crate::power::{Fused, MountCut};
 use crate::seen::{Seen, good_chunks};
 use crate::tally::Tally;
 use crate::watched::Watched;
 use crate::wear::Wear;
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Caller, Clock, VirtualClock};
+use ocssd_engine::{Clock, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
 use ocssd_lightnvm::{BlockingDevice, Buffers, Device, PuId, Target};
@@ -92,6 +93,8 @@ pub struct World<C: Contract> {
     /// Requests the target had no room for, oldest first; none passes another.
     refused: VecDeque<<C::Target as Target>::Request>,
     cut_at: Option<u64>,
+    /// Commands the drive failed as such that the contract was told of.
+    failed: u64,
     /// The target was told something, and has not said since that it has no more commands.
     is_told: bool,
     turns_now: u32,
@@ -132,6 +135,7 @@ impl<C: Contract> World<C> {
             target: None,
             refused: VecDeque::new(),
             cut_at: None,
+            failed: 0,
             is_told: false,
             turns_now: 0,
             turns_of_step: 0,
@@ -176,41 +180,6 @@ impl<C: Contract> World<C> {
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.clock.now()
-    }
-
-    /// Mounts a target; `cut` may take the power away before it is done.
-    ///
-    /// # Errors
-    /// If the target is not what it was.
-    pub fn mount(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
-        assert!(self.target.is_none(), "a target is mounted already");
-        self.buffers.reclaim();
-        let caller = Caller {
-            device: &mut self.device,
-            clock: &mut self.clock,
-            buffers: &mut self.buffers,
-            cut_at: None,
-        };
-        let mut device = Fused::new(caller, cut, &mut self.journal);
-        let made = how.mount(&mut device);
-        let (sent, is_cut) = (device.sent, device.is_cut);
-        self.tally.add("mount.commands", sent);
-        self.tell_harm();
-        if is_cut {
-            return Ok(Mounted::PowerCut);
-        }
-        let target = match made {
-            Ok(target) => target,
-            Err(sentence) => return Ok(Mounted::Refused(sentence)),
-        };
-        self.journal.note(self.clock.now(), || Event::Mounted);
-        self.chunks_at_first.get_or_insert_with(|| good_chunks(self.device.inner(), &self.units));
-        let good = good_chunks(self.device.inner(), &self.units);
-        let before = self.chunks_at_last.replace(good);
-        self.contract.mounted(&target, &mut self.buffers, before.is_some_and(|before| good < before))?;
-        self.target = Some(target);
-        self.is_told = true;
-        Ok(Mounted::Up)
     }
 
     /// The power goes now. `prng` says which pages of torn units survive.
@@ -405,7 +374,20 @@ impl<C: Contract> World<C> {
             any = true;
         }
         self.tell_harm();
+        self.tell_failures();
         any
+    }
+
+    /// Tells the contract which commands the drive failed as such.
+    fn tell_failures(&mut self) {
+        let failed = self.device.inner().commands_failed();
+        if failed == self.failed {
+            return;
+        }
+        for (op, status) in self.device.inner_mut().take_failed_commands() {
+            self.contract.command_failed(op, status);
+        }
+        self.failed = failed;
     }
 
     /// Holds the target's replies against the contract.

@@ -87,7 +87,7 @@ canaries! {
     stale_generation_is_found: "stale-generation", Tiny;
     window_forgotten_is_found: "window-forgotten", Tiny;
     drive_error_is_early_close_is_found: "drive-error-is-early-close", Tiny;
-    barrier_unchecked_is_found: "barrier-unchecked", Tiny;
+    barrier_unchecked_is_found: "barrier-unchecked", Any;
     padding_unchecked_is_found: "padding-unchecked", Tiny;
     wear_ignored_is_found: "wear-ignored", Any;
     snapshot_unordered_is_found: "snapshot-unordered", Tiny;
@@ -103,6 +103,7 @@ canaries! {
     flush_answers_all_is_found: "flush-answers-all", Tiny;
     size_by_options_is_found: "size-by-options", Tiny;
     never_settles_is_found: "never-settles", Tiny;
+    failed_read_is_loss_is_found: "failed-read-is-loss", Any;
 }
 
 canaries! {

@@ -10,6 +10,7 @@ mod mount_error;
 mod null;
 pub mod pblk;
 mod plane_reads;
+mod read_again;
 mod refusal;
 pub mod registry;
 pub mod small_blocks;

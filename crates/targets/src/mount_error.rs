@@ -1,5 +1,6 @@
 //! Why a target that keeps itself on media cannot be mounted: the same words for each.
 
+use crate::read_again::is_of_media;
 use ocssd_lightnvm::{Completion, PowerCut, Status};
 use std::fmt;
 
@@ -32,6 +33,15 @@ pub fn look_at_drive(what: &'static str, completions: &[Completion]) -> Result<(
         completions.iter().map(|completion| completion.status).find(|status| status.is_drive_failure());
     assert!(failed.is_none_or(|status| !status.has_data()), "a command failed and has data");
     failed.map_or(Ok(()), |status| Err(MountError::Drive { what, status }))
+}
+
+/// Looks whether the media could be asked for what a mount wanted to read.
+///
+/// # Errors
+/// [`MountError::Drive`], if a read failed in every try, and nobody knows whether the media have it.
+pub fn look_at_reads(completions: &[Completion]) -> Result<(), MountError> {
+    let failed = completions.iter().map(|completion| completion.status).find(|&status| !is_of_media(status));
+    failed.map_or(Ok(()), |status| Err(MountError::Drive { what: "a read", status }))
 }
 
 impl fmt::Display for MountError {

@@ -46,7 +46,12 @@ const GROUPS: &[Group] = &[
         ],
         marks_of_faults: &["reads_lost_to_the_media", "changes_refused", "blocks_older_than_lost_media"],
     },
-    Group { name: "faults", title: "faults", marks: &[], marks_of_faults: &["bits_flipped", "by_schedule"] },
+    Group {
+        name: "faults",
+        title: "faults",
+        marks: &[],
+        marks_of_faults: &["bits_flipped", "by_schedule", "commands_failed"],
+    },
     Group { name: "checks", title: "checks", marks: &["audits", "whole_state"], marks_of_faults: &[] },
     Group {
         name: "device",

@@ -9,6 +9,7 @@ use crate::config::FaultConfig;
 use crate::exec::OperationKind;
 use ocssd_base::Prng;
 use ocssd_lightnvm::{ChunkId, Status};
+use std::collections::VecDeque;
 
 /// What kind of command fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,9 @@ impl FailedOp {
     }
 }
 
+/// Failed commands remembered for whoever asks (chosen: more than are in flight between two questions).
+const NEWS_MAX: usize = 256;
+
 /// Which commands fail.
 #[derive(Clone, Debug)]
 pub(crate) struct FailedCommands {
@@ -92,15 +96,17 @@ pub(crate) struct FailedCommands {
     rates: [u32; 4],
     /// Any can fail.
     any: bool,
-    /// Those that did so far, likewise.
-    failed: [u64; 4],
+    /// Those that did so far.
+    failed: u64,
+    /// The latest of them that nobody was told of.
+    news: VecDeque<(FailedOp, Status)>,
 }
 
 impl FailedCommands {
     pub(crate) fn new(config: &FaultConfig, prng: &Prng) -> Self {
         let rates = FailedOp::ALL.map(|op| op.rate(config));
         let any = rates.iter().any(|&rate| rate > 0);
-        Self { prng: prng.split("failed commands"), rates, any, failed: [0; 4] }
+        Self { prng: prng.split("failed commands"), rates, any, failed: 0, news: VecDeque::new() }
     }
 
     /// Nothing fails by rate any more.
@@ -118,9 +124,14 @@ impl FailedCommands {
         self.any
     }
 
-    /// Commands that failed so far, in the order of [`FailedOp::ALL`].
-    pub(crate) const fn counts(&self) -> [u64; 4] {
+    /// Commands that failed so far.
+    pub(crate) const fn count(&self) -> u64 {
         self.failed
+    }
+
+    /// The latest of them that were not told yet, oldest first.
+    pub(crate) fn take_news(&mut self) -> impl Iterator<Item = (FailedOp, Status)> + use<> {
+        std::mem::take(&mut self.news).into_iter()
     }
 
     /// The status a command ends with; none if it is carried out. `scheduled` are the faults asked for, `names` says whether
@@ -155,7 +166,11 @@ impl FailedCommands {
             statuses[usize::try_from(index).expect("below a length")]
         };
         assert!(!status.is_success(), "a command fails with a success");
-        self.failed[place] += 1;
+        self.failed += 1;
+        if self.news.len() == NEWS_MAX {
+            self.news.pop_front();
+        }
+        self.news.push_back((op, status));
         Some(status)
     }
 }

@@ -10,6 +10,7 @@ use super::stamp::{self, Stamp};
 use crate::contract::{Broken, Contract, Media, Room};
 use crate::watched::{Harm, Harmed};
 use ocssd_base::Nanos;
+use ocssd_flash::FailedOp;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
 use ocssd_lightnvm::{BufId, Buffers, Ppa, Status, Tag};
 use ocssd_targets::registry::{Limits, Reach};
@@ -24,6 +25,8 @@ struct Outstanding {
     request: BlockRequest,
     sent: Moment,
     at: Nanos,
+    /// The drive failed a command it may have waited for.
+    is_excused: bool,
 }
 
 /// The contract of a block device.
@@ -44,6 +47,8 @@ pub struct BlockContract {
     audit: Option<u64>,
     /// Blocks an audit reads again one by one.
     again: Vec<u64>,
+    /// The drive said since the last mount that it keeps nothing any more.
+    is_stopped: bool,
     /// Places of what the target keeps for itself that were harmed.
     records: Vec<Ppa>,
     /// Versions of blocks whose places changed without a word.
@@ -71,6 +76,7 @@ impl BlockContract {
             writes: 0,
             audit: None,
             again: Vec::new(),
+            is_stopped: false,
             records: Vec::new(),
             changed: BTreeSet::new(),
             unseen: 0,
@@ -90,7 +96,7 @@ impl BlockContract {
         self.next_tag = self.next_tag.wrapping_add(1);
         let sent = self.oracle().tick();
         let request = BlockRequest { tag, op, block, count, buffer: Some(buffer) };
-        let previous = self.outstanding.insert(tag, Outstanding { request, sent, at });
+        let previous = self.outstanding.insert(tag, Outstanding { request, sent, at, is_excused: false });
         assert!(previous.is_none(), "tag {} is outstanding twice", tag.0);
         Some(request)
     }
@@ -238,7 +244,8 @@ impl BlockContract {
             return Ok(());
         }
         let room = room();
-        if room.is_short() || room.drive_failed && status.is_drive_failure() {
+        let is_of_drive = (room.drive_failed || self.is_stopped) && status.is_drive_failure();
+        if done.is_excused || is_of_drive || room.is_short() {
             return Ok(());
         }
         let Room { good_chunks, chunks_needed, .. } = room;
@@ -267,6 +274,7 @@ impl Contract for BlockContract {
         let longest = self.mix.longest.max(AUDIT_BLOCKS).div_ceil(self.per_sector);
         self.spare = (0..self.mix.depth).map(|_| buffers.take(longest)).collect();
         self.outstanding.clear();
+        self.is_stopped = false;
         let may_shrink = !self.limits.keeps_size && has_lost_chunks;
         match &mut self.oracle {
             None => self.oracle = Some(Oracle::new(target.block_count())),
@@ -385,6 +393,20 @@ impl Contract for BlockContract {
                     return;
                 }
             }
+        }
+    }
+
+    fn command_failed(&mut self, op: FailedOp, status: Status) {
+        self.is_stopped |= status.is_drive_failure();
+        let waits = |request: &BlockRequest| match op {
+            FailedOp::Flush => {
+                matches!(request.op, BlockOp::Flush | BlockOp::Shutdown | BlockOp::Write { fua: true })
+            }
+            // The target asks again.
+            FailedOp::Read | FailedOp::Write | FailedOp::Reset => false,
+        };
+        for other in self.outstanding.values_mut().filter(|other| waits(&other.request)) {
+            other.is_excused = true;
         }
     }
 

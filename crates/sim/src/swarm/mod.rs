@@ -8,6 +8,7 @@ mod disk;
 mod drive;
 mod knobs;
 mod loss;
+mod rare;
 mod rot;
 mod small;
 mod steps;
@@ -72,6 +73,7 @@ const ROT: &str = "rot";
 const LOSS: &str = "loss";
 const CHECKPOINTS: &str = "checkpoints";
 const DISK: &str = "disk";
+const RARE: &str = "rare";
 
 /// The option of every kind whose blocks may be smaller than sectors.
 const BLOCK_BYTES: &str = "block_bytes";
@@ -84,6 +86,7 @@ fn is_special(prng: &Prng) -> bool {
         (ROT, rot::PERCENT),
         (LOSS, loss::PERCENT),
         (CHECKPOINTS, checkpoints::PERCENT),
+        (RARE, rare::PERCENT),
     ];
     kinds.into_iter().any(|(label, percent)| Draw::new(prng, label).percent(percent))
 }
@@ -158,6 +161,9 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
         rot::draw(&mut Draw::new(&prng, ROT), &mut plan);
         loss::draw(&mut Draw::new(&prng, LOSS), &mut plan);
         checkpoints::draw(&mut Draw::new(&prng, CHECKPOINTS), &mut plan);
+        rare::draw_tiny(&mut Draw::new(&prng, RARE), &mut plan);
+    } else if size == Size::Any {
+        rare::draw_any(&mut Draw::new(&prng, RARE), &mut plan);
     }
     target::hold(&mut plan.options, asked.fixed);
     target::draw_changes(&mut Draw::new(&prng, "option changes"), asked, &mut plan);

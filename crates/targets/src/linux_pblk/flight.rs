@@ -25,6 +25,11 @@ pub enum Carried {
 pub enum Purpose {
     /// Sectors of a user's read.
     Read(ReadPurpose),
+    /// A sector of a read that failed, see `retry`.
+    Retry {
+        /// The number of the read.
+        number: u64,
+    },
     /// A unit of the open line.
     Write {
         /// Which unit.

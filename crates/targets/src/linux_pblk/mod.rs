@@ -22,6 +22,7 @@ mod open_line;
 mod options;
 mod read;
 mod requests;
+mod retry;
 mod shutdown;
 mod size;
 mod state;
@@ -103,13 +104,13 @@ impl Target for LinuxPblk {
     fn on_completion(&mut self, _now: Nanos, completion: Completion, buffers: &mut Buffers) {
         self.work_due = true;
         let purpose = self.flight.end(completion.tag);
-        if !matches!(purpose, Purpose::Read(_)) {
+        if !matches!(purpose, Purpose::Read(_) | Purpose::Collect { .. } | Purpose::Retry { .. }) {
             self.note_status(completion.status);
         }
         match purpose {
-            Purpose::Read(purpose) => self.read_done(purpose, &completion, buffers),
+            Purpose::Read(_) | Purpose::Collect { .. } => self.on_read_end(purpose, &completion, buffers),
+            Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
             Purpose::Write { write, carried } => self.write_done(write, carried, &completion),
-            Purpose::Collect { buffer, line, first } => self.collect_done(buffer, line, first, &completion),
             Purpose::Reset { line, reset } => self.reset_done(line, reset, &completion, buffers),
             Purpose::Barrier if self.shutdown.is_last_barrier() => {
                 self.end_shutdown(completion.status);

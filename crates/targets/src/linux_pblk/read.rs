@@ -94,6 +94,13 @@ impl LinuxPblk {
         open.is_none_or(|open| sector < open.readable(self.layout.position_of(unit)))
     }
 
+    /// What the command of a read named: addresses, and where they were to be read to.
+    pub(super) fn parts_of(&mut self, read: &ReadPurpose) -> (Addresses, BufId, u32) {
+        let &ReadPurpose { request, index, count } = read;
+        let buffer = self.requests.get(request).request.buffer.expect("a read has a buffer");
+        (Addresses::List { offset: index, count }, buffer, index)
+    }
+
     /// A command ended.
     pub(super) fn read_done(&mut self, purpose: ReadPurpose, completion: &Completion, buffers: &Buffers) {
         let ReadPurpose { request: key, index, count } = purpose;

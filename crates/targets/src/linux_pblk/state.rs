@@ -10,6 +10,7 @@ use super::format::{LineLayout, Uuid};
 use super::open_line::OpenLine;
 use super::options::Options;
 use super::requests::Requests;
+use super::retry::Retries;
 use super::shutdown::Shutdown;
 use super::stats::LinuxPblkStats;
 use crate::plane_reads::{PlaneReads, PlaneRule};
@@ -59,6 +60,7 @@ pub struct LinuxPblk {
 
     pub(super) requests: Requests,
     pub(super) flight: Flight,
+    pub(super) retries: Retries,
     pub(super) flushes: Flushes,
     pub(super) collector: Collector,
     pub(super) eraser: Eraser,
@@ -169,6 +171,7 @@ impl LinuxPblk {
             filling: None,
             ready: VecDeque::with_capacity(usize_of(count)),
             requests: Requests::default(),
+            retries: Retries::default(),
             flight: Flight::new(
                 crate::flight::COMMANDS_MAX,
                 PlaneRule::new(PlaneReads::Aligned, geometry.ws_opt),

@@ -20,6 +20,8 @@ pub struct LinuxPblkStats {
     pub read_cached: u64,
     /// Sectors the media could not give.
     pub read_failed: u64,
+    /// Sectors that could not be read, and were read again.
+    pub read_again: u64,
     /// Sectors beside which another block is named.
     pub read_corrupt: u64,
     /// Requests that would have changed something, where nothing is to be changed.
@@ -63,6 +65,7 @@ impl LinuxPblkStats {
             count("empty_read_sectors", "blocks read that are nowhere", self.read_empty),
             count("cached_read_sectors", "blocks read from the buffer", self.read_cached),
             count("failed_read_sectors", "sectors the media could not give", self.read_failed),
+            count("read_again", "sectors read again because the first try failed", self.read_again),
             count("corrupt_read_sectors", "sectors beside which another block is named", self.read_corrupt),
             count("failed_gc_read_sectors", "sectors garbage collection could not read", self.read_failed_gc),
             count("refused_requests", "requests that would have changed something", self.refused),

@@ -6,6 +6,7 @@
 
 use super::Pblk;
 use super::canary::Canary;
+use crate::read_again::is_of_media;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{Entry, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa, Status};
@@ -128,6 +129,8 @@ impl Pblk {
         let tag = SectorTag::decode(buffers.oob(arrived.buffer, index, 1), content);
         let tag = match tag {
             Ok(tag) if status.has_data() => tag,
+            // What could not be asked for is not lost: the line stays as it is, and is collected again.
+            _ if failed && !is_of_media(status) && !self.has_canary(Canary::FailedReadIsLoss) => return true,
             _ => return self.move_lost(now, place, buffers),
         };
         match tag.kind {

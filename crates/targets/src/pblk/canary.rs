@@ -78,6 +78,8 @@ pub enum Canary {
     SizeByOptions,
     /// A timer of garbage collection is due again at once, and nothing comes of it: an instance that never settles.
     NeverSettles,
+    /// A sector that garbage collection could not read in the first try is taken for lost.
+    FailedReadIsLoss,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
     /// A drive that fails a write is taken for one that closed the chunk: the frame goes out again, elsewhere, for ever.
@@ -162,6 +164,7 @@ impl Canary {
         (Self::FlushAnswersAll, "flush-answers-all"),
         (Self::SizeByOptions, "size-by-options"),
         (Self::NeverSettles, "never-settles"),
+        (Self::FailedReadIsLoss, "failed-read-is-loss"),
     ];
 }
 

@@ -7,7 +7,10 @@
 
 use super::Pblk;
 use super::arrived::Arrived;
+use super::canary::Canary;
 use super::flight::Purpose;
+use super::retry::Whose;
+use crate::read_again::{Failed, may_differ};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{Candidate, Entry, FrameId, Line, LineId, LineState, Place, Slot};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, VECTOR_MAX};
@@ -79,6 +82,12 @@ impl Collector {
 
     fn is_victim(&self, line: LineId) -> bool {
         self.victim.is_some_and(|victim| victim.line == line)
+    }
+
+    /// Sectors were read, and wait to be moved.
+    pub(super) fn arrived(&mut self, arrived: Arrived) {
+        assert!(arrived.next == 0, "a read arrived of which something was moved");
+        self.arrived.push_back(arrived);
     }
 
     /// The oldest read that waits to be moved.
@@ -311,18 +320,19 @@ impl Pblk {
     /// Sectors to be moved arrived. Their lines are kept from being reset until each was looked at.
     pub(super) fn collect_done(
         &mut self,
-        buffer: BufId,
-        count: u32,
+        (buffer, count): (BufId, u32),
         line: Option<LineId>,
         completion: &Completion,
+        buffers: &Buffers,
     ) {
         let (failed, status) = (completion.failed, completion.status);
         assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors arrived in one read");
-        if status.is_drive_failure() {
-            // What it could not read is not lost.
-            self.stop(status);
+        let arrived = Arrived { buffer, count, next: 0, failed, status, line };
+        if failed != 0 && may_differ(status) && !self.has_canary(Canary::FailedReadIsLoss) {
+            self.retry(Whose::Collected(arrived), Failed::new(failed, status), buffers);
+        } else {
+            self.collector.arrived(arrived);
         }
-        self.collector.arrived.push_back(Arrived { buffer, count, next: 0, failed, status, line });
     }
 
     /// A victim of which everything was moved drains.

@@ -76,6 +76,7 @@ impl Pblk {
             count("read_cached_sectors", "of these, from the write buffer", stats.read_cached),
             count("read_empty_sectors", "of these, never written or discarded", stats.read_empty),
             count("read_failed", "reads the media failed", stats.read_failed),
+            count("read_again", "sectors read again because the first try failed", stats.read_again),
             count("read_high_ecc", "reads the media called weak", stats.read_high_ecc),
             count("read_corrupt", "reads whose content did not match its checksum", stats.read_corrupt),
             count("read_parked", "reads that waited until more was written behind them", stats.read_parked),

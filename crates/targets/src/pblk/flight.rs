@@ -25,6 +25,11 @@ pub enum Purpose {
         /// The first sector.
         first: Ppa,
     },
+    /// A sector of a read that failed, see `retry`.
+    Retry {
+        /// The number of the read.
+        number: u64,
+    },
     /// A frame to an open line.
     Frame {
         /// Which frame.

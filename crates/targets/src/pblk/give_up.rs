@@ -16,7 +16,7 @@ impl Pblk {
         }
         let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
         // A line that waits for the ends of reads to be reset is something to come.
-        let only_reads_go_on = self.flight.has_only(self.reads_in_flight) && self.to_erase.is_empty();
+        let only_reads_go_on = self.flight.has_only(self.reading.by_users) && self.to_erase.is_empty();
         let is_still = self.flight.len() == 0 || (waits_to_write && only_reads_go_on);
         if self.requests.is_empty() || !is_still || self.limiter_deadline(self.now).is_some() {
             return false;
@@ -42,7 +42,7 @@ impl Pblk {
         }
         self.stats.gave_up += 1;
         assert!(
-            self.reads_in_flight > 0 || !self.flight.has_next(),
+            self.reading.by_users > 0 || !self.flight.has_next(),
             "a command waits while nothing can go on"
         );
         if !self.is_read_only() {
@@ -50,13 +50,13 @@ impl Pblk {
             return true;
         }
         assert!(self.writes.is_empty(), "a write waits although it would be refused");
-        if self.reads_in_flight == 0 && self.end_shutdown() {
+        if self.reading.by_users == 0 && self.end_shutdown() {
             return true;
         }
         if self.fail_flushes(Status::WRITE_FAULT) {
             return true;
         }
-        if self.reads_in_flight > 0 {
+        if self.reading.by_users > 0 {
             return false;
         }
         let Some(key) = self.reads.pop() else { return false };

@@ -28,6 +28,7 @@ mod options;
 mod pieces;
 mod read;
 mod request;
+mod retry;
 mod snapshot;
 mod snapshot_header;
 mod state;
@@ -95,7 +96,7 @@ impl Pblk {
         let Purpose::Read { request, index, count, first } = purpose else {
             unreachable!("it is a read's end")
         };
-        self.reads_in_flight -= 1;
+        self.reading.by_users -= 1;
         let reply = self.read_done(request, (index, count, first), completion, buffers);
         // The last reader of a line lets it be reset, and what waits may find room.
         self.work_due |= !self.to_erase.is_empty() || !self.reads.is_empty() || self.flight.len() == 0;
@@ -107,6 +108,7 @@ impl Pblk {
         self.work_due = true;
         match purpose {
             Purpose::Read { .. } => unreachable!("reads are dealt with elsewhere"),
+            Purpose::Retry { number } => self.retry_done(number, completion, buffers),
             Purpose::Frame { frame, line, write } => {
                 self.frame_done(frame, (line, write), completion, buffers);
             }
@@ -114,7 +116,7 @@ impl Pblk {
                 self.meta_done(buffer, (line, write), (first_piece, pieces), completion);
             }
             Purpose::Collect { buffer, count, victim } => {
-                self.collect_done(buffer, count, victim, completion);
+                self.collect_done((buffer, count), victim, completion, buffers);
             }
             Purpose::Reset { line, first_unit, reset } => {
                 self.reset_done(line, first_unit, reset, completion);

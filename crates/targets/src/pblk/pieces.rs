@@ -59,6 +59,7 @@ pub fn content_bytes(sector_bytes: usize, most: Option<u32>) -> usize {
 pub fn seal(number: u64, used: usize, bytes: &mut [u8]) {
     let (header, content) = bytes.split_at_mut(PIECE_HEADER_BYTES);
     assert!(used <= content.len(), "{used} bytes in a piece of {}", content.len());
+    assert!(used >= usize_of(PIECE_BYTES_MIN), "{used} bytes in a piece are too few to be read");
     let used = if used == content.len() { 0 } else { u32::try_from(used).expect("a sector is small") };
     header[..8].copy_from_slice(&number.to_le_bytes());
     header[12..16].copy_from_slice(&used.to_le_bytes());

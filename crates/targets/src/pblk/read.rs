@@ -8,6 +8,8 @@ use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
 use super::request::Pending;
+use super::retry::Whose;
+use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, LineId, Mapped, Place, SectorTag, Slot};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
@@ -100,7 +102,7 @@ impl Pblk {
         let pending = Pending { request, done: 1, commands: 1, issued: true, status, violation };
         let key = self.requests.insert(pending).expect("room was asked for above");
         self.stats.user_read += 1;
-        self.reads_in_flight += 1;
+        self.reading.by_users += 1;
         let purpose = Purpose::Read { request: key, index: 0, count: 1, first };
         let addresses = Addresses::Run { first, count: 1 };
         Some(self.flight.make(purpose, Op::Read, addresses, buffer, 0))
@@ -150,7 +152,7 @@ impl Pblk {
         let first = Ppa::new(self.shape.chunk(start.0, start.1), start.2);
         let addresses =
             if is_run { Addresses::Run { first, count } } else { Addresses::List { offset: index, count } };
-        self.reads_in_flight += 1;
+        self.reading.by_users += 1;
         let purpose = Purpose::Read { request: key, index, count, first };
         self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
         self.requests.get_mut(key).commands += 1;
@@ -175,6 +177,7 @@ impl Pblk {
             self.requests.get(key);
         let buffer = buffer.expect("a read has a buffer");
         assert!(commands > 0, "a read ended that nobody sent");
+        let mut bad = None;
         for offset in 0..count {
             // The address of a single sector is known without its list.
             let ppa = if count == 1 { first } else { buffers.addresses(buffer)[usize_of(index + offset)] };
@@ -183,29 +186,40 @@ impl Pblk {
             let status =
                 if completion.failed >> offset & 1 == 1 { completion.status } else { Status::SUCCESS };
             let block = start + u64::from(index + offset);
-            self.judge_read(key, status, block, (buffer, index + offset), ppa, buffers);
+            if let Err(status) = self.judge_read(status, block, (buffer, index + offset), ppa, buffers) {
+                let bits = bad.map_or(0, |(bits, _)| bits);
+                bad = Some((bits | 1 << offset, status));
+                // Until it was read again.
+                self.lines.begin_read(line);
+            }
         }
         assert!(count > 0, "a read of nothing ended");
+        if let Some((bits, status)) = bad {
+            let whose = Whose::User { request: key, index, count, first };
+            self.retry(whose, Failed::new(bits, status), buffers);
+            return None;
+        }
         let pending = self.requests.get_mut(key);
         pending.commands -= 1;
         let over = pending.commands == 0 && pending.issued;
         over.then(|| self.end(key))
     }
 
+    /// Judges a sector that was read for a user.
+    ///
+    /// # Errors
+    /// How it failed: the drive's status, or 281h if it holds something else.
     #[inline(always)]
-    fn judge_read(
+    pub(super) fn judge_read(
         &mut self,
-        key: SlabKey,
         status: Status,
         block: u64,
         (buffer, sector): (BufId, u32),
         ppa: Ppa,
         buffers: &Buffers,
-    ) {
+    ) -> Result<(), Status> {
         if !status.has_data() {
-            self.stats.read_failed += 1;
-            self.fail(key, status, None);
-            return;
+            return Err(status);
         }
         if !status.is_success() {
             self.stats.read_high_ecc += 1;
@@ -214,12 +228,11 @@ impl Pblk {
         let content = buffers.data(buffer, sector, 1);
         let sound = SectorTag::decode(buffers.oob(buffer, sector, 1), content);
         let fits = sound.is_ok_and(|tag| tag.kind == Kind::Data && tag.block == block);
-        if !fits && !self.has_canary(Canary::ReadUnchecked) {
-            let lost = sound.is_ok_and(|tag| tag.kind == Kind::Lost);
-            let count = if lost { &mut self.stats.read_failed } else { &mut self.stats.read_corrupt };
-            *count += 1;
-            self.fail(key, Status::UNRECOVERED_READ, None);
+        if fits || self.has_canary(Canary::ReadUnchecked) {
+            return Ok(());
         }
+        self.stats.read_corrupt += u64::from(!sound.is_ok_and(|tag| tag.kind == Kind::Lost));
+        Err(Status::UNRECOVERED_READ)
     }
 
     /// The line a sector of this instance is in.

@@ -11,6 +11,7 @@ use super::knobs::Knobs;
 use super::limit;
 use super::options::{Mode, Options};
 use super::request::Pending;
+use super::retry::Reading;
 use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
 use super::stop::Changes;
@@ -124,8 +125,7 @@ pub struct Pblk {
     pub(super) scratch: Scratch,
 
     pub(super) work_due: bool,
-    /// Commands in flight for reads of users.
-    pub(super) reads_in_flight: usize,
+    pub(super) reading: Reading,
     pub(super) stats: PblkStats,
 }
 
@@ -201,7 +201,7 @@ impl Pblk {
             lists: own.lists,
             scratch: Scratch::default(),
             work_due: true,
-            reads_in_flight: 0,
+            reading: Reading::default(),
             stats: PblkStats::default(),
             instance: InstanceId::new(0),
             by_lines: Divisor::new(u64::from(shape.lines())),
@@ -318,6 +318,7 @@ impl Pblk {
         }
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
         assert!(self.resets.is_empty(), "a line is reset by nobody");
+        assert!(self.reading.is_first(), "a sector is read again by nobody");
         let own = usize_of(self.options.knobs.metadata_buffers);
         assert_eq!(self.plain.len(), own, "a buffer for heads was lost");
         let tails = if tails::sectors_at_once(&self.capacity.layout) > 0 { own } else { 0 };

@@ -13,6 +13,8 @@ pub struct PblkStats {
     pub read_empty: u64,
     /// Reads the media failed (`read_failed`).
     pub read_failed: u64,
+    /// Sectors that could not be read, or held something else, and were read again.
+    pub read_again: u64,
     /// Reads the media called weak (`read_high_ecc`).
     pub read_high_ecc: u64,
     /// Reads whose content did not match its checksum or was another block's.

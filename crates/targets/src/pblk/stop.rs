@@ -80,7 +80,7 @@ impl Pblk {
             self.finish(key);
             any = true;
         }
-        assert!(self.reads_in_flight == 0 && !self.flight.has_next(), "a read goes on without a command");
+        assert!(self.reading.by_users == 0 && !self.flight.has_next(), "a read goes on without a command");
         any | self.end_stopped_shutdown(status)
     }
 }

@@ -209,7 +209,7 @@ fn blocks_of_a_packed_unit_whose_last_sector_is_lost_are_counted_as_lost() {
     linux.data(0, 0, &[1, 2, 3, 4], 1);
     let chunk = linux.ppa(0, linux.parts(0).data(&linux.layout)).chunk;
     let kind = FaultKind::UnrecoveredRead;
-    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(3), times: 1 });
+    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(3), times: 3 });
     let (mut mounted, report) = linux.mounted();
     assert_eq!((report.mapped, report.lost), (1, 4));
     assert_eq!(mounted.read(4, 1), [content(4, 1)]);
@@ -222,7 +222,7 @@ fn a_line_whose_start_cannot_be_read_is_counted() {
     linux.line(1, &[2], 1);
     let chunk = linux.ppa(0, linux.parts(0).smeta).chunk;
     let kind = FaultKind::UnrecoveredRead;
-    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(1), times: 1 });
+    linux.flash.schedule_fault(ScheduledFault { kind, chunk, sector: Some(1), times: 3 });
     let read_only = Options { read_only: true, ..Options::default() };
     let (target, report) = linux.mount(&read_only).expect("it is there");
     assert_eq!((report.lost_starts, report.by_list, report.mapped), (1, 1, 1));

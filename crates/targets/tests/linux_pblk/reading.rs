@@ -131,7 +131,7 @@ fn lost_sectors_and_sectors_of_other_blocks_are_failures_of_their_reads_only() {
         kind: fault,
         chunk: lost.chunk,
         sector: Some(2),
-        times: 1,
+        times: 3,
     });
     assert_eq!(mounted.ask(BlockOp::Read, 0, 8), Status::UNRECOVERED_READ);
     assert_eq!(mounted.ask(BlockOp::Read, 18, 4), Status::UNRECOVERED_READ, "another block lies there");

@@ -4,7 +4,7 @@ use super::basic::{MIX, geometry, options};
 use super::mix::Mix;
 use super::world::{World, config};
 use ocssd_base::Prng;
-use ocssd_flash::{Config, FaultKind, ScheduledFault};
+use ocssd_flash::{Config, FailedOp, FaultKind, ScheduledFault};
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};
 use ocssd_lightnvm::{
     Addresses, ChunkId, ChunkState, Command, Device, Geometry, LbaFormat, Op, PlaneMode, Ppa, Status, Tag,
@@ -12,6 +12,9 @@ use ocssd_lightnvm::{
 use ocssd_targets::pblk::{Mode, Options};
 
 const MODES: [Mode; 2] = [Mode::Improved, Mode::Faithful];
+
+/// Reads of a sector before it is given up.
+const TRIES: u32 = 3;
 
 /// A drive of 2 x 2 units with chunks to lose.
 fn large(chunks_per_pu: u32) -> Config {
@@ -94,11 +97,11 @@ fn a_sector_that_cannot_be_read_fails_its_request_and_no_other() {
         }
         world.flush();
         for chunk in [0, 1, 24, 25] {
-            world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, None, 1));
+            world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, Some(8), TRIES));
         }
         world.media_fail = true;
         let lost = world.read_all(false);
-        assert!(lost.is_empty(), "{mode}: the second read of each finds it: {lost:?}");
+        assert!(lost.is_empty(), "{mode}: each is read again, alone, and found: {lost:?}");
         assert_eq!(world.pblk().stats().read_failed, 4, "{mode}");
         world.check();
     }
@@ -110,7 +113,7 @@ fn lose(world: &mut World, prng: &mut Prng) -> Vec<u64> {
     assert!(world.run(&mix, prng));
     world.flush();
     for chunk in 0..96 {
-        world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, None, 1));
+        world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, Some(8), TRIES));
     }
     assert!(world.run(&mix, prng));
     world.flush();
@@ -378,4 +381,65 @@ fn writes_that_can_never_succeed_are_refused_while_reads_go_on() {
         assert!(world.pblk().is_read_only() && world.drain(), "{}", world.label);
         world.check();
     }
+}
+
+/// What fails once is asked for again: by users, by garbage collection, and at mount.
+#[test]
+fn a_read_that_fails_for_a_while_loses_nothing() {
+    let transient = |times| (FaultKind::TransientRead, times);
+    let failed = |status| (FaultKind::Failed(FailedOp::Read, status), 1);
+    for mode in [Mode::Improved, Mode::Faithful] {
+        for (kind, times) in
+            [transient(2), failed(Status::TRANSIENT_TRANSPORT_ERROR), failed(Status::NAMESPACE_NOT_READY)]
+        {
+            let mut world = World::new(config(geometry()), options(mode), &format!("{mode}, {kind:?}"));
+            let mut prng = Prng::new(7);
+            assert!(world.run(&Mix { requests: 600, discards: 0, ..MIX }, &mut prng));
+            world.flush();
+            let schedule = |world: &mut World| {
+                world.flash.inner_mut().stop_faults();
+                for chunk in (0..geometry().chunk_count()).map(ChunkId) {
+                    world.flash.inner_mut().schedule_fault(ScheduledFault {
+                        kind,
+                        chunk,
+                        sector: None,
+                        times,
+                    });
+                }
+            };
+            schedule(&mut world);
+            world.read_all(false);
+            assert!(world.pblk().stats().read_again > 0, "{mode}, {kind:?}: nothing was read again");
+            schedule(&mut world);
+            world.pblk_mut().force_gc();
+            assert!(world.run(&Mix { requests: 600, discards: 0, ..MIX }, &mut prng));
+            assert_eq!(world.pblk().stats().read_failed_gc, 0, "{mode}, {kind:?}");
+            schedule(&mut world);
+            world.survive_cut(&mut prng);
+        }
+    }
+}
+
+/// A sector that fails in every try is told of, and is there when it can be read.
+#[test]
+fn a_read_is_given_up_after_its_tries_and_nothing_is_forgotten() {
+    let mut world = World::new(config(geometry()), options(Mode::Improved), "given up");
+    world.media_fail = true;
+    for block in (0..200).step_by(20) {
+        world.write(block, 20);
+    }
+    world.shut_down(&mut Prng::new(1));
+    world.mount();
+    for chunk in 0..geometry().chunk_count() {
+        world.flash.inner_mut().schedule_fault(fault(FaultKind::TransientRead, chunk, Some(6), 4));
+    }
+    // Each is read with its neighbours, and then alone.
+    let lost = world.read_all(false);
+    assert!(lost.is_empty(), "the fourth try fails, the fifth does not: {lost:?}");
+    assert!(world.pblk().stats().read_failed > 0);
+    for chunk in 0..geometry().chunk_count() {
+        world.flash.inner_mut().schedule_fault(fault(FaultKind::TransientRead, chunk, Some(9), 6));
+    }
+    assert!(!world.read_all(false).is_empty(), "six tries fail");
+    assert!(world.read_all(false).is_empty(), "the seventh does not");
 }

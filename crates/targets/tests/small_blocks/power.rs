@@ -327,7 +327,7 @@ fn a_sector_the_media_lost_fails_what_needs_its_rest_and_heals_when_written_whol
     for chunk in 0..56 {
         for sector in 4..28 {
             let kind = FaultKind::UnrecoveredRead;
-            let fault = ScheduledFault { kind, chunk: ChunkId(chunk), sector: Some(sector), times: 1 };
+            let fault = ScheduledFault { kind, chunk: ChunkId(chunk), sector: Some(sector), times: 3 };
             rig.flash.schedule_fault(fault);
         }
     }

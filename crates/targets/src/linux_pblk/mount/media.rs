@@ -3,7 +3,8 @@
 //! Deliberately not here: what is read and written, and why.
 
 use super::super::writer::name_sectors;
-use crate::mount_error::{MountError, look_at_drive};
+use crate::mount_error::{MountError, look_at_drive, look_at_reads};
+use crate::read_again;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Command, Completion, Op, PlaneMode, Ppa, Tag, VECTOR_MAX,
@@ -73,7 +74,8 @@ impl<'a> Media<'a> {
                 plane_mode: PlaneMode::Multi,
             };
             let commands: Vec<Command> = (0..).zip(batch).map(command).collect();
-            let completions = self.call("a read", &commands)?;
+            let completions = read_again::call(self.device, &commands, BATCH)?;
+            look_at_reads(&completions)?;
             assert_eq!(completions.len(), batch.len(), "every command has an end");
             let buffers = self.device.buffers();
             for (index, completion) in completions.iter().enumerate() {

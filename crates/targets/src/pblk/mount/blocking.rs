@@ -4,7 +4,8 @@
 
 use super::super::canary::Canary;
 use super::super::options::Options;
-use crate::mount_error::{MountError, look_at_drive};
+use crate::mount_error::{MountError, look_at_drive, look_at_reads};
+use crate::read_again;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Corrupt, HEAD_BYTES, Head, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
@@ -81,7 +82,7 @@ impl<'a> Batches<'a> {
                 commands.push(command(index, Op::Read, Addresses::List { offset: 0, count }, Some(buffer)));
             }
             self.sectors_read += u64::try_from(batch.len()).expect("an index fits 64 bits");
-            let completions = self.call("a read", &commands)?;
+            let completions = self.read(&commands)?;
             let buffers = self.device.buffers();
             for (index, list) in batch.chunks(usize_of(VECTOR_MAX)).enumerate() {
                 for (offset, &ppa) in (0..).zip(list) {
@@ -106,7 +107,7 @@ impl<'a> Batches<'a> {
                 })
                 .collect();
             self.sectors_read += batch.iter().map(|run| u64::from(run.count)).sum::<u64>();
-            let completions = self.call("a read", &commands)?;
+            let completions = self.read(&commands)?;
             let buffers = self.device.buffers();
             for (index, run) in batch.iter().enumerate() {
                 for offset in 0..run.count {
@@ -142,7 +143,7 @@ impl<'a> Batches<'a> {
                 })
                 .collect();
             self.sectors_read += batch.iter().map(|run| u64::from(run.count)).sum::<u64>();
-            let completions = self.call("a read", &commands)?;
+            let completions = self.read(&commands)?;
             let buffers = self.device.buffers();
             for (index, run) in batch.iter().enumerate() {
                 let sound = completions[index].status.has_data();
@@ -157,6 +158,13 @@ impl<'a> Batches<'a> {
     fn call(&mut self, what: &'static str, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
         let completions = self.device.call(commands)?;
         look_at_drive(what, &completions)?;
+        Ok(completions)
+    }
+
+    /// Runs a batch of reads; what fails is asked for again.
+    fn read(&mut self, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
+        let completions = read_again::call(self.device, commands, self.most)?;
+        look_at_reads(&completions)?;
         Ok(completions)
     }
 
@@ -233,7 +241,14 @@ impl<'a> Batches<'a> {
 
     /// Makes everything so far durable.
     pub fn flush(&mut self) -> Result<(), MountError> {
-        self.call("a flush", &[command(0, Op::Flush, Addresses::None, None)]).map(|_| ())
+        let mut status = Status::SUCCESS;
+        for _ in 0..read_again::TRIES {
+            status = self.call("a flush", &[command(0, Op::Flush, Addresses::None, None)])?[0].status;
+            if status.is_success() {
+                return Ok(());
+            }
+        }
+        Err(MountError::Drive { what: "a flush", status })
     }
 }
 

@@ -1,0 +1,64 @@
+//! Mounts: of fresh media and of what a target left, with the power going meanwhile, or the drive failing commands.
+//!
+//! Deliberately not here: the target's life after that.
+
+use super::{Mount, Mounted, World};
+use crate::contract::{Broken, Contract};
+use crate::journal::Event;
+use crate::power::{Fused, MountCut};
+use crate::seen::good_chunks;
+use ocssd_engine::{Caller, Clock};
+
+/// Mounts tried while the drive fails commands as such (chosen: where half of all flushes fail, one of two mounts works).
+const MOUNTS_MAX: u32 = 100;
+
+impl<C: Contract> World<C> {
+    /// Mounts a target; `cut` may take the power away before it is done. One that is refused while the drive failed commands as
+    /// such is tried again.
+    ///
+    /// # Errors
+    /// If the target is not what it was.
+    pub fn mount(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
+        for _ in 1..MOUNTS_MAX {
+            let before = self.failed;
+            let mounted = self.mount_once(how, cut)?;
+            if !matches!(mounted, Mounted::Refused(_)) || self.failed == before {
+                return Ok(mounted);
+            }
+            self.tally.add("mount.refused_by_the_drive", 1);
+        }
+        self.mount_once(how, cut)
+    }
+
+    fn mount_once(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
+        assert!(self.target.is_none(), "a target is mounted already");
+        self.buffers.reclaim();
+        let caller = Caller {
+            device: &mut self.device,
+            clock: &mut self.clock,
+            buffers: &mut self.buffers,
+            cut_at: None,
+        };
+        let mut device = Fused::new(caller, cut, &mut self.journal);
+        let made = how.mount(&mut device);
+        let (sent, is_cut) = (device.sent, device.is_cut);
+        self.tally.add("mount.commands", sent);
+        self.tell_harm();
+        self.tell_failures();
+        if is_cut {
+            return Ok(Mounted::PowerCut);
+        }
+        let target = match made {
+            Ok(target) => target,
+            Err(sentence) => return Ok(Mounted::Refused(sentence)),
+        };
+        self.journal.note(self.clock.now(), || Event::Mounted);
+        self.chunks_at_first.get_or_insert_with(|| good_chunks(self.device.inner(), &self.units));
+        let good = good_chunks(self.device.inner(), &self.units);
+        let before = self.chunks_at_last.replace(good);
+        self.contract.mounted(&target, &mut self.buffers, before.is_some_and(|before| good < before))?;
+        self.target = Some(target);
+        self.is_told = true;
+        Ok(Mounted::Up)
+    }
+}

@@ -1,0 +1,188 @@
+//! Sectors that could not be read are asked for again, one by one: the media, or something before them, may fail once.
+//!
+//! A sector is given up when it failed in every try. Of one that was never written, or is not there any more (287h), no other
+//! answer is to be had. All targets that keep data have this in common. Deliberately not here: sending commands while a target
+//! works, and what becomes of a sector that was given up.
+
+use ocssd_base::usize_of;
+use ocssd_lightnvm::{
+    Addresses, BlockingDevice, Buffers, Command, Completion, Op, PlaneMode, PowerCut, Ppa, Status, Tag,
+};
+
+/// Reads of a sector before it is given up (chosen: what fails one time in a hundred fails once in a million sectors).
+pub const TRIES: u32 = 3;
+
+/// True if another try may end better.
+#[must_use]
+pub fn may_differ(status: Status) -> bool {
+    !status.has_data() && status != Status::UNWRITTEN
+}
+
+/// True if a status of a read says that the media do not have the sector; others say that nobody could ask them.
+#[must_use]
+pub fn is_of_media(status: Status) -> bool {
+    status.has_data() || matches!(status, Status::UNRECOVERED_READ | Status::UNWRITTEN)
+}
+
+/// The sectors of a read that failed, while they are asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// All of them, by bits.
+    all: u64,
+    /// Those that are still to be asked for.
+    left: u64,
+    given_up: u64,
+    /// How the last one failed.
+    status: Status,
+    /// Times the sector at hand was read.
+    tries: u32,
+}
+
+impl Failed {
+    /// These sectors, by bits, failed with `status` in the first try.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub const fn new(all: u64, status: Status) -> Self {
+        assert!(all != 0, "nothing failed, and all of it is read again");
+        Self { all, left: all, given_up: 0, status, tries: 1 }
+    }
+
+    /// The sector to ask for now; `None` if all are over.
+    #[must_use]
+    pub fn next(&self) -> Option<u32> {
+        (self.left != 0).then(|| self.left.trailing_zeros())
+    }
+
+    /// The sector at hand was read.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn on_try(&mut self, read: Result<(), Status>) {
+        let bit = 1 << self.next().expect("a sector was asked for");
+        self.tries += 1;
+        if let Err(status) = read {
+            self.status = status;
+            if self.tries < TRIES && may_differ(status) {
+                return;
+            }
+            self.given_up |= bit;
+        }
+        self.left &= !bit;
+        self.tries = 1;
+        assert!(self.left & !self.all == 0, "a sector is left that never failed");
+        assert!(self.given_up & !self.all == 0, "a sector was given up that never failed");
+    }
+
+    /// All sectors that failed once, by bits.
+    #[must_use]
+    pub const fn all(&self) -> u64 {
+        self.all
+    }
+
+    /// Those that failed in every try, and how; a success if there are none.
+    #[must_use]
+    pub const fn given_up(&self) -> (u64, Status) {
+        (self.given_up, if self.given_up == 0 { Status::SUCCESS } else { self.status })
+    }
+}
+
+/// The read of one sector of a command's, into its place.
+///
+/// # Panics
+/// If the command is no read of that many sectors.
+#[must_use]
+pub fn single(command: &Command, sector: u32, buffers: &Buffers) -> Command {
+    let buffer = command.buffer.expect("a read has a buffer");
+    assert!(sector < command.addresses.count(), "sector {sector} of {:?}", command.addresses);
+    let first = match command.addresses {
+        Addresses::Run { first, .. } => Ppa::new(first.chunk, first.sector + sector),
+        Addresses::List { offset, .. } => buffers.addresses(buffer)[usize_of(offset + sector)],
+        Addresses::None => unreachable!("a read names sectors"),
+    };
+    Command {
+        addresses: Addresses::Run { first, count: 1 },
+        buffer_first: command.buffer_first + sector,
+        plane_mode: PlaneMode::Single,
+        ..*command
+    }
+}
+
+/// Runs a batch of reads of at most 64 sectors each, and asks again for the sectors that failed, `most` at a time.
+///
+/// # Errors
+/// If the power goes.
+pub fn call(
+    device: &mut dyn BlockingDevice,
+    commands: &[Command],
+    most: usize,
+) -> Result<Vec<Completion>, PowerCut> {
+    assert!(most > 0, "a batch has a command at least");
+    assert!(commands.iter().all(|command| command.op == Op::Read), "only reads are asked for again");
+    let mut ends = device.call(commands)?;
+    assert_eq!(ends.len(), commands.len(), "every command has an end");
+    for _ in 1..TRIES {
+        let failed = failed_sectors(&ends);
+        for batch in failed.chunks(most) {
+            let buffers = device.buffers();
+            let again: Vec<Command> = (0..)
+                .zip(batch)
+                .map(|(tag, &(of, sector))| Command {
+                    tag: Tag(tag),
+                    ..single(&commands[of], sector, buffers)
+                })
+                .collect();
+            let tries = device.call(&again)?;
+            assert_eq!(tries.len(), batch.len(), "every command has an end");
+            for (&(of, sector), end) in batch.iter().zip(&tries) {
+                if end.status.has_data() {
+                    ends[of].failed &= !(1 << sector);
+                }
+            }
+        }
+        let is_whole = |end: &&mut Completion| end.failed == 0 && may_differ(end.status);
+        ends.iter_mut().filter(is_whole).for_each(|end| end.status = Status::SUCCESS);
+    }
+    Ok(ends)
+}
+
+/// The sectors that may be had in another try: of which command, and which of it.
+fn failed_sectors(ends: &[Completion]) -> Vec<(usize, u32)> {
+    let failed = ends.iter().enumerate().filter(|(_, end)| may_differ(end.status));
+    let bits = |(of, end): (usize, &Completion)| {
+        let failed = end.failed;
+        (0..u64::BITS).filter(move |bit| failed >> bit & 1 == 1).map(move |bit| (of, bit))
+    };
+    failed.flat_map(bits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOST: Result<(), Status> = Err(Status::UNRECOVERED_READ);
+
+    #[test]
+    fn a_sector_is_given_up_after_its_tries_and_others_are_not() {
+        let mut failed = Failed::new(0b1010, Status::UNRECOVERED_READ);
+        assert_eq!(failed.next(), Some(1));
+        failed.on_try(LOST);
+        assert_eq!(failed.next(), Some(1), "a third try");
+        failed.on_try(Ok(()));
+        assert_eq!(failed.next(), Some(3));
+        (1..TRIES).for_each(|_| failed.on_try(LOST));
+        assert_eq!(failed.next(), None);
+        assert_eq!((failed.all(), failed.given_up()), (0b1010, (0b1000, Status::UNRECOVERED_READ)));
+    }
+
+    #[test]
+    fn what_was_never_written_is_asked_for_no_more() {
+        let mut failed = Failed::new(0b1, Status::ABORT_REQUESTED);
+        failed.on_try(Err(Status::UNWRITTEN));
+        assert_eq!((failed.next(), failed.given_up()), (None, (1, Status::UNWRITTEN)));
+        let mut cured = Failed::new(0b1, Status::ABORT_REQUESTED);
+        cured.on_try(Ok(()));
+        assert_eq!((cured.next(), cured.given_up()), (None, (0, Status::SUCCESS)));
+    }
+}
