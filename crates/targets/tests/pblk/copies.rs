@@ -19,6 +19,8 @@ const FUA: BlockOp = BlockOp::Write { fua: true };
 pub const LINE: u32 = 4 * (64 - 8);
 /// Lines of the drive, and so the first chunk of its second unit.
 pub const LINES: u32 = 24;
+/// How often pblk tries to read a sector (`read_again`).
+const READ_TRIES: u32 = 3;
 /// The line the first copies go to.
 const NEXT_LINE: u32 = 6;
 /// What stays of the second line, which is collected first: too little for a unit, so it waits in a frame for company.
@@ -132,9 +134,11 @@ fn phase(world: &World, before: &PblkStats) -> Phase {
     }
 }
 
+/// Reads that fail do so as often as they are tried.
 fn schedule(world: &mut World, kind: FaultKind, places: &[Ppa]) {
+    let times = if kind == FaultKind::UnrecoveredRead { READ_TRIES } else { 1 };
     for place in places {
-        let fault = ScheduledFault { kind, chunk: place.chunk, sector: Some(place.sector), times: 1 };
+        let fault = ScheduledFault { kind, chunk: place.chunk, sector: Some(place.sector), times };
         world.flash.inner_mut().schedule_fault(fault);
     }
 }
