@@ -104,7 +104,7 @@ impl Pool {
         fitting.map(|class| class.shares.room(client, want)).sum()
     }
 
-    /// The client needs so many of the largest pieces together; see [`Shares::claim`].
+    /// The client needs so many of the largest pieces together; see `Shares::claim`.
     pub fn claim(&mut self, client: ClientId, count: u32) -> bool {
         self.largest().claim(client, count)
     }

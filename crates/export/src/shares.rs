@@ -64,7 +64,7 @@ impl<T: Default> PerClient<T> {
 pub enum Want {
     /// As every other.
     Share,
-    /// One of many that are needed together; the client has claimed them ([`Shares::claim`]).
+    /// One of many that are needed together; the client has claimed them (`Shares::claim`).
     Claimed,
     /// Whatever is there: it comes back by itself, or what is held already would not come back without it.
     Last,

@@ -47,7 +47,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// Listens (mode 0600, as [`Listener::bind`] does). Nobody answers yet: [`Self::begin`].
+    /// Listens (mode 0600, as [`Listener::bind`] does). Nobody answers yet: `Self::begin`.
     ///
     /// # Errors
     /// As the system says, or if the endpoint is no unix socket.

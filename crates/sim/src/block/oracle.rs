@@ -97,7 +97,7 @@ impl Oracle {
         });
     }
 
-    /// A read sent at `sent` showed `content` in `block`: what it came to, [`Settled::Survived`] but for the first look after a
+    /// A read sent at `sent` showed `content` in `block`: what it came to, `Settled::Survived` but for the first look after a
     /// power cut.
     ///
     /// # Errors
