@@ -4,12 +4,16 @@
 //! and no part knows another except through the values passed to it. Deliberately not here: commands in flight, requests
 //! of hosts, the order of procedures (`targets`).
 
+mod append_point;
+pub mod checkpoint;
+mod chunk_pool;
 mod classify;
 mod frames;
 mod head;
 mod l2p;
 mod last_writes;
 mod lines;
+pub mod log;
 mod open_line;
 mod place;
 mod rate_limiter;
@@ -21,6 +25,8 @@ mod valid_map;
 mod victim;
 mod wear;
 
+pub use append_point::{Append, AppendConfig, AppendEvent, AppendPoint, Landing};
+pub use chunk_pool::{ChunkPool, ChunkUse};
 pub use classify::{Classification, ClassificationError, Classifier};
 pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};
 pub use head::{HEAD_BYTES, Head, InstanceId};
@@ -28,7 +34,7 @@ pub use l2p::{L2p, L2pError, Mapped, ShardSize, Slot};
 pub use last_writes::{LAST_WRITES_SHIFT_MAX, LastWrites};
 pub use lines::{Line, LineSequence, LineState, Lines};
 pub use open_line::{ChunkLayout, OpenLine, Piece, Turns, Write};
-pub use place::{LineId, Place, Shape, UnitIndex};
+pub use place::{ChunkIndex, LineId, Place, Shape, UnitIndex};
 pub use rate_limiter::{
     Admission, ContinuousGauges, ContinuousLimiter, ContinuousLimits, PblkGauges, PblkLimiter, PblkLimits,
     PblkState, RateLimiter, Situation,

@@ -19,6 +19,18 @@ pub struct UnitIndex(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);
 
+/// A chunk of an instance, from 0: `line * units + unit`, so that its places are a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkIndex(pub u32);
+
+impl ChunkIndex {
+    /// As an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).expect("32 bits fit an index")
+    }
+}
+
 impl LineId {
     /// As an index.
     #[must_use]
@@ -126,6 +138,52 @@ impl Shape {
         (LineId(narrow(line)), UnitIndex(narrow(unit)), narrow(sector))
     }
 
+    /// Chunks, good and bad.
+    #[must_use]
+    pub fn chunks(&self) -> u32 {
+        self.lines * self.units()
+    }
+
+    /// The chunk a place is in, and the sector there. Cost: a multiplication.
+    #[must_use]
+    #[inline]
+    pub fn chunk_of(&self, place: Place) -> (ChunkIndex, u32) {
+        let (chunk, sector) = self.per_chunk.div_rem(place.0);
+        let narrow = |value: u64| u32::try_from(value).expect("a place of the instance has 32-bit parts");
+        (ChunkIndex(narrow(chunk)), narrow(sector))
+    }
+
+    /// The first place of a chunk.
+    #[must_use]
+    pub fn first_place(&self, chunk: ChunkIndex) -> Place {
+        assert!(chunk.0 < self.chunks(), "chunk {} is beyond the instance", chunk.0);
+        Place(u64::from(chunk.0) * u64::from(self.sectors_per_chunk))
+    }
+
+    /// The line and the unit of a chunk.
+    #[must_use]
+    pub fn split_chunk(&self, chunk: ChunkIndex) -> (LineId, UnitIndex) {
+        let (line, unit) = self.per_line.div_rem(u64::from(chunk.0));
+        let narrow = |value: u64| u32::try_from(value).expect("a chunk of the instance has 32-bit parts");
+        (LineId(narrow(line)), UnitIndex(narrow(unit)))
+    }
+
+    /// The drive's name of a chunk.
+    #[must_use]
+    pub fn chunk_id(&self, chunk: ChunkIndex) -> ChunkId {
+        let (line, unit) = self.split_chunk(chunk);
+        self.chunk(line, unit)
+    }
+
+    /// The chunk that the drive calls so; `None` if it is on no unit of the instance. Cost: a pass over the units.
+    #[must_use]
+    pub fn find_chunk(&self, chunk: ChunkId) -> Option<ChunkIndex> {
+        let (pu, line) = (chunk.0 / self.chunks_per_pu, chunk.0 % self.chunks_per_pu);
+        let unit = self.units.iter().position(|unit| unit.0 == pu)?;
+        let unit = u32::try_from(unit).expect("fewer units than 2^32");
+        Some(ChunkIndex(line * self.units() + unit))
+    }
+
     /// The line a place is in.
     #[must_use]
     pub fn line_of(&self, place: Place) -> LineId {
@@ -163,6 +221,10 @@ mod tests {
             assert_eq!(shape.chunk_start(line, unit).0 + u64::from(sector), place.0);
             assert_eq!(shape.ppa(place), Ppa::new(ChunkId(shape.pu(unit).0 * 5 + line.0), sector));
             assert_eq!((shape.line_of(place), shape.chunk(line, unit)), (line, shape.ppa(place).chunk));
+            let (chunk, in_chunk) = shape.chunk_of(place);
+            assert_eq!((in_chunk, shape.split_chunk(chunk)), (sector, (line, unit)));
+            assert_eq!(shape.first_place(chunk).0 + u64::from(sector), place.0);
+            assert_eq!(shape.find_chunk(shape.chunk_id(chunk)), Some(chunk));
             let parts = (line.index() * 3 + unit.index()) * 48 + usize::try_from(sector).unwrap();
             assert_eq!(u64::try_from(parts).unwrap(), place.0);
         }

@@ -37,8 +37,10 @@ pub enum Kind {
     Head,
     /// The tags of a chunk, in its last sectors.
     Tail,
-    /// A piece of a map snapshot.
+    /// A piece of a map snapshot, or of another checkpoint.
     Map,
+    /// A page of a write-ahead log.
+    Log,
 }
 
 impl Kind {
@@ -53,6 +55,7 @@ impl Kind {
             Self::Head => 5,
             Self::Tail => 6,
             Self::Map => 7,
+            Self::Log => 8,
         }
     }
 
@@ -67,6 +70,7 @@ impl Kind {
             5 => Self::Head,
             6 => Self::Tail,
             7 => Self::Map,
+            8 => Self::Log,
             _ => return None,
         })
     }
@@ -174,6 +178,13 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
+/// The CRC-32 of parts, one after the other.
+pub(crate) fn checksum_of_parts(parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
+}
+
 fn checksum_of(body: &[u8; BODY_BYTES], content: &[u8]) -> u32 {
     if let Ok(stamp) = <&[u8; STAMP_BYTES]>::try_from(content) {
         return stamp_checksum::checksum(body, stamp);
@@ -213,8 +224,9 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_number_of_its_own_and_no_other_number_is_one() {
-        let kinds = [Kind::Pad, Kind::Data, Kind::Lost, Kind::Trim, Kind::Head, Kind::Tail, Kind::Map];
-        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7], "as they lie on media");
+        let kinds =
+            [Kind::Pad, Kind::Data, Kind::Lost, Kind::Trim, Kind::Head, Kind::Tail, Kind::Map, Kind::Log];
+        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7, 8], "as they lie on media");
         for byte in 0..=u8::MAX {
             let kind = kinds.into_iter().find(|kind| kind.to_byte() == byte);
             assert_eq!(Kind::from_byte(byte), kind, "{byte}");
@@ -234,7 +246,7 @@ mod tests {
             assert_eq!(SectorTag::decode(&bytes, &content), Ok(tag));
         }
         let mut unknown = body;
-        unknown[11] = 8;
+        unknown[11] = 9;
         assert_eq!(SectorTag::from_list_entry(&unknown), Err(Corrupt));
         assert_eq!(checksum(b"123456789"), 0xCBF4_3926, "the check value of CRC-32");
         assert!(Corrupt.to_string().contains("the media changed it"));

@@ -82,9 +82,19 @@ impl ValidMap {
     /// A map of an instance without anything valid.
     #[must_use]
     pub fn new(shape: &Shape) -> Self {
-        let sectors = shape.sectors_per_line();
+        Self::of(u64::from(shape.lines()), shape.sectors_per_line())
+    }
+
+    /// The same counted by chunks instead of lines, for who empties single chunks: what this part calls a line is then a
+    /// chunk ([`crate::ChunkIndex`]) of the shape.
+    #[must_use]
+    pub fn by_chunks(shape: &Shape) -> Self {
+        Self::of(u64::from(shape.chunks()), u64::from(shape.sectors_per_chunk()))
+    }
+
+    fn of(lines: u64, sectors: u64) -> Self {
         assert!(sectors > 0, "a line has sectors");
-        let (lines, words_per_line) = (index(u64::from(shape.lines())), index(sectors.div_ceil(WORD)));
+        let (lines, words_per_line) = (index(lines), index(sectors.div_ceil(WORD)));
         Self {
             words: vec![0; lines * words_per_line],
             words_per_line,

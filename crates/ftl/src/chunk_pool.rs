@@ -1,0 +1,273 @@
+//! Which chunks of an instance are free, written, being reset or bad, and which to open next.
+//!
+//! Free chunks are reset. A chunk is taken from the unit that has the most, the one that became free first, so that wear
+//! spreads and units fill alike. Groups are counted apart, because garbage collection that stays in a group needs chunks
+//! there. Deliberately not here: what is in a chunk, who may take the last ones.
+
+use crate::place::{ChunkIndex, Shape, UnitIndex};
+use std::collections::VecDeque;
+
+/// What a chunk is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkUse {
+    /// Nothing: it is reset.
+    Free,
+    /// It is being written.
+    Open,
+    /// It is written.
+    Closed,
+    /// It holds nothing, and is to be reset.
+    Dead,
+    /// It cannot be used any more.
+    Bad,
+}
+
+/// All chunks of an instance.
+#[derive(Clone, Debug)]
+pub struct ChunkPool {
+    units: u32,
+    /// The group of each unit, counted densely.
+    group_of: Vec<u32>,
+    uses: Vec<ChunkUse>,
+    /// By unit, those freed first in front.
+    free: Vec<VecDeque<ChunkIndex>>,
+    free_total: u32,
+    good: u32,
+    free_of_group: Vec<u32>,
+}
+
+impl ChunkPool {
+    /// The chunks of a shape, each used as `uses` says. `group_of` names the group of each unit, from 0 without a gap.
+    ///
+    /// # Panics
+    /// If a unit has no group.
+    #[must_use]
+    pub fn new(shape: &Shape, group_of: &[u32], uses: impl Fn(ChunkIndex) -> ChunkUse) -> Self {
+        let units = shape.units();
+        assert_eq!(u32::try_from(group_of.len()), Ok(units), "every unit is in a group");
+        let groups = group_of.iter().max().map_or(0, |&last| last + 1);
+        let uses: Vec<ChunkUse> = (0..shape.chunks()).map(|chunk| uses(ChunkIndex(chunk))).collect();
+        let bad = uses.iter().filter(|&&of| of == ChunkUse::Bad).count();
+        let index = |count: u32| usize::try_from(count).expect("32 bits fit an index");
+        let mut pool = Self {
+            units,
+            group_of: group_of.to_vec(),
+            free: vec![VecDeque::new(); index(units)],
+            free_total: 0,
+            good: shape.chunks() - u32::try_from(bad).expect("no more than there are"),
+            free_of_group: vec![0; index(groups)],
+            uses,
+        };
+        for chunk in (0..shape.chunks()).map(ChunkIndex) {
+            if pool.get(chunk) == ChunkUse::Free {
+                pool.list(chunk);
+            }
+        }
+        pool
+    }
+
+    fn list(&mut self, chunk: ChunkIndex) {
+        let unit = self.unit_of(chunk);
+        self.free[unit.index()].push_back(chunk);
+        self.free_total += 1;
+        let group = self.group_index(unit);
+        self.free_of_group[group] += 1;
+    }
+
+    fn unit_of(&self, chunk: ChunkIndex) -> UnitIndex {
+        UnitIndex(chunk.0 % self.units)
+    }
+
+    fn group_index(&self, unit: UnitIndex) -> usize {
+        usize::try_from(self.group_of[unit.index()]).expect("32 bits fit an index")
+    }
+
+    /// The group of a chunk.
+    #[must_use]
+    pub fn group_of(&self, chunk: ChunkIndex) -> u32 {
+        self.group_of[self.unit_of(chunk).index()]
+    }
+
+    /// Groups there are.
+    #[must_use]
+    pub fn groups(&self) -> u32 {
+        u32::try_from(self.free_of_group.len()).expect("fewer groups than 2^32")
+    }
+
+    /// What a chunk is used for.
+    #[must_use]
+    pub fn get(&self, chunk: ChunkIndex) -> ChunkUse {
+        self.uses[chunk.index()]
+    }
+
+    /// Free chunks.
+    #[must_use]
+    pub const fn free(&self) -> u32 {
+        self.free_total
+    }
+
+    /// Free chunks of a group.
+    #[must_use]
+    pub fn free_of_group(&self, group: u32) -> u32 {
+        self.free_of_group[usize::try_from(group).expect("32 bits fit an index")]
+    }
+
+    /// Free chunks of a unit.
+    #[must_use]
+    pub fn free_of_unit(&self, unit: UnitIndex) -> u32 {
+        u32::try_from(self.free[unit.index()].len()).expect("fewer chunks than 2^32")
+    }
+
+    /// Chunks that are not bad.
+    #[must_use]
+    pub const fn good(&self) -> u32 {
+        self.good
+    }
+
+    /// Opens a free chunk on one of these units for which `may` holds: on the one that has the most.
+    pub fn open(
+        &mut self,
+        units: &[UnitIndex],
+        may: impl Fn(&Self, UnitIndex) -> bool,
+    ) -> Option<ChunkIndex> {
+        let has = |&&unit: &&UnitIndex| !self.free[unit.index()].is_empty() && may(self, unit);
+        // The first of those with the most, so that the same state opens the same chunk.
+        let most = units
+            .iter()
+            .filter(has)
+            .max_by_key(|unit| (self.free[unit.index()].len(), std::cmp::Reverse(unit.0)));
+        let unit = *most?;
+        let chunk = self.free[unit.index()].pop_front().expect("it has one");
+        assert_eq!(self.get(chunk), ChunkUse::Free, "a listed chunk is not free");
+        let group = self.group_index(unit);
+        self.free_total -= 1;
+        self.free_of_group[group] -= 1;
+        self.uses[chunk.index()] = ChunkUse::Open;
+        Some(chunk)
+    }
+
+    /// A chunk that was being written takes no more.
+    pub fn close(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.get(chunk), ChunkUse::Open, "chunk {} is closed, but was not open", chunk.0);
+        self.uses[chunk.index()] = ChunkUse::Closed;
+    }
+
+    /// Nothing in a closed chunk is needed any more.
+    pub fn died(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.get(chunk), ChunkUse::Closed, "chunk {} died, but was not closed", chunk.0);
+        self.uses[chunk.index()] = ChunkUse::Dead;
+    }
+
+    /// A dead chunk was reset.
+    pub fn freed(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.get(chunk), ChunkUse::Dead, "chunk {} was reset, but was not dead", chunk.0);
+        self.uses[chunk.index()] = ChunkUse::Free;
+        self.list(chunk);
+    }
+
+    /// A dead chunk could not be reset: it is never used again.
+    pub fn mark_bad(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.get(chunk), ChunkUse::Dead, "chunk {} went bad, but was not dead", chunk.0);
+        assert!(self.good > 0, "more chunks are bad than there are");
+        self.uses[chunk.index()] = ChunkUse::Bad;
+        self.good -= 1;
+    }
+
+    /// All chunks and what they are used for.
+    pub fn iter(&self) -> impl Iterator<Item = (ChunkIndex, ChunkUse)> {
+        (0..).map(ChunkIndex).zip(self.uses.iter().copied())
+    }
+
+    /// Asserts that counts and lists agree. Cost: all chunks.
+    pub fn check(&self) {
+        let count = |of: ChunkUse| u32::try_from(self.uses.iter().filter(|&&one| one == of).count());
+        assert_eq!(count(ChunkUse::Free), Ok(self.free_total), "free chunks are counted wrong");
+        let chunks = u32::try_from(self.uses.len()).expect("fewer chunks than 2^32");
+        assert_eq!(count(ChunkUse::Bad), Ok(chunks - self.good), "bad chunks are counted wrong");
+        let listed: usize = self.free.iter().map(VecDeque::len).sum();
+        assert_eq!(u32::try_from(listed), Ok(self.free_total), "a free chunk is not listed");
+        assert_eq!(self.free_of_group.iter().sum::<u32>(), self.free_total, "groups are counted wrong");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_base::Prng;
+    use ocssd_lightnvm::{Geometry, PuId};
+
+    fn shape() -> Shape {
+        let units: Vec<PuId> = (0..4).map(PuId).collect();
+        Shape::new(&Geometry::example(2, 2, 6, 8, 4), &units)
+    }
+
+    const GROUPS: [u32; 4] = [0, 0, 1, 1];
+
+    /// Random steps against a plain list of states.
+    #[test]
+    fn the_pool_counts_as_a_plain_list_does() {
+        for seed in 0..100 {
+            println!("seed {seed}");
+            let mut prng = Prng::new(seed);
+            let bad = u32::try_from(prng.below(24)).expect("small");
+            let uses = |chunk: ChunkIndex| if chunk.0 == bad { ChunkUse::Bad } else { ChunkUse::Free };
+            let mut pool = ChunkPool::new(&shape(), &GROUPS, uses);
+            let mut model: Vec<ChunkUse> = (0..24).map(|chunk| uses(ChunkIndex(chunk))).collect();
+            for _ in 0..300 {
+                step(&mut prng, &mut pool, &mut model);
+                pool.check();
+                let free = model.iter().filter(|&&of| of == ChunkUse::Free).count();
+                assert_eq!(u32::try_from(free), Ok(pool.free()));
+                assert!(pool.iter().map(|(_, of)| of).eq(model.iter().copied()));
+            }
+        }
+    }
+
+    fn step(prng: &mut Prng, pool: &mut ChunkPool, model: &mut [ChunkUse]) {
+        let unit = UnitIndex(u32::try_from(prng.below(4)).expect("small"));
+        if prng.below(2) == 0 {
+            let before = pool.free_of_unit(unit);
+            if let Some(chunk) = pool.open(&[unit], |_, _| true) {
+                assert_eq!(model[chunk.index()], ChunkUse::Free);
+                model[chunk.index()] = ChunkUse::Open;
+                assert_eq!(pool.free_of_unit(unit) + 1, before);
+            } else {
+                assert_eq!(before, 0);
+            }
+            return;
+        }
+        let chunk = ChunkIndex(u32::try_from(prng.below(24)).expect("small"));
+        model[chunk.index()] = match model[chunk.index()] {
+            ChunkUse::Open => {
+                pool.close(chunk);
+                ChunkUse::Closed
+            }
+            ChunkUse::Closed => {
+                pool.died(chunk);
+                ChunkUse::Dead
+            }
+            ChunkUse::Dead if prng.below(8) == 0 => {
+                pool.mark_bad(chunk);
+                ChunkUse::Bad
+            }
+            ChunkUse::Dead => {
+                pool.freed(chunk);
+                ChunkUse::Free
+            }
+            other => other,
+        };
+    }
+
+    #[test]
+    fn a_chunk_is_taken_where_most_are_free_and_only_where_it_may() {
+        let mut pool = ChunkPool::new(&shape(), &GROUPS, |_| ChunkUse::Free);
+        let all: Vec<UnitIndex> = (0..4).map(UnitIndex).collect();
+        let taken: Vec<u32> = (0..5).map(|_| pool.open(&all, |_, _| true).expect("free").0).collect();
+        assert_eq!(taken, [0, 1, 2, 3, 4], "units take turns");
+        assert_eq!((pool.free(), pool.free_of_group(0), pool.free_of_group(1)), (19, 9, 10));
+        let second =
+            pool.open(&all, |pool, unit| pool.group_of[unit.index()] == 1).expect("group 1 has some");
+        assert_eq!(pool.group_of(second), 1);
+        assert_eq!(pool.open(&all, |_, _| false), None);
+    }
+}

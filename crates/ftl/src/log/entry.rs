@@ -1,0 +1,106 @@
+//! One entry of the log: 24 bytes, little endian.
+//!
+//! Kind 1 byte, 1 spare, count 4, then three numbers of 6 bytes: OX's records had 64 bytes for one sector each (`ox.md` 1.6);
+//! an entry here is a run of sectors. Deliberately not here: what an entry does to a map.
+
+use crate::place::Place;
+
+/// Bytes of an entry.
+pub const ENTRY_BYTES: usize = 24;
+
+/// Sectors of a run, or entries of a transaction.
+pub type Count = u32;
+
+/// A transaction of an instance: counts from 1, never goes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(pub u64);
+
+/// What a transaction changed, or that it ends here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEntry {
+    /// Logical sectors from `lba` on are at the places from `place` on.
+    Write {
+        /// The first logical sector.
+        lba: u64,
+        /// Where it is.
+        place: Place,
+        /// How many.
+        count: Count,
+    },
+    /// The same, of those that are at the places from `from` on when this is applied; others stay where they are.
+    Move {
+        /// The first logical sector.
+        lba: u64,
+        /// Where it was.
+        from: Place,
+        /// Where its copy is.
+        to: Place,
+        /// How many.
+        count: Count,
+    },
+    /// Logical sectors from `lba` on are nowhere.
+    Discard {
+        /// The first logical sector.
+        lba: u64,
+        /// How many.
+        count: Count,
+    },
+    /// The entries before this one are true from now on, all of them or none.
+    Commit {
+        /// Which transaction ends.
+        transaction: TransactionId,
+        /// How many entries it has.
+        entries: Count,
+    },
+}
+
+const WRITE: u8 = 1;
+const MOVE: u8 = 2;
+const DISCARD: u8 = 3;
+const COMMIT: u8 = 4;
+
+fn put(out: &mut [u8], number: u64) {
+    assert!(number < 1 << 48, "{number} does not fit 6 bytes");
+    out.copy_from_slice(&number.to_le_bytes()[..6]);
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |high, &byte| high << 8 | u64::from(byte))
+}
+
+impl LogEntry {
+    /// The entry as it goes to media.
+    ///
+    /// # Panics
+    /// If a number has more than 48 bits: no instance is so large.
+    #[must_use]
+    pub fn encode(&self) -> [u8; ENTRY_BYTES] {
+        let (kind, count, numbers) = match *self {
+            Self::Write { lba, place, count } => (WRITE, count, [lba, place.0, 0]),
+            Self::Move { lba, from, to, count } => (MOVE, count, [lba, to.0, from.0]),
+            Self::Discard { lba, count } => (DISCARD, count, [lba, 0, 0]),
+            Self::Commit { transaction, entries } => (COMMIT, entries, [transaction.0, 0, 0]),
+        };
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[0] = kind;
+        bytes[2..6].copy_from_slice(&count.to_le_bytes());
+        for (out, number) in bytes[6..].chunks_exact_mut(6).zip(numbers) {
+            put(out, number);
+        }
+        bytes
+    }
+
+    /// The entry in these bytes; `None` if there is none of a kind that is known.
+    #[must_use]
+    pub fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
+        let count = u32::from_le_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
+        let [first, second, third] = [6, 12, 18].map(|at| number(&bytes[at..at + 6]));
+        Some(match bytes[0] {
+            WRITE => Self::Write { lba: first, place: Place(second), count },
+            MOVE => Self::Move { lba: first, from: Place(third), to: Place(second), count },
+            DISCARD => Self::Discard { lba: first, count },
+            COMMIT => Self::Commit { transaction: TransactionId(first), entries: count },
+            _ => return None,
+        })
+    }
+}
