@@ -5,18 +5,18 @@ use crate::boundary::{call, put, shared, text};
 use crate::core::Core;
 use crate::drive::Drive;
 use crate::failure::Failure;
+use crate::named_target::{NamedTarget, units};
 use crate::queue::Polling;
 use crate::requests::{Asked, Owner, REQUEST_BYTES_MAX, TARGET_DEPTH};
 use crate::state::State;
 use crate::status::failure_of;
-use crate::wish::{Wanted, units};
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};
 use ocssd_lightnvm::media_manager::MediaManager;
 use ocssd_targets::Null;
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{self, Wish};
+use ocssd_targets::registry::{self, TargetSpec};
 use std::ffi::{c_char, c_int};
 
 /// A block target on a drive.
@@ -66,7 +66,7 @@ impl State {
 
     /// Leases the units, and makes the target or mounts the one that lies there.
     fn open_target(&mut self, what: &str, place: Option<&str>) -> Result<usize, Failure> {
-        let wanted = Wanted::of(what, place, &self.config().geometry, &self.manager)?;
+        let named_target = NamedTarget::of(what, place, &self.config().geometry, &self.manager)?;
         let lane = self.requests.free_lane();
         if lane >= TARGETS_MAX {
             return Err(Failure::new(
@@ -74,16 +74,16 @@ impl State {
                 format!("a drive has at most {TARGETS_MAX} targets open"),
             ));
         }
-        let is_temporary = wanted.lease.is_none();
+        let is_temporary = named_target.lease.is_none();
         // Names of leases are unique on the drive, and so are numbers of lanes.
-        let lease = wanted.lease.clone().unwrap_or_else(|| format!("open-{lane}"));
+        let lease = named_target.lease.clone().unwrap_or_else(|| format!("open-{lane}"));
         if is_temporary {
-            let leased = self.manager.create(&lease, &wanted.kind, &wanted.units);
+            let leased = self.manager.create(&lease, &named_target.kind, &named_target.units);
             leased.map_err(|error| Failure::new(libc::EBUSY, error.to_string()))?;
         } else if self.requests.has_lease(&lease) {
             return Err(Failure::new(libc::EBUSY, format!("target \"{lease}\" is open already")));
         }
-        let made = self.mount(&wanted);
+        let made = self.mount(&named_target);
         let target = match made {
             Ok(target) => target,
             Err(sentence) => {
@@ -105,16 +105,20 @@ impl State {
     }
 
     /// Makes the target while nothing else goes on. What the drive needs for it passes in its own time.
-    fn mount(&mut self, wanted: &Wanted) -> Result<Box<dyn BlockTarget>, String> {
-        let kind = registry::find(&wanted.kind)?;
+    fn mount(&mut self, named_target: &NamedTarget) -> Result<Box<dyn BlockTarget>, String> {
+        let kind = registry::find(&named_target.kind)?;
         self.settle();
         let mut clock = VirtualClock::default();
         clock.wait_until(self.now());
         let mut buffers = self.host.take_buffers();
         let mut caller =
             Caller { device: self.host.device_mut(), clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let wish = Wish { units: &wanted.units, layout: Layout::Striped, options: &wanted.options };
-        let made = kind.make(&mut caller, &wish);
+        let spec = TargetSpec {
+            units: &named_target.units,
+            layout: Layout::Striped,
+            options: &named_target.options,
+        };
+        let made = kind.make(&mut caller, &spec);
         self.host.return_buffers(buffers);
         self.host.clock_mut().jump_to(clock.now());
         let flash = self.host.device_mut().flash_mut();

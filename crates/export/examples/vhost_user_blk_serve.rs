@@ -13,7 +13,7 @@ use ocssd_export::{Export, ExportId, Exports};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{self, Wish};
+use ocssd_targets::registry::{self, TargetSpec};
 use std::error::Error;
 
 /// More than any interface moves.
@@ -48,8 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut device = drive()?;
     let (mut buffers, mut clock) = (Buffers::new(device.payload_format()), VirtualClock::default());
     let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-    let wish = Wish { units: &units, layout: Layout::Striped, options: &options };
-    let made = registry::find(kind)?.make(&mut caller, &wish)?;
+    let spec = TargetSpec { units: &units, layout: Layout::Striped, options: &options };
+    let made = registry::find(kind)?.make(&mut caller, &spec)?;
     let export = Export::of("", target, made.target.as_ref(), 4096, false)?;
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
     host.add(made.target);
@@ -57,7 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let exports = Exports::new(vec![export.clone()])?;
     let mut server = Server::new(host, exports, Signals::new()?, Limits::default(), log)?;
     let listener = Listener::bind(&Endpoint::Unix(socket.into()))?;
-    server.host_edge(Box::new(|owner| Box::new(VhostUserBlk::new(listener, ExportId(0), export, owner))))?;
+    server.host_transport(Box::new(|owner| {
+        Box::new(VhostUserBlk::new(listener, ExportId(0), export, owner))
+    }))?;
     let stopped = server.run(&mut |_| {})?;
     for (name, value) in stopped.stats.rows().into_iter().filter(|(_, value)| *value > 0) {
         println!("{name} {value}");

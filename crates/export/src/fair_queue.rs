@@ -65,7 +65,7 @@ impl<T> FairQueue<T> {
         line
     }
 
-    /// Takes all that connections wait for, and nothing of edges.
+    /// Takes all that connections wait for, and nothing of transports.
     pub fn take_of_connections(&mut self) -> Vec<T> {
         let clients: Vec<ClientId> = self.turn.iter().copied().filter(|client| !client.is_edge()).collect();
         self.turn.retain(|client| client.is_edge());

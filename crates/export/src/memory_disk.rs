@@ -1,8 +1,8 @@
-//! Something to serve when there is no drive: bytes in memory behind a desk, for tests and fuzzers of protocols.
+//! Something to serve when there is no drive: bytes in memory behind a dispatcher, for tests and fuzzers of protocols.
 //!
 //! It carries out requests in any order a target may. Deliberately not here: media time, and everything a target does.
 
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, Exports};
 use crate::pool::Pool;
 use ocssd_base::{Nanos, usize_of};
@@ -18,7 +18,7 @@ pub const BLOCK_BYTES: u32 = 512;
 const FORMAT: PayloadFormat =
     PayloadFormat { payload: Payload::Bytes, data_bytes: 4096, sector_bytes: 4096, oob_bytes: 0 };
 
-/// A disk for each export of a desk.
+/// A disk for each export of a dispatcher.
 #[derive(Debug)]
 pub struct MemoryDisks {
     /// Their content.
@@ -34,13 +34,13 @@ pub struct MemoryDisks {
 }
 
 impl MemoryDisks {
-    /// Disks for a desk with these names and numbers of blocks.
-    pub fn new(exports: &[(&str, u64)], pieces: [u32; 3]) -> (Desk, Self) {
+    /// Disks for a dispatcher with these names and numbers of blocks.
+    pub fn new(exports: &[(&str, u64)], pieces: [u32; 3]) -> (Dispatcher, Self) {
         Self::with_pool(exports, |buffers| Pool::with_counts(buffers, pieces))
     }
 
     /// The same, with any pool.
-    pub fn with_pool(exports: &[(&str, u64)], pool: impl FnOnce(&mut Buffers) -> Pool) -> (Desk, Self) {
+    pub fn with_pool(exports: &[(&str, u64)], pool: impl FnOnce(&mut Buffers) -> Pool) -> (Dispatcher, Self) {
         let list = (1..).zip(exports).map(|(number, &(name, block_count))| Export {
             name: name.to_owned(),
             description: "memory".to_owned(),
@@ -59,31 +59,31 @@ impl MemoryDisks {
         let disks = exports.iter().map(|export| vec![0; blocks(export) * usize_of(BLOCK_BYTES)]).collect();
         let mapped = exports.iter().map(|export| vec![false; blocks(export)]).collect();
         let disks = Self { disks, mapped, bad: 0..0, open: Vec::new(), log: Vec::new() };
-        (Desk::new(exports_made, pool, buffers), disks)
+        (Dispatcher::new(exports_made, pool, buffers), disks)
     }
 
-    /// Takes what the desk has, as a host does.
-    pub fn take(&mut self, desk: &mut Desk) {
+    /// Takes what the dispatcher has, as a host does.
+    pub fn take(&mut self, dispatcher: &mut Dispatcher) {
         let mut none = Buffers::new(FORMAT);
-        desk.begin_round();
-        while let Some(request) = desk.poll_request(Nanos::ZERO, &mut none) {
+        dispatcher.begin_round();
+        while let Some(request) = dispatcher.poll_request(Nanos::ZERO, &mut none) {
             self.open.push(request);
         }
-        desk.look_up(|target, block| {
+        dispatcher.look_up(|target, block| {
             Some(self.mapped[target.index()][usize::try_from(block).expect("it is on the disk")])
         });
     }
 
     /// Carries out one of the requests taken, if there is one: the one at place `which`, counted round.
-    pub fn carry_out(&mut self, which: usize, desk: &mut Desk) -> bool {
+    pub fn carry_out(&mut self, which: usize, dispatcher: &mut Dispatcher) -> bool {
         if self.open.is_empty() {
             return false;
         }
         let (target, request) = self.open.remove(which % self.open.len());
-        let status = self.status(target, &request, &mut desk.buffers);
+        let status = self.status(target, &request, &mut dispatcher.buffers);
         let reply = BlockReply { tag: request.tag, status, violation: None };
         let mut none = Buffers::new(FORMAT);
-        desk.on_reply(Nanos::ZERO, target, reply, &mut none);
+        dispatcher.on_reply(Nanos::ZERO, target, reply, &mut none);
         true
     }
 

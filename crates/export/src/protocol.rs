@@ -1,12 +1,12 @@
 //! The seam between protocols and the reactor: a client's connection as a state machine over bytes.
 
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::outbox::Outbox;
+use crate::send_queue::SendQueue;
 use crate::stats::DropReason;
 use ocssd_lightnvm::BufId;
 
-/// A client did what no client may: the connection ends, nothing else does. What is in the outbox then is sent as far as it
+/// A client did what no client may: the connection ends, nothing else does. What is in the send queue then is sent as far as it
 /// goes at once: last words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
@@ -47,18 +47,18 @@ pub struct Space {
 pub enum Phase {
     /// It is still being agreed what is served; bounded in time.
     Greeting,
-    /// TLS begins with the next byte, once the outbox is sent.
+    /// TLS begins with the next byte, once the send queue is sent.
     StartTls,
     /// Requests are served.
     Serving,
-    /// Nothing more is read; it ends once the outbox is sent.
+    /// Nothing more is read; it ends once the send queue is sent.
     Leaving,
 }
 
 /// One connection of a protocol over a stream of bytes.
 ///
-/// It reads no clock and has no socket. The edge gives it what the client sent, tells it the ends of its jobs, and sends
-/// what is in its outbox. It never blocks: what must wait for room (a piece, a place for a job) waits inside, and
+/// It reads no clock and has no socket. The transport gives it what the client sent, tells it the ends of its jobs, and sends
+/// what is in its send queue. It never blocks: what must wait for room (a piece, a place for a job) waits inside, and
 /// [`Protocol::go_on`] tries again.
 pub trait Protocol {
     /// Takes what the client sent. Returns how many bytes were taken; if not all, it waits for something, and the rest is to
@@ -66,13 +66,13 @@ pub trait Protocol {
     ///
     /// # Errors
     /// [`Rude`] if the connection must end at once.
-    fn on_bytes(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Rude>;
+    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Rude>;
 
-    /// Where payload that comes next belongs; the edge may receive it there, and then says so by [`Self::on_payload`].
+    /// Where payload that comes next belongs; the transport may receive it there, and then says so by [`Self::on_payload`].
     fn payload_space(&self) -> Option<Space>;
 
     /// The first `count` bytes of [`Self::payload_space`] have been filled.
-    fn on_payload(&mut self, count: usize, desk: &mut Desk);
+    fn on_payload(&mut self, count: usize, dispatcher: &mut Dispatcher);
 
     /// How many bytes that are no payload may be received at once: few, if payload for a buffer may follow them.
     fn text_wanted(&self) -> usize;
@@ -83,22 +83,22 @@ pub trait Protocol {
     }
 
     /// Looks at what is beyond this connection: time, and the association it is part of. Asked now and then, and when
-    /// somebody called it by [`Desk::call`].
+    /// somebody called it by [`Dispatcher::call`].
     ///
     /// # Errors
     /// [`Rude`] if the connection must end at once.
-    fn judge(&mut self, _desk: &mut Desk) -> Result<(), Rude> {
+    fn judge(&mut self, _dispatcher: &mut Dispatcher) -> Result<(), Rude> {
         Ok(())
     }
 
     /// A job has ended.
-    fn on_done(&mut self, done: Done, desk: &mut Desk);
+    fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher);
 
     /// Tries what waited for room. True if something still waits.
-    fn go_on(&mut self, desk: &mut Desk) -> bool;
+    fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool;
 
     /// What is to be sent.
-    fn outbox(&mut self) -> &mut Outbox;
+    fn send_queue(&mut self) -> &mut SendQueue;
 
     /// How far it is.
     fn phase(&self) -> Phase;
@@ -113,5 +113,5 @@ pub trait Protocol {
     fn is_idle(&self) -> bool;
 
     /// The connection is over: what it holds comes back. Jobs that are out end without it.
-    fn release(&mut self, desk: &mut Desk);
+    fn release(&mut self, dispatcher: &mut Dispatcher);
 }

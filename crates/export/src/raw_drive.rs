@@ -1,7 +1,7 @@
 //! The seam to an open-channel drive that is served as it is, without a target on it: NVMe commands in, completions out.
 //!
 //! Who has a drive's controller implements it; this crate knows none. Deliberately not here: who asked, which is the
-//! desk's to remember.
+//! dispatcher's to remember.
 
 use ocssd_base::Nanos;
 use ocssd_nvme::identify::IdentifyNamespace;

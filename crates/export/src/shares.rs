@@ -5,26 +5,26 @@
 //! shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998). One client alone has half of the rest, two have
 //! a third each, and some is always left for who comes next. Deliberately not here: the things themselves, and who is dropped.
 
-/// A client: a connection by its number, or an edge by the number of its jobs' owner.
+/// A client: a connection by its number, or a transport by the number of its jobs' owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientId(pub u32);
 
 impl ClientId {
     /// Edges have numbers from here on; connections have smaller ones.
-    pub const FIRST_EDGE: u32 = 1 << 30;
+    pub const FIRST_TRANSPORT: u32 = 1 << 30;
 
-    /// It is an edge.
+    /// It is a transport.
     #[must_use]
     pub const fn is_edge(self) -> bool {
-        self.0 >= Self::FIRST_EDGE
+        self.0 >= Self::FIRST_TRANSPORT
     }
 
-    /// As an index among connections, or among edges.
+    /// As an index among connections, or among transports.
     fn index(self) -> Result<usize, usize> {
         let index = |number| usize::try_from(number).expect("32 bits fit an index");
-        match self.0.checked_sub(Self::FIRST_EDGE) {
+        match self.0.checked_sub(Self::FIRST_TRANSPORT) {
             None => Ok(index(self.0)),
-            Some(edge) => Err(index(edge)),
+            Some(transport) => Err(index(transport)),
         }
     }
 }
@@ -33,7 +33,7 @@ impl ClientId {
 #[derive(Clone, Debug, Default)]
 pub struct PerClient<T> {
     connections: Vec<T>,
-    edges: Vec<T>,
+    transports: Vec<T>,
 }
 
 impl<T: Default> PerClient<T> {
@@ -42,7 +42,7 @@ impl<T: Default> PerClient<T> {
     pub fn get(&self, client: ClientId) -> Option<&T> {
         match client.index() {
             Ok(connection) => self.connections.get(connection),
-            Err(edge) => self.edges.get(edge),
+            Err(transport) => self.transports.get(transport),
         }
     }
 
@@ -50,7 +50,7 @@ impl<T: Default> PerClient<T> {
     pub fn get_mut(&mut self, client: ClientId) -> &mut T {
         let (list, index) = match client.index() {
             Ok(connection) => (&mut self.connections, connection),
-            Err(edge) => (&mut self.edges, edge),
+            Err(transport) => (&mut self.transports, transport),
         };
         if list.len() <= index {
             list.resize_with(index + 1, T::default);
@@ -305,11 +305,11 @@ mod tests {
     #[test]
     fn edges_and_connections_have_accounts_of_their_own() {
         let mut shares = Shares::new(SUPPLY);
-        let edge = client(ClientId::FIRST_EDGE);
-        shares.take(edge);
+        let transport = client(ClientId::FIRST_TRANSPORT);
+        shares.take(transport);
         shares.take(client(0));
-        assert_eq!((shares.held(edge), shares.held(client(0)), shares.lent()), (1, 1, 2));
-        shares.give_back(edge);
-        assert_eq!((shares.held(edge), shares.held(client(0)), shares.lent()), (0, 1, 1));
+        assert_eq!((shares.held(transport), shares.held(client(0)), shares.lent()), (1, 1, 2));
+        shares.give_back(transport);
+        assert_eq!((shares.held(transport), shares.held(client(0)), shares.lent()), (0, 1, 1));
     }
 }

@@ -3,7 +3,7 @@
 //! Files are read and written byte by byte, targets block by block. What begins or ends within a block is read, changed and
 //! written as a whole: a *merge*, one at a time for a request. Deliberately not here: which request goes first.
 
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::pool::{PIECE_BYTES_MAX, Piece};
@@ -113,12 +113,12 @@ impl OpenRequest {
     }
 
     /// Gives out as many jobs as it can.
-    pub fn step(&mut self, owner: JobOwner, desk: &mut Desk) -> Step {
+    pub fn step(&mut self, owner: JobOwner, dispatcher: &mut Dispatcher) -> Step {
         loop {
             if let Some(step) = self.settled() {
                 return step;
             }
-            if !self.give(owner, desk) {
+            if !self.give(owner, dispatcher) {
                 return Step::NoRoom;
             }
         }
@@ -140,14 +140,14 @@ impl OpenRequest {
     }
 
     /// Gives out the next job. False if there is no room for it.
-    fn give(&mut self, owner: JobOwner, desk: &mut Desk) -> bool {
-        if !desk.has_room(owner.client()) {
+    fn give(&mut self, owner: JobOwner, dispatcher: &mut Dispatcher) -> bool {
+        if !dispatcher.has_room(owner.client()) {
             return false;
         }
-        let block = u64::from(desk.exports.get(self.asked.export).block_bytes);
+        let block = u64::from(dispatcher.exports.get(self.asked.export).block_bytes);
         let end = self.asked.bytes.end;
         let whole = self.at.is_multiple_of(block) && end - self.at >= block;
-        let aligned = !self.merges(desk.exports.get(self.asked.export).block_bytes);
+        let aligned = !self.merges(dispatcher.exports.get(self.asked.export).block_bytes);
         let (work, blocks, piece) = match (std::mem::replace(&mut self.merge, Merge::None), self.asked.task) {
             (Merge::Changed { piece, blocks }, _) => {
                 self.merge = Merge::Writing;
@@ -158,7 +158,7 @@ impl OpenRequest {
                 (Work::Flush, 0..0, None)
             }
             (_, Task::Clear(work)) if whole => {
-                let (work, last) = self.clear(work, desk.exports.get(self.asked.export));
+                let (work, last) = self.clear(work, dispatcher.exports.get(self.asked.export));
                 let blocks = self.at / block..last;
                 self.at = last * block;
                 (work, blocks, None)
@@ -173,7 +173,7 @@ impl OpenRequest {
                 let blocks = self.span(block, task);
                 // What is read to be changed comes back by itself, and with it the payload that waits for it.
                 let want = if task == Task::Read { Want::Share } else { Want::Last };
-                let piece = desk.pool.take(owner.client(), bytes_of(&blocks, block), want);
+                let piece = dispatcher.pool.take(owner.client(), bytes_of(&blocks, block), want);
                 let Some(piece) = piece else { return false };
                 if task == Task::Read {
                     self.at = end.min(blocks.end * block);
@@ -185,7 +185,7 @@ impl OpenRequest {
         };
         let count = u32::try_from(blocks.end - blocks.start).expect("a job has at most 2^32 - 1 blocks");
         self.running += 1;
-        desk.give(Job { owner, export: self.asked.export, work, block: blocks.start, count, piece });
+        dispatcher.give(Job { owner, export: self.asked.export, work, block: blocks.start, count, piece });
         true
     }
 
@@ -218,22 +218,22 @@ impl OpenRequest {
     }
 
     /// A job of it ended.
-    pub fn on_done(&mut self, done: Done, desk: &mut Desk) {
+    pub fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         self.running -= 1;
-        let block = u64::from(desk.exports.get(self.asked.export).block_bytes);
+        let block = u64::from(dispatcher.exports.get(self.asked.export).block_bytes);
         let blocks = done.job.block..done.job.block + u64::from(done.job.count);
         let failed = errno_of(done.status);
         self.error = self.error.or(failed);
         match (done.job.work, done.job.piece) {
             (Work::Read, Some(piece)) if failed.is_some() => {
                 self.merge = Merge::None;
-                desk.pool.give_back(piece);
+                dispatcher.pool.give_back(piece);
             }
             (Work::Read, Some(piece)) if self.asked.task == Task::Read => {
                 self.held.push((blocks.start * block, piece));
             }
             (Work::Read, Some(piece)) => {
-                self.change(&piece, &blocks, block, desk);
+                self.change(&piece, &blocks, block, dispatcher);
                 self.merge = Merge::Changed { piece, blocks };
             }
             (_, Some(piece)) => {
@@ -241,36 +241,36 @@ impl OpenRequest {
                     self.merge = Merge::None;
                     self.at = self.asked.bytes.end.min(blocks.end * block);
                 }
-                desk.pool.give_back(piece);
+                dispatcher.pool.give_back(piece);
             }
             (_, None) => {}
         }
     }
 
     /// Puts what is to be written into blocks that were read.
-    fn change(&self, piece: &Piece, blocks: &Range<u64>, block: u64, desk: &mut Desk) {
+    fn change(&self, piece: &Piece, blocks: &Range<u64>, block: u64, dispatcher: &mut Dispatcher) {
         let end = self.asked.bytes.end.min(blocks.end * block);
         let into = as_usize(self.at - blocks.start * block);
         let count = as_usize(end - self.at);
         let Some(payload) = &self.asked.payload else {
-            desk.buffers.bytes_mut(piece.buffer, into, count).fill(0);
+            dispatcher.buffers.bytes_mut(piece.buffer, into, count).fill(0);
             return;
         };
         let from = as_usize(self.at - self.asked.bytes.start);
         // Twice, since two buffers cannot be had at once.
-        let bytes = desk.buffers.bytes(payload.buffer, from, count).to_vec();
-        desk.buffers.bytes_mut(piece.buffer, into, count).copy_from_slice(&bytes);
-        desk.stats.received_copied_bytes += 2 * (end - self.at);
+        let bytes = dispatcher.buffers.bytes(payload.buffer, from, count).to_vec();
+        dispatcher.buffers.bytes_mut(piece.buffer, into, count).copy_from_slice(&bytes);
+        dispatcher.stats.received_copied_bytes += 2 * (end - self.at);
     }
 
     /// How it ended: with an error, or with what was read, in order.
-    pub fn end(mut self, block_bytes: u32, desk: &mut Desk) -> Result<Vec<Part>, Errno> {
+    pub fn end(mut self, block_bytes: u32, dispatcher: &mut Dispatcher) -> Result<Vec<Part>, Errno> {
         assert!(self.running == 0, "a request ends while jobs run");
         if let Some(payload) = self.asked.payload.take() {
-            desk.pool.give_back(payload);
+            dispatcher.pool.give_back(payload);
         }
         if let Some(error) = self.error {
-            self.held.drain(..).for_each(|(_, piece)| desk.pool.give_back(piece));
+            self.held.drain(..).for_each(|(_, piece)| dispatcher.pool.give_back(piece));
             return Err(error);
         }
         self.held.sort_unstable_by_key(|(first, _)| *first);

@@ -9,7 +9,7 @@ use super::wire::{
     Agreement, Header, OPENED, Request, VERSION, WRITE_HEAD_BYTES, ability, attribute, attributes_out,
     entry_out, init, statfs, written,
 };
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::job::{Done, JobOwner};
 use crate::pool::{PIECE_BYTES_MAX, Piece};
 use crate::shares::ClientId;
@@ -109,7 +109,7 @@ impl Session {
         body: &[u8],
         payload: Option<Piece>,
         now: Duration,
-        desk: &mut Desk,
+        dispatcher: &mut Dispatcher,
     ) {
         let request = Request::decode(header.opcode, body).filter(|request| match *request {
             Request::Write { size, .. } => {
@@ -118,28 +118,28 @@ impl Session {
             _ => true,
         });
         let Some(request) = request else {
-            desk.stats.errors += 1;
-            payload.into_iter().for_each(|piece| desk.pool.give_back(piece));
+            dispatcher.stats.errors += 1;
+            payload.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
             return self.answer(header.unique, Err(Errno::INVAL));
         };
         let file = self.directory.export(header.node);
-        let plan = plan::plan(&request, file.map(|id| desk.exports.get(id)));
+        let plan = plan::plan(&request, file.map(|id| dispatcher.exports.get(id)));
         match (plan, file) {
             (Ok(Plan::Content { task, bytes }), Some(export)) => {
-                plan::count(&mut desk.stats, task, bytes.end - bytes.start);
+                plan::count(&mut dispatcher.stats, task, bytes.end - bytes.start);
                 if matches!(task, Task::Write | Task::Clear(_)) {
                     self.directory.on_change(export, now);
                 }
-                self.open(Asked { unique: header.unique, export, task, bytes, payload }, desk);
+                self.open(Asked { unique: header.unique, export, task, bytes, payload }, dispatcher);
             }
             (plan, _) => {
-                payload.into_iter().for_each(|piece| desk.pool.give_back(piece));
+                payload.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
                 match plan {
                     Ok(Plan::Nothing) => self.answer(header.unique, Ok(Vec::new())),
-                    Ok(_) => self.at_once(header, &request, now, desk),
+                    Ok(_) => self.at_once(header, &request, now, dispatcher),
                     Err(errno) => {
                         // What is not known here is no error of anybody.
-                        desk.stats.errors += u64::from(errno != Errno::NOSYS);
+                        dispatcher.stats.errors += u64::from(errno != Errno::NOSYS);
                         self.answer(header.unique, Err(errno));
                     }
                 }
@@ -148,8 +148,8 @@ impl Session {
     }
 
     /// Answers what is no content.
-    fn at_once(&mut self, header: &Header, request: &Request<'_>, now: Duration, desk: &Desk) {
-        let exports = &desk.exports;
+    fn at_once(&mut self, header: &Header, request: &Request<'_>, now: Duration, dispatcher: &Dispatcher) {
+        let exports = &dispatcher.exports;
         let attributes = |node| self.directory.attributes(node, exports).ok_or(Errno::NOENT);
         let answer = match *request {
             Request::Notice => return,
@@ -217,21 +217,21 @@ impl Session {
         self.answers.push_back(Answer { unique, result });
     }
 
-    fn open(&mut self, asked: Asked, desk: &mut Desk) {
+    fn open(&mut self, asked: Asked, dispatcher: &mut Dispatcher) {
         let place = self.open.iter().position(Option::is_none).expect("a message was taken without room");
         self.open[place] = Some((self.arrived, OpenRequest::new(asked)));
         self.arrived += 1;
         self.eager.push_back(place);
-        self.go_on(desk);
+        self.go_on(dispatcher);
     }
 
     /// Gives out what there is room for, and answers what is over. True if something was.
-    pub fn go_on(&mut self, desk: &mut Desk) -> bool {
+    pub fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let mut any = false;
         self.starved = false;
         for _ in 0..self.eager.len() {
             let Some(place) = self.eager.pop_front() else { break };
-            if self.must_wait(place, desk) {
+            if self.must_wait(place, dispatcher) {
                 self.eager.push_back(place);
                 continue;
             }
@@ -241,7 +241,7 @@ impl Session {
                 generation: 0,
                 request: u32::try_from(place).expect("few"),
             };
-            match request.step(owner, desk) {
+            match request.step(owner, dispatcher) {
                 Step::Waits => {}
                 Step::NoRoom => {
                     self.starved = true;
@@ -249,7 +249,7 @@ impl Session {
                 }
                 Step::Over => {
                     any = true;
-                    self.close(place, desk);
+                    self.close(place, dispatcher);
                 }
             }
         }
@@ -257,34 +257,34 @@ impl Session {
     }
 
     /// An earlier change of the same block has to end first.
-    fn must_wait(&self, place: usize, desk: &Desk) -> bool {
+    fn must_wait(&self, place: usize, dispatcher: &Dispatcher) -> bool {
         let Some((number, request)) = &self.open[place] else { return false };
-        let export = desk.exports.get(request.asked.export);
+        let export = dispatcher.exports.get(request.asked.export);
         self.open.iter().flatten().any(|(earlier, other)| earlier < number && collide(request, other, export))
     }
 
-    fn close(&mut self, place: usize, desk: &mut Desk) {
+    fn close(&mut self, place: usize, dispatcher: &mut Dispatcher) {
         let Some((_, request)) = self.open[place].take() else { return };
         let (unique, task, bytes) = (request.asked.unique, request.asked.task, request.asked.bytes.clone());
-        let block_bytes = desk.exports.get(request.asked.export).block_bytes;
-        let result = request.end(block_bytes, desk).map(|parts| match task {
+        let block_bytes = dispatcher.exports.get(request.asked.export).block_bytes;
+        let result = request.end(block_bytes, dispatcher).map(|parts| match task {
             Task::Write => {
                 let count = u32::try_from(bytes.end - bytes.start).expect("a write is short");
                 (written(count), parts)
             }
             _ => (Vec::new(), parts),
         });
-        desk.stats.errors += u64::from(result.is_err());
+        dispatcher.stats.errors += u64::from(result.is_err());
         self.answers.push_back(Answer { unique, result });
     }
 
     /// A job ended.
-    pub fn on_done(&mut self, done: Done, desk: &mut Desk) {
+    pub fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         let place = usize_of(done.job.owner.request);
         let (_, request) = self.open[place].as_mut().expect("a request is open as long as its jobs run");
-        request.on_done(done, desk);
+        request.on_done(done, dispatcher);
         self.eager.push_back(place);
-        self.go_on(desk);
+        self.go_on(dispatcher);
     }
 }
 

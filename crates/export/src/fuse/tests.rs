@@ -4,7 +4,7 @@ use super::directory::Directory;
 use super::open_request::Part;
 use super::session::{Answer, Session};
 use super::wire::{HEADER_BYTES, Header, opcode};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::pool::PIECE_BYTES_MAX;
 use crate::shares::{ClientId, Want};
@@ -20,10 +20,10 @@ const BYTES: usize = 2048 * 512;
 /// The node of the first file.
 const FILE: u64 = 2;
 
-/// A session with its desk and disk.
+/// A session with its dispatcher and disk.
 struct Talk {
     session: Session,
-    desk: Desk,
+    dispatcher: Dispatcher,
     disks: MemoryDisks,
     unique: u64,
     /// What was answered: bytes, or an error.
@@ -32,14 +32,15 @@ struct Talk {
 
 impl Talk {
     fn new() -> Self {
-        let (desk, disks) = MemoryDisks::new(&[("a", BLOCKS), ("b-ro", 8)], [4, 4, 120]);
-        let directory = Directory::new(&desk.exports, (0, 0), Duration::ZERO).unwrap();
-        Self { session: Session::new(directory, 7), desk, disks, unique: 0, answers: BTreeMap::new() }
+        let (dispatcher, disks) = MemoryDisks::new(&[("a", BLOCKS), ("b-ro", 8)], [4, 4, 120]);
+        let directory = Directory::new(&dispatcher.exports, (0, 0), Duration::ZERO).unwrap();
+        Self { session: Session::new(directory, 7), dispatcher, disks, unique: 0, answers: BTreeMap::new() }
     }
 
     /// Sends a message and returns its name.
     fn ask(&mut self, opcode: u32, node: u64, body: &[u8], payload: &[u8]) -> u64 {
-        while !self.session.has_room() || self.desk.pool.room(ClientId(7), PIECE_BYTES_MAX, Want::Share) == 0
+        while !self.session.has_room()
+            || self.dispatcher.pool.room(ClientId(7), PIECE_BYTES_MAX, Want::Share) == 0
         {
             assert!(self.advance(0), "the session is stuck");
         }
@@ -47,11 +48,11 @@ impl Talk {
         let length = u32::try_from(HEADER_BYTES + body.len() + payload.len()).unwrap();
         let header = Header { length, opcode, unique: self.unique, node };
         let piece = (opcode == opcode::WRITE)
-            .then(|| self.desk.pool.take(ClientId(7), PIECE_BYTES_MAX, Want::Share).unwrap());
+            .then(|| self.dispatcher.pool.take(ClientId(7), PIECE_BYTES_MAX, Want::Share).unwrap());
         if let Some(piece) = &piece {
-            self.desk.buffers.bytes_mut(piece.buffer, 0, payload.len()).copy_from_slice(payload);
+            self.dispatcher.buffers.bytes_mut(piece.buffer, 0, payload.len()).copy_from_slice(payload);
         }
-        self.session.on_message(&header, body, piece, Duration::ZERO, &mut self.desk);
+        self.session.on_message(&header, body, piece, Duration::ZERO, &mut self.dispatcher);
         self.unique
     }
 
@@ -75,18 +76,18 @@ impl Talk {
 
     /// One of the jobs out ends. False if nothing moved at all.
     fn advance(&mut self, which: usize) -> bool {
-        let mut any = self.session.go_on(&mut self.desk);
-        self.disks.take(&mut self.desk);
-        any |= self.disks.carry_out(which, &mut self.desk);
-        while let Some(done) = self.desk.poll_done() {
+        let mut any = self.session.go_on(&mut self.dispatcher);
+        self.disks.take(&mut self.dispatcher);
+        any |= self.disks.carry_out(which, &mut self.dispatcher);
+        while let Some(done) = self.dispatcher.poll_done() {
             assert_eq!(done.job.owner.connection, 7);
-            self.session.on_done(done, &mut self.desk);
+            self.session.on_done(done, &mut self.dispatcher);
         }
         while let Some(Answer { unique, result }) = self.session.poll_answer() {
             let bytes = result.map(|(mut text, parts)| {
                 for Part { piece, first, count } in parts {
-                    text.extend_from_slice(self.desk.buffers.bytes(piece.buffer, first, count));
-                    self.desk.pool.give_back(piece);
+                    text.extend_from_slice(self.dispatcher.buffers.bytes(piece.buffer, first, count));
+                    self.dispatcher.pool.give_back(piece);
                 }
                 text
             });
@@ -100,7 +101,7 @@ impl Talk {
     fn settle(&mut self) {
         while self.advance(0) {}
         assert!(self.session.is_idle());
-        assert_eq!((self.desk.pool.lent(), self.desk.open_jobs()), (0, 0));
+        assert_eq!((self.dispatcher.pool.lent(), self.dispatcher.open_jobs()), (0, 0));
     }
 }
 
@@ -196,7 +197,7 @@ fn a_block_that_cannot_be_read_is_an_error_and_nothing_is_lost() {
     let io: Result<Vec<u8>, Errno> = Err(Errno::IO);
     assert_eq!([&talk.answers[&read], &talk.answers[&merged], &talk.answers[&hole]], [&io; 3]);
     assert!(talk.answers[&fine].is_ok());
-    assert_eq!(talk.desk.stats.errors, 3);
+    assert_eq!(talk.dispatcher.stats.errors, 3);
 }
 
 #[test]

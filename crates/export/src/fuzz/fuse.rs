@@ -1,7 +1,7 @@
 //! Any bytes as what a kernel asks of a mount.
 
 use super::BYTES_MAX;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::fuse::{Answer, Directory, HEADER_BYTES, Header, Session, opcode};
 use crate::memory_disk::MemoryDisks;
 use crate::pool::PIECE_BYTES_MAX;
@@ -23,13 +23,13 @@ const CONNECTION: u32 = 7;
 /// If the session breaks a promise.
 pub fn fuse_kernel(data: &[u8]) -> usize {
     let Some((&shape, data)) = data.split_first() else { return 0 };
-    let (desk, mut disks) = MemoryDisks::new(&[("a", 1 << 10), ("b-ro", 8)], PIECES);
+    let (dispatcher, mut disks) = MemoryDisks::new(&[("a", 1 << 10), ("b-ro", 8)], PIECES);
     if shape & 1 != 0 {
         disks.bad = 3..5;
     }
-    let directory = Directory::new(&desk.exports, (0, 0), Duration::ZERO).expect("the names are sound");
+    let directory = Directory::new(&dispatcher.exports, (0, 0), Duration::ZERO).expect("the names are sound");
     let session = Session::new(directory, CONNECTION);
-    let mut kernel = Kernel { session, desk, disks, unique: 0, waiting: BTreeSet::new(), answered: 0 };
+    let mut kernel = Kernel { session, dispatcher, disks, unique: 0, waiting: BTreeSet::new(), answered: 0 };
     let mut input = Input(&data[..data.len().min(BYTES_MAX)]);
     while kernel.ask(&mut input).is_some() {
         if kernel.waiting.len() >= UNANSWERED_MAX {
@@ -39,7 +39,11 @@ pub fn fuse_kernel(data: &[u8]) -> usize {
         }
     }
     kernel.settle();
-    assert_eq!((kernel.desk.open_jobs(), kernel.desk.pool.lent()), (0, 0), "something of a mount was kept");
+    assert_eq!(
+        (kernel.dispatcher.open_jobs(), kernel.dispatcher.pool.lent()),
+        (0, 0),
+        "something of a mount was kept"
+    );
     kernel.answered
 }
 
@@ -83,7 +87,7 @@ impl<'a> Input<'a> {
 /// A kernel and what it talks to.
 struct Kernel {
     session: Session,
-    desk: Desk,
+    dispatcher: Dispatcher,
     disks: MemoryDisks,
     unique: u64,
     /// What has not been answered, and need not be.
@@ -116,33 +120,36 @@ impl Kernel {
         Some(())
     }
 
-    /// As the edge of a mount does: the payload of a write lies in a piece.
+    /// As the transport of a mount does: the payload of a write lies in a piece.
     fn send(&mut self, opcode: u32, node: u64, body: &[u8], payload_bytes: usize) {
         self.unique += 1;
         let is_write = opcode == opcode::WRITE;
         let payload = is_write.then(|| {
-            self.desk.pool.take(ClientId(CONNECTION), PIECE_BYTES_MAX, Want::Last).expect("there are enough")
+            self.dispatcher
+                .pool
+                .take(ClientId(CONNECTION), PIECE_BYTES_MAX, Want::Last)
+                .expect("there are enough")
         });
         if let Some(piece) = &payload {
             let fill = self.unique.to_le_bytes()[0];
-            self.desk.buffers.bytes_mut(piece.buffer, 0, payload_bytes).fill(fill);
+            self.dispatcher.buffers.bytes_mut(piece.buffer, 0, payload_bytes).fill(fill);
         }
         let length = HEADER_BYTES + body.len() + if is_write { payload_bytes } else { 0 };
         let length = u32::try_from(length).expect("a message is short");
         let header = Header { length, opcode, unique: self.unique, node };
         self.waiting.insert(self.unique);
-        self.session.on_message(&header, body, payload, Duration::ZERO, &mut self.desk);
+        self.session.on_message(&header, body, payload, Duration::ZERO, &mut self.dispatcher);
         self.take_answers();
     }
 
     /// A job ends, and what comes of it; false if nothing happened.
     fn advance(&mut self, which: usize) -> bool {
-        let mut any = self.session.go_on(&mut self.desk);
-        self.disks.take(&mut self.desk);
-        any |= self.disks.carry_out(which, &mut self.desk);
-        while let Some(done) = self.desk.poll_done() {
+        let mut any = self.session.go_on(&mut self.dispatcher);
+        self.disks.take(&mut self.dispatcher);
+        any |= self.disks.carry_out(which, &mut self.dispatcher);
+        while let Some(done) = self.dispatcher.poll_done() {
             assert_eq!(done.job.owner.connection, CONNECTION, "another's job ended here");
-            self.session.on_done(done, &mut self.desk);
+            self.session.on_done(done, &mut self.dispatcher);
         }
         self.take_answers() || any
     }
@@ -155,8 +162,9 @@ impl Kernel {
             let Ok((text, parts)) = result else { continue };
             self.answered += text.len();
             for part in parts {
-                self.answered += self.desk.buffers.bytes(part.piece.buffer, part.first, part.count).len();
-                self.desk.pool.give_back(part.piece);
+                self.answered +=
+                    self.dispatcher.buffers.bytes(part.piece.buffer, part.first, part.count).len();
+                self.dispatcher.pool.give_back(part.piece);
             }
         }
         any

@@ -15,7 +15,7 @@ pub use nvme_tcp::nvme_tcp_host;
 pub use pci_nvme::pci_nvme_guest;
 pub use vhost_user_blk::vhost_user_blk_guest;
 
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::protocol::Protocol;
 use std::io::IoSlice;
@@ -24,41 +24,50 @@ use std::io::IoSlice;
 const BYTES_MAX: usize = 1 << 20;
 
 /// Jobs are taken and some end; returns how much happened.
-fn work(session: &mut dyn Protocol, desk: &mut Desk, disks: &mut MemoryDisks, turn: usize) -> usize {
-    disks.take(desk);
+fn work(
+    session: &mut dyn Protocol,
+    dispatcher: &mut Dispatcher,
+    disks: &mut MemoryDisks,
+    turn: usize,
+) -> usize {
+    disks.take(dispatcher);
     let mut worked = 0;
     for step in 0..=turn % 3 {
-        worked += usize::from(disks.carry_out(turn / 3 + step, desk));
+        worked += usize::from(disks.carry_out(turn / 3 + step, dispatcher));
     }
-    while let Some(done) = desk.poll_done() {
-        session.on_done(done, desk);
+    while let Some(done) = dispatcher.poll_done() {
+        session.on_done(done, dispatcher);
         worked += 1;
     }
-    session.go_on(desk);
+    session.go_on(dispatcher);
     worked
 }
 
-fn drain(session: &mut dyn Protocol, desk: &mut Desk) -> usize {
+fn drain(session: &mut dyn Protocol, dispatcher: &mut Dispatcher) -> usize {
     let mut sent = 0;
-    while !session.outbox().is_empty() {
+    while !session.send_queue().is_empty() {
         let mut slices = [IoSlice::new(&[]); 3];
-        let used = session.outbox().slices(&desk.buffers, &mut slices);
+        let used = session.send_queue().slices(&dispatcher.buffers, &mut slices);
         let bytes = slices[..used].iter().map(|slice| slice.len()).sum();
-        session.outbox().sent(bytes, &mut desk.pool);
+        session.send_queue().sent(bytes, &mut dispatcher.pool);
         sent += bytes;
     }
     sent
 }
 
 /// The client goes in the middle of everything: all that was lent comes back.
-fn finish(session: &mut dyn Protocol, desk: &mut Desk, disks: &mut MemoryDisks) {
-    session.release(desk);
-    disks.take(desk);
-    while disks.carry_out(0, desk) {}
-    while let Some(done) = desk.poll_done() {
+fn finish(session: &mut dyn Protocol, dispatcher: &mut Dispatcher, disks: &mut MemoryDisks) {
+    session.release(dispatcher);
+    disks.take(dispatcher);
+    while disks.carry_out(0, dispatcher) {}
+    while let Some(done) = dispatcher.poll_done() {
         if let Some(piece) = done.job.piece {
-            desk.pool.give_back(piece);
+            dispatcher.pool.give_back(piece);
         }
     }
-    assert_eq!((desk.open_jobs(), desk.pool.lent()), (0, 0), "something of a lost client was kept");
+    assert_eq!(
+        (dispatcher.open_jobs(), dispatcher.pool.lent()),
+        (0, 0),
+        "something of a lost client was kept"
+    );
 }

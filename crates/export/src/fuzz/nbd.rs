@@ -14,7 +14,7 @@ pub fn nbd_client(data: &[u8]) -> usize {
     let data = &data[..data.len().min(BYTES_MAX)];
     let tls = if shape & 1 == 0 { TlsPolicy::None } else { TlsPolicy::Required };
     let pieces = if shape & 2 == 0 { [1, 0, 1] } else { [8, 4, 4] };
-    let (mut desk, mut disks) = MemoryDisks::new(&[("", 1 << 12), ("a", 8), ("b-ro", 64)], pieces);
+    let (mut dispatcher, mut disks) = MemoryDisks::new(&[("", 1 << 12), ("a", 8), ("b-ro", 64)], pieces);
     if shape & 4 != 0 {
         disks.bad = 3..5;
     }
@@ -25,22 +25,23 @@ pub fn nbd_client(data: &[u8]) -> usize {
         let given = match session.payload_space() {
             Some(space) if turn & 2 == 0 => {
                 let count = space.count.min(data.len() - at);
-                desk.buffers
+                dispatcher
+                    .buffers
                     .bytes_mut(space.buffer, space.first, count)
                     .copy_from_slice(&data[at..][..count]);
-                session.on_payload(count, &mut desk);
+                session.on_payload(count, &mut dispatcher);
                 Ok(count)
             }
             _ => {
                 let count = (1 + turn % 300).min(data.len() - at).min(session.text_wanted().max(1));
-                session.on_bytes(&data[at..][..count], &mut desk)
+                session.on_bytes(&data[at..][..count], &mut dispatcher)
             }
         };
         let Ok(given) = given else { break };
         assert!(given <= data.len() - at, "more was taken than came");
         at += given;
-        let worked = work(&mut session, &mut desk, &mut disks, turn);
-        let sent = drain(&mut session, &mut desk);
+        let worked = work(&mut session, &mut dispatcher, &mut disks, turn);
+        let sent = drain(&mut session, &mut dispatcher);
         answered += sent;
         if session.phase() == Phase::StartTls {
             session.on_tls();
@@ -48,6 +49,6 @@ pub fn nbd_client(data: &[u8]) -> usize {
             break;
         }
     }
-    finish(&mut session, &mut desk, &mut disks);
+    finish(&mut session, &mut dispatcher, &mut disks);
     answered
 }

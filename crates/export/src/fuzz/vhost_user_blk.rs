@@ -1,6 +1,6 @@
 //! Any bytes as what a guest puts into its memory: rings, descriptors and requests.
 
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::memory_disk::MemoryDisks;
 use crate::vhost_user_blk::guest::{FREE, Guest, MEMORY_BYTES, SIZE};
@@ -52,26 +52,31 @@ impl Steps<'_> {
 pub fn vhost_user_blk_guest(data: &[u8]) -> usize {
     let Some((&shape, data)) = data.split_first() else { return 0 };
     let pieces = if shape & 1 == 0 { [1, 0, 1] } else { [8, 4, 4] };
-    let (mut desk, mut disks) = MemoryDisks::new(&[("", 1 << 12), ("b-ro", 64)], pieces);
+    let (mut dispatcher, mut disks) = MemoryDisks::new(&[("", 1 << 12), ("b-ro", 64)], pieces);
     if shape & 2 != 0 {
         disks.bad = 3..5;
     }
-    let mut guest = Guest::new(&desk, ExportId(u32::from(shape >> 2 & 1)));
+    let mut guest = Guest::new(&dispatcher, ExportId(u32::from(shape >> 2 & 1)));
     let mut steps = Steps(&data[..data.len().min(super::BYTES_MAX)]);
     let mut is_rude = false;
     while !steps.0.is_empty() && !is_rude {
-        is_rude = step(&mut steps, &mut guest, &mut desk, &mut disks);
+        is_rude = step(&mut steps, &mut guest, &mut dispatcher, &mut disks);
     }
-    is_rude |= !is_rude && guest.settle(&mut desk, &mut disks).is_err();
+    is_rude |= !is_rude && guest.settle(&mut dispatcher, &mut disks).is_err();
     if !is_rude {
         assert!(guest.device.is_idle(), "a request of a guest that was not dropped never ended");
     }
-    finish(&mut desk, &mut disks);
+    finish(&mut dispatcher, &mut disks);
     (0..2).map(|ring| std::iter::from_fn(|| guest.came_back(ring)).take(1 << 16).count()).sum()
 }
 
 /// One thing the guest does, or that happens to it. True if the device has enough of it.
-fn step(steps: &mut Steps<'_>, guest: &mut Guest, desk: &mut Desk, disks: &mut MemoryDisks) -> bool {
+fn step(
+    steps: &mut Steps<'_>,
+    guest: &mut Guest,
+    dispatcher: &mut Dispatcher,
+    disks: &mut MemoryDisks,
+) -> bool {
     match steps.byte() % 16 {
         0..6 => {
             let kinds = [kind::IN, kind::OUT, kind::FLUSH, kind::GET_ID, kind::DISCARD, kind::WRITE_ZEROES];
@@ -97,38 +102,42 @@ fn step(steps: &mut Steps<'_>, guest: &mut Guest, desk: &mut Desk, disks: &mut M
         }
         10 if steps.byte() == 0 => guest.claim(0, steps.short()),
         11 => {
-            // What the edge does before it sleeps, and when it tells.
-            let _ = guest.device.ask_for_kicks(desk);
+            // What the transport does before it sleeps, and when it tells.
+            let _ = guest.device.ask_for_kicks(dispatcher);
             while guest.device.poll_call().is_some() {}
         }
-        _ => return turn(steps.byte().into(), guest, desk, disks),
+        _ => return turn(steps.byte().into(), guest, dispatcher, disks),
     }
     false
 }
 
 /// Chains are taken, and some jobs end. True if the device has enough of its guest.
-fn turn(which: usize, guest: &mut Guest, desk: &mut Desk, disks: &mut MemoryDisks) -> bool {
-    if guest.device.take(desk).is_err() {
+fn turn(which: usize, guest: &mut Guest, dispatcher: &mut Dispatcher, disks: &mut MemoryDisks) -> bool {
+    if guest.device.take(dispatcher).is_err() {
         return true;
     }
-    disks.take(desk);
+    disks.take(dispatcher);
     for step in 0..=which % 3 {
-        disks.carry_out(which / 3 + step, desk);
+        disks.carry_out(which / 3 + step, dispatcher);
     }
-    while let Some(done) = desk.poll_done() {
-        guest.device.on_done(done, desk);
+    while let Some(done) = dispatcher.poll_done() {
+        guest.device.on_done(done, dispatcher);
     }
     false
 }
 
 /// What is out comes back to nobody.
-fn finish(desk: &mut Desk, disks: &mut MemoryDisks) {
-    disks.take(desk);
-    while disks.carry_out(0, desk) {}
-    while let Some(done) = desk.poll_done() {
+fn finish(dispatcher: &mut Dispatcher, disks: &mut MemoryDisks) {
+    disks.take(dispatcher);
+    while disks.carry_out(0, dispatcher) {}
+    while let Some(done) = dispatcher.poll_done() {
         if let Some(piece) = done.job.piece {
-            desk.pool.give_back(piece);
+            dispatcher.pool.give_back(piece);
         }
     }
-    assert_eq!((desk.open_jobs(), desk.pool.lent()), (0, 0), "something of a lost guest was kept");
+    assert_eq!(
+        (dispatcher.open_jobs(), dispatcher.pool.lent()),
+        (0, 0),
+        "something of a lost guest was kept"
+    );
 }

@@ -6,19 +6,19 @@ use super::wire::{
     NbdError, OPTION_REPLY_MAGIC, REQUEST_BYTES_MAX, chunk, chunk_header, flag, info, reply, simple_reply,
 };
 use crate::exports::Export;
-use crate::outbox::Outbox;
+use crate::send_queue::SendQueue;
 
 /// The number of `base:allocation` on a connection that chose it (chosen).
 pub const ALLOCATION_ID: u32 = 1;
 
 /// A reply to an option.
-pub fn option(outbox: &mut Outbox, option: u32, kind: u32, data: &[u8]) {
+pub fn option(send_queue: &mut SendQueue, option: u32, kind: u32, data: &[u8]) {
     let length = u32::try_from(data.len()).expect("replies are short");
-    outbox.push_text(&OPTION_REPLY_MAGIC.to_be_bytes());
-    outbox.push_text(&option.to_be_bytes());
-    outbox.push_text(&kind.to_be_bytes());
-    outbox.push_text(&length.to_be_bytes());
-    outbox.push_text(data);
+    send_queue.push_text(&OPTION_REPLY_MAGIC.to_be_bytes());
+    send_queue.push_text(&option.to_be_bytes());
+    send_queue.push_text(&kind.to_be_bytes());
+    send_queue.push_text(&length.to_be_bytes());
+    send_queue.push_text(data);
 }
 
 /// What can be done with an export.
@@ -39,9 +39,9 @@ pub const fn flags(export: &Export, structured: bool) -> u16 {
 }
 
 /// Everything about an export, asked for or not: who has not asked may overlook it.
-pub fn information(outbox: &mut Outbox, of: u32, export: &Export, structured: bool) {
+pub fn information(send_queue: &mut SendQueue, of: u32, export: &Export, structured: bool) {
     let mut give = |kind: u16, rest: &[u8]| {
-        option(outbox, of, reply::INFO, &[&kind.to_be_bytes(), rest].concat());
+        option(send_queue, of, reply::INFO, &[&kind.to_be_bytes(), rest].concat());
     };
     let size_and_flags =
         [&export.bytes().to_be_bytes()[..], &flags(export, structured).to_be_bytes()[..]].concat();
@@ -53,30 +53,30 @@ pub fn information(outbox: &mut Outbox, of: u32, export: &Export, structured: bo
 }
 
 /// The end of a request that has nothing more to say, without an error.
-pub fn success(outbox: &mut Outbox, structured: bool, cookie: u64) {
+pub fn success(send_queue: &mut SendQueue, structured: bool, cookie: u64) {
     if structured {
-        outbox.push_text(&chunk_header(chunk::FLAG_DONE, chunk::NONE, cookie, 0));
+        send_queue.push_text(&chunk_header(chunk::FLAG_DONE, chunk::NONE, cookie, 0));
     } else {
-        outbox.push_text(&simple_reply(0, cookie));
+        send_queue.push_text(&simple_reply(0, cookie));
     }
 }
 
 /// The end of a request with an error.
-pub fn failure(outbox: &mut Outbox, structured: bool, cookie: u64, error: NbdError) {
+pub fn failure(send_queue: &mut SendQueue, structured: bool, cookie: u64, error: NbdError) {
     if structured {
         // The error, and a message of no bytes.
-        outbox.push_text(&chunk_header(chunk::FLAG_DONE, chunk::ERROR, cookie, 6));
-        outbox.push_text(&error.code().to_be_bytes());
-        outbox.push_text(&0_u16.to_be_bytes());
+        send_queue.push_text(&chunk_header(chunk::FLAG_DONE, chunk::ERROR, cookie, 6));
+        send_queue.push_text(&error.code().to_be_bytes());
+        send_queue.push_text(&0_u16.to_be_bytes());
     } else {
-        outbox.push_text(&simple_reply(error.code(), cookie));
+        send_queue.push_text(&simple_reply(error.code(), cookie));
     }
 }
 
 /// An error at an offset; the request goes on.
-pub fn failure_at(outbox: &mut Outbox, cookie: u64, error: NbdError, offset: u64) {
-    outbox.push_text(&chunk_header(0, chunk::ERROR_OFFSET, cookie, 14));
-    outbox.push_text(&error.code().to_be_bytes());
-    outbox.push_text(&0_u16.to_be_bytes());
-    outbox.push_text(&offset.to_be_bytes());
+pub fn failure_at(send_queue: &mut SendQueue, cookie: u64, error: NbdError, offset: u64) {
+    send_queue.push_text(&chunk_header(0, chunk::ERROR_OFFSET, cookie, 14));
+    send_queue.push_text(&error.code().to_be_bytes());
+    send_queue.push_text(&0_u16.to_be_bytes());
+    send_queue.push_text(&offset.to_be_bytes());
 }

@@ -8,8 +8,8 @@ use super::wire::{
     FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, Fields, IHAVEOPT, NBDMAGIC, TEXT_BYTES_MAX, option, reply,
 };
 use crate::exports::{Export, ExportId, Exports};
-use crate::outbox::Outbox;
 use crate::protocol::Rude;
+use crate::send_queue::SendQueue;
 
 /// Longest data of an option that is kept: two texts of the largest size, and some numbers (chosen; the longest sensible
 /// option names an export and a few contexts).
@@ -92,12 +92,12 @@ const FLAGS_BYTES: usize = 4;
 const OPTION_BYTES: usize = 16;
 
 impl Handshake {
-    /// A handshake, with the greeting in the outbox.
+    /// A handshake, with the greeting in the send queue.
     #[must_use]
-    pub fn new(tls: TlsPolicy, outbox: &mut Outbox) -> Self {
-        outbox.push_text(&NBDMAGIC.to_be_bytes());
-        outbox.push_text(&IHAVEOPT.to_be_bytes());
-        outbox.push_text(&(FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES).to_be_bytes());
+    pub fn new(tls: TlsPolicy, send_queue: &mut SendQueue) -> Self {
+        send_queue.push_text(&NBDMAGIC.to_be_bytes());
+        send_queue.push_text(&IHAVEOPT.to_be_bytes());
+        send_queue.push_text(&(FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES).to_be_bytes());
         Self {
             expect: Expect::Flags,
             held: Vec::new(),
@@ -127,7 +127,7 @@ impl Handshake {
         &mut self,
         bytes: &[u8],
         exports: &Exports,
-        outbox: &mut Outbox,
+        send_queue: &mut SendQueue,
     ) -> Result<(usize, Next), Rude> {
         let mut used = 0;
         loop {
@@ -135,12 +135,12 @@ impl Handshake {
             if self.held.len() < self.needed || matches!(self.expect, Expect::Skip { left: 1.., .. }) {
                 return Ok((used, Next::More));
             }
-            let next = self.step(exports, outbox)?;
+            let next = self.step(exports, send_queue)?;
             if next == Next::Tls && used < bytes.len() {
                 // Whoever sits between could have put them there: they must not count as encrypted.
                 return Err(Rude::garbage("bytes came after STARTTLS and before TLS; nothing may"));
             }
-            if next != Next::More || used == bytes.len() || outbox.is_long() {
+            if next != Next::More || used == bytes.len() || send_queue.is_long() {
                 return Ok((used, next));
             }
         }
@@ -159,7 +159,7 @@ impl Handshake {
     }
 
     /// What was expected is there.
-    fn step(&mut self, exports: &Exports, outbox: &mut Outbox) -> Result<Next, Rude> {
+    fn step(&mut self, exports: &Exports, send_queue: &mut SendQueue) -> Result<Next, Rude> {
         let held = std::mem::take(&mut self.held);
         match self.expect {
             Expect::Flags => {
@@ -172,15 +172,15 @@ impl Handshake {
                 if self.needed > 0 || matches!(self.expect, Expect::Skip { .. }) {
                     return Ok(Next::More);
                 }
-                self.step(exports, outbox)
+                self.step(exports, send_queue)
             }
             Expect::Data { option } => {
                 self.expect_option();
-                self.on_data(option, &held, exports, outbox)
+                self.on_data(option, &held, exports, send_queue)
             }
             Expect::Skip { option, .. } => {
                 self.expect_option();
-                answer::option(outbox, option, reply::ERR_TOO_BIG, b"the option is too long");
+                answer::option(send_queue, option, reply::ERR_TOO_BIG, b"the option is too long");
                 Ok(Next::More)
             }
         }
@@ -237,56 +237,61 @@ impl Handshake {
         option: u32,
         data: &[u8],
         exports: &Exports,
-        outbox: &mut Outbox,
+        send_queue: &mut SendQueue,
     ) -> Result<Next, Rude> {
         let bare = self.tls == TlsPolicy::Required && !self.encrypted;
         match option {
             option::ABORT => {
-                answer::option(outbox, option, reply::ACK, &[]);
+                answer::option(send_queue, option, reply::ACK, &[]);
                 return Ok(Next::Farewell);
             }
-            option::STARTTLS => return Ok(self.on_starttls(data, outbox)),
+            option::STARTTLS => return Ok(self.on_starttls(data, send_queue)),
             option::EXPORT_NAME if bare => {
                 return Err(Rude::garbage("an export was asked for without TLS, which is required"));
             }
-            _ if bare => answer::option(outbox, option, reply::ERR_TLS_REQD, b"begin with STARTTLS"),
-            option::EXPORT_NAME => return self.on_export_name(data, exports, outbox),
-            option::LIST => on_list(data, exports, outbox),
-            option::INFO | option::GO => return Ok(self.on_go(option, data, exports, outbox)),
+            _ if bare => answer::option(send_queue, option, reply::ERR_TLS_REQD, b"begin with STARTTLS"),
+            option::EXPORT_NAME => return self.on_export_name(data, exports, send_queue),
+            option::LIST => on_list(data, exports, send_queue),
+            option::INFO | option::GO => return Ok(self.on_go(option, data, exports, send_queue)),
             option::STRUCTURED_REPLY => {
                 self.structured |= data.is_empty();
                 let kind = if data.is_empty() { reply::ACK } else { reply::ERR_INVALID };
-                answer::option(outbox, option, kind, &[]);
+                answer::option(send_queue, option, kind, &[]);
             }
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => {
-                self.on_meta_context(option, data, exports, outbox);
+                self.on_meta_context(option, data, exports, send_queue);
             }
-            _ => answer::option(outbox, option, reply::ERR_UNSUP, b"the option is not known here"),
+            _ => answer::option(send_queue, option, reply::ERR_UNSUP, b"the option is not known here"),
         }
         Ok(Next::More)
     }
 
-    fn on_starttls(&self, data: &[u8], outbox: &mut Outbox) -> Next {
+    fn on_starttls(&self, data: &[u8], send_queue: &mut SendQueue) -> Next {
         let kind = match self.tls {
             TlsPolicy::None => reply::ERR_UNSUP,
             TlsPolicy::Required if self.encrypted || !data.is_empty() => reply::ERR_INVALID,
             TlsPolicy::Required => reply::ACK,
         };
-        answer::option(outbox, option::STARTTLS, kind, &[]);
+        answer::option(send_queue, option::STARTTLS, kind, &[]);
         if kind == reply::ACK { Next::Tls } else { Next::More }
     }
 
     /// The old way to choose an export: there is no answer for an error.
-    fn on_export_name(&mut self, data: &[u8], exports: &Exports, outbox: &mut Outbox) -> Result<Next, Rude> {
+    fn on_export_name(
+        &mut self,
+        data: &[u8],
+        exports: &Exports,
+        send_queue: &mut SendQueue,
+    ) -> Result<Next, Rude> {
         let name = std::str::from_utf8(data).ok().filter(|name| name.len() <= TEXT_BYTES_MAX);
         let Some(id) = name.and_then(|name| exports.find(name)) else {
             return Err(Rude::garbage("an export that does not exist was asked for by EXPORT_NAME"));
         };
         let export = exports.get(id);
-        outbox.push_text(&export.bytes().to_be_bytes());
-        outbox.push_text(&answer::flags(export, self.structured).to_be_bytes());
+        send_queue.push_text(&export.bytes().to_be_bytes());
+        send_queue.push_text(&answer::flags(export, self.structured).to_be_bytes());
         if !self.no_zeroes {
-            outbox.push_text(&[0; 124]);
+            send_queue.push_text(&[0; 124]);
         }
         Ok(Next::Serve(self.agreed(id)))
     }
@@ -295,32 +300,42 @@ impl Handshake {
         Agreed { export, structured: self.structured, allocation: self.allocation == Some(export) }
     }
 
-    fn on_go(&mut self, option: u32, data: &[u8], exports: &Exports, outbox: &mut Outbox) -> Next {
+    fn on_go(&mut self, option: u32, data: &[u8], exports: &Exports, send_queue: &mut SendQueue) -> Next {
         let Some(name) = go_name(data) else {
-            answer::option(outbox, option, reply::ERR_INVALID, b"the option's lengths do not fit each other");
+            answer::option(
+                send_queue,
+                option,
+                reply::ERR_INVALID,
+                b"the option's lengths do not fit each other",
+            );
             return Next::More;
         };
         let Some(id) = exports.find(name) else {
-            answer::option(outbox, option, reply::ERR_UNKNOWN, b"there is no export of this name");
+            answer::option(send_queue, option, reply::ERR_UNKNOWN, b"there is no export of this name");
             return Next::More;
         };
         let export: &Export = exports.get(id);
-        answer::information(outbox, option, export, self.structured);
-        answer::option(outbox, option, reply::ACK, &[]);
+        answer::information(send_queue, option, export, self.structured);
+        answer::option(send_queue, option, reply::ACK, &[]);
         if option == option::GO { Next::Serve(self.agreed(id)) } else { Next::More }
     }
 
-    fn on_meta_context(&mut self, option: u32, data: &[u8], exports: &Exports, outbox: &mut Outbox) {
+    fn on_meta_context(&mut self, option: u32, data: &[u8], exports: &Exports, send_queue: &mut SendQueue) {
         let sets = option == option::SET_META_CONTEXT;
         if sets {
             self.allocation = None;
         }
         let Some((name, wanted)) = meta_context(data, sets).filter(|_| self.structured) else {
             let why = b"structured replies come first, and lengths must fit each other";
-            return answer::option(outbox, option, reply::ERR_INVALID, why);
+            return answer::option(send_queue, option, reply::ERR_INVALID, why);
         };
         let Some(id) = exports.find(name) else {
-            return answer::option(outbox, option, reply::ERR_UNKNOWN, b"there is no export of this name");
+            return answer::option(
+                send_queue,
+                option,
+                reply::ERR_UNKNOWN,
+                b"there is no export of this name",
+            );
         };
         if wanted {
             if sets {
@@ -329,25 +344,25 @@ impl Handshake {
             // Only a chosen context has a number.
             let number = if sets { answer::ALLOCATION_ID } else { 0 };
             let context = [&number.to_be_bytes()[..], ALLOCATION.as_bytes()].concat();
-            answer::option(outbox, option, reply::META_CONTEXT, &context);
+            answer::option(send_queue, option, reply::META_CONTEXT, &context);
         }
-        answer::option(outbox, option, reply::ACK, &[]);
+        answer::option(send_queue, option, reply::ACK, &[]);
     }
 }
 
 /// The only context.
 const ALLOCATION: &str = "base:allocation";
 
-fn on_list(data: &[u8], exports: &Exports, outbox: &mut Outbox) {
+fn on_list(data: &[u8], exports: &Exports, send_queue: &mut SendQueue) {
     if !data.is_empty() {
-        return answer::option(outbox, option::LIST, reply::ERR_INVALID, b"LIST has no data");
+        return answer::option(send_queue, option::LIST, reply::ERR_INVALID, b"LIST has no data");
     }
     for export in exports.iter() {
         let length = u32::try_from(export.name.len()).expect("names are short");
         let server = [&length.to_be_bytes(), export.name.as_bytes(), export.description.as_bytes()].concat();
-        answer::option(outbox, option::LIST, reply::SERVER, &server);
+        answer::option(send_queue, option::LIST, reply::SERVER, &server);
     }
-    answer::option(outbox, option::LIST, reply::ACK, &[]);
+    answer::option(send_queue, option::LIST, reply::ACK, &[]);
 }
 
 /// The name in the data of INFO and GO: what follows it must fit too. All information is given, whatever is asked for.

@@ -7,8 +7,8 @@ use super::plan::{Kind, Plan, error_of};
 use super::wire::{NbdError, RequestHeader, allocation, chunk, chunk_header, simple_reply};
 use crate::exports::Export;
 use crate::job::{Done, Extent};
-use crate::outbox::Outbox;
 use crate::pool::{PIECE_BYTES_MAX, Piece, Pool};
+use crate::send_queue::SendQueue;
 
 /// A part of a read that waits for the others.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct OpenRequest {
 
 /// What a request wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum NextStep {
     /// A job over these bytes.
     Job {
         /// First byte.
@@ -55,7 +55,7 @@ pub enum Wish {
     Flush,
     /// The ends of its jobs.
     Wait,
-    /// Nothing: it is over and its answer is in the outbox.
+    /// Nothing: it is over and its answer is in the send queue.
     Over,
 }
 
@@ -111,17 +111,17 @@ impl OpenRequest {
 
     /// What it wants next.
     #[must_use]
-    pub fn wish(&self) -> Wish {
+    pub fn next_step(&self) -> NextStep {
         if self.issued < self.length {
             let offset = self.offset + u64::from(self.issued);
-            return Wish::Job { offset, bytes: self.span(self.issued) };
+            return NextStep::Job { offset, bytes: self.span(self.issued) };
         }
         let durable = self.plan.fua && self.plan.kind != Kind::Write;
         let wants_flush = !self.flushed && self.error.is_none() && (durable || self.plan.kind == Kind::Flush);
         match self.running {
-            1.. => Wish::Wait,
-            0 if wants_flush => Wish::Flush,
-            0 => Wish::Over,
+            1.. => NextStep::Wait,
+            0 if wants_flush => NextStep::Flush,
+            0 => NextStep::Over,
         }
     }
 
@@ -133,8 +133,8 @@ impl OpenRequest {
         assert!(self.issued <= self.length, "more was given out than was asked for");
     }
 
-    /// A job ended. Its part of the answer goes to the outbox, or is held.
-    pub fn on_done(&mut self, done: Done, export: &Export, outbox: &mut Outbox, pool: &mut Pool) {
+    /// A job ended. Its part of the answer goes to the send queue, or is held.
+    pub fn on_done(&mut self, done: Done, export: &Export, send_queue: &mut SendQueue, pool: &mut Pool) {
         self.running -= 1;
         let failed = error_of(done.status);
         self.error = self.error.or(failed);
@@ -146,50 +146,55 @@ impl OpenRequest {
                 self.held.push(Held { offset, piece, bytes });
             }
             (Kind::Read { whole: false }, Some(piece)) if failed.is_none() => {
-                let is_last = self.error.is_none() && self.wish() == Wish::Over;
+                let is_last = self.error.is_none() && self.next_step() == NextStep::Over;
                 let flags = if is_last { chunk::FLAG_DONE } else { 0 };
                 let bytes = bytes.expect("it fits a piece");
-                push_data_header(outbox, flags, self.cookie, offset, bytes);
-                outbox.push_payload(piece, 0, bytes);
+                push_data_header(send_queue, flags, self.cookie, offset, bytes);
+                send_queue.push_payload(piece, 0, bytes);
             }
             (kind, Some(piece)) => {
                 pool.give_back(piece);
                 if let (Kind::Read { .. }, Some(error)) = (kind, failed) {
-                    answer::failure_at(outbox, self.cookie, error, offset);
+                    answer::failure_at(send_queue, self.cookie, error, offset);
                 }
             }
-            (Kind::Map { .. }, None) => push_extents(outbox, self.cookie, export, &done.extents),
+            (Kind::Map { .. }, None) => push_extents(send_queue, self.cookie, export, &done.extents),
             (_, None) => {}
         }
     }
 
-    /// Puts the end of the answer into the outbox. `structured`: as the connection agreed on.
-    pub fn answer(mut self, structured: bool, outbox: &mut Outbox, pool: &mut Pool) -> Option<NbdError> {
-        assert_eq!(self.wish(), Wish::Over, "an answer to a request that goes on");
+    /// Puts the end of the answer into the send queue. `structured`: as the connection agreed on.
+    pub fn answer(
+        mut self,
+        structured: bool,
+        send_queue: &mut SendQueue,
+        pool: &mut Pool,
+    ) -> Option<NbdError> {
+        assert_eq!(self.next_step(), NextStep::Over, "an answer to a request that goes on");
         match (self.plan.kind, self.error) {
-            (Kind::Read { whole: false }, Some(_)) => answer::success(outbox, true, self.cookie),
+            (Kind::Read { whole: false }, Some(_)) => answer::success(send_queue, true, self.cookie),
             (Kind::Read { whole: false } | Kind::Map { .. }, _) => {}
-            (Kind::Read { whole: true }, None) => self.push_gathered(structured, outbox),
+            (Kind::Read { whole: true }, None) => self.push_gathered(structured, send_queue),
             (Kind::Read { whole: true }, Some(error)) => {
                 self.release(pool);
-                answer::failure(outbox, structured, self.cookie, error);
+                answer::failure(send_queue, structured, self.cookie, error);
             }
-            (_, None) => answer::success(outbox, false, self.cookie),
-            (_, Some(error)) => answer::failure(outbox, false, self.cookie, error),
+            (_, None) => answer::success(send_queue, false, self.cookie),
+            (_, Some(error)) => answer::failure(send_queue, false, self.cookie, error),
         }
         self.error
     }
 
-    fn push_gathered(&mut self, structured: bool, outbox: &mut Outbox) {
+    fn push_gathered(&mut self, structured: bool, send_queue: &mut SendQueue) {
         self.held.sort_by_key(|held| held.offset);
         if structured {
             let bytes = usize::try_from(self.length).expect("32 bits fit an index");
-            push_data_header(outbox, chunk::FLAG_DONE, self.cookie, self.offset, bytes);
+            push_data_header(send_queue, chunk::FLAG_DONE, self.cookie, self.offset, bytes);
         } else {
-            outbox.push_text(&simple_reply(0, self.cookie));
+            send_queue.push_text(&simple_reply(0, self.cookie));
         }
         for Held { piece, bytes, .. } in self.held.drain(..) {
-            outbox.push_payload(piece, 0, bytes);
+            send_queue.push_payload(piece, 0, bytes);
         }
     }
 
@@ -202,20 +207,20 @@ impl OpenRequest {
 /// Sectors of drives have at most this many bytes (docs/drive.md, `sector_bytes`).
 const SECTOR_BYTES_MAX: u64 = 64 << 10;
 
-fn push_data_header(outbox: &mut Outbox, flags: u16, cookie: u64, offset: u64, bytes: usize) {
+fn push_data_header(send_queue: &mut SendQueue, flags: u16, cookie: u64, offset: u64, bytes: usize) {
     let length = u32::try_from(bytes + 8).expect("a request has at most 32 MiB");
-    outbox.push_text(&chunk_header(flags, chunk::OFFSET_DATA, cookie, length));
-    outbox.push_text(&offset.to_be_bytes());
+    send_queue.push_text(&chunk_header(flags, chunk::OFFSET_DATA, cookie, length));
+    send_queue.push_text(&offset.to_be_bytes());
 }
 
 /// The answer to a question about what holds data. It may cover less than was asked for.
-fn push_extents(outbox: &mut Outbox, cookie: u64, export: &Export, extents: &[Extent]) {
+fn push_extents(send_queue: &mut SendQueue, cookie: u64, export: &Export, extents: &[Extent]) {
     let length = u32::try_from(4 + 8 * extents.len()).expect("few");
-    outbox.push_text(&chunk_header(chunk::FLAG_DONE, chunk::BLOCK_STATUS, cookie, length));
-    outbox.push_text(&answer::ALLOCATION_ID.to_be_bytes());
+    send_queue.push_text(&chunk_header(chunk::FLAG_DONE, chunk::BLOCK_STATUS, cookie, length));
+    send_queue.push_text(&answer::ALLOCATION_ID.to_be_bytes());
     for extent in extents {
         let flags = if extent.mapped { 0 } else { allocation::HOLE | allocation::ZERO };
-        outbox.push_text(&(extent.blocks * export.block_bytes).to_be_bytes());
-        outbox.push_text(&flags.to_be_bytes());
+        send_queue.push_text(&(extent.blocks * export.block_bytes).to_be_bytes());
+        send_queue.push_text(&flags.to_be_bytes());
     }
 }

@@ -2,10 +2,10 @@
 
 use super::handshake::{Handshake, Next, TlsPolicy};
 use super::transmission::Transmission;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::outbox::Outbox;
 use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::send_queue::SendQueue;
 
 /// Bytes received at once during the handshake (chosen: several options).
 const HANDSHAKE_BYTES: usize = 4096;
@@ -23,7 +23,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct Session {
     stage: Stage,
-    outbox: Outbox,
+    send_queue: SendQueue,
     /// What its jobs are called.
     name: (u32, u32),
     stopping: bool,
@@ -33,19 +33,19 @@ impl Session {
     /// A connection that has just begun; its jobs are told to (`connection`, `generation`).
     #[must_use]
     pub fn new(tls: TlsPolicy, connection: u32, generation: u32) -> Self {
-        let mut outbox = Outbox::default();
-        let handshake = Box::new(Handshake::new(tls, &mut outbox));
+        let mut send_queue = SendQueue::default();
+        let handshake = Box::new(Handshake::new(tls, &mut send_queue));
         let name = (connection, generation);
-        Self { stage: Stage::Handshake(handshake), outbox, name, stopping: false }
+        Self { stage: Stage::Handshake(handshake), send_queue, name, stopping: false }
     }
 
     /// Takes bytes of the handshake.
-    fn greet(&mut self, bytes: &[u8], desk: &Desk) -> Result<usize, Rude> {
+    fn greet(&mut self, bytes: &[u8], dispatcher: &Dispatcher) -> Result<usize, Rude> {
         let Stage::Handshake(handshake) = &mut self.stage else { return Ok(0) };
-        if self.outbox.is_long() {
+        if self.send_queue.is_long() {
             return Ok(0);
         }
-        let (used, next) = handshake.on_bytes(bytes, &desk.exports, &mut self.outbox)?;
+        let (used, next) = handshake.on_bytes(bytes, &dispatcher.exports, &mut self.send_queue)?;
         match next {
             Next::More => {}
             Next::Farewell => self.stage = Stage::Over,
@@ -68,10 +68,10 @@ impl Session {
 }
 
 impl Protocol for Session {
-    fn on_bytes(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Rude> {
-        let mut used = self.greet(bytes, desk)?;
+    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Rude> {
+        let mut used = self.greet(bytes, dispatcher)?;
         if let Stage::Transmission(transmission) = &mut self.stage {
-            used += transmission.on_bytes(&bytes[used..], &mut self.outbox, desk)?;
+            used += transmission.on_bytes(&bytes[used..], &mut self.send_queue, dispatcher)?;
         }
         Ok(used)
     }
@@ -81,11 +81,11 @@ impl Protocol for Session {
         transmission.payload_space().filter(|space| space.count > 0)
     }
 
-    fn on_payload(&mut self, count: usize, desk: &mut Desk) {
+    fn on_payload(&mut self, count: usize, dispatcher: &mut Dispatcher) {
         let Stage::Transmission(transmission) = &mut self.stage else {
             unreachable!("payload came in a handshake")
         };
-        transmission.on_payload(count, desk);
+        transmission.on_payload(count, dispatcher);
     }
 
     fn text_wanted(&self) -> usize {
@@ -96,20 +96,20 @@ impl Protocol for Session {
         }
     }
 
-    fn on_done(&mut self, done: Done, desk: &mut Desk) {
+    fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         let Stage::Transmission(transmission) = &mut self.stage else {
             unreachable!("a job ended in a handshake")
         };
-        transmission.on_done(done, &mut self.outbox, desk);
+        transmission.on_done(done, &mut self.send_queue, dispatcher);
     }
 
-    fn go_on(&mut self, desk: &mut Desk) -> bool {
+    fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let Stage::Transmission(transmission) = &mut self.stage else { return false };
-        transmission.go_on(desk)
+        transmission.go_on(dispatcher)
     }
 
-    fn outbox(&mut self) -> &mut Outbox {
-        &mut self.outbox
+    fn send_queue(&mut self) -> &mut SendQueue {
+        &mut self.send_queue
     }
 
     fn phase(&self) -> Phase {
@@ -140,11 +140,11 @@ impl Protocol for Session {
         !matches!(&self.stage, Stage::Transmission(transmission) if !transmission.is_idle())
     }
 
-    fn release(&mut self, desk: &mut Desk) {
+    fn release(&mut self, dispatcher: &mut Dispatcher) {
         if let Stage::Transmission(transmission) = &mut self.stage {
-            transmission.release(desk);
+            transmission.release(dispatcher);
         }
-        self.outbox.clear(&mut desk.pool);
+        self.send_queue.clear(&mut dispatcher.pool);
         self.stage = Stage::Over;
     }
 }

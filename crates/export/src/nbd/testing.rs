@@ -3,7 +3,7 @@
 use super::handshake::TlsPolicy;
 use super::session::Session;
 use super::wire::{FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, IHAVEOPT, RequestHeader, option};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::protocol::{Protocol, Rude};
 use ocssd_lightnvm::{Buffers, Payload, PayloadFormat};
@@ -19,15 +19,15 @@ pub fn buffers() -> Buffers {
     })
 }
 
-/// A desk with these exports and few pieces.
-pub fn desk(exports: &[(&str, u64)]) -> Desk {
+/// A dispatcher with these exports and few pieces.
+pub fn dispatcher(exports: &[(&str, u64)]) -> Dispatcher {
     MemoryDisks::new(exports, [4, 4, 4]).0
 }
 
-/// A session with its desk and disks.
+/// A session with its dispatcher and disks.
 pub struct Talk {
     pub session: Session,
-    pub desk: Desk,
+    pub dispatcher: Dispatcher,
     pub disks: MemoryDisks,
 }
 
@@ -37,8 +37,8 @@ impl Talk {
     }
 
     pub fn with(exports: &[(&str, u64)], pieces: [u32; 3], tls: TlsPolicy) -> Self {
-        let (desk, disks) = MemoryDisks::new(exports, pieces);
-        Self { session: Session::new(tls, 0, 0), desk, disks }
+        let (dispatcher, disks) = MemoryDisks::new(exports, pieces);
+        Self { session: Session::new(tls, 0, 0), dispatcher, disks }
     }
 
     /// Sends bytes, lets everything happen, and returns what the server sent. Odd numbers of bytes are offered at a time,
@@ -48,13 +48,13 @@ impl Talk {
         loop {
             let mut moved = self.hand_over(&bytes[at..])?;
             at += moved;
-            self.session.go_on(&mut self.desk);
-            self.disks.take(&mut self.desk);
-            while self.disks.carry_out(0, &mut self.desk) {
+            self.session.go_on(&mut self.dispatcher);
+            self.disks.take(&mut self.dispatcher);
+            while self.disks.carry_out(0, &mut self.dispatcher) {
                 moved += 1;
             }
-            while let Some(done) = self.desk.poll_done() {
-                self.session.on_done(done, &mut self.desk);
+            while let Some(done) = self.dispatcher.poll_done() {
+                self.session.on_done(done, &mut self.dispatcher);
                 moved += 1;
             }
             let sent = self.drain();
@@ -69,23 +69,26 @@ impl Talk {
     fn hand_over(&mut self, bytes: &[u8]) -> Result<usize, Rude> {
         if let Some(space) = self.session.payload_space() {
             let count = space.count.min(bytes.len()).min(777);
-            self.desk.buffers.bytes_mut(space.buffer, space.first, count).copy_from_slice(&bytes[..count]);
+            self.dispatcher
+                .buffers
+                .bytes_mut(space.buffer, space.first, count)
+                .copy_from_slice(&bytes[..count]);
             if count > 0 {
-                self.session.on_payload(count, &mut self.desk);
+                self.session.on_payload(count, &mut self.dispatcher);
             }
             return Ok(count);
         }
-        self.session.on_bytes(&bytes[..bytes.len().min(301)], &mut self.desk)
+        self.session.on_bytes(&bytes[..bytes.len().min(301)], &mut self.dispatcher)
     }
 
-    /// Everything in the outbox.
+    /// Everything in the send queue.
     pub fn drain(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
-        while !self.session.outbox().is_empty() {
+        while !self.session.send_queue().is_empty() {
             let mut slices = [IoSlice::new(&[]); 4];
-            let used = self.session.outbox().slices(&self.desk.buffers, &mut slices);
+            let used = self.session.send_queue().slices(&self.dispatcher.buffers, &mut slices);
             let bytes: Vec<u8> = slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect();
-            self.session.outbox().sent(bytes.len(), &mut self.desk.pool);
+            self.session.send_queue().sent(bytes.len(), &mut self.dispatcher.pool);
             all.extend(bytes);
         }
         all

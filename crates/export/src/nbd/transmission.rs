@@ -6,14 +6,14 @@
 use super::answer;
 use super::handshake::Agreed;
 use super::intake::{Filling, Intake};
-use super::open_request::{OpenRequest, Wish};
+use super::open_request::{NextStep, OpenRequest};
 use super::plan::{self, Kind};
 use super::wire::{NbdError, REQUEST_BYTES, REQUEST_BYTES_MAX, RequestHeader, command};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::Export;
 use crate::job::{Done, Job, JobOwner, Work};
-use crate::outbox::Outbox;
 use crate::protocol::{Rude, Space};
+use crate::send_queue::SendQueue;
 use crate::shares::Want;
 use ocssd_base::{Slab, SlabKey};
 use std::collections::VecDeque;
@@ -66,28 +66,33 @@ impl Transmission {
     ///
     /// # Errors
     /// [`Rude`], for bytes that are no request.
-    pub fn on_bytes(&mut self, bytes: &[u8], outbox: &mut Outbox, desk: &mut Desk) -> Result<usize, Rude> {
+    pub fn on_bytes(
+        &mut self,
+        bytes: &[u8],
+        send_queue: &mut SendQueue,
+        dispatcher: &mut Dispatcher,
+    ) -> Result<usize, Rude> {
         let mut used = 0;
         while used < bytes.len() && !self.farewell {
             let rest = &bytes[used..];
             let taken = match &mut self.intake {
-                Intake::Header { have: 0, .. } if self.requests.is_full() || outbox.is_long() => 0,
+                Intake::Header { have: 0, .. } if self.requests.is_full() || send_queue.is_long() => 0,
                 Intake::Header { held, have } => {
                     let taken = rest.len().min(REQUEST_BYTES - *have);
                     held[*have..][..taken].copy_from_slice(&rest[..taken]);
                     *have += taken;
                     if *have == REQUEST_BYTES {
                         let held = *held;
-                        self.on_header(&held, outbox, desk)?;
+                        self.on_header(&held, send_queue, dispatcher)?;
                     }
                     taken
                 }
-                Intake::Payload { .. } => self.copy_payload(rest, desk),
+                Intake::Payload { .. } => self.copy_payload(rest, dispatcher),
                 Intake::Skip { left, cookie, error } => {
                     let (taken, cookie, error) = (rest.len().min(usize_of(*left)), *cookie, *error);
                     *left -= u32::try_from(taken).expect("at most what is left");
                     if *left == 0 {
-                        self.refuse(cookie, error, false, outbox, desk);
+                        self.refuse(cookie, error, false, send_queue, dispatcher);
                         self.intake = Intake::header();
                     }
                     taken
@@ -105,8 +110,8 @@ impl Transmission {
     fn on_header(
         &mut self,
         held: &[u8; REQUEST_BYTES],
-        outbox: &mut Outbox,
-        desk: &mut Desk,
+        send_queue: &mut SendQueue,
+        dispatcher: &mut Dispatcher,
     ) -> Result<(), Rude> {
         let Some(header) = RequestHeader::decode(held) else {
             return Err(Rude::garbage("a request does not begin with its magic number"));
@@ -117,7 +122,7 @@ impl Transmission {
             self.farewell = true;
             return Ok(());
         }
-        let plan = plan::plan(&header, desk.exports.get(self.agreed.export), &self.agreed);
+        let plan = plan::plan(&header, dispatcher.exports.get(self.agreed.export), &self.agreed);
         let plan = if self.stopping { Err(NbdError::Shutdown) } else { plan };
         match plan {
             Err(error) if self.writing && header.length > 0 => {
@@ -128,36 +133,43 @@ impl Transmission {
             }
             Err(error) => {
                 let chunked = matches!(header.command, command::READ | command::BLOCK_STATUS);
-                self.refuse(header.cookie, error, chunked, outbox, desk);
+                self.refuse(header.cookie, error, chunked, send_queue, dispatcher);
             }
             Ok(plan) => {
-                plan::count(&mut desk.stats, &plan);
+                plan::count(&mut dispatcher.stats, &plan);
                 let request = OpenRequest::new(&header, plan);
                 let key = self.requests.insert(request).expect("there was room before the header came");
                 if self.writing {
                     self.intake = Intake::Payload { request: key, filling: None };
-                    self.find_piece(desk);
+                    self.find_piece(dispatcher);
                 } else {
                     self.todo.push_back(key);
-                    self.issue(desk);
+                    self.issue(dispatcher);
                 }
             }
         }
         Ok(())
     }
 
-    fn refuse(&self, cookie: u64, error: NbdError, chunked: bool, outbox: &mut Outbox, desk: &mut Desk) {
-        desk.stats.errors += 1;
-        answer::failure(outbox, chunked && self.agreed.structured, cookie, error);
+    fn refuse(
+        &self,
+        cookie: u64,
+        error: NbdError,
+        chunked: bool,
+        send_queue: &mut SendQueue,
+        dispatcher: &mut Dispatcher,
+    ) {
+        dispatcher.stats.errors += 1;
+        answer::failure(send_queue, chunked && self.agreed.structured, cookie, error);
     }
 
     /// Payload that came behind a header is copied to where it belongs; returns how much.
-    fn copy_payload(&mut self, bytes: &[u8], desk: &mut Desk) -> usize {
+    fn copy_payload(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> usize {
         let Some(space) = self.payload_space() else { return 0 };
         let taken = space.count.min(bytes.len());
-        desk.buffers.bytes_mut(space.buffer, space.first, taken).copy_from_slice(&bytes[..taken]);
-        desk.stats.received_copied_bytes += u64::try_from(taken).expect("a length");
-        self.on_payload(taken, desk);
+        dispatcher.buffers.bytes_mut(space.buffer, space.first, taken).copy_from_slice(&bytes[..taken]);
+        dispatcher.stats.received_copied_bytes += u64::try_from(taken).expect("a length");
+        self.on_payload(taken, dispatcher);
         taken
     }
 
@@ -168,8 +180,8 @@ impl Transmission {
     }
 
     /// Payload is where it belongs. A full piece goes to the target.
-    pub fn on_payload(&mut self, count: usize, desk: &mut Desk) {
-        desk.stats.received_bytes += u64::try_from(count).expect("a length");
+    pub fn on_payload(&mut self, count: usize, dispatcher: &mut Dispatcher) {
+        dispatcher.stats.received_bytes += u64::try_from(count).expect("a length");
         let Intake::Payload { request, filling } = &mut self.intake else {
             unreachable!("payload came where there is no space for it")
         };
@@ -177,26 +189,26 @@ impl Transmission {
         let current = filling.as_mut().expect("payload came where there is no space for it");
         current.filled += count;
         assert!(current.filled <= current.bytes, "more payload came than there is space for");
-        if current.filled < current.bytes || !desk.has_room(self.owner.client()) {
+        if current.filled < current.bytes || !dispatcher.has_room(self.owner.client()) {
             return;
         }
         let full = filling.take().expect("it was there");
-        self.give_write(request, full, desk);
-        self.find_piece(desk);
+        self.give_write(request, full, dispatcher);
+        self.find_piece(dispatcher);
     }
 
-    fn give_write(&mut self, key: SlabKey, full: Filling, desk: &mut Desk) {
+    fn give_write(&mut self, key: SlabKey, full: Filling, dispatcher: &mut Dispatcher) {
         let request = self.requests.get_mut(key);
         let bytes = u32::try_from(full.bytes).expect("a piece is small");
         let work = Work::Write { fua: request.plan.fua };
         request.on_issued(bytes);
-        let job = self.job(key, work, full.offset, bytes, desk);
-        desk.give(Job { piece: Some(full.piece), ..job });
+        let job = self.job(key, work, full.offset, bytes, dispatcher);
+        dispatcher.give(Job { piece: Some(full.piece), ..job });
     }
 
     /// A job of a request over bytes of the export.
-    fn job(&self, key: SlabKey, work: Work, offset: u64, bytes: u32, desk: &Desk) -> Job {
-        let block_bytes = desk.exports.get(self.agreed.export).block_bytes;
+    fn job(&self, key: SlabKey, work: Work, offset: u64, bytes: u32, dispatcher: &Dispatcher) -> Job {
+        let block_bytes = dispatcher.exports.get(self.agreed.export).block_bytes;
         Job {
             owner: JobOwner { request: key.0, ..self.owner },
             export: self.agreed.export,
@@ -208,14 +220,14 @@ impl Transmission {
     }
 
     /// The next piece for a write's payload, or its end. True if it must wait for one.
-    fn find_piece(&mut self, desk: &mut Desk) -> bool {
+    fn find_piece(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let Intake::Payload { request, filling: filling @ None } = &mut self.intake else { return false };
-        let Wish::Job { offset, bytes } = self.requests.get(*request).wish() else {
+        let NextStep::Job { offset, bytes } = self.requests.get(*request).next_step() else {
             self.intake = Intake::header();
             return false;
         };
         let bytes = usize_of(bytes);
-        let piece = desk.pool.take(self.owner.client(), bytes, Want::Share);
+        let piece = dispatcher.pool.take(self.owner.client(), bytes, Want::Share);
         *filling = piece.map(|piece| Filling { piece, offset, bytes, filled: 0 });
         filling.is_none()
     }
@@ -234,33 +246,34 @@ impl Transmission {
     }
 
     /// Gives out what waits; true if something still does.
-    pub fn go_on(&mut self, desk: &mut Desk) -> bool {
+    pub fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool {
         if self.payload_space().is_some_and(|space| space.count == 0) {
             // A full piece waited for room among the jobs.
-            self.on_payload(0, desk);
+            self.on_payload(0, dispatcher);
         }
-        let starved = self.find_piece(desk) || self.payload_space().is_some_and(|space| space.count == 0);
-        self.issue(desk);
+        let starved =
+            self.find_piece(dispatcher) || self.payload_space().is_some_and(|space| space.count == 0);
+        self.issue(dispatcher);
         starved || !self.todo.is_empty()
     }
 
     /// Gives out jobs of requests in order, until one must wait.
-    fn issue(&mut self, desk: &mut Desk) {
+    fn issue(&mut self, dispatcher: &mut Dispatcher) {
         while let Some(&key) = self.todo.front() {
-            match self.requests.get(key).wish() {
+            match self.requests.get(key).next_step() {
                 // First: it is given out whole, and may be gone when there is room again.
-                Wish::Wait | Wish::Over => {
+                NextStep::Wait | NextStep::Over => {
                     self.todo.pop_front();
                 }
-                _ if !desk.has_room(self.owner.client()) => return,
-                Wish::Job { offset, bytes } => {
-                    if !self.issue_range(key, offset, bytes, desk) {
+                _ if !dispatcher.has_room(self.owner.client()) => return,
+                NextStep::Job { offset, bytes } => {
+                    if !self.issue_range(key, offset, bytes, dispatcher) {
                         return;
                     }
                 }
-                Wish::Flush => {
-                    let job = self.job(key, Work::Flush, 0, 0, desk);
-                    desk.give(job);
+                NextStep::Flush => {
+                    let job = self.job(key, Work::Flush, 0, 0, dispatcher);
+                    dispatcher.give(job);
                     self.requests.get_mut(key).on_issued(0);
                 }
             }
@@ -268,10 +281,10 @@ impl Transmission {
     }
 
     /// Gives out one job over a range; false if there is no piece for it.
-    fn issue_range(&mut self, key: SlabKey, offset: u64, bytes: u32, desk: &mut Desk) -> bool {
+    fn issue_range(&mut self, key: SlabKey, offset: u64, bytes: u32, dispatcher: &mut Dispatcher) -> bool {
         let client = self.owner.client();
         let request = self.requests.get(key);
-        if request.gathers() && !desk.pool.claim(client, request.pieces()) {
+        if request.gathers() && !dispatcher.pool.claim(client, request.pieces()) {
             return false;
         }
         let want = if request.gathers() { Want::Claimed } else { Want::Share };
@@ -282,40 +295,40 @@ impl Transmission {
             Kind::Map { one } => (Work::Map { extents_max: if one { 1 } else { EXTENTS_MAX } }, false),
             Kind::Write | Kind::Flush => unreachable!("they give out nothing over a range here"),
         };
-        let piece = if needs_piece { desk.pool.take(client, usize_of(bytes), want) } else { None };
+        let piece = if needs_piece { dispatcher.pool.take(client, usize_of(bytes), want) } else { None };
         if needs_piece && piece.is_none() {
             return false;
         }
         if let (Kind::Zeroes, Some(piece)) = (request.plan.kind, &piece) {
-            desk.buffers.bytes_mut(piece.buffer, 0, usize_of(bytes)).fill(0);
+            dispatcher.buffers.bytes_mut(piece.buffer, 0, usize_of(bytes)).fill(0);
         }
         let request = self.requests.get_mut(key);
         request.on_issued(bytes);
         if request.gathers() && request.is_issued() {
-            desk.pool.end_claim(client);
+            dispatcher.pool.end_claim(client);
         }
-        let job = self.job(key, work, offset, bytes, desk);
-        desk.give(Job { piece, ..job });
+        let job = self.job(key, work, offset, bytes, dispatcher);
+        dispatcher.give(Job { piece, ..job });
         true
     }
 
     /// A job has ended: a part of the answer, or its end.
-    pub fn on_done(&mut self, done: Done, outbox: &mut Outbox, desk: &mut Desk) {
+    pub fn on_done(&mut self, done: Done, send_queue: &mut SendQueue, dispatcher: &mut Dispatcher) {
         let key = SlabKey(done.job.owner.request);
-        let export: &Export = desk.exports.get(self.agreed.export);
+        let export: &Export = dispatcher.exports.get(self.agreed.export);
         let request = self.requests.get_mut(key);
-        request.on_done(done, export, outbox, &mut desk.pool);
-        match request.wish() {
-            Wish::Over => {
+        request.on_done(done, export, send_queue, &mut dispatcher.pool);
+        match request.next_step() {
+            NextStep::Over => {
                 let request = self.requests.remove(key);
-                let error = request.answer(self.agreed.structured, outbox, &mut desk.pool);
-                desk.stats.errors += u64::from(error.is_some());
+                let error = request.answer(self.agreed.structured, send_queue, &mut dispatcher.pool);
+                dispatcher.stats.errors += u64::from(error.is_some());
             }
-            Wish::Flush => {
+            NextStep::Flush => {
                 self.todo.push_back(key);
-                self.issue(desk);
+                self.issue(dispatcher);
             }
-            Wish::Job { .. } | Wish::Wait => {}
+            NextStep::Job { .. } | NextStep::Wait => {}
         }
     }
 
@@ -337,18 +350,18 @@ impl Transmission {
     }
 
     /// The connection is over: what is held comes back.
-    pub fn release(&mut self, desk: &mut Desk) {
+    pub fn release(&mut self, dispatcher: &mut Dispatcher) {
         if let Intake::Payload { filling: Some(filling), .. } =
             std::mem::replace(&mut self.intake, Intake::header())
         {
-            desk.pool.give_back(filling.piece);
+            dispatcher.pool.give_back(filling.piece);
         }
         let open: Vec<SlabKey> = self.requests.iter().map(|(key, _)| key).collect();
         for key in open {
-            self.requests.remove(key).release(&mut desk.pool);
+            self.requests.remove(key).release(&mut dispatcher.pool);
         }
         self.todo.clear();
-        desk.pool.end_claim(self.owner.client());
+        dispatcher.pool.end_claim(self.owner.client());
     }
 }
 

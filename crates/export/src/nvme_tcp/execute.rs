@@ -9,7 +9,7 @@ use super::plan::{self, BlockKind, BlockPlan, Plan};
 use super::respond::Refusal;
 use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::pool::Piece;
@@ -30,7 +30,12 @@ const NSID_ALL: u32 = u32::MAX;
 
 impl Session {
     /// What a command comes to, before any of its data is looked at.
-    pub(super) fn judge_command(&self, sqe: &Sqe, carried: usize, desk: &Desk) -> Result<Command, Refusal> {
+    pub(super) fn judge_command(
+        &self,
+        sqe: &Sqe,
+        carried: usize,
+        dispatcher: &Dispatcher,
+    ) -> Result<Command, Refusal> {
         let is_fabrics = sqe.opcode == AdminOpcode::FABRICS.0;
         let of_opcode = if is_fabrics { FabricsType::of(sqe).0 } else { sqe.opcode };
         let transfer = Transfer::of(sqe, DataDirection::of(of_opcode), carried)?;
@@ -39,14 +44,20 @@ impl Session {
         }
         let plan = match self.stage {
             _ if is_fabrics => Plan::Fabrics,
-            Stage::Bound(bound) => self.plan(sqe, transfer, bound, desk)?,
+            Stage::Bound(bound) => self.plan(sqe, transfer, bound, dispatcher)?,
             _ => return Err(Status::COMMAND_SEQUENCE_ERROR.into()),
         };
         Ok(Command::new(*sqe, transfer, plan))
     }
 
-    fn plan(&self, sqe: &Sqe, transfer: Transfer, bound: Bound, desk: &Desk) -> Result<Plan, Refusal> {
-        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+    fn plan(
+        &self,
+        sqe: &Sqe,
+        transfer: Transfer,
+        bound: Bound,
+        dispatcher: &Dispatcher,
+    ) -> Result<Plan, Refusal> {
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
         let association = subsystem.association(bound.cntlid);
         if !association.is_some_and(|association| association.is_ready()) {
             return Err(Status::COMMAND_SEQUENCE_ERROR.into());
@@ -59,27 +70,27 @@ impl Session {
             return Err(Refusal { status: StatusField::retry(Status::NAMESPACE_NOT_READY), dw0: 0 });
         }
         if sqe.io_opcode() == IoOpcode::FLUSH && sqe.nsid == NSID_ALL && transfer == Transfer::None {
-            let count = u32::try_from(desk.exports.len()).expect("at most 256");
+            let count = u32::try_from(dispatcher.exports.len()).expect("at most 256");
             return Ok(Plan::Flush { first: 0, count });
         }
-        match namespace(sqe.nsid, &desk.exports, desk.raw.is_some()) {
+        match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
             None => Err(Status::INVALID_NAMESPACE.into()),
             Some(Namespace::Raw) => {
-                let raw = desk.raw.as_ref().expect("it was found");
+                let raw = dispatcher.raw.as_ref().expect("it was found");
                 Ok(super::raw::judge(sqe, transfer, raw).map(|()| Plan::Raw)?)
             }
             Some(Namespace::Block(ExportId(first))) if sqe.io_opcode() == IoOpcode::FLUSH => match transfer {
                 Transfer::None => Ok(Plan::Flush { first, count: 1 }),
                 _ => Err(Status::INVALID_SGL_LENGTH.into()),
             },
-            Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, desk.exports.get(id), transfer)?),
+            Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, dispatcher.exports.get(id), transfer)?),
         }
     }
 
     /// Goes on with what can go on, in order, until something must wait.
-    pub(super) fn issue(&mut self, desk: &mut Desk) {
+    pub(super) fn issue(&mut self, dispatcher: &mut Dispatcher) {
         while let Some(&key) = self.queue.todo.front() {
-            if !self.advance(key, desk) {
+            if !self.advance(key, dispatcher) {
                 return;
             }
             self.queue.todo.pop_front();
@@ -87,50 +98,50 @@ impl Session {
     }
 
     /// Goes on with one; false if it must wait.
-    fn advance(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+    fn advance(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         let client = self.client();
         let command = self.queue.commands.get_mut(key);
         if command.state == State::Waiting {
-            if !take_piece(command, client, desk) {
+            if !take_piece(command, client, dispatcher) {
                 return false;
             }
             if let Transfer::FromHost { bytes } = command.transfer {
                 command.state = State::Receiving;
-                desk.stats.asked += 1;
+                dispatcher.stats.asked += 1;
                 let tag = u16::try_from(key.0).expect("a queue has few entries");
-                self.agreed.push_r2t(&mut self.outbox, command.sqe.cid, tag, bytes);
+                self.agreed.push_r2t(&mut self.send_queue, command.sqe.cid, tag, bytes);
                 return true;
             }
             command.state = State::Ready;
         }
         if command.failure.is_some() && command.running == 0 {
-            self.respond(key, desk);
+            self.respond(key, dispatcher);
             return true;
         }
-        self.carry_out(key, desk)
+        self.carry_out(key, dispatcher)
     }
 
     /// Carries out one whose data is there; false if it must wait.
-    fn carry_out(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+    fn carry_out(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         match self.queue.commands.get(key).plan {
             Plan::Fabrics => {
-                self.fabrics(key, desk);
+                self.fabrics(key, dispatcher);
                 true
             }
             Plan::Admin => {
-                self.admin(key, desk);
+                self.admin(key, dispatcher);
                 true
             }
             Plan::Nothing => {
-                self.respond(key, desk);
+                self.respond(key, dispatcher);
                 true
             }
-            Plan::Raw => self.give_raw(key, desk),
-            Plan::Flush { first, count } => self.give_flushes(key, first, count, desk),
+            Plan::Raw => self.give_raw(key, dispatcher),
+            Plan::Flush { first, count } => self.give_flushes(key, first, count, dispatcher),
             Plan::Block(BlockPlan { export, kind: BlockKind::Discard { ranges }, .. }) => {
-                self.give_discards(key, export, ranges, desk)
+                self.give_discards(key, export, ranges, dispatcher)
             }
-            Plan::Block(plan) => self.give_block(key, plan, desk),
+            Plan::Block(plan) => self.give_block(key, plan, dispatcher),
         }
     }
 
@@ -138,8 +149,8 @@ impl Session {
         JobOwner { connection: self.name.0, generation: self.name.1, request: key.0 }
     }
 
-    fn give_block(&mut self, key: SlabKey, plan: BlockPlan, desk: &mut Desk) -> bool {
-        if !desk.has_room(self.client()) {
+    fn give_block(&mut self, key: SlabKey, plan: BlockPlan, dispatcher: &mut Dispatcher) -> bool {
+        if !dispatcher.has_room(self.client()) {
             return false;
         }
         let owner = self.owner(key);
@@ -154,70 +165,71 @@ impl Session {
         command.given += 1;
         command.running += 1;
         let BlockPlan { export, block, count, .. } = plan;
-        desk.give(Job { owner, export, work, block, count, piece });
+        dispatcher.give(Job { owner, export, work, block, count, piece });
         true
     }
 
     /// A flush of each export; false if there is no room for the next.
-    fn give_flushes(&mut self, key: SlabKey, first: u32, count: u32, desk: &mut Desk) -> bool {
+    fn give_flushes(&mut self, key: SlabKey, first: u32, count: u32, dispatcher: &mut Dispatcher) -> bool {
         let (owner, client) = (self.owner(key), self.client());
         let command = self.queue.commands.get_mut(key);
         while command.given < count {
-            if !desk.has_room(client) {
+            if !dispatcher.has_room(client) {
                 return false;
             }
             let export = ExportId(first + command.given);
-            desk.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
+            dispatcher.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
             command.given += 1;
             command.running += 1;
         }
         if count == 0 {
-            self.respond(key, desk);
+            self.respond(key, dispatcher);
         }
         true
     }
 
     /// A job for each range; false if there is no room for the next.
-    fn give_discards(&mut self, key: SlabKey, id: ExportId, count: u16, desk: &mut Desk) -> bool {
+    fn give_discards(&mut self, key: SlabKey, id: ExportId, count: u16, dispatcher: &mut Dispatcher) -> bool {
         let (owner, client) = (self.owner(key), self.client());
         let command = self.queue.commands.get_mut(key);
         let piece = command.piece.as_ref().expect("a dataset management has data");
         let bytes = usize::from(count) * DsmRange::BYTES;
-        let found = plan::ranges(desk.buffers.bytes(piece.buffer, 0, bytes), count, desk.exports.get(id));
+        let found =
+            plan::ranges(dispatcher.buffers.bytes(piece.buffer, 0, bytes), count, dispatcher.exports.get(id));
         let ranges = match found {
             Ok(ranges) => ranges,
             Err(status) => {
                 command.failure = Some(StatusField::rule(status));
-                self.respond(key, desk);
+                self.respond(key, dispatcher);
                 return true;
             }
         };
         for range in ranges.iter().skip(ocssd_base::usize_of(command.given)) {
-            if !desk.has_room(client) {
+            if !dispatcher.has_room(client) {
                 return false;
             }
             command.given += 1;
             if range.nlb > 0 {
                 command.running += 1;
                 let (block, count) = (range.slba.0, range.nlb);
-                desk.give(Job { owner, export: id, work: Work::Discard, block, count, piece: None });
+                dispatcher.give(Job { owner, export: id, work: Work::Discard, block, count, piece: None });
             }
         }
         if command.running == 0 {
-            self.respond(key, desk);
+            self.respond(key, dispatcher);
         }
         true
     }
 
     /// A job has ended.
-    pub(super) fn on_job_done(&mut self, done: Done, desk: &mut Desk) {
+    pub(super) fn on_job_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         if self.stage == Stage::Over {
             // Its command was given up: nobody waits for the end.
-            done.job.piece.into_iter().for_each(|piece| desk.pool.give_back(piece));
+            done.job.piece.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
             return;
         }
         if done.job.owner.request == SHUTDOWN {
-            return self.on_shutdown_done(desk);
+            return self.on_shutdown_done(dispatcher);
         }
         let key = SlabKey(done.job.owner.request);
         let command = self.queue.commands.get_mut(key);
@@ -236,7 +248,7 @@ impl Session {
         if command.running > 0 || command.given < jobs(&command.plan) {
             return;
         }
-        if command.failure.is_none() && !is_same(command, desk) {
+        if command.failure.is_none() && !is_same(command, dispatcher) {
             command.failure = Some(StatusField::rule(Status::COMPARE_FAILURE));
         }
         if let Plan::Block(BlockPlan { kind: BlockKind::Zeroes, export, fua, .. }) = command.plan
@@ -247,33 +259,33 @@ impl Session {
             command.plan = Plan::Flush { first: export.0, count: 1 };
             command.given = 0;
             self.queue.todo.push_back(key);
-            return self.issue(desk);
+            return self.issue(dispatcher);
         }
-        self.respond(key, desk);
+        self.respond(key, dispatcher);
     }
 
     /// Makes everything durable that was answered, because the host says that it goes.
-    pub(super) fn shut_down(&mut self, desk: &mut Desk) {
-        for number in (0..).take(desk.exports.len()) {
-            if !desk.has_room(self.client()) {
+    pub(super) fn shut_down(&mut self, dispatcher: &mut Dispatcher) {
+        for number in (0..).take(dispatcher.exports.len()) {
+            if !dispatcher.has_room(self.client()) {
                 // What is not flushed here is flushed when the server stops; the host is not told that it is done.
                 return;
             }
             let owner = self.owner(SlabKey(SHUTDOWN));
             let export = ExportId(number);
-            desk.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
+            dispatcher.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
             self.shutting_down += 1;
         }
         if self.shutting_down == 0 {
             self.shutting_down = 1;
-            self.on_shutdown_done(desk);
+            self.on_shutdown_done(dispatcher);
         }
     }
 
-    fn on_shutdown_done(&mut self, desk: &mut Desk) {
+    fn on_shutdown_done(&mut self, dispatcher: &mut Dispatcher) {
         self.shutting_down -= 1;
         let Some(bound) = self.bound().filter(|_| self.shutting_down == 0) else { return };
-        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         if let Some(association) = subsystem.association_mut(bound.cntlid)
             && association.status.shutdown == 1
         {
@@ -283,30 +295,30 @@ impl Session {
 }
 
 /// Memory for the data of a command that does not carry it; false if there is none.
-fn take_piece(command: &mut Command, client: ClientId, desk: &mut Desk) -> bool {
+fn take_piece(command: &mut Command, client: ClientId, dispatcher: &mut Dispatcher) -> bool {
     let bytes = command.transfer.bytes();
     if bytes == 0 || command.piece.is_some() {
         return true;
     }
-    if !command.take_memory(client, Want::Share, &mut desk.pool) {
+    if !command.take_memory(client, Want::Share, &mut dispatcher.pool) {
         return false;
     }
     if let (Some(piece), Plan::Admin | Plan::Raw) = (&command.piece, &command.plan) {
-        zero(piece, bytes, desk);
+        zero(piece, bytes, dispatcher);
     }
     true
 }
 
 /// What a compare has read is what the host sent; true of all other commands.
-fn is_same(command: &Command, desk: &Desk) -> bool {
+fn is_same(command: &Command, dispatcher: &Dispatcher) -> bool {
     let (Some(sent), Some(there)) = (&command.piece, &command.there) else { return true };
     let bytes = command.transfer.bytes();
-    desk.buffers.bytes(sent.buffer, 0, bytes) == desk.buffers.bytes(there.buffer, 0, bytes)
+    dispatcher.buffers.bytes(sent.buffer, 0, bytes) == dispatcher.buffers.bytes(there.buffer, 0, bytes)
 }
 
 /// What another left in a piece is not sent.
-fn zero(piece: &Piece, bytes: usize, desk: &mut Desk) {
-    desk.buffers.bytes_mut(piece.buffer, 0, bytes).fill(0);
+fn zero(piece: &Piece, bytes: usize, dispatcher: &mut Dispatcher) {
+    dispatcher.buffers.bytes_mut(piece.buffer, 0, bytes).fill(0);
 }
 
 /// Jobs of a plan.

@@ -7,7 +7,7 @@ use super::queue::Queue;
 use super::respond::Refusal;
 use super::session::{Bound, Session, Stage};
 use super::subsystem::QUEUE_ENTRIES_MAX;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::{
@@ -30,48 +30,57 @@ impl From<ConnectStatus> for Refusal {
 
 impl Session {
     /// Carries out a Fabrics command and answers it.
-    pub(super) fn fabrics(&mut self, key: SlabKey, desk: &mut Desk) {
+    pub(super) fn fabrics(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
         let sqe = self.queue.commands.get(key).sqe;
         let answer = match (FabricsType::of(&sqe), self.bound()) {
-            (FabricsType::CONNECT, None) => return self.connect(key, &sqe, desk),
-            (FabricsType::PROPERTY_GET, Some(bound)) if self.queue.qid == 0 => property(bound, &sqe, desk),
-            (FabricsType::PROPERTY_SET, Some(bound)) if self.queue.qid == 0 => {
-                self.set_property(key, bound, &sqe, desk)
+            (FabricsType::CONNECT, None) => return self.connect(key, &sqe, dispatcher),
+            (FabricsType::PROPERTY_GET, Some(bound)) if self.queue.qid == 0 => {
+                property(bound, &sqe, dispatcher)
             }
-            (FabricsType::DISCONNECT, Some(_)) if self.queue.qid > 0 => return self.disconnect(key, desk),
+            (FabricsType::PROPERTY_SET, Some(bound)) if self.queue.qid == 0 => {
+                self.set_property(key, bound, &sqe, dispatcher)
+            }
+            (FabricsType::DISCONNECT, Some(_)) if self.queue.qid > 0 => {
+                return self.disconnect(key, dispatcher);
+            }
             (FabricsType::CONNECT | FabricsType::DISCONNECT, _) => Err(Status::COMMAND_SEQUENCE_ERROR.into()),
             _ => Err(Status::INVALID_FIELD.into()),
         };
-        self.answer(key, answer, desk);
+        self.answer(key, answer, dispatcher);
     }
 
     /// Answers with two dwords, or a refusal.
-    pub(super) fn answer(&mut self, key: SlabKey, answer: Result<(u32, u32), Refusal>, desk: &mut Desk) {
+    pub(super) fn answer(
+        &mut self,
+        key: SlabKey,
+        answer: Result<(u32, u32), Refusal>,
+        dispatcher: &mut Dispatcher,
+    ) {
         let command = self.queue.commands.get_mut(key);
         match answer {
             Ok(result) => command.result = result,
             Err(refusal) => (command.result, command.failure) = ((refusal.dw0, 0), Some(refusal.status)),
         }
-        self.respond(key, desk);
+        self.respond(key, dispatcher);
     }
 
-    fn connect(&mut self, key: SlabKey, sqe: &Sqe, desk: &mut Desk) {
+    fn connect(&mut self, key: SlabKey, sqe: &Sqe, dispatcher: &mut Dispatcher) {
         let connect = Connect::of(sqe);
         let command = self.queue.commands.get(key);
         let bytes = command.transfer.bytes();
         let sound = command.transfer.is_from_host() && bytes == ConnectData::BYTES;
         let data = match (&command.piece, sound) {
-            (Some(piece), true) => decode(desk.buffers.bytes(piece.buffer, 0, bytes)),
+            (Some(piece), true) => decode(dispatcher.buffers.bytes(piece.buffer, 0, bytes)),
             _ => Err(Status::INVALID_SGL_LENGTH.into()),
         };
-        let bound = data.and_then(|data| self.bind(&connect, &data, desk));
+        let bound = data.and_then(|data| self.bind(&connect, &data, dispatcher));
         match bound {
-            Err(refusal) => self.answer(key, Err(refusal), desk),
+            Err(refusal) => self.answer(key, Err(refusal), dispatcher),
             Ok(bound) => {
                 if connect.no_flow_control {
                     self.queue.drop_flow_control();
                 }
-                self.answer(key, Ok((bound.cntlid.into(), 0)), desk);
+                self.answer(key, Ok((bound.cntlid.into(), 0)), dispatcher);
                 self.stage = Stage::Bound(bound);
                 let entries = connect.sqsize + 1;
                 self.replace_queue(Queue::new(connect.qid, entries, !connect.no_flow_control));
@@ -79,8 +88,13 @@ impl Session {
         }
     }
 
-    fn bind(&self, connect: &Connect, data: &ConnectData, desk: &mut Desk) -> Result<Bound, Refusal> {
-        let Some(subsystem) = &mut desk.subsystem else {
+    fn bind(
+        &self,
+        connect: &Connect,
+        data: &ConnectData,
+        dispatcher: &mut Dispatcher,
+    ) -> Result<Bound, Refusal> {
+        let Some(subsystem) = &mut dispatcher.subsystem else {
             return Err(ConnectStatus::InvalidParameters { offset: 256, in_data: true }.into());
         };
         if connect.recfmt != 0 {
@@ -91,8 +105,8 @@ impl Session {
             return Err(ConnectStatus::InvalidParameters { offset: 44, in_data: false }.into());
         }
         let cntlid = if connect.qid == 0 {
-            desk.stats.associations += 1;
-            subsystem.begin(connect, data, self.name, desk.now)?
+            dispatcher.stats.associations += 1;
+            subsystem.begin(connect, data, self.name, dispatcher.now)?
         } else {
             subsystem.join(connect, data, self.name)?;
             data.cntlid
@@ -106,12 +120,12 @@ impl Session {
         key: SlabKey,
         bound: Bound,
         sqe: &Sqe,
-        desk: &mut Desk,
+        dispatcher: &mut Dispatcher,
     ) -> Result<(u32, u32), Refusal> {
         let set = PropertySet::of(sqe);
         let value = u32::try_from(set.value).ok().filter(|_| set.offset == offset::CC && !set.is_long);
         let value = value.ok_or(Status::INVALID_FIELD)?;
-        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         let association = subsystem.association_mut(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         match association.configure(value) {
             Change::Nothing => {}
@@ -119,32 +133,32 @@ impl Session {
                 let queues = std::mem::take(&mut association.queues);
                 queues
                     .into_iter()
-                    .for_each(|(_, (connection, generation))| desk.call(connection, generation));
-                self.forget_commands_but(key, desk);
+                    .for_each(|(_, (connection, generation))| dispatcher.call(connection, generation));
+                self.forget_commands_but(key, dispatcher);
             }
-            Change::ShutDown => self.shut_down(desk),
+            Change::ShutDown => self.shut_down(dispatcher),
         }
         Ok((0, 0))
     }
 
     /// A reset: commands that are open are not answered any more.
-    fn forget_commands_but(&mut self, key: SlabKey, desk: &mut Desk) {
+    fn forget_commands_but(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
         let open: Vec<SlabKey> = self.queue.commands.iter().map(|(other, _)| other).collect();
         for other in open.into_iter().filter(|other| *other != key) {
             // Admin commands end at once, so none has a job; what waits for memory or data goes on.
             if self.queue.commands.get(other).state == super::command::State::Held {
                 let command = self.queue.commands.remove(other);
-                command.piece.into_iter().for_each(|piece| desk.pool.give_back(piece));
+                command.piece.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
             }
         }
     }
 
-    fn disconnect(&mut self, key: SlabKey, desk: &mut Desk) {
+    fn disconnect(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
         let bound = self.bound().expect("it was judged");
-        self.answer(key, Ok((0, 0)), desk);
-        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        self.answer(key, Ok((0, 0)), dispatcher);
+        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         subsystem.leave(bound.cntlid, self.name);
-        self.finish(desk);
+        self.finish(dispatcher);
     }
 }
 
@@ -158,8 +172,8 @@ fn decode(bytes: &[u8]) -> Result<ConnectData, Refusal> {
 }
 
 /// Property Get.
-fn property(bound: Bound, sqe: &Sqe, desk: &Desk) -> Result<(u32, u32), Refusal> {
-    let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+fn property(bound: Bound, sqe: &Sqe, dispatcher: &Dispatcher) -> Result<(u32, u32), Refusal> {
+    let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
     let association = subsystem.association(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
     let capabilities = Capabilities {
         mqes: QUEUE_ENTRIES_MAX - 1,

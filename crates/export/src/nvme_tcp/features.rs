@@ -4,7 +4,7 @@
 
 use super::association::{Features, IO_QUEUES_MAX};
 use super::session::Session;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::Sqe;
@@ -15,10 +15,10 @@ use ocssd_nvme::sqe::{GetFeatures, SetFeatures};
 const CHANGEABLE: u32 = 0b100;
 
 impl Session {
-    pub(super) fn get_features(&self, sqe: &Sqe, desk: &Desk) -> Result<u32, Status> {
+    pub(super) fn get_features(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> Result<u32, Status> {
         let get = GetFeatures::of(sqe);
         let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
-        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
         let association = subsystem.association(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         let kato_ms = association.kato.map_or(0, |kato| kato.0 / Nanos::from_millis(1).0);
         let kato_ms = u32::try_from(kato_ms).expect("it came as 32 bits");
@@ -30,10 +30,10 @@ impl Session {
         }
     }
 
-    pub(super) fn set_features(&mut self, sqe: &Sqe, desk: &mut Desk) -> Result<u32, Status> {
+    pub(super) fn set_features(&mut self, sqe: &Sqe, dispatcher: &mut Dispatcher) -> Result<u32, Status> {
         let set = SetFeatures::of(sqe);
         let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
-        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         let association = subsystem.association_mut(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         value(&association.features, 0, set.fid)?;
         if set.save {
@@ -44,7 +44,9 @@ impl Session {
             FeatureId::VOLATILE_WRITE_CACHE => {
                 features.write_cache = set.value & 1 == 1;
                 let queues: Vec<_> = association.queues.iter().map(|(_, name)| *name).collect();
-                queues.into_iter().for_each(|(connection, generation)| desk.call(connection, generation));
+                queues
+                    .into_iter()
+                    .for_each(|(connection, generation)| dispatcher.call(connection, generation));
             }
             FeatureId::NUMBER_OF_QUEUES => {
                 let (submission, completion) = (set.value & 0xFFFF, set.value >> 16);

@@ -6,7 +6,7 @@ use super::fabrics::VERSION;
 use super::session::Session;
 use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, namespace};
 use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::Export;
 use crate::pool::PIECE_BYTES_MAX;
 use ocssd_base::Nanos;
@@ -46,43 +46,47 @@ const _: () =
     assert!(COMMON_BYTES == 8 && IN_CAPSULE_BYTES_MAX.is_multiple_of(CAPSULE_UNIT), "IOCCSZ has no rest");
 
 impl Session {
-    pub(super) fn identify(&self, sqe: &Sqe, desk: &Desk) -> Result<Vec<u8>, Status> {
+    pub(super) fn identify(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> Result<Vec<u8>, Status> {
         let identify = Identify::of(sqe);
-        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
         if identify.cns == Cns::CONTROLLER {
-            return Ok(self.controller(subsystem, desk).encode().into());
+            return Ok(self.controller(subsystem, dispatcher).encode().into());
         }
         if self.is_discovery() {
             return Err(Status::INVALID_FIELD);
         }
-        let all = namespaces(desk);
-        let one = || namespace(sqe.nsid, &desk.exports, desk.raw.is_some()).ok_or(Status::INVALID_NAMESPACE);
+        let all = namespaces(dispatcher);
+        let one = || {
+            namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some())
+                .ok_or(Status::INVALID_NAMESPACE)
+        };
         match identify.cns {
-            Cns::NAMESPACE => Ok(structure(one()?, desk).encode().into()),
+            Cns::NAMESPACE => Ok(structure(one()?, dispatcher).encode().into()),
             Cns::ACTIVE_NAMESPACES if sqe.nsid >= u32::MAX - 1 => Err(Status::INVALID_NAMESPACE),
             Cns::ACTIVE_NAMESPACES => Ok(NamespaceList::greater_than(sqe.nsid, &all).encode().into()),
-            Cns::NAMESPACE_IDS => Ok(ids(one()?, desk).encode().into()),
+            Cns::NAMESPACE_IDS => Ok(ids(one()?, dispatcher).encode().into()),
             // Nothing of these says anything about a namespace or controller here: no limits, no protection.
             Cns::COMMAND_SET_NAMESPACE if csi(one()?) == identify.csi => Ok(vec![0; STRUCTURE_BYTES]),
-            Cns::COMMAND_SET_CONTROLLER if is_known(identify.csi, desk) => Ok(vec![0; STRUCTURE_BYTES]),
-            Cns::COMMAND_SET_ACTIVE_NAMESPACES if is_known(identify.csi, desk) => {
+            Cns::COMMAND_SET_CONTROLLER if is_known(identify.csi, dispatcher) => Ok(vec![0; STRUCTURE_BYTES]),
+            Cns::COMMAND_SET_ACTIVE_NAMESPACES if is_known(identify.csi, dispatcher) => {
                 let of = |nsid: &u32| {
-                    namespace(*nsid, &desk.exports, true).is_some_and(|found| csi(found) == identify.csi)
+                    namespace(*nsid, &dispatcher.exports, true)
+                        .is_some_and(|found| csi(found) == identify.csi)
                 };
                 let some: Vec<u32> = all.into_iter().filter(of).collect();
                 Ok(NamespaceList::greater_than(sqe.nsid, &some).encode().into())
             }
-            Cns::INDEPENDENT_NAMESPACE => Ok(independent(one()?, desk).encode().into()),
-            Cns::COMMAND_SETS => Ok(command_sets(desk)),
+            Cns::INDEPENDENT_NAMESPACE => Ok(independent(one()?, dispatcher).encode().into()),
+            Cns::COMMAND_SETS => Ok(command_sets(dispatcher)),
             _ => Err(Status::INVALID_FIELD),
         }
     }
 
-    fn controller(&self, subsystem: &Subsystem, desk: &Desk) -> IdentifyController {
+    fn controller(&self, subsystem: &Subsystem, dispatcher: &Dispatcher) -> IdentifyController {
         let discovers = self.is_discovery();
         let (name, cntrltype) =
             if discovers { (DISCOVERY_NQN, 2) } else { (subsystem.config.nqn.as_str(), 1) };
-        let nn = u32::try_from(namespaces(desk).len()).expect("few");
+        let nn = u32::try_from(namespaces(dispatcher).len()).expect("few");
         IdentifyController {
             vid: VENDOR_OCSSD,
             ssvid: VENDOR_OCSSD,
@@ -130,8 +134,8 @@ fn text<const N: usize>(whole: &str) -> Text<N> {
 }
 
 /// Numbers of all namespaces.
-pub(super) fn namespaces(desk: &Desk) -> Vec<u32> {
-    (1..).take(desk.exports.len() + usize::from(desk.raw.is_some())).collect()
+pub(super) fn namespaces(dispatcher: &Dispatcher) -> Vec<u32> {
+    (1..).take(dispatcher.exports.len() + usize::from(dispatcher.raw.is_some())).collect()
 }
 
 const fn csi(namespace: Namespace) -> u8 {
@@ -142,24 +146,24 @@ const fn csi(namespace: Namespace) -> u8 {
 }
 
 /// There can be namespaces of this command set.
-pub(super) fn is_known(csi: u8, desk: &Desk) -> bool {
-    csi == CSI_NVM || csi == CSI_RAW && desk.raw.is_some()
+pub(super) fn is_known(csi: u8, dispatcher: &Dispatcher) -> bool {
+    csi == CSI_NVM || csi == CSI_RAW && dispatcher.raw.is_some()
 }
 
 /// All names of a namespace that it has.
-fn ids(namespace: Namespace, desk: &Desk) -> NamespaceIds {
-    let IdentifyNamespace { nguid, eui64, .. } = structure(namespace, desk);
+fn ids(namespace: Namespace, dispatcher: &Dispatcher) -> NamespaceIds {
+    let IdentifyNamespace { nguid, eui64, .. } = structure(namespace, dispatcher);
     let nguid = Some(nguid).filter(|nguid| *nguid != [0; 16]);
     let eui64 = Some(eui64).filter(|eui64| *eui64 != [0; 8]);
     // The NGUID is the UUID.
     NamespaceIds { eui64, nguid, uuid: nguid, csi: Some(csi(namespace)) }
 }
 
-fn structure(namespace: Namespace, desk: &Desk) -> IdentifyNamespace {
+fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> IdentifyNamespace {
     match namespace {
-        Namespace::Block(id) => block_structure(desk.exports.get(id)),
+        Namespace::Block(id) => block_structure(dispatcher.exports.get(id)),
         Namespace::Raw => {
-            let raw = desk.raw.as_ref().expect("it was found");
+            let raw = dispatcher.raw.as_ref().expect("it was found");
             // Metadata cannot be reached through a capsule.
             let mut found = raw.drive.identify_namespace();
             found.mc = 0;
@@ -203,14 +207,14 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
     }
 }
 
-fn independent(namespace: Namespace, desk: &Desk) -> IndependentNamespace {
-    let read_only = matches!(namespace, Namespace::Block(id) if desk.exports.get(id).read_only);
+fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentNamespace {
+    let read_only = matches!(namespace, Namespace::Block(id) if dispatcher.exports.get(id).read_only);
     IndependentNamespace { nsattr: read_only.into(), nstat: 1, ..IndependentNamespace::default() }
 }
 
 /// CNS 1Ch: which command sets there are, a bit each; they are always all on.
-fn command_sets(desk: &Desk) -> Vec<u8> {
-    let sets = 1 << CSI_NVM | if desk.raw.is_some() { 1_u64 << CSI_RAW } else { 0 };
+fn command_sets(dispatcher: &Dispatcher) -> Vec<u8> {
+    let sets = 1 << CSI_NVM | if dispatcher.raw.is_some() { 1_u64 << CSI_RAW } else { 0 };
     let mut bytes = vec![0; STRUCTURE_BYTES];
     bytes[..8].copy_from_slice(&sets.to_le_bytes());
     bytes

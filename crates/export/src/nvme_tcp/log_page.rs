@@ -6,7 +6,7 @@ use super::association::ERRORS_MAX;
 use super::identify::{CSI_RAW, is_known};
 use super::session::Session;
 use super::subsystem::QUEUE_ENTRIES_MAX;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::stats::Stats;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
@@ -27,11 +27,16 @@ const SPARE: (u8, u8) = (100, 10);
 
 impl Session {
     /// What a slice of a page holds; `room` is what the host has for it.
-    pub(super) fn log_page(&self, sqe: &Sqe, room: usize, desk: &Desk) -> Result<Vec<u8>, Status> {
+    pub(super) fn log_page(
+        &self,
+        sqe: &Sqe,
+        room: usize,
+        dispatcher: &Dispatcher,
+    ) -> Result<Vec<u8>, Status> {
         let get = GetLogPage::of(sqe);
         let bytes = usize::try_from(get.byte_count()).ok().filter(|bytes| *bytes <= room);
         let bytes = bytes.ok_or(Status::INVALID_SGL_LENGTH)?;
-        let page = self.page(&get, desk)?;
+        let page = self.page(&get, dispatcher)?;
         let offset = usize::try_from(get.offset_bytes)
             .ok()
             .filter(|offset| offset.is_multiple_of(4) && (*offset < page.len() || *offset == 0));
@@ -41,21 +46,21 @@ impl Session {
         Ok(slice)
     }
 
-    fn page(&self, get: &GetLogPage, desk: &Desk) -> Result<Vec<u8>, Status> {
+    fn page(&self, get: &GetLogPage, dispatcher: &Dispatcher) -> Result<Vec<u8>, Status> {
         match get.lid {
-            LogPageId::DISCOVERY if self.is_discovery() => Ok(self.discovery(desk)),
-            LogPageId::ERROR_INFORMATION => Ok(self.errors(desk)),
-            LogPageId::SMART if !self.is_discovery() => Ok(self.health(desk).encode().into()),
+            LogPageId::DISCOVERY if self.is_discovery() => Ok(self.discovery(dispatcher)),
+            LogPageId::ERROR_INFORMATION => Ok(self.errors(dispatcher)),
+            LogPageId::SMART if !self.is_discovery() => Ok(self.health(dispatcher).encode().into()),
             LogPageId::FIRMWARE_SLOT if !self.is_discovery() => Ok(firmware().encode().into()),
-            LogPageId::COMMAND_EFFECTS if !self.is_discovery() && is_known(get.csi, desk) => {
-                Ok(effects(get.csi, desk).encode().into())
+            LogPageId::COMMAND_EFFECTS if !self.is_discovery() && is_known(get.csi, dispatcher) => {
+                Ok(effects(get.csi, dispatcher).encode().into())
             }
             _ => Err(Status::INVALID_LOG_PAGE),
         }
     }
 
-    fn errors(&self, desk: &Desk) -> Vec<u8> {
-        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+    fn errors(&self, dispatcher: &Dispatcher) -> Vec<u8> {
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
         let association = self.bound().and_then(|bound| subsystem.association(bound.cntlid));
         let entries = association.into_iter().flat_map(|one| &one.errors);
         let mut page: Vec<u8> = entries.flat_map(ErrorLogEntry::encode).collect();
@@ -64,10 +69,10 @@ impl Session {
     }
 
     /// What the server counted since it started; what nothing measures is zero.
-    fn health(&self, desk: &Desk) -> SmartLog {
-        let subsystem = desk.subsystem.as_ref().expect("an association lies in a subsystem");
+    fn health(&self, dispatcher: &Dispatcher) -> SmartLog {
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
         let association = self.bound().and_then(|bound| subsystem.association(bound.cntlid));
-        let Stats { reads, writes, received_bytes, sent_bytes, .. } = desk.stats;
+        let Stats { reads, writes, received_bytes, sent_bytes, .. } = dispatcher.stats;
         SmartLog {
             available_spare: SPARE.0,
             available_spare_threshold: SPARE.1,
@@ -82,8 +87,8 @@ impl Session {
     }
 
     /// The subsystem, at the address the host came to or the one that was given.
-    fn discovery(&self, desk: &Desk) -> Vec<u8> {
-        let config = &desk.subsystem.as_ref().expect("an association lies in a subsystem").config;
+    fn discovery(&self, dispatcher: &Dispatcher) -> Vec<u8> {
+        let config = &dispatcher.subsystem.as_ref().expect("an association lies in a subsystem").config;
         let mut page = DiscoveryHeader { generation: 1, count: 0, recfmt: 0 };
         let Some(address) = config.advertised.or(self.local) else { return page.encode().into() };
         page.count = 1;
@@ -116,7 +121,7 @@ fn firmware() -> FirmwareSlots {
 }
 
 /// Commands of a command set, and what they do.
-fn effects(csi: u8, desk: &Desk) -> EffectsLog {
+fn effects(csi: u8, dispatcher: &Dispatcher) -> EffectsLog {
     let mut log = EffectsLog::default();
     let admin = [
         AdminOpcode::GET_LOG_PAGE,
@@ -127,7 +132,7 @@ fn effects(csi: u8, desk: &Desk) -> EffectsLog {
         AdminOpcode::ASYNC_EVENT_REQUEST,
         AdminOpcode::KEEP_ALIVE,
     ];
-    let raw = desk.raw.as_ref().map(|_| AdminOpcode::GEOMETRY);
+    let raw = dispatcher.raw.as_ref().map(|_| AdminOpcode::GEOMETRY);
     for opcode in admin.into_iter().chain(raw) {
         log.admin[usize::from(opcode.0)] = CommandEffects::SUPPORTED;
     }

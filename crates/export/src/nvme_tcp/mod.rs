@@ -1,13 +1,13 @@
 //! NVMe over TCP: a target's side of one connection, without sockets.
 //!
 //! A connection is a queue: [`Session`] is its state machine. What the queues of a host have in common is an
-//! [`Association`], kept by the [`Subsystem`] on the desk. Source: NVMe/TCP transport 1.0, NVMe over Fabrics 1.1, NVMe
+//! [`Association`], kept by the [`Subsystem`] on the dispatcher. Source: NVMe/TCP transport 1.0, NVMe over Fabrics 1.1, NVMe
 //! base 2.0. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have),
 //! authentication (DH-HMAC-CHAP), reservations, asymmetric access.
 //!
 //! ```text
-//!   bytes ─► receive (packet) ─► queue: commands ─► execute ─► desk (jobs) / admin / fabrics
-//!   outbox ◄─ wire ◄──────────── answer ◄───────────┘
+//!   bytes ─► receive (packet) ─► queue: commands ─► execute ─► dispatcher (jobs) / admin / fabrics
+//!   send_queue ◄─ wire ◄──────────── answer ◄───────────┘
 //! ```
 
 mod admin;

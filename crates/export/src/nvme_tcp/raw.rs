@@ -7,7 +7,7 @@
 
 use super::command::Transfer;
 use super::session::Session;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::raw_drive::RawShape;
 use crate::raw_lane::{RawJob, RawLane};
 use ocssd_base::SlabKey;
@@ -57,9 +57,9 @@ fn run_of_addresses(sqe: &Sqe, shape: RawShape) -> Vec<u64> {
 
 impl Session {
     /// Gives a command to the raw drive; false if there is no room.
-    pub(super) fn give_raw(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+    pub(super) fn give_raw(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         let owner = crate::job::JobOwner { connection: self.name.0, generation: self.name.1, request: key.0 };
-        let raw = desk.raw.as_mut().expect("the command was judged");
+        let raw = dispatcher.raw.as_mut().expect("the command was judged");
         if !raw.has_room() {
             return false;
         }

@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::respond::Refusal;
 use super::session::{Session, Stage};
 use super::wire::{Agreed, DIGEST_BYTES, FatalError};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::shares::Want;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
@@ -45,28 +45,28 @@ pub(super) enum Intake {
 
 impl Session {
     /// Takes what the host sent; returns how much.
-    pub(super) fn receive(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Fault> {
+    pub(super) fn receive(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Fault> {
         let mut used = 0;
         while used < bytes.len() && self.stage != Stage::Over {
             let rest = &bytes[used..];
             let taken = match &mut self.intake {
-                Intake::Header if self.header.is_empty() && self.outbox.is_long() => 0,
+                Intake::Header if self.header.is_empty() && self.send_queue.is_long() => 0,
                 Intake::Header => {
                     let (taken, packet) = self.header.take(rest, &self.agreed, self.expect())?;
                     if let Some(packet) = packet {
-                        self.on_packet(packet, desk)?;
+                        self.on_packet(packet, dispatcher)?;
                         self.header.clear();
                     }
                     taken
                 }
-                Intake::Data(_) => self.copy_payload(rest, desk),
+                Intake::Data(_) => self.copy_payload(rest, dispatcher),
                 Intake::Digest { filling, held, have } => {
                     let taken = rest.len().min(DIGEST_BYTES - *have);
                     held[*have..][..taken].copy_from_slice(&rest[..taken]);
                     *have += taken;
                     if *have == DIGEST_BYTES {
                         let (filling, found) = (*filling, u32::from_le_bytes(*held));
-                        self.on_data(filling, found == filling.crc, desk);
+                        self.on_data(filling, found == filling.crc, dispatcher);
                     }
                     taken
                 }
@@ -76,7 +76,7 @@ impl Session {
                     if *left == 0 {
                         let (sqe, refusal) = (*sqe, *refusal);
                         self.intake = Intake::Header;
-                        self.refuse(&sqe, refusal, desk);
+                        self.refuse(&sqe, refusal, dispatcher);
                     }
                     taken
                 }
@@ -89,15 +89,15 @@ impl Session {
         Ok(used)
     }
 
-    fn on_packet(&mut self, packet: Packet, desk: &mut Desk) -> Result<(), Fault> {
+    fn on_packet(&mut self, packet: Packet, dispatcher: &mut Dispatcher) -> Result<(), Fault> {
         match packet {
             Packet::Hello { alignment, header_digest, data_digest } => {
                 self.agreed = Agreed { header_digest, data_digest, alignment };
-                self.agreed.push_hello(&mut self.outbox);
+                self.agreed.push_hello(&mut self.send_queue);
                 self.stage = Stage::Unbound;
                 Ok(())
             }
-            Packet::Command { sqe, data } => self.on_command(sqe, data, desk),
+            Packet::Command { sqe, data } => self.on_command(sqe, data, dispatcher),
             Packet::Data { cid, tag, offset, data, is_last } => {
                 self.on_data_header(tag, cid, offset, data, is_last)
             }
@@ -108,39 +108,39 @@ impl Session {
         }
     }
 
-    fn on_command(&mut self, sqe: Sqe, data: DataPart, desk: &mut Desk) -> Result<(), Fault> {
+    fn on_command(&mut self, sqe: Sqe, data: DataPart, dispatcher: &mut Dispatcher) -> Result<(), Fault> {
         if self.queue.commands.is_full() {
             let sentence = "more commands came than the queue has entries";
             return Err(Fault::new(FatalError::SequenceError, 0, sentence));
         }
         self.queue.advance();
-        self.heard = desk.now;
+        self.heard = dispatcher.now;
         self.writing = data.bytes > 0;
-        match self.judge_command(&sqe, data.bytes, desk) {
-            Ok(command) => self.begin(command, data, desk),
+        match self.judge_command(&sqe, data.bytes, dispatcher) {
+            Ok(command) => self.begin(command, data, dispatcher),
             Err(refusal) if data.bytes > 0 => {
                 let left = data.pad + data.bytes + self.agreed.data_digest_bytes();
                 self.intake = Intake::Skip { left, sqe, refusal };
             }
-            Err(refusal) => self.refuse(&sqe, refusal, desk),
+            Err(refusal) => self.refuse(&sqe, refusal, dispatcher),
         }
         Ok(())
     }
 
     /// A command that can be carried out has come, but perhaps not its data.
-    fn begin(&mut self, command: Command, data: DataPart, desk: &mut Desk) {
+    fn begin(&mut self, command: Command, data: DataPart, dispatcher: &mut Dispatcher) {
         let transfer = command.transfer;
-        super::plan::count(&mut desk.stats, &command.plan);
+        super::plan::count(&mut dispatcher.stats, &command.plan);
         let inserted = self.queue.commands.insert(command);
         let key = inserted.expect("there was room when the command came");
         if let Transfer::InCapsule { bytes } = transfer {
             assert_eq!(bytes, data.bytes, "what a capsule carries was judged");
             self.queue.commands.get_mut(key).state = State::Receiving;
             self.intake = Intake::Data(Filling::new(key, data, 0, true));
-            self.find_piece(desk);
+            self.find_piece(dispatcher);
         } else {
             self.queue.todo.push_back(key);
-            self.issue(desk);
+            self.issue(dispatcher);
         }
     }
 
@@ -180,39 +180,39 @@ impl Session {
 
     /// Memory for the data of a capsule, whatever the connection holds: data that it asked for may be behind it. True if it must
     /// wait.
-    pub(super) fn find_piece(&mut self, desk: &mut Desk) -> bool {
+    pub(super) fn find_piece(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let Intake::Data(filling) = &self.intake else { return false };
         let client = self.client();
         let command = self.queue.commands.get_mut(filling.command);
-        !command.take_memory(client, Want::Last, &mut desk.pool)
+        !command.take_memory(client, Want::Last, &mut dispatcher.pool)
     }
 
     /// Data that came behind a header is copied to where it belongs; returns how much.
-    fn copy_payload(&mut self, bytes: &[u8], desk: &mut Desk) -> usize {
+    fn copy_payload(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> usize {
         let Intake::Data(filling) = &mut self.intake else { return 0 };
         let Some(piece) = &self.queue.commands.get(filling.command).piece else { return 0 };
         let pad = filling.pad.min(bytes.len());
         filling.pad -= pad;
         let bytes = &bytes[pad..];
         let count = bytes.len().min(filling.end - filling.at);
-        desk.buffers.bytes_mut(piece.buffer, filling.at, count).copy_from_slice(&bytes[..count]);
-        desk.stats.received_copied_bytes += u64::try_from(count).expect("a length");
+        dispatcher.buffers.bytes_mut(piece.buffer, filling.at, count).copy_from_slice(&bytes[..count]);
+        dispatcher.stats.received_copied_bytes += u64::try_from(count).expect("a length");
         if count > 0 {
-            self.on_filled(count, desk);
+            self.on_filled(count, dispatcher);
         }
         pad + count
     }
 
     /// `count` bytes of data are where they belong.
-    pub(super) fn on_filled(&mut self, count: usize, desk: &mut Desk) {
+    pub(super) fn on_filled(&mut self, count: usize, dispatcher: &mut Dispatcher) {
         let Intake::Data(filling) = &mut self.intake else {
             unreachable!("data came where there is no place for it")
         };
-        desk.stats.received_bytes += u64::try_from(count).expect("a length");
+        dispatcher.stats.received_bytes += u64::try_from(count).expect("a length");
         if self.agreed.data_digest {
             let piece = self.queue.commands.get(filling.command).piece.as_ref();
             let piece = piece.expect("data came into it");
-            let bytes = desk.buffers.bytes(piece.buffer, filling.at, count);
+            let bytes = dispatcher.buffers.bytes(piece.buffer, filling.at, count);
             filling.crc = crc32c::crc32c_append(filling.crc, bytes);
         }
         filling.at += count;
@@ -224,17 +224,17 @@ impl Session {
         if self.agreed.data_digest {
             self.intake = Intake::Digest { filling, held: [0; DIGEST_BYTES], have: 0 };
         } else {
-            self.on_data(filling, true, desk);
+            self.on_data(filling, true, dispatcher);
         }
     }
 
     /// The data of a PDU is whole.
-    fn on_data(&mut self, filling: Filling, is_sound: bool, desk: &mut Desk) {
+    fn on_data(&mut self, filling: Filling, is_sound: bool, dispatcher: &mut Dispatcher) {
         self.intake = Intake::Header;
         let command = self.queue.commands.get_mut(filling.command);
         command.received = filling.end;
         if !is_sound {
-            desk.stats.digest_errors += 1;
+            dispatcher.stats.digest_errors += 1;
             // Not fatal: the command fails, and may be tried again (section 3.3.1.2).
             command.failure.get_or_insert(StatusField::retry(Status::TRANSIENT_TRANSPORT_ERROR));
         }
@@ -243,7 +243,7 @@ impl Session {
         }
         command.state = State::Ready;
         self.queue.todo.push_back(filling.command);
-        self.issue(desk);
+        self.issue(dispatcher);
     }
 }
 

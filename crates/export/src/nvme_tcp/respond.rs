@@ -6,7 +6,7 @@ use super::command::{Command, Transfer};
 use super::plan::Plan;
 use super::raw::COUNT_MASK;
 use super::session::Session;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::log_page::ErrorLogEntry;
@@ -36,51 +36,57 @@ fn has_data(plan: &Plan, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32, u32))
 
 impl Session {
     /// Answers a command that was not taken.
-    pub(super) fn refuse(&mut self, sqe: &Sqe, refusal: Refusal, desk: &mut Desk) {
-        self.complete(sqe, refusal.status, (refusal.dw0, 0), desk);
+    pub(super) fn refuse(&mut self, sqe: &Sqe, refusal: Refusal, dispatcher: &mut Dispatcher) {
+        self.complete(sqe, refusal.status, (refusal.dw0, 0), dispatcher);
     }
 
     /// Answers a command, with its data if it has any.
-    pub(super) fn respond(&mut self, key: SlabKey, desk: &mut Desk) {
+    pub(super) fn respond(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
         let Command { sqe, transfer, plan, piece, there, failure, result, .. } =
             self.queue.commands.remove(key);
-        there.into_iter().for_each(|piece| desk.pool.give_back(piece));
+        there.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
         let status = failure.unwrap_or(StatusField::SUCCESS);
         match (transfer, piece) {
             (Transfer::ToHost { bytes }, Some(piece)) if has_data(&plan, &sqe, status, result) => {
                 let says_nothing = status == StatusField::SUCCESS && result == (0, 0);
                 let is_success = says_nothing && self.queue.may_omit_completion();
-                self.agreed.push_data_header(&mut self.outbox, sqe.cid, bytes, is_success);
+                self.agreed.push_data_header(&mut self.send_queue, sqe.cid, bytes, is_success);
                 let digest = self.agreed.data_digest;
-                let digest = digest.then(|| crc32c::crc32c(desk.buffers.bytes(piece.buffer, 0, bytes)));
-                self.outbox.push_payload(piece, 0, bytes);
+                let digest = digest.then(|| crc32c::crc32c(dispatcher.buffers.bytes(piece.buffer, 0, bytes)));
+                self.send_queue.push_payload(piece, 0, bytes);
                 if let Some(digest) = digest {
-                    self.outbox.push_text(&digest.to_le_bytes());
+                    self.send_queue.push_text(&digest.to_le_bytes());
                 }
                 if is_success {
                     return;
                 }
             }
-            (_, Some(piece)) => desk.pool.give_back(piece),
+            (_, Some(piece)) => dispatcher.pool.give_back(piece),
             (_, None) => {}
         }
-        self.complete(&sqe, status, result, desk);
+        self.complete(&sqe, status, result, dispatcher);
     }
 
     /// Sends a completion, and notes an error.
-    fn complete(&mut self, sqe: &Sqe, status: StatusField, (dw0, dw1): (u32, u32), desk: &mut Desk) {
+    fn complete(
+        &mut self,
+        sqe: &Sqe,
+        status: StatusField,
+        (dw0, dw1): (u32, u32),
+        dispatcher: &mut Dispatcher,
+    ) {
         let (sqhd, sqid) = (self.queue.head(), self.queue.qid);
         let cqe = Cqe { dw0, dw1, sqhd, sqid, cid: sqe.cid, phase: false, status };
-        self.agreed.push_completion(&mut self.outbox, &cqe);
+        self.agreed.push_completion(&mut self.send_queue, &cqe);
         if !status.status.has_data() {
-            self.note_error(sqe, &cqe, desk);
+            self.note_error(sqe, &cqe, dispatcher);
         }
     }
 
-    fn note_error(&self, sqe: &Sqe, cqe: &Cqe, desk: &mut Desk) {
-        desk.stats.errors += 1;
+    fn note_error(&self, sqe: &Sqe, cqe: &Cqe, dispatcher: &mut Dispatcher) {
+        dispatcher.stats.errors += 1;
         let association = self.bound().and_then(|bound| {
-            let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+            let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
             subsystem.association_mut(bound.cntlid)
         });
         let Some(association) = association else { return };

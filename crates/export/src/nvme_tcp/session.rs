@@ -9,10 +9,10 @@ use super::packet::{Expect, Header};
 use super::queue::Queue;
 use super::receive::Intake;
 use super::wire::{self, Agreed};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::outbox::Outbox;
 use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::send_queue::SendQueue;
 use crate::shares::ClientId;
 use crate::stats::DropReason;
 use ocssd_base::{Nanos, SlabKey};
@@ -51,7 +51,7 @@ pub struct Session {
     pub(super) header: Header,
     pub(super) intake: Intake,
     pub(super) queue: Queue,
-    pub(super) outbox: Outbox,
+    pub(super) send_queue: SendQueue,
     /// What its jobs are called.
     pub(super) name: Name,
     /// Where the host came to.
@@ -77,7 +77,7 @@ impl Session {
             header: Header::default(),
             intake: Intake::Header,
             queue: Queue::new(0, 1, true),
-            outbox: Outbox::default(),
+            send_queue: SendQueue::default(),
             name: (connection, generation),
             local,
             heard: Nanos::ZERO,
@@ -107,24 +107,24 @@ impl Session {
     }
 
     /// The association has ended, or the queue: nothing is owed any more.
-    fn leave(&mut self, desk: &mut Desk) {
-        self.give_up_commands(desk);
-        self.outbox.clear(&mut desk.pool);
+    fn leave(&mut self, dispatcher: &mut Dispatcher) {
+        self.give_up_commands(dispatcher);
+        self.send_queue.clear(&mut dispatcher.pool);
         self.stage = Stage::Over;
     }
 
-    /// The host has said farewell: what is in the outbox is sent, and nothing else.
-    pub(super) fn finish(&mut self, desk: &mut Desk) {
-        self.give_up_commands(desk);
+    /// The host has said farewell: what is in the send queue is sent, and nothing else.
+    pub(super) fn finish(&mut self, dispatcher: &mut Dispatcher) {
+        self.give_up_commands(dispatcher);
         self.stage = Stage::Over;
     }
 
     /// Commands that are not answered: what they hold comes back. Jobs that are out end without them.
-    fn give_up_commands(&mut self, desk: &mut Desk) {
+    fn give_up_commands(&mut self, dispatcher: &mut Dispatcher) {
         let open: Vec<SlabKey> = self.queue.commands.iter().map(|(key, _)| key).collect();
         for key in open {
             let command = self.queue.commands.remove(key);
-            command.piece.into_iter().chain(command.there).for_each(|piece| desk.pool.give_back(piece));
+            command.piece.into_iter().chain(command.there).for_each(|piece| dispatcher.pool.give_back(piece));
         }
         self.queue.todo.clear();
         self.intake = Intake::Header;
@@ -137,9 +137,9 @@ impl Session {
 }
 
 impl Protocol for Session {
-    fn on_bytes(&mut self, bytes: &[u8], desk: &mut Desk) -> Result<usize, Rude> {
-        self.receive(bytes, desk).map_err(|fault| {
-            wire::push_term(&mut self.outbox, fault.error, fault.offset, self.header.bytes());
+    fn on_bytes(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> Result<usize, Rude> {
+        self.receive(bytes, dispatcher).map_err(|fault| {
+            wire::push_term(&mut self.send_queue, fault.error, fault.offset, self.header.bytes());
             Rude { reason: fault.reason, sentence: fault.sentence }
         })
     }
@@ -153,8 +153,8 @@ impl Protocol for Session {
         Some(Space { buffer: piece.buffer, first: filling.at, count: filling.end - filling.at })
     }
 
-    fn on_payload(&mut self, count: usize, desk: &mut Desk) {
-        self.on_filled(count, desk);
+    fn on_payload(&mut self, count: usize, dispatcher: &mut Dispatcher) {
+        self.on_filled(count, dispatcher);
     }
 
     fn text_wanted(&self) -> usize {
@@ -176,14 +176,14 @@ impl Protocol for Session {
         receives || !self.header.is_empty() || !matches!(self.intake, Intake::Header)
     }
 
-    fn judge(&mut self, desk: &mut Desk) -> Result<(), Rude> {
+    fn judge(&mut self, dispatcher: &mut Dispatcher) -> Result<(), Rude> {
         let Some(Bound { cntlid, .. }) = self.bound() else { return Ok(()) };
-        let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
-        let (name, now) = (self.name, desk.now);
+        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
+        let (name, now) = (self.name, dispatcher.now);
         let Some(association) = subsystem.association_mut(cntlid) else {
             // A server that stops closes each queue when it is idle; the admin queue may be first.
             if !self.stopping {
-                self.leave(desk);
+                self.leave(dispatcher);
             }
             return Ok(());
         };
@@ -191,7 +191,7 @@ impl Protocol for Session {
         self.always_durable = !association.features.write_cache;
         if self.queue.qid > 0 {
             if !association.queues.iter().any(|(_, queue)| *queue == name) {
-                self.leave(desk);
+                self.leave(dispatcher);
             }
             return Ok(());
         }
@@ -201,22 +201,22 @@ impl Protocol for Session {
                 format!("host {} was silent for longer than the {kato} it promised", association.hostnqn);
             return Err(Rude { reason: DropReason::Silent, sentence });
         }
-        self.tell_events(desk);
+        self.tell_events(dispatcher);
         Ok(())
     }
 
-    fn on_done(&mut self, done: Done, desk: &mut Desk) {
-        self.on_job_done(done, desk);
+    fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
+        self.on_job_done(done, dispatcher);
     }
 
-    fn go_on(&mut self, desk: &mut Desk) -> bool {
-        let starved = self.find_piece(desk);
-        self.issue(desk);
+    fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool {
+        let starved = self.find_piece(dispatcher);
+        self.issue(dispatcher);
         starved || !self.queue.todo.is_empty()
     }
 
-    fn outbox(&mut self) -> &mut Outbox {
-        &mut self.outbox
+    fn send_queue(&mut self) -> &mut SendQueue {
+        &mut self.send_queue
     }
 
     fn phase(&self) -> Phase {
@@ -239,13 +239,13 @@ impl Protocol for Session {
         !self.has_open_commands() && self.header.is_empty() && matches!(self.intake, Intake::Header)
     }
 
-    fn release(&mut self, desk: &mut Desk) {
+    fn release(&mut self, dispatcher: &mut Dispatcher) {
         if let Some(Bound { cntlid, .. }) = self.bound() {
-            let subsystem = desk.subsystem.as_mut().expect("an association lies in a subsystem");
+            let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
             for (connection, generation) in subsystem.leave(cntlid, self.name) {
-                desk.call(connection, generation);
+                dispatcher.call(connection, generation);
             }
         }
-        self.leave(desk);
+        self.leave(dispatcher);
     }
 }

@@ -1,6 +1,6 @@
 //! The subsystem: its name, who may come, its namespaces, and its associations.
 //!
-//! It lies on the desk, so that the connections of an association find each other there. Deliberately not here:
+//! It lies on the dispatcher, so that the connections of an association find each other there. Deliberately not here:
 //! connections, and what commands do.
 
 use super::association::{Association, Features, IO_QUEUES_MAX, Name, Purpose};

@@ -3,7 +3,7 @@
 use super::host::{Answer, Host, in_capsule, transported};
 use super::session::Session;
 use super::subsystem::{Subsystem, SubsystemConfig};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::protocol::{Phase, Protocol, Rude};
 use ocssd_lightnvm::Status;
@@ -28,7 +28,7 @@ pub struct Line {
 
 /// A target, its connections, and its disks.
 pub struct World {
-    pub desk: Desk,
+    pub dispatcher: Dispatcher,
     pub disks: MemoryDisks,
     pub lines: Vec<Line>,
 }
@@ -40,11 +40,11 @@ impl World {
     }
 
     pub fn with(pieces: [u32; 3], hosts: &[&str]) -> Self {
-        let (mut desk, disks) = MemoryDisks::new(&[("a", 1 << 11), ("b-ro", 64)], pieces);
+        let (mut dispatcher, disks) = MemoryDisks::new(&[("a", 1 << 11), ("b-ro", 64)], pieces);
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         let config = SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(7), hosts, advertised: None };
-        desk.subsystem = Some(Subsystem::new(config).expect("sound names"));
-        Self { desk, disks, lines: Vec::new() }
+        dispatcher.subsystem = Some(Subsystem::new(config).expect("sound names"));
+        Self { dispatcher, disks, lines: Vec::new() }
     }
 
     /// A connection that has just come.
@@ -94,14 +94,17 @@ impl World {
         }
         if let Some(space) = line.session.payload_space() {
             let count = space.count.min(bytes.len()).min(777);
-            self.desk.buffers.bytes_mut(space.buffer, space.first, count).copy_from_slice(&bytes[..count]);
+            self.dispatcher
+                .buffers
+                .bytes_mut(space.buffer, space.first, count)
+                .copy_from_slice(&bytes[..count]);
             if count > 0 {
-                line.session.on_payload(count, &mut self.desk);
+                line.session.on_payload(count, &mut self.dispatcher);
             }
             return count;
         }
         let count = bytes.len().min(301).min(line.session.text_wanted());
-        match line.session.on_bytes(&bytes[..count], &mut self.desk) {
+        match line.session.on_bytes(&bytes[..count], &mut self.dispatcher) {
             Ok(count) => count,
             Err(rude) => {
                 line.end = Some(rude);
@@ -116,9 +119,9 @@ impl World {
         for line in &mut self.lines {
             let ended = line.end.is_some() || line.session.phase() == Phase::Leaving;
             if ended && !line.closed {
-                let bytes = drain(&mut line.session, &mut self.desk);
+                let bytes = drain(&mut line.session, &mut self.dispatcher);
                 line.host.receive(&bytes);
-                line.session.release(&mut self.desk);
+                line.session.release(&mut self.dispatcher);
                 line.closed = true;
             }
         }
@@ -127,24 +130,24 @@ impl World {
     fn work(&mut self) -> usize {
         let mut moved = 0;
         self.lines.iter_mut().filter(|line| !line.closed).for_each(|line| {
-            line.session.go_on(&mut self.desk);
+            line.session.go_on(&mut self.dispatcher);
         });
-        self.disks.take(&mut self.desk);
-        while self.disks.carry_out(0, &mut self.desk) {
+        self.disks.take(&mut self.dispatcher);
+        while self.disks.carry_out(0, &mut self.dispatcher) {
             moved += 1;
         }
-        self.desk.raw_turn();
-        while let Some(done) = self.desk.poll_done() {
+        self.dispatcher.raw_turn();
+        while let Some(done) = self.dispatcher.poll_done() {
             moved += 1;
             let place = usize::try_from(done.job.owner.connection).expect("small");
             let line = &mut self.lines[place];
             if line.closed {
-                done.job.piece.into_iter().for_each(|piece| self.desk.pool.give_back(piece));
+                done.job.piece.into_iter().for_each(|piece| self.dispatcher.pool.give_back(piece));
             } else {
-                line.session.on_done(done, &mut self.desk);
+                line.session.on_done(done, &mut self.dispatcher);
             }
         }
-        while let Some((connection, _)) = self.desk.poll_call() {
+        while let Some((connection, _)) = self.dispatcher.poll_call() {
             self.judge(usize::try_from(connection).expect("small"));
         }
         moved
@@ -153,7 +156,7 @@ impl World {
     /// A connection looks beyond itself, as now and then.
     pub fn judge(&mut self, line: usize) {
         if !self.lines[line].closed {
-            self.lines[line].end = self.lines[line].session.judge(&mut self.desk).err();
+            self.lines[line].end = self.lines[line].session.judge(&mut self.dispatcher).err();
             self.close(line);
         }
     }
@@ -161,7 +164,7 @@ impl World {
     fn drain_all(&mut self) -> usize {
         let mut moved = 0;
         for line in self.lines.iter_mut().filter(|line| !line.closed) {
-            let bytes = drain(&mut line.session, &mut self.desk);
+            let bytes = drain(&mut line.session, &mut self.dispatcher);
             moved += bytes.len();
             line.host.receive(&bytes);
         }
@@ -171,7 +174,7 @@ impl World {
 
     /// The host's end of a connection goes.
     pub fn hang_up(&mut self, line: usize) {
-        self.lines[line].session.release(&mut self.desk);
+        self.lines[line].session.release(&mut self.dispatcher);
         self.lines[line].closed = true;
         self.work();
         self.drain_all();
@@ -248,8 +251,8 @@ impl World {
                 self.hang_up(line);
             }
         }
-        let associations = self.desk.subsystem.as_ref().map(Subsystem::association_count);
-        assert_eq!((self.desk.open_jobs(), self.desk.pool.lent(), associations), (0, 0, Some(0)));
+        let associations = self.dispatcher.subsystem.as_ref().map(Subsystem::association_count);
+        assert_eq!((self.dispatcher.open_jobs(), self.dispatcher.pool.lent(), associations), (0, 0, Some(0)));
     }
 }
 
@@ -272,13 +275,13 @@ pub fn completion(answers: &[Answer]) -> Cqe {
     }
 }
 
-fn drain(session: &mut Session, desk: &mut Desk) -> Vec<u8> {
+fn drain(session: &mut Session, dispatcher: &mut Dispatcher) -> Vec<u8> {
     let mut all = Vec::new();
-    while !session.outbox().is_empty() {
+    while !session.send_queue().is_empty() {
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = session.outbox().slices(&desk.buffers, &mut slices);
+        let used = session.send_queue().slices(&dispatcher.buffers, &mut slices);
         let bytes: Vec<u8> = slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect();
-        session.outbox().sent(bytes.len(), &mut desk.pool);
+        session.send_queue().sent(bytes.len(), &mut dispatcher.pool);
         all.extend(bytes);
     }
     all

@@ -6,8 +6,8 @@
 //! ```
 //! All fields are little-endian. Source: NVMe/TCP transport 1.0 section 3.6. Deliberately not here: when what is sent.
 
-use crate::outbox::Outbox;
 use crate::pool::PIECE_BYTES_MAX;
+use crate::send_queue::SendQueue;
 use ocssd_nvme::{Cqe, Sqe};
 
 /// Types of PDUs.
@@ -161,42 +161,42 @@ impl Agreed {
     }
 
     /// Adds a header and its digest.
-    fn push(&self, outbox: &mut Outbox, header: &[u8]) {
-        outbox.push_text(header);
+    fn push(&self, send_queue: &mut SendQueue, header: &[u8]) {
+        send_queue.push_text(header);
         if self.header_digest {
-            outbox.push_text(&crc32c::crc32c(header).to_le_bytes());
+            send_queue.push_text(&crc32c::crc32c(header).to_le_bytes());
         }
     }
 
     /// The answer to a greeting.
-    pub fn push_hello(&self, outbox: &mut Outbox) {
+    pub fn push_hello(&self, send_queue: &mut SendQueue) {
         let mut header = [0; HELLO_BYTES];
         put_common(&mut header, kind::IC_RESP, 0, 0, HELLO_BYTES);
         header[11] = u8::from(self.header_digest) | u8::from(self.data_digest) << 1;
         header[12..16].copy_from_slice(&u32_of(H2C_BYTES_MAX).to_le_bytes());
-        outbox.push_text(&header);
+        send_queue.push_text(&header);
     }
 
     /// A completion.
-    pub fn push_completion(&self, outbox: &mut Outbox, cqe: &Cqe) {
+    pub fn push_completion(&self, send_queue: &mut SendQueue, cqe: &Cqe) {
         let mut header = [0; RESPONSE_BYTES];
         put_common(&mut header, kind::CAPSULE_RESP, self.header_flag(), 0, self.plain_bytes(RESPONSE_BYTES));
         header[COMMON_BYTES..].copy_from_slice(&cqe.encode());
-        self.push(outbox, &header);
+        self.push(send_queue, &header);
     }
 
     /// Asks for all data of a command.
-    pub fn push_r2t(&self, outbox: &mut Outbox, cid: u16, tag: u16, bytes: usize) {
+    pub fn push_r2t(&self, send_queue: &mut SendQueue, cid: u16, tag: u16, bytes: usize) {
         let mut header = [0; DATA_BYTES];
         put_common(&mut header, kind::R2T, self.header_flag(), 0, self.plain_bytes(DATA_BYTES));
         header[8..10].copy_from_slice(&cid.to_le_bytes());
         header[10..12].copy_from_slice(&tag.to_le_bytes());
         header[16..20].copy_from_slice(&u32_of(bytes).to_le_bytes());
-        self.push(outbox, &header);
+        self.push(send_queue, &header);
     }
 
     /// What stands before the data of a command; all of it comes in this one PDU.
-    pub fn push_data_header(&self, outbox: &mut Outbox, cid: u16, bytes: usize, is_success: bool) {
+    pub fn push_data_header(&self, send_queue: &mut SendQueue, cid: u16, bytes: usize, is_success: bool) {
         let begin = self.plain_bytes(DATA_BYTES);
         let data_at = begin.next_multiple_of(self.alignment.max(1));
         let mut flags = self.header_flag() | flag::LAST;
@@ -210,8 +210,8 @@ impl Agreed {
         put_common(&mut header, kind::C2H_DATA, flags, data_at, data_at + bytes + self.data_digest_bytes());
         header[8..10].copy_from_slice(&cid.to_le_bytes());
         header[16..20].copy_from_slice(&u32_of(bytes).to_le_bytes());
-        self.push(outbox, &header);
-        outbox.push_text(&[0; 128][..data_at - begin]);
+        self.push(send_queue, &header);
+        send_queue.push_text(&[0; 128][..data_at - begin]);
     }
 
     const fn plain_bytes(&self, hlen: usize) -> usize {
@@ -220,14 +220,14 @@ impl Agreed {
 }
 
 /// Says why the connection ends. It carries no digest, agreed or not.
-pub fn push_term(outbox: &mut Outbox, error: FatalError, offset: u32, wrong: &[u8]) {
+pub fn push_term(send_queue: &mut SendQueue, error: FatalError, offset: u32, wrong: &[u8]) {
     let wrong = &wrong[..wrong.len().min(TERM_DATA_BYTES_MAX)];
     let mut header = [0; TERM_BYTES];
     put_common(&mut header, kind::C2H_TERM_REQ, 0, 0, TERM_BYTES + wrong.len());
     header[8..10].copy_from_slice(&error.code().to_le_bytes());
     header[10..14].copy_from_slice(&offset.to_le_bytes());
-    outbox.push_text(&header);
-    outbox.push_text(wrong);
+    send_queue.push_text(&header);
+    send_queue.push_text(wrong);
 }
 
 fn put_common(header: &mut [u8], kind: u8, flags: u8, pdo: usize, plen: usize) {
@@ -247,32 +247,32 @@ mod tests {
     use crate::nbd::testing::buffers;
     use std::io::IoSlice;
 
-    fn sent(push: impl Fn(&mut Outbox)) -> Vec<u8> {
-        let mut outbox = Outbox::default();
-        push(&mut outbox);
+    fn sent(push: impl Fn(&mut SendQueue)) -> Vec<u8> {
+        let mut send_queue = SendQueue::default();
+        push(&mut send_queue);
         let buffers = buffers();
         let mut slices = [IoSlice::new(&[]); 4];
-        let used = outbox.slices(&buffers, &mut slices);
+        let used = send_queue.slices(&buffers, &mut slices);
         slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect()
     }
 
     #[test]
     fn fields_are_where_the_figures_put_them() {
         let plain = Agreed { alignment: 4, ..Agreed::default() };
-        let hello = sent(|outbox| plain.push_hello(outbox));
+        let hello = sent(|send_queue| plain.push_hello(send_queue));
         assert_eq!(hello[..16], [1, 0, 128, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
-        let r2t = sent(|outbox| plain.push_r2t(outbox, 0x1234, 7, 0x8000));
+        let r2t = sent(|send_queue| plain.push_r2t(send_queue, 0x1234, 7, 0x8000));
         assert_eq!(r2t, [9, 0, 24, 0, 24, 0, 0, 0, 0x34, 0x12, 7, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0]);
-        let data = sent(|outbox| plain.push_data_header(outbox, 3, 512, true));
+        let data = sent(|send_queue| plain.push_data_header(send_queue, 3, 512, true));
         assert_eq!(data[..20], [7, 12, 24, 24, 24, 2, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0]);
-        let term = sent(|outbox| push_term(outbox, FatalError::HeaderDigest, 9, &[5; 200]));
+        let term = sent(|send_queue| push_term(send_queue, FatalError::HeaderDigest, 9, &[5; 200]));
         assert_eq!((term.len(), &term[..14]), (152, &[3, 0, 24, 0, 152, 0, 0, 0, 3, 0, 9, 0, 0, 0][..]));
     }
 
     #[test]
     fn digests_and_alignment_move_the_data() {
         let agreed = Agreed { header_digest: true, data_digest: true, alignment: 64 };
-        let data = sent(|outbox| agreed.push_data_header(outbox, 3, 512, false));
+        let data = sent(|send_queue| agreed.push_data_header(send_queue, 3, 512, false));
         assert_eq!((data.len(), data[3], data[1]), (64, 64, 7));
         assert_eq!(u32::from_le_bytes(data[4..8].try_into().unwrap()), 64 + 512 + 4);
         assert_eq!(data[24..28], crc32c::crc32c(&data[..24]).to_le_bytes());

@@ -11,7 +11,7 @@ use super::interrupts::Interrupts;
 use super::memory::GuestMemory;
 use super::queue::{CompletionQueue, SubmissionQueue};
 use super::queue_admin::QUEUES;
-use super::registers::{BAR0_BYTES, DOORBELLS, MSIX_PENDING, MSIX_TABLE, Registers, Wish};
+use super::registers::{BAR0_BYTES, ControllerChange, DOORBELLS, MSIX_PENDING, MSIX_TABLE, Registers};
 use super::transfer::Staging;
 use ocssd_base::Nanos;
 use ocssd_nvme::identify::IdentifyController;
@@ -48,7 +48,7 @@ pub struct Function<D, M> {
     pub(super) config: ConfigSpace,
     pub(super) registers: Registers,
     pub(super) interrupts: Interrupts,
-    /// What the MSI-X table holds, for who reads it: vectors are given by the edge.
+    /// What the MSI-X table holds, for who reads it: vectors are given by the transport.
     pub(super) msix_table: Vec<u8>,
     pub(super) submission: Vec<Option<SubmissionQueue>>,
     pub(super) completion: Vec<Option<CompletionQueue>>,
@@ -190,9 +190,9 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         let at = usize::try_from(offset).expect("below the doorbells");
         match self.registers.write(at, value) {
             None => {}
-            Some(Wish::Enable) => self.enable(),
-            Some(Wish::Disable) => self.disable(now),
-            Some(Wish::ShutDown) if self.is_running() => {
+            Some(ControllerChange::Enable) => self.enable(),
+            Some(ControllerChange::Disable) => self.disable(now),
+            Some(ControllerChange::ShutDown) if self.is_running() => {
                 self.registers.csts.shutdown = 1;
                 // Asked for again while it is on its way, it is the same.
                 if self.shutdown == Shutdown::None {
@@ -200,7 +200,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
                 }
             }
             // Nothing was begun that could be shut down.
-            Some(Wish::ShutDown) => self.registers.csts.shutdown = 2,
+            Some(ControllerChange::ShutDown) => self.registers.csts.shutdown = 2,
         }
     }
 

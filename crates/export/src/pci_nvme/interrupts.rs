@@ -1,7 +1,7 @@
 //! MSI-X: which vectors are to be signalled.
 //!
 //! A vector that is masked keeps its interrupt until it is unmasked (PCI Local Bus 3.0 section 6.8.2). Deliberately not
-//! here: how a guest is interrupted, which is the edge's.
+//! here: how a guest is interrupted, which is the transport's.
 
 /// Interrupt vectors: one for the admin queue and one for each I/O completion queue.
 pub const VECTORS: u16 = 65;

@@ -41,7 +41,7 @@ mod offset {
 
 /// What a write to a register asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum ControllerChange {
     /// CC.EN was set.
     Enable,
     /// CC.EN was cleared.
@@ -93,7 +93,7 @@ impl Registers {
     }
 
     /// A dword is written. What is no register, or can only be read, stays.
-    pub(super) fn write(&mut self, at: usize, value: u32) -> Option<Wish> {
+    pub(super) fn write(&mut self, at: usize, value: u32) -> Option<ControllerChange> {
         match at {
             offset::INTMS => self.interrupt_mask |= value,
             offset::INTMC => self.interrupt_mask &= !value,
@@ -109,14 +109,14 @@ impl Registers {
         None
     }
 
-    fn configure(&mut self, value: u32) -> Option<Wish> {
+    fn configure(&mut self, value: u32) -> Option<ControllerChange> {
         let (before, after) = (Configuration::from_bits(self.cc), Configuration::from_bits(value));
         self.cc = value;
         let asks = |configuration: Configuration| matches!(configuration.shutdown, 1 | 2);
         match (before.enable, after.enable) {
-            (false, true) => Some(Wish::Enable),
-            (true, false) => Some(Wish::Disable),
-            _ if asks(after) && !asks(before) => Some(Wish::ShutDown),
+            (false, true) => Some(ControllerChange::Enable),
+            (true, false) => Some(ControllerChange::Disable),
+            _ if asks(after) && !asks(before) => Some(ControllerChange::ShutDown),
             _ => None,
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         ] {
             let mut registers = Registers::default();
             registers.write(0x24, aqa);
-            assert_eq!(registers.write(0x14, cc), Some(Wish::Enable));
+            assert_eq!(registers.write(0x14, cc), Some(ControllerChange::Enable));
             assert_eq!(registers.admin_queues(), None, "{cc:#x} {aqa:#x}");
         }
     }
@@ -205,7 +205,11 @@ mod tests {
         let mut registers = Registers::default();
         let wishes = [0x46_0000, 0x46_0001, 0x46_0001, 0x46_4001, 0x46_4001, 0x46_0000]
             .map(|cc| registers.write(0x14, cc));
-        let (enable, shut_down, disable) = (Some(Wish::Enable), Some(Wish::ShutDown), Some(Wish::Disable));
+        let (enable, shut_down, disable) = (
+            Some(ControllerChange::Enable),
+            Some(ControllerChange::ShutDown),
+            Some(ControllerChange::Disable),
+        );
         assert_eq!(wishes, [None, enable, None, shut_down, None, disable]);
         registers.write(0x0C, 0b110);
         registers.write(0x10, 0b010);

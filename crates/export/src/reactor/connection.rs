@@ -6,7 +6,7 @@ use super::listener::Socket;
 use super::pace::Pace;
 use super::poller::Interest;
 use super::stream::Stream;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::protocol::{Phase, Protocol};
 use crate::stats::DropReason;
 use ocssd_base::Nanos;
@@ -97,11 +97,11 @@ impl Connection {
     }
 
     /// Gives the protocol what was received and not taken. True if it took something.
-    pub fn offer(&mut self, desk: &mut Desk) -> Result<bool, End> {
+    pub fn offer(&mut self, dispatcher: &mut Dispatcher) -> Result<bool, End> {
         let mut any = false;
         while !self.staged.is_empty() {
             let bytes = &self.staging[self.staged.clone()];
-            let taken = self.session.on_bytes(bytes, desk);
+            let taken = self.session.on_bytes(bytes, dispatcher);
             let taken = taken.map_err(|rude| End::Dropped(rude.reason, rude.sentence))?;
             if taken == 0 {
                 break;
@@ -113,13 +113,13 @@ impl Connection {
     }
 
     /// Receives what is there, within bounds.
-    pub fn receive(&mut self, now: Nanos, desk: &mut Desk) -> Result<(), End> {
+    pub fn receive(&mut self, now: Nanos, dispatcher: &mut Dispatcher) -> Result<(), End> {
         for _ in 0..RECEIVES_MAX {
-            self.offer(desk)?;
+            self.offer(dispatcher)?;
             if !self.wants_bytes() {
                 return Ok(());
             }
-            let (count, asked) = match self.receive_once(desk) {
+            let (count, asked) = match self.receive_once(dispatcher) {
                 Ok(both) => both,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -134,27 +134,27 @@ impl Connection {
                 break;
             }
         }
-        self.offer(desk).map(drop)
+        self.offer(dispatcher).map(drop)
     }
 
     /// One receive: payload to its place, the rest to the staging.
-    fn receive_once(&mut self, desk: &mut Desk) -> io::Result<(usize, usize)> {
+    fn receive_once(&mut self, dispatcher: &mut Dispatcher) -> io::Result<(usize, usize)> {
         let text = self.session.text_wanted().min(STAGING_BYTES);
         let staging = &mut self.staging[..text];
-        desk.stats.receives += 1;
+        dispatcher.stats.receives += 1;
         let Some(space) = self.session.payload_space() else {
             let count = self.stream.receive(&mut [], staging)?;
             self.staged = 0..count;
             return Ok((count, text));
         };
-        let place = desk.buffers.bytes_mut(space.buffer, space.first, space.count);
+        let place = dispatcher.buffers.bytes_mut(space.buffer, space.first, space.count);
         let count = self.stream.receive(place, staging)?;
         let payload = count.min(space.count);
         if payload > 0 {
             if self.stream.is_encrypted() {
-                desk.stats.received_copied_bytes += as_u64(payload);
+                dispatcher.stats.received_copied_bytes += as_u64(payload);
             }
-            self.session.on_payload(payload, desk);
+            self.session.on_payload(payload, dispatcher);
         }
         self.staged = 0..count - payload;
         Ok((count, space.count + text))
@@ -176,8 +176,8 @@ impl Connection {
         End::Dropped(DropReason::Vanished, "the client went in the middle of something".to_owned())
     }
 
-    /// Sends what is in the outbox, as far as it goes.
-    pub fn send(&mut self, now: Nanos, desk: &mut Desk) -> Result<(), End> {
+    /// Sends what is in the send queue, as far as it goes.
+    pub fn send(&mut self, now: Nanos, dispatcher: &mut Dispatcher) -> Result<(), End> {
         self.send_blocked = false;
         // Who has said farewell need not wait for the answer to it.
         let leaving = self.session.phase() == Phase::Leaving;
@@ -185,21 +185,21 @@ impl Connection {
             true => End::Closed,
             false => End::Dropped(DropReason::Vanished, error.to_string()),
         };
-        while !self.session.outbox().is_empty() {
+        while !self.session.send_queue().is_empty() {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let used = self.session.outbox().slices(&desk.buffers, &mut slices);
+            let used = self.session.send_queue().slices(&dispatcher.buffers, &mut slices);
             let asked: usize = slices[..used].iter().map(|slice| slice.len()).sum();
-            desk.stats.sends += 1;
+            dispatcher.stats.sends += 1;
             let count = match self.stream.send(&slices[..used]) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(gone(error)),
             };
-            let payload = self.session.outbox().sent(count, &mut desk.pool);
-            desk.stats.sent_bytes += as_u64(payload);
+            let payload = self.session.send_queue().sent(count, &mut dispatcher.pool);
+            dispatcher.stats.sent_bytes += as_u64(payload);
             if self.stream.is_encrypted() {
-                desk.stats.sent_copied_bytes += as_u64(payload);
+                dispatcher.stats.sent_copied_bytes += as_u64(payload);
             }
             if count > 0 {
                 self.moved = now;

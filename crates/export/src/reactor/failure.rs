@@ -33,7 +33,7 @@ impl<D: Device> Server<D> {
     /// Tells what the devices say since the last round.
     pub(super) fn tell_failure(&mut self) {
         let sentence = self.failure_of.and_then(|failure_of| failure_of(self.host.device()));
-        let raw = self.desk.raw.as_ref().and_then(|raw| raw.drive.failure());
+        let raw = self.dispatcher.raw.as_ref().and_then(|raw| raw.drive.failure());
         for news in [self.told.0.news(sentence), self.told.1.news(raw)].into_iter().flatten() {
             (self.log)(&news);
         }

@@ -1,20 +1,20 @@
-//! The server: endpoints, connections, the desk and the host, and the loop over them.
+//! The server: endpoints, connections, the dispatcher and the host, and the loop over them.
 //!
 //! A round: wait for sockets or the drive, receive, give the host turns and its replies to their connections, send. Its
 //! parts are files: `turn` is the host's, `wait` the wait, `watch` what clients may not do for ever.
 
 use super::connection::{Connection, End, Origin};
-use super::edge::Edge;
-use super::edges::FIRST_EDGE;
 use super::endpoint::AddressRange;
 use super::failure::{FailureOf, Told};
 use super::listener::{Listener, Socket};
 use super::log_limit::LogLimit;
-use super::onlooker::Looking;
+use super::observer::Looking;
 use super::poller::{Interest, Poller, Ready};
 use super::signals::{Signal, Signals};
 use super::slots::Slots;
-use crate::desk::Desk;
+use super::transport::Transport;
+use super::transports::FIRST_TRANSPORT;
+use crate::dispatcher::Dispatcher;
 use crate::exports::Exports;
 use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
@@ -90,13 +90,13 @@ pub struct Stopped<D: Device> {
 /// A server.
 pub struct Server<D: Device> {
     pub(super) host: Host<D, WallClock>,
-    pub(super) desk: Desk,
+    pub(super) dispatcher: Dispatcher,
     pub(super) poller: Poller,
     pub(super) signals: Signals,
     pub(super) listeners: Vec<(Listener, MakeProtocol)>,
     pub(super) connections: Vec<Option<Connection>>,
     /// Clients that are no streams of bytes.
-    pub(super) edges: Vec<Box<dyn Edge>>,
+    pub(super) transports: Vec<Box<dyn Transport>>,
     /// The generation the next connection of each place has.
     generations: Vec<u32>,
     pub(super) open: usize,
@@ -154,12 +154,12 @@ impl<D: Device> Server<D> {
         let watched = host.clock().now();
         Ok(Self {
             host,
-            desk: Desk::new(exports, pool, buffers),
+            dispatcher: Dispatcher::new(exports, pool, buffers),
             poller,
             signals,
             listeners: Vec::new(),
             connections: Vec::new(),
-            edges: Vec::new(),
+            transports: Vec::new(),
             generations: Vec::new(),
             open: 0,
             slots: Slots::new(limits.connections),
@@ -187,8 +187,8 @@ impl<D: Device> Server<D> {
 
     /// What NVMe hosts see, and the drive that is served to them as it is, if one is.
     pub fn use_nvme(&mut self, subsystem: Subsystem, raw: Option<RawLane>) {
-        self.desk.subsystem = Some(subsystem);
-        self.desk.raw = raw;
+        self.dispatcher.subsystem = Some(subsystem);
+        self.dispatcher.raw = raw;
     }
 
     /// Serves what comes to a listener.
@@ -212,9 +212,9 @@ impl<D: Device> Server<D> {
         loop {
             let timeout = self.timeout();
             let timeout = if self.edges_are_eager() { Some(Duration::ZERO) } else { timeout };
-            self.desk.stats.waits += 1;
+            self.dispatcher.stats.waits += 1;
             self.poller.wait(timeout)?;
-            self.desk.now = self.host.clock().now();
+            self.dispatcher.now = self.host.clock().now();
             let mut place = 0;
             while let Some(ready) = self.poller.ready(place) {
                 place += 1;
@@ -226,23 +226,23 @@ impl<D: Device> Server<D> {
             self.tell_failure();
             if self.is_over() {
                 self.say_what_was_left_out(true);
-                let Self { mut host, desk, .. } = self;
-                host.return_buffers(desk.buffers);
-                return Ok(Stopped { host, stats: desk.stats, raw: desk.raw });
+                let Self { mut host, dispatcher, .. } = self;
+                host.return_buffers(dispatcher.buffers);
+                return Ok(Stopped { host, stats: dispatcher.stats, raw: dispatcher.raw });
             }
         }
     }
 
     /// Tells the log, unless that is told too much already.
     pub(super) fn say(&mut self, sentence: &str) {
-        if self.log_limit.admits(self.desk.now) {
+        if self.log_limit.admits(self.dispatcher.now) {
             (self.log)(sentence);
         }
     }
 
     /// Tells the log how much it was not told, if it is time.
     pub(super) fn say_what_was_left_out(&mut self, is_last: bool) {
-        if let Some(line) = self.log_limit.poll(self.desk.now, is_last) {
+        if let Some(line) = self.log_limit.poll(self.dispatcher.now, is_last) {
             (self.log)(&line);
         }
     }
@@ -261,18 +261,19 @@ impl<D: Device> Server<D> {
             }
             REPORT => {
                 if self.signals.take(Signal::Report) {
-                    report(&self.desk.stats);
+                    self.look_now();
+                    report(&self.dispatcher.stats);
                 }
             }
             FIRST_LISTENER..FIRST_CONNECTION => {
                 let place = usize::try_from(ready.number - FIRST_LISTENER).expect("it was an index");
                 self.accept(place);
             }
-            FIRST_CONNECTION..FIRST_EDGE => {
+            FIRST_CONNECTION..FIRST_TRANSPORT => {
                 let place = usize::try_from(ready.number - FIRST_CONNECTION).expect("it was an index");
                 self.on_socket(place, ready);
             }
-            FIRST_EDGE.. => self.on_edge(ready),
+            FIRST_TRANSPORT.. => self.on_edge(ready),
         }
     }
 
@@ -296,14 +297,14 @@ impl<D: Device> Server<D> {
 
     /// A connection comes in, or is sent away.
     fn admit(&mut self, listener: usize, socket: Socket) {
-        self.desk.stats.connections += 1;
+        self.dispatcher.stats.connections += 1;
         let allowed = &self.limits.allowed;
         let stranger = socket
             .peer()
             .is_some_and(|peer| !allowed.is_empty() && !allowed.iter().any(|range| range.contains(peer)));
         if stranger || !self.slots.has_room(listener) && !self.make_room(listener) {
             let reason = if stranger { DropReason::NotAllowed } else { DropReason::Crowded };
-            self.desk.stats.note_dropped(reason);
+            self.dispatcher.stats.note_dropped(reason);
             return;
         }
         let place = self.connections.iter().position(Option::is_none).unwrap_or_else(|| {
@@ -327,8 +328,8 @@ impl<D: Device> Server<D> {
         self.connections[place] = Some(connection);
         self.open += 1;
         self.slots.enter(listener);
-        self.desk.stats.connections_max =
-            self.desk.stats.connections_max.max(u64::try_from(self.open).expect("few"));
+        self.dispatcher.stats.connections_max =
+            self.dispatcher.stats.connections_max.max(u64::try_from(self.open).expect("few"));
         self.list(place);
     }
 
@@ -337,7 +338,7 @@ impl<D: Device> Server<D> {
         let now = self.host.clock().now();
         let Some(Some(connection)) = self.connections.get_mut(place) else { return };
         let received = if ready.receive && connection.wants_bytes() {
-            connection.receive(now, &mut self.desk)
+            connection.receive(now, &mut self.dispatcher)
         } else if ready.gone {
             Err(connection.on_hang_up())
         } else {
@@ -364,11 +365,11 @@ impl<D: Device> Server<D> {
         let now = self.host.clock().now();
         let Some(connection) = &mut self.connections[place] else { return };
         connection.listed = false;
-        if let Err(end) = advance(connection, now, &mut self.desk, self.tls.as_ref()) {
+        if let Err(end) = advance(connection, now, &mut self.dispatcher, self.tls.as_ref()) {
             return self.close(place, end);
         }
         let Some(connection) = &mut self.connections[place] else { return };
-        let done = connection.session.outbox().is_empty() && !connection.send_blocked;
+        let done = connection.session.send_queue().is_empty() && !connection.send_blocked;
         let leaves = match connection.session.phase() {
             Phase::Leaving => true,
             Phase::Greeting | Phase::StartTls => self.stopping.is_some(),
@@ -377,7 +378,7 @@ impl<D: Device> Server<D> {
         if done && leaves {
             return self.close(place, End::Closed);
         }
-        if connection.session.go_on(&mut self.desk) && !connection.waits {
+        if connection.session.go_on(&mut self.dispatcher) && !connection.waits {
             connection.waits = true;
             self.waiting.push_back(place);
         }
@@ -397,13 +398,13 @@ impl<D: Device> Server<D> {
         let Some(mut connection) = self.connections[place].take() else { return };
         if let End::Dropped(reason, sentence) = end {
             // Last words; nobody waits until they are heard.
-            let _ = connection.send(self.desk.now, &mut self.desk);
-            self.desk.stats.note_dropped(reason);
+            let _ = connection.send(self.dispatcher.now, &mut self.dispatcher);
+            self.dispatcher.stats.note_dropped(reason);
             self.say(&format!("a client was dropped: {sentence}"));
         } else {
             connection.stream.close();
         }
-        connection.session.release(&mut self.desk);
+        connection.session.release(&mut self.dispatcher);
         // The socket is closed next, which ends the wait for it as well.
         let _ = self.poller.remove(&connection.stream);
         self.generations[place] = self.generations[place].wrapping_add(1);
@@ -430,7 +431,7 @@ impl<D: Device> Server<D> {
 
     /// It was told to stop, nobody is there, and no job is open.
     fn is_over(&mut self) -> bool {
-        self.edges_stop() && self.open == 0 && self.desk.open_jobs() == 0
+        self.edges_stop() && self.open == 0 && self.dispatcher.open_jobs() == 0
     }
 }
 
@@ -454,13 +455,13 @@ pub(crate) fn wait_precisely() {
 fn advance(
     connection: &mut Connection,
     now: Nanos,
-    desk: &mut Desk,
+    dispatcher: &mut Dispatcher,
     tls: Option<&Arc<ServerConfig>>,
 ) -> Result<(), End> {
-    connection.offer(desk)?;
-    connection.send(now, desk)?;
+    connection.offer(dispatcher)?;
+    connection.send(now, dispatcher)?;
     if connection.session.phase() == Phase::StartTls
-        && connection.session.outbox().is_empty()
+        && connection.session.send_queue().is_empty()
         && !connection.send_blocked
     {
         let Some(config) = tls else {
@@ -472,8 +473,8 @@ fn advance(
     }
     // TLS may hold bytes that the socket does not show any more.
     if connection.stream.is_encrypted() && connection.wants_bytes() {
-        connection.receive(now, desk)?;
-        connection.send(now, desk)?;
+        connection.receive(now, dispatcher)?;
+        connection.send(now, dispatcher)?;
     }
     Ok(())
 }

@@ -15,17 +15,17 @@ const TRIES_MAX: usize = 64;
 impl<D: Device> Server<D> {
     /// Gives the host turns, and everybody what came of them.
     pub(super) fn turns(&mut self) {
-        self.desk.now = self.host.clock().now();
-        self.desk.begin_round();
+        self.dispatcher.now = self.host.clock().now();
+        self.dispatcher.begin_round();
         // Once between two looks at sockets, so that questions do not hold up who comes with something else.
         let host = &self.host;
-        self.desk.look_up(|target, block| host.target(target).is_mapped(block));
+        self.dispatcher.look_up(|target, block| host.target(target).is_mapped(block));
         for _ in 0..TURNS_MAX {
-            self.desk.now = self.host.clock().now();
+            self.dispatcher.now = self.host.clock().now();
             let mut any = self.edges_take();
             let busy = self.host_turn();
-            any |= self.desk.raw_turn();
-            while let Some(done) = self.desk.poll_done() {
+            any |= self.dispatcher.raw_turn();
+            while let Some(done) = self.dispatcher.poll_done() {
                 self.deliver(done);
                 any = true;
             }
@@ -34,12 +34,12 @@ impl<D: Device> Server<D> {
             while let Some(place) = self.listed.pop() {
                 self.look_at(place);
             }
-            if self.desk.is_round_over()
+            if self.dispatcher.is_round_over()
                 || !busy
                     && !any
                     && !self.has_room_to_give()
-                    && !self.desk.has_requests()
-                    && !self.desk.has_done()
+                    && !self.dispatcher.has_requests()
+                    && !self.dispatcher.has_done()
             {
                 return;
             }
@@ -49,26 +49,26 @@ impl<D: Device> Server<D> {
     /// One turn of the host; true if it wants another at once.
     fn host_turn(&mut self) -> bool {
         let empty = self.host.take_buffers();
-        self.host.return_buffers(std::mem::replace(&mut self.desk.buffers, empty));
-        let busy = self.host.step(&mut self.desk);
-        self.desk.buffers = self.host.take_buffers();
+        self.host.return_buffers(std::mem::replace(&mut self.dispatcher.buffers, empty));
+        let busy = self.host.step(&mut self.dispatcher);
+        self.dispatcher.buffers = self.host.take_buffers();
         busy
     }
 
     /// The end of a job, to whoever gave it; if that is gone, what it held comes back.
     fn deliver(&mut self, done: Done) {
-        self.tell_onlooker(&done);
+        self.tell_observer(&done);
         let Some(done) = self.edge_done(done) else { return };
         let owner = done.job.owner;
         let place = usize::try_from(owner.connection).expect("it was an index");
         match &mut self.connections[place] {
             Some(connection) if connection.generation == owner.generation => {
-                connection.session.on_done(done, &mut self.desk);
+                connection.session.on_done(done, &mut self.dispatcher);
                 self.list(place);
             }
             _ => {
                 if let Some(piece) = done.job.piece {
-                    self.desk.pool.give_back(piece);
+                    self.dispatcher.pool.give_back(piece);
                 }
             }
         }
@@ -77,7 +77,7 @@ impl<D: Device> Server<D> {
     /// Those who were called look beyond themselves. True if there were any.
     fn summon(&mut self) -> bool {
         let mut any = false;
-        while let Some((connection, generation)) = self.desk.poll_call() {
+        while let Some((connection, generation)) = self.dispatcher.poll_call() {
             let place = usize::try_from(connection).expect("it was an index");
             if self.connections[place].as_ref().is_some_and(|found| found.generation == generation) {
                 self.judge(place);
@@ -90,7 +90,7 @@ impl<D: Device> Server<D> {
     /// A connection looks beyond itself.
     pub(super) fn judge(&mut self, place: usize) {
         let Some(connection) = &mut self.connections[place] else { return };
-        match connection.session.judge(&mut self.desk) {
+        match connection.session.judge(&mut self.dispatcher) {
             Ok(()) => self.list(place),
             Err(rude) => self.close(place, End::Dropped(rude.reason, rude.sentence)),
         }
@@ -99,7 +99,7 @@ impl<D: Device> Server<D> {
     /// Those who wait for room try again if there is more than there was, the first come first. True if somebody may have got
     /// some.
     fn resume(&mut self) -> bool {
-        if self.desk.take_room_made() {
+        if self.dispatcher.take_room_made() {
             self.untried = self.waiting.len();
         } else if self.untried == 0 {
             return false;
@@ -109,18 +109,19 @@ impl<D: Device> Server<D> {
         for _ in 0..tries {
             let Some(place) = self.waiting.pop_front() else { break };
             let Some(connection) = &mut self.connections[place] else { continue };
-            connection.waits = connection.session.go_on(&mut self.desk);
+            connection.waits = connection.session.go_on(&mut self.dispatcher);
             if connection.waits {
                 self.waiting.push_back(place);
             }
             self.list(place);
         }
-        tries > 0 || self.edges.iter().any(|edge| edge.waits_for_room())
+        tries > 0 || self.transports.iter().any(|transport| transport.waits_for_room())
     }
 
     /// Somebody waits for room who has not tried since there is more.
     pub(super) fn has_room_to_give(&self) -> bool {
-        let waits = || !self.waiting.is_empty() || self.edges.iter().any(|edge| edge.waits_for_room());
-        self.untried > 0 || self.desk.is_room_made() && waits()
+        let waits =
+            || !self.waiting.is_empty() || self.transports.iter().any(|transport| transport.waits_for_room());
+        self.untried > 0 || self.dispatcher.is_room_made() && waits()
     }
 }

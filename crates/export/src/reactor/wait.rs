@@ -16,16 +16,19 @@ pub(super) const WATCH: Nanos = Nanos::from_millis(500);
 impl<D: Device> Server<D> {
     /// How long nothing can happen but at sockets; `None` for ever.
     pub(super) fn timeout(&self) -> Option<Duration> {
-        let desk = &self.desk;
-        let has_work = desk.has_requests() || desk.has_questions() || desk.has_done() || desk.has_calls();
+        let dispatcher = &self.dispatcher;
+        let has_work = dispatcher.has_requests()
+            || dispatcher.has_questions()
+            || dispatcher.has_done()
+            || dispatcher.has_calls();
         if has_work || self.has_room_to_give() || !self.listed.is_empty() {
             return Some(Duration::ZERO);
         }
         let now = self.host.clock().now();
-        let raw = self.desk.raw.as_ref().and_then(crate::raw_lane::RawLane::deadline);
+        let raw = self.dispatcher.raw.as_ref().and_then(crate::raw_lane::RawLane::deadline);
         let drive =
             self.host.next_deadline().into_iter().chain(raw).min().map(|at| at.saturating_since(now + SPIN));
-        let has_client = self.open > 0 || self.edges.iter().any(|edge| edge.has_client());
+        let has_client = self.open > 0 || self.transports.iter().any(|transport| transport.has_client());
         let is_watching =
             has_client || self.owes_the_log() || self.accept_after.is_some() || self.stopping.is_some();
         let watch = is_watching.then(|| (self.watched + WATCH).saturating_since(now));

@@ -30,16 +30,16 @@ impl<D: Device> Server<D> {
         }
         self.watched = now;
         self.say_what_was_left_out(false);
-        let edges_wait = self.edges.iter().any(|edge| edge.waits_for_room());
+        let transports_wait = self.transports.iter().any(|transport| transport.waits_for_room());
         let waiting = self.connections.iter().flatten().filter(|connection| connection.waits).count();
-        let starved = self.desk.pool.take_starved();
-        self.desk.now = now;
+        let starved = self.dispatcher.pool.take_starved();
+        self.dispatcher.now = now;
         for place in 0..self.connections.len() {
             let Some(connection) = &mut self.connections[place] else { continue };
             // Who waits for what it holds itself is in nobody's way.
-            let others_wait = edges_wait || waiting > usize::from(connection.waits);
+            let others_wait = transports_wait || waiting > usize::from(connection.waits);
             let client = ClientId(u32::try_from(place).expect("a bounded number of connections"));
-            let pool = &self.desk.pool;
+            let pool = &self.dispatcher.pool;
             let in_the_way = others_wait && (pool.is_over(client) || starved && pool.is_holder(client));
             if let Some(end) = overdue(connection, now, &self.limits, others_wait)
                 .or_else(|| slow(connection, now).filter(|_| in_the_way))
@@ -53,7 +53,7 @@ impl<D: Device> Server<D> {
             }
         }
         if is_late {
-            self.desk.give_up_waiting();
+            self.dispatcher.give_up_waiting();
         }
         self.edges_watch();
         if self.accept_after.is_some_and(|at| at <= now) {

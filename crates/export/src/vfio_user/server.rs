@@ -1,8 +1,8 @@
 //! The server: owner of the controller, the guest's memory and the drive, and the loop over them.
 
-use super::ask::{Answer, Ask, Change};
-use super::door::Door;
+use super::listener_thread::ListenerThread;
 use super::mapped::MappedMemory;
+use super::message::{Answer, Change, Message};
 use super::signal::{self, Signals};
 use crate::pci_nvme::{Counters, Function, NoSuchPlace, OpenChannelDrive, PciId};
 use crate::reactor::{Interest, LogLimit, Poller, Signal, Signals as ProcessSignals, Told};
@@ -38,7 +38,7 @@ pub struct Served<D> {
 pub struct Server<D> {
     function: Function<D, MappedMemory>,
     interrupts: Signals,
-    door: Door,
+    listener_thread: ListenerThread,
     poller: Poller,
     signals: ProcessSignals,
     clock: WallClock,
@@ -51,14 +51,14 @@ pub struct Server<D> {
 }
 
 impl<D: OpenChannelDrive> Server<D> {
-    /// A server of this drive behind this door. `log` is told in a sentence of every guest that is dropped.
+    /// A server of this drive for this listener thread. `log` is told in a sentence of every guest that is dropped.
     ///
     /// # Errors
     /// As the system says.
     pub fn new(
         drive: D,
         id: PciId,
-        door: Door,
+        listener_thread: ListenerThread,
         signals: ProcessSignals,
         log: Box<dyn FnMut(&str)>,
     ) -> io::Result<Self> {
@@ -66,13 +66,13 @@ impl<D: OpenChannelDrive> Server<D> {
         let receive = Interest { receive: true, send: false };
         poller.add(signals.socket(Signal::Stop), STOP, receive)?;
         poller.add(signals.socket(Signal::Report), REPORT, receive)?;
-        poller.add(Arc::clone(&door.bell), BELL, receive)?;
+        poller.add(Arc::clone(&listener_thread.bell), BELL, receive)?;
         let function = Function::new(drive, MappedMemory::default(), id);
         let clock = WallClock::starting_at(Nanos::ZERO);
         Ok(Self {
             function,
             interrupts: Signals::new(),
-            door,
+            listener_thread,
             poller,
             signals,
             clock,
@@ -83,13 +83,13 @@ impl<D: OpenChannelDrive> Server<D> {
         })
     }
 
-    /// Serves until it is told to stop. `report` is called when a signal asks.
+    /// Serves until it is told to stop. `report` is called when a signal asks for it.
     ///
     /// # Errors
     /// If waiting fails, which no guest can cause.
     pub fn run(mut self, report: &mut dyn FnMut(&Counters)) -> io::Result<Served<D>> {
         crate::reactor::wait_precisely();
-        self.door.begin()?;
+        self.listener_thread.begin()?;
         let mut busy_until = Nanos::ZERO;
         loop {
             let now = self.clock.now();
@@ -120,7 +120,7 @@ impl<D: OpenChannelDrive> Server<D> {
         }
     }
 
-    /// Waits for the door, signals and time. True if the server is to stop.
+    /// Waits for the listener thread, signals and time. True if the server is to stop.
     fn wait(&mut self, timeout: Option<Duration>, report: &mut dyn FnMut(&Counters)) -> io::Result<bool> {
         self.poller.wait(timeout)?;
         let mut place = 0;
@@ -131,7 +131,7 @@ impl<D: OpenChannelDrive> Server<D> {
                 REPORT if self.signals.take(Signal::Report) => report(&self.function.counters()),
                 BELL => {
                     // It counts; what it counted is in the channel.
-                    let _ = rustix::io::read(&self.door.bell, &mut [0; 8]);
+                    let _ = rustix::io::read(&self.listener_thread.bell, &mut [0; 8]);
                 }
                 _ => {}
             }
@@ -139,16 +139,16 @@ impl<D: OpenChannelDrive> Server<D> {
         Ok(false)
     }
 
-    /// Does what the guest asks. True if it asked for anything.
+    /// Does what the guest asks for. True if it asked for anything.
     fn answer_all(&mut self, now: Nanos) -> bool {
         for done in 0..ASKS_AT_ONCE {
-            match self.door.counter.asks.try_recv() {
-                Ok(ask) => {
-                    let awaited = !matches!(ask, Ask::Write { awaited: false, .. });
-                    let answer = self.answer(now, ask);
+            match self.listener_thread.server_end.messages.try_recv() {
+                Ok(message) => {
+                    let awaited = !matches!(message, Message::Write { awaited: false, .. });
+                    let answer = self.answer(now, message);
                     if awaited {
-                        // A door that is gone waits for no answer.
-                        let _ = self.door.counter.answers.send(answer);
+                        // A listener thread that is gone waits for no answer.
+                        let _ = self.listener_thread.server_end.answers.send(answer);
                     }
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return done > 0,
@@ -157,37 +157,37 @@ impl<D: OpenChannelDrive> Server<D> {
         true
     }
 
-    fn answer(&mut self, now: Nanos, ask: Ask) -> Answer {
+    fn answer(&mut self, now: Nanos, message: Message) -> Answer {
         let nothing = |()| Vec::new();
-        match ask {
-            Ask::Read { region, offset, count } => {
+        match message {
+            Message::Read { region, offset, count } => {
                 let mut bytes = vec![0; count];
                 self.function.read(region, offset, &mut bytes).map_err(no_such_place)?;
                 Ok(bytes)
             }
-            Ask::Write { region, offset, bytes, .. } => {
+            Message::Write { region, offset, bytes, .. } => {
                 self.function.write(now, region, offset, &bytes).map_err(no_such_place).map(nothing)
             }
-            Ask::Map { at, bytes, file, writable } => {
+            Message::Map { at, bytes, file, writable } => {
                 self.function.memory_mut().map(at, bytes, file, writable).map(nothing)
             }
-            Ask::Unmap { range: Some((at, bytes)) } => {
+            Message::Unmap { range: Some((at, bytes)) } => {
                 self.function.memory_mut().unmap(at, bytes).map(nothing)
             }
-            Ask::Unmap { range: None } => {
+            Message::Unmap { range: None } => {
                 self.function.memory_mut().clear();
                 Ok(Vec::new())
             }
-            Ask::Interrupts { start, count, change } => self.change(start, count, change).map(nothing),
-            Ask::Reset => {
+            Message::Interrupts { start, count, change } => self.change(start, count, change).map(nothing),
+            Message::Reset => {
                 self.function.reset(now);
                 Ok(Vec::new())
             }
-            Ask::Say { sentence } => {
+            Message::Say { sentence } => {
                 self.say(now, &sentence);
                 Ok(Vec::new())
             }
-            Ask::Gone { sentence } => {
+            Message::Gone { sentence } => {
                 self.guest_is_gone(now, sentence);
                 Ok(Vec::new())
             }

@@ -2,16 +2,17 @@
 //!
 //! It has no socket, no eventfd and no clock. Bytes are copied twice in all and nowhere else: from the guest's memory into a
 //! piece before a write is given out, and from a piece into the guest's memory when a read has ended. So memory and rings may
-//! go at any time; nothing points there. Deliberately not here: how a frontend sets it up (`backend`), and who that is (`edge`).
+//! go at any time; nothing points there. Deliberately not here: how a frontend sets it up (`backend`), and who that is
+//! (`transport`).
 
 use super::chain::{self, Broken, Chain};
 use super::config;
 use super::memory::{Memory, Segment};
-use super::open_request::{OpenRequest, Wish};
+use super::open_request::{NextStep, OpenRequest};
 use super::plan::{self, Payload, Plan, Range, Step, TEXT_BYTES_MAX};
 use super::request::{BlkStatus, HEADER_BYTES, Header, ID_BYTES};
 use super::ring::{Ring, Taken};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::{Done, Job, JobOwner, Work};
 use crate::protocol::Rude;
@@ -19,7 +20,7 @@ use crate::shares::Want;
 use ocssd_base::{Slab, SlabKey, usize_of};
 use std::collections::VecDeque;
 
-/// Requests of a frontend at once (chosen: half of the desk's jobs; more wait in their rings).
+/// Requests of a frontend at once (chosen: half of the dispatcher's jobs; more wait in their rings).
 const REQUESTS_MAX: u32 = 1024;
 
 /// Chains taken from a ring before the next ring is looked at (chosen), so that none holds up the others.
@@ -77,30 +78,30 @@ impl Device {
     ///
     /// # Errors
     /// [`Rude`], if a ring or chain is such that no answer can be given.
-    pub fn take(&mut self, desk: &mut Desk) -> Result<bool, Rude> {
-        self.go_on(desk);
+    pub fn take(&mut self, dispatcher: &mut Dispatcher) -> Result<bool, Rude> {
+        self.go_on(dispatcher);
         let mut any = false;
         for place in 0..self.rings.len() {
             for _ in 0..TAKES_MAX {
-                if !self.rings[place].runs() || self.stopping || self.is_full(desk) {
+                if !self.rings[place].runs() || self.stopping || self.is_full(dispatcher) {
                     break;
                 }
                 let ring = &mut self.rings[place];
                 let Some(taken) = ring.take(self.memory.mapped(), &mut self.chain)? else { break };
                 any = true;
-                self.begin(place, taken, desk)?;
+                self.begin(place, taken, dispatcher)?;
             }
         }
         Ok(any)
     }
 
     /// No request can be begun; one that has ended makes room.
-    fn is_full(&self, desk: &Desk) -> bool {
-        !self.todo.is_empty() || self.requests.is_full() || !desk.has_room(self.owner.client())
+    fn is_full(&self, dispatcher: &Dispatcher) -> bool {
+        !self.todo.is_empty() || self.requests.is_full() || !dispatcher.has_room(self.owner.client())
     }
 
     /// A chain was taken.
-    fn begin(&mut self, ring: usize, taken: Taken, desk: &mut Desk) -> Result<(), Rude> {
+    fn begin(&mut self, ring: usize, taken: Taken, dispatcher: &mut Dispatcher) -> Result<(), Rude> {
         let mut request = self.spare.pop().unwrap_or_default();
         (request.ring, request.head) = (ring, taken.head);
         if let Some(broken @ (Broken::Torn | Broken::Endless)) = taken.broken {
@@ -114,18 +115,18 @@ impl Device {
         };
         request.status = Some(status);
         let judged =
-            if taken.broken.is_some() { Err(BlkStatus::IoErr) } else { self.judge(&mut request, desk) };
+            if taken.broken.is_some() { Err(BlkStatus::IoErr) } else { self.judge(&mut request, dispatcher) };
         match judged {
             Ok(()) => {}
             Err(status) => request.fail(status),
         }
         let key = self.requests.insert(request).expect("there was room before the chain was taken");
-        self.issue_or_queue(key, desk);
+        self.issue_or_queue(key, dispatcher);
         Ok(())
     }
 
     /// Reads a request's header and what belongs to it.
-    fn judge(&mut self, request: &mut OpenRequest, desk: &mut Desk) -> Result<(), BlkStatus> {
+    fn judge(&mut self, request: &mut OpenRequest, dispatcher: &mut Dispatcher) -> Result<(), BlkStatus> {
         let Chain { readable, writable } = &mut self.chain;
         let mut header = [0; HEADER_BYTES];
         if !self.memory.gather(readable, 0, &mut header) {
@@ -136,7 +137,7 @@ impl Device {
         if !chain::drop_front(readable, length) {
             return Err(BlkStatus::IoErr);
         }
-        plan::count(&mut desk.stats, header.kind);
+        plan::count(&mut dispatcher.stats, header.kind);
         let (readable_bytes, writable_bytes) = (chain::bytes_of(readable), chain::bytes_of(writable));
         let mut text = [0; TEXT_BYTES_MAX];
         let text_bytes = usize::try_from(readable_bytes).ok().filter(|bytes| *bytes <= TEXT_BYTES_MAX);
@@ -155,7 +156,7 @@ impl Device {
         }
         request.payload.append(segments);
         match plan {
-            Plan::Ranges => self.harden(request, desk),
+            Plan::Ranges => self.harden(request, dispatcher),
             Plan::Flush => request.flushes = true,
             Plan::Id => self.tell_name(request)?,
         }
@@ -163,14 +164,14 @@ impl Device {
     }
 
     /// Without write-back, what changes is durable when it ends.
-    fn harden(&self, request: &mut OpenRequest, desk: &mut Desk) {
+    fn harden(&self, request: &mut OpenRequest, dispatcher: &mut Dispatcher) {
         if self.writeback || request.ranges[0].step == Step::Read {
             return;
         }
         request.durable = true;
         let is_plain = |range: &Range| matches!(range.step, Step::Write | Step::Zeroes);
         request.flushes = !request.ranges.iter().all(is_plain);
-        desk.stats.fuas += 1;
+        dispatcher.stats.fuas += 1;
     }
 
     /// The device's name, as its request ends.
@@ -185,9 +186,9 @@ impl Device {
     }
 
     /// Gives out what waited for room.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, dispatcher: &mut Dispatcher) {
         while let Some(key) = self.todo.pop_front() {
-            if !self.issue(key, desk) {
+            if !self.issue(key, dispatcher) {
                 self.todo.push_front(key);
                 return;
             }
@@ -195,35 +196,35 @@ impl Device {
     }
 
     /// Gives out jobs of a request; what finds no room waits behind the others.
-    fn issue_or_queue(&mut self, key: SlabKey, desk: &mut Desk) {
-        if !self.issue(key, desk) {
+    fn issue_or_queue(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
+        if !self.issue(key, dispatcher) {
             self.requests.get_mut(key).queued = true;
             self.todo.push_back(key);
         }
     }
 
     /// Gives out jobs of a request, or ends it. False if there is no room for the next job.
-    fn issue(&mut self, key: SlabKey, desk: &mut Desk) -> bool {
+    fn issue(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         loop {
-            match self.requests.get(key).wish() {
-                Wish::Job(range) => {
-                    if !self.issue_range(key, range, desk) {
+            match self.requests.get(key).next_step() {
+                NextStep::Job(range) => {
+                    if !self.issue_range(key, range, dispatcher) {
                         return false;
                     }
                 }
-                Wish::Flush => {
-                    if !desk.has_room(self.owner.client()) {
+                NextStep::Flush => {
+                    if !dispatcher.has_room(self.owner.client()) {
                         return false;
                     }
                     self.requests.get_mut(key).on_flush_issued();
-                    self.give(key, desk, Job { work: Work::Flush, ..self.job(key, 0, 0) });
+                    self.give(key, dispatcher, Job { work: Work::Flush, ..self.job(key, 0, 0) });
                 }
-                Wish::Wait => {
+                NextStep::Wait => {
                     self.requests.get_mut(key).queued = false;
                     return true;
                 }
-                Wish::Over(status) => {
-                    self.end(key, status, desk);
+                NextStep::Over(status) => {
+                    self.end(key, status, dispatcher);
                     return true;
                 }
             }
@@ -231,8 +232,8 @@ impl Device {
     }
 
     /// Gives out one job with payload or without. False if there is no room.
-    fn issue_range(&mut self, key: SlabKey, range: Range, desk: &mut Desk) -> bool {
-        if !desk.has_room(self.owner.client()) {
+    fn issue_range(&mut self, key: SlabKey, range: Range, dispatcher: &mut Dispatcher) -> bool {
+        if !dispatcher.has_room(self.owner.client()) {
             return false;
         }
         let client = self.owner.client();
@@ -246,27 +247,27 @@ impl Device {
         };
         if matches!(range.step, Step::Read | Step::Write | Step::Zeroes) {
             let bytes = usize::try_from(range.bytes).expect("it fits a piece");
-            let Some(piece) = desk.pool.take(client, bytes, Want::Share) else { return false };
+            let Some(piece) = dispatcher.pool.take(client, bytes, Want::Share) else { return false };
             let place = match range.step {
                 Step::Read => &mut [],
-                _ => desk.buffers.bytes_mut(piece.buffer, 0, bytes),
+                _ => dispatcher.buffers.bytes_mut(piece.buffer, 0, bytes),
             };
             if range.step == Step::Write {
                 let offset = request.payload_offset(range.offset);
                 if !self.memory.gather(&request.payload, offset, place) {
-                    desk.pool.give_back(piece);
+                    dispatcher.pool.give_back(piece);
                     request.fail(BlkStatus::IoErr);
                     return true;
                 }
-                desk.stats.received_bytes += range.bytes;
-                desk.stats.received_copied_bytes += range.bytes;
+                dispatcher.stats.received_bytes += range.bytes;
+                dispatcher.stats.received_copied_bytes += range.bytes;
             } else {
                 place.fill(0);
             }
             job.piece = Some(piece);
         }
         request.on_issued(range.bytes);
-        self.give(key, desk, job);
+        self.give(key, dispatcher, job);
         true
     }
 
@@ -278,13 +279,13 @@ impl Device {
         Job { owner, export: self.id, work: Work::Flush, block: offset / block, count, piece: None }
     }
 
-    fn give(&self, key: SlabKey, desk: &mut Desk, job: Job) {
+    fn give(&self, key: SlabKey, dispatcher: &mut Dispatcher, job: Job) {
         assert_eq!(job.owner.request, key.0, "a job of another request");
-        desk.give(job);
+        dispatcher.give(job);
     }
 
     /// A job has ended.
-    pub fn on_done(&mut self, done: Done, desk: &mut Desk) {
+    pub fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         let key = SlabKey(done.job.owner.request);
         let request = self.requests.get_mut(key);
         let mut status = plan::status_of(done.status);
@@ -293,29 +294,29 @@ impl Device {
                 let block = u64::from(self.export.block_bytes);
                 let bytes = usize_of(done.job.count) * usize_of(self.export.block_bytes);
                 let offset = request.payload_offset(done.job.block * block);
-                let data = desk.buffers.bytes(piece.buffer, 0, bytes);
+                let data = dispatcher.buffers.bytes(piece.buffer, 0, bytes);
                 if self.memory.scatter(&request.payload, offset, data) {
                     let count = u64::from(done.job.count) * block;
                     request.written += u32::try_from(count).expect("it fits a piece");
-                    desk.stats.sent_bytes += count;
-                    desk.stats.sent_copied_bytes += count;
+                    dispatcher.stats.sent_bytes += count;
+                    dispatcher.stats.sent_copied_bytes += count;
                 } else {
                     status = BlkStatus::IoErr;
                 }
             }
-            desk.pool.give_back(piece);
+            dispatcher.pool.give_back(piece);
         }
         request.on_ended(status);
         // One that waits for room goes on when it is its turn.
         if !request.queued {
-            self.issue_or_queue(key, desk);
+            self.issue_or_queue(key, dispatcher);
         }
     }
 
     /// A request has ended: its status is written, and its chain goes back.
-    fn end(&mut self, key: SlabKey, status: BlkStatus, desk: &mut Desk) {
+    fn end(&mut self, key: SlabKey, status: BlkStatus, dispatcher: &mut Dispatcher) {
         let mut request = self.requests.remove(key);
-        desk.stats.errors += u64::from(status != BlkStatus::Ok);
+        dispatcher.stats.errors += u64::from(status != BlkStatus::Ok);
         let place: Segment = request.status.expect("no request is begun without a place for its status");
         let told = self.memory.scatter(&[place], 0, &[status.code()]);
         let written = request.written + u32::from(told);
@@ -331,8 +332,8 @@ impl Device {
     }
 
     /// The device is about to be left alone: guests must kick. True if something has come already.
-    pub fn ask_for_kicks(&mut self, desk: &Desk) -> bool {
-        if self.stopping || self.is_full(desk) {
+    pub fn ask_for_kicks(&mut self, dispatcher: &Dispatcher) -> bool {
+        if self.stopping || self.is_full(dispatcher) {
             return false;
         }
         let memory = self.memory.mapped();

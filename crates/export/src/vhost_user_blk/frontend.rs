@@ -1,7 +1,7 @@
 //! A frontend that is there: its socket, the messages on it, and the eventfds of its rings.
 //!
 //! Messages are carried out one after the other, by `vhost` on the backend; one that concerns requests waits until these have
-//! ended. The edge owns it. Deliberately not here: who may come, and when rings are looked at (`edge`).
+//! ended. The transport owns it. Deliberately not here: who may come, and when rings are looked at (`transport`).
 
 use super::backend::{Backend, Change};
 use super::config::QUEUES_MAX;

@@ -6,7 +6,7 @@ use super::device::Device;
 use super::memory::Memory;
 use super::request::{HEADER_BYTES, Header};
 use super::ring::Parts;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::memory_disk::MemoryDisks;
 use crate::protocol::Rude;
@@ -50,8 +50,8 @@ impl Guest {
     /// # Panics
     /// If the device refuses sound rings.
     #[must_use]
-    pub fn new(desk: &Desk, export: ExportId) -> Self {
-        let mut device = Device::new(export, desk.exports.get(export).clone(), 3, 9);
+    pub fn new(dispatcher: &Dispatcher, export: ExportId) -> Self {
+        let mut device = Device::new(export, dispatcher.exports.get(export).clone(), 3, 9);
         device.memory = Memory::anonymous(&[(0, MEMORY_BYTES)]);
         for (ring, at) in device.rings[..2].iter_mut().zip([0, RING_STEP]) {
             let parts = Parts {
@@ -165,14 +165,14 @@ impl Guest {
     ///
     /// # Errors
     /// As the device says.
-    pub fn settle(&mut self, desk: &mut Desk, disks: &mut MemoryDisks) -> Result<(), Rude> {
+    pub fn settle(&mut self, dispatcher: &mut Dispatcher, disks: &mut MemoryDisks) -> Result<(), Rude> {
         loop {
-            let mut any = self.device.take(desk)?;
-            disks.take(desk);
-            while disks.carry_out(0, desk) {}
-            while let Some(done) = desk.poll_done() {
+            let mut any = self.device.take(dispatcher)?;
+            disks.take(dispatcher);
+            while disks.carry_out(0, dispatcher) {}
+            while let Some(done) = dispatcher.poll_done() {
                 any = true;
-                self.device.on_done(done, desk);
+                self.device.on_done(done, dispatcher);
             }
             if !any {
                 return Ok(());

@@ -40,7 +40,7 @@ pub struct OpenRequest {
 
 /// What a request wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum NextStep {
     /// A job over these bytes.
     Job(Range),
     /// A flush.
@@ -65,16 +65,16 @@ impl OpenRequest {
 
     /// What it wants next.
     #[must_use]
-    pub fn wish(&self) -> Wish {
+    pub fn next_step(&self) -> NextStep {
         if let Some(range) = self.ranges.get(self.given) {
             let (offset, left) = (range.offset + self.issued, range.bytes - self.issued);
-            return Wish::Job(Range { step: range.step, offset, bytes: span(range.step, offset, left) });
+            return NextStep::Job(Range { step: range.step, offset, bytes: span(range.step, offset, left) });
         }
         match (self.running, self.failed) {
-            (1.., _) => Wish::Wait,
-            (0, Some(failed)) => Wish::Over(failed),
-            (0, None) if self.flushes && !self.flushed => Wish::Flush,
-            (0, None) => Wish::Over(BlkStatus::Ok),
+            (1.., _) => NextStep::Wait,
+            (0, Some(failed)) => NextStep::Over(failed),
+            (0, None) if self.flushes && !self.flushed => NextStep::Flush,
+            (0, None) => NextStep::Over(BlkStatus::Ok),
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
 
     fn jobs(request: &mut OpenRequest) -> Vec<(u64, u64)> {
         let mut jobs = Vec::new();
-        while let Wish::Job(Range { offset, bytes, .. }) = request.wish() {
+        while let NextStep::Job(Range { offset, bytes, .. }) = request.next_step() {
             request.on_issued(bytes);
             jobs.push((offset, bytes));
         }
@@ -170,13 +170,13 @@ mod tests {
         let mut write = request(&[Range { step: Step::WriteZeroes, offset: 0, bytes: 512 }]);
         write.flushes = true;
         jobs(&mut write);
-        assert_eq!(write.wish(), Wish::Wait);
+        assert_eq!(write.next_step(), NextStep::Wait);
         write.on_ended(BlkStatus::Ok);
-        assert_eq!(write.wish(), Wish::Flush);
+        assert_eq!(write.next_step(), NextStep::Flush);
         write.on_flush_issued();
-        assert_eq!(write.wish(), Wish::Wait);
+        assert_eq!(write.next_step(), NextStep::Wait);
         write.on_ended(BlkStatus::Ok);
-        assert_eq!(write.wish(), Wish::Over(BlkStatus::Ok));
+        assert_eq!(write.next_step(), NextStep::Over(BlkStatus::Ok));
     }
 
     #[test]
@@ -187,10 +187,10 @@ mod tests {
         write.on_issued(256 << 10);
         write.on_issued(256 << 10);
         write.on_ended(BlkStatus::Unsupp);
-        assert_eq!(write.wish(), Wish::Wait, "nothing more is given out");
+        assert_eq!(write.next_step(), NextStep::Wait, "nothing more is given out");
         write.on_ended(BlkStatus::IoErr);
-        assert_eq!(write.wish(), Wish::Over(BlkStatus::Unsupp));
+        assert_eq!(write.next_step(), NextStep::Over(BlkStatus::Unsupp));
         write.clear();
-        assert_eq!(write.wish(), Wish::Over(BlkStatus::Ok));
+        assert_eq!(write.next_step(), NextStep::Over(BlkStatus::Ok));
     }
 }

@@ -1,7 +1,7 @@
 //! NVMe/TCP over real sockets: a sound host, and those that only sockets and time can show.
 
 use crate::client::{Both, connect};
-use crate::world::{NQN, Wanted, World};
+use crate::world::{NQN, ServerOptions, World};
 use ocssd_base::Nanos;
 use ocssd_export::nvme_tcp::host::{Answer, Host, in_capsule, transported};
 use ocssd_export::reactor::{Endpoint, Limits};
@@ -20,7 +20,7 @@ struct Queue {
 }
 
 fn world(limits: Limits) -> World {
-    World::with(Wanted { nvme: true, limits, ..Wanted::default() })
+    World::with(ServerOptions { nvme: true, limits, ..ServerOptions::default() })
 }
 
 fn io(slba: u64, block_count: u32) -> ReadWrite {

@@ -1,7 +1,7 @@
 //! Clients that do not keep to the protocol: each is dropped or answered, the server and everybody else go on.
 
 use crate::client::{Client, connect, option_bytes};
-use crate::world::{Wanted, World};
+use crate::world::{ServerOptions, World};
 use ocssd_base::Nanos;
 use ocssd_export::DropReason;
 use ocssd_export::nbd::wire::{command, option};
@@ -23,7 +23,7 @@ fn still_serves(world: &World) {
 
 #[test]
 fn half_a_handshake_is_waited_for_and_not_for_ever() {
-    let mut world = World::with(Wanted { limits: quick(), ..Wanted::default() });
+    let mut world = World::with(ServerOptions { limits: quick(), ..ServerOptions::default() });
     let mut silent = connect(&world.endpoint);
     let mut half = connect(&world.endpoint);
     half.write_all(&[&[0, 0, 0, 3][..], &option_bytes(option::GO, &[0; 6])[..9]].concat())
@@ -96,7 +96,7 @@ fn a_client_that_goes_in_the_middle_of_a_transfer_takes_nothing_acknowledged_wit
 #[test]
 fn a_crowd_is_bounded_and_the_server_outlives_it() {
     let limits = Limits { connections: 50, ..Limits::default() };
-    let mut world = World::with(Wanted { limits, ..Wanted::default() });
+    let mut world = World::with(ServerOptions { limits, ..ServerOptions::default() });
     let mut inside: Vec<Client> = (0..49).map(|_| Client::enter(&world.endpoint)).collect();
     for _ in 0..2000 {
         // It is accepted and closed, or still waits to be accepted.
@@ -116,7 +116,7 @@ fn a_crowd_is_bounded_and_the_server_outlives_it() {
 
 #[test]
 fn slow_readers_hold_up_nobody_and_are_dropped_when_they_hold_what_others_need() {
-    let mut world = World::with(Wanted { limits: quick(), ..Wanted::default() });
+    let mut world = World::with(ServerOptions { limits: quick(), ..ServerOptions::default() });
     // Together they ask for more than all memory for payload, and read nothing.
     let mut slow: Vec<Client> = (0..3).map(|_| Client::enter(&world.endpoint)).collect();
     for client in &mut slow {
@@ -152,11 +152,15 @@ fn a_reader_that_is_slow_is_dropped_when_it_holds_more_than_its_part_and_not_bef
 
 #[test]
 fn handshakes_that_go_on_for_ever_lock_nobody_out() {
-    let unix = Wanted::default().endpoint;
+    let unix = ServerOptions::default().endpoint;
     let limits = Limits { connections: 16, ..Limits::default() };
     let tcp = "tcp:127.0.0.1:0".parse().expect("an endpoint");
-    let mut world =
-        World::with(Wanted { endpoint: tcp, beside: Some(unix.clone()), limits, ..Wanted::default() });
+    let mut world = World::with(ServerOptions {
+        endpoint: tcp,
+        beside: Some(unix.clone()),
+        limits,
+        ..ServerOptions::default()
+    });
     let silent: Vec<_> = (0..64).map(|_| connect(&world.endpoint)).collect();
     world.until("the crowd has come", |stats| stats.connections == 64);
     let mut inside: Vec<Client> = (0..4).map(|_| Client::enter(&unix)).collect();
@@ -175,7 +179,7 @@ fn handshakes_that_go_on_for_ever_lock_nobody_out() {
 
 #[test]
 fn slow_writers_are_dropped_and_what_they_held_serves_others() {
-    let mut world = World::with(Wanted { limits: quick(), ..Wanted::default() });
+    let mut world = World::with(ServerOptions { limits: quick(), ..ServerOptions::default() });
     let mut slow: Vec<Client> = (0..300).map(|_| Client::enter(&world.endpoint)).collect();
     for client in &mut slow {
         client.ask(command::WRITE, 1, 0, 1 << 20).expect("the server takes it");
@@ -190,10 +194,10 @@ fn slow_writers_are_dropped_and_what_they_held_serves_others() {
 fn strangers_are_not_served() {
     let limits =
         Limits { allowed: vec!["192.0.2.0/24".parse().expect("the server takes it")], ..Limits::default() };
-    let mut world = World::with(Wanted {
+    let mut world = World::with(ServerOptions {
         endpoint: "tcp:127.0.0.1:0".parse().expect("the server takes it"),
         limits,
-        ..Wanted::default()
+        ..ServerOptions::default()
     });
     let mut stranger = connect(&world.endpoint);
     let mut greeting = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::blkio_client::Disk;
 use crate::raw_frontend::{MEMORY_BYTES, RawFrontend, request};
-use crate::world::{Wanted, World};
+use crate::world::{ServerOptions, World};
 use ocssd_base::Nanos;
 use ocssd_export::DropReason;
 use ocssd_export::reactor::Limits;
@@ -11,14 +11,14 @@ use std::io::Write;
 use std::os::fd::AsFd;
 
 fn world() -> World {
-    World::with(Wanted { vhost_user_blk: true, ..Wanted::default() })
+    World::with(ServerOptions { vhost_user_blk: true, ..ServerOptions::default() })
 }
 
 fn quick() -> World {
     let short = Nanos::from_millis(200);
     let limits =
         Limits { greeting: short, stall: short, stall_crowded: short, farewell: short, ..Limits::default() };
-    World::with(Wanted { vhost_user_blk: true, limits, ..Wanted::default() })
+    World::with(ServerOptions { vhost_user_blk: true, limits, ..ServerOptions::default() })
 }
 
 fn still_serves(world: &World) {

@@ -1,7 +1,7 @@
 //! Clients that keep to the protocol.
 
 use crate::client::Client;
-use crate::world::{Wanted, World};
+use crate::world::{ServerOptions, World};
 use ocssd_base::Prng;
 use ocssd_export::nbd::wire::{NbdError, command};
 use ocssd_export::reactor::{Endpoint, Limits, Listener};
@@ -9,8 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn what_one_client_wrote_another_reads_on_unix_and_tcp_sockets() {
-    for endpoint in [Wanted::default().endpoint, "tcp:127.0.0.1:0".parse().expect("the server takes it")] {
-        let world = World::with(Wanted { endpoint, ..Wanted::default() });
+    for endpoint in
+        [ServerOptions::default().endpoint, "tcp:127.0.0.1:0".parse().expect("the server takes it")]
+    {
+        let world = World::with(ServerOptions { endpoint, ..ServerOptions::default() });
         let (mut one, mut other) = (Client::enter(&world.endpoint), Client::enter(&world.endpoint));
         let data: Vec<u8> = (0..100_000_u32 / 512 * 512)
             .map(|at| u8::try_from(at % 241).expect("the server takes it"))
@@ -67,7 +69,7 @@ fn large_payload_is_received_where_it_belongs_and_sent_from_there() {
 
 #[test]
 fn a_read_only_export_refuses_writes() {
-    let world = World::with(Wanted { read_only: true, ..Wanted::default() });
+    let world = World::with(ServerOptions { read_only: true, ..ServerOptions::default() });
     let mut client = Client::enter(&world.endpoint);
     assert_eq!(client.write(0, &[1; 512]), (NbdError::Perm.code(), 1));
     assert_eq!(client.read(0, 512), [0; 512]);
@@ -96,7 +98,7 @@ fn a_socket_is_its_owners_alone_replaces_a_dead_one_only_and_goes_with_the_serve
 
 #[test]
 fn a_stop_answers_what_was_asked_and_refuses_what_comes_then() {
-    let world = World::with(Wanted { limits: Limits::default(), ..Wanted::default() });
+    let world = World::with(ServerOptions { limits: Limits::default(), ..ServerOptions::default() });
     let mut client = Client::enter(&world.endpoint);
     // Half a write: the server waits for the rest, and not for ever.
     client.ask(command::WRITE, 1, 0, 4096).expect("the server takes it");

@@ -1,7 +1,7 @@
 //! TLS: clients with it are served, clients without it are not.
 
 use crate::client::{Both, Client, connect, option_bytes};
-use crate::world::{Wanted, World, scratch};
+use crate::world::{ServerOptions, World, scratch};
 use ocssd_export::DropReason;
 use ocssd_export::nbd::wire::option;
 use ocssd_export::reactor::{Endpoint, TlsConfig, load_tls};
@@ -29,7 +29,7 @@ fn certificate() -> (Arc<TlsConfig>, Arc<ClientConfig>) {
 fn encrypted() -> (World, Arc<ClientConfig>) {
     let (config, client) = certificate();
     let endpoint = "tcp:127.0.0.1:0".parse().expect("a sound certificate and a live server");
-    (World::with(Wanted { endpoint, tls: Some(config), ..Wanted::default() }), client)
+    (World::with(ServerOptions { endpoint, tls: Some(config), ..ServerOptions::default() }), client)
 }
 
 /// Up to the acknowledgement of STARTTLS.

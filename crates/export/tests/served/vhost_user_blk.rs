@@ -2,7 +2,7 @@
 
 use crate::blkio_client::{Disk, connect};
 use crate::raw_frontend::{RawFrontend, request};
-use crate::world::{Wanted, World};
+use crate::world::{ServerOptions, World};
 use blkio::ReqFlags;
 use ocssd_base::Prng;
 use ocssd_export::DropReason;
@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
 fn world() -> World {
-    World::with(Wanted { vhost_user_blk: true, ..Wanted::default() })
+    World::with(ServerOptions { vhost_user_blk: true, ..ServerOptions::default() })
 }
 
 fn pattern(bytes: usize, seed: usize) -> Vec<u8> {
@@ -257,7 +257,8 @@ fn a_second_frontend_is_turned_away_and_the_first_goes_on() {
 
 #[test]
 fn a_read_only_export_is_a_read_only_disk() {
-    let world = World::with(Wanted { vhost_user_blk: true, read_only: true, ..Wanted::default() });
+    let world =
+        World::with(ServerOptions { vhost_user_blk: true, read_only: true, ..ServerOptions::default() });
     let mut blkio = connect(&world.endpoint, false).expect("it can be looked at");
     blkio.set_i32("num-queues", 1).expect("it is connected");
     assert!(blkio.start().is_err(), "it wants to write");

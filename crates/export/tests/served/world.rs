@@ -5,7 +5,7 @@ use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
 use ocssd_export::nvme_tcp::{self, Subsystem, SubsystemConfig};
 use ocssd_export::reactor::{
-    Arrival, Edge, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig,
+    Arrival, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig, Transport,
 };
 use ocssd_export::vhost_user_blk::VhostUserBlk;
 use ocssd_export::{Export, ExportId, Exports, Protocol, Stats};
@@ -13,7 +13,7 @@ use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
 use ocssd_nvme::identify::Uuid;
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{self, Wish};
+use ocssd_targets::registry::{self, TargetSpec};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub struct World {
 }
 
 /// What a test's server is to be.
-pub struct Wanted {
+pub struct ServerOptions {
     pub endpoint: Endpoint,
     /// NBD is spoken here too.
     pub beside: Option<Endpoint>,
@@ -62,7 +62,7 @@ pub struct Wanted {
     pub vhost_user_blk: bool,
 }
 
-impl Default for Wanted {
+impl Default for ServerOptions {
     fn default() -> Self {
         let endpoint = Endpoint::Unix(scratch("socket"));
         Self {
@@ -89,13 +89,13 @@ fn host() -> (Host<Flash, WallClock>, Export) {
     let units: Vec<PuId> = (0..4).map(PuId).collect();
     let options = [("over_provisioning_percent", "25"), ("block_bytes", "512")];
     let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let wish = Wish { units: &units, layout: Layout::Striped, options: &options };
+    let spec = TargetSpec { units: &units, layout: Layout::Striped, options: &options };
     let mut buffers = Buffers::new(flash.payload_format());
     let (mut device, mut clock) = (flash, VirtualClock::default());
     let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
     let made = registry::find("pblk")
         .expect("a test has sockets, pipes and threads")
-        .make(&mut caller, &wish)
+        .make(&mut caller, &spec)
         .expect("it fits");
     let export = Export::of("a", "pblk in a test", made.target.as_ref(), 4096, false)
         .expect("a test has sockets, pipes and threads");
@@ -106,11 +106,11 @@ fn host() -> (Host<Flash, WallClock>, Export) {
 
 impl World {
     pub fn new() -> Self {
-        Self::with(Wanted::default())
+        Self::with(ServerOptions::default())
     }
 
-    pub fn with(wanted: Wanted) -> Self {
-        let Wanted { endpoint, beside, limits, read_only, tls, nvme, vhost_user_blk } = wanted;
+    pub fn with(options: ServerOptions) -> Self {
+        let ServerOptions { endpoint, beside, limits, read_only, tls, nvme, vhost_user_blk } = options;
         let listener = Listener::bind(&endpoint).expect("the build directory takes sockets");
         let endpoint = listener.endpoint().clone();
         let beside = beside.map(|beside| Listener::bind(&beside).expect("the build directory takes sockets"));
@@ -147,10 +147,10 @@ impl World {
                 })
             };
             if vhost_user_blk {
-                let edge = Box::new(|owner| {
-                    Box::new(VhostUserBlk::new(listener, ExportId(0), device, owner)) as Box<dyn Edge>
+                let transport = Box::new(|owner| {
+                    Box::new(VhostUserBlk::new(listener, ExportId(0), device, owner)) as Box<dyn Transport>
                 });
-                server.host_edge(edge).expect("a test has sockets, pipes and threads");
+                server.host_transport(transport).expect("a test has sockets, pipes and threads");
             } else {
                 server.listen(listener, make).expect("a test has sockets, pipes and threads");
             }

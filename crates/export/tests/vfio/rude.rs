@@ -63,7 +63,7 @@ fn messages_without_sense_end_at_most_their_guest() {
         sound(3, &[0u64, u64::MAX, u64::MAX].map(u64::to_le_bytes).concat()),
     ];
     for bytes in &table {
-        let mut stream = UnixStream::connect(&world.path).expect("the door is open");
+        let mut stream = UnixStream::connect(&world.path).expect("the listener thread is open");
         // Whoever is dropped in the middle of a word is dropped.
         let _ = stream.write_all(bytes);
         stream.shutdown(std::net::Shutdown::Write).expect("it is connected");

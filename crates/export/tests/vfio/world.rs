@@ -3,7 +3,7 @@
 use crate::drive;
 use ocssd_export::pci_nvme::{Counters, PciId};
 use ocssd_export::reactor::{Endpoint, Signals};
-use ocssd_export::vfio_user::{Door, Server};
+use ocssd_export::vfio_user::{ListenerThread, Server};
 use ocssd_flash::config::Revision;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -33,13 +33,14 @@ impl World {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}-vfio", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let door = Door::open(&Endpoint::Unix(path.clone())).expect("the build directory takes sockets");
+        let listener_thread =
+            ListenerThread::open(&Endpoint::Unix(path.clone())).expect("the build directory takes sockets");
         let (stop, stop_end) = UnixStream::pair().expect("a test has sockets and threads");
         let (_, report_end) = UnixStream::pair().expect("a test has sockets and threads");
         let thread = std::thread::spawn(move || {
             let signals = Signals::of(stop_end, report_end).expect("a test has sockets and threads");
             let drive = drive::tiny(revision);
-            let server = Server::new(drive, PciId::Qemu, door, signals, Box::new(|_| {}));
+            let server = Server::new(drive, PciId::Qemu, listener_thread, signals, Box::new(|_| {}));
             let served = server.and_then(|server| server.run(&mut |_| {})).expect("it serves");
             (served.counters, served.guests)
         });

@@ -288,11 +288,11 @@ fn filling(profile: &Profile) -> Option<Explained> {
     let fill = profile.fill.as_ref()?;
     let rates = &fill.series.bytes_per_second;
     let ends = rates.first().zip(rates.last()).filter(|_| rates.len() >= 3);
-    let course = ends.map_or_else(String::new, |(first, last)| {
+    let history = ends.map_or_else(String::new, |(first, last)| {
         format!(" ({} in the first second, {} in the last)", rate_word(*first), rate_word(*last))
     });
     let sentence = format!(
-        "Writing {} in order took {:.1} s: {}{course}. A rate that falls shows where a cache of the drive was full.",
+        "Writing {} in order took {:.1} s: {}{history}. A rate that falls shows where a cache of the drive was full.",
         size_word(fill.bytes),
         fill.took.as_secs_f64(),
         rate_word(fill.bytes_per_second())

@@ -7,12 +7,12 @@
 //! (`rate_process=poisson`), and pictures.
 
 use super::cell::Cell;
+use super::device_under_test::{Done, TestError};
 use super::explain::{depth_curve, time_word};
-use super::file_stand::iops;
+use super::file_under_test::iops;
 use super::record::{SAMPLES_BEYOND, as_f64, carried};
 use super::schedule::{Effort, OVERHEAD, RUN_MAX, RUN_MIN, shuffled};
 use super::session::{OPEN_PERCENT, Session, as_u64, kept, u128_as_f64};
-use super::stand::{Done, StandError};
 use super::statistics::Mean;
 use ocssd_base::{Nanos, Prng};
 use ocssd_workload::results::{JobResult, LatencyStats};
@@ -56,7 +56,7 @@ pub struct OpenRun {
     pub point: usize,
     /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// When it began, on the stand's clock.
+    /// When it began, on the device's clock.
     pub began: Nanos,
     /// Reads that came each second.
     pub asked_iops: u64,
@@ -110,10 +110,10 @@ impl Pace {
 
 impl Session<'_> {
     /// Measures every load, if the depth sweep says how much the drive does.
-    pub(super) fn open_loop(&mut self) -> Result<(), StandError> {
+    pub(super) fn open_loop(&mut self) -> Result<(), TestError> {
         let curve = depth_curve(&self.profile);
         let most = curve.iter().map(|point| point.iops).fold(0.0, f64::max);
-        if curve.len() < 3 || OPEN_CELL.bytes_in_flight() > self.stand.bounds().bytes {
+        if curve.len() < 3 || OPEN_CELL.bytes_in_flight() > self.device.bounds().bytes {
             return Ok(());
         }
         let shares: &[u32] = if self.asked.effort == Effort::Quick { &SHARES_QUICK } else { &SHARES };
@@ -129,7 +129,7 @@ impl Session<'_> {
     }
 
     /// Every load once before any is measured again, each time in another random order.
-    fn open_runs(&mut self, rates: &[u64], pace: Pace) -> Result<(), StandError> {
+    fn open_runs(&mut self, rates: &[u64], pace: Pace) -> Result<(), TestError> {
         let mut prng = Prng::new(self.seed).split("open loop");
         let all = as_u64(rates.len()) * u64::from(pace.repetitions);
         let mut done = 0;

@@ -1,10 +1,10 @@
 //! What a profile has found: every run, every cell over its repetitions, and how the drive came to rest.
 
 use super::cell::Cell;
-use super::course::Course;
 use super::open_loop::{OpenPoint, OpenRun};
 use super::statistics::Mean;
 use super::timeline::Timeline;
+use super::write_history::WriteHistory;
 use super::writers::WritersCurve;
 use crate::storage::{Attestation, Surroundings};
 use ocssd_base::Nanos;
@@ -20,7 +20,7 @@ pub struct RunRecord {
     pub cell: usize,
     /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// When it began, on the stand's clock.
+    /// When it began, on the device's clock.
     pub began: Nanos,
     /// I/Os per second.
     pub iops: f64,
@@ -167,7 +167,7 @@ pub struct Profile {
     /// Random writes until steady, if anything was written.
     pub rounds: Option<RoundsRecord>,
     /// Random writes over that time, in small steps.
-    pub course: Course,
+    pub history: WriteHistory,
     /// Runs in the order they were made.
     pub runs: Vec<RunRecord>,
     /// Cells that have a run, in the order of the schedule.

@@ -5,14 +5,14 @@
 //! is stopped, or whose drive fails, keeps what it has.
 
 use super::cell::{Cell, JobSetting, fill_job};
-use super::course::Course;
-use super::file_stand::iops;
+use super::device_under_test::{DeviceUnderTest, Done, Look, TestError};
+use super::file_under_test::iops;
 use super::record::{
     CellRecord, FillRecord, Profile, RoundsRecord, RunRecord, SAMPLES_BEYOND, Series, as_f64,
 };
 use super::schedule::{Effortful, Schedule, cells, possible};
-use super::stand::{Done, Look, Stand, StandError};
 use super::statistics::Mean;
+use super::write_history::WriteHistory;
 use ocssd_base::Nanos;
 use ocssd_workload::job::{Job, RoundRule};
 use ocssd_workload::results::json::{Format, to_value};
@@ -25,7 +25,7 @@ use serde_json::Value;
 pub struct Step {
     /// What is done now.
     pub what: String,
-    /// Time gone, and an estimate of what is left, on the stand's clock.
+    /// Time gone, and an estimate of what is left, on the device's clock.
     pub gone: Nanos,
     /// The second of these.
     pub left: Nanos,
@@ -54,7 +54,7 @@ const ROUND_CELL: Cell = Cell::random(4096, 0, 32);
 
 /// One profile under way.
 pub struct Session<'a> {
-    pub(super) stand: &'a mut dyn Stand,
+    pub(super) device: &'a mut dyn DeviceUnderTest,
     watch: &'a mut dyn Watch,
     pub(super) asked: Effortful,
     pub(super) seed: u64,
@@ -66,18 +66,23 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A profile of `stand`.
-    pub fn new(stand: &'a mut dyn Stand, watch: &'a mut dyn Watch, asked: Effortful, seed: u64) -> Self {
+    /// A profile of `device`.
+    pub fn new(
+        device: &'a mut dyn DeviceUnderTest,
+        watch: &'a mut dyn Watch,
+        asked: Effortful,
+        seed: u64,
+    ) -> Self {
         let profile = Profile {
             started_unix_secs: None,
-            clock: stand.clock(),
+            clock: device.clock(),
             seed,
-            description: stand.description(),
-            environment: stand.environment(),
+            description: device.description(),
+            environment: device.environment(),
             bytes: 0,
             fill: None,
             rounds: None,
-            course: Course::default(),
+            history: WriteHistory::default(),
             runs: Vec::new(),
             cells: Vec::new(),
             open: Vec::new(),
@@ -86,10 +91,10 @@ impl<'a> Session<'a> {
             run: Nanos::ZERO,
             ceiling_iops: None,
             attestation: None,
-            surroundings: stand.surroundings().map(|now| (now.clone(), now)),
-            link_bytes_per_second: stand.link_bytes_per_second(),
+            surroundings: device.surroundings().map(|now| (now.clone(), now)),
+            link_bytes_per_second: device.link_bytes_per_second(),
             phases: Vec::new(),
-            sector_bytes: stand.sector_bytes(),
+            sector_bytes: device.sector_bytes(),
             timeline: None,
             writers: Vec::new(),
             ended_early: None,
@@ -97,8 +102,8 @@ impl<'a> Session<'a> {
             notes: Vec::new(),
             took: Nanos::ZERO,
         };
-        let began = stand.now();
-        Self { stand, watch, asked, seed, began, jobs: 0, only: Vec::new(), profile }
+        let began = device.now();
+        Self { device, watch, asked, seed, began, jobs: 0, only: Vec::new(), profile }
     }
 
     /// Measures these cells and no others, unless there are none.
@@ -111,25 +116,25 @@ impl<'a> Session<'a> {
     /// Carries it out. What failed or was stopped is said in the profile, which has what there is.
     #[must_use]
     pub fn carry_out(mut self) -> Profile {
-        if let Err(StandError(sentence)) = self.all() {
+        if let Err(TestError(sentence)) = self.all() {
             self.profile.ended_early = Some(sentence);
         }
-        self.profile.bytes = self.stand.bounds().bytes;
-        self.profile.description = self.stand.description();
-        self.profile.attestation = self.stand.attestation();
-        if let (Some((_, after)), Some(now)) = (&mut self.profile.surroundings, self.stand.surroundings()) {
+        self.profile.bytes = self.device.bounds().bytes;
+        self.profile.description = self.device.description();
+        self.profile.attestation = self.device.attestation();
+        if let (Some((_, after)), Some(now)) = (&mut self.profile.surroundings, self.device.surroundings()) {
             *after = now;
         }
         self.profile.took = self.gone();
-        self.profile.timeline = self.stand.timeline().map(|timeline| timeline.since(self.began));
-        let notes = self.stand.notes();
+        self.profile.timeline = self.device.timeline().map(|timeline| timeline.since(self.began));
+        let notes = self.device.notes();
         self.profile.notes.splice(0..0, notes);
         self.profile
     }
 
-    fn all(&mut self) -> Result<(), StandError> {
-        self.profile.ceiling_iops = self.stand.ceiling();
-        if self.stand.bounds().writable {
+    fn all(&mut self) -> Result<(), TestError> {
+        self.profile.ceiling_iops = self.device.ceiling();
+        if self.device.bounds().writable {
             self.fill()?;
             self.rounds()?;
         }
@@ -138,7 +143,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn gone(&self) -> Nanos {
-        self.stand.now().saturating_since(self.began)
+        self.device.now().saturating_since(self.began)
     }
 
     fn time(&self) -> Nanos {
@@ -179,7 +184,7 @@ impl<'a> Session<'a> {
 
     /// The runs, in the time there is: what is left, or all of it with the contract grade; and what is left out.
     fn schedule(&self) -> (Schedule, Vec<String>) {
-        let bounds = self.stand.bounds();
+        let bounds = self.device.bounds();
         let (cells, notes) = if self.only.is_empty() {
             cells(self.asked.effort, bounds)
         } else {
@@ -193,23 +198,23 @@ impl<'a> Session<'a> {
     pub(super) fn setting(&self, name: String, depth: u32, runtime: Nanos, ramp: Nanos) -> JobSetting {
         JobSetting {
             name,
-            size: self.stand.bounds().bytes,
+            size: self.device.bounds().bytes,
             runtime,
             ramp,
             seed: self.seed,
-            engine: self.stand.engine(depth),
-            direct: self.stand.direct(),
-            filename: self.stand.filename(),
+            engine: self.device.engine(depth),
+            direct: self.device.direct(),
+            filename: self.device.filename(),
         }
     }
 
     /// Runs a job with a seed of its own.
-    pub(super) fn job(&mut self, job: &Job) -> Result<Done, StandError> {
+    pub(super) fn job(&mut self, job: &Job) -> Result<Done, TestError> {
         self.job_seen(job, &mut |_| ())
     }
 
     /// The same; `see` looks at it from time to time.
-    fn job_seen(&mut self, job: &Job, see: &mut dyn FnMut(&dyn Look)) -> Result<Done, StandError> {
+    fn job_seen(&mut self, job: &Job, see: &mut dyn FnMut(&dyn Look)) -> Result<Done, TestError> {
         self.jobs += 1;
         let seed = self.seed.wrapping_mul(1 << 20).wrapping_add(self.jobs);
         let watch = &mut *self.watch;
@@ -217,33 +222,33 @@ impl<'a> Session<'a> {
             see(look);
             watch.go_on(look)
         };
-        let done = self.stand.carry_out(job, seed, &mut go_on)?;
+        let done = self.device.carry_out(job, seed, &mut go_on)?;
         if done.stopped {
             self.profile.is_interrupted = true;
-            return Err(StandError("it was interrupted; what was measured before stands".to_owned()));
+            return Err(TestError("it was interrupted; what was measured before stands".to_owned()));
         }
         Ok(done)
     }
 
     /// Writes everything once, in order; twice for the contract grade.
-    fn fill(&mut self) -> Result<(), StandError> {
+    fn fill(&mut self) -> Result<(), TestError> {
         let limit = (!self.asked.contract).then(|| self.share(FILL_PERCENT));
         self.begin("filling");
         self.say_before_cells("filling, in order".to_owned(), RoundRule::contract(0).rounds_max);
-        let wanted = self.stand.bounds().bytes;
-        let before = self.stand.now();
+        let wanted = self.device.bounds().bytes;
+        let before = self.device.now();
         let setting = self.setting("fill".to_owned(), 8, Nanos::ZERO, Nanos::ZERO);
         let result = self.job(&fill_job(&setting, limit))?.result;
         let bytes = result.write.io_bytes;
-        let took = self.stand.now().saturating_since(before);
+        let took = self.device.now().saturating_since(before);
         self.profile.fill = Some(FillRecord { bytes, wanted, took, series: Series::of_writes(&result) });
         if bytes < wanted {
-            self.stand.shrink_to(bytes);
+            self.device.shrink_to(bytes);
             let least = crate::storage::BYTES_MIN;
-            if self.stand.bounds().bytes < least {
+            if self.device.bounds().bytes < least {
                 let sentence =
                     format!("only {bytes} bytes could be written in the time for it; give more --time");
-                return Err(StandError(sentence));
+                return Err(TestError(sentence));
             }
             self.profile.notes.push(format!(
                 "only {bytes} of {wanted} bytes were written in the time for filling, and only these are used; give more \
@@ -255,13 +260,13 @@ impl<'a> Session<'a> {
             self.say_before_cells("filling a second time".to_owned(), rounds);
             self.job(&fill_job(&setting, None))?;
         }
-        self.stand.set_written();
+        self.device.set_written();
         Ok(())
     }
 
     /// Random writes until they are steady, or the time for that is over.
-    fn rounds(&mut self) -> Result<(), StandError> {
-        let bytes = self.stand.bounds().bytes;
+    fn rounds(&mut self) -> Result<(), TestError> {
+        let bytes = self.device.bounds().bytes;
         let rule = if self.asked.contract { RoundRule::contract(2 * bytes) } else { RoundRule::snia(bytes) };
         let share = self.share(ROUNDS_PERCENT);
         let round =
@@ -269,15 +274,15 @@ impl<'a> Session<'a> {
         let mut rounds = Rounds::new(rule);
         self.begin("random writes");
         let began = self.gone();
-        let mut course = Course::new(Nanos(share.0 / COURSE_BEATS));
+        let mut history = WriteHistory::new(Nanos(share.0 / HISTORY_INTERVALS));
         let result = loop {
             let number = rounds.values().len() + 1;
             let what = format!("random writes to steady state, round {number}");
             self.say_before_cells(what, rule.rounds_max.saturating_sub(number - 1));
             let setting = self.setting(format!("round-{number}"), ROUND_CELL.depth, round, Nanos::ZERO);
-            course.begin_job();
+            history.begin_job();
             let origin = self.began;
-            let mut see = |look: &dyn Look| course.see(origin, look);
+            let mut see = |look: &dyn Look| history.see(origin, look);
             let done = match self.job_seen(&ROUND_CELL.job(&setting), &mut see) {
                 Ok(done) => done,
                 Err(error) => break Err(error),
@@ -288,7 +293,7 @@ impl<'a> Session<'a> {
                 break Ok(());
             }
         };
-        self.profile.course = course;
+        self.profile.history = history;
         self.profile.rounds = Some(RoundsRecord {
             rule,
             state: rounds.state(),
@@ -300,7 +305,7 @@ impl<'a> Session<'a> {
         result
     }
 
-    fn measure(&mut self) -> Result<(), StandError> {
+    fn measure(&mut self) -> Result<(), TestError> {
         let (schedule, notes) = self.schedule();
         self.profile.notes.extend(notes);
         (self.profile.planned, self.profile.run) = (schedule.order.len(), schedule.run);
@@ -360,8 +365,8 @@ impl<'a> Session<'a> {
 
 /// Share of the time for the open loop, in percent (chosen: half of what rounds get).
 pub(super) const OPEN_PERCENT: u64 = 10;
-/// Beats of the course over the time that rounds have (chosen: as many as a picture shows).
-const COURSE_BEATS: u64 = 120;
+/// Intervals of the history over the time that rounds have (chosen: as many as a picture shows).
+const HISTORY_INTERVALS: u64 = 120;
 
 pub(super) fn as_u64(number: usize) -> u64 {
     u64::try_from(number).expect("a count of rounds or runs")
@@ -428,6 +433,7 @@ pub(super) const fn u128_as_f64(number: u128) -> f64 {
 pub(super) fn kept(mut result: JobResult, seed: u64) -> (Value, Value) {
     leave_blank(&mut result);
     let run = RunResult {
+        limits: Vec::new(),
         version: String::new(),
         started_unix_secs: None,
         clock: ClockKind::Wall,

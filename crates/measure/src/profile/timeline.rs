@@ -26,7 +26,7 @@ pub struct DriveState {
 /// One moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
-    /// When, on the stand's clock.
+    /// When, on the device's clock.
     pub at: Nanos,
     /// How long each unit had been busy.
     pub unit_busy: Vec<Nanos>,

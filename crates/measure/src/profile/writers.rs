@@ -4,8 +4,8 @@
 //! was just made, so that nothing is collected and only the host, the buffer and the media count. Deliberately not here: making
 //! drives and hosts.
 
+use super::device_under_test::{DeviceUnderTest, GoOn, TestError};
 use super::record::as_f64;
-use super::stand::{GoOn, Stand, StandError};
 use ocssd_base::Nanos;
 use ocssd_workload::job::parse_command_line;
 
@@ -53,31 +53,31 @@ pub const CURVES_MAX: usize = 4;
 /// # Errors
 /// If the job cannot run, or was stopped.
 pub fn measure_writers(
-    stand: &mut dyn Stand,
+    device: &mut dyn DeviceUnderTest,
     (writers, buffer_bytes): (u32, u64),
     run: Nanos,
     seed: u64,
     go_on: GoOn<'_>,
-) -> Result<WritersPoint, StandError> {
+) -> Result<WritersPoint, TestError> {
     let words: Vec<String> = [
         format!("--name=writers-{writers}"),
         "--rw=randwrite".to_owned(),
         "--bs=4096".to_owned(),
         "--iodepth=1".to_owned(),
         format!("--numjobs={writers}"),
-        format!("--size={}", stand.bounds().bytes),
+        format!("--size={}", device.bounds().bytes),
         "--norandommap".to_owned(),
         "--time_based".to_owned(),
         format!("--runtime={}us", run.0 / 1_000),
         format!("--ramp_time={}us", run.0 / 1_500),
-        format!("--filename={}", stand.filename()),
+        format!("--filename={}", device.filename()),
     ]
     .into();
     let parsed = parse_command_line(&words, &|_| None, &|_| Err("no files are read".to_owned()));
     let jobs = parsed.map_or_else(|errors| panic!("{errors}: {words:?}"), |parsed| parsed.jobs);
-    let done = stand.carry_out(&jobs[0], seed, go_on)?;
+    let done = device.carry_out(&jobs[0], seed, go_on)?;
     if done.stopped {
-        return Err(StandError("it was stopped (Ctrl-C); the curves of writers are left out".to_owned()));
+        return Err(TestError("it was stopped (Ctrl-C); the curves of writers are left out".to_owned()));
     }
     let all = std::iter::once(&done.result).chain(&done.clones);
     let bytes: u64 = all.map(|result| result.write.io_bytes).sum();

@@ -12,7 +12,7 @@ use super::stamp;
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::{
-    BufId, Buffers, Command, Completion, Payload, PayloadFormat, Status, Tag, Taken, Target,
+    Admission, BufId, Buffers, Completion, Out, Payload, PayloadFormat, Status, Tag, Target,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -58,7 +58,6 @@ pub struct FileTarget {
     free: Vec<u32>,
     under_way: Vec<Option<Pending>>,
     /// Taken without a buffer at hand.
-    taken: VecDeque<BlockRequest>,
     replies: VecDeque<BlockReply>,
     counts: FileCounts,
     first_error: Option<io::Error>,
@@ -85,7 +84,6 @@ impl FileTarget {
             shape,
             free: (0..slots).rev().collect(),
             under_way: vec![None; index(slots)],
-            taken: VecDeque::new(),
             replies: VecDeque::with_capacity(index(slots)),
             counts: FileCounts::default(),
             first_error: None,
@@ -257,49 +255,29 @@ impl Target for FileTarget {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
-        if self.free.len() <= self.taken.len() {
-            return Err(request);
-        }
-        self.taken.push_back(request);
-        Ok(())
-    }
-
-    fn submit_direct(&mut self, _now: Nanos, request: &BlockRequest, buffers: &mut Buffers) -> Taken {
+    fn submit(&mut self, _now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         if self.is_full() {
-            return Taken::Refused;
+            return Admission::Full;
         }
-        self.start(*request, buffers);
-        Taken::Queued
+        self.start(*request, &out.buffers);
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, _out: &mut Out<BlockReply>) {
         let Tag(tag) = completion.tag;
         unreachable!("a target without commands got completion {tag}");
     }
 
-    fn on_deadline(&mut self, _now: Nanos) {}
-
-    fn deadline(&self) -> Option<Nanos> {
-        None
+    fn has_deadlines(&self) -> bool {
+        false
     }
 
-    /// Starts what was taken, and fetches what is over; there are no commands.
-    fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        while let Some(request) = self.taken.pop_front() {
-            self.start(request, buffers);
+    /// Fetches what is over; there are no commands.
+    fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
+        for _ in 0..self.under_way.len() {
+            let Some(reply) = self.take_reply(&mut out.buffers) else { break };
+            out.reply(reply);
         }
-        while let Some(reply) = self.take_reply(buffers) {
-            self.replies.push_back(reply);
-            if self.replies.len() >= self.under_way.len() {
-                break;
-            }
-        }
-        None
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop_front()
     }
 
     fn check(&self) {

@@ -2,11 +2,12 @@
 //!
 //! [`Subject`] is what is measured, opened and probed; [`SystemRoot`] says whether a device may be written. A [`Backend`] does
 //! I/O ([`UringBackend`], [`ThreadBackend`], [`NullBackend`]), a [`FileTarget`] makes a block target of it, and [`run`] is its
-//! loop. What systems do differently is in `system`. [`Witness`] attests what reached the disk; [`Surroundings`] are heat, link
-//! and other users.
+//! loop. What systems do differently is in `system`. [`IoAccounting`] attests what reached the disk; [`Surroundings`] are heat,
+//! link and other users.
 //!
 //! Deliberately not here: what is asked, and what it means.
 
+mod accounting;
 mod backend;
 mod buffer;
 mod choice;
@@ -23,8 +24,8 @@ mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
 mod wall_loop;
-mod witness;
 
+pub use accounting::{Attestation, IoAccounting};
 pub use backend::{Backend, Ended, NullBackend, Transfer, TransferKind};
 pub use buffer::{ALIGNMENT, AlignedBuffer};
 pub use choice::{Engine, make_backend};
@@ -42,4 +43,3 @@ pub use threads::ThreadBackend;
 #[cfg(target_os = "linux")]
 pub use uring::UringBackend;
 pub use wall_loop::{LoopEnd, LoopError, run};
-pub use witness::{Attestation, Witness};

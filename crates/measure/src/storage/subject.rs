@@ -1,7 +1,7 @@
 //! What is profiled: a temporary file, a file, or a block device, opened for direct I/O and probed.
 //!
 //! Where a file system refuses direct I/O, the file is opened without, and a note says that the page cache answers then.
-//! Whether I/O really was direct is not believed but attested, see [`Witness`](super::Witness).
+//! Whether I/O really was direct is not believed but attested, see [`IoAccounting`](super::IoAccounting).
 
 use super::buffer::AlignedBuffer;
 use super::guard::{DeviceNumber, Disk, Refusal, SystemRoot};

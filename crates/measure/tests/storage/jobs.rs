@@ -4,7 +4,7 @@ use ocssd_base::Nanos;
 use ocssd_engine::WallClock;
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_measure::storage::{
-    Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, SubjectOptions, SystemRoot, Witness,
+    Engine, FileCounts, FileShape, FileTarget, IoAccounting, LoopEnd, Subject, SubjectOptions, SystemRoot,
     make_backend, run, stamp_format,
 };
 use ocssd_workload::job::{Job, parse_command_line};
@@ -114,9 +114,9 @@ fn the_program_alone_is_faster_than_any_file() {
 #[test]
 fn the_system_attests_direct_io_where_the_file_was_opened_for_it() {
     let subject = temporary();
-    let witness = Witness::new(SystemRoot::default(), subject.device);
+    let accounting = IoAccounting::new(SystemRoot::default(), subject.device);
     let (_, counts) = carry_out(&subject, Engine::Best, LAY_OUT, 4096, false);
-    let attested = witness.attest(&subject, counts);
+    let attested = accounting.attest(&subject, counts);
     assert_eq!(attested.asked_written, FILE_BYTES);
     let is_memory = subject.file_system == "tmpfs";
     let (_, written) = attested.process.expect("Linux counts for every process");

@@ -1,7 +1,7 @@
 //! What can be opened, and the sentence for what cannot.
 
 use ocssd_measure::storage::{
-    DeviceNumber, FileCounts, Subject, SubjectKind, SubjectOptions, SystemRoot, Witness,
+    DeviceNumber, FileCounts, IoAccounting, Subject, SubjectKind, SubjectOptions, SystemRoot,
 };
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ fn reads_that_the_kernel_did_not_count_say_nothing_where_no_block_device_is_belo
         let root = directory(name);
         let system = silent_system(&root, below);
         let subject = Subject::open(&options(&path), &system).expect("a file can be opened");
-        let seen = Witness::new(system, subject.device).attest(&subject, asked);
+        let seen = IoAccounting::new(system, subject.device).attest(&subject, asked);
         assert_eq!(seen.process, process, "{name}: what a process read");
         std::fs::remove_dir_all(root).expect("own directories can be removed");
     }

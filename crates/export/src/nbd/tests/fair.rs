@@ -1,6 +1,6 @@
 //! A client beside others that take all they can: how much happens before it is answered, in counts and not in time.
 
-use crate::Desk;
+use crate::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::nbd::TlsPolicy;
 use crate::nbd::session::Session;
@@ -24,7 +24,7 @@ struct Client {
 
 impl Client {
     /// Past its handshake.
-    fn enter(number: u32, takes: usize, structured: bool, desk: &mut Desk) -> Self {
+    fn enter(number: u32, takes: usize, structured: bool, dispatcher: &mut Dispatcher) -> Self {
         let mut hello = vec![0, 0, 0, 3];
         if structured {
             hello.extend(option_bytes(option::STRUCTURED_REPLY, &[]));
@@ -37,23 +37,23 @@ impl Client {
             takes: usize::MAX,
             received: 0,
         };
-        while client.turn(desk) {}
+        while client.turn(dispatcher) {}
         (client.takes, client.received) = (takes, 0);
         client
     }
 
     /// Sends what is taken, and takes what it takes in a round. True if bytes moved.
-    fn turn(&mut self, desk: &mut Desk) -> bool {
-        self.session.go_on(desk);
-        let given = self.session.on_bytes(&self.to_send, desk).expect("it keeps to the protocol");
+    fn turn(&mut self, dispatcher: &mut Dispatcher) -> bool {
+        self.session.go_on(dispatcher);
+        let given = self.session.on_bytes(&self.to_send, dispatcher).expect("it keeps to the protocol");
         self.to_send.drain(..given);
         let mut left = self.takes;
-        while left > 0 && !self.session.outbox().is_empty() {
+        while left > 0 && !self.session.send_queue().is_empty() {
             let mut slices = [IoSlice::new(&[]); 8];
-            let used = self.session.outbox().slices(&desk.buffers, &mut slices);
+            let used = self.session.send_queue().slices(&dispatcher.buffers, &mut slices);
             let there: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             let count = there.min(left);
-            self.session.outbox().sent(count, &mut desk.pool);
+            self.session.send_queue().sent(count, &mut dispatcher.pool);
             (self.received, left) = (self.received + count, left - count);
         }
         given > 0 || left < self.takes
@@ -62,34 +62,34 @@ impl Client {
 
 /// A server with clients. In a round every job that the target has ends.
 struct World {
-    desk: Desk,
+    dispatcher: Dispatcher,
     disks: MemoryDisks,
     clients: Vec<Client>,
 }
 
 impl World {
     fn new() -> Self {
-        let (desk, disks) = MemoryDisks::with_pool(&[("", BLOCKS)], Pool::new);
-        Self { desk, disks, clients: Vec::new() }
+        let (dispatcher, disks) = MemoryDisks::with_pool(&[("", BLOCKS)], Pool::new);
+        Self { dispatcher, disks, clients: Vec::new() }
     }
 
     /// One more client, that has all this to ask at once.
     fn enter(&mut self, takes: usize, structured: bool, asks: Vec<u8>) {
         let number = u32::try_from(self.clients.len()).unwrap();
-        let mut client = Client::enter(number, takes, structured, &mut self.desk);
+        let mut client = Client::enter(number, takes, structured, &mut self.dispatcher);
         client.to_send = asks;
         self.clients.push(client);
     }
 
     fn round(&mut self) {
         for client in &mut self.clients {
-            client.turn(&mut self.desk);
+            client.turn(&mut self.dispatcher);
         }
-        self.disks.take(&mut self.desk);
-        while self.disks.carry_out(0, &mut self.desk) {}
-        while let Some(done) = self.desk.poll_done() {
+        self.disks.take(&mut self.dispatcher);
+        while self.disks.carry_out(0, &mut self.dispatcher) {}
+        while let Some(done) = self.dispatcher.poll_done() {
             let place = usize::try_from(done.job.owner.connection).unwrap();
-            self.clients[place].session.on_done(done, &mut self.desk);
+            self.clients[place].session.on_done(done, &mut self.dispatcher);
         }
     }
 
@@ -155,7 +155,7 @@ fn questions_about_the_whole_disk_do_not_hold_up_a_read() {
     world.enter(usize::MAX, true, Vec::new());
     let rounds = world.rounds_until_answered(request(command::READ, 0, 1, 0, 4096), 4096);
     assert!(rounds <= 2, "{rounds} rounds");
-    assert!(world.desk.has_questions(), "the others still wait");
+    assert!(world.dispatcher.has_questions(), "the others still wait");
 }
 
 #[test]

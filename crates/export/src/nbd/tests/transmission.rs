@@ -73,7 +73,7 @@ fn what_is_written_is_read_in_simple_replies_whatever_its_size() {
         let asked = request(command::READ, 0, 8, 1024, u32::try_from(size).unwrap());
         let read = answers(&talk.say(&asked).unwrap(), size);
         assert_eq!(read, [Answer::Simple { error: 0, cookie: 8, data }], "{size} bytes");
-        assert_eq!(talk.desk.pool.lent(), 0);
+        assert_eq!(talk.dispatcher.pool.lent(), 0);
     }
 }
 
@@ -129,7 +129,7 @@ fn an_unreadable_part_is_an_error_where_it_is_and_of_the_whole() {
     let mut plain = entered(&[("a", 4096)], false);
     plain.disks.bad = 600..601;
     let answer = answers(&plain.say(&request(command::READ, 0, 2, 0, 600 << 10)).unwrap(), 0);
-    assert_eq!((answer, plain.desk.pool.lent()), (vec![failed(NbdError::Io, 2)], 0));
+    assert_eq!((answer, plain.dispatcher.pool.lent()), (vec![failed(NbdError::Io, 2)], 0));
     assert_eq!(write(&mut plain, 600 * 512, &[0; 512], 0), [failed(NbdError::Io, 7)]);
 }
 
@@ -149,7 +149,7 @@ fn fua_reaches_the_target_with_writes_and_as_a_flush_behind_everything_else() {
         BlockOp::Flush,
         BlockOp::Flush,
     ];
-    assert_eq!((ops.as_slice(), talk.desk.stats.fuas), (&expected[..], 3));
+    assert_eq!((ops.as_slice(), talk.dispatcher.stats.fuas), (&expected[..], 3));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn zeroes_without_a_hole_are_written_and_what_holds_data_is_told() {
 fn a_read_ahead_reads_and_says_nothing_more() {
     let mut talk = entered(&[("a", 4096)], true);
     let answer = talk.say(&request(command::CACHE, 0, 5, 0, 1 << 20)).unwrap();
-    assert_eq!((answers(&answer, 0), talk.desk.pool.lent()), (vec![done(5)], 0));
+    assert_eq!((answers(&answer, 0), talk.dispatcher.pool.lent()), (vec![done(5)], 0));
     assert!(talk.disks.log.iter().all(|(_, op)| *op == BlockOp::Read));
 }
 
@@ -196,7 +196,7 @@ fn refused_requests_leave_client_and_server_in_step() {
     let inval = |cookie| failed(NbdError::Inval, cookie);
     assert_eq!(answer[..4], [inval(1), inval(2), inval(3), inval(4)]);
     assert_eq!(answer[4], Answer::Simple { error: 0, cookie: 5, data: vec![0; 512] });
-    assert_eq!(talk.desk.stats.errors, 6);
+    assert_eq!(talk.dispatcher.stats.errors, 6);
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn garbage_and_endless_writes_drop_the_client_and_leave_nothing_behind() {
     let mut talk = entered(&[("a", 4096)], false);
     let half = [request(command::WRITE, 0, 1, 0, 1 << 20), pattern(300 << 10)].concat();
     talk.say(&half).unwrap();
-    assert!(talk.desk.pool.lent() > 0);
-    talk.session.release(&mut talk.desk);
-    assert_eq!((talk.desk.pool.lent(), talk.desk.open_jobs()), (0, 0));
+    assert!(talk.dispatcher.pool.lent() > 0);
+    talk.session.release(&mut talk.dispatcher);
+    assert_eq!((talk.dispatcher.pool.lent(), talk.dispatcher.open_jobs()), (0, 0));
 }
 
 #[test]

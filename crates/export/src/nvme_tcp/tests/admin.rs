@@ -142,7 +142,7 @@ fn four_event_requests_are_held_and_news_answers_one() {
     }
     assert_eq!(world.ask(line, Sqe::async_event_request()).status.status, Status::AER_LIMIT_EXCEEDED);
     assert!(world.lines[line].session.is_idle(), "held requests keep nobody");
-    world.desk.subsystem.as_mut().unwrap().association_mut(cntlid).unwrap().announce(0xD0_0007);
+    world.dispatcher.subsystem.as_mut().unwrap().association_mut(cntlid).unwrap().announce(0xD0_0007);
     world.judge(line);
     let answers = world.say(line, &[]);
     let cqe = crate::nvme_tcp::testing::completion(&answers);

@@ -60,7 +60,7 @@ fn what_is_written_is_read_however_it_travels() {
             }
             assert!(world.read(line, Sqe::read(1, io(3, blocks, false)), bytes).unwrap() == data);
         }
-        assert_eq!(world.desk.stats.digest_errors, 0);
+        assert_eq!(world.dispatcher.stats.digest_errors, 0);
         world.end();
     }
 }
@@ -148,7 +148,7 @@ fn what_cannot_be_done_is_refused_and_the_next_command_is_understood() {
         assert_eq!(world.read(line, Sqe::read(1, io(100, 1, false)), 512), Err(Status::UNRECOVERED_READ));
         assert_eq!(world.read(line, Sqe::read(2, io(63, 2, false)), 1024), Err(Status::LBA_OUT_OF_RANGE));
         assert!(world.write(line, write(1, 0, 2), &data).status.status.is_success());
-        assert_eq!(world.desk.stats.errors, 9);
+        assert_eq!(world.dispatcher.stats.errors, 9);
         world.end();
     }
 }
@@ -195,7 +195,7 @@ fn compares_that_find_no_memory_wait_and_all_are_answered() {
         bytes.extend(world.lines[line].host.command(&transported(read, 4096), &[]));
     }
     assert_eq!(world.say(line, &bytes).len(), 120);
-    assert_eq!(world.desk.stats.errors, 0);
+    assert_eq!(world.dispatcher.stats.errors, 0);
     world.end();
 }
 
@@ -216,7 +216,7 @@ fn a_wrong_digest_of_data_fails_its_command_only() {
     assert_eq!(world.say(line, &pdu), []);
     let pdu = world.lines[line].host.data(cid, tag, 256, &data[256..], true);
     assert_eq!(completion(&world.say(line, &pdu)).status.status, Status::TRANSIENT_TRANSPORT_ERROR);
-    assert_eq!((world.desk.stats.digest_errors, world.disks.log.len()), (2, 0));
+    assert_eq!((world.dispatcher.stats.digest_errors, world.disks.log.len()), (2, 0));
     assert!(world.write(line, sqe, &data).status.status.is_success());
     world.end();
 }
@@ -239,6 +239,6 @@ fn commands_that_find_no_memory_wait_and_all_are_answered() {
     }
     let answers = world.say(line, &bytes);
     assert_eq!(answers.len(), 134);
-    assert_eq!(world.desk.stats.errors, 0);
+    assert_eq!(world.dispatcher.stats.errors, 0);
     world.end();
 }

@@ -23,25 +23,27 @@ fn keep_alive() -> Sqe {
 fn a_silent_host_loses_its_association_and_all_its_queues() {
     let mut world = World::new();
     let (admin, line, cntlid) = world.ready((false, false));
-    world.desk.now = Nanos::from_millis(5900);
+    world.dispatcher.now = Nanos::from_millis(5900);
     world.judge(line);
     world.judge(admin);
     assert!(!world.is_closed(admin), "it may be silent for 5 s and the granularity of 1 s");
     assert!(world.ask(admin, keep_alive()).status.status.is_success());
-    world.desk.now = Nanos::from_millis(11_000);
+    world.dispatcher.now = Nanos::from_millis(11_000);
     world.judge(admin);
     assert!(!world.is_closed(admin));
     // A command on any queue is a sign of life.
     assert!(world.ask(line, Sqe::flush(1)).status.status.is_success());
-    world.desk.now = Nanos::from_millis(16_900);
+    world.dispatcher.now = Nanos::from_millis(16_900);
     world.judge(line);
     world.judge(admin);
     assert!(!world.is_closed(admin));
-    world.desk.now = Nanos::from_millis(17_100);
+    world.dispatcher.now = Nanos::from_millis(17_100);
     world.judge(admin);
     world.say(admin, &[]);
     assert_eq!(world.lines[admin].end.as_ref().map(|end| end.reason), Some(DropReason::Silent));
-    assert!(world.is_closed(line) && world.desk.subsystem.as_ref().unwrap().association(cntlid).is_none());
+    assert!(
+        world.is_closed(line) && world.dispatcher.subsystem.as_ref().unwrap().association(cntlid).is_none()
+    );
     world.end();
 }
 
@@ -51,7 +53,7 @@ fn a_host_that_promised_nothing_may_be_silent() {
     let line = world.greeted(false, false);
     let forever = ocssd_nvme::fabrics::Connect { kato_ms: 0, ..connect(0) };
     assert!(world.connect(line, forever, &data(NQN, 0xFFFF)).status.status.is_success());
-    world.desk.now = Nanos::from_secs(1_000_000);
+    world.dispatcher.now = Nanos::from_secs(1_000_000);
     world.judge(line);
     assert!(!world.is_closed(line));
     world.end();
@@ -82,7 +84,7 @@ fn disconnect_ends_a_queue_after_its_answer() {
     assert_eq!(world.ask(admin, Sqe::disconnect()).status.status, Status::COMMAND_SEQUENCE_ERROR);
     assert!(world.ask(line, Sqe::disconnect()).status.status.is_success());
     assert!(world.is_closed(line) && !world.is_closed(admin));
-    assert!(world.desk.subsystem.as_ref().unwrap().association(cntlid).unwrap().queues.is_empty());
+    assert!(world.dispatcher.subsystem.as_ref().unwrap().association(cntlid).unwrap().queues.is_empty());
     world.end();
 }
 
@@ -97,7 +99,7 @@ fn a_reset_closes_the_io_queues_forgets_event_requests_and_leaves_the_admin_queu
     assert!(matches!(world.say(line, &pdu)[..], [Answer::Ask { .. }]));
     world.set_cc(admin, 0x46_0060);
     assert!(world.is_closed(line) && world.csts(admin) == 0);
-    assert_eq!(world.desk.pool.lent(), 0);
+    assert_eq!(world.dispatcher.pool.lent(), 0);
     assert!(world.lines[admin].session.queue.commands.is_empty());
     world.set_cc(admin, 0x46_0061);
     let again = world.greeted(false, false);

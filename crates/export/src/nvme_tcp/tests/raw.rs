@@ -109,7 +109,7 @@ fn world_of(runs: bool, status: StatusField) -> (World, Asked) {
     let mut world = World::new();
     let asked = Asked::default();
     let fake = Fake { asked: Rc::clone(&asked), open: VecDeque::new(), status, events: VecDeque::new() };
-    world.desk.raw = Some(RawLane::new(Box::new(fake), runs));
+    world.dispatcher.raw = Some(RawLane::new(Box::new(fake), runs));
     (world, asked)
 }
 

@@ -10,46 +10,46 @@ const DATA: u64 = 0x4_0000;
 
 #[test]
 fn a_ring_that_does_not_run_is_left_alone() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     guest.ask(kind::IN, 0, &[], &[(DATA, 512)]);
     guest.device.rings[0].enabled = false;
-    guest.settle(&mut desk, &mut disks).unwrap();
-    assert_eq!((guest.came_back(0), guest.device.ask_for_kicks(&desk)), (None, false));
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
+    assert_eq!((guest.came_back(0), guest.device.ask_for_kicks(&dispatcher)), (None, false));
     guest.device.rings[0].enabled = true;
-    assert!(guest.device.ask_for_kicks(&desk), "no kick will tell of it");
-    guest.settle(&mut desk, &mut disks).unwrap();
-    assert!(guest.came_back(0).is_some() && !guest.device.ask_for_kicks(&desk));
+    assert!(guest.device.ask_for_kicks(&dispatcher), "no kick will tell of it");
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
+    assert!(guest.came_back(0).is_some() && !guest.device.ask_for_kicks(&dispatcher));
     guest.device.stop();
     guest.ask(kind::IN, 0, &[], &[(DATA, 512)]);
-    guest.settle(&mut desk, &mut disks).unwrap();
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
     assert_eq!(guest.came_back(0), None);
-    check_clean(&guest, &desk);
+    check_clean(&guest, &dispatcher);
 }
 
 #[test]
 fn a_guest_is_told_once_of_what_came_back_unless_it_does_not_want_it() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     guest.ask(kind::FLUSH, 0, &[], &[]);
     guest.ask(kind::FLUSH, 0, &[], &[]);
-    guest.settle(&mut desk, &mut disks).unwrap();
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
     assert_eq!([guest.device.poll_call(), guest.device.poll_call()], [Some(0), None]);
     // VIRTQ_AVAIL_F_NO_INTERRUPT.
     guest.put(guest.at(0) + 0x1000, &[1, 0]);
     guest.ask(kind::FLUSH, 0, &[], &[]);
-    guest.settle(&mut desk, &mut disks).unwrap();
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
     assert_eq!(guest.device.poll_call(), None);
 }
 
 #[test]
 fn kicks_are_declined_while_rings_are_looked_at() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     let wants_kicks =
         |guest: &crate::vhost_user_blk::guest::Guest| guest.get(guest.at(0) + 0x2000, 2) == [0, 0];
-    assert!(!guest.device.ask_for_kicks(&desk) && wants_kicks(&guest));
+    assert!(!guest.device.ask_for_kicks(&dispatcher) && wants_kicks(&guest));
     guest.ask(kind::FLUSH, 0, &[], &[]);
-    assert!(guest.device.ask_for_kicks(&desk) && !wants_kicks(&guest));
-    guest.settle(&mut desk, &mut disks).unwrap();
-    assert!(!guest.device.ask_for_kicks(&desk) && wants_kicks(&guest));
+    assert!(guest.device.ask_for_kicks(&dispatcher) && !wants_kicks(&guest));
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
+    assert!(!guest.device.ask_for_kicks(&dispatcher) && wants_kicks(&guest));
 }
 
 #[test]

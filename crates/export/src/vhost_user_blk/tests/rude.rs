@@ -11,25 +11,25 @@ const _: () = assert!(MEMORY_BYTES == 1 << 20);
 
 /// A request of these segments ends with an error, and the device goes on.
 fn check_error(kind: u32, sector: u64, readable: &[(u64, u32)], writable: &[(u64, u32)]) {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     let head = guest.ask(kind, sector, readable, writable);
-    guest.settle(&mut desk, &mut disks).unwrap();
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
     assert_eq!(guest.status(head), 1, "{kind} {sector} {readable:?} {writable:?}");
     assert_eq!(guest.came_back(0), Some((head, 1)));
     assert!(disks.log.is_empty(), "something was done");
     let next = guest.ask(kind::IN, 0, &[], &[(DATA, 512)]);
-    guest.settle(&mut desk, &mut disks).unwrap();
-    assert_eq!((guest.status(next), desk.stats.errors), (0, 1));
-    check_clean(&guest, &desk);
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
+    assert_eq!((guest.status(next), dispatcher.stats.errors), (0, 1));
+    check_clean(&guest, &dispatcher);
 }
 
 /// A chain that a guest lays ends its connection with a sentence that has this in it.
 fn check_end(expected: &str, lay: impl FnOnce(&mut Guest)) {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     lay(&mut guest);
-    let rude = guest.settle(&mut desk, &mut disks).expect_err(expected);
+    let rude = guest.settle(&mut dispatcher, &mut disks).expect_err(expected);
     assert!(rude.sentence.contains(expected), "{rude}");
-    assert_eq!((desk.open_jobs(), desk.pool.lent()), (0, 0));
+    assert_eq!((dispatcher.open_jobs(), dispatcher.pool.lent()), (0, 0));
 }
 
 #[test]
@@ -54,35 +54,35 @@ fn addresses_and_lengths_beyond_memory_are_errors() {
 #[test]
 fn a_header_that_is_short_or_not_there_is_an_error() {
     for header in [(DATA, 15), (END, 16), (DATA, 0)] {
-        let (mut guest, mut desk, mut disks) = world();
+        let (mut guest, mut dispatcher, mut disks) = world();
         let head = guest.chain(0, &[header], &[(FREE, 1)]);
-        guest.settle(&mut desk, &mut disks).unwrap();
+        guest.settle(&mut dispatcher, &mut disks).unwrap();
         assert_eq!((guest.get(FREE, 1)[0], guest.came_back(0)), (1, Some((head, 1))), "{header:?}");
-        check_clean(&guest, &desk);
+        check_clean(&guest, &dispatcher);
     }
 }
 
 #[test]
 fn what_may_be_read_behind_what_may_be_written_is_an_error() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     guest.put(DATA, &Header { kind: kind::OUT, sector: 0 }.encode());
     let table = guest.at(0);
     guest.descriptor(table, 0, (DATA, 16), NEXT, 1);
     guest.descriptor(table, 1, (DATA + 64, 1), NEXT | WRITE, 2);
     guest.descriptor(table, 2, (DATA, 512), 0, 0);
     guest.offer(0, 0);
-    guest.settle(&mut desk, &mut disks).unwrap();
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
     assert_eq!((guest.get(DATA + 64, 1), guest.came_back(0)), (vec![1], Some((0, 1))));
     assert!(disks.log.is_empty());
 }
 
 #[test]
 fn unknown_requests_are_unsupported() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     let head = guest.ask(77, 0, &[(DATA, 512)], &[(DATA, 512)]);
-    guest.settle(&mut desk, &mut disks).unwrap();
-    assert_eq!((guest.status(head), desk.stats.errors), (2, 1));
-    check_clean(&guest, &desk);
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
+    assert_eq!((guest.status(head), dispatcher.stats.errors), (2, 1));
+    check_clean(&guest, &dispatcher);
 }
 
 #[test]
@@ -146,27 +146,27 @@ fn an_index_that_jumps_ends_the_connection() {
 
 #[test]
 fn memory_that_goes_takes_nothing_with_it() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     guest.ask(kind::IN, 0, &[], &[(DATA, 512)]);
     guest.ask(kind::OUT, 8, &[(DATA, 512)], &[]);
-    guest.device.take(&mut desk).unwrap();
+    guest.device.take(&mut dispatcher).unwrap();
     guest.device.memory.clear();
-    disks.take(&mut desk);
-    while disks.carry_out(0, &mut desk) {}
-    while let Some(done) = desk.poll_done() {
-        guest.device.on_done(done, &mut desk);
+    disks.take(&mut dispatcher);
+    while disks.carry_out(0, &mut dispatcher) {}
+    while let Some(done) = dispatcher.poll_done() {
+        guest.device.on_done(done, &mut dispatcher);
     }
-    check_clean(&guest, &desk);
-    let gone = guest.device.take(&mut desk).expect_err("there is no ring any more");
+    check_clean(&guest, &dispatcher);
+    let gone = guest.device.take(&mut dispatcher).expect_err("there is no ring any more");
     assert!(gone.sentence.contains("cannot be read"), "{gone}");
 }
 
 #[test]
 fn the_same_descriptors_may_be_offered_twice_and_are_two_requests() {
-    let (mut guest, mut desk, mut disks) = world();
+    let (mut guest, mut dispatcher, mut disks) = world();
     let head = guest.ask(kind::IN, 0, &[], &[(DATA, 512)]);
     guest.offer(0, head);
-    guest.settle(&mut desk, &mut disks).unwrap();
+    guest.settle(&mut dispatcher, &mut disks).unwrap();
     assert_eq!([guest.came_back(0), guest.came_back(0)], [Some((head, 513)); 2]);
-    check_clean(&guest, &desk);
+    check_clean(&guest, &dispatcher);
 }

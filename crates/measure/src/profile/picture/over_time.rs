@@ -1,25 +1,25 @@
 //! Random writes over time: throughput, the tail, and what a virtual drive's translation layer did meanwhile.
 
-use super::super::course::{Beat, Inside};
 use super::super::record::{Profile, as_f64};
+use super::super::write_history::{Inside, Interval};
 use ocssd_base::Nanos;
 use ocssd_report::{Axis, ChartSpec, Panel, Point, Role, Series, Style};
 
-/// Fewest beats that are a course.
-const BEATS_MIN: usize = 8;
+/// Fewest intervals that are a history.
+const INTERVALS_MIN: usize = 8;
 /// Most snapshots that have a line each (chosen: more would hide what they stand in).
 const MARKS_MAX: usize = 12;
 
 /// The picture; none if nothing was written, or for too short a time.
 pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
-    let beats = profile.course.beats();
-    if beats.len() < BEATS_MIN {
+    let intervals = profile.history.intervals();
+    if intervals.len() < INTERVALS_MIN {
         return None;
     }
-    let clock = Clock::of(beats);
-    let points = |number: &dyn Fn(&Beat) -> Option<f64>| clock.points(beats, number);
-    let rate = points(&|beat| Some(beat.bytes_per_second() / 1e6));
-    let tail = points(&|beat| beat.p99_ns().map(|nanos| nanos.max(LATENCY_MIN_NS) / 1e3));
+    let clock = Clock::of(intervals);
+    let points = |number: &dyn Fn(&Interval) -> Option<f64>| clock.points(intervals, number);
+    let rate = points(&|interval| Some(interval.bytes_per_second() / 1e6));
+    let tail = points(&|interval| interval.p99_ns().map(|nanos| nanos.max(LATENCY_MIN_NS) / 1e3));
     let mut chart = ChartSpec::new(
         "Random writes over time",
         Axis::linear("time spent writing", "s"),
@@ -32,14 +32,15 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
         chart = chart.panel(panel);
     }
     if let Some(sector_bytes) =
-        profile.sector_bytes.filter(|_| beats.iter().all(|beat| beat.inside.is_some()))
+        profile.sector_bytes.filter(|_| intervals.iter().all(|interval| interval.inside.is_some()))
     {
         let per_second = |count: u64, took: Nanos| as_f64(count) / took.as_secs_f64();
-        let inside =
-            |number: fn(Inside) -> u64| points(&|beat| Some(per_second(number(beat.inside?), beat.took)));
+        let inside = |number: fn(Inside) -> u64| {
+            points(&|interval| Some(per_second(number(interval.inside?), interval.took)))
+        };
         let mut moved = inside(|inside| inside.collected_sectors);
         moved.iter_mut().for_each(|point| point.y *= as_f64(sector_bytes.into()) / 1e6);
-        chart = chart.panel(marked(steps("Moved by garbage collection", moved), beats, &clock));
+        chart = chart.panel(marked(steps("Moved by garbage collection", moved), intervals, &clock));
         let erased = Axis::linear("lines reset", "each second");
         let panel = Panel { y: Some(erased), ..steps("Lines reset", inside(|inside| inside.lines_erased)) };
         chart = chart.panel(panel);
@@ -51,28 +52,28 @@ pub(super) fn chart(profile: &Profile) -> Option<ChartSpec> {
 
 /// Time spent writing: what lies between two rounds is left out.
 struct Clock {
-    /// When each beat begins, in seconds.
+    /// When each interval begins, in seconds.
     begins: Vec<f64>,
     end: f64,
 }
 
 impl Clock {
-    fn of(beats: &[Beat]) -> Self {
+    fn of(intervals: &[Interval]) -> Self {
         let mut end = 0.0;
         let mut begins = Vec::new();
-        for beat in beats {
+        for interval in intervals {
             begins.push(end);
-            end += beat.took.as_secs_f64();
+            end += interval.took.as_secs_f64();
         }
         Self { begins, end }
     }
 
-    /// A number for each beat that has one, from where it begins; the last one also where it ends.
-    fn points(&self, beats: &[Beat], number: &dyn Fn(&Beat) -> Option<f64>) -> Vec<Point> {
-        let pairs = self.begins.iter().zip(beats);
+    /// A number for each interval that has one, from where it begins; the last one also where it ends.
+    fn points(&self, intervals: &[Interval], number: &dyn Fn(&Interval) -> Option<f64>) -> Vec<Point> {
+        let pairs = self.begins.iter().zip(intervals);
         let mut points: Vec<Point> =
-            pairs.filter_map(|(&begin, beat)| Some(Point::new(begin, number(beat)?))).collect();
-        points.extend(beats.last().and_then(number).map(|last| Point::new(self.end, last)));
+            pairs.filter_map(|(&begin, interval)| Some(Point::new(begin, number(interval)?))).collect();
+        points.extend(intervals.last().and_then(number).map(|last| Point::new(self.end, last)));
         points
     }
 }
@@ -85,15 +86,15 @@ fn steps(title: &str, points: Vec<Point>) -> Panel {
 }
 
 /// Marks where snapshots of the map were made, or says how many there were.
-fn marked(mut panel: Panel, beats: &[Beat], clock: &Clock) -> Panel {
-    let made = |beat: &Beat| beat.inside.is_some_and(|inside| inside.snapshots > 0);
-    let pairs = beats.iter().zip(&clock.begins);
-    let with: Vec<f64> = pairs.filter(|(beat, _)| made(beat)).map(|(_, begin)| *begin).collect();
+fn marked(mut panel: Panel, intervals: &[Interval], clock: &Clock) -> Panel {
+    let made = |interval: &Interval| interval.inside.is_some_and(|inside| inside.snapshots > 0);
+    let pairs = intervals.iter().zip(&clock.begins);
+    let with: Vec<f64> = pairs.filter(|(interval, _)| made(interval)).map(|(_, begin)| *begin).collect();
     if with.len() > MARKS_MAX {
         return panel.note(&format!(
             "Snapshots of the map were made in {} of {} steps.",
             with.len(),
-            beats.len()
+            intervals.len()
         ));
     }
     for begin in with {

@@ -1,12 +1,12 @@
 //! Jobs on a real file or device, in wall time.
 
+use super::device_under_test::{DeviceUnderTest, Done, GoOn, Look, TestError, thread_cpu};
 use super::record::as_f64;
 use super::schedule::Bounds;
-use super::stand::{Done, GoOn, Look, Stand, StandError, thread_cpu};
 use super::timeline::{DriveState, Timeline};
 use crate::storage::{
-    Attestation, Engine, FileCounts, FileShape, FileTarget, LoopEnd, Subject, Surroundings, SystemRoot,
-    Witness, description, environment, make_backend, process_cpu, run, stamp_format,
+    Attestation, Engine, FileCounts, FileShape, FileTarget, IoAccounting, LoopEnd, Subject, Surroundings,
+    SystemRoot, description, environment, make_backend, process_cpu, run, stamp_format,
 };
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
@@ -18,29 +18,29 @@ use ocssd_workload::run::{Plan, PlannedJob, Runner, Tally, TargetShape};
 /// Blocks that jobs see where I/Os are not smaller: what file systems and drives deal in.
 const BLOCK_BYTES: u32 = 4096;
 
-/// The stand.
-pub struct FileStand {
+/// The device under test.
+pub struct FileUnderTest {
     subject: Subject,
     system: SystemRoot,
     engine: Engine,
     /// What really does I/O, at depths above 1.
     engine_word: &'static str,
     clock: WallClock,
-    witness: Witness,
+    accounting: IoAccounting,
     counts: FileCounts,
     written: bool,
     notes: Vec<String>,
 }
 
-impl FileStand {
+impl FileUnderTest {
     /// Jobs on `subject` by `engine`.
     ///
     /// # Errors
     /// If that engine is refused.
-    pub fn new(subject: Subject, system: SystemRoot, engine: Engine) -> Result<Self, StandError> {
-        let witness = Witness::new(system.clone(), subject.device);
+    pub fn new(subject: Subject, system: SystemRoot, engine: Engine) -> Result<Self, TestError> {
+        let accounting = IoAccounting::new(system.clone(), subject.device);
         let (backend, note) = make_backend(engine, &subject.file, 2, 4096).map_err(|error| {
-            StandError(format!("io_uring is refused: {error}; leave --engine out to use threads then"))
+            TestError(format!("io_uring is refused: {error}; leave --engine out to use threads then"))
         })?;
         // Two slots are threads that work at the same time, which fio calls posixaio.
         let engine_word = if backend.engine() == "psync" { "posixaio" } else { backend.engine() };
@@ -52,7 +52,7 @@ impl FileStand {
             engine,
             engine_word,
             clock: WallClock::default(),
-            witness,
+            accounting,
             counts: FileCounts::default(),
             written: false,
             notes,
@@ -77,11 +77,11 @@ impl FileStand {
         job: &Job,
         seed: u64,
         go_on: GoOn<'_>,
-    ) -> Result<(Done, FileCounts), StandError> {
+    ) -> Result<(Done, FileCounts), TestError> {
         let (depth, largest) = (job.options.iodepth, largest(job));
-        let bytes = usize::try_from(largest).map_err(|error| StandError(error.to_string()))?;
+        let bytes = usize::try_from(largest).map_err(|error| TestError(error.to_string()))?;
         let (backend, note) = make_backend(engine, &self.subject.file, depth, bytes)
-            .map_err(|error| StandError(format!("{depth} I/Os at a time cannot be set up: {error}")))?;
+            .map_err(|error| TestError(format!("{depth} I/Os at a time cannot be set up: {error}")))?;
         self.note(note);
         let block_bytes = if largest < u64::from(BLOCK_BYTES) { self.subject.unit } else { BLOCK_BYTES };
         let blocks = self.subject.bytes / u64::from(block_bytes);
@@ -92,7 +92,7 @@ impl FileStand {
         let planned = vec![PlannedJob { job: job.clone(), target: TargetId(0) }];
         let plan = Plan::new(planned, &shapes).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            StandError(lines.join("; "))
+            TestError(lines.join("; "))
         })?;
         let start = self.clock.now();
         let mut runner = Runner::new(plan, &shapes, &mut buffers, seed, start);
@@ -105,7 +105,7 @@ impl FileStand {
             end = run(&mut target, &mut runner, &mut buffers, &mut self.clock, &mut |_, _| true);
         }
         let counts = target.counts();
-        end.map_err(|error| StandError(error.to_string()))?;
+        end.map_err(|error| TestError(error.to_string()))?;
         let spent_after = process_cpu();
         let mut clones = runner.into_results(&mut buffers);
         let mut result = clones.remove(0);
@@ -113,7 +113,7 @@ impl FileStand {
         result.verify =
             (counts.checked > 0).then_some(VerifyStats { checked: counts.checked, failed: counts.foreign });
         if let Some(error) = target.first_error() {
-            return Err(StandError(failure(&result, error)));
+            return Err(TestError(failure(&result, error)));
         }
         let spent_ns = spent_before.zip(spent_after).map(|(before, after)| after.saturating_since(before).0);
         let cpu_ns_per_io = spent_ns
@@ -172,7 +172,7 @@ fn failure(result: &JobResult, error: &std::io::Error) -> String {
     format!("an I/O of {} failed: {error}; {advice}", result.name)
 }
 
-impl Stand for FileStand {
+impl DeviceUnderTest for FileUnderTest {
     fn bounds(&self) -> Bounds {
         Bounds { unit: self.subject.unit, bytes: self.subject.bytes, writable: self.subject.writable }
     }
@@ -204,7 +204,7 @@ impl Stand for FileStand {
         }
     }
 
-    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, StandError> {
+    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, TestError> {
         let (done, counts) = self.run_on(self.engine, job, seed, go_on)?;
         self.counts.read_bytes += counts.read_bytes;
         self.counts.written_bytes += counts.written_bytes;
@@ -238,7 +238,7 @@ impl Stand for FileStand {
     }
 
     fn attestation(&self) -> Option<Attestation> {
-        Some(self.witness.attest(&self.subject, self.counts))
+        Some(self.accounting.attest(&self.subject, self.counts))
     }
 
     fn surroundings(&self) -> Option<Surroundings> {

@@ -4,56 +4,61 @@
 
 use super::server::Server;
 use crate::job::Done;
+use crate::stats::Stats;
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, WallClock};
 use ocssd_lightnvm::Device;
 
 /// Who looks on.
-pub trait Onlooker<D: Device> {
+pub trait Observer<D: Device> {
     /// A job has ended. A large request of a client may be several.
     fn on_done(&mut self, done: &Done);
 
     /// Time between two looks, above zero.
     fn every(&self) -> Nanos;
 
-    /// How things stand, with so many streams of clients open.
-    fn look(&mut self, host: &Host<D, WallClock>, streams: usize);
+    /// How things stand, what the server counted, and how many streams of clients are open.
+    fn look(&mut self, host: &Host<D, WallClock>, stats: &Stats, streams: usize);
 }
 
-/// An onlooker and when it looked.
+/// An observer and when it looked.
 pub(super) struct Looking<D: Device> {
-    onlooker: Box<dyn Onlooker<D>>,
+    observer: Box<dyn Observer<D>>,
     looked: Nanos,
 }
 
 impl<D: Device> Server<D> {
     /// Shows this one what goes on; one at most.
-    pub fn show_to(&mut self, onlooker: Box<dyn Onlooker<D>>) {
-        self.looking = Some(Looking { onlooker, looked: self.host.clock().now() });
+    pub fn show_to(&mut self, observer: Box<dyn Observer<D>>) {
+        self.looking = Some(Looking { observer, looked: self.host.clock().now() });
     }
 
     /// A job has ended.
-    pub(super) fn tell_onlooker(&mut self, done: &Done) {
+    pub(super) fn tell_observer(&mut self, done: &Done) {
         if let Some(looking) = &mut self.looking {
-            looking.onlooker.on_done(done);
+            looking.observer.on_done(done);
         }
     }
 
     /// How long until the next look; `None` if nobody looks.
     pub(super) fn until_look(&self, now: Nanos) -> Option<Nanos> {
         let looking = self.looking.as_ref()?;
-        Some((looking.looked + looking.onlooker.every()).saturating_since(now))
+        Some((looking.looked + looking.observer.every()).saturating_since(now))
     }
 
     /// Shows how things stand, if it is time.
     pub(super) fn look(&mut self) {
         let now = self.host.clock().now();
-        if self.until_look(now) != Some(Nanos::ZERO) {
-            return;
+        if self.until_look(now) == Some(Nanos::ZERO) {
+            self.look_now();
         }
+    }
+
+    /// Shows how things stand, for a report that somebody waits for.
+    pub(super) fn look_now(&mut self) {
         if let Some(looking) = &mut self.looking {
-            looking.looked = now;
-            looking.onlooker.look(&self.host, self.open);
+            looking.looked = self.host.clock().now();
+            looking.observer.look(&self.host, &self.dispatcher.stats, self.open);
         }
     }
 }

@@ -22,7 +22,7 @@ struct Reading {
 
 /// Watches a subject from its making on.
 #[derive(Debug)]
-pub struct Witness {
+pub struct IoAccounting {
     system: SystemRoot,
     device: DeviceNumber,
     before: Reading,
@@ -45,13 +45,13 @@ pub struct Attestation {
     pub checked: (u64, u64),
 }
 
-impl Witness {
+impl IoAccounting {
     /// Begins to watch.
     #[must_use]
     pub fn new(system: SystemRoot, device: DeviceNumber) -> Self {
-        let mut witness = Self { system, device, before: Reading::default() };
-        witness.before = witness.reading();
-        witness
+        let mut accounting = Self { system, device, before: Reading::default() };
+        accounting.before = accounting.reading();
+        accounting
     }
 
     fn reading(&self) -> Reading {

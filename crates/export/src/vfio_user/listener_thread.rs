@@ -1,6 +1,6 @@
-//! The door: a thread that blocks on the socket, and tells the server what the guest says.
+//! The listener thread blocks on the socket, and tells the server what the guest says.
 
-use super::ask::{ASKS_MAX, Answer, Ask, Change, Counter};
+use super::message::{Answer, Change, MESSAGES_MAX, Message, ServerEnd};
 use crate::pci_nvme::{BAR0, BAR0_BYTES, CONFIG, CONFIG_BYTES, VECTORS};
 use crate::reactor::{Endpoint, Listener};
 use rustix::event::{EventfdFlags, eventfd};
@@ -38,15 +38,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 const ACCESS_MAX: usize = 1 << 16;
 
 /// The socket, listened on, and the thread behind it.
-pub struct Door {
+pub struct ListenerThread {
     listener: Listener,
-    pub(super) counter: Counter,
+    pub(super) server_end: ServerEnd,
     /// What the thread needs, until it begins.
     keeper: Option<(Keeper, vfio_user::Server)>,
     pub(super) bell: Arc<OwnedFd>,
 }
 
-impl Door {
+impl ListenerThread {
     /// Listens (mode 0600, as [`Listener::bind`] does). Nobody answers yet: `Self::begin`.
     ///
     /// # Errors
@@ -60,12 +60,12 @@ impl Door {
         let socket = socket.try_clone()?;
         socket.set_nonblocking(false)?;
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let (asks, to_server) = sync_channel(ASKS_MAX);
+        let (messages, to_server) = sync_channel(MESSAGES_MAX);
         let (answer, answers) = sync_channel(1);
-        let keeper = Keeper { asks, answers, bell: Arc::clone(&bell) };
+        let keeper = Keeper { messages, answers, bell: Arc::clone(&bell) };
         let server = vfio_user::Server::from_owned_fd(OwnedFd::from(socket), true, interrupts(), regions());
-        let counter = Counter { asks: to_server, answers: answer };
-        Ok(Self { listener, counter, keeper: Some((keeper, server)), bell })
+        let server_end = ServerEnd { messages: to_server, answers: answer };
+        Ok(Self { listener, server_end, keeper: Some((keeper, server)), bell })
     }
 
     /// Answers from a thread of its own, which ends when the server is gone and its guest too, or with the process. It begins
@@ -83,7 +83,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for ListenerThread {
     /// Nobody comes in any more; the thread that waits for somebody ends.
     fn drop(&mut self) {
         if let Listener::Unix { socket, .. } = &self.listener {
@@ -117,7 +117,7 @@ fn interrupts() -> Vec<IrqInfo> {
 
 /// The thread's own.
 struct Keeper {
-    asks: SyncSender<Ask>,
+    messages: SyncSender<Message>,
     answers: Receiver<Answer>,
     bell: Arc<OwnedFd>,
 }
@@ -145,7 +145,9 @@ impl Keeper {
                     return;
                 }
                 Ok(Err(vfio_user::Error::SocketAccept(error))) => {
-                    if self.ask(Ask::Say { sentence: format!("no guest can be accepted: {error}") }).is_err()
+                    if self
+                        .call(Message::Say { sentence: format!("no guest can be accepted: {error}") })
+                        .is_err()
                     {
                         return;
                     }
@@ -155,21 +157,21 @@ impl Keeper {
                 Ok(Err(error)) => Some(format!("a guest was dropped: {error}")),
                 Err(_) => Some("a guest was dropped: its message makes no sense".to_owned()),
             };
-            if self.ask(Ask::Gone { sentence }).is_err() {
+            if self.call(Message::Gone { sentence }).is_err() {
                 return;
             }
         }
     }
 
-    fn send(&self, ask: Ask) -> io::Result<()> {
-        self.asks.send(ask).map_err(|_| gone())?;
+    fn send(&self, message: Message) -> io::Result<()> {
+        self.messages.send(message).map_err(|_| gone())?;
         // A bell that has been rung as often as it counts is heard all the same.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         Ok(())
     }
 
-    fn ask(&self, ask: Ask) -> Answer {
-        self.send(ask)?;
+    fn call(&self, message: Message) -> Answer {
+        self.send(message)?;
         self.answers.recv().map_err(|_| gone())?
     }
 }
@@ -179,7 +181,7 @@ impl ServerBackend for Keeper {
         if data.len() > ACCESS_MAX {
             return Err(invalid("more was read at once than any region has"));
         }
-        let bytes = self.ask(Ask::Read { region, offset, count: data.len() })?;
+        let bytes = self.call(Message::Read { region, offset, count: data.len() })?;
         data.copy_from_slice(&bytes);
         Ok(())
     }
@@ -189,8 +191,8 @@ impl ServerBackend for Keeper {
             return Err(invalid("more was written at once than any region has"));
         }
         let awaited = region != BAR0 || !DOORBELLS.contains(&offset);
-        let write = Ask::Write { region, offset, bytes: data.to_vec(), awaited };
-        if awaited { self.ask(write).map(drop) } else { self.send(write) }
+        let write = Message::Write { region, offset, bytes: data.to_vec(), awaited };
+        if awaited { self.call(write).map(drop) } else { self.send(write) }
     }
 
     fn dma_map(
@@ -203,16 +205,16 @@ impl ServerBackend for Keeper {
     ) -> io::Result<()> {
         let file = fd.map(|file| (file, offset));
         let writable = flags.contains(DmaMapFlags::WRITE);
-        self.ask(Ask::Map { at: address, bytes: size, file, writable }).map(drop)
+        self.call(Message::Map { at: address, bytes: size, file, writable }).map(drop)
     }
 
     fn dma_unmap(&mut self, flags: DmaUnmapFlags, address: u64, size: u64) -> io::Result<()> {
         let range = (!flags.contains(DmaUnmapFlags::UNMAP_ALL)).then_some((address, size));
-        self.ask(Ask::Unmap { range }).map(drop)
+        self.call(Message::Unmap { range }).map(drop)
     }
 
     fn reset(&mut self) -> io::Result<()> {
-        self.ask(Ask::Reset).map(drop)
+        self.call(Message::Reset).map(drop)
     }
 
     fn set_irqs(&mut self, index: u32, flags: u32, start: u32, count: u32, fds: Vec<File>) -> io::Result<()> {
@@ -230,6 +232,6 @@ impl ServerBackend for Keeper {
             (ACTION_UNMASK, false) => Change::Unmask,
             _ => return Err(invalid("interrupts cannot be changed so")),
         };
-        self.ask(Ask::Interrupts { start, count, change }).map(drop)
+        self.call(Message::Interrupts { start, count, change }).map(drop)
     }
 }

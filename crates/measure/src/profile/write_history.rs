@@ -1,10 +1,10 @@
 //! Random writes over time, in small steps: how throughput and the tail change while a drive comes to rest.
 //!
-//! Whoever runs the rounds shows each job to a [`Course`] from time to time; it keeps what happened since the last look as a
-//! [`Beat`]. When there are too many, each two become one and it looks half as often. Deliberately not here: pictures.
+//! Whoever runs the rounds shows each job to a [`WriteHistory`] from time to time; it keeps what happened since the last look as a
+//! [`Interval`]. When there are too many, each two become one and it looks half as often. Deliberately not here: pictures.
 
+use super::device_under_test::Look;
 use super::record::{as_f64, carried};
-use super::stand::Look;
 use super::timeline::DriveState;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::CounterValue;
@@ -13,7 +13,7 @@ use ocssd_workload::run::Tally;
 
 /// What happened between two looks at one job.
 #[derive(Clone, Debug, Default)]
-pub struct Beat {
+pub struct Interval {
     /// When it ended, on the clock of the profile.
     pub ended: Nanos,
     /// How long it was.
@@ -28,7 +28,7 @@ pub struct Beat {
     pub inside: Option<Inside>,
 }
 
-/// What a translation layer did in a beat, or since it was made.
+/// What a translation layer did in an interval, or since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
     /// Sectors moved by garbage collection.
@@ -72,7 +72,7 @@ impl Inside {
     }
 }
 
-impl Beat {
+impl Interval {
     /// Bytes per second.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
@@ -101,9 +101,9 @@ impl Beat {
 
 /// Beats in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct WriteHistory {
     interval: Nanos,
-    beats: Vec<Beat>,
+    intervals: Vec<Interval>,
     last: Option<Last>,
 }
 
@@ -115,16 +115,16 @@ struct Last {
     inside: Option<Inside>,
 }
 
-/// Most beats (chosen: two for each that a picture shows; a histogram each, 4 MB in all).
-const BEATS_MAX: usize = 240;
+/// Most intervals (chosen: two for each that a picture shows; a histogram each, 4 MB in all).
+const INTERVALS_MAX: usize = 240;
 /// Least time between two looks (chosen: a few programs of flash).
 const INTERVAL_MIN: Nanos = Nanos::from_millis(1);
 
-impl Course {
+impl WriteHistory {
     /// Nothing has happened; looks come `interval` apart or more.
     #[must_use]
     pub fn new(interval: Nanos) -> Self {
-        Self { interval: interval.max(INTERVAL_MIN), beats: Vec::new(), last: None }
+        Self { interval: interval.max(INTERVAL_MIN), intervals: Vec::new(), last: None }
     }
 
     /// Another job begins, which counts from nothing.
@@ -141,34 +141,34 @@ impl Course {
         let inside = look.drive().as_ref().and_then(Inside::of);
         let now = Last { at, tally: look.tally(), inside };
         if let Some(before) = self.last.replace(now.clone()) {
-            self.beats.push(between(&before, &now));
+            self.intervals.push(between(&before, &now));
         }
-        if self.beats.len() > BEATS_MAX {
+        if self.intervals.len() > INTERVALS_MAX {
             self.halve();
         }
     }
 
     fn halve(&mut self) {
-        let pairs = self.beats.chunks(2);
-        self.beats = pairs
+        let pairs = self.intervals.chunks(2);
+        self.intervals = pairs
             .map(|pair| pair[1..].iter().fold(pair[0].clone(), |early, late| early.join(late)))
             .collect();
         self.interval = self.interval * 2;
     }
 
-    /// All beats.
+    /// All intervals.
     #[must_use]
-    pub fn beats(&self) -> &[Beat] {
-        &self.beats
+    pub fn intervals(&self) -> &[Interval] {
+        &self.intervals
     }
 }
 
-fn between(before: &Last, now: &Last) -> Beat {
+fn between(before: &Last, now: &Last) -> Interval {
     let mut latency = Histogram::default();
     for (bucket, count) in now.tally.latency.since(&before.tally.latency) {
         latency.record_many(Nanos(bucket_value(bucket)), count);
     }
-    Beat {
+    Interval {
         ended: now.at,
         took: now.at.saturating_since(before.at),
         ios: now.tally.ios - before.tally.ios,
@@ -210,28 +210,36 @@ mod tests {
 
     #[test]
     fn a_beat_is_what_happened_since_the_last_look_and_none_reaches_over_two_jobs() {
-        let mut course = Course::new(Nanos::from_millis(10));
+        let mut history = WriteHistory::new(Nanos::from_millis(10));
         for before in [0, 100] {
-            course.begin_job();
-            (0..100).for_each(|gone| course.see(Nanos::ZERO, &Job { gone, before }));
+            history.begin_job();
+            (0..100).for_each(|gone| history.see(Nanos::ZERO, &Job { gone, before }));
         }
-        assert_eq!(course.beats().len(), 18);
-        for beat in course.beats() {
-            assert_eq!((beat.ios, beat.bytes, beat.took), (10, 40960, Nanos::from_millis(10)), "{beat:?}");
-            assert_eq!(beat.inside.map(|inside| inside.collected_sectors), Some(30));
-            assert_eq!(beat.p99_ns(), None, "ten samples carry no percentile");
-            assert!((beat.bytes_per_second() - 4_096_000.0).abs() < 1e-6);
+        assert_eq!(history.intervals().len(), 18);
+        for interval in history.intervals() {
+            assert_eq!(
+                (interval.ios, interval.bytes, interval.took),
+                (10, 40960, Nanos::from_millis(10)),
+                "{interval:?}"
+            );
+            assert_eq!(interval.inside.map(|inside| inside.collected_sectors), Some(30));
+            assert_eq!(interval.p99_ns(), None, "ten samples carry no percentile");
+            assert!((interval.bytes_per_second() - 4_096_000.0).abs() < 1e-6);
         }
     }
 
     #[test]
     fn a_long_time_is_kept_in_few_beats_and_nothing_is_lost() {
-        let mut course = Course::new(Nanos::ZERO);
-        (0..2000).for_each(|gone| course.see(Nanos::ZERO, &Job { gone, before: 0 }));
-        let beats = course.beats();
-        assert!(beats.len() <= BEATS_MAX && beats.len() > BEATS_MAX / 3, "{}", beats.len());
-        let all: u64 = beats.iter().map(|beat| beat.ios).sum();
-        let end = beats.last().map(|beat| beat.ended);
+        let mut history = WriteHistory::new(Nanos::ZERO);
+        (0..2000).for_each(|gone| history.see(Nanos::ZERO, &Job { gone, before: 0 }));
+        let intervals = history.intervals();
+        assert!(
+            intervals.len() <= INTERVALS_MAX && intervals.len() > INTERVALS_MAX / 3,
+            "{}",
+            intervals.len()
+        );
+        let all: u64 = intervals.iter().map(|interval| interval.ios).sum();
+        let end = intervals.last().map(|interval| interval.ended);
         assert_eq!(Some(Nanos::from_millis(all)), end, "an I/O for each millisecond until the last look");
     }
 }

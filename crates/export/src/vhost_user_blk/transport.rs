@@ -1,4 +1,4 @@
-//! The edge: a socket that one frontend at a time connects to, and when what came from it is looked at.
+//! The transport: a socket that one frontend at a time connects to, and when what came from it is looked at.
 //!
 //! Kicks are waited for by the reactor's poller, and nothing of them is read: a ring is looked at, not its eventfd. While
 //! requests come, rings are looked at for a while before the server sleeps and wants kicks again. A second frontend is
@@ -6,10 +6,10 @@
 
 use super::device::Device;
 use super::frontend::{End, FRONTEND, Frontend};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportId};
 use crate::job::Done;
-use crate::reactor::{Edge, Interest, Limits, Listener, Ready, Socket, Sockets};
+use crate::reactor::{Interest, Limits, Listener, Ready, Socket, Sockets, Transport};
 use crate::stats::DropReason;
 use ocssd_base::Nanos;
 use std::collections::VecDeque;
@@ -76,11 +76,11 @@ impl VhostUserBlk {
     }
 
     /// Those who came: the first is served if nobody is, the others are turned away.
-    fn accept(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) {
+    fn accept(&mut self, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
         for _ in 0..ACCEPTS_MAX {
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
-                Ok(socket) => self.admit(socket, desk, sockets),
+                Ok(socket) => self.admit(socket, dispatcher, sockets),
                 // The client was gone before it was met.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -98,22 +98,23 @@ impl VhostUserBlk {
     }
 
     /// One came: it is served if nobody is.
-    fn admit(&mut self, socket: Socket, desk: &mut Desk, sockets: &Sockets<'_>) {
-        desk.stats.connections += 1;
+    fn admit(&mut self, socket: Socket, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
+        dispatcher.stats.connections += 1;
         let gone = self.frontend.as_ref().filter(|frontend| frontend.is_gone());
         if let Some(end) = gone.map(Frontend::end) {
-            self.close(end, desk, sockets);
+            self.close(end, dispatcher, sockets);
         }
         if self.frontend.is_some() {
-            desk.stats.note_dropped(DropReason::Crowded);
+            dispatcher.stats.note_dropped(DropReason::Crowded);
             self.drop_saying("another frontend is served at this socket");
             return;
         }
-        let begun = socket.into_unix().and_then(|stream| self.begin_frontend(stream, desk.now, sockets));
+        let begun =
+            socket.into_unix().and_then(|stream| self.begin_frontend(stream, dispatcher.now, sockets));
         if let Err(error) = begun {
             self.drop_saying(&format!("it cannot be waited for: {error}"));
         }
-        desk.stats.connections_max = desk.stats.connections_max.max(1);
+        dispatcher.stats.connections_max = dispatcher.stats.connections_max.max(1);
     }
 
     /// Tells that a frontend is not served, or not any more.
@@ -128,22 +129,22 @@ impl VhostUserBlk {
     }
 
     /// Carries out the messages that are there.
-    fn look_into(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) {
+    fn look_into(&mut self, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
         let Some(frontend) = &mut self.frontend else { return };
         if self.left_behind > 0 {
             frontend.unread = true;
             return;
         }
-        if let Err(end) = frontend.carry_out(desk.now, sockets) {
-            self.close(end, desk, sockets);
+        if let Err(end) = frontend.carry_out(dispatcher.now, sockets) {
+            self.close(end, dispatcher, sockets);
         }
     }
 
     /// The frontend goes: its memory is unmapped, and its requests end for nobody.
-    fn close(&mut self, end: End, desk: &mut Desk, sockets: &Sockets<'_>) {
+    fn close(&mut self, end: End, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
         let Some(mut frontend) = self.frontend.take() else { return };
         if let End::Dropped(reason, sentence) = end {
-            desk.stats.note_dropped(reason);
+            dispatcher.stats.note_dropped(reason);
             self.drop_saying(&sentence);
             frontend.tell_error();
         }
@@ -153,7 +154,7 @@ impl VhostUserBlk {
     }
 }
 
-impl Edge for VhostUserBlk {
+impl Transport for VhostUserBlk {
     fn begin(&mut self, sockets: &Sockets<'_>) -> io::Result<()> {
         match &self.listener {
             Some(listener) => sockets.add_eager(listener, LISTENER, Interest { receive: true, send: false }),
@@ -161,61 +162,61 @@ impl Edge for VhostUserBlk {
         }
     }
 
-    fn on_ready(&mut self, number: u32, _ready: Ready, desk: &mut Desk, sockets: &Sockets<'_>) {
-        self.busy = desk.now;
+    fn on_ready(&mut self, number: u32, _ready: Ready, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
+        self.busy = dispatcher.now;
         match number {
-            LISTENER => self.accept(desk, sockets),
-            FRONTEND => self.look_into(desk, sockets),
+            LISTENER => self.accept(dispatcher, sockets),
+            FRONTEND => self.look_into(dispatcher, sockets),
             // Rings are looked at in any case.
-            _ => desk.stats.kicks += 1,
+            _ => dispatcher.stats.kicks += 1,
         }
     }
 
-    fn take(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) -> bool {
+    fn take(&mut self, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) -> bool {
         if self.door == Door::Knocking {
-            self.accept(desk, sockets);
+            self.accept(dispatcher, sockets);
         }
         let Some(frontend) = &mut self.frontend else { return false };
         if frontend.has_work() {
-            self.look_into(desk, sockets);
+            self.look_into(dispatcher, sockets);
         }
         let Some(frontend) = &mut self.frontend else { return true };
-        let taken = frontend.backend().device.take(desk);
+        let taken = frontend.backend().device.take(dispatcher);
         match taken {
-            Ok(true) => self.busy = desk.now,
+            Ok(true) => self.busy = dispatcher.now,
             Ok(false) => return false,
-            Err(rude) => self.close(rude.into(), desk, sockets),
+            Err(rude) => self.close(rude.into(), dispatcher, sockets),
         }
         true
     }
 
-    fn on_done(&mut self, done: Done, desk: &mut Desk) {
+    fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         match &mut self.frontend {
             Some(frontend) if done.job.owner.generation == self.generation => {
-                frontend.backend().device.on_done(done, desk);
+                frontend.backend().device.on_done(done, dispatcher);
             }
             _ => {
                 assert!(self.left_behind > 0, "a job ended that no frontend left behind");
                 self.left_behind -= 1;
                 if let Some(piece) = done.job.piece {
-                    desk.pool.give_back(piece);
+                    dispatcher.pool.give_back(piece);
                 }
             }
         }
     }
 
-    fn tell(&mut self, desk: &mut Desk) {
+    fn tell(&mut self, dispatcher: &mut Dispatcher) {
         let Some(frontend) = &mut self.frontend else { return };
         loop {
             let Some(ring) = frontend.backend().device.poll_call() else { return };
-            desk.stats.calls += u64::from(frontend.call(ring));
+            dispatcher.stats.calls += u64::from(frontend.call(ring));
         }
     }
 
-    fn before_sleep(&mut self, desk: &mut Desk) -> bool {
+    fn before_sleep(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let Some(frontend) = &mut self.frontend else { return false };
         let mut backend = frontend.backend();
-        backend.device.ask_for_kicks(desk)
+        backend.device.ask_for_kicks(dispatcher)
     }
 
     fn is_eager(&self, now: Nanos) -> bool {
@@ -234,17 +235,17 @@ impl Edge for VhostUserBlk {
         self.frontend.as_ref().is_some_and(|frontend| frontend.backend().device.waits_for_room())
     }
 
-    fn watch(&mut self, limits: &Limits, desk: &mut Desk, sockets: &Sockets<'_>) {
+    fn watch(&mut self, limits: &Limits, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) {
         if self.door == Door::Stuck {
-            self.accept(desk, sockets);
+            self.accept(dispatcher, sockets);
         }
-        let overdue = self.frontend.as_ref().and_then(|frontend| frontend.overdue(limits, desk.now));
+        let overdue = self.frontend.as_ref().and_then(|frontend| frontend.overdue(limits, dispatcher.now));
         if let Some(end) = overdue {
-            self.close(end, desk, sockets);
+            self.close(end, dispatcher, sockets);
         }
     }
 
-    fn stop(&mut self, is_late: bool, desk: &mut Desk, sockets: &Sockets<'_>) -> bool {
+    fn stop(&mut self, is_late: bool, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) -> bool {
         if let Some(listener) = self.listener.take() {
             // It is closed next, which ends the wait for it as well.
             let _ = sockets.remove(&listener);
@@ -256,10 +257,10 @@ impl Edge for VhostUserBlk {
             backend.device.is_idle()
         };
         if is_idle {
-            self.close(End::Closed, desk, sockets);
+            self.close(End::Closed, dispatcher, sockets);
         } else if is_late {
             let sentence = "the server stops, and requests have not ended".to_owned();
-            self.close(End::Dropped(DropReason::Stalled, sentence), desk, sockets);
+            self.close(End::Dropped(DropReason::Stalled, sentence), dispatcher, sockets);
         }
         self.frontend.is_none()
     }

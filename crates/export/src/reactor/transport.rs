@@ -1,20 +1,20 @@
-//! The seam to clients that are no streams of bytes: rings in shared memory bring their own edge.
+//! The seam to clients that are no streams of bytes: rings in shared memory bring their own transport.
 //!
-//! The server gives such an edge its turns and the ends of its jobs, and waits for its sockets beside its own. Deliberately not
+//! The server gives such a transport its turns and the ends of its jobs, and waits for its sockets beside its own. Deliberately not
 //! here: what it is.
 
 use super::poller::{Interest, Poller, Ready};
 use super::server::Limits;
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::job::Done;
 use ocssd_base::Nanos;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Sockets an edge may have.
+/// Sockets a transport may have.
 pub(super) const SOCKETS_MAX: u64 = 1 << 16;
 
-/// The waiting for an edge's sockets, which it numbers as it likes, below 65536.
+/// The waiting for a transport's sockets, which it numbers as it likes, below 65536.
 pub struct Sockets<'a> {
     pub(super) poller: &'a Poller,
     /// The number its first has for the poller.
@@ -47,13 +47,13 @@ impl Sockets<'_> {
     }
 
     fn number(&self, number: u32) -> u64 {
-        assert!(u64::from(number) < SOCKETS_MAX, "an edge has a socket {number}");
+        assert!(u64::from(number) < SOCKETS_MAX, "a transport has a socket {number}");
         self.first + u64::from(number)
     }
 }
 
 /// Clients that are no streams of bytes.
-pub trait Edge {
+pub trait Transport {
     /// Begins to wait for its sockets.
     ///
     /// # Errors
@@ -61,19 +61,19 @@ pub trait Edge {
     fn begin(&mut self, sockets: &Sockets<'_>) -> io::Result<()>;
 
     /// One of its sockets is ready.
-    fn on_ready(&mut self, number: u32, ready: Ready, desk: &mut Desk, sockets: &Sockets<'_>);
+    fn on_ready(&mut self, number: u32, ready: Ready, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>);
 
     /// Takes what its clients ask. True if there was something.
-    fn take(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) -> bool;
+    fn take(&mut self, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) -> bool;
 
     /// A job of one of its clients has ended, perhaps of one that is gone.
-    fn on_done(&mut self, done: Done, desk: &mut Desk);
+    fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher);
 
     /// Tells its clients what has ended.
-    fn tell(&mut self, desk: &mut Desk);
+    fn tell(&mut self, dispatcher: &mut Dispatcher);
 
     /// The server is about to sleep unless this is true: clients must be able to wake it from now on.
-    fn before_sleep(&mut self, desk: &mut Desk) -> bool;
+    fn before_sleep(&mut self, dispatcher: &mut Dispatcher) -> bool;
 
     /// It wants to be asked again at once.
     fn is_eager(&self, now: Nanos) -> bool;
@@ -85,10 +85,10 @@ pub trait Edge {
     fn waits_for_room(&self) -> bool;
 
     /// Looks for what clients may not do for ever; now and then.
-    fn watch(&mut self, limits: &Limits, desk: &mut Desk, sockets: &Sockets<'_>);
+    fn watch(&mut self, limits: &Limits, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>);
 
     /// The server stops: nothing is begun any more. True once nothing is open and every client has gone.
-    fn stop(&mut self, is_late: bool, desk: &mut Desk, sockets: &Sockets<'_>) -> bool;
+    fn stop(&mut self, is_late: bool, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) -> bool;
 
     /// What is to be said, in whole sentences and in the order it happened: which client was dropped and why, what ended.
     fn poll_sentence(&mut self) -> Option<String>;

@@ -26,11 +26,11 @@ pub struct Done {
 /// Why a job could not be carried out. What was measured before it stands.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct StandError(pub String);
+pub struct TestError(pub String);
 
 /// A job under way, for whoever is asked whether to go on. Nothing is counted unless it is asked for.
 pub trait Look {
-    /// The time on the stand's clock.
+    /// The time on the device's clock.
     fn now(&self) -> Nanos;
 
     /// What the job has measured so far.
@@ -44,7 +44,7 @@ pub trait Look {
 pub type GoOn<'a> = &'a mut dyn FnMut(&dyn Look) -> bool;
 
 /// Where jobs run.
-pub trait Stand {
+pub trait DeviceUnderTest {
     /// What can be measured.
     fn bounds(&self) -> Bounds;
 
@@ -70,7 +70,7 @@ pub trait Stand {
     ///
     /// # Errors
     /// If the job cannot run, or one of its I/Os failed; the sentence says what happened and what to do.
-    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, StandError>;
+    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, TestError>;
 
     /// The same generator on nothing: I/Os per second that this program can do. `None` in virtual time.
     fn ceiling(&mut self) -> Option<f64>;

@@ -1,15 +1,15 @@
-//! What the door asks of the server, and the way there and back.
+//! What the listener thread sends to the server, and the way there and back.
 
 use std::fs::File;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Messages on their way (chosen: doorbells of all queues of a busy guest; then the guest waits).
-pub(super) const ASKS_MAX: usize = 256;
+pub(super) const MESSAGES_MAX: usize = 256;
 
 /// A message of the guest.
 #[derive(Debug)]
-pub(super) enum Ask {
+pub(super) enum Message {
     /// It reads a region.
     Read { region: u32, offset: u64, count: usize },
     /// It writes a region. A doorbell is not waited for.
@@ -24,7 +24,7 @@ pub(super) enum Ask {
     Reset,
     /// It is gone, and everything it lent with it.
     Gone { sentence: Option<String> },
-    /// Nothing: the door has something to say.
+    /// Nothing: the listener thread has something to say.
     Say { sentence: String },
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Change {
 pub(super) type Answer = io::Result<Vec<u8>>;
 
 /// The server's end.
-pub(super) struct Counter {
-    pub(super) asks: Receiver<Ask>,
+pub(super) struct ServerEnd {
+    pub(super) messages: Receiver<Message>,
     pub(super) answers: SyncSender<Answer>,
 }

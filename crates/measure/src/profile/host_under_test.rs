@@ -1,7 +1,7 @@
 //! Jobs on a virtual drive, in virtual time: the same cells, the same report, no machine in between.
 
+use super::device_under_test::{DeviceUnderTest, Done, GoOn, Look, TestError};
 use super::schedule::Bounds;
-use super::stand::{Done, GoOn, Look, Stand, StandError};
 use super::timeline::{DriveState, Timeline};
 use crate::storage::{Attestation, Surroundings};
 use ocssd_base::Nanos;
@@ -15,8 +15,8 @@ use ocssd_workload::run::{Plan, PlannedJob, Runner, Tally, TargetShape};
 /// Virtual time between two looks at `go_on` (chosen: milliseconds of real time on most drives).
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 
-/// The stand.
-pub struct HostStand<D: Device> {
+/// The device under test.
+pub struct HostUnderTest<D: Device> {
     host: Host<D, VirtualClock>,
     target: TargetId,
     bytes: u64,
@@ -50,7 +50,7 @@ impl<D: Device> Look for HostLook<'_, D> {
     }
 }
 
-impl<D: Device> HostStand<D> {
+impl<D: Device> HostUnderTest<D> {
     /// Jobs on a block target of `host`, which must have no zones; `probe` looks into the drive.
     ///
     /// # Panics
@@ -84,7 +84,7 @@ impl<D: Device> HostStand<D> {
     }
 }
 
-impl<D: Device> Stand for HostStand<D> {
+impl<D: Device> DeviceUnderTest for HostUnderTest<D> {
     fn bounds(&self) -> Bounds {
         let unit = self.host.target(self.target).block_bytes();
         Bounds { unit, bytes: self.bytes, writable: true }
@@ -114,7 +114,7 @@ impl<D: Device> Stand for HostStand<D> {
         "FILE".to_owned()
     }
 
-    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, StandError> {
+    fn carry_out(&mut self, job: &Job, seed: u64, go_on: GoOn<'_>) -> Result<Done, TestError> {
         let mut buffers = self.host.take_buffers();
         let shapes: Vec<TargetShape<'_>> = vec![TargetShape(self.host.target(self.target))];
         // The plan's targets are numbered from 0; the host has only this one.
@@ -122,7 +122,7 @@ impl<D: Device> Stand for HostStand<D> {
         let planned = vec![PlannedJob { job: job.clone(), target: self.target }];
         let plan = Plan::new(planned, &shapes).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            StandError(lines.join("; "))
+            TestError(lines.join("; "))
         })?;
         let start = self.host.clock().now();
         let mut runner = Runner::new(plan, &shapes, &mut buffers, seed, start);
@@ -138,7 +138,7 @@ impl<D: Device> Stand for HostStand<D> {
                 RunEnd::Stuck => {
                     let sentence =
                         "the job waits for requests that nobody has; this is a bug, please report it";
-                    return Err(StandError(sentence.to_owned()));
+                    return Err(TestError(sentence.to_owned()));
                 }
                 RunEnd::Stopped if !stopped && !go_on(&self.look(&runner)) => {
                     stopped = true;
@@ -156,7 +156,7 @@ impl<D: Device> Stand for HostStand<D> {
         self.host.settle();
         self.note_moment();
         let done = Done { result, clones, cpu_ns_per_io: None, stopped };
-        failed.map_or(Ok(done), |sentence| Err(StandError(sentence)))
+        failed.map_or(Ok(done), |sentence| Err(TestError(sentence)))
     }
 
     fn ceiling(&mut self) -> Option<f64> {

@@ -71,7 +71,7 @@ impl Lane {
 
 /// What protocols share.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Dispatcher {
     /// What is served.
     pub exports: Exports,
     /// Memory for payload.
@@ -103,8 +103,8 @@ pub struct Desk {
     called: VecDeque<(u32, u32)>,
 }
 
-impl Desk {
-    /// A desk for these exports, whose payload lies in `buffers`.
+impl Dispatcher {
+    /// A dispatcher for these exports, whose payload lies in `buffers`.
     #[must_use]
     pub fn new(exports: Exports, pool: Pool, buffers: Buffers) -> Self {
         let lanes = (0..exports.len()).map(|_| Lane::new()).collect();
@@ -285,7 +285,7 @@ impl Desk {
     }
 
     /// All connections are closed: what they asked and no target has taken ends without it, as if it had not been asked. Guests
-    /// and kernels, at edges, ask for it again or hear the end of it.
+    /// and kernels, at transports, ask for it again or hear the end of it.
     pub fn give_up_waiting(&mut self) {
         let lanes = self.lanes.iter_mut().map(|lane| &mut lane.waiting);
         let given_up: Vec<SlabKey> =
@@ -313,7 +313,7 @@ impl Desk {
     }
 }
 
-impl Source for Desk {
+impl Source for Dispatcher {
     /// Requests come from sockets, not from the passing of time.
     fn next_arrival(&self) -> Option<Nanos> {
         None
@@ -371,7 +371,7 @@ impl Source for Desk {
 mod tests {
     use super::*;
     use crate::job::JobOwner;
-    use crate::nbd::testing::{buffers, desk};
+    use crate::nbd::testing::{buffers, dispatcher};
 
     fn flush(export: u32, request: u32) -> Job {
         let owner = JobOwner { connection: 0, generation: 0, request };
@@ -380,100 +380,103 @@ mod tests {
 
     #[test]
     fn a_full_target_holds_up_its_own_jobs_only_and_they_keep_their_order() {
-        let mut desk = desk(&[("a", 8), ("b", 8)]);
+        let mut dispatcher = dispatcher(&[("a", 8), ("b", 8)]);
         let mut none = buffers();
         for (export, request) in [(0, 1), (0, 2), (1, 3)] {
-            desk.give(flush(export, request));
+            dispatcher.give(flush(export, request));
         }
-        let (target, first) = desk.poll_request(Nanos::ZERO, &mut none).unwrap();
+        let (target, first) = dispatcher.poll_request(Nanos::ZERO, &mut none).unwrap();
         assert_eq!(target, TargetId(0));
-        desk.on_refused(Nanos::ZERO, target, first);
-        let (other, reply_to) = desk.poll_request(Nanos::ZERO, &mut none).unwrap();
+        dispatcher.on_refused(Nanos::ZERO, target, first);
+        let (other, reply_to) = dispatcher.poll_request(Nanos::ZERO, &mut none).unwrap();
         assert_eq!(other, TargetId(1));
-        assert!(desk.poll_request(Nanos::ZERO, &mut none).is_none() && !desk.has_requests());
+        assert!(dispatcher.poll_request(Nanos::ZERO, &mut none).is_none() && !dispatcher.has_requests());
         let reply = |tag| BlockReply { tag, status: Status::SUCCESS, violation: None };
-        desk.on_reply(Nanos::ZERO, other, reply(reply_to.tag), &mut none);
-        assert!(!desk.has_requests(), "the reply of another target makes no room");
-        assert_eq!(desk.poll_done().unwrap().job.owner.request, 3);
-        desk.lanes[0].full = false;
-        let requests: Vec<_> = std::iter::from_fn(|| desk.poll_request(Nanos::ZERO, &mut none)).collect();
-        let owner = |request: &BlockRequest| desk.jobs.get(SlabKey(request.tag.0)).job.owner.request;
+        dispatcher.on_reply(Nanos::ZERO, other, reply(reply_to.tag), &mut none);
+        assert!(!dispatcher.has_requests(), "the reply of another target makes no room");
+        assert_eq!(dispatcher.poll_done().unwrap().job.owner.request, 3);
+        dispatcher.lanes[0].full = false;
+        let requests: Vec<_> =
+            std::iter::from_fn(|| dispatcher.poll_request(Nanos::ZERO, &mut none)).collect();
+        let owner = |request: &BlockRequest| dispatcher.jobs.get(SlabKey(request.tag.0)).job.owner.request;
         let order: Vec<u32> = requests.iter().map(|(_, request)| owner(request)).collect();
         assert_eq!(order, [1, 2]);
     }
 
     #[test]
     fn a_client_that_asks_for_one_thing_waits_for_a_turn_of_the_others() {
-        let mut desk = desk(&[("a", 8)]);
+        let mut dispatcher = dispatcher(&[("a", 8)]);
         let mut none = buffers();
         let of = |connection: u32, request: u32| {
             let job = flush(0, request);
             Job { owner: JobOwner { connection, ..job.owner }, ..job }
         };
         let mut given = 0;
-        while desk.has_room(ClientId(0)) {
-            desk.give(of(0, given));
+        while dispatcher.has_room(ClientId(0)) {
+            dispatcher.give(of(0, given));
             given += 1;
         }
-        assert!(given > LANE_JOBS_MAX && desk.has_room(ClientId(1)), "{given} jobs of one client");
-        desk.give(of(1, 0));
+        assert!(given > LANE_JOBS_MAX && dispatcher.has_room(ClientId(1)), "{given} jobs of one client");
+        dispatcher.give(of(1, 0));
         let mut taken: Vec<BlockRequest> = Vec::new();
         for round in 1..=3 {
-            desk.begin_round();
-            taken
-                .extend(std::iter::from_fn(|| desk.poll_request(Nanos::ZERO, &mut none)).map(|(_, one)| one));
+            dispatcher.begin_round();
+            taken.extend(
+                std::iter::from_fn(|| dispatcher.poll_request(Nanos::ZERO, &mut none)).map(|(_, one)| one),
+            );
             assert_eq!(taken.len(), 512.min(256 * round), "so much a round, and no more at once");
         }
-        let owner = |request: &BlockRequest| desk.jobs.get(SlabKey(request.tag.0)).job.owner.connection;
+        let owner = |request: &BlockRequest| dispatcher.jobs.get(SlabKey(request.tag.0)).job.owner.connection;
         let place = taken.iter().position(|request| owner(request) == 1);
         assert_eq!(place, Some(64), "a turn is 64 small jobs");
         let reply = BlockReply { tag: taken[0].tag, status: Status::SUCCESS, violation: None };
-        assert!(!desk.take_room_made() && !desk.has_requests());
-        desk.on_reply(Nanos::ZERO, TargetId(0), reply, &mut none);
-        assert!(desk.take_room_made() && desk.has_requests());
+        assert!(!dispatcher.take_room_made() && !dispatcher.has_requests());
+        dispatcher.on_reply(Nanos::ZERO, TargetId(0), reply, &mut none);
+        assert!(dispatcher.take_room_made() && dispatcher.has_requests());
     }
 
     #[test]
     fn what_connections_wait_for_can_be_given_up_and_what_edges_wait_for_stays() {
-        let mut desk = desk(&[("a", 8)]);
+        let mut dispatcher = dispatcher(&[("a", 8)]);
         let of = |connection: u32, work: Work| {
             let job = flush(0, 1);
             Job { owner: JobOwner { connection, ..job.owner }, work, count: 1, ..job }
         };
         let questions = Work::Map { extents_max: 1 };
-        for (connection, work) in [(0, Work::Flush), (ClientId::FIRST_EDGE, Work::Flush), (5, questions)] {
-            desk.give(of(connection, work));
+        for (connection, work) in [(0, Work::Flush), (ClientId::FIRST_TRANSPORT, Work::Flush), (5, questions)]
+        {
+            dispatcher.give(of(connection, work));
         }
-        desk.give_up_waiting();
+        dispatcher.give_up_waiting();
         let ended: Vec<u32> =
-            std::iter::from_fn(|| desk.poll_done()).map(|done| done.job.owner.connection).collect();
-        assert_eq!((ended, desk.open_jobs(), desk.has_questions()), (vec![0, 5], 1, false));
-        assert!(desk.has_requests());
+            std::iter::from_fn(|| dispatcher.poll_done()).map(|done| done.job.owner.connection).collect();
+        assert_eq!((ended, dispatcher.open_jobs(), dispatcher.has_questions()), (vec![0, 5], 1, false));
+        assert!(dispatcher.has_requests());
     }
 
     #[test]
     fn questions_are_answered_a_few_blocks_at_a_time_and_clients_take_turns() {
-        let mut desk = desk(&[("a", 1 << 16)]);
+        let mut dispatcher = dispatcher(&[("a", 1 << 16)]);
         let ask = |connection: u32, count: u32| {
             let owner = JobOwner { connection, generation: 0, request: 0 };
             let work = Work::Map { extents_max: 1024 };
             Job { owner, export: ExportId(0), work, block: 0, count, piece: None }
         };
-        (0..100).for_each(|_| desk.give(ask(0, u32::MAX)));
-        desk.give(ask(1, 8));
+        (0..100).for_each(|_| dispatcher.give(ask(0, u32::MAX)));
+        dispatcher.give(ask(1, 8));
         let looked = std::cell::Cell::new(0);
         let count = |_: TargetId, _: u64| {
             looked.set(looked.get() + 1);
             Some(true)
         };
-        desk.look_up(count);
+        dispatcher.look_up(count);
         assert_eq!(looked.get(), 2048, "whatever was asked");
-        let done = desk.poll_done().expect("the small question is answered at once");
+        let done = dispatcher.poll_done().expect("the small question is answered at once");
         assert_eq!((done.job.owner.connection, done.extents[0].blocks), (1, 8));
-        assert!(!desk.has_done() && desk.has_questions());
-        while desk.has_questions() {
-            desk.look_up(count);
+        assert!(!dispatcher.has_done() && dispatcher.has_questions());
+        while dispatcher.has_questions() {
+            dispatcher.look_up(count);
         }
-        assert_eq!(std::iter::from_fn(|| desk.poll_done()).count(), 100);
+        assert_eq!(std::iter::from_fn(|| dispatcher.poll_done()).count(), 100);
     }
 }

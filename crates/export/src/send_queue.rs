@@ -1,6 +1,6 @@
 //! What is to be sent to a client: short texts (headers) and pieces of payload, in order, sent from where they lie.
 //!
-//! Deliberately not here: the socket. The edge asks for [`Outbox::slices`], sends them, and says how much went.
+//! Deliberately not here: the socket. The transport asks for [`SendQueue::slices`], sends them, and says how much went.
 
 use crate::pool::{Piece, Pool};
 use ocssd_lightnvm::Buffers;
@@ -18,7 +18,7 @@ enum Part {
 
 /// What waits to be sent.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct SendQueue {
     text: Vec<u8>,
     /// Bytes of the text that are sent.
     text_sent: usize,
@@ -32,7 +32,7 @@ const PARTS_MAX: usize = 2048;
 /// More text than this waits: as above (chosen: 2 048 answers without payload).
 const TEXT_BYTES_MAX: usize = 32 << 10;
 
-impl Outbox {
+impl SendQueue {
     /// Adds bytes.
     pub fn push_text(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -149,33 +149,33 @@ mod tests {
             let mut pool = Pool::with_counts(&mut buffers, [1, 0, 0]);
             let piece = pool.take(ClientId(0), 4, Want::Last).unwrap();
             buffers.bytes_mut(piece.buffer, 0, 4).copy_from_slice(b"0123");
-            let mut outbox = Outbox::default();
-            outbox.push_text(b"ab");
-            outbox.push_text(b"c");
-            outbox.push_payload(piece, 1, 3);
-            outbox.push_text(b"defgh");
+            let mut send_queue = SendQueue::default();
+            send_queue.push_text(b"ab");
+            send_queue.push_text(b"c");
+            send_queue.push_payload(piece, 1, 3);
+            send_queue.push_text(b"defgh");
             let (mut sent, mut payload) = (Vec::new(), 0);
-            while !outbox.is_empty() {
+            while !send_queue.is_empty() {
                 let mut slices = [IoSlice::new(&[]); 2];
-                let used = outbox.slices(&buffers, &mut slices);
+                let used = send_queue.slices(&buffers, &mut slices);
                 let bytes: Vec<u8> = slices[..used].iter().flat_map(|slice| slice.iter().copied()).collect();
                 let count = cut.min(bytes.len());
                 sent.extend_from_slice(&bytes[..count]);
-                payload += outbox.sent(count, &mut pool);
+                payload += send_queue.sent(count, &mut pool);
             }
             assert_eq!((sent.as_slice(), payload, pool.lent()), (&b"abc123defgh"[..], 3, 0), "cut {cut}");
         }
     }
 
     #[test]
-    fn a_cleared_outbox_gives_its_pieces_back() {
+    fn a_cleared_send_queue_gives_its_pieces_back() {
         let mut buffers = buffers();
         let mut pool = Pool::with_counts(&mut buffers, [1, 0, 0]);
-        let mut outbox = Outbox::default();
-        outbox.push_payload(pool.take(ClientId(0), 1, Want::Last).unwrap(), 0, 1);
-        outbox.push_text(&[0; TEXT_BYTES_MAX]);
-        assert!(outbox.is_long());
-        outbox.clear(&mut pool);
-        assert!(outbox.is_empty() && !outbox.is_long() && pool.lent() == 0);
+        let mut send_queue = SendQueue::default();
+        send_queue.push_payload(pool.take(ClientId(0), 1, Want::Last).unwrap(), 0, 1);
+        send_queue.push_text(&[0; TEXT_BYTES_MAX]);
+        assert!(send_queue.is_long());
+        send_queue.clear(&mut pool);
+        assert!(send_queue.is_empty() && !send_queue.is_long() && pool.lent() == 0);
     }
 }

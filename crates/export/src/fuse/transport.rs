@@ -7,11 +7,11 @@ use super::directory::Directory;
 use super::mount::{self, Mount};
 use super::session::{Answer, Session};
 use super::wire::{HEADER_BYTES, Header, WRITE_HEAD_BYTES, answer_head, opcode};
-use crate::desk::Desk;
+use crate::dispatcher::Dispatcher;
 use crate::exports::Exports;
 use crate::job::Done;
 use crate::pool::{PIECE_BYTES_MAX, Piece};
-use crate::reactor::{Edge, Interest, Limits, Ready, Sockets};
+use crate::reactor::{Interest, Limits, Ready, Sockets, Transport};
 use crate::shares::Want;
 use ocssd_base::Nanos;
 use rustix::io::Errno;
@@ -25,7 +25,7 @@ use std::time::{Duration, SystemTime};
 /// Messages taken in one go, so that one mount does not hold up others (chosen: what the kernel has in flight).
 const MESSAGES_MAX: usize = 64;
 
-/// The device's number among the edge's sockets.
+/// The device's number among the transport's sockets.
 const DEVICE: u32 = 0;
 
 /// How the mount's end came about.
@@ -80,12 +80,12 @@ impl FuseMount {
         self.note.as_deref()
     }
 
-    /// The edge, whose jobs are this connection's.
+    /// The transport, whose jobs are this connection's.
     #[must_use]
-    pub fn edge(self, connection: u32) -> Box<dyn Edge> {
+    pub fn transport(self, connection: u32) -> Box<dyn Transport> {
         let Self { device, mount, directory, stopper, note: _ } = self;
         let session = Session::new(directory, connection);
-        Box::new(FuseEdge {
+        Box::new(FuseTransport {
             device,
             mount,
             session,
@@ -98,7 +98,7 @@ impl FuseMount {
     }
 }
 
-struct FuseEdge {
+struct FuseTransport {
     device: OwnedFd,
     mount: Mount,
     session: Session,
@@ -121,7 +121,7 @@ enum Received {
     Unmounted,
 }
 
-impl FuseEdge {
+impl FuseTransport {
     fn is_over(&self) -> bool {
         matches!(self.end, End::Over)
     }
@@ -132,11 +132,11 @@ impl FuseEdge {
     }
 
     /// The next message; what is behind its first 80 bytes lies in the spare piece.
-    fn receive(&mut self, desk: &mut Desk) -> Received {
+    fn receive(&mut self, dispatcher: &mut Dispatcher) -> Received {
         let Some(spare) = &self.spare else { return Received::None };
         let mut head = [0; WRITE_HEAD_BYTES];
-        let place = desk.buffers.bytes_mut(spare.buffer, 0, PIECE_BYTES_MAX);
-        desk.stats.receives += 1;
+        let place = dispatcher.buffers.bytes_mut(spare.buffer, 0, PIECE_BYTES_MAX);
+        dispatcher.stats.receives += 1;
         match rustix::io::readv(&self.device, &mut [IoSliceMut::new(&mut head), IoSliceMut::new(place)]) {
             Ok(bytes) => Received::Message { head, bytes },
             // The message was taken back before it was read.
@@ -152,21 +152,27 @@ impl FuseEdge {
     }
 
     /// Gives a message to the session.
-    fn take_message(&mut self, head: &[u8; WRITE_HEAD_BYTES], bytes: usize, now: Duration, desk: &mut Desk) {
+    fn take_message(
+        &mut self,
+        head: &[u8; WRITE_HEAD_BYTES],
+        bytes: usize,
+        now: Duration,
+        dispatcher: &mut Dispatcher,
+    ) {
         let Some(header) = Header::decode(&head[..bytes.min(WRITE_HEAD_BYTES)]) else { return };
         let mut body = head[HEADER_BYTES..bytes.min(WRITE_HEAD_BYTES)].to_vec();
         if header.opcode == opcode::WRITE {
             let payload = self.spare.take();
-            return self.session.on_message(&header, &body, payload, now, desk);
+            return self.session.on_message(&header, &body, payload, now, dispatcher);
         }
         if let (Some(spare), Some(more @ 1..)) = (&self.spare, bytes.checked_sub(WRITE_HEAD_BYTES)) {
-            body.extend_from_slice(desk.buffers.bytes(spare.buffer, 0, more));
+            body.extend_from_slice(dispatcher.buffers.bytes(spare.buffer, 0, more));
         }
-        self.session.on_message(&header, &body, None, now, desk);
+        self.session.on_message(&header, &body, None, now, dispatcher);
     }
 
     /// Others, or this server, unmounted it.
-    fn on_unmounted(&mut self, desk: &mut Desk) {
+    fn on_unmounted(&mut self, dispatcher: &mut Dispatcher) {
         if self.is_over() {
             return;
         }
@@ -185,12 +191,12 @@ impl FuseEdge {
         }
         self.end = End::Over;
         self.mount.forget();
-        self.spare.take().into_iter().for_each(|piece| desk.pool.give_back(piece));
+        self.spare.take().into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
     }
 
-    fn send(&mut self, answer: Answer, desk: &mut Desk) {
+    fn send(&mut self, answer: Answer, dispatcher: &mut Dispatcher) {
         let Answer { unique, result } = answer;
-        desk.stats.sends += 1;
+        dispatcher.stats.sends += 1;
         let (text, parts, errno) = match result {
             Ok((text, parts)) => (text, parts, 0),
             Err(errno) => (Vec::new(), Vec::new(), errno.raw_os_error()),
@@ -199,12 +205,12 @@ impl FuseEdge {
         let head = answer_head(text.len() + payload, errno, unique);
         let mut slices = vec![IoSlice::new(&head), IoSlice::new(&text)];
         slices.extend(
-            parts
-                .iter()
-                .map(|part| IoSlice::new(desk.buffers.bytes(part.piece.buffer, part.first, part.count))),
+            parts.iter().map(|part| {
+                IoSlice::new(dispatcher.buffers.bytes(part.piece.buffer, part.first, part.count))
+            }),
         );
         match rustix::io::writev(&self.device, &slices) {
-            Ok(_) => desk.stats.sent_bytes += u64::try_from(payload).expect("a length fits 64 bits"),
+            Ok(_) => dispatcher.stats.sent_bytes += u64::try_from(payload).expect("a length fits 64 bits"),
             // Nobody waits for it any more: the program was interrupted, or it is unmounted.
             Err(Errno::NOENT | Errno::NODEV | Errno::PERM) => {}
             Err(error) => {
@@ -212,7 +218,7 @@ impl FuseEdge {
                 self.sentences.push_back(format!("an answer to {shown} was not taken: {error}"));
             }
         }
-        parts.into_iter().for_each(|part| desk.pool.give_back(part.piece));
+        parts.into_iter().for_each(|part| dispatcher.pool.give_back(part.piece));
     }
 
     /// Asks the system to unmount, without waiting.
@@ -222,7 +228,7 @@ impl FuseEdge {
     }
 
     /// It is in use, and the server goes: names are taken away at once.
-    fn leave(&mut self, desk: &mut Desk) {
+    fn leave(&mut self, dispatcher: &mut Dispatcher) {
         let shown = self.mount.place.directory.display().to_string();
         let came_of_it = match self.mount.unmounter.unmount_lazily() {
             Ok(()) => {
@@ -231,42 +237,48 @@ impl FuseEdge {
             Err(error) => format!("{shown} was still in use and cannot be unmounted: {error}"),
         };
         self.sentences.push_back(came_of_it);
-        self.on_unmounted(desk);
+        self.on_unmounted(dispatcher);
     }
 }
 
-impl Edge for FuseEdge {
+impl Transport for FuseTransport {
     fn begin(&mut self, sockets: &Sockets<'_>) -> io::Result<()> {
         sockets.add_eager(&self.device, DEVICE, Interest { receive: true, send: false })
     }
 
-    fn on_ready(&mut self, _number: u32, _ready: Ready, _desk: &mut Desk, _sockets: &Sockets<'_>) {
+    fn on_ready(
+        &mut self,
+        _number: u32,
+        _ready: Ready,
+        _dispatcher: &mut Dispatcher,
+        _sockets: &Sockets<'_>,
+    ) {
         self.readable = true;
     }
 
-    fn take(&mut self, desk: &mut Desk, sockets: &Sockets<'_>) -> bool {
-        let mut any = self.session.go_on(desk);
+    fn take(&mut self, dispatcher: &mut Dispatcher, sockets: &Sockets<'_>) -> bool {
+        let mut any = self.session.go_on(dispatcher);
         if self.is_over() || !self.readable {
             return any;
         }
         let now = since_1970();
         for _ in 0..MESSAGES_MAX {
             if self.spare.is_none() {
-                self.spare = desk.pool.take(self.session.client(), PIECE_BYTES_MAX, Want::Share);
+                self.spare = dispatcher.pool.take(self.session.client(), PIECE_BYTES_MAX, Want::Share);
             }
             if self.spare.is_none() || !self.session.has_room() {
                 return any;
             }
-            match self.receive(desk) {
-                Received::Message { head, bytes } => self.take_message(&head, bytes, now, desk),
+            match self.receive(dispatcher) {
+                Received::Message { head, bytes } => self.take_message(&head, bytes, now, dispatcher),
                 Received::None => {
                     self.readable = false;
                     return any;
                 }
                 Received::Unmounted => {
                     self.readable = false;
-                    self.on_unmounted(desk);
-                    // The device is closed with the edge, which ends the wait for it as well.
+                    self.on_unmounted(dispatcher);
+                    // The device is closed with the transport, which ends the wait for it as well.
                     let _ = sockets.remove(&self.device);
                     return true;
                 }
@@ -276,18 +288,18 @@ impl Edge for FuseEdge {
         any
     }
 
-    fn on_done(&mut self, done: Done, desk: &mut Desk) {
-        self.session.on_done(done, desk);
+    fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
+        self.session.on_done(done, dispatcher);
     }
 
-    fn tell(&mut self, desk: &mut Desk) {
+    fn tell(&mut self, dispatcher: &mut Dispatcher) {
         while let Some(answer) = self.session.poll_answer() {
-            self.send(answer, desk);
+            self.send(answer, dispatcher);
         }
         self.sentences.extend(self.session.poll_trouble());
     }
 
-    fn before_sleep(&mut self, _desk: &mut Desk) -> bool {
+    fn before_sleep(&mut self, _dispatcher: &mut Dispatcher) -> bool {
         self.reads() && self.spare.is_some()
     }
 
@@ -303,17 +315,17 @@ impl Edge for FuseEdge {
         self.session.is_starved() || self.reads() && self.spare.is_none()
     }
 
-    fn watch(&mut self, _limits: &Limits, _desk: &mut Desk, _sockets: &Sockets<'_>) {
+    fn watch(&mut self, _limits: &Limits, _dispatcher: &mut Dispatcher, _sockets: &Sockets<'_>) {
         // The kernel is no client that could be slow.
     }
 
-    fn stop(&mut self, is_late: bool, desk: &mut Desk, _sockets: &Sockets<'_>) -> bool {
+    fn stop(&mut self, is_late: bool, dispatcher: &mut Dispatcher, _sockets: &Sockets<'_>) -> bool {
         match &self.end {
             End::Over => return self.session.is_idle(),
             End::None => self.begin_unmount(),
-            End::Refused if is_late => self.leave(desk),
+            End::Refused if is_late => self.leave(dispatcher),
             End::Refused => self.begin_unmount(),
-            End::Asked => self.look_for_answer(desk),
+            End::Asked => self.look_for_answer(dispatcher),
         }
         self.is_over() && self.session.is_idle()
     }
@@ -323,12 +335,12 @@ impl Edge for FuseEdge {
     }
 }
 
-impl FuseEdge {
+impl FuseTransport {
     /// Looks whether the system has unmounted it.
-    fn look_for_answer(&mut self, desk: &mut Desk) {
+    fn look_for_answer(&mut self, dispatcher: &mut Dispatcher) {
         match self.mount.unmounter.poll() {
             None => {}
-            Some(Ok(())) => self.on_unmounted(desk),
+            Some(Ok(())) => self.on_unmounted(dispatcher),
             Some(Err(_)) => self.end = End::Refused,
         }
     }

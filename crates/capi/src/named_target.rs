@@ -5,9 +5,9 @@ use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Geometry, PuId};
 use ocssd_targets::registry::{self, TargetOptions};
 
-/// Which target is wanted.
+/// A target as the command line or a job names it.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct NamedTarget {
     /// Its kind, as the registry calls it.
     pub kind: String,
     /// Its options, name and value.
@@ -27,7 +27,7 @@ pub fn units(place: Option<&str>, geometry: &Geometry) -> Result<Vec<PuId>, Fail
     selection.resolve(geometry).map_err(|error| Failure::invalid(error.to_string()))
 }
 
-impl Wanted {
+impl NamedTarget {
     /// What `text` means at `place`.
     pub fn of(
         text: &str,
@@ -59,9 +59,10 @@ mod tests {
         let geometry = Geometry::example(1, 4, 2, 8, 8);
         let mut manager = MediaManager::new(&geometry);
         manager.create("db", "pblk", &[PuId(1)]).unwrap();
-        let wanted = Wanted::of("pblk:seed=3,mode=faithful", Some("pu:2-3"), &geometry, &manager).unwrap();
-        assert_eq!((wanted.units.len(), wanted.options.len(), wanted.lease), (2, 2, None));
-        let db = Wanted::of("db", None, &geometry, &manager).unwrap();
+        let named_target =
+            NamedTarget::of("pblk:seed=3,mode=faithful", Some("pu:2-3"), &geometry, &manager).unwrap();
+        assert_eq!((named_target.units.len(), named_target.options.len(), named_target.lease), (2, 2, None));
+        let db = NamedTarget::of("db", None, &geometry, &manager).unwrap();
         assert_eq!((db.units, db.lease.as_deref()), (vec![PuId(1)], Some("db")));
         for (text, place, errno) in [
             ("no_such", None, libc::ENOENT),
@@ -70,7 +71,7 @@ mod tests {
             ("pblk", Some("nonsense"), libc::EINVAL),
             ("db", Some("pu:1"), libc::EINVAL),
         ] {
-            assert_eq!(Wanted::of(text, place, &geometry, &manager).unwrap_err().errno, errno, "{text}");
+            assert_eq!(NamedTarget::of(text, place, &geometry, &manager).unwrap_err().errno, errno, "{text}");
         }
     }
 }
