@@ -122,12 +122,6 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
         None
     }
 
-    /// Requests for these blocks may come soon: brings what is looked up for them into the processor's cache, all together
-    /// so that the misses overlap. Changes nothing else; blocks that do not exist are passed over.
-    fn expect(&self, blocks: &[u64]) {
-        let _ = blocks;
-    }
-
     /// What the target counted since it was made, in a fixed order.
     fn counters(&self) -> Vec<Counter> {
         Vec::new()

@@ -23,6 +23,11 @@ pub trait Device {
     /// [`Rejected`] if the device takes no more commands now; nothing was changed.
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected>;
 
+    /// How many more commands the device takes now, as far as it knows; [`Self::submit`] has the last word.
+    fn room(&self) -> u32 {
+        u32::MAX
+    }
+
     /// When the device next has something to do, or a completion to give. `None` while it is idle.
     fn deadline(&self) -> Option<Nanos>;
 
@@ -49,6 +54,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         (**self).submit(now, command, buffers)
+    }
+
+    fn room(&self) -> u32 {
+        (**self).room()
     }
 
     fn deadline(&self) -> Option<Nanos> {

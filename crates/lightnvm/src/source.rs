@@ -2,8 +2,9 @@
 //!
 //! Deliberately not here: the loop that asks (`engine`).
 
-use crate::block::{BlockReply, BlockRequest};
+use crate::block::BlockTarget;
 use crate::buffers::Buffers;
+use crate::target::Target;
 use ocssd_base::Nanos;
 
 /// A target of a host, in the order they were added.
@@ -18,28 +19,28 @@ impl TargetId {
     }
 }
 
-/// Where requests come from and replies go to. Reads no clock: `now` is told.
-pub trait Source {
+/// Where requests to targets of one interface come from and replies go to. Reads no clock: `now` is told.
+pub trait Source<T: Target + ?Sized = dyn BlockTarget> {
     /// When the next request arrives; `None` if that depends on replies, or none will come.
     fn next_arrival(&self) -> Option<Nanos>;
 
     /// Takes the next request that has arrived by `now`.
-    fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)>;
+    fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, T::Request)>;
 
     /// Fills `blocks` with those of requests that are likely to come next, all of one target, so that it can prepare
-    /// ([`BlockTarget::expect`]); which target, and how many. A wrong guess costs a little time and changes nothing.
+    /// ([`Target::prefetch`]); which target, and how many. A wrong guess costs a little time and changes nothing.
     ///
-    /// [`BlockTarget::expect`]: crate::block::BlockTarget::expect
+    /// [`Target::prefetch`]: crate::Target::prefetch
     fn expected(&self, blocks: &mut [u64]) -> Option<(TargetId, usize)> {
         let _ = blocks;
         None
     }
 
     /// The target could not take the request yet; it is offered again before any other.
-    fn on_refused(&mut self, now: Nanos, target: TargetId, request: BlockRequest);
+    fn on_refused(&mut self, now: Nanos, target: TargetId, request: T::Request);
 
     /// A request ended.
-    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: BlockReply, buffers: &mut Buffers);
+    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: T::Reply, buffers: &mut Buffers);
 
     /// True once no more requests will come and every reply is in.
     fn is_finished(&self) -> bool;

@@ -1,76 +1,86 @@
 //! Host-side logic above a device: what LightNVM calls a target.
 
-use crate::buffers::Buffers;
 use crate::command::{Command, Completion};
+use crate::out::Out;
 use ocssd_base::Nanos;
 
-/// What became of a request given to [`Target::submit_direct`].
-#[derive(Clone, Copy, Debug)]
-pub enum Taken {
-    /// It is this one command. The target has nothing else to give, neither commands nor replies, before it is called
-    /// again.
-    Command(Command),
-    /// It was taken: its commands and its reply are to be polled for.
-    Queued,
-    /// A bound is reached; try again after a reply.
-    Refused,
+/// What became of a request given to [`Target::submit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Admission {
+    /// The target took the request, and will reply to it.
+    Taken,
+    /// A bound of the target is reached, and nothing changed: the caller offers the request again after a reply.
+    Full,
+}
+
+impl Admission {
+    /// True if the target took the request.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_taken(self) -> bool {
+        matches!(self, Self::Taken)
+    }
 }
 
 /// A target turns requests of a host interface into commands, and completions into replies. Same rules as a device:
 /// it never blocks, reads no clock, and every queue in it is bounded.
 ///
-/// Order of calls in one turn of the loop: `on_completion`, `submit`, `on_deadline`, `poll_command`, `poll_reply`. Most
-/// requests are one command, and need neither of the last two: see [`Target::submit_direct`].
+/// A target gives commands and replies to the [`Out`] of each call. Order of calls in one turn of the loop:
+/// `on_completion`, `submit`, `on_deadline`, `advance`.
 pub trait Target {
     /// What the host asks.
     type Request: Copy;
     /// What the host is told.
     type Reply;
 
-    /// Takes a request.
-    ///
-    /// # Errors
-    /// The request itself, if a bound is reached; try again after a reply.
-    fn submit(&mut self, now: Nanos, request: Self::Request) -> Result<(), Self::Request>;
+    /// Takes a request. A target that needs one command for it, and has nothing older to send, gives the command at once if
+    /// the [`Out`] has room.
+    fn submit(&mut self, now: Nanos, request: &Self::Request, out: &mut Out<Self::Reply>) -> Admission;
 
-    /// As [`Self::submit`], for a caller that gives the command to the device at once: most requests are one command.
-    fn submit_direct(&mut self, now: Nanos, request: &Self::Request, buffers: &mut Buffers) -> Taken {
-        let _ = buffers;
-        self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued)
-    }
-
-    /// As [`Self::on_completion`], for a caller that passes the reply on at once: the reply of a request that is over by
-    /// it, if the target has nothing else to give then, neither commands nor replies, before it is called again.
-    fn complete_direct(
-        &mut self,
-        now: Nanos,
-        completion: Completion,
-        buffers: &mut Buffers,
-    ) -> Option<Self::Reply> {
-        self.on_completion(now, completion, buffers);
-        None
-    }
-
-    /// Hears of a command's end.
-    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers);
+    /// Hears of a command's end, and gives the replies it brings. Commands that follow from it may wait for
+    /// [`Self::advance`].
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<Self::Reply>);
 
     /// Hears that its deadline has passed.
-    fn on_deadline(&mut self, now: Nanos);
+    fn on_deadline(&mut self, now: Nanos, out: &mut Out<Self::Reply>) {
+        let _ = (now, out);
+    }
 
-    /// When it wants to be woken for reasons of its own.
-    fn deadline(&self) -> Option<Nanos>;
+    /// Goes on with whatever can be done now: gives commands while the [`Out`] has room, and the replies that are due. The
+    /// loop calls it at the end of every turn, with room or without, and again after it has made room.
+    fn advance(&mut self, now: Nanos, out: &mut Out<Self::Reply>);
+
+    /// When the target wants to be woken for reasons of its own.
+    fn deadline(&self) -> Option<Nanos> {
+        None
+    }
 
     /// False of a target that never has a deadline: the loop then asks it for none. Asked once.
     fn has_deadlines(&self) -> bool {
         true
     }
 
-    /// Gives its next command for the device.
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command>;
+    /// Requests for these blocks may come soon: brings what is looked up for them into the processor's cache, all together
+    /// so that the misses overlap. Changes nothing else; blocks that do not exist are passed over.
+    fn prefetch(&self, blocks: &[u64]) {
+        let _ = blocks;
+    }
 
-    /// Gives its next reply to the host.
-    fn poll_reply(&mut self) -> Option<Self::Reply>;
+    /// False of a target for which [`Self::prefetch`] does nothing. Asked once.
+    fn prefetches(&self) -> bool {
+        false
+    }
 
     /// Asserts every invariant of the whole state. Slow; for simulators and tests.
     fn check(&self);
+}
+
+/// A command's tag names a command of one target in this many low bits; the host keeps the target's number above them.
+pub const TARGET_TAG_BITS: u32 = 24;
+
+/// Asserts that a target left the high bits of a command's tag to the host.
+#[inline(always)]
+pub(crate) fn assert_tag(command: &Command) {
+    assert!(command.tag.0 >> TARGET_TAG_BITS == 0, "a target's tags have {TARGET_TAG_BITS} bits");
 }

@@ -204,6 +204,7 @@ fn ours() -> Value {
         rerun_command: String::new(),
         environment: Vec::new(),
         drive: Vec::new(),
+        limits: Vec::new(),
         notes: Vec::new(),
         global_options: options_like(&fio["global options"]),
         jobs,

@@ -81,6 +81,7 @@ fn result(depth: u32) -> RunResult {
         rerun_command: "ocssd fio sample.fio".into(),
         environment: Vec::new(),
         drive: vec![Row::new("drive", "sample")],
+        limits: Vec::new(),
         notes: Vec::new(),
         global_options: vec![option("ioengine", "libaio")],
         jobs: vec![job],

@@ -25,6 +25,7 @@ macro_rules! statuses {
 }
 
 // NVMe base 1.4 figures "Generic Command Status", "Command Specific Status" and "Media and Data Integrity Errors";
+// Key Value Command Set 1.0 for 085h to 089h; Zoned Namespace Command Set 1.1 for 1B8h to 1BFh;
 // OCSSD 2.0 section 4 for 2C0h, 2C1h, 2D0h, 2F0h to 2F2h; OCSSD 1.2 and Linux `lightnvm.h` for 0FFh, 2FFh and 700h.
 statuses! {
     SUCCESS = 0x000, "Success", "The command did what was asked.";
@@ -55,6 +56,11 @@ statuses! {
         "An address lies beyond the namespace; for a reset by Dataset Management, the range is not one whole chunk.";
     CAPACITY_EXCEEDED = 0x081, "Capacity Exceeded", "The command would use more than the namespace may.";
     NAMESPACE_NOT_READY = 0x082, "Namespace Not Ready", "The namespace cannot serve commands now; try later.";
+    INVALID_VALUE_SIZE = 0x085, "Invalid Value Size", "The value is longer than the key-value namespace takes.";
+    INVALID_KEY_SIZE = 0x086, "Invalid Key Size", "The key is empty, or longer than the key-value namespace takes.";
+    KEY_DOES_NOT_EXIST = 0x087, "KV Key Does Not Exist", "The key-value namespace has no value under this key.";
+    KV_UNRECOVERED = 0x088, "Unrecovered Error", "The media could not deliver the value; it is lost.";
+    KEY_EXISTS = 0x089, "Key Exists", "The key has a value, and the store asked that it has none.";
     WRITE_FAIL_12 = 0x0FF, "Write Failed (1.2)",
         "A program or erase failed on an open-channel 1.2 drive; the failed addresses are in the completion's bitmap.";
     CQ_INVALID = 0x100, "Completion Queue Invalid", "The completion queue named does not exist.";
@@ -76,6 +82,17 @@ statuses! {
     CONFLICTING_ATTRIBUTES = 0x180, "Conflicting Attributes", "The attributes of the command contradict each other.";
     INVALID_PROTECTION = 0x181, "Invalid Protection Information", "The protection settings do not match the namespace.";
     WRITE_TO_READ_ONLY = 0x182, "Attempted Write to Read Only Range", "The range can only be read.";
+    ZONE_BOUNDARY_ERROR = 0x1B8, "Zone Boundary Error", "The blocks reach beyond the zone, or beyond its capacity.";
+    ZONE_IS_FULL = 0x1B9, "Zone Is Full", "The zone takes no more writes until it is reset.";
+    ZONE_IS_READ_ONLY = 0x1BA, "Zone Is Read Only", "The zone takes no more writes for ever; its data can be read.";
+    ZONE_IS_OFFLINE = 0x1BB, "Zone Is Offline", "The zone is lost: it can be neither written nor read.";
+    ZONE_INVALID_WRITE = 0x1BC, "Zone Invalid Write", "The write does not start at the zone's write pointer.";
+    TOO_MANY_ACTIVE_ZONES = 0x1BD, "Too Many Active Zones",
+        "Another open or closed zone is more than the namespace has resources for; finish or reset one.";
+    TOO_MANY_OPEN_ZONES = 0x1BE, "Too Many Open Zones",
+        "Another open zone is more than the namespace has resources for; close, finish or reset one.";
+    INVALID_ZONE_TRANSITION = 0x1BF, "Invalid Zone State Transition",
+        "The zone's state does not allow what was asked.";
     LBA_LIST_SGL_LENGTH_INVALID = 0x1C1, "LBA List SGL Length Invalid (QEMU)",
         "The SGL that describes the address list is shorter than the list; only QEMU's vendor extension sends this.";
     WRITE_FAULT = 0x280, "Write Fault",

@@ -89,6 +89,10 @@ impl<D: Device> Device for Check<D> {
         Ok(())
     }
 
+    fn room(&self) -> u32 {
+        self.inner.room()
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         self.inner.deadline()
     }

@@ -106,6 +106,10 @@ impl<D: Device> Device for Fault<D> {
         Ok(())
     }
 
+    fn room(&self) -> u32 {
+        if self.failed.is_full() { 0 } else { self.inner.room() }
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         let failed = self.failed.front().map(|&(at, ..)| at);
         failed.into_iter().chain(self.inner.deadline()).min()

@@ -158,6 +158,10 @@ impl<D: Device> Device for Stats<D> {
         Ok(())
     }
 
+    fn room(&self) -> u32 {
+        self.inner.room()
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         self.inner.deadline()
     }

@@ -126,6 +126,10 @@ impl<D: Device> Device for Trace<D> {
         Ok(())
     }
 
+    fn room(&self) -> u32 {
+        self.inner.room()
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         self.inner.deadline()
     }

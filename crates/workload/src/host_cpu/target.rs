@@ -13,7 +13,7 @@ use super::threads::{ThreadNumber, Threads};
 use super::zone_order::ZoneOrder;
 use ocssd_base::{EventQueue, Nanos, Problems, Ring};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
-use ocssd_lightnvm::{BufId, Buffers, Command, Completion, Tag, Target};
+use ocssd_lightnvm::{Admission, BufId, Command, Completion, Out, Tag, Target};
 
 /// What is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(super) enum Event {
 /// again, in order. Each request costs a few events, no memory after the start, whatever it waits for.
 pub struct HostCpu {
     pub(super) inner: Box<dyn BlockTarget>,
+    /// What the inner target gave.
+    pub(super) inner_out: Out<BlockReply>,
     pub(super) costs: Costs,
     pub(super) threads: Threads,
     pub(super) cores: Cores,
@@ -77,6 +79,7 @@ impl HostCpu {
             stats: StatsHandle::new(config.requests_max, config.writers),
             costs: Costs::new(config, inner.block_bytes()),
             inner,
+            inner_out: Out::below(),
         })
     }
 
@@ -99,7 +102,7 @@ impl HostCpu {
     }
 
     /// Does everything that is due, until nothing is; true if there was anything.
-    fn pump(&mut self, now: Nanos) -> bool {
+    fn pump(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
         self.now = now;
         let mut any = false;
         loop {
@@ -113,7 +116,7 @@ impl HostCpu {
                     }
                 }
             }
-            moved |= self.offer(now);
+            moved |= self.offer(now, out);
             moved |= self.take_replies(now);
             any |= moved;
             if !moved {
@@ -221,13 +224,15 @@ impl HostCpu {
     }
 
     /// Offers what is ready, until the inner target refuses; true if it took any.
-    fn offer(&mut self, now: Nanos) -> bool {
+    fn offer(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
         let mut any = false;
         while !self.is_blocked
             && let Some(number) = self.next_outside()
         {
             let request = BlockRequest { tag: Tag(number.0), ..self.threads.get(number).request };
-            let taken = self.inner.submit(now, request).is_ok();
+            let inner = &mut self.inner;
+            let taken =
+                out.lend(&mut self.inner_out, 0, |below| inner.submit(now, &request, below)).is_taken();
             let thread = self.threads.get_mut(number);
             if !taken {
                 self.is_blocked = true;
@@ -281,6 +286,21 @@ impl HostCpu {
         command.buffer.and_then(users).is_some_and(|users| users > 0)
     }
 
+    /// Lets the inner target go on, by one command if the FTL's threads and the device have room for it: that command.
+    fn advance_inner(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> Option<Command> {
+        let inner = &mut self.inner;
+        let room = usize::from(out.has_room() && self.ftl_threads.has_room());
+        out.lend(&mut self.inner_out, room, |below| inner.advance(now, below));
+        self.inner_out.commands_mut().0.pop()
+    }
+
+    /// Gives the replies that wait.
+    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+        while let Some(reply) = self.replies.pop() {
+            out.reply(reply);
+        }
+    }
+
     fn start_ftl_threads(&mut self, now: Nanos) {
         let sockets = self.costs.sockets_of(self.threads.busy(now));
         let Self { costs, cores, events, stats, .. } = self;
@@ -292,13 +312,13 @@ impl Target for HostCpu {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         if self.threads.is_full() || self.replies.len() + self.threads.len() >= self.replies.capacity() {
-            return Err(request);
+            return Admission::Full;
         }
         let pages = self.costs.pages(request.count);
-        let Some(number) = self.threads.begin(now, Thread::new(now, request, 0, pages)) else {
-            return Err(request);
+        let Some(number) = self.threads.begin(now, Thread::new(now, *request, 0, pages)) else {
+            return Admission::Full;
         };
         let core = self.cores.of(number);
         self.threads.get_mut(number).core = core;
@@ -313,53 +333,61 @@ impl Target for HostCpu {
             order.arrive(number);
         }
         self.enter_core(now, number);
-        self.pump(now);
-        Ok(())
+        self.pump(now, out);
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
-        self.inner.on_completion(now, completion, buffers);
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+        let inner = &mut self.inner;
+        out.lend(&mut self.inner_out, 0, |below| inner.on_completion(now, completion, below));
         self.is_blocked = false;
-        self.pump(now);
+        self.pump(now, out);
+        self.give_replies(out);
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
+    fn on_deadline(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
         if self.inner.deadline().is_some_and(|at| at <= now) {
-            self.inner.on_deadline(now);
+            let inner = &mut self.inner;
+            out.lend(&mut self.inner_out, 0, |below| inner.on_deadline(now, below));
             self.is_blocked = false;
         }
-        self.pump(now);
+        self.pump(now, out);
     }
 
     fn deadline(&self) -> Option<Nanos> {
-        // Replies the loop has not taken yet are due now: the loop asks for them after a timer.
-        let replies = (!self.replies.is_empty()).then_some(self.now);
-        [self.events.deadline(), self.inner.deadline(), replies].into_iter().flatten().min()
+        [self.events.deadline(), self.inner.deadline()].into_iter().flatten().min()
     }
 
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
         loop {
             self.start_ftl_threads(now);
-            let moved = self.pump(now);
-            if let Some(command) = self.ftl_threads.take(now, &self.stats) {
+            let moved = self.pump(now, out);
+            if out.has_room()
+                && let Some(command) = self.ftl_threads.take(now, &self.stats)
+            {
                 self.start_ftl_threads(now);
-                return Some(command);
+                out.command(command);
+                continue;
             }
-            let next = if self.ftl_threads.has_room() { self.inner.poll_command(now, buffers) } else { None };
-            match next {
+            match self.advance_inner(now, out) {
                 Some(command) if self.is_of_request(&command) => {
-                    self.pump(now);
-                    return Some(command);
+                    self.pump(now, out);
+                    out.command(command);
                 }
-                Some(command) => self.ftl_threads.queue(now, command, buffers),
-                None if !self.pump(now) && !moved => return None,
+                Some(command) => self.ftl_threads.queue(now, command, &out.buffers),
+                None if !self.pump(now, out) && !moved => break,
                 None => (),
             }
         }
+        self.give_replies(out);
     }
 
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop()
+    fn prefetch(&self, blocks: &[u64]) {
+        self.inner.prefetch(blocks);
+    }
+
+    fn prefetches(&self) -> bool {
+        self.inner.prefetches()
     }
 
     fn check(&self) {
@@ -402,10 +430,6 @@ impl BlockTarget for HostCpu {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         self.inner.is_mapped(block)
-    }
-
-    fn expect(&self, blocks: &[u64]) {
-        self.inner.expect(blocks);
     }
 
     fn counters(&self) -> Vec<Counter> {

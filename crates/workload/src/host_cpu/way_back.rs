@@ -12,12 +12,13 @@ use ocssd_lightnvm::block::BlockReply;
 impl HostCpu {
     /// Takes the inner target's replies; true if there was one.
     pub(super) fn take_replies(&mut self, now: Nanos) -> bool {
-        let mut any = false;
-        while let Some(reply) = self.inner.poll_reply() {
+        let mut replies = std::mem::take(self.inner_out.replies_mut().0);
+        let any = !replies.is_empty();
+        for reply in replies.drain(..) {
             self.is_blocked = false;
             self.answered(now, ThreadNumber(reply.tag.0), reply);
-            any = true;
         }
+        *self.inner_out.replies_mut().0 = replies;
         any
     }
 

@@ -53,12 +53,14 @@ pub use job_options::{
     CompressOptions, DEFAULT_PERCENTILES, FileNames, FlowOptions, JobOptions, LatencyTargetOptions, Logs,
     RateFloor, Replays, ResetRule,
 };
+pub(crate) use number::{KbBase, parse_integer};
 pub use parse::{names_nothing, parse_command_line, parse_job_file};
 pub use pattern::{
     Amount, BlockSizes, ByDirection, Distribution, Operations, Order, Pattern, RateProcess, SplitEntry,
-    ThinkTime, ZoneMode,
+    ThinkTime, ZONE_SHARES_MAX, ZoneMode, ZoneShare, ZoneShares,
 };
 pub use program::{Eta, OutputFormat, ProgramClass, ProgramOptions, ProgramRow, program_table};
 pub use steady::{SteadyCriterion, SteadyLimit, SteadyMetric, SteadyOptions, SteadyRule};
 pub use steady_rounds::{RoundRule, SteadyRounds};
+pub(crate) use suggest::did_you_mean;
 pub use table::{Class, OptionRow, Shape, find_option, option_table};

@@ -78,6 +78,11 @@ pub enum Order {
         /// Bytes left out between the end of one I/O and the start of the next.
         skip_bytes: u64,
     },
+    /// One before another, from the end (`rw=read:-8k`): each I/O starts this far before the end of the last one.
+    Backwards {
+        /// Bytes from the end of an I/O back to the start of the next; above 0.
+        back_bytes: u64,
+    },
     /// Drawn; a new offset is drawn after every `ios_per_offset` I/Os (`rw=randread:8`), sequential between.
     Random {
         /// At least 1.
@@ -188,6 +193,86 @@ pub enum Distribution {
     Pareto(f64),
     /// Normal around the middle, with this deviation in percent of the range: at least 0, below 100.
     Normal(f64),
+    /// Parts of the range, each with its own share of the I/Os, evenly within.
+    Zoned(ZoneShares),
+}
+
+/// A part of the range and how much of the I/O goes there (`50/5`), both in percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZoneShare {
+    /// Share of the I/Os.
+    pub access_percent: u8,
+    /// Share of the range.
+    pub size_percent: u8,
+}
+
+/// Most parts of a zoned distribution (chosen: JESD219 has 3; fio takes 256).
+pub const ZONE_SHARES_MAX: usize = 16;
+
+/// The parts, one behind the other from the start of the range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZoneShares {
+    count: usize,
+    shares: [ZoneShare; ZONE_SHARES_MAX],
+}
+
+impl ZoneShares {
+    /// These parts.
+    ///
+    /// # Errors
+    /// A sentence, if there are none or too many, if the accesses are not 100 %, or if the sizes are more than that.
+    pub fn new(parts: &[ZoneShare]) -> Result<Self, String> {
+        if parts.is_empty() || parts.len() > ZONE_SHARES_MAX {
+            return Err(format!(
+                "expected 1 to {ZONE_SHARES_MAX} parts, as zoned:60/10:40/90, but found {}",
+                parts.len()
+            ));
+        }
+        let sum = |of: fn(&ZoneShare) -> u8| parts.iter().map(|part| u32::from(of(part))).sum::<u32>();
+        let (accesses, sizes) = (sum(|part| part.access_percent), sum(|part| part.size_percent));
+        if accesses != 100 {
+            return Err(format!(
+                "expected shares of access that add up to 100 %, but they add up to {accesses}"
+            ));
+        }
+        if sizes > 100 || parts.iter().any(|part| part.size_percent == 0 && part.access_percent > 0) {
+            return Err(format!(
+                "expected sizes of at least 1 % that add up to at most 100 %, but they add up to {sizes}"
+            ));
+        }
+        let mut shares = [ZoneShare::default(); ZONE_SHARES_MAX];
+        shares[..parts.len()].copy_from_slice(parts);
+        Ok(Self { count: parts.len(), shares })
+    }
+
+    /// The parts.
+    #[must_use]
+    pub fn as_slice(&self) -> &[ZoneShare] {
+        &self.shares[..self.count]
+    }
+
+    /// The places, of `places`, that the draw of a percent goes to: the first, and how many; at least one.
+    ///
+    /// # Panics
+    /// If `percent` is 100 or more, or there is no place.
+    #[must_use]
+    pub fn range(&self, percent: u64, places: u64) -> (u64, u64) {
+        assert!(percent < 100 && places > 0, "{percent} of 100, {places} places");
+        let (mut accesses, mut before) = (0, 0);
+        for part in self.as_slice() {
+            accesses += u64::from(part.access_percent);
+            let end = before + u64::from(part.size_percent);
+            if percent < accesses {
+                let at = |percent: u64| {
+                    u64::try_from(u128::from(places) * u128::from(percent) / 100).expect("a part of them")
+                };
+                let first = at(before).min(places - 1);
+                return (first, at(end).saturating_sub(first).max(1));
+            }
+            before = end;
+        }
+        unreachable!("accesses add up to 100 %")
+    }
 }
 
 /// fio `rate_process`: how the start times of rated I/O are spaced.

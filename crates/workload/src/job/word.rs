@@ -4,7 +4,7 @@
 
 use super::check::{Checksum, ContinueOnError, SyncMode, Verify};
 use super::number::{KbBase, parse_integer};
-use super::pattern::{Distribution, Operations, Order, Pattern};
+use super::pattern::{Distribution, Operations, Order, Pattern, ZONE_SHARES_MAX, ZoneShare, ZoneShares};
 use super::suggest::did_you_mean;
 
 /// The value of the pair whose word is `text`.
@@ -40,11 +40,12 @@ const RW: [(&str, (Operations, bool)); 11] = [
 pub fn parse_rw(text: &str, kb_base: KbBase) -> Result<Pattern, String> {
     let (word, number) = text.split_once(':').map_or((text, None), |(word, number)| (word, Some(number)));
     let (operations, random) = choose(word, &RW)?;
-    if !random && number.is_some_and(|number| number.starts_with('-')) {
-        return Err(
-            "going backwards (a negative number after the colon) is not implemented yet; use randread"
-                .to_owned(),
-        );
+    if let Some(back) = number.filter(|_| !random).and_then(|number| number.strip_prefix('-')) {
+        let back_bytes = parse_integer(back, kb_base)?;
+        if back_bytes == 0 {
+            return Err("expected a number of bytes above 0 to go back by, as rw=read:-8k".to_owned());
+        }
+        return Ok(Pattern { operations, order: Order::Backwards { back_bytes } });
     }
     let number = number.map(|number| parse_integer(number, kb_base)).transpose()?;
     let order = if random {
@@ -92,13 +93,54 @@ pub fn parse_distribution(text: &str) -> Result<Distribution, String> {
                 .then_some(Distribution::Normal(deviation))
                 .ok_or_else(|| "expected a deviation from 0 to below 100".to_owned())
         }
-        "zoned" | "zoned_abs" => Err(
-            "zoned distributions are not implemented yet; use zipf, pareto or normal, or one job per range"
-                .to_owned(),
-        ),
-        _ => choose(word, &[("random", ()), ("zipf", ()), ("pareto", ()), ("normal", ())])
+        "zoned" => {
+            let parts =
+                number.ok_or("expected parts as access/size in percent, such as zoned:60/10:40/90")?;
+            parse_zone_shares(parts).map(Distribution::Zoned)
+        }
+        "zoned_abs" => {
+            Err("parts by their bytes are not implemented yet; use zoned, with percents".to_owned())
+        }
+        _ => choose(word, &[("random", ()), ("zipf", ()), ("pareto", ()), ("normal", ()), ("zoned", ())])
             .map(|()| Distribution::Uniform),
     }
+}
+
+/// The parts of `zoned:50/5:30/15:20/`; what is left out shares what is left of 100 %, as in fio.
+fn parse_zone_shares(text: &str) -> Result<ZoneShares, String> {
+    if text.contains(',') {
+        return Err(
+            "parts of their own for each direction are not implemented yet; use a job for each".to_owned()
+        );
+    }
+    let percent = |text: &str| -> Result<Option<u8>, String> {
+        let value = text.trim();
+        if value.is_empty() {
+            return Ok(None);
+        }
+        let found = value.parse().ok().filter(|percent: &u8| *percent <= 100);
+        found.map(Some).ok_or_else(|| format!("expected a percentage from 0 to 100, but found `{value}`"))
+    };
+    let mut parts = Vec::new();
+    for part in text.split(':').take(ZONE_SHARES_MAX + 1) {
+        let (access, size) = part.split_once('/').unwrap_or((part, ""));
+        parts.push((percent(access)?, percent(size)?));
+    }
+    let access = share_rest(parts.iter().map(|part| part.0).collect());
+    let size = share_rest(parts.iter().map(|part| part.1).collect());
+    let shares = access.into_iter().zip(size);
+    let shares: Vec<ZoneShare> =
+        shares.map(|(access_percent, size_percent)| ZoneShare { access_percent, size_percent }).collect();
+    ZoneShares::new(&shares)
+}
+
+/// The percentages, with those left out sharing what the others leave of 100.
+fn share_rest(percents: Vec<Option<u8>>) -> Vec<u8> {
+    let given: u32 = percents.iter().flatten().map(|&percent| u32::from(percent)).sum();
+    let missing =
+        u32::try_from(percents.iter().filter(|percent| percent.is_none()).count()).expect("few parts");
+    let each = u8::try_from(100_u32.saturating_sub(given) / missing.max(1)).expect("at most 100");
+    percents.into_iter().map(|percent| percent.unwrap_or(each)).collect()
 }
 
 /// A finite number with a decimal point.
@@ -212,7 +254,8 @@ mod tests {
             ("radread", "did you mean `randread`?"),
             ("randread:0", "1 to"),
             ("randread:x", "whole"),
-            ("read:-8k", "backwards"),
+            ("read:-0", "above 0"),
+            ("read:-x", "whole"),
             ("", "one of"),
         ];
         for (text, expected) in cases {

@@ -8,6 +8,7 @@
 mod calendar;
 mod depth;
 mod direction;
+pub mod fold;
 mod group;
 mod histogram;
 mod histogram_log;

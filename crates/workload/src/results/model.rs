@@ -126,6 +126,8 @@ pub struct RunResult {
     pub environment: Vec<Row>,
     /// The drive, its firmware (target) and its options.
     pub drive: Vec<Row>,
+    /// What limited the jobs, one sentence for each target.
+    pub limits: Vec<String>,
     /// Sentences the reader must know, for example options accepted without effect.
     pub notes: Vec<String>,
     /// Options of the job file's `[global]` section, name and value as written.

@@ -1,4 +1,6 @@
-//! A run for people: verdict first, one aligned row per job and direction, and how to run it again.
+//! A run for people: verdict first, one aligned row per job and direction, what limited it, and how to run it again.
+//!
+//! [`brief`] fits a terminal of 80 columns; [`render`] has everything, as wide as that is.
 //!
 //! Latencies are total latencies (fio's `lat`), from start to completion. A percentile is blank when it rests on
 //! fewer than ten samples beyond it, that is on fewer than `10 / (1 - p)` samples (rule L11 of the result checks).
@@ -8,12 +10,19 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ocssd_base::Nanos;
 
+use super::fold::{COLUMNS, fold, fold_command};
 use super::group::{ReportedDirection, ReportedJob, reported_jobs};
 use super::latency::LatencyStats;
-use super::model::{Row, RunResult};
+use super::model::{Row, RunResult, Verdict};
 
+/// The columns, in order.
+const HEADER: [&str; 10] = ["job", "what", "I/Os", "IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max"];
 /// Percentiles shown, with the samples each needs by rule L11.
 const PERCENTILES: [(&str, f64, u64); 3] = [("p50", 50.0, 20), ("p99", 99.0, 1_000), ("p99.9", 99.9, 10_000)];
+/// What a brief table goes without first: the rate says how many I/Os there were, and the mean little beside percentiles.
+const SPARED: [&str; 3] = ["I/Os", "mean", "p50"];
+/// Rows of the drive's description that a brief report shows.
+const BRIEF_ROWS: [&str; 4] = ["drive", "shape", "set", "target"];
 const INDENT: &str = "    ";
 
 /// The whole run as text, lines of at most what the names and commands need, with a line end.
@@ -32,48 +41,130 @@ pub fn render(run: &RunResult) -> String {
     }));
     lines.extend(run.drive.iter().chain(&run.environment).map(row_line));
     lines.push(String::new());
-    lines.extend(job_lines(&reported));
+    lines.extend(job_lines(&reported, &HEADER, usize::MAX, lines_under));
     lines.push(String::new());
+    lines.extend(run.limits.iter().cloned());
     lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
     lines.push(format!("run again: {}", run.rerun_command));
-    lines.into_iter().fold(String::new(), |mut text, line| {
+    text(&lines)
+}
+
+/// What most readers want of it: verdict, table, what limited it, and how to run it again, within [`COLUMNS`]. `colour` paints
+/// the verdict for a terminal.
+#[must_use]
+pub fn brief(run: &RunResult, colour: bool) -> String {
+    let reported = reported_jobs(&run.jobs);
+    let verdict = fold(&format!("verdict: {}", run.verdict));
+    let mut lines = vec![if colour { painted(&verdict, &run.verdict) } else { verdict }, String::new()];
+    let columns = |spared: usize| -> Vec<&str> {
+        HEADER.into_iter().filter(|name| !SPARED[..spared].contains(name)).collect()
+    };
+    let mut narrower =
+        (1..=SPARED.len()).map(|spared| job_lines(&reported, &columns(spared), usize::MAX, trouble_under));
+    let is_narrow = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= COLUMNS);
+    let cut = || job_lines(&reported, &columns(SPARED.len()), COLUMNS, trouble_under);
+    lines.extend(narrower.find(is_narrow).unwrap_or_else(cut));
+    lines.push(String::new());
+    lines.extend(run.limits.iter().map(|limit| fold(limit)));
+    lines.extend(verified(&reported));
+    let drive: Vec<&str> = run
+        .drive
+        .iter()
+        .filter(|row| BRIEF_ROWS.contains(&row.name.as_str()))
+        .map(|row| row.value.as_str())
+        .collect();
+    if !drive.is_empty() {
+        let (clock, seed) = (run.clock.name(), run.seed);
+        lines.push(fold(&format!("drive: {}; {clock} time, seed {seed}", drive.join("; "))));
+    }
+    lines.extend(run.notes.iter().map(|note| fold(&format!("note: {note}"))));
+    lines.push(fold_command(&format!("run again: {}", run.rerun_command)));
+    text(&lines)
+}
+
+fn text(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |mut text, line| {
         writeln!(text, "{}", line.trim_end()).expect("a string takes all text");
         text
     })
+}
+
+/// The verdict's word in green, yellow or red (ECMA-48, SGR 32, 33 and 31).
+fn painted(text: &str, verdict: &Verdict) -> String {
+    let colour = match verdict {
+        Verdict::Pass => 32,
+        Verdict::Warn(_) => 33,
+        Verdict::Fail(_) | Verdict::Interrupted(_) => 31,
+    };
+    let word = verdict.outcome();
+    text.replacen(word, &format!("\x1b[1;{colour}m{word}\x1b[0m"), 1)
+}
+
+/// All that was compared, if anything was.
+fn verified(reported: &[ReportedJob<'_>]) -> Option<String> {
+    let all: Vec<_> = reported.iter().filter_map(|job| job.verify).collect();
+    let (checked, failed) =
+        all.iter().fold((0, 0), |(checked, failed), one| (checked + one.checked, failed + one.failed));
+    (!all.is_empty()).then(|| format!("verified: {checked} blocks, {failed} wrong"))
 }
 
 fn row_line(row: &Row) -> String {
     format!("{}: {}", row.name, row.value)
 }
 
-/// The table, with the lines that belong to a job under the job's rows.
-fn job_lines(reported: &[ReportedJob<'_>]) -> Vec<String> {
-    let rows: Vec<Vec<[String; 10]>> = reported.iter().map(rows_of).collect();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let percentile_names = PERCENTILES.map(|(name, ..)| name);
-    table.set_header(
-        ["job", "what", "I/Os", "IOPS", "bandwidth", "mean"]
-            .into_iter()
-            .chain(percentile_names)
-            .chain(["max"]),
-    );
-    rows.iter().flatten().for_each(|row| {
-        table.add_row(row);
-    });
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
+/// The table of these columns, with the lines that belong to a job under the job's rows. Names are cut where a line would be
+/// wider than `columns_max`.
+fn job_lines(
+    reported: &[ReportedJob<'_>],
+    header: &[&str],
+    columns_max: usize,
+    under: fn(&ReportedJob<'_>) -> Vec<String>,
+) -> Vec<String> {
+    let mut rows: Vec<Vec<[String; 10]>> = reported.iter().map(rows_of).collect();
+    let mut grid = grid(&rows, header);
+    let excess = grid.iter().map(|line| line.chars().count()).max().unwrap_or(0).saturating_sub(columns_max);
+    if excess > 0 {
+        shorten_names(&mut rows, excess);
+        grid = self::grid(&rows, header);
     }
-    let mut table_lines = table.lines();
-    let mut lines: Vec<String> = table_lines.by_ref().take(1).collect();
+    let mut grid = grid.into_iter();
+    let mut lines: Vec<String> = grid.by_ref().take(1).collect();
     for (job, rows) in reported.iter().zip(&rows) {
-        lines.extend(table_lines.by_ref().take(rows.len()));
-        lines.extend(lines_under(job));
+        lines.extend(grid.by_ref().take(rows.len()));
+        lines.extend(under(job));
     }
-    if rows.iter().flatten().any(|row| row[6..9].iter().any(String::is_empty)) {
+    let has_blank = |row: &[String; 10]| {
+        row.iter()
+            .zip(HEADER)
+            .any(|(cell, name)| cell.is_empty() && name.starts_with('p') && header.contains(&name))
+    };
+    if rows.iter().flatten().any(has_blank) {
         lines.push("A blank percentile has fewer than 10/(1-p) samples.".into());
     }
     lines
+}
+
+/// The aligned lines of a table with some of the columns; words to the left, numbers to the right.
+fn grid(rows: &[Vec<[String; 10]>], header: &[&str]) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header);
+    for row in rows.iter().flatten() {
+        table.add_row(row.iter().zip(HEADER).filter(|(_, name)| header.contains(name)).map(|(cell, _)| cell));
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Cuts the longest names by this much; where something is missing two dots say so.
+fn shorten_names(rows: &mut [Vec<[String; 10]>], excess: usize) {
+    let longest = rows.iter().flatten().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    let room = longest.saturating_sub(excess).max(4);
+    for row in rows.iter_mut().flatten().filter(|row| row[0].chars().count() > room) {
+        row[0] = row[0].chars().take(room - 2).chain("..".chars()).collect();
+    }
 }
 
 /// One row per direction with I/O, then flushes and response time; a job that did nothing has one row that says so.
@@ -101,6 +192,13 @@ fn rows_of(job: &ReportedJob<'_>) -> Vec<[String; 10]> {
 }
 
 fn row(what: &str, ios: u64, [iops, bandwidth]: [String; 2], latency: &LatencyStats) -> [String; 10] {
+    let [mean, p50, p99, p999, max] = latency_cells(latency);
+    [String::new(), what.into(), ios.to_string(), iops, bandwidth, mean, p50, p99, p999, max]
+}
+
+/// Mean, p50, p99, p99.9 and maximum; a percentile is blank that rests on too few samples (rule L11), and all are without any.
+#[must_use]
+pub fn latency_cells(latency: &LatencyStats) -> [String; 5] {
     let percentile = |index: usize| {
         let (_, percent, samples_needed) = PERCENTILES[index];
         let value = latency.histogram().percentile(percent).filter(|_| latency.count() >= samples_needed);
@@ -113,7 +211,7 @@ fn row(what: &str, ios: u64, [iops, bandwidth]: [String; 2], latency: &LatencySt
         None => Default::default(),
     };
     let [p50, p99, p999] = [0, 1, 2].map(percentile);
-    [String::new(), what.into(), ios.to_string(), iops, bandwidth, mean, p50, p99, p999, max]
+    [mean, p50, p99, p999, max]
 }
 
 /// The mean rounded to a nanosecond.
@@ -148,15 +246,34 @@ fn bandwidth(bytes_per_second: u64) -> String {
     }
 }
 
+/// What went wrong, and what was found out besides rates and latencies.
+fn trouble_under(job: &ReportedJob<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = error_line(job).into_iter().collect();
+    lines.extend(found_under(job));
+    lines.iter().map(|line| fold(line)).collect()
+}
+
+fn error_line(job: &ReportedJob<'_>) -> Option<String> {
+    let is_bad = job.error_count > 0 || job.error != 0;
+    is_bad.then(|| format!("{INDENT}errors: {} (first errno {})", job.error_count, job.error))
+}
+
 /// What went wrong, what was verified, and the same workload for fio.
 fn lines_under(job: &ReportedJob<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    if job.error_count > 0 || job.error != 0 {
-        lines.push(format!("{INDENT}errors: {} (first errno {})", job.error_count, job.error));
-    }
+    let mut lines: Vec<String> = error_line(job).into_iter().collect();
     if let Some(verify) = job.verify {
         lines.push(format!("{INDENT}verified: {} blocks, {} wrong", verify.checked, verify.failed));
     }
+    lines.extend(found_under(job));
+    if !job.first.fio_command.is_empty() {
+        lines.push(format!("{INDENT}{}", job.first.fio_command));
+    }
+    lines
+}
+
+/// What searching for a latency or a steady state ended with.
+fn found_under(job: &ReportedJob<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
     let target = &job.last.latency_target;
     if target.target > Nanos::ZERO {
         lines.push(format!(
@@ -166,9 +283,6 @@ fn lines_under(job: &ReportedJob<'_>) -> Vec<String> {
     }
     lines.extend(job.last.steady.as_ref().map(|steady| format!("{INDENT}{}", steady.line())));
     lines.extend(job.last.rounds.as_ref().map(|rounds| format!("{INDENT}{}", rounds.line())));
-    if !job.first.fio_command.is_empty() {
-        lines.push(format!("{INDENT}{}", job.first.fio_command));
-    }
     lines
 }
 
@@ -197,6 +311,7 @@ mod tests {
             rerun_command: "ocssd fio a.fio --seed 7".into(),
             environment: Vec::new(),
             drive: vec![Row::new("drive", "tiny, 4 parallel units")],
+            limits: vec!["limited by depth".into()],
             notes: vec!["direct=1 has no effect".into()],
             global_options: Vec::new(),
             jobs,
@@ -223,10 +338,53 @@ drive: tiny, 4 parallel units
     fio --name=x --rw=randread
 A blank percentile has fewer than 10/(1-p) samples.
 
+limited by depth
 note: direct=1 has no effect
 run again: ocssd fio a.fio --seed 7
 ";
         assert_eq!(text, expected, "\n{text}");
+    }
+
+    #[test]
+    fn a_brief_report_has_verdict_table_limit_and_command_and_nothing_for_machines() {
+        let text = brief(&run(vec![job("reader", 1_000), job("x", 10)]), false);
+        let expected = "\
+verdict: warn: short run
+
+ job     what  IOPS  bandwidth     mean      p50      p99  p99.9      max
+ reader  read  1000  3.9 MiB/s  70.5 us  70.1 us  71.0 us         71.0 us
+ x       read  1000  3.9 MiB/s  70.0 us                           70.0 us
+A blank percentile has fewer than 10/(1-p) samples.
+
+limited by depth
+drive: tiny, 4 parallel units; virtual time, seed 7
+note: direct=1 has no effect
+run again: ocssd fio a.fio --seed 7
+";
+        assert_eq!(text, expected, "\n{text}");
+    }
+
+    #[test]
+    fn a_brief_report_fits_a_terminal_whatever_its_names() {
+        for length in 1..120 {
+            let mut run = run(vec![job(&"n".repeat(length), 20_000), job("x", 10)]);
+            run.notes = vec!["word ".repeat(length)];
+            run.verdict = Verdict::Fail(vec!["reason ".repeat(length)]);
+            run.rerun_command = format!("ocssd run{}", " --name=a".repeat(length));
+            let text = brief(&run, false);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(COLUMNS), "{widest:?} columns:\n{text}");
+            assert!(text.contains("p99.9"), "the tail is not spared:\n{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_verdict_is_painted_and_only_if_asked() {
+        let run = run(vec![job("j", 10)]);
+        let (plain, painted) = (brief(&run, false), brief(&run, true));
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+        assert!(painted.starts_with("verdict: \x1b[1;33mwarn\x1b[0m: short run\n"), "{painted:?}");
+        assert_eq!(plain.lines().skip(1).collect::<Vec<_>>(), painted.lines().skip(1).collect::<Vec<_>>());
     }
 
     #[test]

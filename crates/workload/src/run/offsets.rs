@@ -3,7 +3,7 @@
 //! Deliberately not here: zones, which decide for themselves where a write lands.
 
 use super::permutation::Permutation;
-use crate::job::Distribution;
+use crate::job::{Distribution, ZoneShares};
 use ocssd_base::Prng;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 
@@ -43,6 +43,8 @@ enum Draw {
     Pareto { power: f64, scatter: Permutation },
     /// Around the middle.
     Normal { deviation: f64 },
+    /// More in some parts than in others.
+    Zoned { shares: ZoneShares },
 }
 
 /// The places of one direction of one worker. A place is the unit offsets are aligned to.
@@ -52,6 +54,8 @@ pub(super) struct Offsets {
     draw: Option<Draw>,
     /// The next place of a sequential walk.
     cursor: u64,
+    /// Places that a walk goes back before each I/O; 0 if it goes forwards.
+    back: u64,
     /// I/Os until a new place is drawn.
     burst: u32,
     burst_left: u32,
@@ -82,7 +86,13 @@ fn place_of(value: f64, places: u64) -> u64 {
 impl Offsets {
     /// One after another from the first.
     pub(super) const fn sequential(places: u64) -> Self {
-        Self { places, draw: None, cursor: 0, burst: 1, burst_left: 0, percent_random: 100 }
+        Self { places, draw: None, cursor: 0, back: 0, burst: 1, burst_left: 0, percent_random: 100 }
+    }
+
+    /// From the end, each `back` places before the end of the last one.
+    pub(super) fn backwards(places: u64, back: u64) -> Self {
+        assert!((1..=places).contains(&back), "a walk back by {back} of {places} places");
+        Self { cursor: places, back, ..Self::sequential(places) }
     }
 
     /// Drawn.
@@ -96,18 +106,24 @@ impl Offsets {
                 Draw::Zipf { zipf, scatter }
             }
             Distribution::Pareto(h) => Draw::Pareto { power: h.ln() / (1.0 - h).ln(), scatter },
+            Distribution::Zoned(shares) => Draw::Zoned { shares },
             Distribution::Normal(percent) => Draw::Normal { deviation: percent / 100.0 * as_f64(places) },
         };
         let (burst, percent_random) = (options.ios_per_offset, options.percent_random);
-        Self { places, draw: Some(draw), cursor: 0, burst, burst_left: 0, percent_random }
+        Self { places, draw: Some(draw), cursor: 0, back: 0, burst, burst_left: 0, percent_random }
     }
 
-    /// The next place; `step` places are then behind it. `None` once a sequential walk is at its end, or every place
+    /// The next place; `step` places are then behind it. `None` once a walk is at its end, or every place
     /// of a random map was used: call [`Self::rewind`] to go on.
     #[inline(always)]
     pub(super) fn next(&mut self, step: u64, prng: &mut Prng) -> Option<u64> {
         let follow = self.draw.is_none() || self.burst_left > 0 || !self.draws(prng);
         if follow {
+            if self.back > 0 {
+                let place = self.cursor.checked_sub(self.back)?;
+                self.cursor = place + step;
+                return Some(place);
+            }
             self.burst_left = self.burst_left.saturating_sub(1);
             if self.cursor >= self.places {
                 self.draw.as_ref()?;
@@ -147,6 +163,10 @@ impl Offsets {
                 let value: f64 = StandardNormal.sample(&mut Feed(prng));
                 place_of(as_f64(places) / 2.0 + value * *deviation, places)
             }
+            Draw::Zoned { shares } => {
+                let (first, count) = shares.range(prng.below(100), places);
+                first + prng.below(count)
+            }
         })
     }
 
@@ -173,7 +193,7 @@ impl Offsets {
 
     /// Starts over: the walk from its first place, the map with another order.
     pub(super) fn rewind(&mut self, prng: &mut Prng) {
-        self.cursor = 0;
+        self.cursor = if self.back > 0 { self.places } else { 0 };
         if let Some(Draw::Once { order, next }) = &mut self.draw {
             *order = Permutation::new(self.places, prng.next_u64());
             *next = 0;
@@ -184,6 +204,7 @@ impl Offsets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::ZoneShare;
 
     fn counts(distribution: Distribution, no_map: bool, draws: u64) -> Vec<u64> {
         let mut prng = Prng::new(21);
@@ -253,6 +274,41 @@ mod tests {
         assert!((7_600..8_400).contains(&top(Distribution::Zipf(1.2))));
         // Pareto 0.2 is 80/20.
         assert!((7_500..8_500).contains(&top(Distribution::Pareto(0.2))));
+    }
+
+    #[test]
+    fn parts_get_their_shares_of_the_draws() {
+        let part = |access_percent, size_percent| ZoneShare { access_percent, size_percent };
+        let shares = ZoneShares::new(&[part(50, 5), part(30, 15), part(20, 80)]).expect("JESD219");
+        let mut prng = Prng::new(3);
+        let distribution = Distribution::Zoned(shares);
+        let options = DrawOptions { distribution, no_map: false, ios_per_offset: 1, percent_random: 100 };
+        let mut offsets = Offsets::random(1_000, &options, &mut prng);
+        let mut counts = [0_u64; 3];
+        for _ in 0..10_000 {
+            let place = offsets.next(1, &mut prng).expect("places repeat");
+            counts[usize::from(place >= 50) + usize::from(place >= 200)] += 1;
+        }
+        for (count, percent) in counts.into_iter().zip([50, 30, 20]) {
+            assert!((percent * 100 - 200..percent * 100 + 200).contains(&count), "{counts:?}");
+        }
+        for places in [1, 2, 7, 1_000_000] {
+            for percent in 0..100 {
+                let (first, count) = shares.range(percent, places);
+                assert!(count > 0 && first + count <= places, "{percent} of {places}: {first}, {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_walk_back_starts_at_the_end_and_starts_over_there() {
+        let mut prng = Prng::new(1);
+        // Back by two from the end of an I/O of one: as fio's read:-8k with blocks of 4k.
+        let mut offsets = Offsets::backwards(5, 2);
+        let walk: Vec<_> = std::iter::from_fn(|| offsets.next(1, &mut prng)).collect();
+        assert_eq!(walk, [3, 2, 1, 0]);
+        offsets.rewind(&mut prng);
+        assert_eq!(offsets.next(1, &mut prng), Some(3));
     }
 
     #[test]

@@ -134,6 +134,11 @@ impl Plan {
         if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
 
+    /// The job of each clone, in the order of their results.
+    pub fn clones(&self) -> impl Iterator<Item = &PlannedJob> {
+        self.workers.iter().map(|worker| &self.jobs[worker.job])
+    }
+
     /// Sentences about what differs from what the words of a job suggest.
     #[must_use]
     pub fn notes(&self) -> &[String] {
@@ -219,6 +224,7 @@ impl Plan {
         let budget = budget_of(options, region, strides, extent)?;
         let content = content_of(options);
         let skip_bytes = skip_of(options, extent.block_bytes)?;
+        check_backwards(options, &align, region, extent.block_bytes)?;
         if options.rw.operations == Operations::TrimWrite && sizes.write != sizes.trim {
             self.note(format!(
                 "job \"{}\": each write has the size of its trim; the block size of writes is not used",
@@ -276,8 +282,35 @@ fn skip_of(options: &JobOptions, block_bytes: u32) -> Result<u64, String> {
             ))
         }
         Order::Sequential { skip_bytes } => Ok(skip_bytes),
-        Order::Random { .. } => Ok(0),
+        Order::Backwards { .. } | Order::Random { .. } => Ok(0),
     }
+}
+
+/// Whether a job that goes back can: by whole I/Os, within its region, and nothing else walks for it.
+fn check_backwards(
+    options: &JobOptions,
+    align: &ByDirection<u32>,
+    region: Region,
+    block_bytes: u32,
+) -> Result<(), String> {
+    let Order::Backwards { back_bytes } = options.rw.order else { return Ok(()) };
+    if options.zonemode != ZoneMode::None || options.zonesize.is_some() {
+        return Err(
+            "goes backwards, which zones and strides do not; leave out the number of rw, or the zones"
+                .to_owned(),
+        );
+    }
+    let block_bytes = u64::from(block_bytes);
+    for align in align.as_array() {
+        let bytes = u64::from(*align) * block_bytes;
+        if !back_bytes.is_multiple_of(bytes) || back_bytes > region.blocks() * block_bytes {
+            return Err(format!(
+                "goes back by {back_bytes} bytes: expected a multiple of its blocks of {bytes} bytes within its region of {}",
+                region.blocks() * block_bytes
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_rates(options: &JobOptions) -> Result<(), String> {

@@ -138,7 +138,8 @@ impl Plan {
             let unit = u64::from(unit) * bytes / 1024;
             return Err(format!(
                 "writes in units that are no multiple of {unit} KiB, the least this raw window takes (ws_min); \
-                 use bs={unit}k or a multiple, or bs=4k,{unit}k to keep small reads"
+                 use --target pblk, a block device that takes blocks of any size, or bs={unit}k or a multiple, or \
+                 bs=4k,{unit}k to keep small reads"
             ));
         }
         if options.rw.operations.writes() {
@@ -157,7 +158,7 @@ impl Plan {
     /// Where in a zone a write lands is not the job's choice.
     fn check_zone_writes(&mut self, job: &Job) -> Result<(), String> {
         let options = &job.options;
-        if matches!(options.rw.order, Order::Sequential { skip_bytes: 1.. }) {
+        if matches!(options.rw.order, Order::Sequential { skip_bytes: 1.. } | Order::Backwards { .. }) {
             return Err("leaves bytes out between I/Os, but a raw window is written without gaps; give rw without :SKIP, \
                         or read only"
                 .to_owned());

@@ -121,6 +121,11 @@ fn offsets_for(plan: &WorkerPlan, options: &JobOptions, align: u32, prng: &mut P
     let places = (blocks / u64::from(align)).max(1);
     match options.rw.order {
         Order::Sequential { .. } => Offsets::sequential(places),
+        // Strides, which walk by themselves, are refused with it.
+        Order::Backwards { back_bytes } => {
+            let bytes = u64::from(align) * u64::from(plan.block_bytes);
+            Offsets::backwards(places, (back_bytes / bytes).clamp(1, places))
+        }
         Order::Random { ios_per_offset } => {
             let draw = DrawOptions {
                 distribution: options.random_distribution,

@@ -57,7 +57,7 @@ impl Bench {
         let config = HostCpuConfig { cores, ring_bytes, ..HostCpuConfig::e7_8870v3_x4() };
         let target = HostCpu::new(Box::new(pblk), config).expect("sound parameters");
         let stats = target.stats();
-        let mut host = Host::new(device, clock, buffers);
+        let mut host: Host<_, _> = Host::new(device, clock, buffers);
         let target = host.add(Box::new(target));
         Self { host, target, threads: asking, stats, frames }
     }

@@ -12,8 +12,8 @@ use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::{
-    Addresses, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Op, Payload,
-    PayloadFormat, PlaneMode, Ppa, PuId, Rejected, Status, Tag, Target,
+    Addresses, Admission, Buffers, ChunkDescriptor, ChunkId, Command, Completion, Device, Geometry, Op, Out,
+    Payload, PayloadFormat, PlaneMode, Ppa, PuId, Rejected, Status, Tag, Target,
 };
 use ocssd_targets::pblk::{Mode, Options, Pblk};
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig, HostCpuStats, Waiting};
@@ -68,11 +68,11 @@ impl Target for Buffered {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
         let taken = self.taken < self.requests_max;
         self.offers.borrow_mut().push((request.op, request.block, taken));
         if !taken {
-            return Err(request);
+            return Admission::Full;
         }
         self.taken += 1;
         match request.op {
@@ -87,15 +87,16 @@ impl Target for Buffered {
             _ => self.replies.push_back(request.tag),
         }
         self.admit();
-        Ok(())
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, _now: Nanos, _completion: Completion, _buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, _completion: Completion, out: &mut Out<BlockReply>) {
         self.used -= UNIT;
         self.admit();
+        self.give_replies(out);
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
         while let Some((_, tag)) = self.reads.pop_front_if(|&mut (at, _)| at <= now) {
             self.replies.push_back(tag);
         }
@@ -105,7 +106,22 @@ impl Target for Buffered {
         self.reads.front().map(|&(at, _)| at)
     }
 
-    fn poll_command(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<Command> {
+    fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
+        while out.has_room()
+            && let Some(command) = self.next_command()
+        {
+            out.command(command);
+        }
+        self.give_replies(out);
+    }
+
+    fn check(&self) {
+        assert!(self.used <= self.ring);
+    }
+}
+
+impl Buffered {
+    fn next_command(&mut self) -> Option<Command> {
         self.filled = self.filled.checked_sub(UNIT)?;
         self.commands += 1;
         let first = Ppa::new(ChunkId(self.commands % self.chunks), self.commands);
@@ -122,14 +138,11 @@ impl Target for Buffered {
         })
     }
 
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        let tag = self.replies.pop_front()?;
-        self.taken -= 1;
-        Some(BlockReply { tag, status: Status::SUCCESS, violation: None })
-    }
-
-    fn check(&self) {
-        assert!(self.used <= self.ring);
+    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+        for tag in self.replies.drain(..) {
+            self.taken -= 1;
+            out.reply(BlockReply { tag, status: Status::SUCCESS, violation: None });
+        }
     }
 }
 
@@ -212,7 +225,7 @@ fn run(inner: Buffered, config: HostCpuConfig, mut threads: Threads, millis: u64
     let buffers = buffers(&device);
     let target = HostCpu::new(Box::new(inner), config).expect("sound parameters");
     let stats = target.stats();
-    let mut host = Host::new(device, VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(device, VirtualClock::default(), buffers);
     let id = host.add(Box::new(target));
     for step in 1..=10 {
         let stop_at = Nanos(Nanos::from_millis(millis).0 * step / 10);
@@ -250,7 +263,7 @@ fn without_costs_every_reply_comes_when_it_would_without_the_model() {
         let device = Fixed::new(Nanos(30_000));
         let buffers = buffers(&device);
         let mut bare = mixed();
-        let mut host = Host::new(device, VirtualClock::default(), buffers);
+        let mut host: Host<_, _> = Host::new(device, VirtualClock::default(), buffers);
         host.add(Box::new(Buffered { ring: 40, ..Buffered::new() }));
         assert_eq!(host.run(&mut bare, Nanos::from_millis(5)), RunEnd::Stopped);
         for waiting in [Waiting::Fair, Waiting::BusyRetry] {
@@ -429,10 +442,11 @@ fn zones_are_written_in_order_however_slow_a_core_is() {
     assert!(threads.replies.len() > 1000, "the inner target asserts the order: {}", threads.replies.len());
     let inner = Buffered { zoned: true, ..Buffered::new() };
     let mut target = HostCpu::new(Box::new(inner), config()).expect("sound parameters");
+    let mut out = Out::below();
     for (tag, op, expected) in [(0, WRITE, 4), (1, WRITE, 8), (2, BlockOp::ResetZone, 0), (3, WRITE, 4)] {
         let block = if op == WRITE { target.zone_written(0) } else { 0 };
         let request = BlockRequest { tag: Tag(tag), op, block, count: 4, buffer: None };
-        target.submit(Nanos::ZERO, request).expect("there is room");
+        assert!(target.submit(Nanos::ZERO, &request, &mut out).is_taken(), "there is room");
         assert_eq!(target.zone_written(0), expected, "request {tag} is counted while it waits for its core");
     }
     assert_eq!(target.zone_written(1), 0);
@@ -444,19 +458,21 @@ fn a_shutdown_reaches_the_target_last_and_a_full_model_refuses() {
     let inner = Buffered { offers: offers.clone(), ..Buffered::new() };
     let config = free(|config| (config.requests_max, config.read_submit_ns) = (4, Nanos(1_000)));
     let mut target = HostCpu::new(Box::new(inner), config).expect("sound parameters");
+    let mut out = Out::below();
     let request = |tag, op| BlockRequest { tag: Tag(tag), op, block: 7, count: 1, buffer: None };
     // One core: the shutdowns are ready while the second read still waits for it.
     let ops = [BlockOp::Read, BlockOp::Shutdown, BlockOp::Shutdown, BlockOp::Read];
     for (tag, op) in (0..).zip(ops) {
-        target.submit(Nanos::ZERO, request(tag, op)).expect("there is room");
+        assert!(target.submit(Nanos::ZERO, &request(tag, op), &mut out).is_taken(), "there is room");
     }
-    let refused = target.submit(Nanos::ZERO, request(9, WRITE)).expect_err("four are in flight");
-    assert_eq!(refused.tag, Tag(9));
+    let admission = target.submit(Nanos::ZERO, &request(9, WRITE), &mut out);
+    assert_eq!(admission, Admission::Full, "four are in flight");
     let mut replies = 0;
     while let Some(at) = target.deadline() {
-        target.on_deadline(at);
+        target.on_deadline(at, &mut out);
+        target.advance(at, &mut out);
         target.check();
-        replies += std::iter::from_fn(|| target.poll_reply()).count();
+        replies += out.replies_mut().0.drain(..).count();
     }
     assert_eq!(replies, 4);
     let order: Vec<BlockOp> = offers.borrow().iter().map(|offer| offer.0).collect();
@@ -489,7 +505,7 @@ fn pblk_runs_on_the_cpus_of_the_paper_and_its_collector_and_writer_are_seen() {
         let target = HostCpu::new(Box::new(pblk), config).expect("sound parameters");
         let stats = target.stats();
         let start = clock.now();
-        let mut host = Host::new(device, clock, buffers);
+        let mut host: Host<_, _> = Host::new(device, clock, buffers);
         let id = host.add(Box::new(target));
         for step in 1..=20 {
             let stop_at = start + Nanos::from_millis(11 * step);

@@ -28,7 +28,7 @@ impl Bench {
         };
         let target = HostCpu::new(Box::new(inner), config).expect("sound parameters");
         let stats = target.stats();
-        let mut host = Host::new(device, VirtualClock::default(), buffers);
+        let mut host: Host<_, _> = Host::new(device, VirtualClock::default(), buffers);
         host.add(Box::new(target));
         Self { host, threads: Threads::new(0, op, 1), stats }
     }

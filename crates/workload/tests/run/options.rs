@@ -189,6 +189,7 @@ fn report(outcome: &Outcome) -> Value {
         trace_hash: None,
         lateness: None,
         counters: None,
+        limits: Vec::new(),
         verdict: Verdict::Pass,
     };
     to_value(&run, Format::JsonPlus)

@@ -27,6 +27,7 @@ fn reported(results: Vec<JobResult>) -> Value {
         trace_hash: None,
         lateness: None,
         counters: None,
+        limits: Vec::new(),
         verdict: Verdict::Pass,
     };
     to_value(&run, Format::Json)["jobs"][0].clone()

@@ -164,10 +164,19 @@ fn amounts_count_zones_of_the_target() {
 #[test]
 fn what_a_window_cannot_do_is_refused_or_said() {
     let cases = [
-        ("rw=write\nbs=4k", "use bs=16k or a multiple"),
+        (
+            "rw=write\nbs=4k",
+            "use --target pblk, a block device that takes blocks of any size, or bs=16k or a multiple",
+        ),
         ("rw=randtrim", "use a target with a map"),
         ("rw=trimwrite\nbs=16k", "use a target with a map"),
         ("rw=write:16k\nbs=16k", "without gaps"),
+        ("rw=write:-32k\nbs=16k", "without gaps"),
+        ("rw=read:-6k\nbs=4k", "expected a multiple of its blocks of 4096 bytes"),
+        (
+            "rw=read:-8k\nbs=4k\nzonemode=strided\nzonesize=64k",
+            "goes backwards, which zones and strides do not",
+        ),
         ("rw=write\nbs=16k\nzonemode=zbd\nzonesize=1m", "leave zonesize out"),
     ];
     for (settings, expected) in cases {

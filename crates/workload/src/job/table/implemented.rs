@@ -14,7 +14,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         &["readwrite"],
         Text,
         place::rw,
-        "What is done, in which order: read, randwrite, randrw:8 and others",
+        "What is done, in which order: read, randwrite, randrw:8, read:-8k and others",
     ),
     row("bs", &["blocksize"], Text, place::bs, "Block size: read,write,trim"),
     row("bsrange", &["blocksize_range"], Text, place::bsrange, "Range of block sizes: read,write,trim"),
@@ -153,7 +153,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         &[],
         Text,
         place::random_distribution,
-        "random, zipf:theta, pareto:power or normal:deviation",
+        "random, zipf:theta, pareto:power, normal:deviation or zoned:50/5:50/95",
     ),
     row(
         "percentage_random",

@@ -71,7 +71,7 @@ fn a_wrong_option_gives_its_whole_sentence() {
         ),
         (
             "random_distribution=zoned:50/5",
-            "t.fio:2: [j] random_distribution=zoned:50/5: zoned distributions are not implemented yet; use zipf, pareto or normal, or one job per range",
+            "t.fio:2: [j] random_distribution=zoned:50/5: expected shares of access that add up to 100 %, but they add up to 50",
         ),
         (
             "percentile_list=101",

@@ -5,7 +5,7 @@
 
 use ocssd_base::{EventQueue, Nanos};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
-use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
+use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Status, Target};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -88,7 +88,8 @@ impl Target for Memory {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
+        let request = *request;
         let mut state = self.state.borrow_mut();
         let end = request.block + u64::from(request.count);
         assert!(end <= self.shape.blocks, "blocks {}..{end} of {}", request.block, self.shape.blocks);
@@ -99,14 +100,14 @@ impl Target for Memory {
         let seen = Seen { at: now, op, block, count, depth: state.in_flight };
         state.seen.push(seen);
         self.waiting.push_back((request, status));
-        Ok(())
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, _out: &mut Out<BlockReply>) {
         unreachable!("no command was given, but {} completed", completion.tag.0);
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
         while let Some((_, reply)) = self.due.pop_due(now) {
             self.state.borrow_mut().in_flight -= 1;
             self.replies.push_back(reply);
@@ -117,20 +118,16 @@ impl Target for Memory {
         self.due.deadline()
     }
 
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
         while let Some((request, status)) = self.waiting.pop_front() {
             if status.is_success() && request.op != BlockOp::Flush {
-                self.transfer(&request, buffers);
+                self.transfer(&request, &mut out.buffers);
             }
             let server = self.busy_until.iter_mut().min().expect("at least one server");
             *server = now.max(*server) + self.shape.service;
             self.due.push(*server, BlockReply { tag: request.tag, status, violation: None });
         }
-        None
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop_front()
+        self.replies.drain(..).for_each(|reply| out.reply(reply));
     }
 
     fn check(&self) {}
