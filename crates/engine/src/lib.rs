@@ -9,7 +9,12 @@
 mod caller;
 mod clock;
 mod host;
+mod observer;
+mod requests;
+mod turn;
 
 pub use caller::Caller;
 pub use clock::{Clock, Lateness, VirtualClock, WallClock};
 pub use host::{Host, RunEnd};
+pub use observer::{Observer, Unobserved};
+pub use requests::Requests;

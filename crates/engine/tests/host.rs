@@ -6,7 +6,7 @@ use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::wrap::{Check, Trace};
 use ocssd_lightnvm::{
-    BufId, Buffers, ChunkId, Command, Completion, Device, PuId, Source, Status, Tag, Target, TargetId,
+    Admission, BufId, Buffers, ChunkId, Completion, Device, Out, PuId, Source, Status, Tag, Target, TargetId,
 };
 use ocssd_targets::registry::Parts;
 use ocssd_targets::{Layout, Linear, PlaneReads};
@@ -37,17 +37,21 @@ impl Target for Logged {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    /// Gives no command at once: each waits for `advance`.
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         self.note(now, &format!("arrival {}", request.tag.0));
-        self.inner.submit(now, request)
+        let room = out.set_room(0);
+        let admission = self.inner.submit(now, request, out);
+        out.set_room(room);
+        admission
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
         self.note(now, "completion");
-        self.inner.on_completion(now, completion, buffers);
+        self.inner.on_completion(now, completion, out);
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
         self.note(now, "timer");
         self.timer = None;
     }
@@ -56,14 +60,17 @@ impl Target for Logged {
         self.timer
     }
 
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        let command = self.inner.poll_command(now, buffers)?;
-        self.note(now, "command");
-        Some(command)
+    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+        self.inner.advance(now, out);
+        out.commands().iter().for_each(|_| self.note(now, "command"));
     }
 
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.inner.poll_reply()
+    fn prefetch(&self, blocks: &[u64]) {
+        self.note(Nanos::ZERO, &format!("prefetches {blocks:?}"));
+    }
+
+    fn prefetches(&self) -> bool {
+        self.has_map
     }
 
     fn check(&self) {
@@ -94,10 +101,6 @@ impl BlockTarget for Logged {
 
     fn is_mapped(&self, _block: u64) -> Option<bool> {
         self.has_map.then_some(true)
-    }
-
-    fn expect(&self, blocks: &[u64]) {
-        self.note(Nanos::ZERO, &format!("expects {blocks:?}"));
     }
 
     fn zone_written(&self, zone: u64) -> u64 {
@@ -190,7 +193,7 @@ fn at_equal_times_completions_come_first_then_arrivals_timers_and_commands_by_ta
     };
     let (a, b) = (target("a", &[0, 1], Some(READ)), target("b", &[2, 3], Some(READ)));
     let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(Check::new(flash), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Check::new(flash), VirtualClock::default(), buffers);
     let (a, b) = (host.add(Box::new(a)), host.add(Box::new(b)));
     let read = |tag| request(tag, BlockOp::Read, 0, 1, None);
     // The first read ends exactly when the others arrive and the timers are due.
@@ -220,7 +223,7 @@ fn replies_come_first_in_first_out() {
     let flash = flash(|_| ());
     let target = linear(&flash, &[0, 1, 2, 3]);
     let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(flash, VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(flash, VirtualClock::default(), buffers);
     let id = host.add(Box::new(target));
     let arrivals = (0..20).map(|tag| (Nanos(u64::from(tag)), id, request(tag, BlockOp::Flush, 0, 0, None)));
     let mut source = Timed { arrivals: arrivals.collect(), ..Timed::default() };
@@ -234,7 +237,7 @@ fn a_run_without_anything_to_wait_for_is_stuck_and_says_so() {
     let flash = flash(|_| ());
     let target = linear(&flash, &[0]);
     let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(flash, VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(flash, VirtualClock::default(), buffers);
     let id = host.add(Box::new(target));
     let arrivals = [(Nanos(5), id, request(1, BlockOp::Flush, 0, 0, None))].into();
     let mut source = Timed { arrivals, endless: true, ..Timed::default() };
@@ -247,7 +250,7 @@ fn a_target_that_was_left_makes_place_for_another() {
     let flash = flash(|_| ());
     let (left, next) = (linear(&flash, &[0]), linear(&flash, &[1, 2]));
     let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(flash, VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(flash, VirtualClock::default(), buffers);
     let id = host.add(Box::new(left));
     let blocks = host.target(id).block_count();
     let back = host.replace(id, Box::new(next));
@@ -265,7 +268,7 @@ fn a_run_stops_at_its_time_and_goes_on_from_there() {
     let target = linear(&flash, &[0, 1]);
     let mut buffers = Buffers::new(flash.payload_format());
     let buffer = buffers.take(8);
-    let mut host = Host::new(Check::new(flash), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Check::new(flash), VirtualClock::default(), buffers);
     let id = host.add(Box::new(target));
     let write = request(1, BlockOp::Write { fua: false }, 0, 8, Some(buffer));
     let late = request(2, BlockOp::Read, 0, 1, Some(buffer));
@@ -286,7 +289,7 @@ fn a_device_with_few_places_is_fed_as_places_come() {
     let flash = flash(|config| config.queue_depth = 2);
     let target = linear(&flash, &[0, 1, 2, 3]);
     let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(Check::new(flash), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Check::new(flash), VirtualClock::default(), buffers);
     let id = host.add(Box::new(target));
     let arrivals = (0..50).map(|tag| (Nanos::ZERO, id, request(tag, BlockOp::Read, 0, 1, None)));
     let mut source = Timed { arrivals: arrivals.collect(), ..Timed::default() };
@@ -300,7 +303,7 @@ fn a_full_target_refuses_and_is_offered_the_request_again() {
     let flash = flash(|_| ());
     let target = linear(&flash, &[0, 1, 2, 3]);
     let buffers = Buffers::new(flash.payload_format());
-    let mut host = Host::new(flash, VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(flash, VirtualClock::default(), buffers);
     let id = host.add(Box::new(target));
     let arrivals = (0..5_000).map(|tag| (Nanos::ZERO, id, request(tag, BlockOp::Read, 0, 1, None)));
     let mut source = Timed { arrivals: arrivals.collect(), ..Timed::default() };
@@ -328,7 +331,7 @@ fn small_run<C: Clock>(clock: C) -> (Vec<u8>, Vec<Option<u32>>, u64) {
         let read = request(10 + number, BlockOp::Read, u64::from(number) * 32, 8, Some(buffer));
         arrivals.push_back((Nanos::from_millis(1), TargetId(0), read));
     }
-    let mut host = Host::new(Trace::new(flash, 0), clock, buffers);
+    let mut host: Host<_, _> = Host::new(Trace::new(flash, 0), clock, buffers);
     host.add(Box::new(target));
     let mut source = Timed { arrivals, ..Timed::default() };
     assert_eq!(host.run(&mut source, Nanos::MAX), RunEnd::Finished);
@@ -352,7 +355,7 @@ fn a_run_in_wall_time_does_the_same_as_one_in_virtual_time() {
     assert_eq!((content, pointers), (expected, expected_pointers));
 }
 
-/// Random reads, writes and what is refused, on one target or on a wrapper that hands nothing over directly: every reply
+/// Random reads, writes and what is refused, on one target or on a wrapper that gives no command with the request: every reply
 /// with its time, and the trace.
 fn random_run(seed: u64, depth: u32, wrapped: bool) -> (Vec<(Nanos, Tag, Status)>, u64) {
     let flash = flash(|config| config.queue_depth = depth);
@@ -376,7 +379,7 @@ fn random_run(seed: u64, depth: u32, wrapped: bool) -> (Vec<(Nanos, Tag, Status)
         };
         arrivals.push_back((at, TargetId(0), request));
     }
-    let mut host = Host::new(Trace::new(Check::new(flash), 0), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Trace::new(Check::new(flash), 0), VirtualClock::default(), buffers);
     if wrapped {
         host.add(Box::new(Logged {
             name: "a",
@@ -394,11 +397,13 @@ fn random_run(seed: u64, depth: u32, wrapped: bool) -> (Vec<(Nanos, Tag, Status)
 }
 
 #[test]
-fn a_target_that_hands_over_directly_does_what_one_that_is_polled_does() {
+fn a_target_that_gives_its_command_with_the_request_does_what_one_does_that_waits() {
     for seed in 0..20 {
         for depth in [2, 64] {
-            let (direct, polled) = (random_run(seed, depth, false), random_run(seed, depth, true));
-            assert_eq!(direct, polled, "seed {seed}, depth {depth}");
+            let (direct, later) = (random_run(seed, depth, false), random_run(seed, depth, true));
+            let first = direct.0.iter().zip(&later.0).position(|(a, b)| a != b);
+            assert_eq!(first.map(|at| (at, direct.0[at], later.0[at])), None, "seed {seed}, depth {depth}");
+            assert_eq!(direct.1, later.1, "seed {seed}, depth {depth}: the traces differ");
             assert_eq!(direct.0.len(), 300, "seed {seed}: every request was answered");
         }
     }
@@ -412,7 +417,7 @@ fn a_target_with_a_map_hears_of_the_requests_that_come_next() {
         let target =
             Logged { name: "a", inner: linear(&flash, &[0, 1]), log: log.clone(), timer: None, has_map };
         let buffers = Buffers::new(flash.payload_format());
-        let mut host = Host::new(flash, VirtualClock::default(), buffers);
+        let mut host: Host<_, _> = Host::new(flash, VirtualClock::default(), buffers);
         let id = host.add(Box::new(target));
         let read =
             |tag: u32| (Nanos(u64::from(tag)), id, request(tag, BlockOp::Read, u64::from(tag), 1, None));
@@ -422,9 +427,9 @@ fn a_target_with_a_map_hears_of_the_requests_that_come_next() {
             .borrow()
             .iter()
             .map(|(_, what)| what.clone())
-            .filter(|what| what.contains("expects"))
+            .filter(|what| what.contains("prefetches"))
             .collect();
-        let blocks = |range: std::ops::Range<u64>| format!("a expects {:?}", range.collect::<Vec<_>>());
+        let blocks = |range: std::ops::Range<u64>| format!("a prefetches {:?}", range.collect::<Vec<_>>());
         let all = [blocks(1..17), blocks(17..33), blocks(33..40)];
         assert_eq!(told, if has_map { all.to_vec() } else { Vec::new() }, "map: {has_map}");
     }

@@ -543,6 +543,11 @@ impl Device for Flash {
         self.take_typed(now, black_box(command), buffers)
     }
 
+    #[inline(always)]
+    fn room(&self) -> u32 {
+        self.flow.room()
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         let at = self.flow.next_end().min(self.flow.arrival()).min(self.media.next_at());
         (at < Nanos::MAX).then_some(at)

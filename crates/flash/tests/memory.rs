@@ -155,7 +155,7 @@ fn host(config: Config, depth: u32, sectors: u32) -> (Host<Flash, VirtualClock>,
     let target = Linear::new(&parts).expect("usable");
     let mut buffers = Buffers::new(flash.payload_format());
     let taken = (0..depth).map(|_| buffers.take(sectors)).collect();
-    let mut host = Host::new(flash, VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(flash, VirtualClock::default(), buffers);
     host.add(Box::new(target));
     (host, taken)
 }

@@ -71,7 +71,7 @@ impl Disk {
     }
 
     fn leave<C: Contract>(&mut self, world: &mut World<C>) {
-        let failed = world.device.inner().store_error().is_some();
+        let failed = world.device().inner().store_error().is_some();
         world.tally.add("disk.drives_failed", u64::from(failed));
         self.image = None;
         world.leave_drive();

@@ -19,7 +19,7 @@ use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault};
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::{BlockingDevice, ChunkId, Device, Ppa, PuId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{Kind, Wish};
+use ocssd_targets::registry::{Kind, TargetSpec};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -35,8 +35,8 @@ pub struct KindMount<'a> {
 
 impl Mount<dyn BlockTarget> for KindMount<'_> {
     fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn BlockTarget>, String> {
-        let wish = Wish { units: self.units, layout: Layout::default(), options: self.options };
-        self.kind.make(device, &wish).map(|made| made.target)
+        let spec = TargetSpec { units: self.units, layout: Layout::default(), options: self.options };
+        self.kind.make(device, &spec).map(|made| made.target)
     }
 }
 
@@ -273,11 +273,11 @@ impl Runner<'_> {
     /// Half of the bits are of what a target keeps whole, its own records; there a bit near the beginning is as likely as one
     /// anywhere, for records seldom fill their sectors.
     fn flip(&mut self, place: u64, bit: u64) {
-        let geometry = self.world.device.geometry();
+        let geometry = self.world.device().geometry();
         let (chunks, sectors) = (geometry.chunk_count(), geometry.sectors_per_chunk);
         let first = u32::try_from(place % u64::from(chunks)).expect("below a 32-bit count");
         let sector = u32::try_from((place >> 32) % u64::from(sectors)).expect("below a 32-bit count");
-        let flash = self.world.device.inner_mut();
+        let flash = self.world.device_mut().inner_mut();
         let at = |next: u32| Ppa::new(ChunkId((first + next / sectors) % chunks), (sector + next) % sectors);
         let of_records = place >> 63 == 1;
         let record = (0..chunks * sectors).map(at).find(|&at| of_records && flash.is_whole(at));
@@ -293,9 +293,14 @@ impl Runner<'_> {
     }
 
     fn fault(&mut self, kind: FaultKind, chunk: u64, times: u32) {
-        let chunks = self.world.device.geometry().chunk_count();
+        let chunks = self.world.device().geometry().chunk_count();
         let chunk = ChunkId(u32::try_from(chunk % u64::from(chunks)).expect("below a 32-bit count"));
-        self.world.device.inner_mut().schedule_fault(ScheduledFault { kind, chunk, sector: None, times });
+        self.world.device_mut().inner_mut().schedule_fault(ScheduledFault {
+            kind,
+            chunk,
+            sector: None,
+            times,
+        });
         let name = match kind {
             FaultKind::WriteNextUnit => "faults.write_next_unit_scheduled",
             FaultKind::EarlyClose => "faults.early_close_scheduled",
@@ -315,7 +320,7 @@ impl Runner<'_> {
     /// Faults stop: everything outstanding is answered, and what is read is right.
     fn calm(&mut self) -> Result<(), Cause> {
         self.world.begin_step();
-        self.world.device.inner_mut().stop_faults();
+        self.world.device_mut().inner_mut().stop_faults();
         self.world.drain()?;
         if let Some(disk) = &mut self.disk {
             disk.heal();
@@ -336,7 +341,7 @@ impl Runner<'_> {
         for (name, count) in self.world.contract.counts() {
             self.world.tally.add(name, count);
         }
-        let media = self.world.device.inner().counters();
+        let media = self.world.device().inner().counters();
         self.world.tally.add("device.sectors_written", media.sectors_written);
         self.world.tally.add("device.sectors_read", media.sectors_read);
         self.world.tally.add("device.resets", media.resets);

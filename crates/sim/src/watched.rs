@@ -171,6 +171,10 @@ impl Device for Watched {
         Ok(())
     }
 
+    fn room(&self) -> u32 {
+        self.flash.room()
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         self.flash.deadline()
     }

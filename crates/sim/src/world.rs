@@ -1,8 +1,9 @@
 //! A drive, a target on it, and a contract that both keep, under virtual time; the power can go between any two events.
 //!
-//! One turn is the engine's: completions, the target's timer, commands, replies. Deliberately not here: what happens when
-//! (`run`), and what is right (`contract`).
+//! Its turns are the engine's, under the eyes of an observer that stops them where the power goes. Deliberately not here: what
+//! happens when (`run`), and what is right (`contract`).
 
+mod events;
 mod mounting;
 
 use crate::contract::{Broken, Contract, Room};
@@ -11,12 +12,12 @@ use crate::seen::{Seen, good_chunks};
 use crate::tally::Tally;
 use crate::watched::Watched;
 use crate::wear::Wear;
+use events::Events;
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Clock, VirtualClock};
+use ocssd_engine::{Clock, Host, Requests, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{BlockingDevice, Buffers, Device, PuId, Target};
-use std::collections::VecDeque;
+use ocssd_lightnvm::{BlockingDevice, Buffers, PuId, Target, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -69,8 +70,11 @@ const TURNS_MAX: u32 = 200_000;
 
 /// The world.
 pub struct World<C: Contract> {
-    /// The drive, its answers checked.
-    pub device: Check<Watched>,
+    /// The drive, its answers checked, the target, and the loop.
+    host: Host<Check<Watched>, VirtualClock, C::Target>,
+    /// What waits for the target, and what it answered.
+    requests: Requests<C::Target>,
+    target: Option<TargetId>,
     /// What is promised.
     pub contract: C,
     /// Events so far: commands the device took, completions it gave.
@@ -87,16 +91,9 @@ pub struct World<C: Contract> {
     chunks_at_first: Option<u32>,
     /// Good chunks at the last mount.
     chunks_at_last: Option<u32>,
-    buffers: Buffers,
-    clock: VirtualClock,
-    target: Option<Box<C::Target>>,
-    /// Requests the target had no room for, oldest first; none passes another.
-    refused: VecDeque<<C::Target as Target>::Request>,
     cut_at: Option<u64>,
     /// Commands the drive failed as such that the contract was told of.
     failed: u64,
-    /// The target was told something, and has not said since that it has no more commands.
-    is_told: bool,
     turns_now: u32,
     /// Turns since the step began.
     turns_of_step: u64,
@@ -121,8 +118,12 @@ impl<C: Contract> World<C> {
     fn on(device: Watched, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
         let spike = device.config().faults.spike;
         Self {
-            buffers: Buffers::new(device.payload_format()),
-            device: Check::new(device),
+            host: {
+                let buffers = Buffers::new(device.payload_format());
+                Host::new(Check::new(device), VirtualClock::default(), buffers)
+            },
+            requests: Requests::default(),
+            target: None,
             units,
             chunks_at_first: None,
             chunks_at_last: None,
@@ -131,12 +132,8 @@ impl<C: Contract> World<C> {
             journal,
             tally: Tally::default(),
             wear: None,
-            clock: VirtualClock::default(),
-            target: None,
-            refused: VecDeque::new(),
             cut_at: None,
             failed: 0,
-            is_told: false,
             turns_now: 0,
             turns_of_step: 0,
             is_over: Arc::default(),
@@ -153,10 +150,10 @@ impl<C: Contract> World<C> {
     where
         C: Clone,
     {
-        let (device, contract) = (self.device.inner().fork()?, self.contract.clone());
+        let (device, contract) = (self.device().inner().fork()?, self.contract.clone());
         let mut branch = Self::on(device, self.units.clone(), contract, self.bound, journal);
         (branch.chunks_at_first, branch.chunks_at_last) = (self.chunks_at_first, self.chunks_at_last);
-        branch.clock.wait_until(self.clock.now());
+        branch.host.clock_mut().wait_until(self.now());
         branch.events = self.events;
         branch.spikes.clone_from(&self.spikes);
         branch.spike = self.spike;
@@ -179,7 +176,30 @@ impl<C: Contract> World<C> {
     /// The time.
     #[must_use]
     pub fn now(&self) -> Nanos {
-        self.clock.now()
+        self.host.clock().now()
+    }
+
+    /// The drive, its answers checked.
+    #[must_use]
+    pub fn device(&self) -> &Check<Watched> {
+        self.host.device()
+    }
+
+    /// The drive, to change between turns.
+    pub fn device_mut(&mut self) -> &mut Check<Watched> {
+        self.host.device_mut()
+    }
+
+    fn target(&self) -> Option<&C::Target> {
+        self.target.map(|id| self.host.target(id))
+    }
+
+    /// The target is gone, and what was asked of it.
+    fn drop_target(&mut self) {
+        self.host.drop_targets();
+        self.requests.clear();
+        self.target = None;
+        self.cut_at = None;
     }
 
     /// The power goes now. `prng` says which pages of torn units survive.
@@ -195,20 +215,18 @@ impl<C: Contract> World<C> {
     /// # Panics
     /// Never: memory does not fail.
     pub fn power_off(&mut self, prng: &mut Prng) {
-        let now = self.clock.now();
+        let now = self.now();
         self.journal.note(now, || Event::PowerCut);
         self.count_target();
-        let report = self.device.inner_mut().power_cut(now, prng).expect("memory does not fail");
-        self.device.power_cut();
+        let report = self.device_mut().inner_mut().power_cut(now, prng).expect("memory does not fail");
+        self.device_mut().power_cut();
         self.tally.add("power_cut.commands_in_flight", u64::from(report.commands));
         self.tally.add("power_cut.sectors_lost", report.sectors_lost);
         self.tally.add("power_cut.units_torn", u64::from(report.units_torn));
         self.tally.add("power_cut.resets_undone", u64::from(report.resets_undone));
-        self.target = None;
-        self.refused.clear();
-        self.cut_at = None;
-        let Self { device, units, contract, .. } = self;
-        contract.power_cut(&mut Seen { device: device.inner_mut(), units });
+        self.drop_target();
+        let Self { host, units, contract, .. } = self;
+        contract.power_cut(&mut Seen { device: host.device_mut().inner_mut(), units });
     }
 
     /// The process of the drive is gone, and the target with it. A drive in memory stands in until another is there.
@@ -216,46 +234,44 @@ impl<C: Contract> World<C> {
     /// # Panics
     /// Never: the drive was made with these settings.
     pub fn leave_drive(&mut self) {
-        let now = self.clock.now();
+        let now = self.now();
         self.journal.note(now, || Event::PowerCut);
         self.count_target();
-        let config = self.device.inner().config().clone();
+        let config = self.device().inner().config().clone();
         let standing_in = Flash::format(config).expect("the settings made a drive before");
-        self.device = Check::new(Watched::new(standing_in));
-        self.target = None;
-        self.cut_at = None;
-        self.refused.clear();
+        *self.device_mut() = Check::new(Watched::new(standing_in));
+        self.drop_target();
     }
 
     /// The drive as its next process finds it.
     pub fn enter_drive(&mut self, flash: Flash) {
         assert!(self.target.is_none(), "a target is mounted on a drive that is gone");
-        self.device = Check::new(Watched::new(flash));
+        *self.device_mut() = Check::new(Watched::new(flash));
         self.spikes.clear();
         if let Some(wear) = &mut self.wear {
             wear.power_cut();
         }
-        let Self { device, units, contract, .. } = self;
-        contract.power_cut(&mut Seen { device: device.inner_mut(), units });
+        let Self { host, units, contract, .. } = self;
+        contract.power_cut(&mut Seen { device: host.device_mut().inner_mut(), units });
     }
 
     /// Tells the contract what was harmed.
     pub fn tell_harm(&mut self) {
-        for harmed in self.device.inner_mut().take_news() {
-            let now = self.clock.now();
-            let Self { device, units, contract, journal, .. } = self;
+        let now = self.now();
+        for harmed in self.device_mut().inner_mut().take_news() {
+            let Self { host, units, contract, journal, .. } = self;
             journal.note(now, || {
                 let held = contract.content_in_words(&harmed.content);
                 Event::Harmed { at: harmed.at, what: format!("{}; it held {held}", harmed.harm) }
             });
-            contract.harmed(&harmed, &mut Seen { device: device.inner_mut(), units });
+            contract.harmed(&harmed, &mut Seen { device: host.device_mut().inner_mut(), units });
             self.tally.add("faults.sectors_harmed", 1);
         }
     }
 
     /// Adds what the target counted to the tally.
     pub fn count_target(&mut self) {
-        let Some(target) = &self.target else { return };
+        let Some(target) = self.target.map(|id| self.host.target(id)) else { return };
         for (name, count) in self.contract.target_counts(target) {
             self.tally.add(name, count);
         }
@@ -264,7 +280,7 @@ impl<C: Contract> World<C> {
     /// The target's state in words; empty if there is none.
     #[must_use]
     pub fn summary(&self) -> String {
-        self.target.as_ref().map_or_else(String::new, |target| self.contract.target_summary(target))
+        self.target().map_or_else(String::new, |target| self.contract.target_summary(target))
     }
 
     /// The power should go after so many more events.
@@ -285,132 +301,83 @@ impl<C: Contract> World<C> {
 
     /// Draws a request and gives it to the target. False if no more may be outstanding.
     pub fn draw(&mut self, draw: u64) -> bool {
-        let now = self.clock.now();
-        let Some(request) = self.contract.draw(draw, now, &mut self.buffers) else { return false };
+        let now = self.now();
+        let Some(request) = self.contract.draw(draw, now, self.host.buffers_mut()) else { return false };
         self.submit(request);
         true
     }
 
     /// Asks the target to end in good order.
     pub fn shut_down(&mut self) {
-        let request = self.contract.shutdown(self.clock.now());
+        let request = self.contract.shutdown(self.now());
         self.submit(request);
     }
 
     fn submit(&mut self, request: <C::Target as Target>::Request) {
-        let now = self.clock.now();
+        let now = self.now();
         self.journal.note(now, || {
             let (number, what) = C::request_in_words(&request);
             Event::Request { number, what }
         });
         assert!(self.target.is_some(), "a target is mounted");
-        self.refused.push_back(request);
-        self.submit_refused();
-    }
-
-    /// Gives the target the requests it had no room for, as many as it takes.
-    fn submit_refused(&mut self) {
-        let now = self.clock.now();
-        let target = self.target.as_mut().expect("a target is mounted");
-        while let Some(request) = self.refused.pop_front() {
-            if let Err(request) = target.submit(now, request) {
-                self.refused.push_front(request);
-                self.tally.add("requests.waited_for_room", 1);
-                return;
-            }
-            self.is_told = true;
-        }
+        self.requests.push(request);
     }
 
     /// One turn at the present time. True if anything happened.
     ///
-    /// As in the engine's loop, a target that was told nothing is asked for nothing: most turns are steps inside the device.
-    ///
     /// # Errors
     /// If an answer is not what was promised.
     pub fn turn(&mut self) -> Result<bool, Broken> {
-        let now = self.clock.now();
-        let mut any = self.completions(now);
-        let target = self.target.as_mut().expect("a target is mounted");
-        if target.deadline().is_some_and(|at| at <= now) {
-            target.on_deadline(now);
-            self.is_told = true;
-        }
-        if self.is_told {
-            any |= self.commands(now);
-            any |= self.replies(now)?;
-        }
+        assert!(self.target.is_some(), "a target is mounted");
+        let before = self.events;
+        let Self { host, requests, events, cut_at, journal, .. } = self;
+        let cut_at = cut_at.unwrap_or(u64::MAX);
+        host.step_observed(requests, &mut Events { count: events, cut_at, journal });
+        self.tell_harm();
+        self.tell_failures();
+        let any = self.replies()? || self.events > before;
         self.judge_progress(any)?;
         Ok(any)
     }
 
-    /// Passes on what the device has done by now.
-    fn completions(&mut self, now: Nanos) -> bool {
-        let target = self.target.as_mut().expect("a target is mounted");
-        let mut any = false;
-        while self.cut_at.is_none_or(|at| self.events < at) {
-            let Some(completion) = self.device.poll_completion(now, &mut self.buffers) else { break };
-            self.journal.note(now, || Event::completion(&completion));
-            target.on_completion(now, completion, &mut self.buffers);
-            self.events += 1;
-            any = true;
-        }
-        self.is_told |= any;
-        any
-    }
-
-    /// Gives the device the target's commands.
-    fn commands(&mut self, now: Nanos) -> bool {
-        let target = self.target.as_mut().expect("a target is mounted");
-        let mut any = false;
-        while self.cut_at.is_none_or(|at| self.events < at) {
-            let Some(command) = target.poll_command(now, &mut self.buffers) else {
-                self.is_told = false;
-                break;
-            };
-            self.journal.note(now, || Event::command(&command, &self.buffers, false));
-            self.device.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
-            self.events += 1;
-            any = true;
-        }
-        self.tell_harm();
-        self.tell_failures();
-        any
-    }
-
     /// Tells the contract which commands the drive failed as such.
     fn tell_failures(&mut self) {
-        let failed = self.device.inner().commands_failed();
+        let failed = self.device().inner().commands_failed();
         if failed == self.failed {
             return;
         }
-        for (op, status) in self.device.inner_mut().take_failed_commands() {
+        for (op, status) in self.device_mut().inner_mut().take_failed_commands() {
             self.contract.command_failed(op, status);
         }
         self.failed = failed;
     }
 
-    /// Holds the target's replies against the contract.
-    fn replies(&mut self, now: Nanos) -> Result<bool, Broken> {
-        let Self { target, contract, device, units, chunks_at_first, .. } = self;
-        let target = target.as_mut().expect("a target is mounted");
+    /// Holds the target's replies against the contract; true if there were any.
+    fn replies(&mut self) -> Result<bool, Broken> {
+        let now = self.now();
+        let Self { host, target, requests, contract, units, chunks_at_first, .. } = self;
+        let waited = requests.take_refused();
+        if waited > 0 {
+            self.tally.add("requests.waited_for_room", waited);
+        }
         let mut any = false;
-        while let Some(reply) = target.poll_reply() {
+        for reply in requests.take_replies() {
             self.journal.note(now, || {
                 let (number, what) = C::reply_in_words(&reply);
                 Event::Reply { number, what }
             });
-            let room = || Room {
-                good_chunks: good_chunks(device.inner(), units),
-                chunks_needed: C::chunks_needed(target).or(*chunks_at_first).unwrap_or(0),
-                drive_failed: device.inner().store_error().is_some(),
+            let room = || {
+                let drive = host.device().inner();
+                let needed = target.and_then(|id| C::chunks_needed(host.target(id)));
+                Room {
+                    good_chunks: good_chunks(drive, units),
+                    chunks_needed: needed.or(*chunks_at_first).unwrap_or(0),
+                    drive_failed: drive.store_error().is_some(),
+                }
             };
-            let name = contract.replied(&reply, &self.buffers, &room)?;
+            let name = contract.replied(&reply, host.buffers(), &room)?;
             self.tally.add(name, 1);
             any = true;
-        }
-        if any && !self.refused.is_empty() {
-            self.submit_refused();
         }
         Ok(any)
     }
@@ -435,10 +402,10 @@ impl<C: Contract> World<C> {
                 format!("{TURNS_MAX} turns at one point of time"),
             ));
         }
-        let spikes = self.device.inner().latency_spikes();
-        self.spikes.resize(usize::try_from(spikes).expect("as many as fit memory"), self.clock.now());
+        let (now, spikes) = (self.now(), self.device().inner().latency_spikes());
+        self.spikes.resize(usize::try_from(spikes).expect("as many as fit memory"), now);
         let Some(sent) = self.contract.oldest() else { return Ok(()) };
-        let waited = self.clock.now().saturating_since(sent);
+        let waited = now.saturating_since(sent);
         if waited <= self.bound {
             return Ok(());
         }
@@ -459,8 +426,7 @@ impl<C: Contract> World<C> {
     /// When something happens next.
     #[must_use]
     pub fn next(&self) -> Option<Nanos> {
-        let timer = self.target.as_ref().and_then(|target| target.deadline());
-        self.device.deadline().into_iter().chain(timer).min()
+        self.host.next_deadline()
     }
 
     /// Goes on until `done`, the power should go, or nothing happens any more.
@@ -480,7 +446,7 @@ impl<C: Contract> World<C> {
                 return Ok(Stop::Done);
             }
             let Some(next) = self.next() else { return Ok(Stop::Idle) };
-            self.clock.wait_until(next);
+            self.host.clock_mut().wait_until(next);
         }
     }
 
@@ -507,14 +473,14 @@ impl<C: Contract> World<C> {
     /// # Errors
     /// If an answer is not what was promised.
     pub fn idle(&mut self, time: Nanos) -> Result<Stop, Broken> {
-        let until = self.clock.now() + time;
+        let until = self.now() + time;
         loop {
             while !self.is_cut() && self.turn()? {}
             if self.is_cut() {
                 return Ok(Stop::Cut);
             }
             let next = self.next().unwrap_or(until).min(until);
-            self.clock.wait_until(next);
+            self.host.clock_mut().wait_until(next);
             if next >= until {
                 return Ok(Stop::Done);
             }
@@ -524,10 +490,10 @@ impl<C: Contract> World<C> {
     /// Lets a part of the time to the next event pass, in millionths.
     pub fn part_of_gap(&mut self, millionths: u32) {
         let Some(next) = self.next() else { return };
-        let now = self.clock.now();
+        let now = self.now();
         let gap = next.saturating_since(now).0;
         let part = u128::from(gap) * u128::from(millionths.min(999_999)) / 1_000_000;
-        self.clock.wait_until(now + Nanos(u64::try_from(part).expect("less than the gap")));
+        self.host.clock_mut().wait_until(now + Nanos(u64::try_from(part).expect("less than the gap")));
     }
 
     /// Reads everything and holds it against the contract; then the whole state of target and drive is checked.
@@ -539,7 +505,7 @@ impl<C: Contract> World<C> {
         self.drain()?;
         self.contract.begin_audit();
         loop {
-            let now = self.clock.now();
+            let now = self.now();
             while let Some(request) = self.contract.audit(now) {
                 self.submit(request);
             }
@@ -562,14 +528,14 @@ impl<C: Contract> World<C> {
     /// # Errors
     /// If it is not.
     pub fn check(&mut self) -> Result<(), Broken> {
-        self.device.inner().check();
+        self.device().inner().check();
         self.tally.add("checks.whole_state", 1);
-        let Some(target) = &self.target else { return Ok(()) };
+        let Some(target) = self.target.map(|id| self.host.target(id)) else { return Ok(()) };
         target.check();
         if let Some(wear) = &mut self.wear
             && let Some(spread) = self.contract.wear_spread(target)
         {
-            let lags = wear.check(self.device.inner(), spread)?;
+            let lags = wear.check(self.host.device().inner(), spread)?;
             self.tally.add("checks.wear", 1);
             self.tally.add("checks.wear_of_lagging_lines", u64::from(lags));
         }

@@ -11,7 +11,7 @@ use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind, TargetOptions};
-use ocssd_targets::{linux_pblk, pblk, small_blocks};
+use ocssd_targets::{linux_pblk, ox_block, pblk, small_blocks};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -122,6 +122,20 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_OX: "ox-block", "canary", NONE, SEEDS;
+    ox_answered_before_commit_is_found: "answered-before-commit", Tiny;
+    ox_commit_by_part_is_found: "commit-by-part", Tiny;
+    ox_moves_stale_is_found: "moves-stale", Tiny;
+    ox_truncated_too_early_is_found: "truncated-too-early", Tiny;
+    ox_window_forgotten_is_found: "window-forgotten", Tiny;
+}
+
+canaries! {
+    TESTED_OF_VOLATILE_OX: "ox-block", "canary", [("durability", "flush")], SEEDS_OF_CHECKPOINTS;
+    ox_reset_before_durable_is_found: "reset-before-durable", Tiny;
+}
+
+canaries! {
     TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary", [("block_bytes", "512")], SEEDS;
     merge_loses_neighbour_is_found: "merge-loses-neighbour", Tiny;
     order_ignored_is_found: "order-ignored", Tiny;
@@ -134,6 +148,8 @@ fn every_canary_is_looked_for() {
     assert_eq!(pblk, all(&[TESTED, TESTED_OF_CHECKPOINTS].concat()));
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(linux, all(TESTED_OF_LINUX));
+    let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_VOLATILE_OX].concat()));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

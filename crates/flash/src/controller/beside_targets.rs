@@ -58,6 +58,10 @@ impl Device for Controller {
         Ok(())
     }
 
+    fn room(&self) -> u32 {
+        Device::room(&self.flash)
+    }
+
     fn deadline(&self) -> Option<Nanos> {
         Self::deadline(self)
     }

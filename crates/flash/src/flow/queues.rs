@@ -81,6 +81,12 @@ impl Flow {
         self.untold >= self.queue_depth
     }
 
+    /// How many more commands are taken before one of those under way is told of.
+    #[inline(always)]
+    pub(crate) const fn room(&self) -> u32 {
+        self.queue_depth.saturating_sub(self.untold)
+    }
+
     /// Copies are on their way: changes of a chunk may have to wait for each other.
     pub(crate) const fn has_copies(&self) -> bool {
         self.copies > 0

@@ -4,14 +4,14 @@
 
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
-use ocssd_lightnvm::{BlockingDevice, Buffers, Command, Completion, Status, Target};
-use ocssd_targets::registry::{self, Kind, Made, Wish};
+use ocssd_lightnvm::{Admission, BlockingDevice, Completion, Out, Status, Target};
+use ocssd_targets::registry::{self, Kind, Made, TargetSpec};
 
 /// Called pblk, so that options are drawn as for pblk.
 pub const HASTY: Kind = Kind::new("pblk", "pblk that answers a flush at once", make);
 
-fn make(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
-    let Made { target, notes } = registry::find("pblk")?.make(device, wish)?;
+fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+    let Made { target, notes } = registry::find("pblk")?.make(device, spec)?;
     Ok(Made { target: Box::new(Hasty { pblk: target, flushed: Vec::new() }), notes })
 }
 
@@ -24,32 +24,29 @@ impl Target for Hasty {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         if request.op != BlockOp::Flush {
-            return self.pblk.submit(now, request);
+            return self.pblk.submit(now, request, out);
         }
         self.flushed.push(BlockReply { tag: request.tag, status: Status::SUCCESS, violation: None });
-        Ok(())
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
-        self.pblk.on_completion(now, completion, buffers);
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+        self.pblk.on_completion(now, completion, out);
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
-        self.pblk.on_deadline(now);
+    fn on_deadline(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+        self.pblk.on_deadline(now, out);
     }
 
     fn deadline(&self) -> Option<Nanos> {
         self.pblk.deadline()
     }
 
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        self.pblk.poll_command(now, buffers)
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.flushed.pop().or_else(|| self.pblk.poll_reply())
+    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+        self.flushed.drain(..).for_each(|reply| out.reply(reply));
+        self.pblk.advance(now, out);
     }
 
     fn check(&self) {

@@ -3,6 +3,7 @@
 //! The oracle says what a block may hold; of each sector the media harm it is told whose it was. Deliberately not here: what a
 //! history allows (`history`).
 
+use super::atomic::Atomicity;
 use super::history::Settled;
 use super::mix::Mix;
 use super::oracle::{Moment, Oracle};
@@ -35,6 +36,7 @@ pub struct BlockContract {
     mix: Mix,
     limits: Limits,
     oracle: Option<Oracle>,
+    atomicity: Atomicity,
     outstanding: BTreeMap<Tag, Outstanding>,
     spare: Vec<BufId>,
     /// Bytes of a block in a buffer: all, or a stamp's.
@@ -68,6 +70,7 @@ impl BlockContract {
             mix,
             limits,
             oracle: None,
+            atomicity: Atomicity::default(),
             outstanding: BTreeMap::new(),
             spare: Vec::new(),
             unit: 0,
@@ -122,6 +125,7 @@ impl BlockContract {
     fn note_change(&mut self, request: &BlockRequest, buffers: &mut Buffers) {
         let sent = self.outstanding[&request.tag].sent;
         let forgettable = request.op == BlockOp::Discard && !self.mix.discards_are_durable;
+        self.note_transaction(request);
         for block in self.changed(request) {
             let offset = u32::try_from(block - request.block).expect("no more than the count");
             let content = if matches!(request.op, BlockOp::Write { .. }) {
@@ -136,6 +140,19 @@ impl BlockContract {
                 0
             };
             self.oracle().sent(block, content, sent, forgettable);
+        }
+    }
+
+    /// Notes a write that must be whole after a power cut.
+    fn note_transaction(&mut self, request: &BlockRequest) {
+        let is_write = matches!(request.op, BlockOp::Write { .. });
+        if !is_write {
+            self.atomicity.zeroing_sent(request.tag);
+        } else if request.count <= self.mix.atomic_blocks && self.per_sector == 1 {
+            let blocks = request.block..request.block + u64::from(request.count);
+            self.atomicity.sent(request.tag, blocks, self.writes + 1);
+        } else {
+            self.atomicity.other_sent(request.tag, self.writes + 1);
         }
     }
 
@@ -158,12 +175,16 @@ impl BlockContract {
             BlockOp::Flush | BlockOp::Shutdown => {
                 let oldest = self.oldest_read();
                 self.oracle().durable_before(done.sent, oldest);
+                self.atomicity.durable_before(done.sent);
             }
             BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => {
-                let durable = matches!(done.request.op, BlockOp::Write { fua: true });
+                let forced = matches!(done.request.op, BlockOp::Write { fua: true });
+                let durable = forced || self.mix.answers_are_durable;
                 let oldest = self.oldest_read();
                 let changed = self.changed(&done.request);
                 self.oracle().made(changed, done.sent, durable, oldest);
+                let now = self.oracle().now();
+                self.atomicity.made(done.request.tag, now, durable);
             }
             BlockOp::Read | BlockOp::ResetZone => {}
         }
@@ -175,8 +196,11 @@ impl BlockContract {
             let block = done.request.block + u64::from(offset);
             let buffer = done.request.buffer.expect("every request has one");
             let bytes = buffers.bytes(buffer, self.first_byte(offset), self.unit);
-            let judged =
-                stamp::read(bytes, block).and_then(|content| self.oracle().read(block, done.sent, content));
+            let content = stamp::read(bytes, block);
+            let judged = content.clone().and_then(|content| self.oracle().read(block, done.sent, content));
+            if let (Ok(content), Ok(Settled::Survived)) = (content, &judged) {
+                self.atomicity.found(block, content);
+            }
             match judged {
                 Ok(settled) => self.regressed += u64::from(settled == Settled::Older),
                 Err(_) if self.is_changed_unseen(block, done.sent, bytes) => {
@@ -236,6 +260,7 @@ impl BlockContract {
         self.refused += 1;
         let changed = self.changed(&request);
         self.oracle().refused(changed, sent);
+        self.atomicity.refused(request.tag);
         // A change of a part of a sector reads the rest of it.
         let part = u64::from(self.per_sector);
         let around = blocks.start / part * part..blocks.end.next_multiple_of(part);
@@ -346,7 +371,7 @@ impl Contract for BlockContract {
     fn end_audit(&mut self) -> Result<(), Broken> {
         let (asked, blocks) = (self.audit.take(), self.oracle().block_count());
         if asked == Some(blocks) && self.again.is_empty() {
-            return Ok(());
+            return self.atomicity.judge();
         }
         let found = format!("reading ended at {asked:?}");
         Err(Broken::new("audit reads all", format!("all {blocks} blocks are read"), found))
@@ -368,6 +393,7 @@ impl Contract for BlockContract {
         if let Some(oracle) = &mut self.oracle {
             oracle.power_cut();
         }
+        self.atomicity.power_cut();
         self.records.retain(|&at| media.is_still_harmed(at));
         for at in self.records.clone() {
             self.record_lost(at, media);
@@ -442,6 +468,8 @@ impl Contract for BlockContract {
             ("requests.changes_refused", self.refused),
             ("requests.blocks_older_than_lost_media", self.regressed),
             ("requests.blocks_changed_unseen", self.unseen),
+            ("transactions.met_by_a_power_cut", self.atomicity.judged().0),
+            ("transactions.there_after_it", self.atomicity.judged().1),
         ]
     }
 

@@ -30,6 +30,10 @@ pub struct Mix {
     pub depth: u32,
     /// Discards survive a flush and a power cut. False of targets that say they do not (pblk's faithful mode).
     pub discards_are_durable: bool,
+    /// What was answered survives a power cut, without a flush.
+    pub answers_are_durable: bool,
+    /// Blocks of a write up to which it is there as a whole or not at all; 0 if that is not promised.
+    pub atomic_blocks: u32,
 }
 
 /// A drawn request.

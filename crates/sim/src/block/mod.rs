@@ -1,5 +1,6 @@
 //! The contract of block targets: what every block may hold, and requests of every kind that touch them.
 
+mod atomic;
 mod contract;
 mod history;
 mod mix;

@@ -50,6 +50,12 @@ impl Oracle {
         u64::try_from(self.blocks.len()).expect("a length fits 64 bits")
     }
 
+    /// The present moment.
+    #[must_use]
+    pub const fn now(&self) -> Moment {
+        self.now
+    }
+
     /// The next moment.
     pub fn tick(&mut self) -> Moment {
         self.now.0 += 1;

@@ -80,7 +80,7 @@ pub fn search_until(
     is_interrupted: &dyn Fn() -> bool,
 ) -> Outcome {
     let started = Instant::now();
-    let desk = Desk {
+    let queue = WorkQueue {
         campaign,
         next: AtomicU64::new(campaign.seeds.start),
         is_over: AtomicBool::new(false),
@@ -91,11 +91,11 @@ pub fn search_until(
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..campaign.jobs.get() {
-            let (desk, sender) = (&desk, sender.clone());
-            scope.spawn(move || desk.work(&sender));
+            let (queue, sender) = (&queue, sender.clone());
+            scope.spawn(move || queue.work(&sender));
         }
         drop(sender);
-        receive(&receiver, &desk, &mut gathered, report, is_interrupted);
+        receive(&receiver, &queue, &mut gathered, report, is_interrupted);
     });
     gathered.finish(campaign, started.elapsed())
 }
@@ -103,12 +103,12 @@ pub fn search_until(
 /// Takes what workers send until all are done.
 fn receive(
     receiver: &Receiver<Message>,
-    desk: &Desk<'_>,
+    queue: &WorkQueue<'_>,
     gathered: &mut Gathered,
     report: &mut dyn FnMut(&Progress),
     is_interrupted: &dyn Fn() -> bool,
 ) {
-    let mut reported = desk.started;
+    let mut reported = queue.started;
     loop {
         match receiver.recv_timeout(REPORT_EVERY) {
             Ok(message) => gathered.take(message),
@@ -116,22 +116,22 @@ fn receive(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         gathered.is_interrupted |= is_interrupted();
-        let is_late = desk.campaign.time.is_some_and(|time| desk.started.elapsed() >= time);
+        let is_late = queue.campaign.time.is_some_and(|time| queue.started.elapsed() >= time);
         if is_late || gathered.is_interrupted {
-            desk.is_late.store(true, Ordering::Relaxed);
+            queue.is_late.store(true, Ordering::Relaxed);
         }
         if gathered.has_enough() || gathered.is_interrupted {
-            desk.is_over.store(true, Ordering::Relaxed);
+            queue.is_over.store(true, Ordering::Relaxed);
         }
         if reported.elapsed() >= REPORT_EVERY {
             reported = Instant::now();
-            report(&gathered.progress(desk.started.elapsed()));
+            report(&gathered.progress(queue.started.elapsed()));
         }
     }
 }
 
 /// Where workers get seeds.
-struct Desk<'a> {
+struct WorkQueue<'a> {
     campaign: &'a Campaign<'a>,
     next: AtomicU64,
     is_over: AtomicBool,
@@ -140,7 +140,7 @@ struct Desk<'a> {
     started: Instant,
 }
 
-impl Desk<'_> {
+impl WorkQueue<'_> {
     /// The next seed, unless it is over.
     fn seed(&self) -> Option<u64> {
         let is_late = self.campaign.time.is_some_and(|time| self.started.elapsed() >= time);

@@ -14,7 +14,7 @@ const MILLION: u32 = 1_000_000;
 
 /// True of targets that are mounted again and again.
 pub(super) fn fits(target: &str) -> bool {
-    matches!(target, "pblk" | "linux-pblk")
+    matches!(target, "pblk" | "linux-pblk" | "ox-block")
 }
 
 /// Makes one of such worlds of a plan.

@@ -140,7 +140,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
         config.payload = Payload::Bytes;
     }
     let chosen = target::draw(&mut Draw::new(&prng, "target"), asked, &config, size);
-    let mut mix = mix(&mut Draw::new(&prng, "mix"), size, chosen.discards_are_durable);
+    let mut mix = mix(&mut Draw::new(&prng, "mix"), size, &chosen);
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
     let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     let options = chosen.options;
@@ -179,7 +179,7 @@ fn discard_most(draw: &mut Draw, mix: &mut Mix) {
     }
 }
 
-fn mix(draw: &mut Draw, size: Size, discards_are_durable: bool) -> Mix {
+fn mix(draw: &mut Draw, size: Size, chosen: &target::Chosen) -> Mix {
     let mut weight = |percent: u64, most: u32| if draw.percent(percent) { draw.between(1, most) } else { 0 };
     let (reads, flushes, discards, zeroes) = (weight(80, 60), weight(80, 20), weight(50, 20), weight(40, 15));
     let fua_percent = weight(50, 60);
@@ -200,6 +200,8 @@ fn mix(draw: &mut Draw, size: Size, discards_are_durable: bool) -> Mix {
         hot_percent,
         cold_after: 0,
         depth,
-        discards_are_durable,
+        discards_are_durable: chosen.discards_are_durable,
+        answers_are_durable: chosen.answers_are_durable,
+        atomic_blocks: chosen.atomic_blocks,
     }
 }

@@ -14,6 +14,15 @@ const TINY_SECTORS: u64 = 1500;
 pub(super) struct Chosen {
     pub options: Vec<(String, String)>,
     pub discards_are_durable: bool,
+    pub answers_are_durable: bool,
+    pub atomic_blocks: u32,
+}
+
+impl Chosen {
+    /// Options of a target whose discards survive what writes do, and no more.
+    const fn durable(options: Vec<(String, String)>) -> Self {
+        Self { options, discards_are_durable: true, answers_are_durable: false, atomic_blocks: 0 }
+    }
 }
 
 /// The units a target is on: as a rule all of them.
@@ -34,7 +43,8 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "pblk" => pblk(draw, config, size, asked.fixed("mode")),
         "block_ssd" => block_ssd(draw, config, size),
         "linux-pblk" => linux_pblk(draw),
-        _ => Chosen { options: Vec::new(), discards_are_durable: true },
+        "ox-block" => ox_block(draw, config, size, asked.fixed("durability")),
+        _ => Chosen::durable(Vec::new()),
     }
 }
 
@@ -114,7 +124,7 @@ fn linux_pblk(draw: &mut Draw) -> Chosen {
     if draw.percent(50) {
         options.push(("over_provisioning_percent".to_owned(), draw.between(35, 70).to_string()));
     }
-    Chosen { options, discards_are_durable: true }
+    Chosen::durable(options)
 }
 
 /// A black box has few.
@@ -128,7 +138,34 @@ fn block_ssd(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
         set("dram_cache_bytes", (u64::from(unit) * u64::from(draw.between(12, 60))).to_string());
     }
     set("seed", draw.raw().to_string());
-    Chosen { options, discards_are_durable: true }
+    Chosen::durable(options)
+}
+
+/// Transactions: each request of up to 1 MiB.
+fn ox_block(draw: &mut Draw, config: &Config, size: Size, durability: Option<&str>) -> Chosen {
+    let mut options = Vec::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let drawn = draw.percent(30);
+    let is_volatile = durability.map_or(drawn, |durability| durability == "flush");
+    set("durability", if is_volatile { "flush" } else { "request" }.to_owned());
+    let least = if size == Size::Tiny { 50 } else { 25 };
+    set("over_provisioning_percent", draw.between(least, 85).to_string());
+    if draw.percent(60) {
+        let pages: u32 = draw.one_of(&[8, 12, 40, 200]);
+        let page = config.geometry.ws_min * config.geometry.sector_bytes;
+        set("checkpoint_log_bytes", (u64::from(page) * u64::from(pages)).to_string());
+    }
+    if draw.percent(50) {
+        set("writes_per_unit", draw.between(1, 4).to_string());
+    }
+    if draw.percent(40) {
+        set("gc_groups_max", draw.between(1, 4).to_string());
+    }
+    if draw.percent(40) {
+        set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned());
+    }
+    set("seed", draw.raw().to_string());
+    Chosen { answers_are_durable: !is_volatile, atomic_blocks: 256, ..Chosen::durable(options) }
 }
 
 fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Chosen {
@@ -159,5 +196,5 @@ fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Cho
         set("write_buffer_bytes", (u64::from(unit) * u64::from(draw.between(12, 60))).to_string());
     }
     set("seed", draw.raw().to_string());
-    Chosen { options, discards_are_durable: !faithful }
+    Chosen { discards_are_durable: !faithful, ..Chosen::durable(options) }
 }

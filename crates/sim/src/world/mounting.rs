@@ -7,7 +7,6 @@ use crate::contract::{Broken, Contract};
 use crate::journal::Event;
 use crate::power::{Fused, MountCut};
 use crate::seen::good_chunks;
-use ocssd_engine::{Caller, Clock};
 
 /// Mounts tried while the drive fails commands as such (chosen: where half of all flushes fail, one of two mounts works).
 const MOUNTS_MAX: u32 = 100;
@@ -32,14 +31,8 @@ impl<C: Contract> World<C> {
 
     fn mount_once(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
         assert!(self.target.is_none(), "a target is mounted already");
-        self.buffers.reclaim();
-        let caller = Caller {
-            device: &mut self.device,
-            clock: &mut self.clock,
-            buffers: &mut self.buffers,
-            cut_at: None,
-        };
-        let mut device = Fused::new(caller, cut, &mut self.journal);
+        self.host.buffers_mut().reclaim();
+        let mut device = Fused::new(self.host.caller(), cut, &mut self.journal);
         let made = how.mount(&mut device);
         let (sent, is_cut) = (device.sent, device.is_cut);
         self.tally.add("mount.commands", sent);
@@ -52,13 +45,16 @@ impl<C: Contract> World<C> {
             Ok(target) => target,
             Err(sentence) => return Ok(Mounted::Refused(sentence)),
         };
-        self.journal.note(self.clock.now(), || Event::Mounted);
-        self.chunks_at_first.get_or_insert_with(|| good_chunks(self.device.inner(), &self.units));
-        let good = good_chunks(self.device.inner(), &self.units);
+        self.journal.note(self.now(), || Event::Mounted);
+        let good = good_chunks(self.device().inner(), &self.units);
+        self.chunks_at_first.get_or_insert(good);
         let before = self.chunks_at_last.replace(good);
-        self.contract.mounted(&target, &mut self.buffers, before.is_some_and(|before| good < before))?;
-        self.target = Some(target);
-        self.is_told = true;
+        self.contract.mounted(
+            &target,
+            self.host.buffers_mut(),
+            before.is_some_and(|before| good < before),
+        )?;
+        self.target = Some(self.host.add(target));
         Ok(Mounted::Up)
     }
 }

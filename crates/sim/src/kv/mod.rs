@@ -1,0 +1,9 @@
+//! The key-value interface, naively: keys and values as an ordered map, and what of it survives a power cut.
+
+mod canary;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use canary::canaries;
+pub use model::{KvModel, Pairs};

@@ -1,0 +1,11 @@
+//! The table interface, naively: tables, logs and edits as ordered maps, and what of them survives a power cut.
+
+mod canary;
+mod image;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use canary::canaries;
+pub use image::{Edit, ObservedTable, Shelf};
+pub use model::TableModel;

@@ -1,0 +1,11 @@
+//! The zoned interface, naively: zones as ordered maps, and what of them survives a power cut.
+
+mod canary;
+mod image;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use canary::canaries;
+pub use image::{Zone, ZoneChange};
+pub use model::{ObservedZone, ZonedModel};

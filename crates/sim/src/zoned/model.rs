@@ -1,0 +1,491 @@
+//! The model: requests are judged as the specification says, on the volatile zones.
+
+use super::image::{Zone, ZoneChange};
+use crate::contract::Broken;
+use crate::model::{Answerer, Expected, Model, Pending, equal};
+use ocssd_lightnvm::interface::zoned::{
+    UnwrittenRead, ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp,
+    ZonedReply, ZonedRequest,
+};
+use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
+use ocssd_lightnvm::{Buffers, Payload, Status, Tag};
+
+/// What a zone shows: its state, and each block up to its capacity; `None` if it cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedZone {
+    /// Its descriptor.
+    pub zone: ZoneDescriptor,
+    /// Its blocks.
+    pub blocks: Vec<Option<Vec<u8>>>,
+}
+
+/// The model of a zoned target.
+#[derive(Clone, Debug)]
+pub struct ZonedModel {
+    geometry: ZoneGeometry,
+    pub(super) durable: Vec<Zone>,
+    volatile: Vec<Zone>,
+    /// Changes with the zone they are of.
+    pending: Pending<(usize, ZoneChange)>,
+    /// Open zones, the one opened first in front: it is closed first.
+    open: Vec<usize>,
+}
+
+fn index(value: u32) -> usize {
+    usize::try_from(value).expect("32 bits fit an index")
+}
+
+fn count(items: usize) -> u32 {
+    u32::try_from(items).expect("a simulated target is small")
+}
+
+impl ZonedModel {
+    /// Empty zones.
+    #[must_use]
+    pub fn new(geometry: ZoneGeometry) -> Self {
+        let zones = vec![Zone::EMPTY; index(geometry.zone_count)];
+        Self {
+            geometry,
+            durable: zones.clone(),
+            volatile: zones,
+            pending: Pending::default(),
+            open: Vec::new(),
+        }
+    }
+
+    /// A zone as reads see it.
+    #[must_use]
+    pub fn zone(&self, zone: u32) -> &Zone {
+        &self.volatile[index(zone)]
+    }
+
+    /// The target gave a zone up: it became read only or offline, which no power cut undoes.
+    pub fn gave_up(&mut self, zone: u32, state: ZoneState) {
+        assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "a zone is given up as {state:?}");
+        for zones in [&mut self.durable, &mut self.volatile] {
+            zones[index(zone)].state = state;
+        }
+        self.sort_out();
+    }
+
+    /// Its zones and limits.
+    #[must_use]
+    pub const fn geometry(&self) -> &ZoneGeometry {
+        &self.geometry
+    }
+
+    /// The blocks of a request, as content of its buffer: a block of stamps has a sector's place.
+    fn content(&self, request: &ZonedRequest, buffers: &Buffers) -> Content {
+        let format = buffers.format();
+        let block = match format.payload {
+            Payload::Bytes => self.geometry.block_bytes,
+            Payload::Stamp => u32::try_from(format.sector_bytes).expect("a sector is short"),
+        };
+        let buffer = request.buffer.expect("a read or write has a buffer");
+        Content::Piece(Piece { buffer, first_byte: 0, bytes: request.count * block })
+    }
+
+    /// A zone as a report shows it.
+    #[must_use]
+    pub fn descriptor(&self, zone: u32) -> ZoneDescriptor {
+        let (start, state) = (self.geometry.start_of(zone), self.zone(zone).state);
+        let write_pointer = state.is_writable().then(|| start + self.zone(zone).written());
+        ZoneDescriptor { state, capacity: self.geometry.capacity_blocks, start, write_pointer }
+    }
+
+    /// The zone of an address, and the block in it.
+    fn place(&self, block: u64) -> Result<(usize, u64), Status> {
+        let zone = self.geometry.zone_of(block).ok_or(Status::LBA_OUT_OF_RANGE)?;
+        Ok((index(zone), block - self.geometry.start_of(zone)))
+    }
+
+    /// The zone that starts at an address.
+    fn zone_at(&self, block: u64) -> Result<usize, Status> {
+        let (zone, within) = self.place(block)?;
+        if within == 0 { Ok(zone) } else { Err(Status::INVALID_FIELD) }
+    }
+
+    fn active(&self) -> u32 {
+        count(self.volatile.iter().filter(|zone| zone.state.is_active()).count())
+    }
+
+    /// Makes a zone open, if there are resources; closes an implicitly opened one if there are too few.
+    fn open(&mut self, zone: usize, how: ZoneState) -> Result<(), Status> {
+        let state = self.volatile[zone].state;
+        if !state.is_active() && self.active() >= self.geometry.active_bound() {
+            return Err(Status::TOO_MANY_ACTIVE_ZONES);
+        }
+        if !state.is_open() && count(self.open.len()) >= self.geometry.open_bound() {
+            let implicit = |&zone: &usize| self.volatile[zone].state == ZoneState::ImplicitlyOpened;
+            let oldest = self.open.iter().position(implicit).ok_or(Status::TOO_MANY_OPEN_ZONES)?;
+            let oldest = self.open.remove(oldest);
+            self.volatile[oldest].state = ZoneState::Closed;
+        }
+        if !state.is_open() {
+            self.open.push(zone);
+        }
+        let stays = state == ZoneState::ExplicitlyOpened;
+        self.volatile[zone].state = if stays { state } else { how };
+        Ok(())
+    }
+
+    /// Carries out a change that may survive.
+    fn change(&mut self, tag: Tag, zone: usize, change: ZoneChange, durability: Durability) {
+        self.volatile[zone].change(&change, self.geometry.capacity_blocks);
+        self.pending.take(tag, (zone, change), durability);
+        self.sort_out();
+    }
+
+    /// Zones that are not open any more leave the list.
+    fn sort_out(&mut self) {
+        let volatile = &self.volatile;
+        self.open.retain(|&zone| volatile[zone].state.is_open());
+    }
+
+    fn write(
+        &mut self,
+        request: &ZonedRequest,
+        durability: Durability,
+        buffers: &Buffers,
+    ) -> Result<u64, Status> {
+        let is_append = matches!(request.op, ZonedOp::Append { .. });
+        let (zone, within) = self.place(request.block)?;
+        if request.count == 0
+            || (is_append && (within != 0 || request.count > self.geometry.append_blocks_max))
+        {
+            return Err(Status::INVALID_FIELD);
+        }
+        let at = if is_append { self.volatile[zone].written() } else { within };
+        if request
+            .block
+            .checked_add(u64::from(request.count))
+            .is_none_or(|end| end > self.geometry.block_count())
+        {
+            return Err(Status::LBA_OUT_OF_RANGE);
+        }
+        match self.volatile[zone].state {
+            ZoneState::Full => return Err(Status::ZONE_IS_FULL),
+            ZoneState::ReadOnly => return Err(Status::ZONE_IS_READ_ONLY),
+            ZoneState::Offline => return Err(Status::ZONE_IS_OFFLINE),
+            _ if at != self.volatile[zone].written() => return Err(Status::ZONE_INVALID_WRITE),
+            _ if at + u64::from(request.count) > self.geometry.capacity_blocks => {
+                return Err(Status::ZONE_BOUNDARY_ERROR);
+            }
+            _ => {}
+        }
+        self.open(zone, ZoneState::ImplicitlyOpened)?;
+        let content = self.content(request, buffers).gathered(buffers);
+        let block = content.len() / index(request.count);
+        let blocks = content.chunks(block).map(<[u8]>::to_vec).collect();
+        self.change(request.tag, zone, ZoneChange::Written(blocks), durability);
+        Ok(self.geometry.start_of(count(zone)) + at)
+    }
+
+    fn read(&self, request: &ZonedRequest, buffers: &Buffers) -> Result<Vec<u8>, Status> {
+        let (zone, within) = self.place(request.block)?;
+        let end = within + u64::from(request.count);
+        if self.geometry.start_of(count(zone)) + end > self.geometry.block_count() {
+            return Err(Status::LBA_OUT_OF_RANGE);
+        }
+        let zone = &self.volatile[zone];
+        if zone.state == ZoneState::Offline {
+            return Err(Status::ZONE_IS_OFFLINE);
+        }
+        if end > self.geometry.zone_blocks {
+            return Err(Status::ZONE_BOUNDARY_ERROR);
+        }
+        if end > zone.written() && self.geometry.unwritten_read == UnwrittenRead::Refused {
+            return Err(Status::UNWRITTEN);
+        }
+        let bytes = index(self.content(request, buffers).bytes());
+        let from = usize::try_from(within).expect("a simulated zone is small").min(zone.blocks.len());
+        let written = zone.blocks[from..].iter().take(index(request.count)).flatten().copied();
+        let mut content: Vec<u8> = written.collect();
+        content.resize(bytes, 0);
+        Ok(content)
+    }
+
+    /// The zones an action is meant for if it is for all.
+    fn chosen(&self, action: ZoneAction) -> Vec<usize> {
+        let is_chosen = |state: ZoneState| match action {
+            ZoneAction::Open => state == ZoneState::Closed,
+            ZoneAction::Close => state.is_open(),
+            ZoneAction::Finish => state.is_active(),
+            ZoneAction::Reset => state.is_active() || state == ZoneState::Full,
+            ZoneAction::Offline => state == ZoneState::ReadOnly,
+        };
+        (0..self.volatile.len()).filter(|&zone| is_chosen(self.volatile[zone].state)).collect()
+    }
+
+    fn manage(&mut self, tag: Tag, zone: usize, action: ZoneAction) -> Result<(), Status> {
+        use ZoneState::{Closed, Empty, ExplicitlyOpened, Full, ImplicitlyOpened, Offline, ReadOnly};
+        let refused = Err(Status::INVALID_ZONE_TRANSITION);
+        match (action, self.volatile[zone].state) {
+            (ZoneAction::Open, Empty | ImplicitlyOpened | ExplicitlyOpened | Closed) => {
+                self.open(zone, ExplicitlyOpened)?;
+            }
+            (ZoneAction::Close, ImplicitlyOpened | ExplicitlyOpened | Closed) => {
+                self.volatile[zone].state = Closed;
+                self.sort_out();
+            }
+            (ZoneAction::Finish, Empty | ImplicitlyOpened | ExplicitlyOpened | Closed) => {
+                self.change(tag, zone, ZoneChange::Finished, Durability::AtReply);
+            }
+            (ZoneAction::Reset, ImplicitlyOpened | ExplicitlyOpened | Closed | Full) => {
+                self.change(tag, zone, ZoneChange::Reset, Durability::AtReply);
+            }
+            (ZoneAction::Offline, ReadOnly) => {
+                self.change(tag, zone, ZoneChange::WentOffline, Durability::AtReply);
+            }
+            (ZoneAction::Finish, Full) | (ZoneAction::Reset, Empty) | (ZoneAction::Offline, Offline) => {}
+            _ => return refused,
+        }
+        Ok(())
+    }
+
+    fn manage_all(&mut self, tag: Tag, action: ZoneAction) -> Result<(), Status> {
+        let chosen = self.chosen(action);
+        let opened = count(self.open.len() + chosen.len());
+        if action == ZoneAction::Open && opened > self.geometry.open_bound() {
+            return Err(Status::TOO_MANY_OPEN_ZONES);
+        }
+        chosen.into_iter().try_for_each(|zone| self.manage(tag, zone, action))
+    }
+
+    fn report(
+        &self,
+        request: &ZonedRequest,
+        only: Option<ZoneState>,
+    ) -> Result<(ZonedAnswer, Vec<u8>), Status> {
+        let (first, _) = self.place(request.block)?;
+        let zones = (count(first)..self.geometry.zone_count).map(|zone| self.descriptor(zone));
+        let matching: Vec<_> = zones.filter(|zone| only.is_none_or(|only| zone.state == only)).collect();
+        let listed = matching.len().min(index(request.count));
+        let mut bytes = vec![0; listed * ZoneDescriptor::BYTES];
+        for (zone, place) in matching.iter().zip(bytes.chunks_mut(ZoneDescriptor::BYTES)) {
+            zone.encode(place);
+        }
+        let buffer = request.buffer.expect("a report has a buffer");
+        let listed = List::new(buffer, count(listed));
+        Ok((ZonedAnswer::Reported { listed, matching: count(matching.len()) }, bytes))
+    }
+
+    /// Carries out a request: the answer, and the content with its place.
+    fn carry_out(
+        &mut self,
+        request: &ZonedRequest,
+        buffers: &Buffers,
+    ) -> Result<(ZonedAnswer, Vec<u8>, Content), Status> {
+        let nothing = (ZonedAnswer::Done, Vec::new(), Content::Empty);
+        match request.op {
+            ZonedOp::Read => {
+                let content = self.read(request, buffers)?;
+                return Ok((ZonedAnswer::Done, content, self.content(request, buffers)));
+            }
+            ZonedOp::Write { durability } => {
+                self.write(request, durability, buffers)?;
+            }
+            ZonedOp::Append { durability } => {
+                let block = self.write(request, durability, buffers)?;
+                return Ok((ZonedAnswer::Appended { block }, Vec::new(), Content::Empty));
+            }
+            ZonedOp::Flush | ZonedOp::Shutdown => self.pending.take_flush(request.tag),
+            ZonedOp::Manage { action, scope: ZoneScope::One } => {
+                let zone = self.zone_at(request.block)?;
+                self.manage(request.tag, zone, action)?;
+            }
+            ZonedOp::Manage { action, scope: ZoneScope::All } => self.manage_all(request.tag, action)?,
+            ZonedOp::Report { only } => {
+                let (answer, bytes) = self.report(request, only)?;
+                let length = u32::try_from(bytes.len()).expect("a report is short");
+                let buffer = request.buffer.expect("a report has a buffer");
+                let into = Content::Piece(Piece { buffer, first_byte: 0, bytes: length });
+                return Ok((answer, bytes, into));
+            }
+        }
+        Ok(nothing)
+    }
+
+    /// The changes of a zone, and how many of them survive for sure.
+    fn changes(&self, zone: usize) -> (Vec<&ZoneChange>, usize) {
+        let of_zone = self.pending.iter().filter(|taken| taken.change.0 == zone);
+        let durable = of_zone.clone().filter(|taken| taken.is_durable).count();
+        (of_zone.map(|taken| &taken.change.1).collect(), durable)
+    }
+
+    /// What a zone shows that is this.
+    fn shown(&self, zone: usize, image: &Zone, block_bytes: usize) -> ObservedZone {
+        let start = self.geometry.start_of(count(zone));
+        let write_pointer = image.state.is_writable().then(|| start + image.written());
+        let unwritten = match self.geometry.unwritten_read {
+            _ if image.state == ZoneState::Offline => None,
+            UnwrittenRead::Zeroes => Some(vec![0; block_bytes]),
+            UnwrittenRead::Refused => None,
+        };
+        let mut blocks: Vec<_> = image.blocks.iter().cloned().map(Some).collect();
+        blocks.resize(
+            usize::try_from(self.geometry.capacity_blocks).expect("a simulated zone is small"),
+            unwritten,
+        );
+        let capacity = self.geometry.capacity_blocks;
+        ObservedZone { zone: ZoneDescriptor { state: image.state, capacity, start, write_pointer }, blocks }
+    }
+
+    /// Reads the blocks of a zone one by one.
+    fn observe_zone(
+        &self,
+        target: &mut dyn Answerer<Self>,
+        zone: ZoneDescriptor,
+    ) -> Result<ObservedZone, Broken> {
+        let buffer = target.buffers().take(1);
+        let mut blocks = Vec::new();
+        for block in zone.start..zone.start + zone.capacity {
+            let request =
+                ZonedRequest { tag: Tag(0), op: ZonedOp::Read, block, count: 1, buffer: Some(buffer) };
+            let reply = target.ask(request);
+            if !reply.status.has_data()
+                && reply.status != Status::UNWRITTEN
+                && reply.status != Status::ZONE_IS_OFFLINE
+            {
+                let found = format!("{} of block {block}", reply.status);
+                return Err(Broken::new("readable after a power cut", "data, or that there is none", found));
+            }
+            let content = self.content(&request, target.buffers()).gathered(target.buffers());
+            blocks.push(reply.status.has_data().then_some(content));
+        }
+        target.buffers().give_back(buffer);
+        Ok(ObservedZone { zone, blocks })
+    }
+}
+
+impl Model for ZonedModel {
+    type Request = ZonedRequest;
+    type Reply = ZonedReply;
+    type Observation = Vec<ObservedZone>;
+
+    fn tag(request: &ZonedRequest) -> Tag {
+        request.tag
+    }
+
+    fn reply_tag(reply: &ZonedReply) -> Tag {
+        reply.tag
+    }
+
+    fn is_refused(reply: &ZonedReply) -> bool {
+        !reply.status.is_success()
+    }
+
+    fn flush(tag: Tag) -> ZonedRequest {
+        ZonedRequest { tag, op: ZonedOp::Flush, block: 0, count: 0, buffer: None }
+    }
+
+    fn apply(&mut self, request: &ZonedRequest, buffers: &Buffers) -> Expected<ZonedReply> {
+        let tag = request.tag;
+        match self.carry_out(request, buffers) {
+            Ok((answer, content, into)) => {
+                let reply = ZonedReply { tag, status: Status::SUCCESS, answer };
+                Expected { reply, content, into }
+            }
+            Err(status) => Expected::plain(ZonedReply { tag, status, answer: ZonedAnswer::Done }),
+        }
+    }
+
+    /// A zone that a write opened may have been closed for another, so the two states are taken for one in a report of all.
+    fn agrees(
+        &self,
+        expected: &Expected<ZonedReply>,
+        reply: &ZonedReply,
+        buffers: &Buffers,
+    ) -> Result<(), Broken> {
+        let ZonedAnswer::Reported { listed, .. } = expected.reply.answer else {
+            return equal(expected, reply, buffers);
+        };
+        equal(&Expected::plain(expected.reply), reply, buffers)?;
+        let descriptors = expected.content.chunks(ZoneDescriptor::BYTES).map(ZoneDescriptor::decode);
+        for (promised, found) in descriptors.zip(listed.entries(buffers)) {
+            let promised = promised.expect("the model encodes descriptors");
+            let same = found.is_some_and(|found| {
+                let implicit = |state| matches!(state, ZoneState::ImplicitlyOpened | ZoneState::Closed);
+                let states =
+                    found.state == promised.state || (implicit(found.state) && implicit(promised.state));
+                states && ZoneDescriptor { state: promised.state, ..found } == promised
+            });
+            if !same {
+                return Err(Broken::new("a report", format!("{promised:?}"), format!("{found:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, reply: &ZonedReply) {
+        if !reply.status.is_success() {
+            return;
+        }
+        self.pending.answered(reply.tag);
+        self.pending.spread(|later, earlier| later.0 == earlier.0);
+        for (zone, change) in self.pending.take_durable() {
+            self.durable[zone].change(&change, self.geometry.capacity_blocks);
+        }
+    }
+
+    fn observe(&self, target: &mut dyn Answerer<Self>) -> Result<Vec<ObservedZone>, Broken> {
+        let count = self.geometry.zone_count;
+        let sectors = List::<ZoneDescriptor>::sectors(count, target.buffers());
+        let buffer = target.buffers().take_whole(sectors);
+        let op = ZonedOp::Report { only: None };
+        let reply = target.ask(ZonedRequest { tag: Tag(0), op, block: 0, count, buffer: Some(buffer) });
+        let listed = List::<ZoneDescriptor>::new(buffer, count);
+        let zones: Option<Vec<_>> = listed.entries(target.buffers()).collect();
+        target.buffers().give_back(buffer);
+        let whole = ZonedAnswer::Reported { listed, matching: count };
+        let zones = zones.filter(|_| reply.status.is_success() && reply.answer == whole);
+        let zones = zones.ok_or_else(|| Broken::new("a report", "all zones", format!("{reply:?}")))?;
+        zones.into_iter().map(|zone| self.observe_zone(target, zone)).collect()
+    }
+
+    fn may_hold(&self, observation: &Vec<ObservedZone>) -> Result<(), Broken> {
+        for (zone, found) in observation.iter().enumerate() {
+            let (changes, durable) = self.changes(zone);
+            let legal = self.durable[zone].legal(&changes, durable, self.geometry.capacity_blocks);
+            let bytes = found.blocks.iter().flatten().next().map_or(0, Vec::len);
+            if !legal.iter().any(|image| self.shown(zone, image, bytes) == *found) {
+                let written: Vec<String> = legal
+                    .iter()
+                    .map(|zone| format!("{:?} with {} blocks", zone.state, zone.written()))
+                    .collect();
+                let promised = format!("zone {zone} is {}, as written", written.join(", or "));
+                let read = found.blocks.iter().filter(|block| block.is_some()).count();
+                let found = format!("{:?}, {read} blocks readable", found.zone);
+                return Err(Broken::new("what survives a power cut", promised, found));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, observation: &Vec<ObservedZone>) {
+        for (zone, found) in observation.iter().enumerate() {
+            let (changes, durable) = self.changes(zone);
+            let legal = self.durable[zone].legal(&changes, durable, self.geometry.capacity_blocks);
+            let bytes = found.blocks.iter().flatten().next().map_or(0, Vec::len);
+            let same = legal.into_iter().find(|image| self.shown(zone, image, bytes) == *found);
+            self.volatile[zone] = same.expect("settled on what may not be: ask may_hold first");
+        }
+        self.durable.clone_from(&self.volatile);
+        self.pending.clear();
+        self.open.clear();
+    }
+
+    fn cut(&mut self) {
+        for zone in 0..self.durable.len() {
+            let (changes, durable) = self.changes(zone);
+            let changes: Vec<ZoneChange> = changes[..durable].iter().map(|&change| change.clone()).collect();
+            for change in &changes {
+                self.durable[zone].change(change, self.geometry.capacity_blocks);
+            }
+            self.durable[zone] = self.durable[zone].clone().after_cut();
+        }
+        self.volatile.clone_from(&self.durable);
+        self.pending.clear();
+        self.open.clear();
+    }
+}
