@@ -1,0 +1,82 @@
+//! Canaries: bugs planted on purpose, each of which the simulator must find, as those of `pblk`.
+//!
+//! Only in builds with the feature `canaries`, and only in instances with the option `canary=NAME`. Deliberately not here: how
+//! soon each is found (`docs/simulate.md`).
+
+use super::options::Options;
+
+/// A planted bug: what it does, and the real defect it stands for (numbers are of `ox.md` 1.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canary {
+    /// A request is answered when its data are on media, though its commit is not: acknowledged before it is durable.
+    AnsweredBeforeCommit,
+    /// Every frame that lands commits its part of a transaction: a request larger than a write unit is torn (defect 2).
+    CommitByPart,
+    /// A move of garbage collection is applied at mount whatever was written meanwhile: no expected old address (defect 5).
+    MovesStale,
+    /// A chunk is reset as soon as it is empty, though what emptied it is not on media.
+    ResetBeforeDurable,
+    /// The log is truncated to where the new checkpoint starts when that begins, not when it is whole (defect 1).
+    TruncatedTooEarly,
+    /// What the last write units hold is not made readable at mount: the newest log pages are not found.
+    WindowForgotten,
+}
+
+impl Options {
+    /// True if this bug is planted.
+    #[cfg(feature = "canaries")]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.canary == Some(canary)
+    }
+
+    /// False: no bug is planted in builds that people use.
+    #[cfg(not(feature = "canaries"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
+    pub(super) const fn has_canary(&self, _: Canary) -> bool {
+        false
+    }
+}
+
+#[cfg(feature = "canaries")]
+impl Canary {
+    /// Every canary with its name, as `canary=NAME` takes it.
+    pub const ALL: &[(Self, &str)] = &[
+        (Self::AnsweredBeforeCommit, "answered-before-commit"),
+        (Self::CommitByPart, "commit-by-part"),
+        (Self::MovesStale, "moves-stale"),
+        (Self::ResetBeforeDurable, "reset-before-durable"),
+        (Self::TruncatedTooEarly, "truncated-too-early"),
+        (Self::WindowForgotten, "window-forgotten"),
+    ];
+}
+
+#[cfg(feature = "canaries")]
+impl std::str::FromStr for Canary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|&(canary, _)| canary).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
+            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_planted_unless_asked_for() {
+        assert!(!Options::default().has_canary(Canary::AnsweredBeforeCommit));
+    }
+
+    #[cfg(not(feature = "canaries"))]
+    #[test]
+    fn a_build_without_canaries_refuses_the_option() {
+        let error = Options::default().set("canary", "moves-stale").expect_err("no such option");
+        assert!(error.starts_with("ox-block has no option \"canary\""), "{error}");
+    }
+}

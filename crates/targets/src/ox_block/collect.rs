@@ -1,0 +1,345 @@
+//! Garbage collection: the chunk with the fewest valid sectors is read, copied within its group, and reset once the copies
+//! are committed.
+//!
+//! A group in which garbage is collected is marked, and users' new writes avoid it (CIDR 2020 section 3.2): with one marked
+//! group of N, 1 - 1/N of all I/O meets none of it. A copy is a transaction of its own, true only where the block still is
+//! where it was copied from. A frame of copies goes out full; in part only if the chunks it empties give more than is
+//! filled. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), how reads are tried again (`retry`).
+
+use super::flight::Purpose;
+use super::retry::Whose;
+use super::state::OxBlock;
+use super::write_buffer::{Owner, Slot, StreamIndex};
+use crate::read_again::Failed;
+use ocssd_base::{Prng, Slab, SlabKey, usize_of};
+use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, Kind, LineId, Mapped, Place, SectorTag};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
+
+/// Reads of victims in flight (chosen: two keep a unit busy, and four groups may be marked).
+pub(super) const READS_MAX: u32 = 8;
+/// Victims of a group that are being read at a time (chosen: the next is read while copies of the first are written).
+const VICTIMS_READ_MAX: usize = 2;
+
+/// A chunk that is being emptied.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    chunk: ChunkIndex,
+    group: u32,
+    /// The next place to look at.
+    next: Place,
+    /// Nothing behind `next` is valid.
+    is_read: bool,
+    reads: u32,
+}
+
+/// A read of a victim.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub first: Place,
+    pub count: u32,
+    pub buffer: BufId,
+}
+
+/// What garbage collection is doing.
+#[derive(Clone, Debug)]
+pub(super) struct Collector {
+    victims: Vec<Victim>,
+    pub reads: Slab<Read>,
+    pub spare: Vec<BufId>,
+    /// By group: sectors that its victims give back beyond what was filled.
+    credit: Vec<u64>,
+    prng: Prng,
+}
+
+impl Collector {
+    /// Nothing to do; buffers for reads of `unit` sectors are taken now.
+    pub fn new(unit: u32, groups: u32, seed: u64, buffers: &mut Buffers) -> Self {
+        Self {
+            victims: Vec::new(),
+            reads: Slab::new(READS_MAX),
+            spare: (0..READS_MAX).map(|_| buffers.take(unit)).collect(),
+            credit: vec![0; usize_of(groups)],
+            prng: Prng::new(seed).split("victims"),
+        }
+    }
+
+    fn has(&self, chunk: ChunkIndex) -> bool {
+        self.victims.iter().any(|victim| victim.chunk == chunk)
+    }
+}
+
+impl OxBlock {
+    /// Goes on with garbage collection, if free chunks are short. True if anything was done.
+    pub(super) fn collect(&mut self) -> bool {
+        let mut any = self.end_victims();
+        let is_over = self.shutdown.is_some() && self.requests.is_idle_but_for(1);
+        if is_over || self.is_mounting {
+            return any;
+        }
+        let is_short = self.space.spare() < self.gc_start();
+        if is_short {
+            any |= self.choose_victims();
+        }
+        any |= self.read_victims();
+        if is_short {
+            any |= self.close_copies();
+        }
+        any
+    }
+
+    /// Spare chunks at which garbage collection begins: users may open one on each unit before they wait.
+    fn gc_start(&self) -> u32 {
+        self.space.shape.units() + 1
+    }
+
+    /// Forgets victims that are empty. Groups without one are not marked any more.
+    fn end_victims(&mut self) -> bool {
+        let before = self.collector.victims.len();
+        let space = &self.space;
+        self.collector.victims.retain(|victim| {
+            let is_empty =
+                space.valid_count(victim.chunk) == 0 || space.pool.get(victim.chunk) != ChunkUse::Closed;
+            victim.reads > 0 || !is_empty
+        });
+        let ended = before - self.collector.victims.len();
+        self.stats.victims += u64::try_from(ended).expect("an index");
+        if ended > 0 {
+            for group in 0..self.space.pool.groups() {
+                let has_one = self.collector.victims.iter().any(|victim| victim.group == group);
+                if !has_one {
+                    self.space.mark(group, false);
+                }
+            }
+        }
+        ended > 0
+    }
+
+    fn choose_victims(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let reading = self.collector.victims.iter().filter(|victim| !victim.is_read).count();
+            // What is being emptied or reset will be free: more at a time would keep for itself what users wait for.
+            let soon = self.collector.victims.len() + self.space.dead_count();
+            let is_enough = soon >= usize_of(self.gc_start());
+            if is_enough && reading == 0 && self.space.dead_count() == 0 && self.flight.len() == 0 {
+                return any | self.choose_victim(|_| true);
+            }
+            if is_enough || reading >= VICTIMS_READ_MAX || !self.choose_victim(|_| true) {
+                return any;
+            }
+            any = true;
+        }
+    }
+
+    /// Chooses a chunk to be emptied among those of groups that `wanted` names.
+    fn choose_victim(&mut self, wanted: impl Fn(u32) -> bool) -> bool {
+        let chunk_sectors = u64::from(self.sizes.chunk);
+        let now = self.applied.0;
+        let (space, collector) = (&self.space, &self.collector);
+        let may = |chunk: ChunkIndex| {
+            let group = space.pool.group_of(chunk);
+            let has_room = self.points.data[StreamIndex::of_group(group).index()].room() > 0
+                || space.pool.free_of_group(group) > 0;
+            wanted(group)
+                && has_room
+                && space.role(chunk) == super::space::Role::Data
+                && space.pins(chunk) == 0
+                && !collector.has(chunk)
+                && space.may_collect(group, self.options.gc_groups_max)
+        };
+        let candidates: Vec<Candidate> = space
+            .pool
+            .iter()
+            .filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk))
+            .map(|(chunk, _)| Candidate {
+                line: LineId(chunk.0),
+                valid: space.valid_count(chunk),
+                sectors: chunk_sectors,
+                age: now.saturating_sub(space.valid.last_invalidated(LineId(chunk.0))),
+            })
+            .collect();
+        let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
+            return false;
+        };
+        let chunk = ChunkIndex(line.0);
+        let (group, valid) = (self.space.pool.group_of(chunk), self.space.valid_count(chunk));
+        assert!(valid < chunk_sectors, "chunk {} gives nothing", chunk.0);
+        self.collector.credit[usize_of(group)] += chunk_sectors - valid;
+        self.space.mark(group, true);
+        let next = self.space.shape.first_place(chunk);
+        self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
+        true
+    }
+
+    /// Reads the next valid sectors of victims, as far as there are buffers and frames.
+    fn read_victims(&mut self) -> bool {
+        let mut any = false;
+        for index in 0..self.collector.victims.len() {
+            while self.flight.has_room(1) && self.read_victim(index) {
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn read_victim(&mut self, index: usize) -> bool {
+        let Victim { chunk, next, is_read, .. } = self.collector.victims[index];
+        // Each read fills what is left of a frame and begins another at most.
+        let has_frames = self.buffer.free(StreamIndex::of_group(0)) > self.collector.reads.len();
+        if is_read || self.collector.spare.is_empty() || !has_frames || self.refuses_changes().is_some() {
+            return false;
+        }
+        let Some((first, count)) = self.space.next_run(chunk, next, self.sizes.unit) else {
+            self.collector.victims[index].is_read = true;
+            return true;
+        };
+        let end = Place(first.0 + u64::from(count));
+        let chunk_end = self.space.shape.first_place(chunk).0 + u64::from(self.sizes.chunk);
+        assert!(end.0 <= chunk_end, "a victim is read beyond its end");
+        let victim = &mut self.collector.victims[index];
+        (victim.next, victim.is_read) = (end, end.0 == chunk_end);
+        victim.reads += 1;
+        self.space.hold(chunk);
+        self.stats.gc_read += u64::from(count);
+        let buffer = self.collector.spare.pop().expect("it was looked at");
+        let read = self.collector.reads.insert(Read { first, count, buffer });
+        let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
+        let sector = self.space.shape.chunk_of(first).1;
+        let addresses = self.run_at(Append { chunk, sector }, count);
+        self.flight.send(Purpose::Collect { read }, Op::Read, addresses, Some(buffer), 0);
+        true
+    }
+
+    /// Sectors of a victim were read.
+    pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion, buffers: &mut Buffers) {
+        let Read { first, count, buffer } = *self.collector.reads.get(read);
+        let mut bad = 0;
+        for offset in 0..count {
+            let is_failed = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
+            let tag = SectorTag::decode(buffers.oob(buffer, offset, 1), buffers.data(buffer, offset, 1));
+            let is_sound = !is_failed && tag.is_ok_and(|tag| Self::is_block(tag.kind));
+            bad |= u64::from(!is_sound) << offset;
+        }
+        if completion.status.is_drive_failure() {
+            self.stop(completion.status);
+        }
+        if bad == 0 || self.refuses_changes().is_some() {
+            return self.copy(read, if self.refuses_changes().is_some() { bad } else { 0 }, buffers);
+        }
+        let status = if completion.status.has_data() {
+            ocssd_lightnvm::Status::UNRECOVERED_READ
+        } else {
+            completion.status
+        };
+        assert!(first.0 < self.space.shape.places(), "a read beyond the instance");
+        self.retry(Whose::Victim { read }, Failed::new(bad, status), buffers);
+    }
+
+    /// What was read of a victim, `lost` sectors excepted, goes to frames.
+    pub(super) fn copy(&mut self, read: SlabKey, lost: u64, buffers: &mut Buffers) {
+        let Read { first, count, buffer } = self.collector.reads.remove(read);
+        let (chunk, _) = self.space.shape.chunk_of(first);
+        let group = self.space.pool.group_of(chunk);
+        if self.refuses_changes().is_none() {
+            for offset in 0..count {
+                let from = Place(first.0 + u64::from(offset));
+                self.copy_sector(from, (buffer, offset), group, lost >> offset & 1 == 1, buffers);
+            }
+        }
+        assert!(count == 64 || lost >> count == 0, "sectors beyond a read were lost");
+        self.collector.spare.push(buffer);
+        self.space.let_go(chunk);
+        let victim = self.collector.victims.iter_mut().find(|victim| victim.chunk == chunk);
+        let victim = victim.expect("a chunk that is read is a victim");
+        assert!(victim.reads > 0, "a read of chunk {} ended twice", chunk.0);
+        victim.reads -= 1;
+        self.work_due = true;
+    }
+
+    fn copy_sector(
+        &mut self,
+        from: Place,
+        (buffer, at): (BufId, u32),
+        group: u32,
+        is_lost: bool,
+        buffers: &mut Buffers,
+    ) {
+        if !self.space.valid.is_valid(from) {
+            return;
+        }
+        let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
+        // Whose a lost sector was only the map knows.
+        let is_own = |tag: &SectorTag| self.l2p.get(tag.block) == Mapped::Media(from);
+        let (lba, kind) = match tag {
+            Ok(tag) if !is_lost && tag.block < self.sizes.blocks && is_own(&tag) => (tag.block, tag.kind),
+            _ => (self.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost),
+        };
+        assert_eq!(self.l2p.get(lba), Mapped::Media(from), "{from:?} is valid, but block {lba} is elsewhere");
+        let stream = StreamIndex::of_group(group);
+        let (frame, room) = self.buffer.filling(stream).expect("frames were counted before it was read");
+        assert!(room > 0, "a full frame is being filled");
+        self.space.hold(self.space.shape.chunk_of(from).0);
+        let (target, offset) = self.buffer.push(frame, Slot { lba, owner: Owner::Copy(from) });
+        if kind == Kind::Lost {
+            buffers.data_mut(target, offset, 1).fill(0);
+        } else {
+            buffers.copy_data(buffer, at, target, offset, 1);
+        }
+        self.tag(kind, lba, (target, offset), buffers);
+    }
+
+    /// Frames of copies that nothing is about to fill go out as they are, where that pays.
+    fn close_copies(&mut self) -> bool {
+        let mut any = false;
+        for group in 0..self.space.pool.groups() {
+            let stream = StreamIndex::of_group(group);
+            let filled = self.buffer.partial(stream);
+            let of_group = |victim: &&Victim| victim.group == group;
+            let is_read = self
+                .collector
+                .victims
+                .iter()
+                .filter(of_group)
+                .all(|victim| victim.is_read && victim.reads == 0);
+            if filled == 0 || !is_read {
+                continue;
+            }
+            let fill = u64::from(self.sizes.unit - filled);
+            let credit = &mut self.collector.credit[usize_of(group)];
+            // What was gained since the last fill must pay for this one, or chunks would be moved for nothing.
+            if *credit > fill {
+                *credit = 0;
+                self.buffer.close(stream);
+                any = true;
+            } else {
+                any |= self.choose_victim(|other| other == group);
+            }
+        }
+        any
+    }
+
+    /// Gives up copies that nothing fills: what they were made of is still where it was. True if there was any.
+    pub(super) fn drop_copies(&mut self) -> bool {
+        let mut any = false;
+        for group in 0..self.space.pool.groups() {
+            let dropped = self.buffer.drop_filling(StreamIndex::of_group(group));
+            any |= !dropped.is_empty();
+            self.let_go_of(&dropped);
+        }
+        let is_idle = self.collector.reads.is_empty();
+        if any && is_idle {
+            self.collector.victims.clear();
+            (0..self.space.pool.groups()).for_each(|group| self.space.mark(group, false));
+        }
+        any
+    }
+
+    /// Copies will not be committed.
+    pub(super) fn let_go_of(&mut self, slots: &[Slot]) {
+        for slot in slots {
+            if let Owner::Copy(from) = slot.owner {
+                self.space.let_go(self.space.shape.chunk_of(from).0);
+            }
+        }
+    }
+}

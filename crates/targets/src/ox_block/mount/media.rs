@@ -1,0 +1,176 @@
+//! Batches for mount: tags and pages read, padding written, with all units busy.
+//!
+//! Deliberately not here: what is read, and why.
+
+use crate::mount_error::{MountError, look_at_drive, look_at_reads};
+use crate::read_again;
+use ocssd_base::usize_of;
+use ocssd_ftl::{SectorTag, TAG_BYTES};
+use ocssd_lightnvm::{
+    Addresses, BlockingDevice, BufId, ChunkId, Command, Op, PlaneMode, Ppa, Status, Tag, VECTOR_MAX,
+};
+
+/// Commands of a batch (chosen: two for each unit of a drive with 32).
+const BATCH: usize = 64;
+
+/// A device with buffers to read into.
+pub struct Media<'a> {
+    pub device: &'a mut dyn BlockingDevice,
+    plain: Vec<BufId>,
+    whole: Vec<BufId>,
+    /// Sectors read so far.
+    pub sectors_read: u64,
+    /// Sectors of padding written so far.
+    pub sectors_padded: u64,
+}
+
+/// A part of a chunk to be padded.
+#[derive(Clone, Copy, Debug)]
+pub struct Padding {
+    pub chunk: ChunkId,
+    pub from: u32,
+    pub to: u32,
+}
+
+fn command(index: usize, op: Op, addresses: Addresses, buffer: BufId) -> Command {
+    let tag = Tag(u32::try_from(index).expect("a batch is small"));
+    assert!(addresses.count() <= VECTOR_MAX, "{} sectors in one command", addresses.count());
+    Command {
+        tag,
+        op,
+        addresses,
+        buffer: Some(buffer),
+        buffer_first: 0,
+        oob: true,
+        plane_mode: PlaneMode::Single,
+    }
+}
+
+impl<'a> Media<'a> {
+    pub fn new(device: &'a mut dyn BlockingDevice) -> Self {
+        Self { device, plain: Vec::new(), whole: Vec::new(), sectors_read: 0, sectors_padded: 0 }
+    }
+
+    /// Gives the buffers back to the pool.
+    pub fn end(self) -> (u64, u64) {
+        let buffers = self.device.buffers();
+        self.plain.into_iter().chain(self.whole).for_each(|buffer| buffers.give_back(buffer));
+        (self.sectors_read, self.sectors_padded)
+    }
+
+    fn need(&mut self, commands: usize, whole_sectors: Option<u32>) {
+        assert!(commands <= BATCH, "{commands} commands in a batch");
+        let buffers = self.device.buffers();
+        let (list, sectors) = match whole_sectors {
+            Some(sectors) => (&mut self.whole, sectors),
+            None => (&mut self.plain, VECTOR_MAX),
+        };
+        if list.first().is_some_and(|&buffer| buffers.sectors(buffer) < sectors) {
+            list.drain(..).for_each(|buffer| buffers.give_back(buffer));
+        }
+        while list.len() < commands {
+            list.push(if whole_sectors.is_some() {
+                buffers.take_whole(sectors)
+            } else {
+                buffers.take(sectors)
+            });
+        }
+    }
+
+    /// The tag of each sector; `None` where the media lost it, or it has none.
+    pub fn read_tags(&mut self, ppas: &[Ppa]) -> Result<Vec<Option<SectorTag>>, MountError> {
+        let mut found = Vec::with_capacity(ppas.len());
+        for batch in ppas.chunks(BATCH * usize_of(VECTOR_MAX)) {
+            let lists: Vec<&[Ppa]> = batch.chunks(usize_of(VECTOR_MAX)).collect();
+            self.need(lists.len(), None);
+            let mut commands = Vec::new();
+            for (index, list) in lists.iter().enumerate() {
+                let buffer = self.plain[index];
+                self.device.buffers().addresses_mut(buffer)[..list.len()].copy_from_slice(list);
+                let count = u32::try_from(list.len()).expect("at most 64");
+                commands.push(command(index, Op::Read, Addresses::List { offset: 0, count }, buffer));
+            }
+            self.sectors_read += u64::try_from(batch.len()).expect("an index fits 64 bits");
+            let ends = read_again::call(self.device, &commands, BATCH)?;
+            look_at_reads(&ends)?;
+            let buffers = self.device.buffers();
+            for (index, list) in lists.iter().enumerate() {
+                for offset in (0..VECTOR_MAX).take(list.len()) {
+                    let failed = ends[index].failed >> offset & 1 == 1 && !ends[index].status.has_data();
+                    let (data, oob) = (
+                        buffers.data(self.plain[index], offset, 1),
+                        buffers.oob(self.plain[index], offset, 1),
+                    );
+                    found.push(if failed { None } else { SectorTag::decode(oob, data).ok() });
+                }
+            }
+        }
+        assert_eq!(found.len(), ppas.len(), "every sector was asked for");
+        Ok(found)
+    }
+
+    /// Reads pages of `sectors` with all their bytes; `found` is told each page's, or nothing if the media failed any of it.
+    pub fn read_pages(
+        &mut self,
+        firsts: &[Ppa],
+        sectors: u32,
+        mut found: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), MountError> {
+        for (number, batch) in firsts.chunks(BATCH).enumerate() {
+            self.need(batch.len(), Some(sectors));
+            let runs = batch.iter().enumerate().map(|(index, &first)| {
+                command(index, Op::Read, Addresses::Run { first, count: sectors }, self.whole[index])
+            });
+            let commands: Vec<Command> = runs.collect();
+            self.sectors_read += u64::from(sectors) * u64::try_from(batch.len()).expect("an index");
+            let ends = read_again::call(self.device, &commands, BATCH)?;
+            look_at_reads(&ends)?;
+            let buffers = self.device.buffers();
+            for (index, end) in ends.iter().enumerate() {
+                let bytes = end.status.has_data().then(|| buffers.whole(self.whole[index], 0, sectors));
+                found(number * BATCH + index, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes padding, `unit` sectors at a time, or fewer up to the next border of units. What the media fail is left as it
+    /// is; a drive that fails is an error.
+    pub fn pad(&mut self, paddings: &[Padding], unit: u32) -> Result<(), MountError> {
+        let mut left: Vec<Padding> = paddings.to_vec();
+        while left.iter().any(|padding| padding.from < padding.to) {
+            left.retain(|padding| padding.from < padding.to);
+            for batch in left.chunks_mut(BATCH) {
+                self.need(batch.len(), None);
+                let mut commands = Vec::new();
+                for (index, padding) in batch.iter_mut().enumerate() {
+                    let end = padding.to.min((padding.from / unit + 1) * unit);
+                    let (first, count) = (Ppa::new(padding.chunk, padding.from), end - padding.from);
+                    self.fill(self.plain[index], count);
+                    let write = Op::Write { fua: false };
+                    commands.push(command(index, write, Addresses::Run { first, count }, self.plain[index]));
+                    padding.from = end;
+                    self.sectors_padded += u64::from(count);
+                }
+                let ends = self.device.call(&commands)?;
+                look_at_drive("a write of padding", &ends)?;
+                for (padding, end) in batch.iter_mut().zip(ends) {
+                    if !end.status.is_success() && end.status != Status::WRITE_NEXT_UNIT {
+                        padding.to = padding.from;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, buffer: BufId, count: u32) {
+        let buffers = self.device.buffers();
+        for sector in 0..count {
+            let (data, oob) = buffers.sectors_mut(buffer, sector, 1);
+            data.fill(0);
+            oob.fill(0);
+            oob[..TAG_BYTES].copy_from_slice(&SectorTag::PAD.encode(data));
+        }
+    }
+}

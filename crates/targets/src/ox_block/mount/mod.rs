@@ -1,0 +1,332 @@
+//! Mounting: an instance is made on fresh units, or recovered, which may be cut short at any command and begun again.
+//!
+//! Survey, identify, checkpoint, log, then a checkpoint of a new generation, before which nothing that recovery read is
+//! reset or written over: so a recovery that is cut leaves what it found. Linear code; commands go to the device in batches.
+//! Deliberately not here: anything a running instance does; the last step is the running instance's own checkpoint.
+
+mod load;
+mod media;
+mod survey;
+
+use super::canary::Canary;
+use super::checkpoint::CheckpointState;
+use super::collect::Collector;
+use super::flight::Purpose;
+use super::options::Options;
+use super::page_io::PageIo;
+use super::requests::{REQUESTS_MAX, Requests};
+use super::retry::Retries;
+use super::sizes::Sizes;
+use super::space::{Role, Space};
+use super::state::{Changes, OxBlock, Points};
+use super::stats::OxStats;
+use super::write_buffer::WriteBuffer;
+use crate::flight::{COMMANDS_MAX, Flight};
+use crate::mount_error::MountError;
+use crate::plane_reads::PlaneRule;
+use load::{Known, Pages, Recovered, load};
+use media::Media;
+use ocssd_base::{Prng, Slab, usize_of};
+use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
+use ocssd_ftl::{
+    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, L2p, LineId, Shape, UnitIndex,
+    ValidMap,
+};
+use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
+use std::collections::VecDeque;
+use survey::{FoundChunk, Survey};
+
+/// What a mount did, phase by phase, as OX printed it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountReport {
+    /// A new instance was made.
+    pub is_new: bool,
+    /// Sectors read in all.
+    pub sectors_read: u64,
+    /// Sectors of padding written, so that what was written last can be read.
+    pub sectors_padded: u64,
+    /// Chunks that are offline.
+    pub bad_chunks: u32,
+    /// Pages of the log that were replayed.
+    pub log_pages: u64,
+    /// Transactions in them that the checkpoint did not have.
+    pub transactions: u64,
+    /// Entries of a transaction that the end of the log aborted.
+    pub aborted_entries: usize,
+    /// Sectors of the checkpoint that ended the mount.
+    pub checkpoint_sectors: u64,
+}
+
+impl OxBlock {
+    /// Makes an instance on fresh units, or recovers the one that is there.
+    ///
+    /// # Errors
+    /// [`MountError`] if the units cannot carry one, it cannot be read, the drive fails or the power goes.
+    pub fn mount(
+        device: &mut dyn BlockingDevice,
+        units: &[PuId],
+        options: &Options,
+    ) -> Result<(Self, MountReport), MountError> {
+        let geometry = device.geometry().clone();
+        let shape = Shape::new(&geometry, units);
+        let groups = groups(&geometry, units);
+        let group_count = groups.iter().max().map_or(0, |&last| last + 1);
+        // Before anything is written.
+        Sizes::new(&geometry, &shape, options, (shape.chunks(), group_count), Some(1))
+            .map_err(MountError::DoesNotFit)?;
+        let mut media = Media::new(device);
+        let mut survey = Survey::new(&media, &shape);
+        let good = survey.good();
+        if !options.has_canary(Canary::WindowForgotten) {
+            survey.make_readable(&mut media, &shape)?;
+        }
+        survey.identify(&mut media, &shape)?;
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, options };
+        let (found, pages) = load(&mut media, &known)?;
+        let blocks = found.as_ref().map(|found| found.info.blocks);
+        let sizes = Sizes::new(&geometry, &shape, options, (good, group_count), blocks);
+        let sizes = sizes.map_err(MountError::DoesNotFit)?;
+        let mut points = points(&geometry, &shape, options, &sizes, &groups);
+        adopt(&mut media, &shape, &mut survey, &mut points)?;
+        let (sectors_read, sectors_padded) = media.end();
+        let replayed = found.as_ref().map_or((0, 0, 0), |found| found.replayed);
+        let mut report = MountReport {
+            is_new: found.is_none(),
+            sectors_read,
+            sectors_padded,
+            bad_chunks: shape.chunks() - good,
+            log_pages: replayed.0,
+            transactions: replayed.1,
+            aborted_entries: replayed.2,
+            checkpoint_sectors: 0,
+        };
+        let parts = Mounting { geometry, shape, groups, sizes, points, survey, pages };
+        let mut target = assemble(device, options, parts, found.as_ref());
+        first_checkpoint(device, &mut target)?;
+        report.checkpoint_sectors = target.stats.checkpoint_written;
+        Ok((target, report))
+    }
+}
+
+/// The group of each unit, counted densely.
+fn groups(geometry: &Geometry, units: &[PuId]) -> Vec<u32> {
+    let mut seen: Vec<u32> = Vec::new();
+    let of = units.iter().map(|unit| {
+        let group = unit.0 / geometry.pus_per_group;
+        let at = seen.iter().position(|&other| other == group).unwrap_or_else(|| {
+            seen.push(group);
+            seen.len() - 1
+        });
+        u32::try_from(at).expect("fewer groups than 2^32")
+    });
+    of.collect()
+}
+
+fn points(geometry: &Geometry, shape: &Shape, options: &Options, sizes: &Sizes, groups: &[u32]) -> Points {
+    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
+    // The next group comes first, so that neighbours in a stripe share no channel.
+    let mut stripe = all.clone();
+    stripe.sort_by_key(|unit| (shape.pu(*unit).0 % geometry.pus_per_group, unit.0));
+    let config = |units: &[UnitIndex], width: u32| AppendConfig {
+        chunk_sectors: sizes.chunk,
+        mw_cunits: sizes.mw_cunits,
+        width: width.min(u32::try_from(units.len()).expect("fewer units than 2^32")),
+        depth: options.writes_per_unit,
+    };
+    let group_count = groups.iter().max().map_or(0, |&last| last + 1);
+    let mut data = vec![AppendPoint::new(config(&stripe, u32::MAX), &stripe)];
+    for group in 0..group_count {
+        let units: Vec<UnitIndex> =
+            all.iter().copied().filter(|unit| groups[unit.index()] == group).collect();
+        data.push(AppendPoint::new(config(&units, u32::MAX), &units));
+    }
+    Points {
+        data,
+        log: AppendPoint::new(config(&all, sizes.log_width), &all),
+        checkpoint: AppendPoint::new(config(&all, sizes.checkpoint_width), &all),
+    }
+}
+
+/// Open chunks go on where they are; those for which there is no place are written to their end, for an open chunk cannot be
+/// reset.
+fn adopt(
+    media: &mut Media<'_>,
+    shape: &Shape,
+    survey: &mut Survey,
+    points: &mut Points,
+) -> Result<(), MountError> {
+    let mut left = Vec::new();
+    for (chunk, found) in survey.iter().filter(|(_, found)| found.state == ChunkState::Open) {
+        let (_, unit) = shape.split_chunk(chunk);
+        let is_adopted = match found.role {
+            Some(Role::Log) => points.log.adopt(chunk, unit, found.written),
+            Some(Role::Checkpoint) => points.checkpoint.adopt(chunk, unit, found.written),
+            Some(Role::Data) | None => {
+                points.data.iter_mut().any(|point| point.adopt(chunk, unit, found.written))
+            }
+        };
+        if !is_adopted {
+            left.push(chunk);
+        }
+    }
+    survey.close(media, shape, &left)
+}
+
+/// What a mount has found out and made.
+struct Mounting {
+    geometry: Geometry,
+    shape: Shape,
+    groups: Vec<u32>,
+    sizes: Sizes,
+    points: Points,
+    survey: Survey,
+    pages: Pages,
+}
+
+fn assemble(
+    device: &mut dyn BlockingDevice,
+    options: &Options,
+    mounting: Mounting,
+    found: Option<&Recovered>,
+) -> OxBlock {
+    let Mounting { geometry, shape, groups, sizes, points, survey, pages } = mounting;
+    let group_count = groups.iter().max().map_or(0, |&last| last + 1);
+    let l2p = found.map_or_else(|| L2p::new(sizes.blocks, shape.places(), 0), |found| found.l2p.clone());
+    let space = space(&shape, &groups, &sizes, &l2p, &survey, &pages, found);
+    let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
+    let instance = found.map_or(named, |found| found.instance);
+    let generation = Generation(pages.newest_generation.0 + 1);
+    let (first, tail) = found.map_or((Lsn(1), Lsn(1)), |found| (found.end, found.kept.start));
+    let old_pages = u32::try_from(first.0 - tail.0).expect("a log is bounded");
+    let page_bytes = sizes.page * geometry.sector_bytes;
+    let depth = sizes.log_width;
+    // Pages of a mount with a longer interval may be there still.
+    let pages_max = sizes.log_pages_max.max(old_pages + sizes.interval_pages + 2 * depth);
+    let copies = options.log_copies;
+    let log = Log::new(LogConfig { instance, generation, first, tail, page_bytes, depth, copies, pages_max });
+    let kept = found.map(|found| found.kept);
+    let applied = found.map_or(TransactionId(0), |found| found.applied);
+    let sequence = found.map_or(0, |found| found.info.sequence);
+    let buffers = device.buffers();
+    let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
+    let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
+    let target = OxBlock {
+        options: options.clone(),
+        block_bytes: geometry.sector_bytes,
+        instance,
+        generation: generation.0,
+        buffer: WriteBuffer::new(&sizes, group_count, buffers),
+        log_io: PageIo::new(sizes.page, depth * copies, buffers),
+        collector: Collector::new(sizes.unit, group_count, options.seed, buffers),
+        checkpoint: CheckpointState::new(io, kept, pages.newest_serial.next()),
+        requests: Requests::default(),
+        flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
+        parts: Slab::new(2 * REQUESTS_MAX),
+        open_part: None,
+        gathered: 0,
+        commits: VecDeque::new(),
+        logged: VecDeque::new(),
+        retries: Retries::new(COMMANDS_MAX),
+        flushes: VecDeque::new(),
+        shutdown: None,
+        is_shut_down: false,
+        changes: Changes::Taken,
+        sequence,
+        last_transaction: applied,
+        applied,
+        resets: 0,
+        is_mounting: true,
+        work_due: true,
+        now: device.now(),
+        stats: OxStats::default(),
+        l2p,
+        space,
+        points,
+        log,
+        sizes,
+    };
+    assert!(target.log.tail() <= target.log.next(), "the log ends before it begins");
+    target
+}
+
+/// What each chunk is used for.
+fn space(
+    shape: &Shape,
+    groups: &[u32],
+    sizes: &Sizes,
+    l2p: &L2p,
+    survey: &Survey,
+    pages: &Pages,
+    found: Option<&Recovered>,
+) -> Space {
+    let mut valid = ValidMap::by_chunks(shape);
+    l2p.for_each_media(|_, place| valid.set(place));
+    let is_needed = |chunk: ChunkIndex, role: Option<Role>| match (role, found) {
+        (Some(Role::Data) | None, _) => valid.count(LineId(chunk.0)) > 0,
+        (_, None) => false,
+        (Some(Role::Log), Some(found)) => {
+            pages.newest_in.get(&chunk).is_some_and(|&newest| newest >= found.kept.start)
+        }
+        (Some(Role::Checkpoint), Some(found)) => {
+            pages.serials_in.get(&chunk).is_some_and(|serials| serials.contains(&found.kept.serial))
+        }
+    };
+    let usage = |chunk: ChunkIndex| {
+        let &FoundChunk { state, role, .. } = survey.get(chunk);
+        match state {
+            ChunkState::Offline => ChunkUse::Bad,
+            ChunkState::Free => ChunkUse::Free,
+            ChunkState::Open => ChunkUse::Open,
+            ChunkState::Closed if is_needed(chunk, role) => ChunkUse::Closed,
+            ChunkState::Closed => ChunkUse::Dead,
+        }
+    };
+    let pool = ChunkPool::new(shape, groups, usage);
+    let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
+    let mut space = Space::new(shape.clone(), pool, sizes);
+    for (chunk, of) in uses {
+        match (of, survey.get(chunk).role) {
+            (ChunkUse::Dead, _) => space.found_dead(chunk),
+            (ChunkUse::Open | ChunkUse::Closed, Some(role @ (Role::Log | Role::Checkpoint))) => {
+                space.set_role(chunk, role);
+                let newest = pages.newest_in.get(&chunk).map(|lsn| lsn.0);
+                let serial =
+                    pages.serials_in.get(&chunk).and_then(|serials| serials.last()).map(|serial| serial.0);
+                let number = if role == Role::Log { newest } else { serial };
+                space.has_page(chunk, number.unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+    space.valid = valid;
+    space
+}
+
+/// The running instance writes its checkpoint, a batch of commands at a time; a new one two, so that one that the media lose
+/// is never the only one.
+fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut OxBlock) -> Result<(), MountError> {
+    while target.checkpoint.previous.is_none() {
+        let mut commands: Vec<Command> = Vec::new();
+        while let Some(command) = target.next_command(device.buffers()) {
+            commands.push(command);
+        }
+        if let Changes::DriveFailed(status) = target.changes {
+            return Err(MountError::Drive { what: "a write of a checkpoint", status });
+        }
+        if commands.is_empty() {
+            return Err(MountError::DoesNotFit(
+                "no chunk is left for a checkpoint: too many chunks went bad; read what is there with the drive's own tools".to_owned(),
+            ));
+        }
+        for completion in device.call(&commands)? {
+            target.completed(&completion, device.buffers());
+            assert!(usize_of(COMMANDS_MAX) >= target.flight.len(), "more commands than there is room");
+        }
+        if let Changes::DriveFailed(status) = target.changes {
+            return Err(MountError::Drive { what: "a write of a checkpoint", status });
+        }
+    }
+    target.is_mounting = false;
+    target.work_due = true;
+    Ok(())
+}

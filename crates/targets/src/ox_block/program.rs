@@ -1,0 +1,138 @@
+//! Frames go to media: a place for each, force unit access, and what becomes of it.
+//!
+//! Data are on media before their commit is logged, because their write is not over before: so a commit that recovery finds
+//! never names what a power cut took. Deliberately not here: which frames there are (`write_buffer`).
+
+use super::flight::Purpose;
+use super::space::Claim;
+use super::state::OxBlock;
+use super::write_buffer::{FrameId, StreamIndex};
+use ocssd_base::usize_of;
+use ocssd_ftl::{Append, AppendEvent, Kind, Landing, Place, SectorTag, TAG_BYTES};
+use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
+
+impl OxBlock {
+    /// Gives out ready frames, as far as there are places. True if any was.
+    pub(super) fn program(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        for stream in (0..u32::try_from(self.points.data.len()).expect("few streams")).map(StreamIndex) {
+            while self.flight.has_room(1) && self.program_next(stream, buffers) {
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn program_next(&mut self, stream: StreamIndex, buffers: &mut Buffers) -> bool {
+        let Some(frame) = self.buffer.next_ready(stream) else { return false };
+        let claim = if stream == StreamIndex::USER { Claim::User } else { Claim::Gc };
+        let Self { points, space, sizes, .. } = self;
+        let next = points.data[stream.index()].next(sizes.unit, |units| space.open(units, claim));
+        let Some(at) = next else { return false };
+        let place = Place(self.space.shape.first_place(at.chunk).0 + u64::from(at.sector));
+        let filled = self.buffer.filled(frame);
+        assert!((1..=self.sizes.unit).contains(&filled), "{filled} sectors go out in a frame");
+        self.buffer.issued(stream, place);
+        self.space.pin(at.chunk, filled);
+        self.pad(frame, filled, buffers);
+        let again = self.buffer.is_again(frame);
+        let unit = self.sizes.unit;
+        self.stats.programmed += u64::from(unit);
+        if again {
+            self.stats.rewritten += u64::from(unit);
+        } else {
+            let written =
+                if claim == Claim::User { &mut self.stats.data_written } else { &mut self.stats.gc_written };
+            *written += u64::from(filled);
+            self.stats.padded += u64::from(unit - filled);
+        }
+        let addresses = self.run_at(at, unit);
+        let buffer = self.buffer.buffer(frame);
+        self.flight.send(Purpose::Frame { frame, at }, Op::Write { fua: true }, addresses, Some(buffer), 0);
+        true
+    }
+
+    /// A run of sectors of a chunk, as the drive calls it.
+    pub(super) fn run_at(&self, at: Append, count: u32) -> Addresses {
+        assert!(at.sector + count <= self.sizes.chunk, "a run leaves its chunk");
+        Addresses::Run { first: Ppa::new(self.space.shape.chunk_id(at.chunk), at.sector), count }
+    }
+
+    /// Fills the rest of a frame.
+    fn pad(&mut self, frame: FrameId, filled: u32, buffers: &mut Buffers) {
+        let buffer = self.buffer.buffer(frame);
+        for sector in filled..self.sizes.unit {
+            let (data, oob) = buffers.sectors_mut(buffer, sector, 1);
+            data.fill(0);
+            oob.fill(0);
+            oob[..TAG_BYTES].copy_from_slice(&SectorTag::PAD.encode(data));
+        }
+    }
+
+    /// What a write's end says of its place.
+    pub(super) fn landing<T>(status: Status, what: T) -> Landing<T> {
+        match status {
+            _ if status.is_success() => Landing::Written(what),
+            Status::WRITE_NEXT_UNIT => Landing::Lost,
+            _ if status.is_drive_failure() => Landing::Refused,
+            _ => Landing::Closed,
+        }
+    }
+
+    /// A write of a frame ended.
+    pub(super) fn frame_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
+        let (status, stream) = (completion.status, self.buffer.stream(frame));
+        let place = self.buffer.place(frame).expect("it was given out");
+        let filled = self.buffer.filled(frame);
+        assert_eq!(self.space.shape.chunk_of(place), (at.chunk, at.sector), "{frame:?} landed elsewhere");
+        if status.is_drive_failure() {
+            self.stop(status);
+        }
+        if status.is_success() && self.refuses_changes().is_none() {
+            match stream {
+                StreamIndex::USER => self.user_landed(frame, place),
+                _ => self.copies_landed(frame, place),
+            }
+        } else {
+            self.space.unpin(at.chunk, filled);
+        }
+        let mut events = Vec::new();
+        let landing = Self::landing(status, frame);
+        self.points.data[stream.index()].landed(at, landing, &mut events);
+        for event in events {
+            match event {
+                AppendEvent::Readable(frame) => self.buffer.release(frame),
+                AppendEvent::Closed(chunk) => {
+                    self.space.close(chunk);
+                    self.look_at(chunk);
+                }
+            }
+        }
+        if !status.is_success() {
+            self.buffer.failed(frame);
+            if self.refuses_changes().is_some() {
+                self.drop_waiting();
+            }
+        }
+    }
+
+    /// The frame that holds what lies at a place which cannot be read yet, and which of its sectors that is.
+    pub(super) fn held(&self, place: Place) -> Option<(FrameId, u32)> {
+        let (chunk, sector) = self.space.shape.chunk_of(place);
+        if self.space.pool.get(chunk) != ocssd_ftl::ChunkUse::Open {
+            return None;
+        }
+        let at = Append { chunk, sector };
+        let held = self.points.data.iter().find_map(|point| point.held(at));
+        assert!(
+            held.is_none_or(|(_, offset)| usize_of(offset) < usize_of(self.sizes.unit)),
+            "beyond a frame"
+        );
+        held
+    }
+
+    /// Kinds of sectors that hold a block's content, or that it was lost.
+    pub(super) const fn is_block(kind: Kind) -> bool {
+        matches!(kind, Kind::Data | Kind::Lost)
+    }
+}

@@ -1,0 +1,325 @@
+//! The chunks of an instance: what each is for, what is in it, and who still needs it.
+//!
+//! A chunk dies when nothing in it is needed: of data, when no sector is valid and none waits for its commit; of the log and
+//! of checkpoints, when its newest page is older than what recovery starts from. A dead chunk is reset once what killed it is
+//! durable and nobody reads it. Deliberately not here: resets as commands.
+
+use super::sizes::Sizes;
+use ocssd_ftl::log::Lsn;
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, LineId, Place, Shape, UnitIndex, ValidMap};
+use std::collections::VecDeque;
+
+/// What a chunk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Users' blocks.
+    Data,
+    /// The log.
+    Log,
+    /// Checkpoints.
+    Checkpoint,
+}
+
+/// Who asks for a free chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Users: all but the reserve, and not in groups where garbage is collected if there are others.
+    User,
+    /// Garbage collection: the reserve too.
+    Gc,
+    /// The log.
+    Log,
+    /// Checkpoints.
+    Checkpoint,
+}
+
+/// The chunks.
+#[derive(Clone, Debug)]
+pub struct Space {
+    pub shape: Shape,
+    pub pool: ChunkPool,
+    /// Valid sectors, chunk by chunk.
+    pub valid: ValidMap,
+    roles: Vec<Role>,
+    /// Sectors given out to a chunk, or landed there, that were not committed.
+    pins: Vec<u32>,
+    /// Reads in flight to a chunk, and copies of it that were not committed.
+    holds: Vec<u32>,
+    /// The number of the newest page in a chunk of the log or of checkpoints.
+    newest: Vec<u64>,
+    /// Dead chunks, and the page of the log before which everything must be durable.
+    dead: VecDeque<(Lsn, ChunkIndex)>,
+    /// The latest of these pages.
+    awaited: Lsn,
+    log_chunks: u32,
+    checkpoint_chunks: u32,
+    /// What the log, checkpoints and garbage collection may rely on.
+    log_quota: u32,
+    checkpoint_quota: u32,
+    reserve: u32,
+    /// By group: garbage is collected there.
+    marked: Vec<bool>,
+}
+
+/// A chunk as a row of the map of valid sectors.
+fn row(chunk: ChunkIndex) -> LineId {
+    LineId(chunk.0)
+}
+
+impl Space {
+    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes) -> Self {
+        let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
+        let groups = usize::try_from(pool.groups()).expect("32 bits fit an index");
+        Self {
+            valid: ValidMap::by_chunks(&shape),
+            roles: vec![Role::Data; chunks],
+            pins: vec![0; chunks],
+            holds: vec![0; chunks],
+            newest: vec![0; chunks],
+            dead: VecDeque::new(),
+            awaited: Lsn(0),
+            log_chunks: 0,
+            checkpoint_chunks: 0,
+            log_quota: sizes.log_chunks,
+            checkpoint_quota: sizes.checkpoint_chunks,
+            reserve: sizes.reserve,
+            marked: vec![false; groups],
+            shape,
+            pool,
+        }
+    }
+
+    /// Chunks of the log and of checkpoints that are not taken yet, and must be there when they are.
+    pub const fn owed(&self) -> u32 {
+        let log = self.log_quota.saturating_sub(self.log_chunks);
+        log + self.checkpoint_quota.saturating_sub(self.checkpoint_chunks)
+    }
+
+    /// Free chunks beyond what is owed and the reserve.
+    pub const fn spare(&self) -> u32 {
+        self.pool.free().saturating_sub(self.owed() + self.reserve)
+    }
+
+    /// Garbage is collected in a group from now on, or not any more.
+    pub fn mark(&mut self, group: u32, is_marked: bool) {
+        self.marked[usize::try_from(group).expect("32 bits fit an index")] = is_marked;
+    }
+
+    fn is_marked(&self, group: u32) -> bool {
+        self.marked[usize::try_from(group).expect("32 bits fit an index")]
+    }
+
+    /// Opens a free chunk on one of these units, if the claim allows.
+    pub fn open(&mut self, units: &[UnitIndex], claim: Claim) -> Option<ChunkIndex> {
+        let owed = self.owed();
+        let allowed = match claim {
+            Claim::User => self.spare() > 0,
+            Claim::Gc => self.pool.free() > owed,
+            Claim::Log | Claim::Checkpoint => true,
+        };
+        if !allowed {
+            return None;
+        }
+        let all_marked = self.marked.iter().all(|&marked| marked);
+        let Self { pool, marked, shape, .. } = self;
+        let groups_beside = pool.groups() > 1;
+        let chunk = pool.open(units, |pool, unit| {
+            let group = pool.group_of(ChunkIndex(unit.0));
+            let is_marked = marked[usize::try_from(group).expect("32 bits fit an index")];
+            claim != Claim::User
+                || !groups_beside
+                || (all_marked || !is_marked) && pool.free_of_group(group) > 1
+        })?;
+        assert!(chunk.0 < shape.chunks(), "a chunk beyond the instance was opened");
+        let role = match claim {
+            Claim::User | Claim::Gc => Role::Data,
+            Claim::Log => Role::Log,
+            Claim::Checkpoint => Role::Checkpoint,
+        };
+        self.set_role(chunk, role);
+        assert_eq!(self.pins[chunk.index()], 0, "chunk {} is opened with data to be committed", chunk.0);
+        assert_eq!(self.valid.count(row(chunk)), 0, "chunk {} is opened with data in it", chunk.0);
+        Some(chunk)
+    }
+
+    /// A chunk is in use for `role`.
+    pub fn set_role(&mut self, chunk: ChunkIndex, role: Role) {
+        self.roles[chunk.index()] = role;
+        self.newest[chunk.index()] = 0;
+        match role {
+            Role::Data => {}
+            Role::Log => self.log_chunks += 1,
+            Role::Checkpoint => self.checkpoint_chunks += 1,
+        }
+    }
+
+    pub fn role(&self, chunk: ChunkIndex) -> Role {
+        self.roles[chunk.index()]
+    }
+
+    /// A page of the log or of a checkpoint is in a chunk.
+    pub fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
+        assert!(self.role(chunk) != Role::Data, "a page is in chunk {} of data", chunk.0);
+        let newest = &mut self.newest[chunk.index()];
+        *newest = (*newest).max(number);
+    }
+
+    /// So many sectors of a chunk wait for their commit.
+    pub fn pin(&mut self, chunk: ChunkIndex, sectors: u32) {
+        assert_eq!(self.role(chunk), Role::Data, "chunk {} holds pages", chunk.0);
+        assert_eq!(self.pool.get(chunk), ChunkUse::Open, "chunk {} is written, but is not open", chunk.0);
+        self.pins[chunk.index()] += sectors;
+    }
+
+    /// Sectors of a chunk were committed, or will never be.
+    pub fn unpin(&mut self, chunk: ChunkIndex, sectors: u32) {
+        let pins = &mut self.pins[chunk.index()];
+        assert!(*pins >= sectors, "more of chunk {} is committed than landed there", chunk.0);
+        *pins -= sectors;
+    }
+
+    pub fn pins(&self, chunk: ChunkIndex) -> u32 {
+        self.pins[chunk.index()]
+    }
+
+    /// A chunk must not be reset.
+    pub fn hold(&mut self, chunk: ChunkIndex) {
+        self.holds[chunk.index()] += 1;
+    }
+
+    /// One reason less.
+    pub fn let_go(&mut self, chunk: ChunkIndex) {
+        assert!(self.holds[chunk.index()] > 0, "chunk {} is held by nobody", chunk.0);
+        self.holds[chunk.index()] -= 1;
+    }
+
+    /// Places are the newest versions of something from now on.
+    pub fn validate(&mut self, first: Place, count: u32) {
+        assert!(count > 0, "nothing at {first:?} becomes valid");
+        self.valid.set_run(first, u64::from(count));
+    }
+
+    /// A place is not needed any more. Says whether nothing in its chunk is.
+    pub fn invalidate(&mut self, place: Place, now: u64) -> Option<ChunkIndex> {
+        let chunk = ChunkIndex(self.valid.clear(place, now).0);
+        (self.valid.count(row(chunk)) == 0).then_some(chunk)
+    }
+
+    pub fn valid_count(&self, chunk: ChunkIndex) -> u64 {
+        self.valid.count(row(chunk))
+    }
+
+    /// The next run of valid sectors of a chunk.
+    pub fn next_run(&self, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)> {
+        let (first, count) = self.valid.next_run(row(chunk), from, u64::from(most))?;
+        Some((first, u32::try_from(count).expect("no more than was asked for")))
+    }
+
+    /// A chunk that was being written takes no more.
+    pub fn close(&mut self, chunk: ChunkIndex) {
+        self.pool.close(chunk);
+    }
+
+    /// Looks whether a chunk is needed; one that is not is reset once the log is durable up to `until`. `log_tail` and
+    /// `checkpoint_tail` are the oldest page and checkpoint that recovery may need.
+    pub fn look(&mut self, chunk: ChunkIndex, until: Lsn, log_tail: Lsn, checkpoint_tail: u64) {
+        if self.pool.get(chunk) != ChunkUse::Closed {
+            return;
+        }
+        let newest = self.newest[chunk.index()];
+        let is_dead = match self.role(chunk) {
+            Role::Data => self.valid_count(chunk) == 0 && self.pins(chunk) == 0,
+            Role::Log => newest < log_tail.0,
+            Role::Checkpoint => newest < checkpoint_tail,
+        };
+        if is_dead {
+            assert_eq!(self.pins(chunk), 0, "chunk {} died with data to be committed", chunk.0);
+            self.pool.died(chunk);
+            let until = if self.role(chunk) == Role::Data { until } else { Lsn(0) };
+            self.awaited = self.awaited.max(until);
+            self.dead.push_back((until, chunk));
+        }
+    }
+
+    /// Chunks of the log and of checkpoints that are closed.
+    pub fn closed_pages(&self) -> Vec<ChunkIndex> {
+        let is_closed =
+            |&(chunk, of): &(ChunkIndex, ChunkUse)| of == ChunkUse::Closed && self.role(chunk) != Role::Data;
+        self.pool.iter().filter(is_closed).map(|(chunk, _)| chunk).collect()
+    }
+
+    /// Dead chunks, whether they may be reset or not.
+    pub fn dead_count(&self) -> usize {
+        self.dead.len()
+    }
+
+    /// True if a chunk that died waits for the log.
+    pub fn waits_for_log(&self, durable: Lsn) -> bool {
+        self.awaited > durable && !self.dead.is_empty()
+    }
+
+    /// The next dead chunk that may be reset; looks at `most` of them.
+    pub fn next_dead(&mut self, durable: Lsn, most: usize) -> Option<ChunkIndex> {
+        for _ in 0..self.dead.len().min(most) {
+            let (until, chunk) = self.dead.pop_front()?;
+            if until <= durable && self.holds[chunk.index()] == 0 {
+                assert_eq!(self.valid_count(chunk), 0, "chunk {} is reset with data in it", chunk.0);
+                return Some(chunk);
+            }
+            self.dead.push_back((until, chunk));
+        }
+        None
+    }
+
+    /// A dead chunk was found at mount.
+    pub fn found_dead(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
+        self.dead.push_back((Lsn(0), chunk));
+    }
+
+    /// A dead chunk was reset, or cannot be.
+    pub fn reset_done(&mut self, chunk: ChunkIndex, is_good: bool) {
+        assert_eq!(self.holds[chunk.index()], 0, "chunk {} was reset under reads", chunk.0);
+        match self.role(chunk) {
+            Role::Data => {}
+            Role::Log => self.log_chunks -= 1,
+            Role::Checkpoint => self.checkpoint_chunks -= 1,
+        }
+        self.roles[chunk.index()] = Role::Data;
+        self.valid.clear_line(row(chunk));
+        if is_good {
+            self.pool.freed(chunk);
+        } else {
+            self.pool.mark_bad(chunk);
+        }
+    }
+
+    /// A group in which garbage may be collected: garbage is, or may be in one more.
+    pub fn may_collect(&self, group: u32, groups_max: u32) -> bool {
+        let marked = self.marked.iter().filter(|&&marked| marked).count();
+        self.is_marked(group) || marked < usize::try_from(groups_max).expect("32 bits fit an index")
+    }
+
+    /// Asserts that counts agree.
+    pub fn check(&self) {
+        self.pool.check();
+        self.valid.check();
+        let in_use = |role: Role| {
+            let is = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
+                !matches!(of, ChunkUse::Free | ChunkUse::Bad) && self.role(chunk) == role
+            };
+            u32::try_from(self.pool.iter().filter(is).count()).expect("fewer chunks than 2^32")
+        };
+        assert_eq!(in_use(Role::Log), self.log_chunks, "chunks of the log are counted wrong");
+        assert_eq!(
+            in_use(Role::Checkpoint),
+            self.checkpoint_chunks,
+            "chunks of checkpoints are counted wrong"
+        );
+        for (chunk, of) in self.pool.iter() {
+            let is_empty = self.valid_count(chunk) == 0 && self.pins(chunk) == 0;
+            let may_have = matches!(of, ChunkUse::Open | ChunkUse::Closed) && self.role(chunk) == Role::Data;
+            assert!(is_empty || may_have, "chunk {} is {of:?} and has data", chunk.0);
+        }
+    }
+}

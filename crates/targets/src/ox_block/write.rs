@@ -1,0 +1,127 @@
+//! Changes: their blocks go to the write buffer, part by part; each part of up to 1 MiB is a transaction.
+//!
+//! Discards and zeroes have no data: they are committed at once. Deliberately not here: where data go (`program`), when a
+//! transaction is true (`commit`).
+
+use super::commit::{Commit, Done, Part};
+use super::sizes::TRANSACTION_BLOCKS_MAX;
+use super::state::OxBlock;
+use super::write_buffer::{Owner, Slot, StreamIndex};
+use ocssd_base::SlabKey;
+use ocssd_ftl::log::LogEntry;
+use ocssd_ftl::{Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
+use ocssd_lightnvm::Buffers;
+use ocssd_lightnvm::block::BlockOp;
+
+impl OxBlock {
+    /// Takes changes into the buffer, in order, as far as there is room. True if anything was done.
+    pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(key) = self.requests.next_change() {
+            let request = self.requests.get(key).request;
+            match request.op {
+                BlockOp::Write { .. } => {
+                    let (is_whole, did) = self.admit_write(key, buffers);
+                    any |= did;
+                    if !is_whole {
+                        break;
+                    }
+                }
+                _ => self.admit_discard(key),
+            }
+            self.requests.admitted(key);
+            any = true;
+        }
+        any | self.close_partial()
+    }
+
+    fn admit_discard(&mut self, key: SlabKey) {
+        let request = self.requests.get(key).request;
+        assert!(matches!(request.op, BlockOp::Discard | BlockOp::WriteZeroes), "{request:?} has data");
+        let pending = self.requests.get_mut(key);
+        (pending.done, pending.parts) = (request.count, 1);
+        self.stats.user_discarded += u64::from(request.count);
+        let entries = vec![LogEntry::Discard { lba: request.block, count: request.count }];
+        self.commits.push_back(Commit { entries, blocks: 0, done: Done::User(key) });
+    }
+
+    /// Takes blocks of a write. Whether all of them are in, and whether any was taken.
+    fn admit_write(&mut self, key: SlabKey, buffers: &mut Buffers) -> (bool, bool) {
+        let (mut any, request) = (false, self.requests.get(key).request);
+        let source = request.buffer.expect("a write without a buffer was refused");
+        loop {
+            let done = self.requests.get(key).done;
+            assert!(done <= request.count, "more was written than asked for");
+            if done == request.count {
+                return (true, any);
+            }
+            let Some(part) = self.open_part.or_else(|| self.begin_part(key)) else { return (false, any) };
+            let Some((frame, room)) = self.buffer.filling(StreamIndex::USER) else { return (false, any) };
+            let in_part = TRANSACTION_BLOCKS_MAX - done % TRANSACTION_BLOCKS_MAX;
+            let count = room.min(request.count - done).min(in_part);
+            assert!(count > 0, "a frame without room is being filled");
+            for offset in done..done + count {
+                let slot = Slot { lba: request.block + u64::from(offset), owner: Owner::User(part) };
+                let (buffer, at) = self.buffer.push(frame, slot);
+                buffers.copy_data(source, offset, buffer, at, 1);
+                self.tag(Kind::Data, slot.lba, (buffer, at), buffers);
+            }
+            self.requests.get_mut(key).done += count;
+            self.stats.user_written += u64::from(count);
+            if count == in_part || done + count == request.count {
+                self.open_part = None;
+            }
+            any = true;
+        }
+    }
+
+    /// Begins the next transaction of a write; `None` if there are too many.
+    fn begin_part(&mut self, key: SlabKey) -> Option<SlabKey> {
+        let pending = self.requests.get(key);
+        let left = (pending.request.count - pending.done).min(TRANSACTION_BLOCKS_MAX);
+        if self.gathered > 0 && self.gathered + u64::from(left) > self.gathered_max() {
+            return None;
+        }
+        assert!(self.open_part.is_none() && left > 0, "a part is begun within another, or of nothing");
+        let part = self.parts.insert(Part { request: key, left, blocks: left, entries: Vec::new() }).ok()?;
+        self.gathered += u64::from(left);
+        self.open_part = Some(part);
+        self.requests.get_mut(key).parts += 1;
+        Some(part)
+    }
+
+    /// Blocks of transactions that may be on their way: for as many there is room beside all that is mapped, so that each can
+    /// be committed before what it replaces is let go of.
+    fn gathered_max(&self) -> u64 {
+        let beyond = self.space.pool.good().saturating_sub(self.sizes.chunks_needed);
+        u64::from(self.sizes.gathered) + u64::from(beyond) * u64::from(self.sizes.chunk)
+    }
+
+    /// Writes a sector's tag beside it.
+    pub(super) fn tag(
+        &mut self,
+        kind: Kind,
+        lba: u64,
+        (buffer, at): (ocssd_lightnvm::BufId, u32),
+        buffers: &mut Buffers,
+    ) {
+        self.sequence += 1;
+        assert!(self.sequence <= SEQUENCE_MAX, "more blocks were written than a tag can count");
+        let tag = SectorTag { kind, block: lba, sequence: Sequence(self.sequence) };
+        assert!(lba < self.sizes.blocks, "block {lba} is beyond the instance");
+        let (data, oob) = buffers.sectors_mut(buffer, at, 1);
+        let bytes = tag.encode(data);
+        oob.fill(0);
+        oob[..TAG_BYTES].copy_from_slice(&bytes);
+    }
+
+    /// A frame that is filled in part goes out once nothing else of users is on its way: what is, brings more to fill it.
+    fn close_partial(&mut self) -> bool {
+        let is_idle = self.points.data[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
+        let is_due = is_idle && self.buffer.partial(StreamIndex::USER) > 0;
+        if is_due {
+            self.buffer.close(StreamIndex::USER);
+        }
+        is_due
+    }
+}

@@ -1,0 +1,265 @@
+//! What is on its way to data chunks: frames of a write unit each, filled sector by sector, by stream.
+//!
+//! Stream 0 is users', stream 1 + g garbage collection's in group g. A frame stays after it landed until its place can be
+//! read (MW_CUNITS): reads find its content here. Users and garbage collection have frames of their own, so that neither
+//! waits for the other. Deliberately not here: places, transactions.
+
+use super::sizes::Sizes;
+use ocssd_base::{SlabKey, usize_of};
+use ocssd_ftl::Place;
+use ocssd_lightnvm::{BufId, Buffers};
+use std::collections::VecDeque;
+
+/// A frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FrameId(pub u32);
+
+/// Whose a sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A part's of a request.
+    User(SlabKey),
+    /// It is a copy of this place.
+    Copy(Place),
+}
+
+/// A sector of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The logical sector.
+    pub lba: u64,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamIndex(pub u32);
+
+impl StreamIndex {
+    /// Users.
+    pub const USER: Self = Self(0);
+
+    /// Garbage collection in a group.
+    pub const fn of_group(group: u32) -> Self {
+        Self(1 + group)
+    }
+
+    pub fn index(self) -> usize {
+        usize_of(self.0)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Frame {
+    buffer: BufId,
+    stream: StreamIndex,
+    slots: Vec<Slot>,
+    /// Where it is written; `None` before it is given out.
+    place: Option<Place>,
+    is_free: bool,
+    /// The media failed it once.
+    is_again: bool,
+}
+
+/// The frames of an instance.
+#[derive(Clone, Debug)]
+pub struct WriteBuffer {
+    unit: u32,
+    frames: Vec<Frame>,
+    /// Free ones: of users, of garbage collection.
+    free: [Vec<FrameId>; 2],
+    /// By stream.
+    filling: Vec<Option<FrameId>>,
+    ready: Vec<VecDeque<FrameId>>,
+}
+
+impl WriteBuffer {
+    /// Empty frames, as many for users as for garbage collection, whose buffers are taken now.
+    pub fn new(sizes: &Sizes, groups: u32, buffers: &mut Buffers) -> Self {
+        let count = 2 * sizes.frames;
+        let frame = |_| Frame {
+            buffer: buffers.take(sizes.unit),
+            stream: StreamIndex::USER,
+            slots: Vec::with_capacity(usize_of(sizes.unit)),
+            place: None,
+            is_free: true,
+            is_again: false,
+        };
+        let frames: Vec<Frame> = (0..count).map(frame).collect();
+        let streams = usize_of(1 + groups);
+        Self {
+            unit: sizes.unit,
+            frames,
+            free: [
+                (0..sizes.frames).rev().map(FrameId).collect(),
+                (sizes.frames..count).rev().map(FrameId).collect(),
+            ],
+            filling: vec![None; streams],
+            ready: vec![VecDeque::new(); streams],
+        }
+    }
+
+    fn frame(&self, frame: FrameId) -> &Frame {
+        &self.frames[usize_of(frame.0)]
+    }
+
+    fn frame_mut(&mut self, frame: FrameId) -> &mut Frame {
+        &mut self.frames[usize_of(frame.0)]
+    }
+
+    const fn pool_of(stream: StreamIndex) -> usize {
+        if stream.0 == 0 { 0 } else { 1 }
+    }
+
+    /// Free frames a stream may take.
+    pub fn free(&self, stream: StreamIndex) -> usize {
+        self.free[Self::pool_of(stream)].len()
+    }
+
+    /// The frame a stream fills, or a free one; and how many sectors it still takes.
+    pub fn filling(&mut self, stream: StreamIndex) -> Option<(FrameId, u32)> {
+        if self.filling[stream.index()].is_none() {
+            let frame = self.free[Self::pool_of(stream)].pop()?;
+            let entry = self.frame_mut(frame);
+            assert!(
+                entry.is_free && entry.slots.is_empty() && entry.place.is_none(),
+                "{frame:?} is not free"
+            );
+            (entry.is_free, entry.stream) = (false, stream);
+            self.filling[stream.index()] = Some(frame);
+        }
+        let frame = self.filling[stream.index()].expect("it was taken");
+        Some((frame, self.unit - self.filled(frame)))
+    }
+
+    /// Adds a sector to a frame being filled; a full one is ready. Gives the sector's place in the frame's buffer.
+    pub fn push(&mut self, frame: FrameId, slot: Slot) -> (BufId, u32) {
+        let offset = self.filled(frame);
+        let (unit, entry) = (self.unit, self.frame_mut(frame));
+        assert!(offset < unit && entry.place.is_none(), "{frame:?} takes no more");
+        entry.slots.push(slot);
+        let (buffer, stream) = (entry.buffer, entry.stream);
+        if offset + 1 == unit {
+            self.close(stream);
+        }
+        (buffer, offset)
+    }
+
+    /// The frame a stream fills is ready as it is.
+    pub fn close(&mut self, stream: StreamIndex) {
+        let frame = self.filling[stream.index()].take().expect("a frame is being filled");
+        assert!(self.filled(frame) > 0, "{frame:?} is ready with nothing in it");
+        self.ready[stream.index()].push_back(frame);
+    }
+
+    /// Sectors in the frame that a stream fills.
+    pub fn partial(&self, stream: StreamIndex) -> u32 {
+        self.filling[stream.index()].map_or(0, |frame| self.filled(frame))
+    }
+
+    /// Forgets what a stream filled, and says what it was.
+    pub fn drop_filling(&mut self, stream: StreamIndex) -> Vec<Slot> {
+        let Some(frame) = self.filling[stream.index()].take() else { return Vec::new() };
+        let slots = self.frame(frame).slots.clone();
+        self.release(frame);
+        slots
+    }
+
+    /// The next frame of a stream to be written.
+    pub fn next_ready(&self, stream: StreamIndex) -> Option<FrameId> {
+        self.ready[stream.index()].front().copied()
+    }
+
+    /// Frames of a stream that wait.
+    pub fn ready(&self, stream: StreamIndex) -> usize {
+        self.ready[stream.index()].len()
+    }
+
+    /// The next ready frame of a stream goes to `place`.
+    pub fn issued(&mut self, stream: StreamIndex, place: Place) {
+        let frame = self.ready[stream.index()].pop_front().expect("a frame is ready");
+        let entry = self.frame_mut(frame);
+        assert!(entry.place.is_none(), "{frame:?} is written twice");
+        entry.place = Some(place);
+    }
+
+    /// A write failed: the frame goes out again, before all others of its stream.
+    pub fn failed(&mut self, frame: FrameId) {
+        let entry = self.frame_mut(frame);
+        assert!(entry.place.take().is_some(), "{frame:?} failed before it was written");
+        entry.is_again = true;
+        let stream = entry.stream;
+        self.ready[stream.index()].push_front(frame);
+    }
+
+    /// Forgets every frame that was not given out, and says what was in them.
+    pub fn drop_waiting(&mut self) -> Vec<Slot> {
+        let mut dropped = Vec::new();
+        for stream in (0..u32::try_from(self.filling.len()).expect("few streams")).map(StreamIndex) {
+            dropped.extend(self.drop_filling(stream));
+            while let Some(frame) = self.ready[stream.index()].pop_front() {
+                dropped.extend_from_slice(&self.frame(frame).slots);
+                self.release(frame);
+            }
+        }
+        dropped
+    }
+
+    /// A frame is not needed any more.
+    pub fn release(&mut self, frame: FrameId) {
+        let entry = self.frame_mut(frame);
+        assert!(!entry.is_free, "{frame:?} is free already");
+        entry.slots.clear();
+        (entry.place, entry.is_free, entry.is_again) = (None, true, false);
+        let pool = Self::pool_of(entry.stream);
+        self.free[pool].push(frame);
+    }
+
+    /// True of a frame that the media failed before.
+    pub fn is_again(&self, frame: FrameId) -> bool {
+        self.frame(frame).is_again
+    }
+
+    /// The stream a frame is of.
+    pub fn stream(&self, frame: FrameId) -> StreamIndex {
+        self.frame(frame).stream
+    }
+
+    /// Where the content of a frame is.
+    pub fn buffer(&self, frame: FrameId) -> BufId {
+        self.frame(frame).buffer
+    }
+
+    /// Where a frame is written, if it was given out.
+    pub fn place(&self, frame: FrameId) -> Option<Place> {
+        self.frame(frame).place
+    }
+
+    /// What is in a frame.
+    pub fn slots(&self, frame: FrameId) -> &[Slot] {
+        &self.frame(frame).slots
+    }
+
+    /// Sectors in a frame.
+    pub fn filled(&self, frame: FrameId) -> u32 {
+        u32::try_from(self.frame(frame).slots.len()).expect("a frame is small")
+    }
+
+    /// Asserts that no frame was lost.
+    pub fn check(&self) {
+        let free: usize = self.free.iter().map(Vec::len).sum();
+        assert_eq!(
+            free,
+            self.frames.iter().filter(|frame| frame.is_free).count(),
+            "a free frame is not listed"
+        );
+        let waiting = self.ready.iter().flatten().chain(self.filling.iter().flatten());
+        for &frame in waiting {
+            assert!(
+                self.frame(frame).place.is_none() && !self.frame(frame).is_free,
+                "{frame:?} does not wait"
+            );
+        }
+    }
+}
