@@ -13,7 +13,7 @@ pub const COMMANDS_MAX: u32 = 8192;
 #[derive(Clone, Debug)]
 pub struct Flight<P> {
     purposes: Slab<P>,
-    outbox: Ring<Command>,
+    to_device: Ring<Command>,
     /// Commands at once.
     most: usize,
     planes: PlaneRule,
@@ -24,7 +24,7 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
     pub fn new(most: u32, planes: PlaneRule) -> Self {
         assert!((1..=COMMANDS_MAX).contains(&most), "{most} commands at once");
         let places = usize_of(most);
-        Self { purposes: Slab::new(most), outbox: Ring::new(places), most: places, planes }
+        Self { purposes: Slab::new(most), to_device: Ring::new(places), most: places, planes }
     }
 
     /// Room for `count` more commands.
@@ -42,8 +42,8 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
         buffer_first: u32,
     ) {
         let command = self.make(purpose, op, addresses, buffer, buffer_first);
-        self.outbox.push(command).expect("there are as many places as commands");
-        assert!(self.outbox.len() <= self.purposes.len(), "a command without a purpose waits");
+        self.to_device.push(command).expect("there are as many places as commands");
+        assert!(self.to_device.len() <= self.purposes.len(), "a command without a purpose waits");
     }
 
     /// A command for the device that is given out at once.
@@ -58,7 +58,10 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
     ) -> Command {
         let key = self.purposes.insert(purpose).expect("room was asked for before");
         assert!(addresses.count() <= VECTOR_MAX, "{} sectors in one command", addresses.count());
-        assert!(buffer.is_some() || matches!(op, Op::Flush), "a command that moves data has a buffer");
+        assert!(
+            buffer.is_some() || matches!(op, Op::Flush | Op::Reset),
+            "a command that moves data has a buffer"
+        );
         assert!(matches!(op, Op::Flush) || addresses.count() > 0, "a command names nothing");
         let oob = matches!(op, Op::Read | Op::Write { .. });
         let plane_mode = self.planes.of(addresses.count());
@@ -67,12 +70,12 @@ impl<P: Copy + std::fmt::Debug> Flight<P> {
 
     /// The next command for the device.
     pub fn take(&mut self) -> Option<Command> {
-        self.outbox.pop()
+        self.to_device.pop()
     }
 
     /// True if a command waits for the device.
     pub fn has_next(&self) -> bool {
-        !self.outbox.is_empty()
+        !self.to_device.is_empty()
     }
 
     /// A command ended: what it was for.

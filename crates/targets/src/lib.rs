@@ -8,6 +8,7 @@ pub mod linear;
 pub mod linux_pblk;
 mod mount_error;
 mod null;
+pub mod ox_block;
 pub mod pblk;
 mod plane_reads;
 mod read_again;

@@ -2,7 +2,7 @@
 
 use ocssd_base::{Nanos, Ring};
 use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
-use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
+use ocssd_lightnvm::{Admission, Completion, Out, Status, Target};
 
 /// Blocks of the null device: 4 PiB of 4 KiB blocks (chosen: more than any job uses).
 const BLOCKS: u64 = 1 << 40;
@@ -27,27 +27,23 @@ impl Target for Null {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, _now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
         let reply = BlockReply { tag: request.tag, status: Status::SUCCESS, violation: None };
-        self.replies.push(reply).map_err(|_| request)
+        if self.replies.push(reply).is_ok() { Admission::Taken } else { Admission::Full }
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, _out: &mut Out<BlockReply>) {
         unreachable!("a target without commands got completion {}", completion.tag.0);
     }
 
-    fn on_deadline(&mut self, _now: Nanos) {}
-
-    fn deadline(&self) -> Option<Nanos> {
-        None
+    fn has_deadlines(&self) -> bool {
+        false
     }
 
-    fn poll_command(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<Command> {
-        None
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop()
+    fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
+        while let Some(reply) = self.replies.pop() {
+            out.reply(reply);
+        }
     }
 
     fn check(&self) {
@@ -68,26 +64,30 @@ impl BlockTarget for Null {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ocssd_lightnvm::Tag;
     use ocssd_lightnvm::block::BlockOp;
+    use ocssd_lightnvm::{Buffers, Payload, PayloadFormat, Tag};
 
     #[test]
     fn everything_is_answered_in_order_and_at_once_until_nobody_fetches_answers() {
-        let mut null = Null::default();
+        let format =
+            PayloadFormat { payload: Payload::Stamp, data_bytes: 16, sector_bytes: 4096, oob_bytes: 16 };
+        let (mut null, mut out) = (Null::default(), Out::new(Buffers::new(format), 1));
         let request =
             |tag| BlockRequest { tag: Tag(tag), op: BlockOp::Flush, block: 0, count: 0, buffer: None };
         let most = u32::try_from(REPLIES_MAX).unwrap();
         for tag in 0..most {
-            assert!(null.submit(Nanos::ZERO, request(tag)).is_ok(), "request {tag}");
+            assert!(null.submit(Nanos::ZERO, &request(tag), &mut out).is_taken(), "request {tag}");
         }
-        let refused = null.submit(Nanos::ZERO, request(most)).expect_err("nobody fetched an answer");
-        assert_eq!((refused.tag, null.deadline()), (Tag(most), None));
+        let admission = null.submit(Nanos::ZERO, &request(most), &mut out);
+        assert_eq!((admission, null.deadline()), (Admission::Full, None), "nobody fetched an answer");
         null.check();
-        for tag in 0..most {
-            let reply = BlockReply { tag: Tag(tag), status: Status::SUCCESS, violation: None };
-            assert_eq!(null.poll_reply(), Some(reply));
+        null.advance(Nanos::ZERO, &mut out);
+        let (replies, _) = out.replies_mut();
+        for (tag, reply) in (0..most).zip(replies.drain(..)) {
+            assert_eq!(reply, BlockReply { tag: Tag(tag), status: Status::SUCCESS, violation: None });
         }
-        assert_eq!(null.poll_reply(), None);
+        null.advance(Nanos::ZERO, &mut out);
+        assert!(out.commands().is_empty() && out.reply_count() == 0, "each is answered once");
         assert_eq!((null.block_bytes(), null.block_count()), (4096, 1 << 40));
     }
 }

@@ -4,6 +4,7 @@ use crate::block_ssd::{self, BlockSsdOptions};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
+use crate::ox_block::{self, OxBlock};
 use crate::pblk::{self, Pblk};
 use crate::plane_reads::PlaneReads;
 #[cfg(feature = "canaries")]
@@ -32,7 +33,7 @@ pub type TargetOptions = Vec<(String, String)>;
 
 /// What a target is asked to be.
 #[derive(Clone, Debug)]
-pub struct Wish<'a> {
+pub struct TargetSpec<'a> {
     /// The units leased to the target.
     pub units: &'a [PuId],
     /// How logical blocks lie on the units, for targets without a map.
@@ -50,7 +51,7 @@ pub struct Made {
 }
 
 /// Makes a target of a kind, or mounts the one that lies on the units; a sentence if that cannot be.
-pub type Make = fn(&mut dyn BlockingDevice, &Wish<'_>) -> Result<Made, String>;
+pub type Make = fn(&mut dyn BlockingDevice, &TargetSpec<'_>) -> Result<Made, String>;
 
 /// How much of what a target holds may be gone at a mount because one of its own records cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +123,8 @@ impl Kind {
     ///
     /// # Errors
     /// A sentence, if the units cannot carry one or an option is wrong.
-    pub fn make(&self, device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
-        self.make_within(device, wish, Ok)
+    pub fn make(&self, device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+        self.make_within(device, spec, Ok)
     }
 
     /// The same, within something that works on sectors: `around` is put around the target, and smaller blocks, if they
@@ -134,11 +135,11 @@ impl Kind {
     pub fn make_within(
         &self,
         device: &mut dyn BlockingDevice,
-        wish: &Wish<'_>,
+        spec: &TargetSpec<'_>,
         around: impl FnOnce(Box<dyn BlockTarget>) -> Result<Box<dyn BlockTarget>, String>,
     ) -> Result<Made, String> {
         let named = |sentence| format!("target {}: {sentence}", self.name);
-        let (block_bytes, options) = self.block_bytes_of(wish).map_err(named)?;
+        let (block_bytes, options) = self.block_bytes_of(spec).map_err(named)?;
         #[cfg(feature = "canaries")]
         let (planted, options) = small_blocks_canary(options).map_err(named)?;
         let format = device.buffers().format();
@@ -147,7 +148,7 @@ impl Kind {
             // Before anything is written to the drive.
             SmallBlocks::fits(bytes, &format).map_err(named)?;
         }
-        let mut made = (self.make)(device, &Wish { options: &options, ..*wish }).map_err(named)?;
+        let mut made = (self.make)(device, &TargetSpec { options: &options, ..*spec }).map_err(named)?;
         made.target = around(made.target)?;
         if let Some(bytes) = small {
             let target = SmallBlocks::new(made.target, bytes, device.buffers()).map_err(named)?;
@@ -163,8 +164,8 @@ impl Kind {
     }
 
     /// The size of blocks asked for, and the options that are the kind's own.
-    fn block_bytes_of(&self, wish: &Wish<'_>) -> Result<(Option<u32>, TargetOptions), String> {
-        let mut options = wish.options.to_vec();
+    fn block_bytes_of(&self, spec: &TargetSpec<'_>) -> Result<(Option<u32>, TargetOptions), String> {
+        let mut options = spec.options.to_vec();
         if !self.overwrites {
             return Ok((None, options));
         }
@@ -225,28 +226,36 @@ pub const ALL: &[Kind] = &[
         make: make_linux_pblk,
     },
     Kind {
+        name: "ox-block",
+        about: "a block device whose requests up to 1 MiB are transactions: log, checkpoints, recovery (options: durability=request|flush, ...)",
+        overwrites: true,
+        limits: Limits::NONE,
+        runs_on_host: true,
+        make: make_ox_block,
+    },
+    Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
         overwrites: false,
         limits: Limits::NONE,
         runs_on_host: false,
-        make: |_, wish| {
-            no_options(wish)?;
+        make: |_, spec| {
+            no_options(spec)?;
             Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })
         },
     },
 ];
 
-fn no_options(wish: &Wish<'_>) -> Result<(), String> {
-    match wish.options.first() {
+fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
+    match spec.options.first() {
         None => Ok(()),
         Some((name, _)) => Err(format!("it has no options, but \"{name}\" was given; leave it out")),
     }
 }
 
-fn make_linear(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
     let mut plane_reads = PlaneReads::default();
-    for (name, value) in wish.options {
+    for (name, value) in spec.options {
         match name.as_str() {
             "plane_reads" => plane_reads = value.parse()?,
             _ => return Err(format!("linear has no option \"{name}\"; its option is plane_reads")),
@@ -255,38 +264,47 @@ fn make_linear(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made,
     let geometry = device.geometry().clone();
     let report = |chunk| device.chunk(chunk);
     let parts =
-        Parts { geometry: &geometry, units: wish.units, report: &report, layout: wish.layout, plane_reads };
+        Parts { geometry: &geometry, units: spec.units, report: &report, layout: spec.layout, plane_reads };
     Ok(Made { target: Box::new(Linear::new(&parts)?), notes: Vec::new() })
 }
 
-fn make_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+fn make_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
     let mut options = pblk::Options::unstated();
-    for (name, value) in wish.options {
+    for (name, value) in spec.options {
         options.set(name, value)?;
     }
-    let (target, report) = Pblk::mount(device, wish.units, &options).map_err(|error| error.to_string())?;
+    let (target, report) = Pblk::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     let notes = [target.describe(&report)].into_iter().chain(target.size_note(&report)).collect();
     Ok(Made { notes, target: Box::new(target) })
 }
 
-fn make_block_ssd(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
     let mut options = BlockSsdOptions::unstated();
-    for (name, value) in wish.options {
+    for (name, value) in spec.options {
         options.set(name, value)?;
     }
-    let (target, report) = block_ssd::mount(device, wish.units, &options)?;
-    let note = format!("block_ssd over {} units, its FTL: {}", wish.units.len(), target.describe(&report));
+    let (target, report) = block_ssd::mount(device, spec.units, &options)?;
+    let note = format!("block_ssd over {} units, its FTL: {}", spec.units.len(), target.describe(&report));
     let notes = [note].into_iter().chain(target.size_note(&report)).collect();
     Ok(Made { notes, target: Box::new(target) })
 }
 
-fn make_linux_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<Made, String> {
+fn make_linux_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
     let mut options = linux_pblk::Options::default();
-    for (name, value) in wish.options {
+    for (name, value) in spec.options {
         options.set(name, value)?;
     }
     let (target, report) =
-        LinuxPblk::mount(device, wish.units, &options).map_err(|error| error.to_string())?;
+        LinuxPblk::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
+    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_ox_block(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+    let mut options = ox_block::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, report) = OxBlock::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
@@ -295,8 +313,19 @@ fn make_linux_pblk(device: &mut dyn BlockingDevice, wish: &Wish<'_>) -> Result<M
 /// # Errors
 /// A sentence that names the kinds there are.
 pub fn find(name: &str) -> Result<&'static Kind, String> {
-    ALL.iter().find(|kind| kind.name == name).ok_or_else(|| {
-        let names: Vec<&str> = ALL.iter().map(|kind| kind.name).collect();
+    find_among(ALL.iter(), name)
+}
+
+/// The kind of this name among these.
+///
+/// # Errors
+/// A sentence that names the kinds there are.
+pub fn find_among(
+    kinds: impl Iterator<Item = &'static Kind> + Clone,
+    name: &str,
+) -> Result<&'static Kind, String> {
+    kinds.clone().find(|kind| kind.name == name).ok_or_else(|| {
+        let names: Vec<&str> = kinds.map(|kind| kind.name).collect();
         format!("there is no target \"{name}\"; the targets are: {}", names.join(", "))
     })
 }

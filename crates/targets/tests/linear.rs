@@ -6,8 +6,8 @@ use ocssd_flash::{Config, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::wrap::{Check, Stats};
 use ocssd_lightnvm::{
-    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Ppa, PuId, Rule, Source,
-    Status, Tag, Target, TargetId,
+    Addresses, BufId, Buffers, ChunkId, ChunkState, Command, Completion, Device, Op, Out, Ppa, PuId, Rule,
+    Source, Status, Tag, Target, TargetId,
 };
 use ocssd_targets::registry::{self, Parts};
 use ocssd_targets::{Layout, Linear, PlaneReads};
@@ -78,7 +78,7 @@ fn host(flash: Flash, layout: Layout) -> (Window, BufId) {
     let target = linear(&flash, &all, layout).expect("a usable window");
     let mut buffers = Buffers::new(flash.payload_format());
     let buffer = buffers.take(512);
-    let mut host = Host::new(Stats::new(flash), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Stats::new(flash), VirtualClock::default(), buffers);
     host.add(Box::new(target));
     (host, buffer)
 }
@@ -196,12 +196,12 @@ fn a_weak_sector_hides_no_lost_one_of_the_same_request() {
 fn commands_of(layout: Layout, name: &str, request: BlockRequest, buffers: &mut Buffers) -> Vec<Command> {
     let flash = Flash::format(config(name)).expect("sound");
     let mut target = linear(&flash, &units(0..flash.geometry().pu_count()), layout).expect("usable");
-    target.submit(Nanos::ZERO, request).expect("room");
-    let mut commands = Vec::new();
-    while let Some(command) = target.poll_command(Nanos::ZERO, buffers) {
-        commands.push(command);
-    }
+    let mut out = Out::new(std::mem::replace(buffers, Buffers::new(flash.payload_format())), usize::MAX);
+    assert!(target.submit(Nanos::ZERO, &request, &mut out).is_taken(), "room");
+    target.advance(Nanos::ZERO, &mut out);
     target.check();
+    let commands = out.commands().to_vec();
+    *buffers = out.buffers;
     commands
 }
 
@@ -369,7 +369,7 @@ fn targets_on_disjoint_units_of_one_drive_do_not_touch_each_other() {
     let (left, right) = (make(0..2), make(2..4));
     let mut buffers = Buffers::new(flash.payload_format());
     let (a, b) = (buffers.take(64), buffers.take(64));
-    let mut host = Host::new(Stats::new(flash), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Stats::new(flash), VirtualClock::default(), buffers);
     assert_eq!((host.add(Box::new(left)), host.add(Box::new(right))), (TargetId(0), TargetId(1)));
     fill(&mut host, a, 64, 100);
     fill(&mut host, b, 64, 200);
@@ -389,21 +389,20 @@ fn a_full_target_hands_the_request_back_and_a_flush_reaches_the_drive() {
     let mut target = linear(&flash, &units(0..4), Layout::Striped).expect("usable");
     let mut buffers = Buffers::new(flash.payload_format());
     let buffer = buffers.take(8);
+    let mut out = Out::new(buffers, usize::MAX);
     let mut taken = 0;
-    while target.submit(Nanos::ZERO, request(BlockOp::Read, 0, 1, buffer)).is_ok() {
+    while target.submit(Nanos::ZERO, &request(BlockOp::Read, 0, 1, buffer), &mut out).is_taken() {
         taken += 1;
     }
     assert_eq!(taken, 4096);
-    let command = target.poll_command(Nanos::ZERO, &mut buffers).expect("a command");
-    target.on_completion(Nanos::ZERO, Completion::success(command.tag), &mut buffers);
-    assert!(target.poll_reply().is_some());
-    assert!(target.submit(Nanos::ZERO, request(BlockOp::Flush, 0, 0, buffer)).is_ok(), "there is room again");
+    let first = out.commands()[0];
+    target.on_completion(Nanos::ZERO, Completion::success(first.tag), &mut out);
+    assert_eq!(out.reply_count(), 1);
+    let flush = request(BlockOp::Flush, 0, 0, buffer);
+    assert!(target.submit(Nanos::ZERO, &flush, &mut out).is_taken(), "there is room again");
+    target.advance(Nanos::ZERO, &mut out);
     target.check();
-    let mut last = None;
-    while let Some(command) = target.poll_command(Nanos::ZERO, &mut buffers) {
-        last = Some(command.op);
-    }
-    assert_eq!(last, Some(Op::Flush));
+    assert_eq!(out.commands().last().map(|command| command.op), Some(Op::Flush));
 }
 
 #[test]
@@ -415,7 +414,7 @@ fn the_target_keeps_the_device_contract_at_full_depth() {
         .map(|number| (TargetId(0), request(WRITE, number * 24, 24, buffers.take(24))))
         .chain((0..40).map(|_| (TargetId(0), request(BlockOp::Flush, 0, 0, BufId(0)))))
         .collect();
-    let mut host = Host::new(Check::new(flash), VirtualClock::default(), buffers);
+    let mut host: Host<_, _> = Host::new(Check::new(flash), VirtualClock::default(), buffers);
     host.add(Box::new(target));
     let mut all = AllAtOnce { requests, replies: 0, wanted: 80 };
     assert_eq!(host.run(&mut all, Nanos::MAX), RunEnd::Finished);

@@ -121,10 +121,10 @@ fn rates(kind: &str, options: &[(&str, &str)], passes: u64) -> Vec<f64> {
     let units: Vec<PuId> = (0..8).map(PuId).collect();
     let options: Vec<_> =
         options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let wish = registry::Wish { units: &units, layout: Layout::Striped, options: &options };
+    let spec = registry::TargetSpec { units: &units, layout: Layout::Striped, options: &options };
     let mut caller = Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
     let kind = registry::find(kind).expect("a kind of target");
-    let target: Box<dyn BlockTarget> = kind.make(&mut caller, &wish).expect("it fits").target;
+    let target: Box<dyn BlockTarget> = kind.make(&mut caller, &spec).expect("it fits").target;
     let is_raw = target.zones().is_some_and(|zones| {
         assert_eq!(zones.blocks, LINE, "a zone is what a line is");
         true

@@ -17,7 +17,7 @@ use crate::registry::Parts;
 use commands::{Cursor, as_one_run};
 use ocssd_base::{Nanos, Ring, Slab, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
-use ocssd_lightnvm::{Buffers, Command, Completion, Status, Tag, Taken, Target, Violation};
+use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Status, Tag, Target, Violation};
 use zones::ZoneMap;
 
 /// Requests at once: what a queue depth of 1024 in a few jobs needs (chosen).
@@ -127,6 +127,35 @@ impl Linear {
         self.taken -= 1;
     }
 
+    /// Keeps a request whose commands go out later.
+    #[inline(never)]
+    fn queue(&mut self, request: BlockRequest, written: u64) {
+        let cursor = Cursor::new(request, written);
+        let fresh = Pending { cursor, commands: 0, issued: false, status: Status::SUCCESS, violation: None };
+        let key = self.requests.insert(fresh).expect("no more requests have a place than were taken");
+        let queued = self.waiting.push(key);
+        assert!(queued.is_ok(), "there are as many places to wait as requests");
+    }
+
+    /// Gives commands as long as there are any and there is room.
+    #[inline(never)]
+    fn give_commands(&mut self, out: &mut Out<BlockReply>) {
+        while out.has_room()
+            && let Some(command) = self.next_command(&mut out.buffers)
+        {
+            out.command(command);
+        }
+    }
+
+    /// Gives the replies of requests that are over.
+    #[inline(never)]
+    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+        while let Some(reply) = self.replies.pop() {
+            self.on_replied();
+            out.reply(reply);
+        }
+    }
+
     /// The next command, if there is one and a place for it.
     #[inline(never)]
     fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
@@ -198,68 +227,42 @@ impl Target for Linear {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, _now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         if self.taken == REQUESTS_MAX {
-            return Err(request);
+            return Admission::Full;
         }
         self.taken += 1;
-        let refusal = self.refusal(&request);
-        let changes = refusal.is_none() && request.op != BlockOp::Read;
-        let written = if changes { self.map.on_accepted(&request) } else { 0 };
-        if let Some(status) = refusal {
+        if let Some(status) = self.refusal(request) {
             self.reply(BlockReply { tag: request.tag, status, violation: None });
-            return Ok(());
+            return Admission::Taken;
         }
-        let cursor = Cursor::new(request, written);
-        let fresh = Pending { cursor, commands: 0, issued: false, status: Status::SUCCESS, violation: None };
-        let key = self.requests.insert(fresh).expect("no more requests have a place than were taken");
-        let queued = self.waiting.push(key);
-        assert!(queued.is_ok(), "there are as many places to wait as requests");
-        Ok(())
+        let written = if request.op == BlockOp::Read { 0 } else { self.map.on_accepted(request) };
+        if out.has_room()
+            && self.waiting.is_empty()
+            && !self.commands.is_full()
+            && let Some(command) = as_one_run(request, &self.map)
+        {
+            let key = self.commands.insert(Owner::Whole(request.tag)).expect("room was checked above");
+            out.command(Command { tag: Tag(key.0), ..command });
+            return Admission::Taken;
+        }
+        self.queue(*request, written);
+        Admission::Taken
     }
 
-    fn submit_direct(&mut self, now: Nanos, request: &BlockRequest, _buffers: &mut Buffers) -> Taken {
-        let has_room = self.taken < REQUESTS_MAX && !self.commands.is_full();
-        if !has_room || !self.is_quiet() || self.refusal(request).is_some() {
-            return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
-        }
-        let Some(command) = as_one_run(request, &self.map) else {
-            return self.submit(now, *request).map_or(Taken::Refused, |()| Taken::Queued);
-        };
-        if request.op != BlockOp::Read {
-            self.map.on_accepted(request);
-        }
-        self.taken += 1;
-        let key = self.commands.insert(Owner::Whole(request.tag)).expect("room was checked above");
-        Taken::Command(Command { tag: Tag(key.0), ..command })
-    }
-
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
         let owner = self.commands.remove(SlabKey(completion.tag.0));
-        self.note_end(owner, &completion);
-    }
-
-    fn complete_direct(
-        &mut self,
-        _now: Nanos,
-        completion: Completion,
-        _buffers: &mut Buffers,
-    ) -> Option<BlockReply> {
-        let owner = self.commands.remove(SlabKey(completion.tag.0));
-        let quiet = self.is_quiet();
         // Made anew: what the completion says of a broken rule need not be copied if none was.
         if let Owner::Whole(tag) = owner
-            && quiet
             && completion.status.is_success()
+            && self.replies.is_empty()
         {
             self.on_replied();
-            return Some(BlockReply { tag, status: Status::SUCCESS, violation: None });
+            return out.reply(BlockReply { tag, status: Status::SUCCESS, violation: None });
         }
         self.note_end(owner, &completion);
-        if quiet { self.poll_reply() } else { None }
+        self.give_replies(out);
     }
-
-    fn on_deadline(&mut self, _now: Nanos) {}
 
     fn deadline(&self) -> Option<Nanos> {
         None
@@ -269,15 +272,12 @@ impl Target for Linear {
         false
     }
 
-    fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        // Every second question finds nothing: it shall cost nothing.
-        if self.waiting.is_empty() { None } else { self.next_command(buffers) }
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        let reply = self.replies.pop()?;
-        self.on_replied();
-        Some(reply)
+    fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
+        // Most requests went out when they came: this shall then cost nothing.
+        if !self.is_quiet() {
+            self.give_commands(out);
+            self.give_replies(out);
+        }
     }
 
     fn check(&self) {

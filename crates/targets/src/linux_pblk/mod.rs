@@ -45,7 +45,7 @@ use crate::registry::{Limits, Reach};
 use flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter};
-use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
+use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Status, Target};
 
 /// What the format has no place for: a checksum of data, and a size. The start of a line tells of all of it, and so does its
 /// list of addresses.
@@ -72,6 +72,13 @@ impl LinuxPblk {
         }
     }
 
+    /// Gives the replies that wait.
+    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+        while let Some(reply) = self.requests.poll_reply() {
+            out.reply(reply);
+        }
+    }
+
     fn takes(&self) -> Takes {
         Takes {
             blocks: self.l2p.sectors(),
@@ -85,23 +92,27 @@ impl Target for LinuxPblk {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, _now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
         self.work_due = true;
-        if let Some(status) = refusal(&request, self.takes()) {
-            self.requests.answer(request, status)?;
-            self.stats.refused += u64::from(status == Status::WRITE_TO_READ_ONLY);
-            return Ok(());
+        if !self.requests.has_room() {
+            return Admission::Full;
         }
-        let key = self.requests.take(request)?;
+        if let Some(status) = refusal(request, self.takes()) {
+            self.requests.answer(request, status);
+            self.stats.refused += u64::from(status == Status::WRITE_TO_READ_ONLY);
+            return Admission::Taken;
+        }
+        let key = self.requests.take(*request);
         match request.op {
             BlockOp::Flush => self.await_durable(key),
             BlockOp::Shutdown => self.shutdown.begin(key),
             _ => {}
         }
-        Ok(())
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+        let buffers = &mut out.buffers;
         self.work_due = true;
         let purpose = self.flight.end(completion.tag);
         if !matches!(purpose, Purpose::Read(_) | Purpose::Collect { .. } | Purpose::Retry { .. }) {
@@ -118,27 +129,30 @@ impl Target for LinuxPblk {
             Purpose::EndBarrier => self.end_barrier_done(completion.status.is_success()),
             Purpose::Barrier => self.barrier_done(completion.status),
         }
-    }
-
-    fn on_deadline(&mut self, _now: Nanos) {}
-
-    fn deadline(&self) -> Option<Nanos> {
-        None
+        self.give_replies(out);
     }
 
     fn has_deadlines(&self) -> bool {
         false
     }
 
-    fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        if !self.flight.has_next() {
-            self.work(buffers);
+    fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
+        while out.has_room() {
+            if !self.flight.has_next() {
+                self.work(&mut out.buffers);
+            }
+            let Some(command) = self.flight.take() else { break };
+            out.command(command);
         }
-        self.flight.take()
+        self.give_replies(out);
     }
 
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.requests.poll_reply()
+    fn prefetch(&self, blocks: &[u64]) {
+        self.l2p.fetch(blocks.iter().copied());
+    }
+
+    fn prefetches(&self) -> bool {
+        true
     }
 
     fn check(&self) {
@@ -157,10 +171,6 @@ impl BlockTarget for LinuxPblk {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
-    }
-
-    fn expect(&self, blocks: &[u64]) {
-        self.l2p.fetch(blocks.iter().copied());
     }
 
     fn summary(&self) -> String {

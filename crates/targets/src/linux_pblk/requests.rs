@@ -49,39 +49,28 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Takes a request. Reads and changes wait for their turn; of others the caller keeps the key.
-    ///
-    /// # Errors
-    /// The request, if there is no room.
-    pub fn take(&mut self, request: BlockRequest) -> Result<SlabKey, BlockRequest> {
-        if !self.has_room() {
-            return Err(request);
-        }
+    /// Takes a request, for which there is room. Reads and changes wait for their turn; of others the caller keeps the key.
+    pub fn take(&mut self, request: BlockRequest) -> SlabKey {
+        assert!(self.has_room(), "a request was taken without room for its reply");
         let pending = Pending { request, done: 0, commands: 0, status: Status::SUCCESS, violation: None };
-        let key = self.pending.insert(pending).map_err(|_| request)?;
+        let key = self.pending.insert(pending).expect("there is room");
         let queue = match request.op {
             BlockOp::Read => &mut self.reads,
             BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.changes,
-            BlockOp::Flush | BlockOp::Shutdown | BlockOp::ResetZone => return Ok(key),
+            BlockOp::Flush | BlockOp::Shutdown | BlockOp::ResetZone => return key,
         };
         queue.push(key).expect("there are as many places to wait as requests");
-        Ok(key)
+        key
     }
 
-    /// Replies at once.
-    ///
-    /// # Errors
-    /// The request, if there is no room.
-    pub fn answer(&mut self, request: BlockRequest, status: Status) -> Result<(), BlockRequest> {
-        if !self.has_room() {
-            return Err(request);
-        }
+    /// Replies at once to a request for which there is room.
+    pub fn answer(&mut self, request: &BlockRequest, status: Status) {
+        assert!(self.has_room(), "a request was answered without room for its reply");
         self.reply(BlockReply { tag: request.tag, status, violation: None });
-        Ok(())
     }
 
     /// Room for one more, and for its reply.
-    fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.pending.len() + self.replies.len() < usize_of(REQUESTS_MAX)
     }
 

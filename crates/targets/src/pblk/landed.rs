@@ -173,7 +173,7 @@ impl Pblk {
                 Kind::Data | Kind::Lost => self.settle_block(slot, place, &mut gone),
                 Kind::Trim => self.settle_trim(slot, place),
                 Kind::Pad => false,
-                Kind::Head | Kind::Tail | Kind::Map => unreachable!("the buffer holds blocks"),
+                Kind::Head | Kind::Tail | Kind::Map | Kind::Log => unreachable!("the buffer holds blocks"),
             };
             if joins {
                 run += 1;

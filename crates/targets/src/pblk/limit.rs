@@ -55,6 +55,8 @@ pub struct Told {
     pub free_chunks: Option<u32>,
     /// It is so no longer.
     pub is_stale: bool,
+    /// When the procedures last went on, and asked it.
+    pub at: Nanos,
 }
 
 impl Pblk {
@@ -130,7 +132,13 @@ impl Pblk {
             free_chunks = free_chunks.min(self.told.free_chunks.unwrap_or(u32::MAX));
         }
         let gc_has_work = self.has_victims();
-        self.told = Told { gc_has_work, map_chunks, free_chunks: Some(free_chunks), is_stale: false };
+        self.told = Told {
+            gc_has_work,
+            map_chunks,
+            free_chunks: Some(free_chunks),
+            is_stale: false,
+            at: self.told.at,
+        };
         let situation = Situation {
             free_chunks: u64::from(free_chunks),
             free_lines: u64::from(self.free_lines_worth()),

@@ -55,12 +55,12 @@ pub use stats::PblkStats;
 use flight::Purpose;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
-use ocssd_lightnvm::{Buffers, Command, Completion, Taken, Target};
+use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Target};
 
 impl Pblk {
     /// Lets every procedure go on until none can.
     fn work(&mut self, now: Nanos, buffers: &mut Buffers) {
-        self.now = now;
+        (self.now, self.told.at) = (now, now);
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve_reads(buffers);
             if let Some(status) = self.stopped() {
@@ -83,6 +83,32 @@ impl Pblk {
     /// Nothing waits to be given out, and no procedure would give anything.
     pub(super) fn is_quiet(&self) -> bool {
         !self.flight.has_next() && self.reads.is_empty() && !self.work_due && self.replies.is_empty()
+    }
+
+    /// Gives commands as long as there are any and there is room.
+    #[inline(never)]
+    fn give_commands(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+        while out.has_room() {
+            if !self.flight.has_next() {
+                // Most reads need none of the other procedures.
+                if !self.reads.is_empty() && !self.work_due {
+                    self.work_due = !self.serve_reads(&mut out.buffers);
+                }
+                if self.work_due {
+                    self.work(now, &mut out.buffers);
+                }
+            }
+            let Some(command) = self.flight.take() else { break };
+            out.command(command);
+        }
+    }
+
+    /// Gives the replies that wait.
+    #[inline(always)]
+    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+        while let Some(reply) = self.replies.pop() {
+            out.reply(reply);
+        }
     }
 
     /// A user's read ended; the reply of its request, if that is over.
@@ -143,70 +169,57 @@ impl Target for Pblk {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, now: Nanos, request: &BlockRequest, out: &mut Out<BlockReply>) -> Admission {
         self.now = now;
-        self.take_request(request)
-    }
-
-    fn submit_direct(&mut self, now: Nanos, request: &BlockRequest, _buffers: &mut Buffers) -> Taken {
-        self.now = now;
-        match self.take_direct_read(request) {
-            Some(command) => Taken::Command(command),
-            None => self.take_request(*request).map_or(Taken::Refused, |()| Taken::Queued),
+        if out.has_room()
+            && let Some(command) = self.take_direct_read(request)
+        {
+            out.command(command);
+            return Admission::Taken;
         }
+        self.take_request(*request)
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
-        if let Some(reply) = self.complete_direct(now, completion, buffers) {
-            self.queue_reply(reply);
-        }
-    }
-
-    fn complete_direct(
-        &mut self,
-        now: Nanos,
-        completion: Completion,
-        buffers: &mut Buffers,
-    ) -> Option<BlockReply> {
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
         self.now = now;
         let purpose = self.flight.end(completion.tag);
-        if !matches!(purpose, Purpose::Read { .. }) {
-            self.on_other_done(purpose, &completion, buffers);
-            return None;
+        if matches!(purpose, Purpose::Read { .. }) {
+            let reply = self.on_read_done(purpose, &completion, &out.buffers);
+            self.give_replies(out);
+            if let Some(reply) = reply {
+                out.reply(reply);
+            }
+        } else {
+            self.on_other_done(purpose, &completion, &out.buffers);
+            self.give_replies(out);
         }
-        let reply = self.on_read_done(purpose, &completion, buffers)?;
-        if self.is_quiet() {
-            return Some(reply);
-        }
-        self.queue_reply(reply);
-        None
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
         self.now = now;
         self.work_due = true;
     }
 
     fn deadline(&self) -> Option<Nanos> {
         let restless = self.has_canary(Canary::NeverSettles) && self.stats.victims > 0;
-        self.limiter_deadline(self.now).or_else(|| restless.then(|| self.now + Nanos::from_micros(1)))
+        // As of the last work: a deadline that passed since, while a request came or a command ended, is still to be told.
+        self.limiter_deadline(self.told.at).or_else(|| restless.then(|| self.now + Nanos::from_micros(1)))
     }
 
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
-        if !self.flight.has_next() {
-            // Most reads need none of the other procedures.
-            if !self.reads.is_empty() && !self.work_due {
-                self.work_due = !self.serve_reads(buffers);
-            }
-            if self.work_due {
-                self.work(now, buffers);
-            }
+    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
+        // Most reads go out when they come, and end without a trace: this shall then cost nothing.
+        if !self.is_quiet() {
+            self.give_commands(now, out);
+            self.give_replies(out);
         }
-        self.flight.take()
     }
 
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop()
+    fn prefetch(&self, blocks: &[u64]) {
+        self.l2p.fetch(blocks.iter().copied());
+    }
+
+    fn prefetches(&self) -> bool {
+        true
     }
 
     fn check(&self) {
@@ -225,10 +238,6 @@ impl BlockTarget for Pblk {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
-    }
-
-    fn expect(&self, blocks: &[u64]) {
-        self.l2p.fetch(blocks.iter().copied());
     }
 
     fn counters(&self) -> Vec<ocssd_lightnvm::block::Counter> {

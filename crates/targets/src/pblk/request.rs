@@ -6,7 +6,7 @@ use super::Pblk;
 use crate::refusal::{Takes, refusal};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
-use ocssd_lightnvm::{Status, Violation};
+use ocssd_lightnvm::{Admission, Status, Violation};
 
 /// A request that was taken and not replied to.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +43,9 @@ impl Pblk {
     }
 
     /// Queues a request for the procedure that carries it out.
-    pub(super) fn take_request(&mut self, request: BlockRequest) -> Result<(), BlockRequest> {
+    pub(super) fn take_request(&mut self, request: BlockRequest) -> Admission {
         if !self.has_request_room() {
-            return Err(request);
+            return Admission::Full;
         }
         let pending = Pending {
             request,
@@ -57,25 +57,25 @@ impl Pblk {
         };
         if let Some(status) = self.refusal(&request) {
             self.queue_reply(BlockReply { tag: request.tag, status, violation: None });
-            return Ok(());
+            return Admission::Taken;
         }
-        let Ok(key) = self.requests.insert(pending) else { return Err(request) };
+        let Ok(key) = self.requests.insert(pending) else { return Admission::Full };
         self.work_due |= request.op != BlockOp::Read;
         let queue = match request.op {
             BlockOp::Read => &mut self.reads,
             BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.writes,
             BlockOp::Flush => {
                 self.await_durable(key);
-                return Ok(());
+                return Admission::Taken;
             }
             BlockOp::Shutdown => {
                 self.shutdown.begin(key);
-                return Ok(());
+                return Admission::Taken;
             }
             BlockOp::ResetZone => unreachable!("it was refused"),
         };
         queue.push(key).expect("there are as many places to wait as requests");
-        Ok(())
+        Admission::Taken
     }
 
     /// A reply waits to be taken.

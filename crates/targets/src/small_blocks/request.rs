@@ -268,7 +268,7 @@ impl SmallBlocks {
         let key =
             self.parts.insert(part).unwrap_or_else(|_| unreachable!("as many places as there can be parts"));
         let request = BlockRequest { tag: Tag(key.0), ..request };
-        self.outbox.push(request).expect("as many places as parts");
+        self.to_device.push(request).expect("as many places as parts");
     }
 
     /// Ends a request once nothing of it is left to do.

@@ -9,7 +9,7 @@ use super::stages::{COPIES, EDGES, Stages};
 use super::stats::SmallBlocksStats;
 use ocssd_base::{Nanos, Ring, Slab, SlabKey, usize_of};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, Zones};
-use ocssd_lightnvm::{Buffers, Command, Completion, Payload, PayloadFormat, Status, Target};
+use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Payload, PayloadFormat, Status, Target};
 
 /// Requests at once: the queue depth of 1024 deep jobs have (chosen).
 pub const REQUESTS_MAX: u32 = 1024;
@@ -32,13 +32,15 @@ pub(super) enum Shutdown {
 /// Blocks smaller than a sector above a target of sectors; see the module.
 pub struct SmallBlocks {
     pub(super) inner: Box<dyn BlockTarget>,
+    /// What the inner target gave.
+    inner_out: Out<BlockReply>,
     pub(super) block_bytes: u32,
     /// Blocks of a sector.
     pub(super) per_sector: u32,
     pub(super) requests: Slab<Pending>,
     pub(super) parts: Slab<Part>,
     /// What the inner target is to be offered, in order. Their tags are keys of `parts`.
-    pub(super) outbox: Ring<BlockRequest>,
+    pub(super) to_device: Ring<BlockRequest>,
     pub(super) order: Order,
     /// Changes whose turn it is.
     pub(super) turns: Ring<SlabKey>,
@@ -83,7 +85,7 @@ impl SmallBlocks {
             block_bytes,
             requests: Slab::new(REQUESTS_MAX),
             parts: Slab::new(PARTS_MAX),
-            outbox: Ring::new(usize_of(PARTS_MAX)),
+            to_device: Ring::new(usize_of(PARTS_MAX)),
             order: Order::new(places),
             turns: Ring::new(places),
             merges: Ring::new(places),
@@ -96,6 +98,7 @@ impl SmallBlocks {
             #[cfg(feature = "canaries")]
             canary: None,
             inner,
+            inner_out: Out::below(),
         })
     }
 
@@ -135,23 +138,18 @@ impl SmallBlocks {
     }
 
     /// Does everything that can be done now; true if there was anything.
-    fn pump(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
+    fn pump(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
         let mut any = false;
         loop {
-            let mut moved = false;
-            while let Some(reply) = self.inner.poll_reply() {
-                self.is_blocked = false;
-                self.part_done(reply, buffers);
-                moved = true;
-            }
+            let mut moved = self.take_inner_replies(&mut out.buffers);
             while let Some(key) = self.turns.pop() {
                 self.begin_change(key);
                 moved = true;
             }
             moved |= self.read_edges();
-            moved |= self.copy_on(buffers);
+            moved |= self.copy_on(&mut out.buffers);
             self.shut_down();
-            moved |= self.offer(now);
+            moved |= self.offer(now, out);
             any |= moved;
             if !moved {
                 return any;
@@ -159,17 +157,47 @@ impl SmallBlocks {
         }
     }
 
+    /// Takes what the inner target replied; true if there was anything.
+    fn take_inner_replies(&mut self, buffers: &mut Buffers) -> bool {
+        let mut replies = std::mem::take(self.inner_out.replies_mut().0);
+        let any = !replies.is_empty();
+        for reply in replies.drain(..) {
+            self.is_blocked = false;
+            self.part_done(reply, buffers);
+        }
+        *self.inner_out.replies_mut().0 = replies;
+        any
+    }
+
+    /// Lets the inner target go on, by one command if there is room for it; true if there was one.
+    fn advance_inner(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
+        let inner = &mut self.inner;
+        let room = usize::from(out.has_room());
+        out.lend(&mut self.inner_out, room, |below| inner.advance(now, below));
+        let command = self.inner_out.commands_mut().0.pop();
+        command.map(|command| out.command(command)).is_some()
+    }
+
+    /// Gives the replies that wait.
+    fn give_replies(&mut self, out: &mut Out<BlockReply>) {
+        while let Some(reply) = self.replies.pop() {
+            out.reply(reply);
+        }
+    }
+
     /// Offers what is ready, until the inner target refuses; true if it took any.
-    fn offer(&mut self, now: Nanos) -> bool {
+    fn offer(&mut self, now: Nanos, out: &mut Out<BlockReply>) -> bool {
         let mut any = false;
         while !self.is_blocked
-            && let Some(request) = self.outbox.front().copied()
+            && let Some(request) = self.to_device.front()
         {
-            if self.inner.submit(now, request).is_err() {
+            let inner = &mut self.inner;
+            let admission = out.lend(&mut self.inner_out, 0, |below| inner.submit(now, request, below));
+            if !admission.is_taken() {
                 self.is_blocked = true;
                 break;
             }
-            self.outbox.pop();
+            self.to_device.pop();
             any = true;
         }
         any
@@ -179,7 +207,7 @@ impl SmallBlocks {
     fn shut_down(&mut self) {
         let Shutdown::Waits(key) = self.shutdown else { return };
         if self.requests.len() == 1 {
-            assert!(self.parts.is_empty() && self.outbox.is_empty(), "parts of no request");
+            assert!(self.parts.is_empty() && self.to_device.is_empty(), "parts of no request");
             self.shutdown = Shutdown::Passed;
             self.pass_on(key, BlockOp::Shutdown);
         }
@@ -190,27 +218,30 @@ impl Target for SmallBlocks {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, _now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
         if self.requests.is_full() || self.replies.len() + self.requests.len() >= self.replies.capacity() {
-            return Err(request);
+            return Admission::Full;
         }
-        if let Some(status) = self.refusal(&request) {
+        if let Some(status) = self.refusal(request) {
             self.reply(request.tag, status, None);
-            return Ok(());
+        } else {
+            self.take_request(*request);
         }
-        self.take_request(request);
-        Ok(())
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, buffers: &mut Buffers) {
-        self.inner.on_completion(now, completion, buffers);
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+        let inner = &mut self.inner;
+        out.lend(&mut self.inner_out, 0, |below| inner.on_completion(now, completion, below));
         self.is_blocked = false;
-        self.pump(now, buffers);
+        self.pump(now, out);
+        self.give_replies(out);
     }
 
-    fn on_deadline(&mut self, now: Nanos) {
+    fn on_deadline(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
         if self.inner.deadline().is_some_and(|at| at <= now) {
-            self.inner.on_deadline(now);
+            let inner = &mut self.inner;
+            out.lend(&mut self.inner_out, 0, |below| inner.on_deadline(now, below));
             self.is_blocked = false;
         }
     }
@@ -223,18 +254,14 @@ impl Target for SmallBlocks {
         self.inner.has_deadlines()
     }
 
-    fn poll_command(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+    fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
         loop {
-            self.pump(now, buffers);
-            let command = self.inner.poll_command(now, buffers);
-            if command.is_some() || !self.pump(now, buffers) {
-                return command;
+            self.pump(now, out);
+            if !self.advance_inner(now, out) && !self.pump(now, out) {
+                break;
             }
         }
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        self.replies.pop()
+        self.give_replies(out);
     }
 
     fn check(&self) {
@@ -242,7 +269,7 @@ impl Target for SmallBlocks {
         self.check_parts();
         let taken = self.replies.len() + self.requests.len();
         assert!(taken <= self.replies.capacity(), "room for every reply");
-        assert!(self.outbox.len() <= self.parts.len(), "more is offered than there are parts");
+        assert!(self.to_device.len() <= self.parts.len(), "more is offered than there are parts");
         self.inner.check();
     }
 }

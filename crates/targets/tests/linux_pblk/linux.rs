@@ -230,7 +230,7 @@ impl Linux {
         let (target, report) = self.mount(options).expect("it is there");
         let buffer = self.buffers.take(256);
         let Self { flash, clock, buffers, layout, shape, units, .. } = self;
-        let mut host = Host::new(flash, clock, buffers);
+        let mut host: Host<_, _> = Host::new(flash, clock, buffers);
         host.add(Box::new(target));
         (Mounted { host, buffer, layout, shape, units }, report)
     }

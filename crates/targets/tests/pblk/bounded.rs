@@ -28,8 +28,8 @@ fn filled(lines: u32, options: Options, label: &str) -> World {
 /// Mounts after a shutdown, and after a cut with some more written.
 fn clean_and_cut(lines: u32, seed: u64) -> (MountReport, MountReport) {
     let mut prng = Prng::new(seed);
-    let wish = Options { snapshot_interval_bytes: Some(0), ..options(Mode::Improved) };
-    let mut world = filled(lines, wish, &format!("{lines} lines, seed {seed}"));
+    let spec = Options { snapshot_interval_bytes: Some(0), ..options(Mode::Improved) };
+    let mut world = filled(lines, spec, &format!("{lines} lines, seed {seed}"));
     world.shut_down(&mut prng);
     let clean = world.mount();
     assert!(clean.clean, "{}", world.label);
@@ -71,8 +71,8 @@ fn users_wait_for_snapshots_that_take_longer_than_an_interval() {
     let mut waits = 0;
     for seed in 0..6 {
         let mut prng = Prng::new(seed);
-        let wish = Options { snapshot_interval_bytes: Some(interval * 4096), ..options(Mode::Improved) };
-        let mut world = filled(256, wish, &format!("seed {seed}"));
+        let spec = Options { snapshot_interval_bytes: Some(interval * 4096), ..options(Mode::Improved) };
+        let mut world = filled(256, spec, &format!("seed {seed}"));
         let blocks = world.blocks();
         for _ in 0..1000 + prng.below(500) {
             assert!(world.run_until(|world| world.in_flight() < 32), "seed {seed}: the power stays on");
@@ -98,12 +98,12 @@ fn users_wait_for_snapshots_that_take_longer_than_an_interval() {
 /// Nothing but a snapshot lets the record of a discard go, and none is taken by time: they must not fill the instance.
 #[test]
 fn records_of_discards_do_not_fill_an_instance() {
-    let wish = Options {
+    let spec = Options {
         snapshot_interval_bytes: Some(0),
         over_provisioning_percent: 70,
         ..options(Mode::Improved)
     };
-    let (mut world, mut prng) = (World::new(config(geometry()), wish, "records"), Prng::new(8));
+    let (mut world, mut prng) = (World::new(config(geometry()), spec, "records"), Prng::new(8));
     let sectors =
         u64::from(geometry().chunks_per_pu) * u64::from(geometry().pu_count() * geometry().sectors_per_chunk);
     let mix = Mix { requests: 2_000, longest: 2, reads: 0, flushes: 20, discards: 60, ..MIX };

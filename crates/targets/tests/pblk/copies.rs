@@ -31,7 +31,7 @@ const STAY: [u64; 6] = [8, 9, 10, 11, 21, 150];
 const REST: [u64; 8] = [500, 501, 502, 505, 506, 510, 600, 601];
 
 /// No snapshots but those asked for.
-pub fn wish() -> Options {
+pub fn spec() -> Options {
     Options { snapshot_interval_bytes: Some(0), ..options(Mode::Improved) }
 }
 
@@ -41,7 +41,7 @@ fn sparse(label: &str) -> World {
 }
 
 pub fn sparse_on(drive: Config, label: &str) -> World {
-    let mut world = World::new(drive, wish(), label);
+    let mut world = World::new(drive, spec(), label);
     rewrite(&mut world, |_| true);
     rewrite(&mut world, |block| !stays(block));
     world.flush();
@@ -98,7 +98,8 @@ fn since(world: &World, before: &PblkStats) -> [u64; 3] {
 
 /// True if every chunk of a line is reset.
 pub fn is_reset(world: &World, line: u32) -> bool {
-    (0..4).all(|unit| world.flash.inner().chunk(ChunkId(unit * LINES + line)).state == ChunkState::Free)
+    (0..4)
+        .all(|unit| world.host.device().inner().chunk(ChunkId(unit * LINES + line)).state == ChunkState::Free)
 }
 
 /// How a user changes a block, and where the media fail meanwhile.
@@ -139,7 +140,7 @@ fn schedule(world: &mut World, kind: FaultKind, places: &[Ppa]) {
     let times = if kind == FaultKind::UnrecoveredRead { READ_TRIES } else { 1 };
     for place in places {
         let fault = ScheduledFault { kind, chunk: place.chunk, sector: Some(place.sector), times };
-        world.flash.inner_mut().schedule_fault(fault);
+        world.host.device_mut().inner_mut().schedule_fault(fault);
     }
 }
 
@@ -264,7 +265,7 @@ const CACHED: [u64; 4] = [201, 210, 211, 222];
 /// A drive whose first line was just filled; nothing is left of it but some blocks written last, that the map finds in the
 /// buffer.
 fn cached(label: &str) -> World {
-    let mut world = World::new(config(geometry()), wish(), label);
+    let mut world = World::new(config(geometry()), spec(), label);
     (0..LINE).step_by(56).for_each(|block| world.write(u64::from(block), 56));
     world.flush();
     let gone: Vec<u64> = (0..u64::from(LINE)).filter(|block| !CACHED.contains(block)).collect();
@@ -453,7 +454,7 @@ fn sepbit_sends_what_one_read_finds_to_streams_by_its_age() {
     let lba_format = LbaFormat::smallest(2, 2, 48, 64);
     let drive = config(Geometry { chunks_per_pu: 48, lba_format, ..geometry() });
     let class = Some(Classification::SepBit);
-    let options = Options { classification: class, over_provisioning_percent: 70, ..wish() };
+    let options = Options { classification: class, over_provisioning_percent: 70, ..spec() };
     let mut world = World::new(drive, options, "sepbit");
     // What was never written goes to one line, and the hot blocks of it die at once. Some units hold sectors of two ages.
     let ages = [(1000, 18, 22), (1100, 20, 8), (1200, LINE - HOT - 18 - 20, 0)];

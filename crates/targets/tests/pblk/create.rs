@@ -23,16 +23,16 @@ fn small() -> Options {
 fn schedule(world: &mut World, kind: FaultKind, chunks: impl IntoIterator<Item = u32>) {
     for chunk in chunks {
         let fault = ScheduledFault { kind, chunk: ChunkId(chunk), sector: None, times: 1 };
-        world.flash.inner_mut().schedule_fault(fault);
+        world.host.device_mut().inner_mut().schedule_fault(fault);
     }
 }
 
 /// Writes every chunk full of what is no instance's.
 fn litter(world: &mut World) {
-    let geometry = world.flash.geometry().clone();
+    let geometry = world.host.device().geometry().clone();
     let unit = geometry.ws_opt;
-    let buffer = world.buffers.take(unit);
-    world.buffers.data_mut(buffer, 0, unit).fill(7);
+    let buffer = world.host.buffers_mut().take(unit);
+    world.host.buffers_mut().data_mut(buffer, 0, unit).fill(7);
     let mut commands = Vec::new();
     for chunk in (0..geometry.chunk_count()).map(ChunkId) {
         for first in (0..SECTORS).step_by(4) {
@@ -91,8 +91,8 @@ fn a_head_that_fails_leaves_its_chunk_to_be_erased_and_goes_elsewhere() {
                 let mut world = World::bare(config(geometry(units)), small(), &label);
                 schedule(&mut world, kind, (0..failing).map(|n| n % units * CHUNKS + n / units));
                 world.make();
-                let used =
-                    (0..lines).filter(|&chunk| world.flash.chunk(ChunkId(chunk)).state != ChunkState::Free);
+                let used = (0..lines)
+                    .filter(|&chunk| world.host.device().chunk(ChunkId(chunk)).state != ChunkState::Free);
                 let expected = (failing + 1).min(lines);
                 assert_eq!(used.count(), index(expected), "{label}: one chunk for each try");
                 let blocks = world.blocks();
@@ -114,7 +114,7 @@ fn a_chunk_that_cannot_be_reset_for_the_head_is_bad_and_the_next_one_is_tried() 
             world.make();
             for &chunk in &failed {
                 assert_eq!(
-                    world.flash.chunk(ChunkId(chunk)).state,
+                    world.host.device().chunk(ChunkId(chunk)).state,
                     ChunkState::Offline,
                     "{label}: chunk {chunk}"
                 );

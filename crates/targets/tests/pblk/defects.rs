@@ -203,10 +203,10 @@ fn a_shutdown_fills_less_than_a_unit_per_stream() {
     for mode in MODES {
         let mut world = World::new(config(geometry()), options(mode), &format!("{mode}"));
         world.write(0, 5);
-        let before = world.flash.inner().counters().sectors_written;
+        let before = world.host.device().inner().counters().sectors_written;
         world.send(BlockOp::Shutdown, 0, 0);
         assert!(world.drain());
-        let written = world.flash.inner().counters().sectors_written - before;
+        let written = world.host.device().inner().counters().sectors_written - before;
         // Heads, data and its fill, and a snapshot of a few sectors; a line has 256.
         assert!(written <= 48, "{mode}: {written} sectors");
         assert!(world.pblk().stats().padded <= 4, "{mode}: {:?}", world.pblk().stats());
@@ -223,7 +223,7 @@ fn a_slow_unit_holds_up_no_other_in_improved_mode() {
         let kind = FaultKind::LatencySpike;
         let slow = ScheduledFault { kind, chunk: ChunkId(24), sector: None, times: 1 };
         world.write(0, 64);
-        world.flash.inner_mut().schedule_fault(slow);
+        world.host.device_mut().inner_mut().schedule_fault(slow);
         let started = world.clock_now();
         (1..4).for_each(|run| world.write(run * 64, 64));
         world.clock_now().saturating_since(started)
@@ -237,7 +237,7 @@ fn a_slow_unit_holds_up_no_other_in_improved_mode() {
 #[test]
 fn erases_are_spread_over_lines() {
     let (world, _) = filled(config(geometry()), options(Mode::Improved), "wear", 12);
-    let flash = world.flash.inner();
+    let flash = world.host.device().inner();
     let cycles: Vec<u32> = (0..24).map(|chunk| flash.cycles(ChunkId(chunk))).collect();
     let (least, most) = (cycles.iter().min().expect("some"), cycles.iter().max().expect("some"));
     assert!(*most > 20, "{cycles:?}");
@@ -249,9 +249,9 @@ fn users_and_collection_both_at_their_share_go_on_without_waiting_for_the_idle_t
     let mut world = World::new(config(geometry()), options(Mode::Faithful), "both at their share");
     let mut prng = Prng::new(9);
     let mix = Mix { requests: 6000, depth: 12, reads: 50, flushes: 10, discards: 0, ..MIX };
-    let before = world.clock.now();
+    let before = world.host.clock().now();
     assert!(world.run(&mix, &mut prng));
-    let took = world.clock.now().saturating_since(before);
+    let took = world.host.clock().now().saturating_since(before);
     // pblk counted users as gone after five seconds without a write; a healthy run never waits for that.
     assert!(took < Nanos::from_secs(5) * 2, "6 000 requests took {took}");
 }

@@ -36,7 +36,12 @@ fn a_write_that_fails_anywhere_is_repeated_elsewhere() {
                 let mut world = World::new(config(geometry()), options(mode), &label);
                 for chunk in 0..96 {
                     if chunk % 3 != 1 {
-                        world.flash.inner_mut().schedule_fault(fault(kind, chunk, Some(sector), 1));
+                        world.host.device_mut().inner_mut().schedule_fault(fault(
+                            kind,
+                            chunk,
+                            Some(sector),
+                            1,
+                        ));
                     }
                 }
                 let mut prng = Prng::new(3);
@@ -58,7 +63,7 @@ fn a_lost_head_is_found_again_even_on_one_unit() {
         let geometry = Geometry { mw_cunits: 8, ..Geometry::example(1, 1, 40, 64, 4) };
         let mut world = World::new(config(geometry), options(Mode::Improved), &format!("{kind:?}"));
         for chunk in 0..40 {
-            world.flash.inner_mut().schedule_fault(fault(kind, chunk, Some(0), 1));
+            world.host.device_mut().inner_mut().schedule_fault(fault(kind, chunk, Some(0), 1));
         }
         world.write(0, 60);
         world.write(60, 60);
@@ -76,7 +81,7 @@ fn a_head_written_again_is_found_while_it_is_too_young_to_be_read() {
         let mut world = World::new(config(geometry), options(Mode::Improved), &format!("{blocks} blocks"));
         for chunk in 0..40 {
             let fault = fault(FaultKind::WriteNextUnit, chunk, Some(0), 1);
-            world.flash.inner_mut().schedule_fault(fault);
+            world.host.device_mut().inner_mut().schedule_fault(fault);
         }
         world.write(0, blocks);
         world.flush();
@@ -97,7 +102,12 @@ fn a_sector_that_cannot_be_read_fails_its_request_and_no_other() {
         }
         world.flush();
         for chunk in [0, 1, 24, 25] {
-            world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, Some(8), TRIES));
+            world.host.device_mut().inner_mut().schedule_fault(fault(
+                FaultKind::UnrecoveredRead,
+                chunk,
+                Some(8),
+                TRIES,
+            ));
         }
         world.media_fail = true;
         let lost = world.read_all(false);
@@ -113,7 +123,12 @@ fn lose(world: &mut World, prng: &mut Prng) -> Vec<u64> {
     assert!(world.run(&mix, prng));
     world.flush();
     for chunk in 0..96 {
-        world.flash.inner_mut().schedule_fault(fault(FaultKind::UnrecoveredRead, chunk, Some(8), TRIES));
+        world.host.device_mut().inner_mut().schedule_fault(fault(
+            FaultKind::UnrecoveredRead,
+            chunk,
+            Some(8),
+            TRIES,
+        ));
     }
     assert!(world.run(&mix, prng));
     world.flush();
@@ -165,7 +180,7 @@ fn a_tag_in_which_bits_flipped_is_found_by_garbage_collection() {
         }
         world.flush();
         for sector in 4..32 {
-            world.flash.inner_mut().flip_bit(Ppa::new(ChunkId(0), sector), true, bit);
+            world.host.device_mut().inner_mut().flip_bit(Ppa::new(ChunkId(0), sector), true, bit);
         }
         world.write(0, 12);
         world.flush();
@@ -185,7 +200,9 @@ fn weak_sectors_are_written_elsewhere_soon() {
         (0..10).for_each(|run| world.write(run * 60, 60));
         world.flush();
         let kind = FaultKind::HighEcc;
-        (0..8).for_each(|chunk| world.flash.inner_mut().schedule_fault(fault(kind, chunk, None, 3)));
+        (0..8).for_each(|chunk| {
+            world.host.device_mut().inner_mut().schedule_fault(fault(kind, chunk, None, 3))
+        });
         world.read_all(false);
         assert!(world.settle());
         let stats = world.pblk().stats().clone();
@@ -205,8 +222,8 @@ fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not()
         let label = format!("{mode}, unit {unit}");
         let mut world = World::bare(config(geometry()), options(mode), &label);
         let offline = [5, 9, 14].map(|line| unit * 24 + line);
-        let (mut commands, count) = (Vec::new(), world.flash.geometry().ws_opt);
-        let buffer = Some(world.buffers.take(count));
+        let (mut commands, count) = (Vec::new(), world.host.device().geometry().ws_opt);
+        let buffer = Some(world.host.buffers_mut().take(count));
         for (chunk, sector) in offline.iter().flat_map(|&chunk| (0..64).step_by(4).map(move |at| (chunk, at)))
         {
             let addresses = Addresses::Run { first: Ppa::new(ChunkId(chunk), sector), count };
@@ -223,7 +240,12 @@ fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not()
         }
         world.raw(&commands);
         for chunk in offline {
-            world.flash.inner_mut().schedule_fault(fault(FaultKind::ResetFailure, chunk, None, 1));
+            world.host.device_mut().inner_mut().schedule_fault(fault(
+                FaultKind::ResetFailure,
+                chunk,
+                None,
+                1,
+            ));
         }
         world.make();
         let mut prng = Prng::new(4);
@@ -233,7 +255,8 @@ fn a_chunk_that_goes_offline_is_bad_and_those_that_were_free_beside_it_are_not()
         world.flush();
         world.check();
         world.read_all(false);
-        let is_offline = |chunk: &u32| world.flash.chunk(ChunkId(*chunk)).state == ChunkState::Offline;
+        let is_offline =
+            |chunk: &u32| world.host.device().chunk(ChunkId(*chunk)).state == ChunkState::Offline;
         let found: Vec<u32> = (0..96).filter(is_offline).collect();
         assert_eq!(found, offline, "{label}: every line was used");
         let stats = world.pblk().stats();
@@ -340,8 +363,8 @@ fn refuses_writes_only(world: &mut World, prng: &mut Prng) {
     world.shut_down(prng);
     world.mount();
     world.read_all(true);
-    let bad = (0..world.flash.geometry().chunk_count())
-        .filter(|&chunk| world.flash.chunk(ChunkId(chunk)).state == ChunkState::Offline)
+    let bad = (0..world.host.device().geometry().chunk_count())
+        .filter(|&chunk| world.host.device().chunk(ChunkId(chunk)).state == ChunkState::Offline)
         .count();
     assert!(bad > 0, "{}: no chunk died", world.label);
     assert!(world.pblk().block_count() > 0, "{}", world.label);
@@ -397,9 +420,9 @@ fn a_read_that_fails_for_a_while_loses_nothing() {
             assert!(world.run(&Mix { requests: 600, discards: 0, ..MIX }, &mut prng));
             world.flush();
             let schedule = |world: &mut World| {
-                world.flash.inner_mut().stop_faults();
+                world.host.device_mut().inner_mut().stop_faults();
                 for chunk in (0..geometry().chunk_count()).map(ChunkId) {
-                    world.flash.inner_mut().schedule_fault(ScheduledFault {
+                    world.host.device_mut().inner_mut().schedule_fault(ScheduledFault {
                         kind,
                         chunk,
                         sector: None,
@@ -431,14 +454,24 @@ fn a_read_is_given_up_after_its_tries_and_nothing_is_forgotten() {
     world.shut_down(&mut Prng::new(1));
     world.mount();
     for chunk in 0..geometry().chunk_count() {
-        world.flash.inner_mut().schedule_fault(fault(FaultKind::TransientRead, chunk, Some(6), 4));
+        world.host.device_mut().inner_mut().schedule_fault(fault(
+            FaultKind::TransientRead,
+            chunk,
+            Some(6),
+            4,
+        ));
     }
     // Each is read with its neighbours, and then alone.
     let lost = world.read_all(false);
     assert!(lost.is_empty(), "the fourth try fails, the fifth does not: {lost:?}");
     assert!(world.pblk().stats().read_failed > 0);
     for chunk in 0..geometry().chunk_count() {
-        world.flash.inner_mut().schedule_fault(fault(FaultKind::TransientRead, chunk, Some(9), 6));
+        world.host.device_mut().inner_mut().schedule_fault(fault(
+            FaultKind::TransientRead,
+            chunk,
+            Some(9),
+            6,
+        ));
     }
     assert!(!world.read_all(false).is_empty(), "six tries fail");
     assert!(world.read_all(false).is_empty(), "the seventh does not");

@@ -115,7 +115,7 @@ fn lost_pieces_are_written_again_though_no_buffer_is_spare() {
     world.flush();
     for chunk in (0..geometry().chunk_count()).map(ChunkId) {
         let fault = ScheduledFault { kind: FaultKind::WriteNextUnit, chunk, sector: Some(4), times: 1 };
-        world.flash.inner_mut().schedule_fault(fault);
+        world.host.device_mut().inner_mut().schedule_fault(fault);
     }
     world.shut_down(&mut prng);
     let report = world.mount();

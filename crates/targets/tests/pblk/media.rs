@@ -17,11 +17,11 @@ pub struct Found {
 
 /// Everything that can be read on a drive nobody writes to, chunk by chunk.
 pub fn on_media(world: &mut World) -> Vec<Found> {
-    let geometry = world.flash.geometry().clone();
-    let buffer = world.buffers.take(1);
+    let geometry = world.host.device().geometry().clone();
+    let buffer = world.host.buffers_mut().take(1);
     let mut found = Vec::new();
     for chunk in (0..geometry.chunk_count()).map(ChunkId) {
-        let ChunkDescriptor { state, write_pointer, .. } = world.flash.chunk(chunk);
+        let ChunkDescriptor { state, write_pointer, .. } = world.host.device().chunk(chunk);
         let window = if state == ChunkState::Open { geometry.mw_cunits } else { 0 };
         let end = write_pointer.map_or(0, |end| end.saturating_sub(window));
         for ppa in (0..end).map(|sector| Ppa::new(chunk, sector)) {
@@ -37,12 +37,12 @@ pub fn on_media(world: &mut World) -> Vec<Found> {
                 plane_mode: PlaneMode::Single,
             }]);
             let buffer = buffer.expect("it was just taken");
-            let content = world.buffers.data(buffer, 0, 1);
-            if let Ok(tag) = SectorTag::decode(world.buffers.oob(buffer, 0, 1), content) {
+            let content = world.host.buffers().data(buffer, 0, 1);
+            if let Ok(tag) = SectorTag::decode(world.host.buffers().oob(buffer, 0, 1), content) {
                 found.push(Found { ppa, tag, head: Head::decode(tag, content).ok() });
             }
         }
     }
-    world.buffers.give_back(buffer);
+    world.host.buffers_mut().give_back(buffer);
     found
 }

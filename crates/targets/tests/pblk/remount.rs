@@ -65,17 +65,17 @@ fn any_options_go_on_with_what_any_others_left() {
 fn a_snapshot_is_found_whatever_the_classification() {
     let classes =
         [Classification::None, Classification::SepBit, Classification::UserGc, Classification::None];
-    let wish = |class| Options {
+    let spec = |class| Options {
         classification: Some(class),
         over_provisioning_percent: 60,
         ..options(Mode::Improved)
     };
-    let mut world = World::new(drive(0), wish(Classification::UserGc), "snapshots");
+    let mut world = World::new(drive(0), spec(Classification::UserGc), "snapshots");
     let mut prng = Prng::new(2);
     for class in classes {
         assert!(world.run(&Mix { requests: 200, ..MIX }, &mut prng));
         world.shut_down(&mut prng);
-        world.options = wish(class);
+        world.options = spec(class);
         let report = world.mount();
         assert!(report.clean && report.records == 0, "{class}: {report:?}");
         world.read_all(true);
@@ -115,12 +115,12 @@ fn options_that_do_not_fit_an_instance_say_so_and_leave_it_alone() {
 /// Only heads on media say that there is an instance, and how large it is.
 #[test]
 fn an_instance_keeps_its_size_from_its_first_mount_on() {
-    let wish = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Improved) };
-    let mut world = World::new(drive(0), wish(60), "fresh");
+    let spec = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Improved) };
+    let mut world = World::new(drive(0), spec(60), "fresh");
     let blocks = world.blocks();
     for (round, percent) in (0..).zip([80, 70, 90]) {
         world.cut(&mut Prng::new(round));
-        world.options = wish(percent);
+        world.options = spec(percent);
         let report = world.mount();
         assert!(!report.fresh, "round {round}");
         assert_eq!(world.blocks(), blocks, "round {round}");
@@ -132,8 +132,8 @@ fn an_instance_keeps_its_size_from_its_first_mount_on() {
 /// Without records of discards and without snapshots, lines written to their ends and then discarded leave nothing.
 #[test]
 fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
-    let wish = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Faithful) };
-    let mut world = World::new(drive(0), wish(60), "empty");
+    let spec = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Faithful) };
+    let mut world = World::new(drive(0), spec(60), "empty");
     let blocks = world.blocks();
     let line = world.pblk().capacity().layout.data_sectors() * 4;
     for block in (0..2 * line).step_by(4) {
@@ -147,7 +147,7 @@ fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
     world.settle();
     assert!(world.pblk().stats().lines_erased > 0, "{}", world.pblk().summary());
     world.cut(&mut Prng::new(1));
-    world.options = wish(70);
+    world.options = spec(70);
     assert!(!world.mount().fresh);
     assert_eq!(world.blocks(), blocks);
     world.read_all(true);

@@ -117,9 +117,9 @@ fn a_flush_fills_up_a_unit_and_a_frame_once_places_are_few() {
 fn a_line_of_short_frames_holds_more_than_one_of_full_frames_and_is_moved() {
     let geometry = Geometry { ws_min: 2, mw_cunits: 0, ..Geometry::example(1, 2, 60, 12, 2) };
     let (sec_per_write, wear_spread) = (Some(4), Some(4));
-    let wish =
+    let spec =
         Options { sec_per_write, wear_spread, over_provisioning_percent: 70, ..options(Mode::Improved) };
-    let mut world = World::new(config(geometry), wish, "short frames");
+    let mut world = World::new(config(geometry), spec, "short frames");
     for (block, count) in [(0, 2), (2, 2), (4, 4), (8, 4), (12, 4), (16, 4)] {
         world.write(block, count);
         world.flush();
@@ -383,8 +383,9 @@ fn options_that_fit_no_drive_are_refused_before_media_is_looked_at() {
     // What is half written makes every mount fill up a chunk.
     world.cut(&mut Prng::new(3));
     let seen = |world: &World| {
-        let chunks = (0..world.flash.geometry().chunk_count()).map(|chunk| world.flash.chunk(ChunkId(chunk)));
-        (world.clock.now(), chunks.collect::<Vec<_>>())
+        let chunks = (0..world.host.device().geometry().chunk_count())
+            .map(|chunk| world.host.device().chunk(ChunkId(chunk)));
+        (world.host.clock().now(), chunks.collect::<Vec<_>>())
     };
     let before = seen(&world);
     type Change = fn(&mut Options);

@@ -1,7 +1,7 @@
 //! Lines that are emptied: when they are reset, and what of them is no block.
 
 use super::basic::geometry;
-use super::copies::{LINE, LINES, PAIR, collect, is_reset, rewrite, sparse_on, wish};
+use super::copies::{LINE, LINES, PAIR, collect, is_reset, rewrite, sparse_on, spec};
 use super::world::{World, config};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FaultKind, ScheduledFault};
@@ -19,12 +19,12 @@ fn a_victim_is_not_reset_while_a_user_reads_it() {
     // Each chunk of the second line is slow once.
     for chunk in (0..4).map(|unit| ChunkId(unit * LINES + 1)) {
         let slow = ScheduledFault { kind: FaultKind::LatencySpike, chunk, sector: None, times: 1 };
-        world.flash.inner_mut().schedule_fault(slow);
+        world.host.device_mut().inner_mut().schedule_fault(slow);
     }
     let until = world.clock_now() + Nanos::from_millis(400);
     PAIR.iter().for_each(|&block| assert!(world.send(BlockOp::Read, block, 1)));
     let is_whole = |world: &World| {
-        let state = |unit| world.flash.inner().chunk(ChunkId(unit * LINES + 1)).state;
+        let state = |unit| world.host.device().inner().chunk(ChunkId(unit * LINES + 1)).state;
         (0..4).all(|unit| state(unit) == ChunkState::Closed)
     };
     world.run_until(|world| {
@@ -44,7 +44,7 @@ fn a_victim_is_not_reset_while_a_user_reads_it() {
 
 #[test]
 fn records_of_discards_are_moved_with_their_line_and_outlive_it() {
-    let mut world = World::new(config(geometry()), wish(), "records");
+    let mut world = World::new(config(geometry()), spec(), "records");
     // The first line stays, so that what is discarded could come back from there.
     rewrite(&mut world, |block| block < u64::from(LINE));
     // A unit of records in the second line, of which nothing else stays.

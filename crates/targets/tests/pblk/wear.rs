@@ -41,7 +41,7 @@ fn worn(options: Options, label: &str, rounds: u32) -> (World, Prng) {
 
 /// Cycles of the most worn chunk, and of the least worn one that is full.
 fn cycles(world: &World) -> (u32, u32) {
-    let flash = world.flash.inner();
+    let flash = world.host.device().inner();
     let most = (0..96).map(|chunk| flash.cycles(ChunkId(chunk))).max().expect("some");
     let full = (0..96).map(ChunkId).filter(|&chunk| flash.chunk(chunk).state == ChunkState::Closed);
     (most, full.map(|chunk| flash.cycles(chunk)).min().expect("some"))

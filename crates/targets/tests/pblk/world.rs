@@ -3,12 +3,12 @@
 use super::oracle::{Oracle, Version};
 use super::power::CutAfter;
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Caller, Clock, VirtualClock};
+use ocssd_engine::{Clock, Host, Observer, Requests, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::wrap::Check;
 use ocssd_lightnvm::{
-    BlockingDevice, BufId, Buffers, Command, Completion, Device, Geometry, PuId, Status, Tag, Taken, Target,
+    BlockingDevice, BufId, Buffers, Command, Completion, Geometry, PuId, Status, Tag, Target, TargetId,
 };
 use ocssd_targets::pblk::{MountError, MountReport, Options, Pblk};
 use std::collections::BTreeMap;
@@ -21,6 +21,27 @@ pub fn config(geometry: Geometry) -> Config {
     config.queue_depth = 4096;
     config.geometry = geometry;
     config
+}
+
+/// Counts commands, of which so many may still be given.
+struct Commands {
+    left: u64,
+    commands: u64,
+    completions: u64,
+}
+
+impl Observer for Commands {
+    fn events_left(&self) -> u64 {
+        self.left - self.commands
+    }
+
+    fn on_completion(&mut self, _now: Nanos, _completion: &Completion) {
+        self.completions += 1;
+    }
+
+    fn on_command(&mut self, _now: Nanos, _command: &Command, _buffers: &Buffers) {
+        self.commands += 1;
+    }
 }
 
 struct Outstanding {
@@ -39,10 +60,8 @@ pub struct Answer {
 }
 
 pub struct World {
-    pub flash: Check<Flash>,
-    pub buffers: Buffers,
-    pub clock: VirtualClock,
-    pub pblk: Option<Pblk>,
+    pub host: Host<Check<Flash>, VirtualClock, Pblk>,
+    requests: Requests<Pblk>,
     pub units: Vec<PuId>,
     pub options: Options,
     pub oracle: Oracle,
@@ -111,20 +130,19 @@ impl World {
 
     /// Does commands outside of any target, one after the other.
     pub fn raw(&mut self, commands: &[Command]) {
-        let (device, clock, buffers) = (&mut self.flash, &mut self.clock, &mut self.buffers);
-        let mut caller = Caller { device, clock, buffers, cut_at: None };
         for &command in commands {
-            let done = caller.call(&[command]).expect("the power stays");
+            let done = self.host.caller().call(&[command]).expect("the power stays");
             assert!(done[0].status.is_success(), "{}: {command:?}: {}", self.label, done[0].status);
         }
     }
 
     fn unmounted(flash: Flash, units: Vec<PuId>, options: Options, label: &str) -> Self {
         Self {
-            buffers: Buffers::new(flash.payload_format()),
-            flash: Check::new(flash),
-            clock: VirtualClock::default(),
-            pblk: None,
+            host: {
+                let buffers = Buffers::new(flash.payload_format());
+                Host::new(Check::new(flash), VirtualClock::default(), buffers)
+            },
+            requests: Requests::default(),
             units,
             options,
             oracle: Oracle::new(1),
@@ -145,9 +163,9 @@ impl World {
 
     /// The same drive and oracle as of now; what happens to it does not happen here. Nothing is mounted on it.
     pub fn branch(&self, label: &str) -> Self {
-        let flash = self.flash.inner().fork().expect("a drive in memory");
+        let flash = self.host.device().inner().fork().expect("a drive in memory");
         let mut branch = Self::unmounted(flash, self.units.clone(), self.options.clone(), label);
-        branch.clock.wait_until(self.clock.now());
+        branch.host.clock_mut().wait_until(self.clock_now());
         branch.oracle = self.oracle.clone();
         branch.version = self.version;
         branch.media_fail = self.media_fail;
@@ -161,11 +179,11 @@ impl World {
     }
 
     pub fn pblk(&self) -> &Pblk {
-        self.pblk.as_ref().expect("it is mounted")
+        self.host.target(TargetId(0))
     }
 
     pub fn pblk_mut(&mut self) -> &mut Pblk {
-        self.pblk.as_mut().expect("it is mounted")
+        self.host.target_mut(TargetId(0))
     }
 
     pub fn mount(&mut self) -> MountReport {
@@ -174,35 +192,35 @@ impl World {
 
     /// Mounts; fails if the options do not fit or the power was cut.
     pub fn try_mount(&mut self, cut: CutAfter) -> Result<MountReport, MountError> {
-        let mut buffers = Buffers::new(self.buffers.format());
+        self.host.drop_targets();
+        let buffers = self.host.buffers_mut();
+        *buffers = Buffers::new(buffers.format());
         self.spare = (0..16).map(|_| buffers.take(REQUEST_MAX)).collect();
-        let caller =
-            Caller { device: &mut self.flash, clock: &mut self.clock, buffers: &mut buffers, cut_at: None };
-        let mut device = cut.around(caller);
+        let mut device = cut.around(self.host.caller());
         let mounted = Pblk::mount(&mut device, &self.units, &self.options);
         if matches!(mounted, Err(MountError::DoesNotFit(_))) {
             assert_eq!(
-                buffers.in_use(),
+                self.host.buffers().in_use(),
                 self.spare.len(),
                 "{}: a mount that failed kept buffers",
                 self.label
             );
         }
-        self.buffers = buffers;
         mounted.map(|(pblk, report)| {
             pblk.check();
-            self.pblk = Some(pblk);
+            self.host.add(Box::new(pblk));
             report
         })
     }
 
     /// The power goes now.
     pub fn cut(&mut self, prng: &mut Prng) {
-        let now = self.clock.now();
-        let mut flash = self.flash.inner().fork().expect("a drive in memory");
+        let now = self.clock_now();
+        let mut flash = self.host.device().inner().fork().expect("a drive in memory");
         flash.power_cut(now, prng).expect("memory does not fail");
-        self.flash = Check::new(flash);
-        self.pblk = None;
+        *self.host.device_mut() = Check::new(flash);
+        self.host.drop_targets();
+        self.requests.clear();
         self.outstanding.clear();
     }
 
@@ -232,7 +250,7 @@ impl World {
             match op {
                 BlockOp::Write { .. } => {
                     self.version += 1;
-                    write_version(self.buffers.data_mut(buffer, offset, 1), at, self.version);
+                    write_version(self.host.buffers_mut().data_mut(buffer, offset, 1), at, self.version);
                     self.oracle.sent(at, self.version);
                 }
                 BlockOp::Discard | BlockOp::WriteZeroes => self.oracle.sent(at, 0),
@@ -240,47 +258,18 @@ impl World {
             }
         }
         let request = BlockRequest { tag: Tag(tag), op, block, count, buffer: Some(buffer) };
-        let now = self.clock.now();
+        let now = self.host.clock().now();
         let moment = self.oracle.moment;
-        self.submit(now, &request);
+        self.requests.push(request);
         let all = self.outstanding.values().map(|other| (other.request.block, other.request.count));
         let unanswered = all.collect();
         self.outstanding.insert(tag, Outstanding { request, sent_at: now, moment, unanswered });
         true
     }
 
-    /// Gives a request to the target; every second one as a loop does that gives the command on at once.
-    fn submit(&mut self, now: Nanos, request: &BlockRequest) {
-        let direct = request.tag.0.is_multiple_of(2) && !self.is_cut();
-        let pblk = self.pblk.as_mut().expect("it is mounted");
-        if !direct {
-            assert!(pblk.submit(now, *request).is_ok(), "{}: refused", self.label);
-            return;
-        }
-        match pblk.submit_direct(now, request, &mut self.buffers) {
-            Taken::Command(command) => {
-                self.flash.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
-                self.commands += 1;
-            }
-            Taken::Queued => {}
-            Taken::Refused => panic!("{}: refused", self.label),
-        }
-    }
-
-    /// Tells the target of a command's end; in every second turn as a loop does that gives the reply on at once.
-    fn complete(&mut self, now: Nanos, completion: Completion) {
-        let pblk = self.pblk.as_mut().expect("it is mounted");
-        if !self.turns.is_multiple_of(2) {
-            pblk.on_completion(now, completion, &mut self.buffers);
-        } else if let Some(reply) = pblk.complete_direct(now, completion, &mut self.buffers) {
-            assert!(pblk.poll_reply().is_none(), "{}: a reply was overtaken", self.label);
-            self.on_reply(reply);
-        }
-    }
-
     fn on_reply(&mut self, reply: BlockReply) {
         let done = self.outstanding.remove(&reply.tag.0).expect("it was sent");
-        let waited = self.clock.now() - done.sent_at;
+        let waited = self.host.clock().now() - done.sent_at;
         self.answered.push(Answer { request: done.request, waited });
         self.judge(&done, reply.status);
         self.spare.push(done.request.buffer.expect("all have one"));
@@ -308,24 +297,11 @@ impl World {
 
     /// One turn at the present time. True if anything happened. False also once the power should go.
     pub fn turn(&mut self) -> bool {
-        let now = self.clock.now();
-        let mut any = false;
         self.turns += 1;
-        while let Some(completion) = self.flash.poll_completion(now, &mut self.buffers) {
-            self.complete(now, completion);
-            any = true;
-        }
-        let pblk = self.pblk.as_mut().expect("it is mounted");
-        if pblk.deadline().is_some_and(|at| at <= now) {
-            pblk.on_deadline(now);
-        }
-        while !self.is_cut() {
-            let pblk = self.pblk.as_mut().expect("it is mounted");
-            let Some(command) = pblk.poll_command(now, &mut self.buffers) else { break };
-            self.flash.submit(now, command, &mut self.buffers).expect("the queue is deep enough");
-            self.commands += 1;
-            any = true;
-        }
+        let left = self.cut_at.map_or(u64::MAX, |at| at.saturating_sub(self.commands));
+        let mut commands = Commands { left, commands: 0, completions: 0 };
+        self.host.step_observed(&mut self.requests, &mut commands);
+        self.commands += commands.commands;
         let pblk = self.pblk();
         assert!(self.commands < COMMANDS_MAX, "{}: no end in sight: {}", self.label, pblk.summary());
         let sound = self.may_give_up || pblk.stats().gave_up == 0 && !pblk.is_read_only();
@@ -336,10 +312,9 @@ impl World {
             self.commands,
             pblk.summary()
         );
-        while let Some(reply) = self.pblk_mut().poll_reply() {
-            self.on_reply(reply);
-            any = true;
-        }
+        let replies = self.requests.take_replies();
+        let any = commands.commands + commands.completions > 0 || !replies.is_empty();
+        replies.into_iter().for_each(|reply| self.on_reply(reply));
         any
     }
 
@@ -359,7 +334,7 @@ impl World {
         match op {
             BlockOp::Read => {
                 for (offset, at) in (0..).zip(blocks) {
-                    let data = self.buffers.data(buffer.expect("it has one"), offset, 1);
+                    let data = self.host.buffers().data(buffer.expect("it has one"), offset, 1);
                     let read = version_in(data, at).and_then(|found| self.oracle.read(at, found));
                     assert_eq!(read, Ok(()), "{} after {} commands", self.label, self.commands);
                 }
@@ -421,8 +396,8 @@ impl World {
 
     /// Goes on to the next time at which something happens by itself; false if there is none.
     pub fn pass_time(&mut self) -> bool {
-        let next = self.flash.deadline().into_iter().chain(self.pblk().deadline()).min();
-        next.map(|next| self.clock.wait_until(next)).is_some()
+        let next = self.host.next_deadline();
+        next.map(|next| self.host.clock_mut().wait_until(next)).is_some()
     }
 
     /// Reads every block and compares it with what it must be (`settled`: after a cut, with what it may be). Returns the
@@ -458,7 +433,7 @@ impl World {
         }
         for offset in 0..count {
             let at = block + u64::from(offset);
-            let found = version_in(self.buffers.data(buffer, offset, 1), at);
+            let found = version_in(self.host.buffers().data(buffer, offset, 1), at);
             let fits = found.and_then(|found| {
                 if settled { self.oracle.settle(at, found) } else { self.oracle.read(at, found) }
             });
@@ -470,26 +445,7 @@ impl World {
     fn read_into(&mut self, block: u64, count: u32, buffer: BufId) -> Status {
         let tag = Tag(u32::MAX);
         let request = BlockRequest { tag, op: BlockOp::Read, block, count, buffer: Some(buffer) };
-        let now = self.clock.now();
-        self.pblk_mut().submit(now, request).expect("nothing else is asked");
-        loop {
-            let now = self.clock.now();
-            let pblk = self.pblk.as_mut().expect("mounted");
-            while let Some(completion) = self.flash.poll_completion(now, &mut self.buffers) {
-                pblk.on_completion(now, completion, &mut self.buffers);
-            }
-            while let Some(command) = pblk.poll_command(now, &mut self.buffers) {
-                self.flash.submit(now, command, &mut self.buffers).expect("deep enough");
-                self.commands += 1;
-            }
-            if let Some(reply) = pblk.poll_reply() {
-                assert_eq!(reply.tag, tag, "{}: another request was answered", self.label);
-                return reply.status;
-            }
-            let next = self.flash.deadline();
-            let stuck = || panic!("{}: a read is stuck: {}", self.label, self.pblk().summary());
-            self.clock.wait_until(next.unwrap_or_else(stuck));
-        }
+        self.host.ask(request).status
     }
 
     /// Requests without an answer.
@@ -498,19 +454,19 @@ impl World {
     }
 
     pub fn clock_now(&self) -> Nanos {
-        self.clock.now()
+        self.host.clock().now()
     }
 
     /// Time passes.
     pub fn wait(&mut self, time: Nanos) {
-        let until = self.clock.now() + time;
-        self.clock.wait_until(until);
+        let until = self.host.clock().now() + time;
+        self.host.clock_mut().wait_until(until);
     }
 
     /// Whether the whole state is sound.
     pub fn check(&self) {
         self.pblk().check();
-        self.flash.inner().check();
+        self.host.device().inner().check();
     }
 }
 

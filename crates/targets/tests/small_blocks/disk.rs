@@ -2,7 +2,7 @@
 
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
-use ocssd_lightnvm::{Buffers, Command, Completion, Status, Target};
+use ocssd_lightnvm::{Admission, Buffers, Completion, Out, Status, Target};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -108,48 +108,39 @@ impl Target for Shared {
     type Request = BlockRequest;
     type Reply = BlockReply;
 
-    fn submit(&mut self, _now: Nanos, request: BlockRequest) -> Result<(), BlockRequest> {
+    fn submit(&mut self, _now: Nanos, request: &BlockRequest, _out: &mut Out<BlockReply>) -> Admission {
+        let request = *request;
         let mut disk = self.0.borrow_mut();
         assert!(!disk.is_shut_down, "{request:?} came after the shutdown");
         let end = request.block + u64::from(request.count);
         assert!(usize::try_from(end).expect("few") * SECTOR <= disk.content.len(), "{request:?} is outside");
         if disk.queue.len() + disk.done.len() >= disk.depth {
             disk.refused += 1;
-            return Err(request);
+            return Admission::Full;
         }
         disk.asked.push(request);
         disk.queue.push_back(request);
-        Ok(())
+        Admission::Taken
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, _buffers: &mut Buffers) {
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, _out: &mut Out<BlockReply>) {
         unreachable!("completion {} of no command", completion.tag.0);
     }
 
-    fn on_deadline(&mut self, _now: Nanos) {}
-
-    fn deadline(&self) -> Option<Nanos> {
-        None
-    }
-
-    /// Does one request each time, now and then none.
-    fn poll_command(&mut self, _now: Nanos, buffers: &mut Buffers) -> Option<Command> {
+    /// Does one request each time, now and then none, and replies to one or none.
+    fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
         let mut disk = self.0.borrow_mut();
-        if disk.is_stopped || disk.prng.below(3) == 0 {
-            return None;
-        }
-        if let Some(place) = disk.choose() {
+        let works = !disk.is_stopped && disk.prng.below(3) > 0;
+        if works && let Some(place) = disk.choose() {
             let request = disk.queue.remove(place).expect("just seen");
-            let status = disk.do_one(&request, buffers);
+            let status = disk.do_one(&request, &mut out.buffers);
             disk.done.push_back(BlockReply { tag: request.tag, status, violation: None });
         }
-        None
-    }
-
-    fn poll_reply(&mut self) -> Option<BlockReply> {
-        let mut disk = self.0.borrow_mut();
-        let waits = disk.prng.below(2) == 0;
-        if waits { None } else { disk.done.pop_front() }
+        if disk.prng.below(2) > 0
+            && let Some(reply) = disk.done.pop_front()
+        {
+            out.reply(reply);
+        }
     }
 
     fn check(&self) {}

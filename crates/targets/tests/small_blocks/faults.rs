@@ -89,7 +89,7 @@ fn a_read_of_an_unreadable_sector_fails_whatever_its_alignment() {
 #[test]
 fn requests_that_make_no_sense_are_refused_with_the_status_of_a_sector_device() {
     let mut model = Model::new(8, 8, 8, "senseless", 1);
-    let buffer = Some(model.buffers.take(1));
+    let buffer = Some(model.out.buffers.take(1));
     let cases = [
         (BlockOp::Read, 64, 1, buffer, Status::LBA_OUT_OF_RANGE),
         (BlockOp::Write { fua: false }, 63, 2, buffer, Status::LBA_OUT_OF_RANGE),
@@ -100,8 +100,9 @@ fn requests_that_make_no_sense_are_refused_with_the_status_of_a_sector_device() 
     ];
     for (op, block, count, buffer, expected) in cases {
         let request = BlockRequest { tag: Tag(7), op, block, count, buffer };
-        assert!(model.target.submit(Nanos::ZERO, request).is_ok());
-        let reply = model.target.poll_reply().map(|reply| (reply.tag, reply.status));
+        assert!(model.target.submit(Nanos::ZERO, &request, &mut model.out).is_taken());
+        model.target.advance(Nanos::ZERO, &mut model.out);
+        let reply = model.out.replies_mut().0.pop().map(|reply| (reply.tag, reply.status));
         assert_eq!(reply, Some((Tag(7), expected)), "{op:?} {block} + {count}");
     }
     assert_eq!(model.disk.borrow().asked.len(), 0, "the disk heard of none");

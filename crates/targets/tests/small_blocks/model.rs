@@ -3,7 +3,7 @@
 use super::disk::{Handle, SECTOR, disk};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
-use ocssd_lightnvm::{BufId, Buffers, Geometry, Payload, PayloadFormat, Status, Tag, Target};
+use ocssd_lightnvm::{BufId, Buffers, Geometry, Out, Payload, PayloadFormat, Status, Tag, Target};
 use ocssd_targets::SmallBlocks;
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct Sent {
 pub struct Model {
     pub target: SmallBlocks,
     pub disk: Handle,
-    pub buffers: Buffers,
+    pub out: Out<BlockReply>,
     pub label: String,
     history: Vec<Vec<Change>>,
     sent: BTreeMap<u32, Sent>,
@@ -67,7 +67,7 @@ impl Model {
             history: vec![vec![zeroes]; sectors * SECTOR / BLOCK],
             target,
             disk,
-            buffers,
+            out: Out::new(buffers, 1),
             label: label.to_owned(),
             sent: BTreeMap::new(),
             next: 1,
@@ -104,15 +104,15 @@ impl Model {
         let (tag, version) = (self.next, u64::from(self.next));
         self.next += 1;
         let request = BlockRequest { tag: Tag(tag), op, block, count, buffer: Some(buffer) };
-        let whole = self.buffers.sectors(buffer);
-        self.buffers.data_mut(buffer, 0, whole).fill(0xEE);
+        let whole = self.out.buffers.sectors(buffer);
+        self.out.buffers.data_mut(buffer, 0, whole).fill(0xEE);
         if let BlockOp::Write { .. } = op {
             for (place, block) in (0..).zip(block..block + u64::from(count)) {
-                let bytes = self.buffers.bytes_mut(buffer, place * BLOCK, BLOCK);
+                let bytes = self.out.buffers.bytes_mut(buffer, place * BLOCK, BLOCK);
                 bytes.copy_from_slice(&content(block, version));
             }
         }
-        if self.target.submit(Nanos::ZERO, request).is_err() {
+        if !self.target.submit(Nanos::ZERO, &request, &mut self.out).is_taken() {
             self.spare.push(buffer);
             return false;
         }
@@ -133,18 +133,16 @@ impl Model {
 
     /// One turn; true if a request was answered.
     pub fn turn(&mut self) -> bool {
-        let command = self.target.poll_command(Nanos::ZERO, &mut self.buffers);
-        assert!(command.is_none(), "{}: a disk in memory sends no commands", self.label);
+        self.target.advance(Nanos::ZERO, &mut self.out);
+        assert!(self.out.commands().is_empty(), "{}: a disk in memory sends no commands", self.label);
         self.turns += 1;
         // Dear while many requests are in flight.
         if self.in_flight() < 30 || self.turns.is_multiple_of(64) {
             self.target.check();
         }
-        let mut any = false;
-        while let Some(reply) = self.target.poll_reply() {
-            self.judge(reply);
-            any = true;
-        }
+        let replies = std::mem::take(self.out.replies_mut().0);
+        let any = !replies.is_empty();
+        replies.into_iter().for_each(|reply| self.judge(reply));
         any
     }
 
@@ -185,16 +183,16 @@ impl Model {
         let buffer = request.buffer.expect("a read has a buffer");
         for (place, &oldest) in oldest.iter().enumerate() {
             let block = request.block + u64::try_from(place).expect("few");
-            let found = self.buffers.bytes(buffer, place * BLOCK, BLOCK);
+            let found = self.out.buffers.bytes(buffer, place * BLOCK, BLOCK);
             let allowed = &self.history[index(block)][oldest..];
             let fits = allowed.iter().any(|change| found == content(block, change.version));
             assert!(fits, "{}: block {block} of {request:?} is not one of {allowed:?}", self.label);
         }
         // The sector the last block ends in may have been filled, nothing behind it.
         let end = index(u64::from(request.count)) * BLOCK;
-        let whole = index(u64::from(self.buffers.sectors(buffer))) * SECTOR;
+        let whole = index(u64::from(self.out.buffers.sectors(buffer))) * SECTOR;
         let behind = end.next_multiple_of(SECTOR);
-        let rest = self.buffers.bytes(buffer, behind, whole - behind);
+        let rest = self.out.buffers.bytes(buffer, behind, whole - behind);
         assert!(rest.iter().all(|&byte| byte == 0xEE), "{}: {request:?} wrote behind itself", self.label);
     }
 

@@ -1,11 +1,13 @@
 //! Small blocks on pblk: what a power cut at any command leaves, and what a shutdown does.
 
 use super::oracle::Oracle;
-use ocssd_base::Prng;
-use ocssd_engine::{Caller, Clock, VirtualClock};
+use ocssd_base::{Nanos, Prng};
+use ocssd_engine::{Clock, Host, Observer, Requests, VirtualClock};
 use ocssd_flash::{Config, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget, CounterValue};
-use ocssd_lightnvm::{BufId, Buffers, ChunkId, Device, Geometry, Payload, PuId, Status, Tag};
+use ocssd_lightnvm::{
+    BufId, Buffers, ChunkId, Command, Completion, Geometry, Payload, PuId, Status, Tag, TargetId,
+};
 use ocssd_targets::{Layout, registry};
 use std::collections::BTreeMap;
 
@@ -28,6 +30,28 @@ fn config() -> Config {
     config
 }
 
+/// Stops the turn after each command.
+#[derive(Default)]
+struct OneCommand {
+    commands: u32,
+    events: u32,
+}
+
+impl Observer for OneCommand {
+    fn events_left(&self) -> u64 {
+        u64::from(1 - self.commands)
+    }
+
+    fn on_completion(&mut self, _now: Nanos, _completion: &Completion) {
+        self.events += 1;
+    }
+
+    fn on_command(&mut self, _now: Nanos, _command: &Command, _buffers: &Buffers) {
+        self.commands += 1;
+        self.events += 1;
+    }
+}
+
 struct Sent {
     request: BlockRequest,
     moment: u64,
@@ -36,10 +60,8 @@ struct Sent {
 }
 
 struct Rig {
-    flash: Flash,
-    buffers: Buffers,
-    clock: VirtualClock,
-    target: Option<Box<dyn BlockTarget>>,
+    host: Host<Flash, VirtualClock>,
+    requests: Requests,
     oracle: Oracle,
     version: u64,
     sent: BTreeMap<u32, Sent>,
@@ -53,10 +75,11 @@ struct Rig {
 impl Rig {
     fn on(flash: Flash, clock: VirtualClock, oracle: Oracle, version: u64, label: &str) -> Self {
         Self {
-            buffers: Buffers::new(flash.payload_format()),
-            flash,
-            clock,
-            target: None,
+            host: {
+                let buffers = Buffers::new(flash.payload_format());
+                Host::new(flash, clock, buffers)
+            },
+            requests: Requests::default(),
             oracle,
             version,
             sent: BTreeMap::new(),
@@ -69,33 +92,28 @@ impl Rig {
     }
 
     fn mount(&mut self) {
-        self.buffers = Buffers::new(self.flash.payload_format());
         let units: Vec<PuId> = (0..2).map(PuId).collect();
         let options =
             [("over_provisioning_percent", "60"), ("write_buffer_bytes", "589824"), ("block_bytes", "512")];
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let wish = registry::Wish { units: &units, layout: Layout::Striped, options: &options };
-        let mut caller = Caller {
-            device: &mut self.flash,
-            clock: &mut self.clock,
-            buffers: &mut self.buffers,
-            cut_at: None,
-        };
+        let spec = registry::TargetSpec { units: &units, layout: Layout::Striped, options: &options };
         let kind = registry::find("pblk").expect("there is pblk");
-        let made = kind.make(&mut caller, &wish).unwrap_or_else(|error| panic!("{}: {error}", self.label));
+        let made = kind
+            .make(&mut self.host.caller(), &spec)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.label));
         assert!(made.notes.iter().any(|note| note.contains("512 B")), "{:?}", made.notes);
-        self.target = Some(made.target);
-        self.spare = (0..16).map(|_| self.buffers.take(4)).collect();
+        self.host.add(made.target);
+        self.spare = (0..16).map(|_| self.host.buffers_mut().take(4)).collect();
     }
 
-    fn target(&mut self) -> &mut dyn BlockTarget {
-        self.target.as_deref_mut().expect("it is mounted")
+    fn target(&self) -> &dyn BlockTarget {
+        self.host.target(TargetId(0))
     }
 
     /// The same drive and oracle, with the power gone.
     fn cut(&self, label: &str) -> Self {
-        let mut flash = self.flash.fork().expect("a drive in memory");
-        let now = self.clock.now();
+        let mut flash = self.host.device().fork().expect("a drive in memory");
+        let now = self.host.clock().now();
         flash.power_cut(now, &mut Prng::new(self.commands)).expect("memory does not fail");
         let mut clock = VirtualClock::default();
         clock.wait_until(now);
@@ -123,7 +141,7 @@ impl Rig {
                 BlockOp::Write { .. } => {
                     self.version += 1;
                     let bytes = super::model::content(at, self.version);
-                    self.buffers.bytes_mut(buffer, place * BLOCK, BLOCK).copy_from_slice(&bytes);
+                    self.host.buffers_mut().bytes_mut(buffer, place * BLOCK, BLOCK).copy_from_slice(&bytes);
                     self.oracle.sent(at, self.version);
                 }
                 BlockOp::WriteZeroes => self.oracle.sent(at, 0),
@@ -133,8 +151,7 @@ impl Rig {
         }
         let request = BlockRequest { tag: Tag(self.next), op, block, count, buffer: Some(buffer) };
         let unanswered = self.sent.values().map(|other| (other.request.block, other.request.count)).collect();
-        let now = self.clock.now();
-        assert!(self.target().submit(now, request).is_ok(), "{}: no room", self.label);
+        self.requests.push(request);
         self.sent.insert(self.next, Sent { request, moment: self.oracle.moment, unanswered });
         self.next += 1;
     }
@@ -145,30 +162,20 @@ impl Rig {
         first >= block && end <= block + u64::from(count)
     }
 
-    /// One turn; `each` sees the rig before every command. True if anything happened.
+    /// One turn; `each` sees the rig after every command. True if anything happened.
     fn turn(&mut self, each: &mut dyn FnMut(&Self)) -> bool {
-        let now = self.clock.now();
-        let mut any = false;
-        while let Some(completion) = self.flash.poll_completion(now, &mut self.buffers) {
-            self.target.as_deref_mut().expect("mounted").on_completion(now, completion, &mut self.buffers);
-            any = true;
-        }
-        if self.target().deadline().is_some_and(|at| at <= now) {
-            self.target().on_deadline(now);
-        }
-        while let Some(command) =
-            self.target.as_deref_mut().expect("mounted").poll_command(now, &mut self.buffers)
-        {
-            self.commands += 1;
-            self.flash.submit(now, command, &mut self.buffers).expect("deep enough");
+        let mut one = OneCommand::default();
+        self.host.step_observed(&mut self.requests, &mut one);
+        self.commands += u64::from(one.commands);
+        if one.commands > 0 {
             each(self);
-            any = true;
         }
-        while let Some(reply) = self.target().poll_reply() {
+        let replies = self.requests.take_replies();
+        let any = one.events > 0 || !replies.is_empty();
+        for reply in replies {
             let done = self.sent.remove(&reply.tag.0).expect("it was sent");
             self.judge(&done, reply.status);
             self.spare.push(done.request.buffer.expect("all have one"));
-            any = true;
         }
         self.target().check();
         any
@@ -206,7 +213,7 @@ impl Rig {
     }
 
     fn version_in(&self, buffer: BufId, place: usize, block: u64) -> u64 {
-        let bytes = self.buffers.bytes(buffer, place * BLOCK, BLOCK);
+        let bytes = self.host.buffers().bytes(buffer, place * BLOCK, BLOCK);
         let version = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
         assert!(
             bytes == super::model::content(block, version),
@@ -221,9 +228,9 @@ impl Rig {
     fn drain_to(&mut self, most: usize, each: &mut dyn FnMut(&Self)) {
         while self.sent.len() > most {
             if !self.turn(each) {
-                let timer = self.target().deadline();
-                let next = self.flash.deadline().into_iter().chain(timer).min();
-                self.clock.wait_until(next.unwrap_or_else(|| panic!("{}: stuck", self.label)));
+                let next = self.host.next_deadline();
+                let next = next.unwrap_or_else(|| panic!("{}: stuck", self.label));
+                self.host.clock_mut().wait_until(next);
             }
         }
     }
@@ -263,25 +270,7 @@ impl Rig {
             let request =
                 BlockRequest { tag: Tag(u32::MAX), op: BlockOp::Read, block, count: 1, buffer: Some(buffer) };
             self.sent.insert(u32::MAX, Sent { request, moment: 0, unanswered: Vec::new() });
-            let now = self.clock.now();
-            assert!(self.target().submit(now, request).is_ok(), "{}", self.label);
-            let mut status = None;
-            while status.is_none() {
-                let now = self.clock.now();
-                while let Some(done) = self.flash.poll_completion(now, &mut self.buffers) {
-                    self.target.as_deref_mut().expect("mounted").on_completion(now, done, &mut self.buffers);
-                }
-                while let Some(command) =
-                    self.target.as_deref_mut().expect("mounted").poll_command(now, &mut self.buffers)
-                {
-                    self.flash.submit(now, command, &mut self.buffers).expect("deep enough");
-                }
-                status = self.target().poll_reply().map(|reply| reply.status);
-                if status.is_none() {
-                    let next = self.flash.deadline().unwrap_or_else(|| panic!("{}: stuck", self.label));
-                    self.clock.wait_until(next);
-                }
-            }
+            let status = Some(self.host.ask(request).status);
             assert_eq!(status, Some(Status::SUCCESS), "{}: block {block}", self.label);
             let found = self.version_in(buffer, 0, block);
             assert_eq!(self.oracle.settle(block, found), Ok(()), "{}", self.label);
@@ -328,7 +317,7 @@ fn a_sector_the_media_lost_fails_what_needs_its_rest_and_heals_when_written_whol
         for sector in 4..28 {
             let kind = FaultKind::UnrecoveredRead;
             let fault = ScheduledFault { kind, chunk: ChunkId(chunk), sector: Some(sector), times: 3 };
-            rig.flash.schedule_fault(fault);
+            rig.host.device_mut().schedule_fault(fault);
         }
     }
     // Sector 1 in part: it is on media, and lost.

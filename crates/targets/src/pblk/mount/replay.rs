@@ -186,7 +186,7 @@ impl Window {
                     *entry = (line, place, range.or(entry.2));
                 }
             }
-            Kind::Pad | Kind::Head | Kind::Tail | Kind::Map => {}
+            Kind::Pad | Kind::Head | Kind::Tail | Kind::Map | Kind::Log => {}
         }
     }
 
