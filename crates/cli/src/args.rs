@@ -1,10 +1,13 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
 mod experiment;
+mod plot;
 mod sandbox;
 mod slot;
 
 pub use experiment::ExperimentVerb;
+use plot::PLOT_HELP;
+pub use plot::PlotArgs;
 pub use sandbox::SandboxArgs;
 pub use slot::{PciIdArg, SlotArgs};
 
@@ -32,7 +35,8 @@ use std::time::Duration;
     about = "Open-Channel SSDs in user space: virtual drives, fio workloads, honest measurement",
     after_help = "Exit status: 0 success; 1 the run failed, or its result must not be used; 2 the input cannot be used; \
                   130 a signal ended it, and what there was is kept.\n\n\
-                  Example:\n  ocssd run --drive westlake examples/mixed.fio",
+                  Examples:\n  ocssd run\n  ocssd run --name=r --rw=randread --bs=4k --iodepth=32 --size=1g\n  \
+                  ocssd presets",
     disable_help_subcommand = true
 )]
 pub struct Cli {
@@ -59,6 +63,8 @@ pub enum Verb {
     Target(TargetVerb),
     /// List the drives that can be asked for by name
     Presets,
+    /// List the kinds of targets, and the options of each
+    Targets,
     /// Say what a status means: 2F2h, 0x2f2, or 754 in decimal with --decimal
     Explain {
         /// The status, in hexadecimal with or without 0x or h
@@ -76,6 +82,9 @@ pub enum Verb {
     /// Serve a drive to programs: block devices over NBD and NVMe/TCP, itself to a virtual machine, in real time
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeArgs>),
+    /// Draw how long the I/Os of kept results took, by percentile: ours, or fio's json+
+    #[command(after_help = PLOT_HELP)]
+    Plot(PlotArgs),
     /// Say whether results may be believed: ours, fio's JSON, and published tables, by seventeen rules
     #[command(after_help = LINT_HELP)]
     Lint(LintArgs),
@@ -102,9 +111,12 @@ Everything that is not an option above is fio's: job files, or options such as -
 
 Examples:
   ocssd run
-  ocssd run examples/randread.fio --drive westlake --seed 7
-  ocssd run --target pblk examples/quickstart.fio
-  ocssd run --drive drive.img --name=r --rw=randread --bs=4k --iodepth=32 --size=1g --runtime=2 --time_based";
+  ocssd run --seed 7 --name=r --rw=randread --bs=4k --iodepth=32 --size=1g
+  ocssd run --target pblk --name=w --rw=randwrite --bs=4k --iodepth=32 --size=1g
+  ocssd run --target pblk --print units --verbose --name=w --rw=write --size=64m
+  ocssd format drive.img --drive qemu
+  ocssd run --drive drive.img --name=w --rw=write --bs=64k --size=256m
+  ocssd run --drive drive.img --clock wall --name=r --rw=randread --size=64m";
 
 const SIMULATE_HELP: &str = "\
 Without options: seeds from 0 on, for a minute, on all processors. A seed is a drive, the target's options, requests,
@@ -225,6 +237,9 @@ pub struct ServeArgs {
     /// Connections at once; one more is closed as it comes
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections: NonZeroUsize,
+    /// Give out what was counted to Prometheus, as http://ADDRESS:PORT/metrics; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint, conflicts_with = "vfio_user")]
+    pub metrics: Option<Endpoint>,
     /// Show throughput, latency, and the drive's inside meanwhile; lines without a terminal, one each TIME
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(value_parser = parse_every, conflicts_with = "vfio_user")]
@@ -335,9 +350,9 @@ and the columns of a table.
 Exit status: 0 nothing at or above the level was found; 1 something was; 2 a file or an option cannot be used.
 
 Examples:
+  ocssd run
   ocssd lint ocssd-results/quickstart.json
-  ocssd lint examples/lint/report-2024.csv
-  ocssd lint --level fail --ignore L11 --link 3.9GB/s qd1.json qd8.json qd64.json
+  ocssd lint --level fail --ignore L11 --link 3.9GB/s ocssd-results/*.json
   ocssd lint --explain L01";
 
 /// Which clock a run uses.
@@ -395,6 +410,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(value_parser = parse_every)]
     pub live: Option<Every>,
+    /// Print all there is: trace hash, every column, the same jobs for fio, and what each target counted
+    #[arg(long)]
+    pub verbose: bool,
     /// No progress
     #[arg(long)]
     pub quiet: bool,
@@ -421,7 +439,7 @@ pub struct SimulateArgs {
     /// The seeds, from A to before B, or from A on [default: 0..]
     #[arg(long, value_name = "A..B")]
     pub seeds: Option<Seeds>,
-    /// The kind of target, and options that are not drawn: pblk, block_ssd, linux-pblk, pblk:mode=faithful, pblk:block_bytes=512
+    /// The kind of target, and options that are not drawn: pblk, block_ssd, linux-pblk, ox-block, pblk:mode=faithful
     #[arg(long, default_value = "pblk", value_name = "KIND[:OPTION=VALUE,..]")]
     pub target: String,
     /// How large the worlds are
@@ -460,7 +478,7 @@ pub struct SimulateArgs {
 /// `ocssd lint`.
 #[derive(Args, Debug)]
 pub struct LintArgs {
-    /// Results: of `ocssd run`, of fio as json or json+, or tables as CSV or JSON
+    /// Results: of `ocssd run`, of fio as json or json+, or tables as CSV or JSON; - is standard input
     #[arg(value_name = "RESULT", required_unless_present = "explain")]
     pub files: Vec<PathBuf>,
     /// Hold only this rule, by number or name, as L03; may be repeated

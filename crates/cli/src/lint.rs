@@ -7,8 +7,10 @@ use anyhow::{Context, anyhow};
 use ocssd_measure::lint::{
     Evidence, Judgement, Report, Rule, Selection, Severity, find_rule, lint as judge, read,
 };
+use ocssd_workload::results::fold::fold;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 /// Most findings of one rule, and most files, shown as text (chosen: all of a small set; `--json` has every one).
@@ -32,7 +34,13 @@ pub fn lint(args: &LintArgs, as_json: bool) -> anyhow::Result<Outcome> {
     Ok(if is_bad { Outcome::Failed } else { Outcome::Good })
 }
 
+/// Reads a result; `-` is standard input.
 fn load(path: &Path) -> anyhow::Result<Evidence> {
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
+        return Ok(read("standard input", &bytes)?);
+    }
     let bytes = std::fs::read(path).with_context(|| {
         format!("{}: expected a file that can be read; give the path of a result", path.display())
     })?;
@@ -64,11 +72,30 @@ fn verdict(report: &Report, level: Severity) -> String {
         .map(|severity| format!("{} {severity}", report.count(severity)))
         .collect();
     let word = if report.worst().is_some_and(|worst| worst >= level) { "findings" } else { "clean" };
-    format!("verdict: {word} at level {level} ({})", counts.join(", "))
+    let (unjudged, asked) = unjudged_rules(report);
+    let unjudged = match unjudged {
+        0 => String::new(),
+        _ => format!("; {unjudged} of {asked} rules not judged: the results do not say what they need"),
+    };
+    format!("verdict: {word} at level {level} ({}){unjudged}", counts.join(", "))
+}
+
+/// How many rules lacked something everywhere they could have been held, and how many rules were asked.
+fn unjudged_rules(report: &Report) -> (usize, usize) {
+    let mut rules: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+    for one in &report.judged {
+        let (lacked, held) = rules.entry(one.rule.id).or_default();
+        match one.judgement {
+            Judgement::NotJudged(_) => *lacked = true,
+            Judgement::Pass | Judgement::Finding(..) => *held = true,
+            Judgement::NotApplicable(_) => {}
+        }
+    }
+    (rules.values().filter(|(lacked, held)| *lacked && !*held).count(), rules.len())
 }
 
 fn print(files: &[Evidence], report: &Report, level: Severity) {
-    table::line(&verdict(report, level));
+    table::line(&fold(&verdict(report, level)));
     let is_many = files.len() > SHOWN;
     if is_many {
         let cells: usize = files.iter().map(|file| file.cells.len()).sum();
@@ -165,6 +192,8 @@ fn as_value(files: &[Evidence], report: &Report, level: Severity) -> Value {
     json!({
         "verdict": if report.worst().is_some_and(|worst| worst >= level) { "findings" } else { "clean" },
         "level": level.word(),
+        "rules_asked": unjudged_rules(report).1,
+        "rules_not_judged": unjudged_rules(report).0,
         "fail": report.count(Severity::Fail),
         "warn": report.count(Severity::Warn),
         "label": report.count(Severity::Label),

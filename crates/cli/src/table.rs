@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::{ErrorKind, Write, stdout};
 
 /// Writes text to standard output. A reader that has seen enough, as `head`, ends the program without a word.
@@ -31,7 +32,8 @@ pub fn line(text: &str) {
     show(&format!("{text}\n"));
 }
 
-/// A table without frames; numbers (cells that start with a digit) are aligned right. An empty header is left out.
+/// A table without frames; columns of numbers (cells that start with a digit, or are blank) are aligned right.
+/// An empty header is left out.
 pub fn print(header: &[&str], rows: &[Vec<String>]) {
     line(&text(header, rows));
 }
@@ -47,14 +49,19 @@ pub fn text(header: &[&str], rows: &[Vec<String>]) -> String {
         table.add_row(row);
     }
     for (index, column) in table.column_iter_mut().enumerate() {
-        let numeric = |row: &Vec<String>| {
-            row.get(index).is_some_and(|cell| cell.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        if !rows.is_empty() && rows.iter().all(numeric) {
+        let is_numeric = |cell: &str| cell.starts_with(|c: char| c.is_ascii_digit());
+        let mut cells =
+            rows.iter().map(|row| row.get(index).map_or("", String::as_str)).filter(|cell| !cell.is_empty());
+        if cells.clone().next().is_some() && cells.all(is_numeric) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table.trim_fmt()
+}
+
+/// Whether a terminal may be sent colours, by the values of `NO_COLOR` (any text forbids them, no-color.org) and `TERM`.
+pub fn may_paint(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    no_color.is_none_or(OsStr::is_empty) && term.is_none_or(|term| term != "dumb")
 }
 
 /// JSON, indented.
@@ -71,4 +78,25 @@ pub fn bytes(count: u64) -> String {
         .iter()
         .find(|(_, scale)| value >= *scale)
         .map_or_else(|| format!("{count} B"), |(unit, scale)| format!("{:.2} {unit}", value / scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_aligned_right_also_where_one_is_missing() {
+        let rows =
+            [["a", "10", ""], ["b", "5", ""], ["c", "", ""]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(text(&["", "n", "m"], &rows), "     n  m\n a  10\n b   5\n c");
+    }
+
+    #[test]
+    fn colours_are_for_terminals_that_have_them_and_users_who_want_them() {
+        let may = |no_color: Option<&str>, term: Option<&str>| {
+            may_paint(no_color.map(OsStr::new), term.map(OsStr::new))
+        };
+        assert!(may(None, Some("xterm")) && may(Some(""), None));
+        assert!(!may(Some("1"), Some("xterm")) && !may(None, Some("dumb")));
+    }
 }

@@ -37,7 +37,7 @@ pub fn target(verb: TargetVerb, as_json: bool) -> anyhow::Result<()> {
     match verb {
         TargetVerb::Create { image, name, kind, units } => {
             let selection: UnitSelection = units.parse().map_err(anyhow::Error::msg)?;
-            ocssd_targets::registry::find(&kind).map_err(anyhow::Error::msg)?;
+            crate::kinds::find(&kind).map_err(anyhow::Error::msg)?;
             let mut drive = open(&image)?;
             let units = selection.resolve(&drive.spec.config.geometry)?;
             drive.media_manager.create(&name, &kind, &units)?;

@@ -9,7 +9,7 @@ pub struct SandboxArgs {
     /// (Landlock, seccomp)
     #[arg(long)]
     pub no_sandbox: bool,
-    /// Say at start what was given up
+    /// Say at start what was given up, and at the end everything that was counted
     #[arg(long)]
     pub verbose: bool,
 }

@@ -81,8 +81,8 @@ impl World<VirtualClock> {
         let mut device = Trace::new(Stats::new(flash), 0);
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let wish = registry::Wish { units: &units, layout: Layout::Striped, options };
-        let target = registry::find(setting.target).and_then(|kind| kind.make(&mut caller, &wish));
+        let spec = registry::TargetSpec { units: &units, layout: Layout::Striped, options };
+        let target = registry::find(setting.target).and_then(|kind| kind.make(&mut caller, &spec));
         let mut host = Host::new(device, clock, buffers);
         let id = host.add(target.expect("a target").target);
         for job in setting.before {

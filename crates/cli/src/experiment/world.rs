@@ -21,7 +21,7 @@ use std::ops::Range;
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
 /// A target to be made.
-pub struct Wanted {
+pub struct Instance {
     /// The kind of target.
     pub kind: &'static str,
     /// Its parallel units.
@@ -32,7 +32,7 @@ pub struct Wanted {
     pub host: Option<HostCpuConfig>,
 }
 
-impl Wanted {
+impl Instance {
     /// A target over these units, numbered through all groups.
     pub fn new(kind: &'static str, units: Range<u32>) -> Self {
         Self { kind, units: units.map(PuId).collect(), options: Vec::new(), host: None }
@@ -66,17 +66,18 @@ impl World {
     ///
     /// # Errors
     /// A sentence, if drive or targets do not fit.
-    pub fn new(config: Config, wanted: &[Wanted]) -> anyhow::Result<Self> {
+    pub fn new(config: Config, instance: &[Instance]) -> anyhow::Result<Self> {
         let mut flash = Flash::format(config).map_err(|problems| anyhow!("{problems}"))?;
         let mut buffers = Buffers::new(flash.payload_format());
         let mut clock = VirtualClock::default();
         let mut made: Vec<Box<dyn BlockTarget>> = Vec::new();
         let mut cpus = Vec::new();
-        for want in wanted {
+        for want in instance {
             let mut caller =
                 Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-            let wish = registry::Wish { units: &want.units, layout: Layout::Striped, options: &want.options };
-            let kind = registry::find(want.kind).map_err(anyhow::Error::msg)?;
+            let spec =
+                registry::TargetSpec { units: &want.units, layout: Layout::Striped, options: &want.options };
+            let kind = crate::kinds::find(want.kind).map_err(anyhow::Error::msg)?;
             let on_host = |target: Box<dyn BlockTarget>| -> Result<Box<dyn BlockTarget>, String> {
                 let Some(host) = &want.host else {
                     cpus.push(None);
@@ -86,7 +87,7 @@ impl World {
                 cpus.push(Some(wrapped.stats()));
                 Ok(Box::new(wrapped))
             };
-            let target = kind.make_within(&mut caller, &wish, on_host).map_err(anyhow::Error::msg)?;
+            let target = kind.make_within(&mut caller, &spec, on_host).map_err(anyhow::Error::msg)?;
             made.push(target.target);
         }
         let mut host = Host::new(flash, clock, buffers);

@@ -54,8 +54,8 @@ pub fn compare(
     let ours = Saved::of("this profile", profile);
     match other {
         Against::Emulated(drive) => {
-            let mut stand = subject::virtual_drive(drive, &args.ftl, Some(profile.bytes), None)?;
-            let theirs = measure(args, stand.as_mut(), waiting, true);
+            let mut device = subject::virtual_drive(drive, &args.ftl, Some(profile.bytes), None)?;
+            let theirs = measure(args, device.as_mut(), waiting, true);
             Ok(with_saved(&ours, &Saved::of(&format!("the virtual drive {drive}"), &theirs)))
         }
         other => compare_kept(&ours, other),

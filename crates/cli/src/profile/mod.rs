@@ -12,7 +12,7 @@ mod writers;
 use crate::Outcome;
 use crate::args::ProfileArgs;
 use ocssd_base::Nanos;
-use ocssd_measure::profile::{Effort, Effortful, Profile, Session, Stand, judge};
+use ocssd_measure::profile::{DeviceUnderTest, Effort, Effortful, Profile, Session, judge};
 use wait::Waiting;
 
 /// Virtual time is a tenth of what a real drive gets: it has no noise that time would average out (chosen).
@@ -39,11 +39,16 @@ fn asked(args: &ProfileArgs, is_virtual: bool) -> Effortful {
     }
 }
 
-/// Measures on a stand.
-fn measure(args: &ProfileArgs, stand: &mut dyn Stand, waiting: &mut Waiting, is_virtual: bool) -> Profile {
+/// Measures a device.
+fn measure(
+    args: &ProfileArgs,
+    device: &mut dyn DeviceUnderTest,
+    waiting: &mut Waiting,
+    is_virtual: bool,
+) -> Profile {
     waiting.begin(is_virtual);
     let mut profile =
-        Session::new(stand, waiting, asked(args, is_virtual), args.seed).only(&args.cell).carry_out();
+        Session::new(device, waiting, asked(args, is_virtual), args.seed).only(&args.cell).carry_out();
     waiting.finish();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     profile.started_unix_secs = now.ok().map(|now| now.as_secs()).filter(|_| !is_virtual);
@@ -65,12 +70,12 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let mut waiting = Waiting::new(args.quiet || as_json, args.live)?;
     let mut profile = match &args.emulated {
         Some(drive) => {
-            let mut stand = subject::virtual_drive(drive, &args.ftl, args.size, None)?;
-            measure(args, stand.as_mut(), &mut waiting, true)
+            let mut device = subject::virtual_drive(drive, &args.ftl, args.size, None)?;
+            measure(args, device.as_mut(), &mut waiting, true)
         }
         None => {
-            let mut stand = subject::real(args, effort(args))?;
-            measure(args, &mut stand, &mut waiting, false)
+            let mut device = subject::real(args, effort(args))?;
+            measure(args, &mut device, &mut waiting, false)
         }
     };
     if let Some(drive) = args.emulated.as_ref().filter(|_| profile.ended_early.is_none()) {

@@ -2,7 +2,7 @@
 
 use crate::args::{EngineArg, ProfileArgs};
 use crate::drive_facts::fastest_read;
-use crate::wanted::Wanted;
+use crate::named_target::NamedTarget;
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
 use ocssd_flash::{Flash, FlashCounters};
@@ -10,9 +10,8 @@ use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::block::{BlockTarget, CounterValue};
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::lint::MEDIA_READ_ROW;
-use ocssd_measure::profile::{DriveState, Effort, FileStand, HostStand, Stand};
+use ocssd_measure::profile::{DeviceUnderTest, DriveState, Effort, FileUnderTest, HostUnderTest};
 use ocssd_measure::storage::{Engine, Subject, SubjectOptions, SystemRoot};
-use ocssd_targets::registry;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::results::Row;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,7 @@ const BYTES: u64 = 8 << 30;
 const FREE_SHARE: u64 = 4;
 
 /// A file or a device.
-pub fn real(args: &ProfileArgs, effort: Effort) -> anyhow::Result<FileStand> {
+pub fn real(args: &ProfileArgs, effort: Effort) -> anyhow::Result<FileUnderTest> {
     let path = args.target.clone().unwrap_or_else(|| PathBuf::from("."));
     let bytes = args.size.or_else(|| path.is_dir().then(|| default_bytes(&path, effort)));
     let options = SubjectOptions {
@@ -42,13 +41,13 @@ pub fn real(args: &ProfileArgs, effort: Effort) -> anyhow::Result<FileStand> {
         EngineArg::Uring => Engine::Uring,
         EngineArg::Threads => Engine::Threads,
     };
-    Ok(FileStand::new(subject, system, engine)?)
+    Ok(FileUnderTest::new(subject, system, engine)?)
 }
 
 fn default_bytes(directory: &Path, effort: Effort) -> u64 {
-    let wanted = if effort == Effort::Quick { QUICK_BYTES } else { BYTES };
-    let free = ocssd_measure::storage::free_bytes(directory).unwrap_or(wanted * FREE_SHARE);
-    wanted.min(free / FREE_SHARE).max(ocssd_measure::storage::BYTES_MIN)
+    let named_target = if effort == Effort::Quick { QUICK_BYTES } else { BYTES };
+    let free = ocssd_measure::storage::free_bytes(directory).unwrap_or(named_target * FREE_SHARE);
+    named_target.min(free / FREE_SHARE).max(ocssd_measure::storage::BYTES_MIN)
 }
 
 /// What a virtual drive and the translation layer on it show.
@@ -76,7 +75,7 @@ pub fn virtual_drive(
     ftl: &str,
     bytes: Option<u64>,
     processors: Option<HostCpuConfig>,
-) -> anyhow::Result<Box<dyn Stand>> {
+) -> anyhow::Result<Box<dyn DeviceUnderTest>> {
     let source = Source::named(name)?;
     let OpenDrive { flash, mut media_manager, image, spec, .. } =
         ocssd_drive::open_with(&source, &OpenOptions::default())?;
@@ -85,16 +84,16 @@ pub fn virtual_drive(
     }
     let media_read = fastest_read(&spec.config);
     let geometry = spec.config.geometry;
-    let wanted =
-        Wanted::named(ftl, &UnitSelection::All, &geometry, &media_manager).map_err(anyhow::Error::msg)?;
-    wanted.lease(&mut media_manager, "profile", &[], ["", "the drive is leased already"])?;
+    let named_target = NamedTarget::named(ftl, &UnitSelection::All, &geometry, &media_manager)
+        .map_err(anyhow::Error::msg)?;
+    named_target.lease(&mut media_manager, "profile", &[], ["", "the drive is leased already"])?;
     let mut buffers = Buffers::new(flash.payload_format());
     let mut clock = VirtualClock::default();
     let mut device = flash;
     let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-    let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
-    let made = kind.make(&mut caller, &wanted.wish()).map_err(anyhow::Error::msg)?;
-    if made.target.zones().is_some() || wanted.kind == "null" {
+    let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
+    let made = kind.make(&mut caller, &named_target.spec()).map_err(anyhow::Error::msg)?;
+    if made.target.zones().is_some() || named_target.kind == "null" {
         anyhow::bail!("--ftl {ftl} is no block device of its own on this drive; use pblk or block_ssd");
     }
     let mut host: Host<Flash, VirtualClock> = Host::new(device, clock, buffers);
@@ -109,9 +108,9 @@ pub fn virtual_drive(
         None => host.add(made.target),
         Some(processors) => host.add(Box::new(HostCpu::new(made.target, processors)?)),
     };
-    let mut stand = HostStand::new(host, target, description, state);
+    let mut device = HostUnderTest::new(host, target, description, state);
     if let Some(bytes) = bytes {
-        stand.shrink_to(bytes);
+        device.shrink_to(bytes);
     }
-    Ok(Box::new(stand))
+    Ok(Box::new(device))
 }

@@ -65,14 +65,14 @@ fn curve(
     let mut points = Vec::new();
     for (number, writers) in WRITERS.into_iter().enumerate() {
         let processors = processors(writers, buffer_bytes);
-        let mut stand =
+        let mut device =
             subject::virtual_drive(name, &ftl, args.size, Some(processors)).map_err(|_| Refused::Drive)?;
         let what = format!("{writers} writers, a write buffer of {} MiB", buffer_bytes >> 20);
         // Points take about as long as each other: they are the seconds of this clock.
         let seconds = |points: usize| Nanos::from_secs(u64::try_from(points).expect("a few"));
         let (gone, left) = (done + number, WRITERS.len() * CURVES_MAX - done - number);
         waiting.on_step(&Step { what, gone: seconds(gone), left: seconds(left), is_most: true });
-        let point = measure_writers(stand.as_mut(), (writers, buffer_bytes), run, args.seed, &mut |look| {
+        let point = measure_writers(device.as_mut(), (writers, buffer_bytes), run, args.seed, &mut |look| {
             waiting.go_on(look)
         });
         points.push(point.map_err(|error| Refused::Run(error.0))?);

@@ -1,10 +1,11 @@
 //! A drive, its targets, and the plan of the jobs on them.
 
 use super::Choice;
+use super::limit::Party;
 use crate::args::RunArgs;
 use crate::drive_facts::fastest_read;
 use crate::drive_failure::with_cause;
-use crate::wanted::Wanted;
+use crate::named_target::NamedTarget;
 use anyhow::{Context, anyhow};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
@@ -15,7 +16,6 @@ use ocssd_lightnvm::wrap::{Stats, Trace};
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
 use ocssd_workload::results::ClockKind;
@@ -38,6 +38,8 @@ pub struct Assembled {
     pub notes: Vec<String>,
     /// What the drive is, for the result.
     pub drive: DriveFacts,
+    /// Who uses which target, for the result.
+    pub parties: Vec<Party>,
 }
 
 /// What a result says of its drive.
@@ -51,7 +53,7 @@ pub struct DriveFacts {
 /// Which target a job wants; jobs that want the same share it.
 #[derive(Clone, PartialEq)]
 struct JobTarget {
-    wanted: Wanted,
+    named_target: NamedTarget,
     /// The host's CPUs before it, and how they were asked for.
     host: Option<(String, HostCpuConfig)>,
 }
@@ -71,18 +73,18 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let options = OpenOptions { settings: args.set.clone(), ..OpenOptions::default() };
     let OpenDrive { flash, mut media_manager, image, spec, .. } = ocssd_drive::open_with(&source, &options)?;
     let geometry = spec.config.geometry.clone();
-    let mut wanted: Vec<JobTarget> = Vec::new();
+    let mut targets: Vec<JobTarget> = Vec::new();
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
         let host = host_of(job, args.host_cpu.as_deref(), args.target.as_deref(), choice.clock);
         let want = host.and_then(|host| {
             let target = args.target.as_deref();
-            Ok(JobTarget { wanted: want_of(job, target, &geometry, &media_manager)?, host })
+            Ok(JobTarget { named_target: want_of(job, target, &geometry, &media_manager)?, host })
         });
         let want = want.map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
-        let place = wanted.iter().position(|other| *other == want).unwrap_or_else(|| {
-            wanted.push(want);
-            wanted.len() - 1
+        let place = targets.iter().position(|other| *other == want).unwrap_or_else(|| {
+            targets.push(want);
+            targets.len() - 1
         });
         let target = TargetId(u32::try_from(place).context("more targets than a host can have")?);
         jobs.push(PlannedJob { job: job.clone(), target });
@@ -93,13 +95,13 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut clock = VirtualClock::default();
     let mut device = Trace::new(Stats::new(flash), 0);
     let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
-    for (number, JobTarget { wanted, host }) in wanted.iter().enumerate() {
-        wanted.lease(&mut media_manager, &format!("run{number}"), &kept, ADVICE)?;
-        let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
+    for (number, JobTarget { named_target, host }) in targets.iter().enumerate() {
+        named_target.lease(&mut media_manager, &format!("run{number}"), &kept, ADVICE)?;
+        let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
         let target = kind
-            .make_within(&mut caller, &wanted.wish(), |target| {
+            .make_within(&mut caller, &named_target.spec(), |target| {
                 on_host(target, host.as_ref(), kind.runs_on_host())
             })
             .map_err(|sentence| with_cause(sentence, device.inner().inner()))?;
@@ -113,11 +115,32 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     })?;
     drop(shapes);
     notes.extend(plan.notes().iter().cloned());
-    let rows = rows_of(&choice.drive, args, &wanted, &spec.config);
+    let parties = parties(&targets, &plan);
+    let rows = rows_of(&choice.drive, args, &targets, &spec.config);
     let mut host = Host::new(device, clock, buffers);
-    let names = wanted.iter().map(|want| want.wanted.kind.clone()).collect();
+    let names = targets.iter().map(|want| want.named_target.kind.clone()).collect();
     let targets = made.into_iter().map(|target| host.add(target)).collect();
-    Ok(Assembled { host, plan, targets, names, notes, drive: DriveFacts { rows, image } })
+    Ok(Assembled { host, plan, targets, names, notes, drive: DriveFacts { rows, image }, parties })
+}
+
+/// Options by which a job does less than it could.
+const PACING: [&str; 5] = ["rate", "rate_iops", "rate_process", "thinktime", "thinkcycles"];
+
+/// The targets, each with the results its jobs will have: one for each clone, in the order of the jobs.
+fn parties(named: &[JobTarget], plan: &Plan) -> Vec<Party> {
+    let party = |JobTarget { named_target, host }: &JobTarget| Party {
+        jobs: Vec::new(),
+        units: named_target.units.clone(),
+        writers: host.as_ref().map(|(_, config)| config.writers),
+        is_paced: false,
+    };
+    let mut parties: Vec<Party> = named.iter().map(party).collect();
+    for (number, planned) in plan.clones().enumerate() {
+        let party = &mut parties[planned.target.index()];
+        party.jobs.push(number);
+        party.is_paced |= planned.job.given.iter().any(|(name, _)| PACING.contains(&name.as_str()));
+    }
+    parties
 }
 
 fn want_of(
@@ -125,13 +148,13 @@ fn want_of(
     default: Option<&str>,
     geometry: &ocssd_lightnvm::Geometry,
     manager: &MediaManager,
-) -> Result<Wanted, String> {
+) -> Result<NamedTarget, String> {
     let layout = match job.extension.layout {
         job::Layout::Striped => Layout::Striped,
         job::Layout::Chunk => Layout::Chunk,
     };
     if job.options.ioengine == IoEngine::Null {
-        return Ok(Wanted::null(layout));
+        return Ok(NamedTarget::null(layout));
     }
     let asked = job.extension.target.as_deref().or(default).unwrap_or("linear");
     let ranges = |ranges: &[job::IndexRange]| ranges.iter().map(|range| (range.first, range.last)).collect();
@@ -140,7 +163,7 @@ fn want_of(
         Placement::ParallelUnits(list) => UnitSelection::Units(ranges(list)),
         Placement::Groups(list) => UnitSelection::Groups(ranges(list)),
     };
-    Ok(Wanted { layout, ..Wanted::named(asked, &selection, geometry, manager)? })
+    Ok(NamedTarget { layout, ..NamedTarget::named(asked, &selection, geometry, manager)? })
 }
 
 /// The host's CPUs a job asks for, else the command line's, else those of FAST'17 in virtual time. Before a target that only
@@ -180,7 +203,7 @@ fn on_host(
 fn rows_of(
     name: &str,
     args: &RunArgs,
-    wanted: &[JobTarget],
+    targets: &[JobTarget],
     config: &ocssd_flash::Config,
 ) -> Vec<(String, String)> {
     let geometry = &config.geometry;
@@ -192,9 +215,9 @@ fn rows_of(
         ("payload".to_owned(), format!("{:?}", config.payload).to_lowercase()),
     ];
     rows.extend(args.set.iter().map(|set| ("set".to_owned(), set.clone())));
-    for JobTarget { wanted, host } in wanted {
+    for JobTarget { named_target, host } in targets {
         let host = host.as_ref().map_or_else(String::new, |(text, _)| format!(", host_cpu {text}"));
-        rows.push(("target".to_owned(), format!("{}{host}", wanted.describe())));
+        rows.push(("target".to_owned(), format!("{}{host}", named_target.describe())));
     }
     rows
 }

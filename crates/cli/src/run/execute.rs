@@ -3,6 +3,7 @@
 use super::Choice;
 use super::assemble::{Assembled, DriveFacts, RunDevice};
 use super::lay_out::lay_out;
+use super::limit::Party;
 use super::progress::Bar;
 use super::slice::Slice;
 use crate::args::RunArgs;
@@ -12,6 +13,7 @@ use crate::shut_down::shut_down;
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, Lateness, RunEnd, WallClock};
+use ocssd_flash::config::LinkConfig;
 use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
@@ -38,6 +40,12 @@ pub struct Finished {
     pub failures: Vec<(String, Direction, String)>,
     /// What each target counted: its kind, and its counters.
     pub targets: Vec<(String, Vec<Counter>)>,
+    /// The same counters when measuring began.
+    pub targets_before: Vec<Vec<Counter>>,
+    /// Who used which target.
+    pub parties: Vec<Party>,
+    /// Speed of the link to the host.
+    pub link: LinkConfig,
     /// Sentences for the reader.
     pub notes: Vec<String>,
     /// What the drive is.
@@ -54,7 +62,7 @@ pub struct Finished {
 
 /// Runs everything.
 pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow::Result<Finished> {
-    let Assembled { mut host, plan, targets, names, mut notes, drive } = assembled;
+    let Assembled { mut host, plan, targets, names, mut notes, drive, parties } = assembled;
     let started = std::time::Instant::now();
     let interrupt = Interrupt::listen()?;
     let (ended, note) = lay_out(args, &mut host, &plan, &targets, &interrupt)?;
@@ -65,7 +73,20 @@ pub fn execute(args: &RunArgs, choice: &Choice, assembled: Assembled) -> anyhow:
     });
     host.device_mut().inner_mut().clear();
     let before = host.device().inner().inner().counters();
-    let measured = Measured { plan, targets, names, notes, drive, before, started, interrupt, interrupted };
+    let targets_before = targets.iter().map(|&id| host.target(id).counters()).collect();
+    let measured = Measured {
+        plan,
+        targets,
+        names,
+        notes,
+        drive,
+        parties,
+        before,
+        targets_before,
+        started,
+        interrupt,
+        interrupted,
+    };
     match choice.clock {
         ClockKind::Virtual => measure(args, host, measured),
         ClockKind::Wall => {
@@ -81,7 +102,9 @@ struct Measured {
     names: Vec<String>,
     notes: Vec<String>,
     drive: DriveFacts,
+    parties: Vec<Party>,
     before: FlashCounters,
+    targets_before: Vec<Vec<Counter>>,
     started: std::time::Instant,
     interrupt: Interrupt,
     /// It ended before anything was measured.
@@ -111,8 +134,8 @@ fn measure<C: Clock>(
     mut host: Host<RunDevice, C>,
     measured: Measured,
 ) -> anyhow::Result<Finished> {
-    let Measured { plan, targets, names, mut notes, drive, before, started, interrupt, interrupted } =
-        measured;
+    let Measured { plan, targets, names, mut notes, drive, parties, .. } = measured;
+    let Measured { before, targets_before, started, interrupt, interrupted, .. } = measured;
     let mut buffers = host.take_buffers();
     let now = host.clock().now();
     let mut runner = Runner::new(plan, &shapes(&host, &targets), &mut buffers, args.seed, now);
@@ -158,6 +181,9 @@ fn measure<C: Clock>(
         units,
         failures,
         targets: targets_counted,
+        targets_before,
+        parties,
+        link: config.link,
         notes,
         drive: drive.rows,
         geometry: config.geometry.clone(),

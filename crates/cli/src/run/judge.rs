@@ -24,6 +24,7 @@ pub fn result(args: &RunArgs, choice: &Choice, request: &Request, finished: &Fin
         rerun_command: rerun(args, choice),
         environment: environment(wall),
         drive: finished.drive.iter().map(|(name, value)| Row::new(name, value)).collect(),
+        limits: super::limit::sentences(finished),
         notes: finished.notes.clone(),
         global_options: request.parsed.global.clone(),
         jobs: finished.jobs.clone(),

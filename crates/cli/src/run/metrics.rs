@@ -2,8 +2,8 @@
 //!
 //! Deliberately not here: what the counters mean; they say so themselves.
 
-use super::execute::Finished;
 use crate::table;
+use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{Counter, CounterValue};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -47,11 +47,11 @@ pub fn print(targets: &[(String, Vec<Counter>)]) {
     }
 }
 
-/// The text exposition format of Prometheus, version 0.0.4.
-pub fn prometheus(finished: &Finished) -> String {
+/// What drive and targets counted, in the text exposition format of Prometheus, version 0.0.4.
+pub fn exposition(targets: &[(String, Vec<Counter>)], unit_busy: &[Nanos], channel_busy: &[Nanos]) -> String {
     let mut out = String::new();
     let mut known: Vec<&str> = Vec::new();
-    for (_, counters) in &finished.targets {
+    for (_, counters) in targets {
         for counter in counters {
             if known.contains(&counter.name) {
                 continue;
@@ -60,32 +60,38 @@ pub fn prometheus(finished: &Finished) -> String {
             let kind = if matches!(counter.value, CounterValue::Count(_)) { "counter" } else { "gauge" };
             let suffix = if kind == "counter" { "_total" } else { "" };
             let name = format!("ocssd_target_{}{suffix}", counter.name);
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "# HELP {name} {}\n# TYPE {name} {kind}", counter.about);
-            for (number, (target, counters)) in finished.targets.iter().enumerate() {
+            head(&mut out, &name, kind, counter.about);
+            for (number, (target, counters)) in targets.iter().enumerate() {
                 for found in counters.iter().filter(|found| found.name == counter.name) {
                     let value = match found.value {
                         CounterValue::Ratio(None) => "NaN".to_owned(),
                         value => text(value),
                     };
+                    let target = escaped(target);
                     let _ = writeln!(out, "{name}{{target=\"{target}\",number=\"{number}\"}} {value}");
                 }
             }
         }
     }
-    units(finished, &mut out);
+    let busy = [
+        ("ocssd_unit_busy_seconds_total", "unit", "time the media of a parallel unit were busy", unit_busy),
+        ("ocssd_channel_busy_seconds_total", "group", "time the channel of a group was busy", channel_busy),
+    ];
+    for (name, label, about, times) in busy {
+        head(&mut out, name, "counter", about);
+        for (number, time) in times.iter().enumerate() {
+            let _ = writeln!(out, "{name}{{{label}=\"{number}\"}} {}", time.as_secs_f64());
+        }
+    }
     out
 }
 
-fn units(finished: &Finished, out: &mut String) {
-    let name = "ocssd_unit_busy_seconds_total";
-    let _ = writeln!(out, "# HELP {name} time the media of a parallel unit were busy\n# TYPE {name} counter");
-    for (unit, busy) in finished.counters.unit_busy.iter().enumerate() {
-        let _ = writeln!(out, "{name}{{unit=\"{unit}\"}} {}", busy.as_secs_f64());
-    }
-    let name = "ocssd_channel_busy_seconds_total";
-    let _ = writeln!(out, "# HELP {name} time the channel of a group was busy\n# TYPE {name} counter");
-    for (group, busy) in finished.counters.channel_busy.iter().enumerate() {
-        let _ = writeln!(out, "{name}{{group=\"{group}\"}} {}", busy.as_secs_f64());
-    }
+/// What a metric is, before its values. Writing to a string cannot fail.
+pub fn head(out: &mut String, name: &str, kind: &str, about: &str) {
+    let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}");
+}
+
+/// A label's value, with what ends one escaped; names of exports are the user's.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -7,10 +7,13 @@ use crate::{Outcome, table};
 use anyhow::Context;
 use ocssd_lightnvm::PuId;
 use ocssd_workload::job::OutputFormat;
+use ocssd_workload::results::fold::fold;
 use ocssd_workload::results::json::{Format, to_text};
 use ocssd_workload::results::logs::requested_logs;
+use ocssd_workload::results::table as results_table;
 use ocssd_workload::results::{RunResult, Verdict};
 use serde_json::json;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Makes the places a result goes to, before anything is run for it.
@@ -64,7 +67,8 @@ pub fn present(
     let mut text = String::new();
     for format in chosen {
         text.push_str(&match format {
-            OutputFormat::Normal => ocssd_workload::results::table::render(result),
+            OutputFormat::Normal if args.verbose => results_table::render(result),
+            OutputFormat::Normal => results_table::brief(result, is_coloured(request)),
             OutputFormat::Json => to_text(result, Format::Json),
             OutputFormat::JsonPlus => to_text(result, Format::JsonPlus),
         });
@@ -75,19 +79,32 @@ pub fn present(
         None => table::show(&text),
     }
     if chosen.contains(&OutputFormat::Normal) && request.parsed.program.output.is_none() {
-        super::metrics::print(&finished.targets);
+        if args.verbose {
+            super::metrics::print(&finished.targets);
+        }
         if args.print == PrintArg::Units {
             print_units(finished);
         }
-        table::line(&format!("took {:.1} s; result kept in {}", finished.took.as_secs_f64(), kept.display()));
+        let more = if args.verbose { "" } else { "; more with --verbose" };
+        let took = finished.took.as_secs_f64();
+        table::line(&fold(&format!("took {took:.1} s; result kept in {}{more}", kept.display())));
     }
     Ok(outcome)
+}
+
+/// Whether the verdict is painted: on a terminal, unless the user wants none (no-color.org).
+fn is_coloured(request: &Request) -> bool {
+    let goes_to_terminal = request.parsed.program.output.is_none() && std::io::stdout().is_terminal();
+    goes_to_terminal
+        && table::may_paint(std::env::var_os("NO_COLOR").as_deref(), std::env::var_os("TERM").as_deref())
 }
 
 /// Writes what was counted, where it was asked for.
 fn write_metrics(args: &RunArgs, finished: &Finished) -> anyhow::Result<()> {
     let Some(path) = &args.metrics else { return Ok(()) };
-    std::fs::write(path, super::metrics::prometheus(finished))
+    let Finished { targets, counters, .. } = finished;
+    let text = super::metrics::exposition(targets, &counters.unit_busy, &counters.channel_busy);
+    std::fs::write(path, text)
         .with_context(|| format!("{} cannot be written; name another file with --metrics", path.display()))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::ServeArgs;
 use crate::drive_failure::with_cause;
-use crate::wanted::Wanted;
+use crate::named_target::NamedTarget;
 use anyhow::{Context, anyhow, bail};
 use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
@@ -12,7 +12,6 @@ use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, TargetId};
 use ocssd_nvme::identify::Uuid;
-use ocssd_targets::registry;
 
 /// Everything ready to be served.
 pub struct Assembled {
@@ -43,20 +42,20 @@ const SMALL_BLOCK: &str = "512";
 pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
     let OpenDrive { flash, mut media_manager, image, spec, uuid } = open(args)?;
     let geometry = &spec.config.geometry;
-    let wanted = wanted(args, geometry, &media_manager)?;
+    let named_target = named_target(args, geometry, &media_manager)?;
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut buffers = Buffers::new(flash.payload_format());
     let (mut device, mut clock) = (flash, VirtualClock::default());
     let (mut made, mut exports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, (name, wanted)) in wanted.iter().enumerate() {
-        wanted.lease(&mut media_manager, &format!("serve{number}"), &kept, ADVICE)?;
-        let kind = registry::find(&wanted.kind).map_err(anyhow::Error::msg)?;
+    for (number, (name, named_target)) in named_target.iter().enumerate() {
+        named_target.lease(&mut media_manager, &format!("serve{number}"), &kept, ADVICE)?;
+        let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let target = kind.make(&mut caller, &wanted.wish());
+        let target = kind.make(&mut caller, &named_target.spec());
         let target = target.map_err(|sentence| with_cause(sentence, &device))?;
         notes.extend(target.notes);
-        let export = export(name, wanted, target.target.as_ref(), geometry, args.read_only)?;
+        let export = export(name, named_target, target.target.as_ref(), geometry, args.read_only)?;
         let part = u32::try_from(number + 1).expect("a host has at most 256 targets");
         exports.push(Export { uuid: uuid.of_part(part), ..export });
         made.push(target.target);
@@ -88,15 +87,15 @@ pub(super) fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
 }
 
 /// The exports asked for: each a name and its target.
-fn wanted(
+fn named_target(
     args: &ServeArgs,
     geometry: &Geometry,
     manager: &MediaManager,
-) -> anyhow::Result<Vec<(String, Wanted)>> {
+) -> anyhow::Result<Vec<(String, NamedTarget)>> {
     if args.export.is_empty() {
-        let wanted =
-            Wanted::named(&args.target, &args.place, geometry, manager).map_err(anyhow::Error::msg)?;
-        return Ok(vec![(String::new(), with_small_blocks(wanted, geometry))]);
+        let named_target =
+            NamedTarget::named(&args.target, &args.place, geometry, manager).map_err(anyhow::Error::msg)?;
+        return Ok(vec![(String::new(), with_small_blocks(named_target, geometry))]);
     }
     let one = |text: &String| {
         let (name, rest) = text.split_once('=').with_context(|| {
@@ -104,34 +103,34 @@ fn wanted(
         })?;
         let (target, place) = rest.split_once('@').unwrap_or((rest, "all"));
         let place: UnitSelection = place.parse().map_err(anyhow::Error::msg)?;
-        let wanted = Wanted::named(target, &place, geometry, manager);
-        let wanted = wanted.map_err(|error| anyhow!("export \"{name}\": {error}"))?;
-        Ok((name.to_owned(), with_small_blocks(wanted, geometry)))
+        let named_target = NamedTarget::named(target, &place, geometry, manager);
+        let named_target = named_target.map_err(|error| anyhow!("export \"{name}\": {error}"))?;
+        Ok((name.to_owned(), with_small_blocks(named_target, geometry)))
     };
     args.export.iter().map(one).collect()
 }
 
 /// The same with blocks of 512 bytes, if it can have them and nothing else is asked for.
-fn with_small_blocks(mut wanted: Wanted, geometry: &Geometry) -> Wanted {
-    let can =
-        matches!(wanted.kind.as_str(), "pblk" | "block_ssd" | "linux-pblk") && geometry.sector_bytes > 512;
-    if can && wanted.options.iter().all(|(name, _)| name != "block_bytes") {
-        wanted.options.push(("block_bytes".to_owned(), SMALL_BLOCK.to_owned()));
+fn with_small_blocks(mut named_target: NamedTarget, geometry: &Geometry) -> NamedTarget {
+    let can = matches!(named_target.kind.as_str(), "pblk" | "block_ssd" | "linux-pblk")
+        && geometry.sector_bytes > 512;
+    if can && named_target.options.iter().all(|(name, _)| name != "block_bytes") {
+        named_target.options.push(("block_bytes".to_owned(), SMALL_BLOCK.to_owned()));
     }
-    wanted
+    named_target
 }
 
 fn export(
     name: &str,
-    wanted: &Wanted,
+    named_target: &NamedTarget,
     target: &dyn BlockTarget,
     geometry: &Geometry,
     read_only: bool,
 ) -> anyhow::Result<Export> {
-    let made = Export::of(name, &wanted.describe(), target, geometry.sector_bytes, read_only);
+    let made = Export::of(name, &named_target.describe(), target, geometry.sector_bytes, read_only);
     let mut export = made.map_err(anyhow::Error::msg)?;
     // pblk as it was writes zeroes as any data.
-    let faithful = wanted.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
+    let faithful = named_target.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
     export.fast_zero &= !faithful;
     Ok(export)
 }

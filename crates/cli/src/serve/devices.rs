@@ -2,7 +2,7 @@
 
 use crate::args::ServeArgs;
 use anyhow::{Context, anyhow};
-use ocssd_export::reactor::{Edge, Endpoint, Listener, Server};
+use ocssd_export::reactor::{Endpoint, Listener, Server, Transport};
 use ocssd_export::vhost_user_blk::VhostUserBlk;
 use ocssd_export::{Export, ExportId, Exports};
 use ocssd_lightnvm::Device;
@@ -47,17 +47,17 @@ pub struct DeviceAt {
 /// # Errors
 /// A name of no export, and none where there are several.
 pub fn find(args: &ServeArgs, exports: &Exports) -> anyhow::Result<Vec<DeviceAt>> {
-    let one = |wanted: &DeviceSocket| {
-        let id = exports.find(&wanted.export).ok_or_else(|| {
+    let one = |named_target: &DeviceSocket| {
+        let id = exports.find(&named_target.export).ok_or_else(|| {
             let names: Vec<&str> = exports.iter().map(|export| export.name.as_str()).collect();
-            let (name, endpoint) = (&wanted.export, &wanted.endpoint);
+            let (name, endpoint) = (&named_target.export, &named_target.endpoint);
             anyhow!(
                 "--vhost-user-blk {name}={endpoint}: a socket serves one export, and there is none called \"{name}\"; name one \
                  of: {}",
                 names.join(", ")
             )
         })?;
-        Ok(DeviceAt { id, export: exports.get(id).clone(), endpoint: wanted.endpoint.clone() })
+        Ok(DeviceAt { id, export: exports.get(id).clone(), endpoint: named_target.endpoint.clone() })
     };
     args.vhost_user_blk.iter().map(one).collect()
 }
@@ -71,9 +71,10 @@ pub fn listen<D: Device>(server: &mut Server<D>, devices: &[DeviceAt]) -> anyhow
         let listener =
             Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
         let (id, export) = (*id, export.clone());
-        let make =
-            Box::new(move |owner| Box::new(VhostUserBlk::new(listener, id, export, owner)) as Box<dyn Edge>);
-        server.host_edge(make).with_context(|| format!("{endpoint} cannot be served"))?;
+        let make = Box::new(move |owner| {
+            Box::new(VhostUserBlk::new(listener, id, export, owner)) as Box<dyn Transport>
+        });
+        server.host_transport(make).with_context(|| format!("{endpoint} cannot be served"))?;
     }
     Ok(())
 }

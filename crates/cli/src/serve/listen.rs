@@ -5,6 +5,7 @@ use anyhow::{Context, anyhow, bail};
 use ocssd_export::nbd::{self, TlsPolicy};
 use ocssd_export::nvme_tcp;
 use ocssd_export::reactor::{Arrival, Endpoint, Listener, Server, TlsConfig, load_tls};
+use ocssd_export::{MetricsPage, Page};
 use ocssd_lightnvm::Device;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
         }
         _ => None,
     };
-    let mut endpoints = args.nbd.iter().chain(&args.nvme_tcp);
+    let mut endpoints = args.nbd.iter().chain(&args.nvme_tcp).chain(&args.metrics);
     let Some(exposed) = endpoints.find(|endpoint| !endpoint.is_local()) else {
         return Ok(Security { tls });
     };
@@ -41,6 +42,11 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
              ADDRESSES to serve those machines without encryption"
         );
     }
+    if let Some(exposed) =
+        args.metrics.as_ref().filter(|endpoint| !endpoint.is_local() && args.allow.is_empty())
+    {
+        bail!("the metrics at {exposed} would be read by any machine, without TLS; add --allow ADDRESSES");
+    }
     let nvme = args.nvme_tcp.iter().find(|endpoint| !endpoint.is_local());
     if let (Some(exposed), true) = (nvme, args.allow.is_empty()) {
         bail!(
@@ -54,7 +60,7 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
 /// Everywhere that is listened.
 pub fn endpoints(args: &ServeArgs) -> impl Iterator<Item = &Endpoint> {
     let devices = args.vhost_user_blk.iter().map(|device| &device.endpoint);
-    args.nbd.iter().chain(&args.nvme_tcp).chain(devices)
+    args.nbd.iter().chain(&args.nvme_tcp).chain(&args.metrics).chain(devices)
 }
 
 /// Listens; returns where, with the ports that were found.
@@ -99,4 +105,22 @@ pub fn listen_nvme<D: Device>(server: &mut Server<D>, args: &ServeArgs) -> anyho
         server.listen(listener, make).with_context(|| format!("{endpoint} cannot be served"))?;
     }
     Ok(endpoints)
+}
+
+/// Listens for Prometheus, if that was asked for; returns where.
+///
+/// # Errors
+/// An endpoint that cannot be had.
+pub fn listen_metrics<D: Device>(
+    server: &mut Server<D>,
+    args: &ServeArgs,
+    page: &Page,
+) -> anyhow::Result<Option<Endpoint>> {
+    let Some(endpoint) = &args.metrics else { return Ok(None) };
+    let listener = Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
+    let found = listener.endpoint().clone();
+    let page = Page::clone(page);
+    let make = Box::new(move |_: Arrival| Box::new(MetricsPage::new(Page::clone(&page))) as _);
+    server.listen(listener, make).with_context(|| format!("{endpoint} cannot be served"))?;
+    Ok(Some(found))
 }

@@ -2,19 +2,20 @@
 //!
 //! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), what serving does not take is
 //! given up (`sandbox`), and the reactor of `export` serves until it is told to stop; then targets write out what they hold.
-//! `report` says what was counted, `live` shows it meanwhile. A drive for a virtual machine (`vfio_user`) has no targets and a
-//! loop of its own.
+//! `observe` looks on, and shows it meanwhile; `report` says what was served. A drive for a virtual machine (`vfio_user`) has no
+//! targets and a loop of its own.
 
 mod assemble;
 mod devices;
 mod fuse;
 mod listen;
-mod live;
 mod nvme;
+mod observe;
 mod pci_drive;
 mod raw;
 mod report;
 mod sandbox;
+mod scraped;
 mod vfio_user;
 
 use crate::args::ServeArgs;
@@ -23,9 +24,11 @@ use crate::shut_down::shut_down;
 use anyhow::Context;
 use assemble::Assembled;
 pub use devices::DeviceSocket;
-use live::View;
-use ocssd_export::Stats;
+use observe::{Counted, Served, View};
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
+use ocssd_export::{Page, Stats};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::TargetId;
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
@@ -43,7 +46,8 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     notes.extend(mount.as_ref().and_then(|mount| mount.note()).map(str::to_owned));
     let limits =
         Limits { connections: args.connections.get(), allowed: args.allow.clone(), ..Limits::default() };
-    let view = View::new(args.live);
+    let page = Page::default();
+    let view = View::new(args.live, args.metrics.is_some().then(|| Page::clone(&page)));
     let spoken = view.clone();
     let log = Box::new(move |sentence: &str| spoken.say(sentence));
     let mut server =
@@ -51,11 +55,12 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     server.tell_failures(|flash| flash.store_error().map(|error| error.sentence.as_str()));
     let endpoints = listen::listen(&mut server, args, &security)?;
     let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
+    let metrics = listen::listen_metrics(&mut server, args, &page)?;
     devices::listen(&mut server, &devices)?;
     let directory = mount.as_ref().map(|mount| mount.directory().to_owned());
     if let Some(mount) = mount {
-        let make = Box::new(move |connection| mount.edge(connection));
-        server.host_edge(make).context("the mount cannot be served")?;
+        let make = Box::new(move |connection| mount.transport(connection));
+        server.host_transport(make).context("the mount cannot be served")?;
     }
     let (lane, description, raw_image) = match raw {
         Some(raw) => (Some(raw.lane), Some(raw.description), raw.image),
@@ -71,30 +76,40 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         tls: security.tls.is_some(),
         devices: &devices,
         directory: directory.as_deref(),
+        metrics: metrics.as_ref(),
         nvme: (!nvme_endpoints.is_empty()).then_some((&nvme_view, nvme_endpoints.as_slice())),
     };
     report::begin(&serving, as_json);
     // An export of no name is the only one.
-    let names =
-        exports.iter().map(|export| if export.name.is_empty() { "target" } else { &export.name }.to_owned());
-    if let Some(onlooker) = view.onlooker(names.zip(targets.iter().copied()).collect()) {
-        server.show_to(onlooker);
-    }
+    let names: Vec<String> = exports
+        .iter()
+        .map(|export| if export.name.is_empty() { "target" } else { &export.name }.to_owned())
+        .collect();
+    server.show_to(view.observer(names.iter().cloned().zip(targets.iter().copied()).collect()));
+    let form = report::Form { as_json, is_verbose: args.sandbox.verbose };
     let mut on_signal = |stats: &Stats| {
         view.clear();
-        report::stats(stats, as_json);
+        report::stats(stats, &view.served(), form);
     };
     let stopped = server.run(&mut on_signal).context("serving failed")?;
     view.clear();
+    let (stats, targets) = put_away(stopped, names.into_iter().zip(targets).collect())?;
+    drop((image, raw_image));
+    report::stats(&stats, &Served { targets, ..view.served() }, form);
+    Ok(())
+}
+
+/// Targets write out what they hold, and drives are closed; gives what the server and the targets counted in the end.
+fn put_away(stopped: Stopped<Flash>, targets: Vec<(String, TargetId)>) -> anyhow::Result<(Stats, Counted)> {
     let Stopped { mut host, stats, raw } = stopped;
-    shut_down(&mut host, &targets)?;
+    let ids: Vec<TargetId> = targets.iter().map(|(_, id)| *id).collect();
+    shut_down(&mut host, &ids)?;
+    let counted = targets.into_iter().map(|(name, id)| (name, host.target(id).counters())).collect();
     host.settle();
     let mut flash = host.into_device();
     flash.close().map_err(|_| not_kept())?;
     if let Some(mut lane) = raw {
         lane.drive.sync().map_err(|_| not_kept())?;
     }
-    drop((image, raw_image));
-    report::stats(&stats, as_json);
-    Ok(())
+    Ok((stats, counted))
 }

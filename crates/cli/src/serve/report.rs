@@ -2,10 +2,15 @@
 
 use super::devices::DeviceAt;
 use super::nvme::NvmeView;
+use super::observe::{KINDS, Kind, Served};
+use crate::run::metrics;
 use crate::table;
 use ocssd_export::fuse::file_name;
 use ocssd_export::reactor::Endpoint;
 use ocssd_export::{Export, Exports, Stats};
+use ocssd_lightnvm::block::{Counter, CounterValue};
+use ocssd_workload::results::fold::fold;
+use ocssd_workload::results::table::latency_cells;
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -43,6 +48,8 @@ pub struct Serving<'a> {
     pub devices: &'a [DeviceAt],
     /// Where exports are files.
     pub directory: Option<&'a Path>,
+    /// Where Prometheus reads.
+    pub metrics: Option<&'a Endpoint>,
     /// What NVMe hosts see, and where.
     pub nvme: Option<(&'a NvmeView, &'a [Endpoint])>,
 }
@@ -57,9 +64,14 @@ fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
     if let Endpoint::Tcp(address) = endpoint { Some(*address) } else { None }
 }
 
+/// Where the page for Prometheus is.
+fn metrics_url(endpoint: &Endpoint) -> Option<String> {
+    address(endpoint).map(|address| format!("http://{address}/metrics"))
+}
+
 /// Says that clients may come.
 pub fn begin(serving: &Serving<'_>, as_json: bool) {
-    let &Serving { exports, endpoints, notes, tls, devices, directory, nvme } = serving;
+    let &Serving { exports, endpoints, notes, tls, devices, directory, metrics, nvme } = serving;
     let addresses: Vec<SocketAddr> =
         nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
@@ -83,6 +95,9 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
             });
             document["vhost_user_blk"] = sockets.collect();
         }
+        if let Some(url) = metrics.and_then(metrics_url) {
+            document["metrics"] = json!(url);
+        }
         if let Some((view, _)) = nvme {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             document["nvme"] = view.json(&addresses);
@@ -103,6 +118,7 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
         own.for_each(|device| table::say(&format!("  vhost-user-blk at {}", socket(&device.endpoint))));
         file(export).iter().for_each(|file| table::say(&format!("  {}", file.display())));
     }
+    metrics.and_then(metrics_url).iter().for_each(|url| table::say(&format!("metrics at {url}")));
     let Some((view, _)) = nvme else { return };
     for (nsid, what) in &view.namespaces {
         table::say(&format!("NVMe namespace {nsid}: {what}"));
@@ -113,18 +129,36 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
     }
 }
 
-/// Says what was counted.
-pub fn stats(stats: &Stats, as_json: bool) {
+/// How it is said.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// For programs.
+    pub as_json: bool,
+    /// With everything that was counted.
+    pub is_verbose: bool,
+}
+
+/// Says what was served and counted.
+pub fn stats(stats: &Stats, served: &Served, form: Form) {
     let (written, read) = stats.copies_per_byte();
-    if as_json {
+    if form.as_json {
         let counters: Map<String, Value> =
             stats.rows().into_iter().map(|(name, value)| (name, json!(value))).collect();
         let copies = json!({ "write": written, "read": read });
-        let document = json!({ "stats": counters, "copies_per_byte": copies });
+        let document = json!({
+            "stats": counters,
+            "copies_per_byte": copies,
+            "latency_ns": latencies(served),
+            "targets": metrics::to_json(&served.targets),
+        });
         return table::say(&format!("{document:#}"));
     }
     if stats.connections == 0 && stats.receives == 0 {
         return table::say("No client came.");
+    }
+    table::say(&summary(served));
+    if !form.is_verbose {
+        return table::say("More with --verbose.");
     }
     let shown = stats.rows().into_iter().filter(|(_, value)| *value > 0);
     let mut rows: Vec<Vec<String>> = shown.map(|(name, value)| vec![name, value.to_string()]).collect();
@@ -137,6 +171,54 @@ pub fn stats(stats: &Stats, as_json: bool) {
         }
     }
     table::say(&table::text(&["counted", ""], &rows));
+    metrics::print(&served.targets);
+}
+
+/// Latency by kind of request, for programs.
+fn latencies(served: &Served) -> Value {
+    let kinds = KINDS.iter().zip(&served.kinds).filter(|(_, kind)| kind.latency.count() > 0);
+    let kinds = kinds.map(|(name, kind)| {
+        let histogram = kind.latency.histogram();
+        let percentile = |percent| histogram.percentile(percent).map(|time| time.0);
+        let value = json!({
+            "ios": kind.latency.count(), "bytes": kind.bytes, "mean": kind.latency.mean_ns(), "p50": percentile(50.0),
+            "p99": percentile(99.0), "p99.9": percentile(99.9), "max": kind.latency.max().map(|time| time.0),
+        });
+        ((*name).to_owned(), value)
+    });
+    Value::Object(kinds.collect())
+}
+
+/// What clients got of the drive, and what its targets did for it, for people.
+fn summary(served: &Served) -> String {
+    let kinds = KINDS.iter().zip(&served.kinds).filter(|(_, kind)| kind.latency.count() > 0);
+    let row = |(name, kind): (&&str, &Kind)| {
+        let mut row = vec![(*name).to_owned(), kind.latency.count().to_string(), table::bytes(kind.bytes)];
+        row.extend(latency_cells(&kind.latency));
+        row
+    };
+    let rows: Vec<Vec<String>> = kinds.map(row).collect();
+    let mut text = table::text(&["served", "I/Os", "payload", "mean", "p50", "p99", "p99.9", "max"], &rows);
+    for (name, counters) in &served.targets {
+        if let Some(sentence) = collection(counters) {
+            text += &format!("\n{}", fold(&format!("{name}: {sentence}")));
+        }
+    }
+    text
+}
+
+/// What a target wrote besides what users did; nothing if it does not say so, or nobody wrote.
+fn collection(counters: &[Counter]) -> Option<String> {
+    let find = |name: &str| counters.iter().find(|counter| counter.name == name).map(|counter| counter.value);
+    let count = |name: &str| match find(name) {
+        Some(CounterValue::Count(count) | CounterValue::Gauge(count)) => Some(count),
+        _ => None,
+    };
+    let Some(CounterValue::Ratio(Some(amplification))) = find("write_amplification") else { return None };
+    let (moved, victims, free) = (count("gc_written_sectors")?, count("gc_victims")?, count("lines_free")?);
+    Some(format!(
+        "write amplification {amplification:.2}; GC moved {moved} sectors of {victims} lines; {free} lines free"
+    ))
 }
 
 #[cfg(test)]

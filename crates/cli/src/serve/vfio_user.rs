@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use ocssd_drive::OpenDrive;
 use ocssd_export::pci_nvme::{Counters, PciId};
 use ocssd_export::reactor::{Endpoint, Signals};
-use ocssd_export::vfio_user::{Door, Served, Server};
+use ocssd_export::vfio_user::{ListenerThread, Served, Server};
 use ocssd_flash::config::Revision;
 use ocssd_flash::controller::Controller;
 use serde_json::{Map, Value, json};
@@ -27,15 +27,16 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
     let controller =
         Controller::new(flash).map_err(|error| anyhow!("{}: {error}", args.drive))?.with_uuid(uuid);
     let signals = Signals::new().context("signals cannot be listened to")?;
-    let door = Door::open(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
+    let listener_thread =
+        ListenerThread::open(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
     // It serves on if nobody reads standard error.
     let log = Box::new(|sentence: &str| drop(writeln!(std::io::stderr(), "ocssd: {sentence}")));
     let id = match args.slot.pci_id {
         PciIdArg::Qemu => PciId::Qemu,
         PciIdArg::Cnex => PciId::Cnex,
     };
-    let server =
-        Server::new(PciDrive { controller }, id, door, signals, log).context("serving cannot begin")?;
+    let server = Server::new(PciDrive { controller }, id, listener_thread, signals, log)
+        .context("serving cannot begin")?;
     let sandbox = sandbox::enter(&args.sandbox, std::iter::once(endpoint))?;
     if !as_json {
         sandbox.iter().for_each(|note| table::say(&format!("note: {note}")));
@@ -59,7 +60,7 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
 
 /// Says that a guest may come.
 fn begin(what: &str, endpoint: &Endpoint, as_json: bool) {
-    let Endpoint::Unix(path) = endpoint else { unreachable!("the door is a unix socket") };
+    let Endpoint::Unix(path) = endpoint else { unreachable!("the listener thread is a unix socket") };
     let socket = json!({ "type": "unix", "path": path.to_string_lossy() });
     let device = json!({ "driver": "vfio-user-pci", "socket": socket });
     if as_json {

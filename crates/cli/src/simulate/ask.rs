@@ -82,7 +82,7 @@ pub fn target(text: &str) -> anyhow::Result<(&'static Kind, TargetOptions)> {
     let why_not = match name {
         "linear" => "takes writes only in order, zone by zone",
         "null" => "keeps nothing",
-        _ => return Ok((registry::find(name).map_err(anyhow::Error::msg)?, fixed)),
+        _ => return Ok((crate::kinds::find(name).map_err(anyhow::Error::msg)?, fixed)),
     };
     anyhow::bail!(
         "the target \"{name}\" {why_not}, but the contract that is simulated is that of a block device written in any \

@@ -173,15 +173,14 @@ mod tests {
     use ocssd_sim::campaign::search;
     use ocssd_sim::journal::Keep;
     use ocssd_sim::run::Ended;
-    use ocssd_targets::registry;
 
     /// pblk that cannot be mounted once anything was written. Called pblk, so that options are drawn as for pblk.
-    const FORGETFUL: Kind = Kind::new("pblk", "cannot be mounted again", |device, wish| {
+    const FORGETFUL: Kind = Kind::new("pblk", "cannot be mounted again", |device, spec| {
         let mut chunks = (0..device.geometry().chunk_count()).map(ChunkId);
         if chunks.any(|chunk| device.chunk(chunk).state == ChunkState::Closed) {
             return Err("it forgot how".to_owned());
         }
-        registry::find("pblk")?.make(device, wish)
+        crate::kinds::find("pblk")?.make(device, spec)
     });
 
     fn args(command: &str) -> SimulateArgs {

@@ -41,7 +41,8 @@ fn wrong_options_are_refused() {
     for (options, words) in [
         ("--bogus=3", &["`--bogus`"][..]),
         ("--bs=512", &["512 bytes", "4096", "pblk:block_bytes=512"]),
-        ("--rw=write", &["16 KiB", "ws_min"]),
+        ("--rw=write", &["16 KiB", "ws_min", "--target pblk"]),
+        ("--rw=randwrite", &["16 KiB", "ws_min", "--target pblk"]),
         ("--size=1t", &["1099511627776"]),
         ("--clock=sun", &["possible values: virtual, wall"]),
         ("--set media.erase=5", &["media.erase is 5", "45.5us"]),
@@ -51,7 +52,7 @@ fn wrong_options_are_refused() {
         ("--ocssd=place=pu:x", &["expected numbers and ranges"]),
         ("--results /proc/none", &["choose a directory with --results"]),
         ("--output none/there", &["name another file"]),
-        ("--ocssd=target=ftl", &["the targets are: linear, pblk, block_ssd, linux-pblk, null"]),
+        ("--ocssd=target=ftl", &["the targets are: linear, pblk, "]),
         ("--target pblk:block_bytes=512", &["--set payload=bytes", "4096"]),
         ("--set payload=bytes --target pblk:block_bytes=1000", &["power of two", "1000"]),
         ("--target pblk:block_bytes=half", &["block_bytes should be a whole number"]),

@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
 fn shortened(name: &str) -> String {
     let text = std::fs::read_to_string(folder().join(name)).expect("the example is in the repository");
     let shorter = |line: &str| match line {
-        "runtime=1" | "runtime=2" => "runtime=20ms".to_owned(),
+        "runtime=1" | "runtime=2" | "runtime=4" => "runtime=20ms".to_owned(),
         "size=512m" | "size=1g" | "size=2g" | "size=4g" => "size=128m".to_owned(),
         "offset=2g" => "offset=512m".to_owned(),
         line => line.to_owned(),
@@ -90,4 +90,52 @@ fn placement_keeps_reads_away_from_writes() {
         alone * 5.0 < shared,
         "alone {alone} ns, shared {shared} ns: the writes do not disturb, or do everywhere"
     );
+}
+
+#[test]
+fn fios_own_job_files_are_run_or_refused_as_the_table_says() {
+    let package = Path::new("/usr/share/doc/fio/examples");
+    let entries = std::fs::read_dir(package).unwrap_or_else(|error| {
+        panic!("{}: {error}; Debian's package fio-examples has them", package.display())
+    });
+    let document = std::fs::read_to_string(folder().join("../docs/fio.md")).expect("it is in the repository");
+    let (_, rest) = document.split_once("<!-- fio-examples: refused -->\n\n").expect("the table is there");
+    let (table, _) = rest.split_once("\n\n").expect("the table ends");
+    let files = |line: &str| line.rsplit(" | ").next().map(str::to_owned).unwrap_or_default();
+    let listed: Vec<String> = table.lines().skip(2).flat_map(|line| names_in(&files(line))).collect();
+    let (program, mut ran) = (Program::new(), 0);
+    let mut refused = Vec::new();
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path.file_stem().expect("files have names").to_string_lossy().into_owned();
+        let Some(stem) = name
+            .strip_suffix(".fio")
+            .or_else(|| path.extension().is_some_and(|end| end == "fio").then_some(&name))
+        else {
+            continue;
+        };
+        // The package compresses the long ones.
+        let unpacked = program.path("job.fio");
+        let file = std::fs::File::create(&unpacked).expect("the folder can be written");
+        let unpack = if path.extension().is_some_and(|end| end == "gz") { "zcat" } else { "cat" };
+        let status = std::process::Command::new(unpack).arg(&path).stdout(file).status();
+        assert!(status.expect("every system has it").success());
+        match program.run("run --parse-only job.fio").code {
+            0 => ran += 1,
+            _ => refused.push(stem.to_owned()),
+        }
+    }
+    refused.sort();
+    let mut sorted = listed;
+    sorted.sort();
+    assert_eq!(refused, sorted, "docs/fio.md lists other job files than those that are refused");
+    assert!(
+        document.contains(&format!("Of the {} job files", ran + refused.len())),
+        "{ran} of how many run?"
+    );
+    assert!(document.contains(&format!("`fio-examples` 3.33, {ran} are accepted")), "{ran} are accepted");
+}
+
+/// The names between backquotes.
+fn names_in(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -94,3 +94,24 @@ fn what_cannot_be_read_or_asked_for_ends_with_two_and_a_sentence() {
         assert!(answer.err.contains(part), "{arguments}: {}", answer.err);
     }
 }
+
+#[test]
+fn a_result_may_come_by_a_pipe_and_the_verdict_says_what_could_not_be_judged() {
+    let program = Program::new();
+    let job = "run --quiet --json --drive qemu --name=r --rw=randread --bs=4k --size=16m --number_ios=2000";
+    let line = format!("'{0}' {job} | '{0}' lint --level fail -", env!("CARGO_BIN_EXE_ocssd"));
+    let output = std::process::Command::new("sh").current_dir(program.path(".")).args(["-c", &line]).output();
+    let text = String::from_utf8(output.expect("there is a shell").stdout).expect("it says text");
+    let verdict = text
+        .split("\nstandard input: ")
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(verdict.starts_with("verdict: clean at level fail ("), "{text}");
+    let (_, counts) = verdict.split_once("); ").expect("some rules need what one run does not say");
+    let numbers: Vec<usize> = counts.split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!(numbers.len() == 2 && 0 < numbers[0] && numbers[0] < numbers[1], "{verdict}");
+    assert!(counts.contains("rules not judged"), "{verdict}");
+}

@@ -77,6 +77,11 @@ impl Drop for Program {
 }
 
 impl Answer {
+    /// The verdict of a run in one line: everything before the first blank one.
+    pub fn verdict(&self) -> String {
+        self.out.split("\n\n").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// What a program answered.
     pub fn of(output: &Output) -> Self {
         Self {

@@ -96,6 +96,86 @@ impl Drop for Served<'_> {
 }
 
 #[test]
+fn a_server_says_at_its_end_what_clients_got_of_the_drive() {
+    let program = Program::new();
+    let mut command = program.command(&format!("serve --nbd unix:socket --drive tiny {DRIVE} {TARGET}"));
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program was built for this test");
+    let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut text = String::new();
+    while !text.contains("nbd+unix") {
+        assert!(out.read_line(&mut text).expect("it says text") > 0, "it ended: {text}");
+    }
+    let served = Served { program: &program, child, out, serving: Value::Null };
+    served.client(
+        "qemu-io",
+        &["-f", "raw", URI, "-c", "write -P 1 0 1M", "-c", "flush", "-c", "read -P 1 0 1M"],
+    );
+    served.signal("-TERM");
+    let mut served = served;
+    let mut end = String::new();
+    served.out.read_to_string(&mut end).expect("it says text");
+    let header = end.lines().find(|line| line.contains("p99.9")).expect("a table of latencies");
+    assert!(header.contains("served") && header.contains("max"), "{end}");
+    for words in [
+        " read ",
+        " write ",
+        " flush ",
+        "1.05 MB",
+        "target: write amplification ",
+        "GC moved ",
+        " lines free",
+    ] {
+        assert!(end.contains(words), "{words} is missing in\n{end}");
+    }
+    assert!(!end.contains("received_bytes") && end.contains("--verbose"), "{end}");
+    assert!(end.lines().all(|line| line.chars().count() <= 80), "{end}");
+}
+
+#[test]
+fn prometheus_reads_what_clients_did() {
+    use std::io::Write;
+    let program = Program::new();
+    let served = Served::start(&program, &format!("--metrics 127.0.0.1:0 --drive tiny {DRIVE} {TARGET}"));
+    let url = served.serving["metrics"].as_str().expect("it says where").to_owned();
+    let address = url.strip_prefix("http://").and_then(|url| url.strip_suffix("/metrics")).expect("a URL");
+    let scrape = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(address).expect("somebody listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers, and ends");
+        text
+    };
+    served.client(
+        "qemu-io",
+        &["-f", "raw", URI, "-c", "write -P 1 0 1M", "-c", "flush", "-c", "read -P 1 0 1M"],
+    );
+    // The page is made now and then.
+    let count = "ocssd_io_bytes_total{op=\"read\"} 1048576\n";
+    let mut page = scrape("/metrics");
+    for _ in 0..100_000 {
+        if page.contains(count) {
+            break;
+        }
+        page = scrape("/metrics");
+    }
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+    for line in [
+        count,
+        "# TYPE ocssd_io_latency_seconds histogram\n",
+        "ocssd_io_latency_seconds_bucket{op=\"write\",le=\"+Inf\"} ",
+        "ocssd_target_user_written_sectors_total{target=\"target\",number=\"0\"} 256\n",
+        "ocssd_unit_busy_seconds_total{unit=\"3\"} ",
+        "ocssd_server_flushes_total ",
+    ] {
+        assert!(page.contains(line), "{line} is missing in\n{page}");
+    }
+    assert!(scrape("/").starts_with("HTTP/1.1 404 "));
+    served.stop();
+    let exposed = program.run("serve --nbd unix:s --metrics 0.0.0.0:9 --beyond-loopback --drive tiny");
+    assert!(exposed.code == 2 && exposed.err.contains("--allow"), "{}", exposed.err);
+}
+
+#[test]
 fn live_without_a_terminal_is_a_line_now_and_then_while_clients_are_served() {
     let program = Program::new();
     let mut command =

@@ -79,7 +79,7 @@ fn what_cannot_be_simulated_is_refused_with_a_sentence() {
     for (arguments, words) in [
         ("--target linear", "in order, zone by zone"),
         ("--target null", "keeps nothing"),
-        ("--target ftl", "the targets are: linear, pblk, block_ssd, linux-pblk, null"),
+        ("--target ftl", "the targets are: linear, pblk, "),
         ("--seeds 5", "seeds are two numbers"),
         ("--seeds 9..3", "must be larger"),
         ("--time 30", "as 30s, 10min or 2h"),

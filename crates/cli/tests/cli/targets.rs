@@ -111,3 +111,47 @@ fn a_small_drive_gets_the_spare_that_fits_and_an_image_keeps_its_size() {
     let black_box = program.good(&format!("run --quiet --drive qemu --target block_ssd {job}"));
     assert!(black_box.contains("note: over-provisioning is"), "{black_box}");
 }
+
+#[test]
+fn the_first_random_write_is_answered_with_a_target_that_takes_it() {
+    let program = Program::new();
+    let job = "--name=a --rw=randwrite --bs=4k --size=1g --number_ios=1000";
+    let refused = program.run(&format!("run --quiet {job}"));
+    assert_eq!(refused.code, 2, "{}", refused.out);
+    assert!(refused.err.contains("use --target pblk, a block device"), "{}", refused.err);
+    assert!(program.good(&format!("run --quiet --target pblk {job}")).starts_with("verdict: pass"));
+}
+
+#[test]
+fn every_kind_is_listed_with_the_options_it_takes() {
+    let program = Program::new();
+    let kinds = program.json("--json targets");
+    let names: Vec<&str> =
+        kinds.as_array().expect("a list").iter().filter_map(|kind| kind["name"].as_str()).collect();
+    assert_eq!(names, ["linear", "pblk", "block_ssd", "linux-pblk", "ox-block", "null"]);
+    let text = program.good("targets");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for kind in kinds.as_array().expect("a list") {
+        let name = kind["name"].as_str().expect("kinds have names");
+        // What a target says of an option it does not have lists those it has.
+        let said = program.run(&format!(
+            "run --quiet --drive qemu --target {name}:zzz=1 --name=a --rw=write --bs=64k --size=1m"
+        ));
+        let listed: Vec<&str> = kind["options"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|option| option["name"].as_str())
+            .collect();
+        let own = said.err.rsplit_once("its option").map_or("", |(_, own)| own);
+        let own = own.trim_start_matches("s are ").trim_start_matches(" is ");
+        let own: Vec<&str> =
+            own.split([',', ' ', '\n']).filter(|word| !word.is_empty() && *word != "and").collect();
+        let has_none = said.err.contains("it has no options");
+        assert!(
+            own == listed || has_none && listed.is_empty(),
+            "{name}: listed {listed:?}, but it said: {}",
+            said.err
+        );
+    }
+}

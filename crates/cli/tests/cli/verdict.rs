@@ -6,7 +6,7 @@ use crate::program::Program;
 fn fails(arguments: &str, words: &[&str]) {
     let answer = Program::new().run(arguments);
     assert_eq!(answer.code, 1, "`ocssd {arguments}` said:\n{}{}", answer.out, answer.err);
-    let verdict = answer.out.lines().next().unwrap_or_default();
+    let verdict = answer.verdict();
     assert!(verdict.starts_with("verdict: fail: "), "{verdict}");
     for word in words {
         assert!(verdict.contains(word), "`ocssd {arguments}` does not say {word:?}: {verdict}");

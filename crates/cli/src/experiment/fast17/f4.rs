@@ -3,7 +3,7 @@
 use super::super::catalogue::{Experiment, Numbers};
 use super::super::data::Data;
 use super::super::lab::Lab;
-use super::super::world::{Wanted, World};
+use super::super::world::{Instance, World};
 use super::{gigabytes, mean_ms};
 use anyhow::Context;
 use ocssd_flash::presets;
@@ -40,7 +40,7 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
     let (region, time) = lab.size.pick(("256m", "50ms"), ("4g", "300ms"));
     let config = presets::find("westlake").context("no preset of the paper's drive")?.config();
     let mut world =
-        World::new(config, &[Wanted::new("linear", 0..128).with("plane_reads", "never").on_fast17_host()])?;
+        World::new(config, &[Instance::new("linear", 0..128).with("plane_reads", "never").on_fast17_host()])?;
     lab.expect(PATTERNS.len() * sizes.len() * depths.len());
     for (pattern, rw) in PATTERNS {
         for size in sizes {

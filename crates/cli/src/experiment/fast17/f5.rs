@@ -3,7 +3,7 @@
 use super::super::catalogue::{Experiment, Numbers};
 use super::super::data::Data;
 use super::super::lab::{Lab, Size};
-use super::super::world::{Wanted, World};
+use super::super::world::{Instance, World};
 use super::{gigabytes, mean_ms};
 use anyhow::Context;
 use ocssd_flash::presets;
@@ -87,7 +87,7 @@ fn world(active_units: u32, region: &str, seed: u64) -> anyhow::Result<World> {
     let config = presets::find("westlake").context("no preset of the paper's drive")?.config();
     let mut world = World::new(
         config,
-        &[Wanted::new("pblk", 0..128)
+        &[Instance::new("pblk", 0..128)
             .with("mode", "faithful")
             .with("plane_reads", "never")
             .with("active_units", active_units)

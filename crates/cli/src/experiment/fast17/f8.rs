@@ -4,7 +4,7 @@ use super::super::catalogue::{Experiment, Numbers};
 use super::super::compare::FITTED;
 use super::super::data::Data;
 use super::super::lab::{Lab, Size};
-use super::super::world::{Wanted, World};
+use super::super::world::{Instance, World};
 use anyhow::Context;
 use ocssd_base::Nanos;
 use ocssd_flash::{Config, FlashCounters, presets};
@@ -93,7 +93,7 @@ fn world(device: &str) -> anyhow::Result<World> {
     let westlake =
         || presets::find("westlake").map(|preset| preset.config()).context("no preset of the paper's drive");
     let apart = |of_reader: fn(u32) -> bool| {
-        let mut targets = [0, 1].map(|_| Wanted::new("pblk", 0..128).on_fast17_host());
+        let mut targets = [0, 1].map(|_| Instance::new("pblk", 0..128).on_fast17_host());
         targets[0].units.retain(|unit| of_reader(unit.0));
         targets[1].units.retain(|unit| !of_reader(unit.0));
         targets
@@ -101,8 +101,8 @@ fn world(device: &str) -> anyhow::Result<World> {
     match device {
         "ocssd_whole_groups" => World::new(westlake()?, &apart(|unit| unit < 64)),
         "ocssd" => World::new(westlake()?, &apart(|unit| unit % 8 < 4)),
-        "ocssd_shared" => World::new(westlake()?, &[Wanted::new("pblk", 0..128).on_fast17_host()]),
-        _ => World::new(p3700()?, &[Wanted::new("block_ssd", 0..32).on_fast17_host()]),
+        "ocssd_shared" => World::new(westlake()?, &[Instance::new("pblk", 0..128).on_fast17_host()]),
+        _ => World::new(p3700()?, &[Instance::new("block_ssd", 0..32).on_fast17_host()]),
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::catalogue::{Experiment, Numbers};
 use super::super::compare::FITTED;
 use super::super::data::Data;
 use super::super::lab::Lab;
-use super::super::world::{Wanted, World};
+use super::super::world::{Instance, World};
 use anyhow::Context;
 use ocssd_flash::presets;
 use ocssd_report::{PaperRow, PaperTable, Report, Verdict};
@@ -53,14 +53,14 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
     lab.expect(UNIT.len() + 6);
     for (what, job, fitted) in UNIT {
         lab.point(what);
-        let mut world = World::new(westlake()?, &[Wanted::new("linear", 0..1)])?;
+        let mut world = World::new(westlake()?, &[Instance::new("linear", 0..1)])?;
         let results = world.run(&format!("[{what}]\n{head}{job}\n"), &[0], lab.seed)?;
         let note = if fitted { FITTED } else { "" };
         data.push(&["one unit", what], megabytes(&results[0]), "MB/s", note);
     }
     for (what, rw) in [("seq_write_256k", "write"), ("seq_read_256k", "read")] {
         lab.point(what);
-        let mut world = World::new(westlake()?, &[Wanted::new("linear", 0..128)])?;
+        let mut world = World::new(westlake()?, &[Instance::new("linear", 0..128)])?;
         let text = format!("[{what}]\n{head}rw={rw}\nbs=256k\niodepth=512\nsize=2g\n");
         let results = world.run(&text, &[0], lab.seed)?;
         data.push(&["drive", what], megabytes(&results[0]) / 1e3, "GB/s", "");
@@ -70,9 +70,9 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
     {
         for rw in ["randread", "randwrite"] {
             lab.point(&format!("{rw}, {with}"));
-            let mut wanted = Wanted::new("null", 0..1);
-            wanted.host = Some(host.clone());
-            let mut world = World::new(westlake()?, &[wanted])?;
+            let mut instance = Instance::new("null", 0..1);
+            instance.host = Some(host.clone());
+            let mut world = World::new(westlake()?, &[instance])?;
             let text =
                 format!("[cpu]\n{head}rw={rw}\nbs=4k\niodepth=1\nsize=8m\nnumber_ios=1000\nnorandommap\n");
             let results = world.run(&text, &[0], lab.seed)?;

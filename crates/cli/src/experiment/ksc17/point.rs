@@ -1,7 +1,7 @@
 //! One cell of the paper's tables: a drive, pblk as Linux had it, a host with as many cores as threads.
 
 use super::super::lab::Size;
-use super::super::world::{Wanted, World};
+use super::super::world::{Instance, World};
 use anyhow::Context;
 use ocssd_base::Nanos;
 use ocssd_flash::{Config, presets};
@@ -150,20 +150,20 @@ impl Cell {
     pub fn world(&self) -> anyhow::Result<World> {
         let bytes = u64::from(self.buffer_mib) << 20;
         let units = if self.reads { UNITS_OF_READS } else { UNITS };
-        let mut wanted = Wanted::new("pblk", 0..8 * units).with("write_buffer_bytes", bytes);
-        wanted = if self.factor == Factor::Improved {
-            wanted.with("mode", "improved").with("classification", "none")
+        let mut instance = Instance::new("pblk", 0..8 * units).with("write_buffer_bytes", bytes);
+        instance = if self.factor == Factor::Improved {
+            instance.with("mode", "improved").with("classification", "none")
         } else {
-            wanted.with("mode", "faithful").with("small_write_buffer", true)
+            instance.with("mode", "faithful").with("small_write_buffer", true)
         };
         if self.factor.is_aged() {
-            wanted = wanted.with("over_provisioning_percent", AGED_SPARE_PERCENT);
+            instance = instance.with("over_provisioning_percent", AGED_SPARE_PERCENT);
         }
-        wanted.host = self.factor.host(self.buffer_mib, self.threads).map(|host| HostCpuConfig {
+        instance.host = self.factor.host(self.buffer_mib, self.threads).map(|host| HostCpuConfig {
             wake_up_ns: if self.reads { host.wake_up_ns + BLOCKING_READ } else { host.wake_up_ns },
             ..host
         });
-        World::new(drive(self.factor, units)?, &[wanted])
+        World::new(drive(self.factor, units)?, &[instance])
     }
 
     /// Writes the region once in order, then three times as much at random, so that what is in the buffer lies anywhere in it,

@@ -1,7 +1,7 @@
 //! One measurement: an FTL, its spare, and a skew.
 
 use super::super::lab::Size;
-use super::super::world::{Wanted, World};
+use super::super::world::{Instance, World};
 use anyhow::Context;
 use ocssd_base::Nanos;
 use ocssd_flash::{Config, presets};
@@ -73,14 +73,14 @@ impl Ftl {
         }
     }
 
-    fn target(self, spare_percent: u32) -> Wanted {
-        let wanted = Wanted::new("pblk", 0..UNITS)
+    fn target(self, spare_percent: u32) -> Instance {
+        let instance = Instance::new("pblk", 0..UNITS)
             .with("over_provisioning_percent", spare_percent)
             .with("snapshot_interval_bytes", 0);
         match self {
-            Self::Faithful => wanted.with("mode", "faithful"),
+            Self::Faithful => instance.with("mode", "faithful"),
             Self::Improved { victim, classification, .. } => {
-                wanted.with("victim", victim).with("classification", classification)
+                instance.with("victim", victim).with("classification", classification)
             }
         }
     }

@@ -6,11 +6,11 @@ use anyhow::{Context, bail};
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Geometry, PuId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{self, TargetOptions, Wish};
+use ocssd_targets::registry::{self, TargetOptions, TargetSpec};
 
-/// Which target is wanted.
+/// A target as the command line or a job names it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct NamedTarget {
     /// Its kind, as the registry calls it.
     pub kind: String,
     /// Its options, name and value.
@@ -23,7 +23,7 @@ pub struct Wanted {
     pub layout: Layout,
 }
 
-impl Wanted {
+impl NamedTarget {
     /// What `NAME[:OPTION=VALUE,..]` means at a place: a kind, or a target of the image, which has its place already.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Wanted {
             }
             return Ok(Self { kind, options, lease: Some(lease.name.clone()), units, layout });
         }
-        registry::find(name)?;
+        crate::kinds::find(name)?;
         let units = place.resolve(geometry).map_err(|error| error.to_string())?;
         Ok(Self { kind: name.to_owned(), options, lease: None, units, layout })
     }
@@ -58,8 +58,8 @@ impl Wanted {
     }
 
     /// As the registry takes it.
-    pub fn wish(&self) -> Wish<'_> {
-        Wish { units: &self.units, layout: self.layout, options: &self.options }
+    pub fn spec(&self) -> TargetSpec<'_> {
+        TargetSpec { units: &self.units, layout: self.layout, options: &self.options }
     }
 
     /// Leases the units for as long as the program runs; a lease of the image stands already. `kept` are the image's.

@@ -1,0 +1,158 @@
+//! Who looks on while a drive is served: for what the server says at its end, and for `--live`.
+//!
+//! The server tells of every job that ends, and shows the host now and then. What is told goes into `Served`, which the report
+//! reads; with `--live` it is shown meanwhile, on standard error. What the server says besides goes through the view, so that
+//! neither overwrites the other. Deliberately not here: drawing (`live`), and the words of the report.
+
+use super::scraped;
+use crate::live::{Every, Inside, Live, Sample};
+use ocssd_base::Nanos;
+use ocssd_engine::{Clock, Host, WallClock};
+use ocssd_export::reactor::Observer;
+use ocssd_export::{Done, Page, Stats, Work};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::TargetId;
+use ocssd_lightnvm::block::Counter;
+use ocssd_workload::results::LatencyStats;
+use ocssd_workload::run::Tally;
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+/// Time between two looks when nobody is shown anything: a server that rests is not woken for it (chosen).
+const RARELY: Nanos = Nanos::from_secs(3_600);
+
+/// What a kind of request came to.
+#[derive(Clone, Debug, Default)]
+pub struct Kind {
+    /// Bytes of payload.
+    pub bytes: u64,
+    /// From when its target was given it until it answered.
+    pub latency: LatencyStats,
+}
+
+/// What targets counted, each with its name.
+pub type Counted = Vec<(String, Vec<Counter>)>;
+
+/// What was served until now.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Reads, writes, flushes, and discards with zeroing, in this order.
+    pub kinds: [Kind; 4],
+    /// What each target counted when it was looked at last, with its name.
+    pub targets: Counted,
+}
+
+/// What the kinds of [`Served`] are called.
+pub const KINDS: [&str; 4] = ["read", "write", "flush", "discard"];
+
+impl Served {
+    fn note(&mut self, done: &Done) {
+        let place = match done.job.work {
+            Work::Read => 0,
+            Work::Write { .. } => 1,
+            Work::Flush => 2,
+            Work::Discard | Work::WriteZeroes => 3,
+            Work::Map { .. } | Work::Raw => return,
+        };
+        let kind = &mut self.kinds[place];
+        kind.bytes += done.bytes;
+        kind.latency.record(done.took);
+    }
+}
+
+/// Time between two pages for Prometheus (chosen: a fifteenth of the time between two scrapes that it has by default).
+const PAGE_EVERY: Nanos = Nanos::from_secs(1);
+
+/// What is shared by who looks on and who speaks.
+#[derive(Clone)]
+pub struct View {
+    page: Option<Page>,
+    live: Option<Rc<RefCell<Live>>>,
+    served: Rc<RefCell<Served>>,
+}
+
+impl View {
+    /// A view; it draws, and keeps a page for Prometheus, only if that was asked for.
+    pub fn new(every: Option<Every>, page: Option<Page>) -> Self {
+        let live = every.map(|every| Rc::new(RefCell::new(Live::new(every))));
+        Self { page, live, served: Rc::default() }
+    }
+
+    /// Says a sentence. It serves on if nobody reads standard error.
+    pub fn say(&self, sentence: &str) {
+        self.clear();
+        drop(writeln!(std::io::stderr(), "ocssd: {sentence}"));
+    }
+
+    /// Takes the picture away until the next one.
+    pub fn clear(&self) {
+        if let Some(live) = &self.live {
+            live.borrow_mut().clear();
+        }
+    }
+
+    /// What was served until the last look.
+    pub fn served(&self) -> Served {
+        self.served.borrow().clone()
+    }
+
+    /// Who looks on for it: at these targets, by name.
+    pub fn observer(&self, targets: Vec<(String, TargetId)>) -> Box<dyn Observer<Flash>> {
+        let (live, served, page) = (self.live.clone(), Rc::clone(&self.served), self.page.clone());
+        Box::new(Watcher { page, live, served, targets, tally: Tally::default(), began: None })
+    }
+}
+
+struct Watcher {
+    page: Option<Page>,
+    live: Option<Rc<RefCell<Live>>>,
+    served: Rc<RefCell<Served>>,
+    targets: Vec<(String, TargetId)>,
+    tally: Tally,
+    began: Option<Nanos>,
+}
+
+impl Watcher {
+    fn show(&mut self, host: &Host<Flash, WallClock>, streams: usize) {
+        let is_due = |live: &&Rc<RefCell<Live>>| self.page.is_none() || live.borrow().is_due();
+        let Some(live) = self.live.as_ref().filter(is_due) else { return };
+        let now = host.clock().now();
+        let gone = now.saturating_since(*self.began.get_or_insert(now));
+        let flash = host.device();
+        let inside = Inside {
+            groups: flash.config().geometry.groups,
+            unit_busy: flash.counters().unit_busy,
+            targets: self.served.borrow().targets.clone(),
+        };
+        let mut live = live.borrow_mut();
+        let word = if streams == 1 { "connection" } else { "connections" };
+        live.head(&format!("serving, {streams} {word}"), &format!("{} s gone", gone.0 / 1_000_000_000));
+        live.show(Sample { now, tally: self.tally.clone(), inside: Some(inside) });
+    }
+}
+
+impl Observer<Flash> for Watcher {
+    fn on_done(&mut self, done: &Done) {
+        self.served.borrow_mut().note(done);
+        if self.live.is_some() {
+            self.tally.ios += 1;
+            self.tally.bytes += done.bytes;
+            self.tally.latency.record(done.took);
+        }
+    }
+
+    fn every(&self) -> Nanos {
+        let page = if self.page.is_some() { PAGE_EVERY } else { RARELY };
+        self.live.as_ref().map_or(page, |live| live.borrow().every().min(page))
+    }
+
+    fn look(&mut self, host: &Host<Flash, WallClock>, stats: &Stats, streams: usize) {
+        let counted = self.targets.iter().map(|(name, id)| (name.clone(), host.target(*id).counters()));
+        self.served.borrow_mut().targets = counted.collect();
+        if let Some(page) = &self.page {
+            *page.borrow_mut() = scraped::page(&self.served.borrow(), stats, host.device());
+        }
+        self.show(host, streams);
+    }
+}

@@ -1,0 +1,99 @@
+//! `ocssd targets`: the kinds of targets, and the options each takes after a colon.
+//!
+//! The names of options are the targets' own; a test holds this list against what they say of an option they do not have.
+
+use crate::table;
+use ocssd_workload::results::fold::fold;
+use serde_json::json;
+
+/// An option of a target.
+struct TargetOption {
+    name: &'static str,
+    /// What it may be.
+    values: &'static str,
+    /// What it is if nothing is said.
+    default: &'static str,
+}
+
+const fn option(name: &'static str, values: &'static str, default: &'static str) -> TargetOption {
+    TargetOption { name, values, default }
+}
+
+const BLOCK_BYTES: TargetOption = option("block_bytes", "512 to a sector", "a sector");
+const SEED: TargetOption = option("seed", "number", "1");
+
+const LINEAR: &[TargetOption] = &[option("plane_reads", "aligned, never", "aligned")];
+
+const PBLK: &[TargetOption] = &[
+    option("mode", "improved, faithful", "improved"),
+    option("over_provisioning_percent", "1 to 90", "11, or what fits"),
+    option("write_buffer_bytes", "bytes", "by mode"),
+    option("small_write_buffer", "true, false", "false"),
+    option("active_units", "1 to all", "all"),
+    option("victim", "greedy, cost-benefit, d-choices:N", "by mode"),
+    option("classification", "none, user-gc, sepbit", "by mode"),
+    option("snapshot_interval_bytes", "bytes, 0 for none", "a sixteenth"),
+    option("sec_per_write", "multiple of ws_opt, to 64", "ws_opt"),
+    option("plane_reads", "aligned, never", "aligned"),
+    option("writes_per_unit", "1 to 16", "by mode: 1, 2"),
+    option("wear_spread", "erases, 0 for any", "by mode: 0, 64"),
+    SEED,
+    BLOCK_BYTES,
+];
+
+const BLOCK_SSD: &[TargetOption] = &[
+    option("dram_cache_bytes", "bytes", "by the drive"),
+    option("over_provisioning_percent", "1 to 90", "11, or what fits"),
+    SEED,
+    BLOCK_BYTES,
+];
+
+const LINUX_PBLK: &[TargetOption] = &[
+    option("over_provisioning_percent", "1 to 90", "11"),
+    option("read_only", "yes, no", "no"),
+    option("create", "yes, no", "no"),
+    SEED,
+    option("map_crc", "1.2, 2.0", "not said"),
+    BLOCK_BYTES,
+];
+
+fn options_of(kind: &str) -> &'static [TargetOption] {
+    match kind {
+        "linear" => LINEAR,
+        "pblk" => PBLK,
+        "block_ssd" => BLOCK_SSD,
+        "linux-pblk" => LINUX_PBLK,
+        _ => &[],
+    }
+}
+
+/// Lists them.
+pub fn targets(as_json: bool) {
+    if as_json {
+        let option = |option: &TargetOption| json!({ "name": option.name, "values": option.values, "default": option.default });
+        let kinds = crate::kinds::all().map(|kind| {
+            let options: Vec<_> = options_of(kind.name).iter().map(option).collect();
+            json!({ "name": kind.name, "about": kind.about, "options": options })
+        });
+        return table::print_json(&kinds.collect());
+    }
+    for kind in crate::kinds::all() {
+        table::line(&fold(&format!("{}: {}", kind.name, about(kind.about))));
+        let row =
+            |option: &TargetOption| vec![option.name.into(), option.values.into(), option.default.into()];
+        let rows: Vec<Vec<String>> = options_of(kind.name).iter().map(row).collect();
+        if !rows.is_empty() {
+            table::print(&["option", "values", "default"], &rows);
+        }
+        table::line("");
+    }
+    table::line(&fold(
+        "Name one as --target KIND or --target KIND:OPTION=VALUE,..; linear is used when none is named, pblk by serve. docs/pblk.md \
+         explains pblk's options, docs/pblk-format.md those of linux-pblk.",
+    ));
+}
+
+/// What a kind is, without the options in brackets, which are listed below it.
+fn about(text: &str) -> &str {
+    text.split(" (option").next().unwrap_or(text)
+}
