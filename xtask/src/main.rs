@@ -1,13 +1,14 @@
 //! `cargo xtask`: the project's own commands.
 //!
 //! `test` runs everything CI runs, `tidy` is the project's linter, `bench` measures and records, `mutants` asks the tests what
-//! they find, `c-header` and `install-c` are for the C library.
+//! they find, `c-header` and `install-c` are for the C library, `dist` packs a release.
 //! Nothing here ships to users, and no crate depends on it.
 //! Deliberately not here: what the tested programs do. This crate only starts them and judges their output.
 
 mod bench;
 mod c_library;
 mod ci;
+mod dist;
 mod mutants;
 mod process;
 mod tidy;
@@ -40,6 +41,8 @@ enum Verb {
     CHeader,
     /// Build the C library and install it with header, pkg-config file and manual page
     InstallC(c_library::InstallOptions),
+    /// Pack program, completions, manual pages, C library and documentation into one archive
+    Dist(dist::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Bench(options) => bench::run(&workspace, &options),
         Verb::Mutants(options) => mutants::run(&workspace, &options),
         Verb::CHeader => c_library::write(&workspace),
+        Verb::Dist(options) => dist::run(&workspace, &options).map(drop),
         Verb::InstallC(options) => c_library::install(&workspace, &options),
     }
 }

@@ -19,6 +19,13 @@ pub struct Options {
     profile: String,
 }
 
+impl Options {
+    /// To install below a prefix what a profile built.
+    pub fn new(prefix: PathBuf, profile: String) -> Self {
+        Self { prefix, profile }
+    }
+}
+
 /// The shared library's name for the linker, which programs ask for when they start; `crates/capi/build.rs` has it too.
 const SONAME: &str = "libocssd.so.0";
 

@@ -18,7 +18,7 @@ mod smoke;
 mod summary;
 mod systems;
 
-use crate::{mutants, process, tidy, workspace::Workspace};
+use crate::{dist, mutants, process, tidy, workspace::Workspace};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::time::Instant;
@@ -77,6 +77,7 @@ const STEPS: &[Step] = &[
         shows: "tests find bugs put into ftl that they found before (more, and targets, with --long)",
         run: mutants,
     },
+    Step { name: "dist", shows: "the archive of a release holds a program that runs", run: dist },
     Step { name: "docs", shows: "the documentation builds without a broken link", run: docs },
     Step {
         name: "systems",
@@ -178,6 +179,11 @@ fn linux_pblk(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn smoke(workspace: &Workspace, _: &Options) -> Result<Outcome> {
     smoke::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn dist(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    dist::check(workspace)?;
     Ok(Outcome::Passed)
 }
 

@@ -22,6 +22,11 @@ pub const PACKAGES: &[Package] = &[
         why: "job files and JSON results are compared with fio's own",
     },
     Package {
+        name: "fio-examples",
+        proofs: &[&["test", "-e", "/usr/share/doc/fio/examples/null.fio"]],
+        why: "its job files are run, or refused as docs/fio.md says",
+    },
+    Package {
         name: "libnbd-bin",
         proofs: &[&["nbdcopy", "--version"]],
         why: "served drives are looked at and copied by nbdinfo and nbdcopy",
@@ -231,6 +236,6 @@ mod tests {
 
     #[test]
     fn names_are_listed_as_apt_takes_them() {
-        assert!(names(PACKAGES.iter()).starts_with("fio libnbd-bin"));
+        assert!(names(PACKAGES.iter()).starts_with("fio fio-examples libnbd-bin"));
     }
 }
