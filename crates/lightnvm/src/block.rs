@@ -5,6 +5,7 @@
 
 use crate::buffers::BufId;
 use crate::command::Tag;
+pub use crate::counter::{Counter, CounterValue};
 use crate::rule::Violation;
 use crate::status::Status;
 use crate::target::Target;
@@ -70,28 +71,6 @@ pub struct Zones {
     pub count: u64,
 }
 
-/// What a counter counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CounterValue {
-    /// Only ever grows.
-    Count(u64),
-    /// What is so now.
-    Gauge(u64),
-    /// A quotient of others; `None` before there is anything to divide.
-    Ratio(Option<f64>),
-}
-
-/// Something a target counts, for whoever shows it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Counter {
-    /// Its name, in the style of Prometheus: `user_written_sectors`.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// What it stands at.
-    pub value: CounterValue,
-}
-
 /// A target that is a block device.
 pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     /// Bytes of a block.
@@ -120,16 +99,6 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     fn is_mapped(&self, block: u64) -> Option<bool> {
         let _ = block;
         None
-    }
-
-    /// What the target counted since it was made, in a fixed order.
-    fn counters(&self) -> Vec<Counter> {
-        Vec::new()
-    }
-
-    /// The state in words, for whoever looks for a bug. Empty of targets with nothing to say.
-    fn summary(&self) -> String {
-        String::new()
     }
 
     /// Blocks written in order from a zone's start, those of taken requests included.

@@ -11,6 +11,7 @@ mod blocking;
 mod buffers;
 pub mod chunk;
 pub mod command;
+pub mod counter;
 mod device;
 pub mod geometry;
 pub mod interface;

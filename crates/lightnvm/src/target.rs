@@ -1,6 +1,7 @@
 //! Host-side logic above a device: what LightNVM calls a target.
 
 use crate::command::{Command, Completion};
+use crate::counter::Counter;
 use crate::out::Out;
 use ocssd_base::Nanos;
 
@@ -74,6 +75,16 @@ pub trait Target {
 
     /// Asserts every invariant of the whole state. Slow; for simulators and tests.
     fn check(&self);
+
+    /// What the target counted since it was made, in a fixed order.
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    /// The state in words, for whoever looks for a bug. Empty of targets with nothing to say.
+    fn summary(&self) -> String {
+        String::new()
+    }
 }
 
 /// A command's tag names a command of one target in this many low bits; the host keeps the target's number above them.

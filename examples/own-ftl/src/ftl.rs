@@ -468,16 +468,6 @@ impl Target for OwnFtl {
         });
         assert_eq!(mapped, self.valid.total(), "a place is valid that no block is at");
     }
-}
-
-impl BlockTarget for OwnFtl {
-    fn block_bytes(&self) -> u32 {
-        self.sector_bytes
-    }
-
-    fn block_count(&self) -> u64 {
-        self.map.sectors()
-    }
 
     fn summary(&self) -> String {
         let barrier = self.barrier.as_ref().map(|barrier| (barrier.to_reset.len(), barrier.is_sent));
@@ -498,5 +488,15 @@ impl BlockTarget for OwnFtl {
         let about = ["Sectors users wrote.", "Sectors garbage collection wrote.", "Sectors of padding."];
         let all = names.into_iter().zip(about).zip(self.written);
         all.map(|((name, about), count)| Counter { name, about, value: CounterValue::Count(count) }).collect()
+    }
+}
+
+impl BlockTarget for OwnFtl {
+    fn block_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
+    fn block_count(&self) -> u64 {
+        self.map.sectors()
     }
 }

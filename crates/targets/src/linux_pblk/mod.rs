@@ -158,6 +158,14 @@ impl Target for LinuxPblk {
     fn check(&self) {
         self.check_all();
     }
+
+    fn summary(&self) -> String {
+        self.in_words()
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        self.stats.show(self.l2p.count_mapped())
+    }
 }
 
 impl BlockTarget for LinuxPblk {
@@ -171,13 +179,5 @@ impl BlockTarget for LinuxPblk {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
-    }
-
-    fn summary(&self) -> String {
-        self.in_words()
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        self.stats.show(self.l2p.count_mapped())
     }
 }

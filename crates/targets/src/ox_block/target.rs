@@ -125,20 +125,6 @@ impl Target for OxBlock {
     fn check(&self) {
         self.check_all();
     }
-}
-
-impl BlockTarget for OxBlock {
-    fn block_bytes(&self) -> u32 {
-        self.block_bytes
-    }
-
-    fn block_count(&self) -> u64 {
-        self.sizes.blocks
-    }
-
-    fn is_mapped(&self, block: u64) -> Option<bool> {
-        Some(self.l2p.get(block) != Mapped::Nowhere)
-    }
 
     fn counters(&self) -> Vec<Counter> {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
@@ -176,5 +162,19 @@ impl BlockTarget for OxBlock {
             self.flight.len(),
             self.stats,
         )
+    }
+}
+
+impl BlockTarget for OxBlock {
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn block_count(&self) -> u64 {
+        self.sizes.blocks
+    }
+
+    fn is_mapped(&self, block: u64) -> Option<bool> {
+        Some(self.l2p.get(block) != Mapped::Nowhere)
     }
 }

@@ -225,6 +225,14 @@ impl Target for Pblk {
     fn check(&self) {
         self.check_all();
     }
+
+    fn counters(&self) -> Vec<ocssd_lightnvm::block::Counter> {
+        self.all_counters()
+    }
+
+    fn summary(&self) -> String {
+        Self::summary(self)
+    }
 }
 
 impl BlockTarget for Pblk {
@@ -238,13 +246,5 @@ impl BlockTarget for Pblk {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         Some(self.l2p.get(block) != ocssd_ftl::Mapped::Nowhere)
-    }
-
-    fn counters(&self) -> Vec<ocssd_lightnvm::block::Counter> {
-        self.all_counters()
-    }
-
-    fn summary(&self) -> String {
-        Self::summary(self)
     }
 }

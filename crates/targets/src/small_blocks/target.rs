@@ -272,6 +272,12 @@ impl Target for SmallBlocks {
         assert!(self.to_device.len() <= self.parts.len(), "more is offered than there are parts");
         self.inner.check();
     }
+
+    fn counters(&self) -> Vec<Counter> {
+        let mut counters = self.inner.counters();
+        counters.extend(self.stats.counters());
+        counters
+    }
 }
 
 impl BlockTarget for SmallBlocks {
@@ -297,12 +303,6 @@ impl BlockTarget for SmallBlocks {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         self.inner.is_mapped(block / u64::from(self.per_sector))
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let mut counters = self.inner.counters();
-        counters.extend(self.stats.counters());
-        counters
     }
 
     fn zone_written(&self, zone: u64) -> u64 {

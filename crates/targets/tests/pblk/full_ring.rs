@@ -4,7 +4,8 @@ use super::basic::{MIX, geometry, options};
 use super::mix::Mix;
 use super::world::{Answer, World, config};
 use ocssd_base::{Nanos, Prng};
-use ocssd_lightnvm::block::{BlockOp, BlockTarget, CounterValue};
+use ocssd_lightnvm::Target;
+use ocssd_lightnvm::block::{BlockOp, CounterValue};
 use ocssd_targets::pblk::{Mode, Options};
 
 /// Users of whom none ever rests, with more than the ring holds.

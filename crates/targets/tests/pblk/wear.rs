@@ -6,7 +6,8 @@ use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_flash::Config;
 use ocssd_ftl::Classification;
-use ocssd_lightnvm::block::{BlockTarget, CounterValue};
+use ocssd_lightnvm::Target;
+use ocssd_lightnvm::block::CounterValue;
 use ocssd_lightnvm::{ChunkId, ChunkState};
 use ocssd_targets::pblk::{Mode, Options};
 

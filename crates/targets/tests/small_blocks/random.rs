@@ -2,7 +2,7 @@
 
 use super::model::{LARGEST, Model};
 use ocssd_base::Prng;
-use ocssd_lightnvm::block::{BlockOp, BlockTarget};
+use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{Status, Target};
 use ocssd_targets::small_blocks::REQUESTS_MAX;
 

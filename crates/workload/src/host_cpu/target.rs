@@ -405,6 +405,12 @@ impl Target for HostCpu {
         assert!(self.threads.len() + self.replies.len() <= self.replies.capacity(), "room for every reply");
         self.inner.check();
     }
+
+    fn counters(&self) -> Vec<Counter> {
+        let mut counters = self.inner.counters();
+        counters.extend(super::counters::counters(&self.stats.read()));
+        counters
+    }
 }
 
 impl BlockTarget for HostCpu {
@@ -430,12 +436,6 @@ impl BlockTarget for HostCpu {
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
         self.inner.is_mapped(block)
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let mut counters = self.inner.counters();
-        counters.extend(super::counters::counters(&self.stats.read()));
-        counters
     }
 
     fn zone_written(&self, zone: u64) -> u64 {
