@@ -12,6 +12,10 @@ use crate::small_blocks;
 use crate::small_blocks::SmallBlocks;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::interface::key_value::KvTarget;
+use ocssd_lightnvm::interface::log_structured::LogTarget;
+use ocssd_lightnvm::interface::table::TableTarget;
+use ocssd_lightnvm::interface::zoned::ZonedTarget;
 use ocssd_lightnvm::{BlockingDevice, ChunkDescriptor, ChunkId, Geometry, PuId};
 
 /// What a raw window is made from: the drive's shape, its units, and what their chunks are now.
@@ -43,15 +47,43 @@ pub struct TargetSpec<'a> {
 }
 
 /// A target, and what there is to say about how it was made.
-pub struct Made {
+pub struct Made<T: ?Sized = dyn BlockTarget> {
     /// The target.
-    pub target: Box<dyn BlockTarget>,
+    pub target: Box<T>,
     /// Sentences for the user.
     pub notes: Vec<String>,
 }
 
 /// Makes a target of a kind, or mounts the one that lies on the units; a sentence if that cannot be.
-pub type Make = fn(&mut dyn BlockingDevice, &TargetSpec<'_>) -> Result<Made, String>;
+pub type Make<T = dyn BlockTarget> = fn(&mut dyn BlockingDevice, &TargetSpec<'_>) -> Result<Made<T>, String>;
+
+/// How a kind of each host interface is made.
+#[derive(Clone, Copy)]
+pub enum MakeOf {
+    /// Blocks.
+    Block(Make),
+    /// Zones (NVMe's Zoned Namespace command set).
+    Zoned(Make<dyn ZonedTarget>),
+    /// Sessions of flushes with page tables.
+    Log(Make<dyn LogTarget>),
+    /// Tables and logs with atomic edits.
+    Table(Make<dyn TableTarget>),
+    /// Keys and values (NVMe's Key Value command set).
+    KeyValue(Make<dyn KvTarget>),
+}
+
+impl MakeOf {
+    /// The interface in words.
+    const fn interface(self) -> &'static str {
+        match self {
+            Self::Block(_) => "blocks",
+            Self::Zoned(_) => "zones",
+            Self::Log(_) => "log-structured pages",
+            Self::Table(_) => "tables",
+            Self::KeyValue(_) => "keys and values",
+        }
+    }
+}
 
 /// How much of what a target holds may be gone at a mount because one of its own records cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +122,7 @@ pub struct Kind {
     limits: Limits,
     /// The host's processors run its FTL.
     runs_on_host: bool,
-    make: Make,
+    make: MakeOf,
 }
 
 impl Kind {
@@ -98,7 +130,19 @@ impl Kind {
     /// the simulator, or to a test.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str, make: Make) -> Self {
-        Self { name, about, overwrites: true, limits: Limits::NONE, runs_on_host: true, make }
+        Self { overwrites: true, ..Self::of(name, about, MakeOf::Block(make)) }
+    }
+
+    /// A kind of any interface, whose blocks, if it has any, cannot be made smaller.
+    #[must_use]
+    pub const fn of(name: &'static str, about: &'static str, make: MakeOf) -> Self {
+        Self { name, about, overwrites: false, limits: Limits::NONE, runs_on_host: true, make }
+    }
+
+    /// How it is made, which says by which interface it is spoken to.
+    #[must_use]
+    pub const fn make_of(&self) -> MakeOf {
+        self.make
     }
 
     /// The same kind, which does not promise everything.
@@ -148,7 +192,13 @@ impl Kind {
             // Before anything is written to the drive.
             SmallBlocks::fits(bytes, &format).map_err(named)?;
         }
-        let mut made = (self.make)(device, &TargetSpec { options: &options, ..*spec }).map_err(named)?;
+        let MakeOf::Block(make) = self.make else {
+            return Err(named(format!(
+                "it speaks of {}, not of blocks, and here blocks are needed; `ocssd targets` lists the kinds of each interface",
+                self.make.interface()
+            )));
+        };
+        let mut made = make(device, &TargetSpec { options: &options, ..*spec }).map_err(named)?;
         made.target = around(made.target)?;
         if let Some(bytes) = small {
             let target = SmallBlocks::new(made.target, bytes, device.buffers()).map_err(named)?;
@@ -199,7 +249,7 @@ pub const ALL: &[Kind] = &[
         overwrites: false,
         limits: Limits::NONE,
         runs_on_host: false,
-        make: make_linear,
+        make: MakeOf::Block(make_linear),
     },
     Kind {
         name: "pblk",
@@ -207,7 +257,7 @@ pub const ALL: &[Kind] = &[
         overwrites: true,
         limits: Limits::NONE,
         runs_on_host: true,
-        make: make_pblk,
+        make: MakeOf::Block(make_pblk),
     },
     Kind {
         name: "block_ssd",
@@ -215,7 +265,7 @@ pub const ALL: &[Kind] = &[
         overwrites: true,
         limits: Limits::NONE,
         runs_on_host: false,
-        make: make_block_ssd,
+        make: MakeOf::Block(make_block_ssd),
     },
     Kind {
         name: "linux-pblk",
@@ -223,7 +273,7 @@ pub const ALL: &[Kind] = &[
         overwrites: true,
         limits: linux_pblk::LIMITS,
         runs_on_host: true,
-        make: make_linux_pblk,
+        make: MakeOf::Block(make_linux_pblk),
     },
     Kind {
         name: "ox-block",
@@ -231,7 +281,7 @@ pub const ALL: &[Kind] = &[
         overwrites: true,
         limits: Limits::NONE,
         runs_on_host: true,
-        make: make_ox_block,
+        make: MakeOf::Block(make_ox_block),
     },
     Kind {
         name: "null",
@@ -239,10 +289,7 @@ pub const ALL: &[Kind] = &[
         overwrites: false,
         limits: Limits::NONE,
         runs_on_host: false,
-        make: |_, spec| {
-            no_options(spec)?;
-            Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })
-        },
+        make: MakeOf::Block(make_null),
     },
 ];
 
@@ -251,6 +298,11 @@ fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
         None => Ok(()),
         Some((name, _)) => Err(format!("it has no options, but \"{name}\" was given; leave it out")),
     }
+}
+
+fn make_null(_: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+    no_options(spec)?;
+    Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })
 }
 
 fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
