@@ -68,6 +68,18 @@ pub trait Media {
     fn line_of(&self, chunk: ChunkId) -> Vec<ChunkId>;
 }
 
+/// Someone who answers requests one by one, each before the next is asked: a target at its next mount.
+pub trait Answerer<Q, R> {
+    /// Where payload lies.
+    fn buffers(&mut self) -> &mut Buffers;
+
+    /// Answers.
+    ///
+    /// # Errors
+    /// If no answer comes, or one that is not what was promised.
+    fn ask(&mut self, request: Q) -> Result<R, Broken>;
+}
+
 /// A contract between a host and one kind of target.
 pub trait Contract {
     /// The target.
@@ -94,7 +106,7 @@ pub trait Contract {
     ) -> Option<<Self::Target as Target>::Request>;
 
     /// The request that ends an instance in good order.
-    fn shutdown(&mut self, now: Nanos) -> <Self::Target as Target>::Request;
+    fn shutdown(&mut self, now: Nanos, buffers: &Buffers) -> <Self::Target as Target>::Request;
 
     /// Starts over with reading everything.
     fn begin_audit(&mut self);
@@ -102,14 +114,15 @@ pub trait Contract {
     /// The next request of an audit; `None` once everything was asked for, or no more may be outstanding.
     fn audit(&mut self, now: Nanos) -> Option<<Self::Target as Target>::Request>;
 
-    /// Judges a reply; gives the request's name among the counts, as `requests.reads`. `room` says what the drive has left.
+    /// Judges a reply; gives the request's name among the counts, as `requests.reads`. Its buffers are free again. `room` says
+    /// what the drive has left.
     ///
     /// # Errors
     /// If it is not what was promised.
     fn replied(
         &mut self,
         reply: &<Self::Target as Target>::Reply,
-        buffers: &Buffers,
+        buffers: &mut Buffers,
         room: &dyn Fn() -> Room,
     ) -> Result<&'static str, Broken>;
 
@@ -118,6 +131,19 @@ pub trait Contract {
     /// # Errors
     /// If something is missing.
     fn end_audit(&mut self) -> Result<(), Broken>;
+
+    /// Looks at everything a target shows, one request after the other, at the end of an audit. Contracts that read all by
+    /// [`Self::audit`] have nothing to ask here.
+    ///
+    /// # Errors
+    /// If it is not what was promised.
+    fn observe(
+        &mut self,
+        target: &mut dyn Answerer<<Self::Target as Target>::Request, <Self::Target as Target>::Reply>,
+    ) -> Result<(), Broken> {
+        let _ = target;
+        Ok(())
+    }
 
     /// Requests without an answer.
     fn outstanding(&self) -> u32;

@@ -4,9 +4,9 @@
 //! The workload is a seed's tiny world without its own cuts. A clone is the drive and what was promised; the target is
 //! dropped, as a power cut drops it. Deliberately not here: faults, and other times between two events than a few.
 
-use crate::block::BlockContract;
 use crate::campaign::ATTEMPTS;
-use crate::contract::Broken;
+use crate::contract::{Broken, Contract};
+use crate::contract_of::{WithContract, with_contract_of};
 use crate::failure::{Cause, Failure};
 use crate::journal::{Journal, Keep};
 use crate::panics;
@@ -18,7 +18,6 @@ use crate::tally::Tally;
 use crate::world::{Mount, Mounted, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::block::BlockTarget;
 use ocssd_targets::registry::Kind;
 
 /// What an exploration found.
@@ -43,25 +42,38 @@ pub struct Explored {
 /// Explores `seed`'s world: every cut of its first `requests` requests. `None` if none of the drives drawn fits.
 #[must_use]
 pub fn explore(kind: &Kind, fixed: &[(String, String)], seed: u64, requests: usize) -> Option<Explored> {
-    let asked = Asked { target: kind.name, size: Size::Tiny, fixed };
+    let asked = Asked::of(kind, Size::Tiny, fixed);
     (0..ATTEMPTS).find_map(|attempt| {
         let mut plan = swarm::draw_asked(seed, attempt, &asked);
         let asks = |step: &Step| matches!(step, Step::Request { .. } | Step::Quiesce | Step::Idle { .. });
         plan.steps.retain(asks);
         plan.steps.truncate(requests);
+        let found = with_contract_of(kind, &plan, Exploration { plan: &plan, kind })?;
+        Some(Explored { plan: Some(plan), ..found })
+    })
+}
+
+/// An exploration that waits for its contract.
+struct Exploration<'a> {
+    plan: &'a Plan,
+    kind: &'a Kind,
+}
+
+impl WithContract for Exploration<'_> {
+    type Out = Option<Explored>;
+
+    fn with<C: Contract + Clone>(self, contract: C) -> Option<Explored>
+    where
+        for<'a> KindMount<'a>: Mount<C::Target>,
+    {
+        let Self { plan, kind } = self;
         let flash =
             Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
-        let world = World::new(
-            flash,
-            plan.units.clone(),
-            BlockContract::new(plan.mix, kind.limits()),
-            plan.bound,
-            Journal::new(Keep::Nothing),
-        );
+        let journal = Journal::new(Keep::Nothing);
+        let world = World::new(flash, plan.units.clone(), contract, plan.bound, journal);
         let mount = KindMount { kind, units: &plan.units, options: &plan.options };
         let mut explorer = Explorer { world, mount, found: Explored::default(), step: 0, at: String::new() };
-        let ended = panics::caught(|| explorer.run(&plan.steps));
-        let cause = match ended {
+        let cause = match panics::caught(|| explorer.run(&plan.steps)) {
             Ok(Ok(true)) => None,
             Ok(Ok(false)) => return None,
             Ok(Err(cause)) => Some(cause),
@@ -70,13 +82,12 @@ pub fn explore(kind: &Kind, fixed: &[(String, String)], seed: u64, requests: usi
         let Explorer { mut found, step, at, .. } = explorer;
         found.failure = cause.map(|cause| Failure { step, cause, state: String::new() });
         found.failed_at = at;
-        found.plan = Some(plan);
         Some(found)
-    })
+    }
 }
 
-struct Explorer<'a> {
-    world: World<BlockContract>,
+struct Explorer<'a, C: Contract> {
+    world: World<C>,
     mount: KindMount<'a>,
     found: Explored,
     step: usize,
@@ -84,7 +95,10 @@ struct Explorer<'a> {
     at: String,
 }
 
-impl Explorer<'_> {
+impl<C: Contract + Clone> Explorer<'_, C>
+where
+    for<'a> KindMount<'a>: Mount<C::Target>,
+{
     /// False if the target does not fit the drive.
     fn run(&mut self, steps: &[Step]) -> Result<bool, Cause> {
         if let Mounted::Refused(_) = self.world.mount(&self.mount, None)? {
@@ -162,14 +176,14 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    fn clone_of(&self, world: &World<BlockContract>) -> Result<World<BlockContract>, Cause> {
+    fn clone_of(&self, world: &World<C>) -> Result<World<C>, Cause> {
         let none =
             || Broken::new("can be cloned", "a simulated drive is in memory", "one that cannot be cloned");
         Ok(world.branch(Journal::new(Keep::Nothing)).ok_or_else(none)?)
     }
 
-    fn recover(&mut self, world: &mut World<BlockContract>) -> Result<(), Cause> {
-        let how: &dyn Mount<dyn BlockTarget> = &self.mount;
+    fn recover(&mut self, world: &mut World<C>) -> Result<(), Cause> {
+        let how: &dyn Mount<C::Target> = &self.mount;
         if let Mounted::Refused(sentence) = world.mount(how, None)? {
             return Err(Cause::NotMounted(sentence));
         }

@@ -7,6 +7,8 @@
 pub mod block;
 pub mod campaign;
 pub mod contract;
+mod contract_of;
+mod counted;
 pub mod disk;
 pub mod exhaustive;
 pub mod failure;

@@ -3,8 +3,8 @@
 //! An assertion that fails anywhere below is caught here and is a failure like any other. Deliberately not here: many
 //! seeds (`campaign`).
 
-use crate::block::BlockContract;
 use crate::contract::Contract;
+use crate::contract_of::{WithContract, with_contract_of};
 use crate::disk::Disk;
 use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
@@ -17,9 +17,13 @@ use crate::world::{Mount, Mounted, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault};
 use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::interface::key_value::KvTarget;
+use ocssd_lightnvm::interface::log_structured::LogTarget;
+use ocssd_lightnvm::interface::table::TableTarget;
+use ocssd_lightnvm::interface::zoned::ZonedTarget;
 use ocssd_lightnvm::{BlockingDevice, ChunkId, Device, Ppa, PuId};
 use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{Kind, TargetSpec};
+use ocssd_targets::registry::{Kind, Make, MakeOf, TargetSpec};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -33,10 +37,48 @@ pub struct KindMount<'a> {
     pub options: &'a [(String, String)],
 }
 
+impl KindMount<'_> {
+    const fn spec(&self) -> TargetSpec<'_> {
+        TargetSpec { units: self.units, layout: Layout::Striped, options: self.options }
+    }
+
+    fn mount_by<T: ?Sized>(&self, device: &mut dyn BlockingDevice, make: Make<T>) -> Result<Box<T>, String> {
+        let made = make(device, &self.spec());
+        made.map(|made| made.target).map_err(|sentence| format!("target {}: {sentence}", self.kind.name))
+    }
+}
+
 impl Mount<dyn BlockTarget> for KindMount<'_> {
     fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn BlockTarget>, String> {
-        let spec = TargetSpec { units: self.units, layout: Layout::default(), options: self.options };
-        self.kind.make(device, &spec).map(|made| made.target)
+        self.kind.make(device, &self.spec()).map(|made| made.target)
+    }
+}
+
+impl Mount<dyn ZonedTarget> for KindMount<'_> {
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn ZonedTarget>, String> {
+        let MakeOf::Zoned(make) = self.kind.make_of() else { unreachable!("a kind of zones") };
+        self.mount_by(device, make)
+    }
+}
+
+impl Mount<dyn LogTarget> for KindMount<'_> {
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn LogTarget>, String> {
+        let MakeOf::Log(make) = self.kind.make_of() else { unreachable!("a kind of pages") };
+        self.mount_by(device, make)
+    }
+}
+
+impl Mount<dyn TableTarget> for KindMount<'_> {
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn TableTarget>, String> {
+        let MakeOf::Table(make) = self.kind.make_of() else { unreachable!("a kind of tables") };
+        self.mount_by(device, make)
+    }
+}
+
+impl Mount<dyn KvTarget> for KindMount<'_> {
+    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn KvTarget>, String> {
+        let MakeOf::KeyValue(make) = self.kind.make_of() else { unreachable!("a kind of keys and values") };
+        self.mount_by(device, make)
     }
 }
 
@@ -79,28 +121,43 @@ pub fn run_until(
     keep: Keep,
     is_over: Arc<AtomicBool>,
 ) -> Ran {
-    let (disk, flash) = drive(plan);
-    let mut world = World::new(
-        flash,
-        plan.units.clone(),
-        BlockContract::new(plan.mix, kind.limits()),
-        plan.bound,
-        Journal::new(keep),
-    )
-    .ends_with(is_over);
-    world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
-    let mount = KindMount { kind, units: &plan.units, options: &plan.options };
-    let mut runner = Runner { world, mount, plan, disk, step: 0, mounts: 0 };
-    let ended = panics::caught(|| runner.run(only));
-    let ended = match ended {
-        Ok(Ok(ended)) => ended,
-        Ok(Err(Cause::Broken(broken))) if broken.rule == STOPPED => Ended::Stopped,
-        Ok(Err(cause)) => runner.failed(cause),
-        Err(caught) => runner.failed(Cause::Panic { message: caught.message, place: caught.place }),
-    };
-    // A target that failed an assertion may fail another when it is asked.
-    drop(panics::caught(|| runner.count()));
-    Ran { ended, tally: runner.world.tally, journal: runner.world.journal }
+    with_contract_of(kind, plan, Run { plan, kind, only, keep, is_over })
+}
+
+/// A run that waits for its contract.
+struct Run<'a> {
+    plan: &'a Plan,
+    kind: &'a Kind,
+    only: &'a dyn Fn(usize) -> bool,
+    keep: Keep,
+    is_over: Arc<AtomicBool>,
+}
+
+impl WithContract for Run<'_> {
+    type Out = Ran;
+
+    fn with<C: Contract>(self, contract: C) -> Ran
+    where
+        for<'a> KindMount<'a>: Mount<C::Target>,
+    {
+        let Self { plan, kind, only, keep, is_over } = self;
+        let (disk, flash) = drive(plan);
+        let journal = Journal::new(keep);
+        let mut world =
+            World::new(flash, plan.units.clone(), contract, plan.bound, journal).ends_with(is_over);
+        world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
+        let mount = KindMount { kind, units: &plan.units, options: &plan.options };
+        let mut runner = Runner { world, mount, plan, disk, step: 0, mounts: 0 };
+        let ended = match panics::caught(|| runner.run(only)) {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(Cause::Broken(broken))) if broken.rule == STOPPED => Ended::Stopped,
+            Ok(Err(cause)) => runner.failed(cause),
+            Err(caught) => runner.failed(Cause::Panic { message: caught.message, place: caught.place }),
+        };
+        // A target that failed an assertion may fail another when it is asked.
+        drop(panics::caught(|| runner.count()));
+        Ran { ended, tally: runner.world.tally, journal: runner.world.journal }
+    }
 }
 
 /// The drive, and the disk it lies on if it does not lie in memory.
@@ -113,8 +170,8 @@ fn drive(plan: &Plan) -> (Option<Disk>, Flash) {
     (None, flash.unwrap_or_else(|problems| panic!("a drawn drive: {problems}")))
 }
 
-struct Runner<'a> {
-    world: World<BlockContract>,
+struct Runner<'a, C: Contract> {
+    world: World<C>,
     mount: KindMount<'a>,
     plan: &'a Plan,
     disk: Option<Disk>,
@@ -123,7 +180,10 @@ struct Runner<'a> {
     mounts: usize,
 }
 
-impl Runner<'_> {
+impl<C: Contract> Runner<'_, C>
+where
+    for<'a> KindMount<'a>: Mount<C::Target>,
+{
     fn run(&mut self, only: &dyn Fn(usize) -> bool) -> Result<Ended, Cause> {
         match self.world.mount(&self.mount, None)? {
             Mounted::Up => {}

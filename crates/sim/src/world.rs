@@ -3,6 +3,7 @@
 //! Its turns are the engine's, under the eyes of an observer that stops them where the power goes. Deliberately not here: what
 //! happens when (`run`), and what is right (`contract`).
 
+mod asking;
 mod events;
 mod mounting;
 
@@ -309,7 +310,7 @@ impl<C: Contract> World<C> {
 
     /// Asks the target to end in good order.
     pub fn shut_down(&mut self) {
-        let request = self.contract.shutdown(self.now());
+        let request = self.contract.shutdown(self.now(), self.host.buffers());
         self.submit(request);
     }
 
@@ -360,8 +361,12 @@ impl<C: Contract> World<C> {
         if waited > 0 {
             self.tally.add("requests.waited_for_room", waited);
         }
-        let mut any = false;
-        for reply in requests.take_replies() {
+        let replies = requests.take_replies();
+        if replies.is_empty() {
+            return Ok(false);
+        }
+        let mut buffers = host.take_buffers();
+        for reply in replies {
             self.journal.note(now, || {
                 let (number, what) = C::reply_in_words(&reply);
                 Event::Reply { number, what }
@@ -375,11 +380,11 @@ impl<C: Contract> World<C> {
                     drive_failed: drive.store_error().is_some(),
                 }
             };
-            let name = contract.replied(&reply, host.buffers(), &room)?;
+            let name = contract.replied(&reply, &mut buffers, &room)?;
             self.tally.add(name, 1);
-            any = true;
         }
-        Ok(any)
+        host.return_buffers(buffers);
+        Ok(true)
     }
 
     fn judge_progress(&mut self, any: bool) -> Result<(), Broken> {
@@ -519,6 +524,7 @@ impl<C: Contract> World<C> {
             }
         }
         self.contract.end_audit()?;
+        self.observe()?;
         self.tally.add("checks.audits", 1);
         self.check()
     }

@@ -85,7 +85,7 @@ pub fn target(text: &str) -> anyhow::Result<(&'static Kind, TargetOptions)> {
         _ => return Ok((crate::kinds::find(name).map_err(anyhow::Error::msg)?, fixed)),
     };
     anyhow::bail!(
-        "the target \"{name}\" {why_not}, but the contract that is simulated is that of a block device written in any \
+        "the target \"{name}\" {why_not}, but the contract that is simulated for blocks is that of a device written in any \
          order; choose --target pblk"
     )
 }

@@ -34,10 +34,8 @@ pub fn one(
     let world = World { kind, target: &args.target, size: ask::size_name(args.size), seed };
     let only = |index: usize| args.only.as_ref().is_none_or(|steps| steps.contains(index));
     let keep = if file.is_some() { Keep::All } else { Keep::Nothing };
-    let (attempt, mut plan) =
-        fitting(kind, &Asked { target: kind.name, size: ask::size(args.size), fixed }, seed).map_err(
-            |unfit| anyhow::anyhow!("no drive drawn for seed {seed} is one it fits on: {}", unfit.0),
-        )?;
+    let (attempt, mut plan) = fitting(kind, &Asked::of(kind, ask::size(args.size), fixed), seed)
+        .map_err(|unfit| anyhow::anyhow!("no drive drawn for seed {seed} is one it fits on: {}", unfit.0))?;
     for &part in &args.without {
         plan = plan.without(part).with_context(|| {
             format!(

@@ -9,10 +9,11 @@ use super::mix::Mix;
 use super::oracle::{Moment, Oracle};
 use super::stamp::{self, Stamp};
 use crate::contract::{Broken, Contract, Media, Room};
+use crate::counted;
 use crate::watched::{Harm, Harmed};
 use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, CounterValue};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{BufId, Buffers, Ppa, Status, Tag};
 use ocssd_targets::registry::{Limits, Reach};
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,7 +327,7 @@ impl Contract for BlockContract {
         Some(request)
     }
 
-    fn shutdown(&mut self, now: Nanos) -> BlockRequest {
+    fn shutdown(&mut self, now: Nanos, _: &Buffers) -> BlockRequest {
         self.send(BlockOp::Shutdown, 0, 0, now).expect("nothing is outstanding at a shutdown")
     }
 
@@ -355,7 +356,7 @@ impl Contract for BlockContract {
     fn replied(
         &mut self,
         reply: &BlockReply,
-        buffers: &Buffers,
+        buffers: &mut Buffers,
         room: &dyn Fn() -> Room,
     ) -> Result<&'static str, Broken> {
         let Some(done) = self.outstanding.remove(&reply.tag) else {
@@ -478,28 +479,18 @@ impl Contract for BlockContract {
     }
 
     fn chunks_needed(target: &Self::Target) -> Option<u32> {
-        gauge(target, "chunks_needed").and_then(|chunks| u32::try_from(chunks).ok())
+        counted::gauge(target, "chunks_needed").and_then(|chunks| u32::try_from(chunks).ok())
     }
 
     fn wear_spread(&self, target: &Self::Target) -> Option<u32> {
-        let spread = gauge(target, "wear_spread_bound").filter(|_| gauge(target, "read_only") == Some(0));
+        let spread = counted::gauge(target, "wear_spread_bound")
+            .filter(|_| counted::gauge(target, "read_only") == Some(0));
         spread.and_then(|spread| u32::try_from(spread).ok()).filter(|&spread| spread > 0)
     }
 
     fn target_counts(&self, target: &Self::Target) -> Vec<(&'static str, u64)> {
-        let count = |value| if let CounterValue::Count(count) = value { Some(count) } else { None };
-        target
-            .counters()
-            .into_iter()
-            .filter_map(|counter| Some((counter.name, count(counter.value)?)))
-            .collect()
+        counted::counts(target)
     }
-}
-
-/// What a gauge of a target stands at.
-fn gauge(target: &dyn BlockTarget, name: &str) -> Option<u64> {
-    let found = target.counters().into_iter().find(|counter| counter.name == name)?;
-    if let CounterValue::Gauge(value) = found.value { Some(value) } else { None }
 }
 
 const fn name(op: BlockOp) -> &'static str {

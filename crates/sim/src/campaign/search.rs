@@ -163,7 +163,7 @@ impl WorkQueue<'_> {
 
     fn run(&self, seed: u64) -> Made {
         let Campaign { kind, size, fixed, .. } = *self.campaign;
-        let asked = Asked { target: kind.name, size, fixed };
+        let asked = Asked::of(kind, size, fixed);
         match run_asked(kind, &asked, seed, &|_| true, Keep::Nothing, &self.is_late) {
             Err(unfit) => Made::Unfit(unfit.0),
             Ok(Simulated { attempt, plan, ran }) => match ran.ended {

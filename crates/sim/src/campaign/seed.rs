@@ -40,7 +40,7 @@ pub fn run_seed(
     only: &dyn Fn(usize) -> bool,
     keep: Keep,
 ) -> Result<Simulated, Unfit> {
-    run_asked(kind, &Asked::any(kind.name, size), seed, only, keep, &Arc::default())
+    run_asked(kind, &Asked::of(kind, size, &[]), seed, only, keep, &Arc::default())
 }
 
 /// As [`run_seed`], of the worlds that are asked for, until `is_over` is set.

@@ -1,7 +1,7 @@
 //! The model: each key holds its last value, and after a power cut any value since the last durable one.
 
-use crate::contract::Broken;
-use crate::model::{Answerer, Expected, Model, Pending, Staging, equal};
+use crate::contract::{Answerer, Broken};
+use crate::model::{Expected, Model, Pending, Staging, equal};
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, BatchChange, BatchEntry, Key, KvAnswer, KvLimits, KvOp, KvRefusal, KvReply, KvRequest,
     ListOrder, StoreCondition, decode_keys, encode_keys,
@@ -277,14 +277,15 @@ impl KvModel {
 
     /// Asks for all keys, with as many listings as it takes.
     fn observe_keys(
-        target: &mut dyn Answerer<Self>,
+        target: &mut dyn Answerer<KvRequest, KvReply>,
         buffer: BufId,
         bytes: u32,
     ) -> Result<BTreeSet<Vec<u8>>, Broken> {
         let (mut keys, mut from) = (BTreeSet::new(), Key::EMPTY);
         loop {
             let into = Content::Piece(Piece { buffer, first_byte: 0, bytes });
-            let reply = target.ask(KvRequest { tag: Tag(0), op: KvOp::List { from, prefix_bytes: 0, into } });
+            let reply =
+                target.ask(KvRequest { tag: Tag(0), op: KvOp::List { from, prefix_bytes: 0, into } })?;
             let listed = decode_keys(&into.gathered(target.buffers()));
             let listed = listed.filter(|_| matches!(reply.answer, KvAnswer::Listed { .. }));
             let listed =
@@ -365,7 +366,7 @@ impl Model for KvModel {
         }
     }
 
-    fn observe(&self, target: &mut dyn Answerer<Self>) -> Result<Pairs, Broken> {
+    fn observe(&self, target: &mut dyn Answerer<KvRequest, KvReply>) -> Result<Pairs, Broken> {
         // The longest key and one more, so that every listing shows something new.
         let room = 4 + 2 * (self.limits.key_bytes_max + 6);
         let bytes = room.max(self.limits.value_bytes_max);
@@ -376,7 +377,7 @@ impl Model for KvModel {
             let name = Key::place(&key, target.buffers(), buffer, bytes);
             let piece = Piece { buffer, first_byte: 0, bytes };
             let op = KvOp::Retrieve { key: name, offset: 0, into: Content::Piece(piece) };
-            let reply = target.ask(KvRequest { tag: Tag(0), op });
+            let reply = target.ask(KvRequest { tag: Tag(0), op })?;
             let KvAnswer::Value { bytes } = reply.answer else {
                 return Err(Broken::new("a listed key can be read", "its value", format!("{reply:?}")));
             };

@@ -1,15 +1,15 @@
 //! Hand-written cases of the specification's words, and random trials.
 
 use super::*;
-use crate::model::trial::{Reference, Requests, Trial};
-use crate::model::{Answerer, Model};
+use crate::model::Model;
+use crate::model::trial::{Reference, Trial};
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, BatchChange, BatchEntry, Key, KvAnswer, KvLimits, KvOp, KvRefusal, KvReply, KvRequest,
     ListOrder, StoreCondition, decode_keys,
 };
 use ocssd_lightnvm::interface::{Content, Durability, List, Piece, StageId, StageLimits, StageOp};
-use ocssd_lightnvm::{BufId, Buffers, Geometry, Payload, PayloadFormat, Tag};
+use ocssd_lightnvm::{Buffers, Geometry, Payload, PayloadFormat, Tag};
 
 const LIMITS: KvLimits = KvLimits {
     key_bytes_max: 20,
@@ -254,76 +254,11 @@ fn a_batch_is_whole_also_where_it_was_overwritten() {
     }
 }
 
-/// Draws requests for a few keys, some of them bad.
-#[derive(Default)]
-struct Drawn;
-
-impl Drawn {
-    fn key(prng: &mut Prng, buffers: &mut Buffers, buffer: BufId) -> Key {
-        let length = usize::try_from(prng.below(24)).expect("short");
-        let byte = b'a' + u8::try_from(prng.below(2)).expect("a letter");
-        Key::place(&vec![byte; length.max(length % 3)], buffers, buffer, 4_000)
-    }
-
-    fn batch(prng: &mut Prng, buffers: &mut Buffers, buffer: BufId) -> KvOp {
-        let mut entries = Vec::new();
-        for nth in 0..1 + prng.below(5) {
-            let letter = [b'a' + u8::try_from(prng.below(2)).expect("a letter"); 20];
-            let length = 1 + usize::try_from(prng.below(14)).expect("short");
-            let key = Key::inline(&letter[..length]).expect("a short key");
-            let first_byte = u32::try_from(nth * 300).expect("in the buffer");
-            let piece =
-                Piece { buffer, first_byte, bytes: 1 + u32::try_from(prng.below(200)).expect("short") };
-            let change = if prng.below(4) == 0 {
-                BatchChange::Delete { absent: AbsentKey::Success }
-            } else {
-                BatchChange::Store { value: Some(piece), condition: StoreCondition::Always }
-            };
-            entries.push(BatchEntry { key, change });
-        }
-        let table = buffers.take_whole(2);
-        KvOp::Batch { entries: List::write(buffers, table, &entries), durability: durability(prng) }
-    }
-}
-
-fn durability(prng: &mut Prng) -> Durability {
-    if prng.below(4) == 0 { Durability::AtReply } else { Durability::AtFlush }
-}
-
-impl Requests<KvModel> for Drawn {
-    fn next(&mut self, tag: Tag, prng: &mut Prng, _: &KvModel, buffers: &mut Buffers) -> Option<KvRequest> {
-        let buffer = buffers.take_whole(1);
-        let stamp = prng.next_u64().to_le_bytes();
-        buffers.whole_mut(buffer, 0, 1).chunks_mut(8).for_each(|place| place.copy_from_slice(&stamp));
-        let key = Self::key(prng, buffers, buffer);
-        let piece = Piece { buffer, first_byte: 0, bytes: u32::try_from(prng.below(3_050)).expect("short") };
-        let conditions = [StoreCondition::Always, StoreCondition::MustExist, StoreCondition::MustNotExist];
-        let op = match prng.below(16) {
-            0..5 => KvOp::Store {
-                key,
-                content: Content::Piece(piece),
-                condition: conditions[usize::try_from(prng.below(3)).expect("three")],
-                durability: durability(prng),
-            },
-            5..7 => KvOp::Delete { key, absent: AbsentKey::Refused, durability: durability(prng) },
-            7..10 => KvOp::Retrieve { key, offset: 9, into: Content::Piece(piece) },
-            10 => KvOp::Exist { key },
-            11 => KvOp::List { from: key, prefix_bytes: 1, into: Content::Piece(piece) },
-            12..15 => Self::batch(prng, buffers, buffer),
-            _ => KvOp::Flush,
-        };
-        Some(KvRequest { tag, op })
-    }
-
-    fn answered(&mut self, _: &KvRequest, _: &KvReply, _: &mut Buffers) {}
-
-    fn power_cut(&mut self, _: &KvModel, _: &mut Buffers) {}
-}
-
 #[test]
 fn whatever_a_sound_target_keeps_is_allowed() {
     for seed in 0..40 {
-        let tally = Trial::new(seed, KvModel::new(LIMITS), pool()).run(1_500, &mut Drawn);
+        let tally = Trial::new(seed, KvModel::new(LIMITS), pool())
+            .run(1_500, &mut DrawnKv::new(LIMITS, &mut Prng::new(seed)));
         let tally = tally.unwrap_or_else(|found| panic!("{found}"));
         assert!(tally.succeeded > 150 && tally.refused > 30 && tally.cuts > 5, "seed {seed}: {tally:?}");
     }
@@ -335,7 +270,7 @@ fn a_target_that_forgets_or_tears_is_found() {
         let found = (0..20).find_map(|seed| {
             let mut trial = Trial::new(seed, KvModel::new(LIMITS), pool());
             trial.canary = Some(canary);
-            trial.run(1_500, &mut Drawn).err()
+            trial.run(1_500, &mut DrawnKv::new(LIMITS, &mut Prng::new(seed))).err()
         });
         assert!(found.is_some(), "{name}: not found with seeds 0 to 19");
     }

@@ -1,8 +1,8 @@
 //! The model: flushes are applied in the order of their numbers, and survive in it.
 
 use super::image::{LogChange, LogImage};
-use crate::contract::Broken;
-use crate::model::{Answerer, Expected, Model, Pending, Staging, equal};
+use crate::contract::{Answerer, Broken};
+use crate::model::{Expected, Model, Pending, Staging, equal};
 use ocssd_lightnvm::interface::log_structured::{
     LogAnswer, LogLimits, LogOp, LogRefusal, LogReply, LogRequest, PageEntry, PageId, SessionId, Wsn,
 };
@@ -331,12 +331,12 @@ impl Model for LogModel {
         }
     }
 
-    fn observe(&self, target: &mut dyn Answerer<Self>) -> Result<LogImage, Broken> {
+    fn observe(&self, target: &mut dyn Answerer<LogRequest, LogReply>) -> Result<LogImage, Broken> {
         let mut found = LogImage::default();
         let bad =
             |reply: LogReply| Broken::new("readable after a power cut", "an answer", format!("{reply:?}"));
         for &session in &self.known.0 {
-            let reply = target.ask(LogRequest { tag: Tag(0), op: LogOp::OpenSession { session } });
+            let reply = target.ask(LogRequest { tag: Tag(0), op: LogOp::OpenSession { session } })?;
             if reply.refusal == Some(LogRefusal::TooManySessions) {
                 continue;
             }
@@ -344,7 +344,7 @@ impl Model for LogModel {
             found.sessions.insert(session, applied);
             if applied == Wsn(0) {
                 found.sessions.remove(&session);
-                target.ask(LogRequest { tag: Tag(0), op: LogOp::CloseSession { session } });
+                target.ask(LogRequest { tag: Tag(0), op: LogOp::CloseSession { session } })?;
             }
         }
         let sector = u32::try_from(target.buffers().format().sector_bytes).expect("a sector is short");
@@ -352,7 +352,7 @@ impl Model for LogModel {
         for &page in &self.known.1 {
             let piece = Piece { buffer, first_byte: 0, bytes: self.limits.page_bytes_max };
             let op = LogOp::Read { page, offset: 0, into: Content::Piece(piece) };
-            let reply = target.ask(LogRequest { tag: Tag(0), op });
+            let reply = target.ask(LogRequest { tag: Tag(0), op })?;
             match reply.answer {
                 _ if reply.status == Status::UNWRITTEN => continue,
                 LogAnswer::Page { bytes } if reply.status.has_data() && bytes <= piece.bytes => {
@@ -363,7 +363,7 @@ impl Model for LogModel {
             }
         }
         target.buffers().give_back(buffer);
-        let reply = target.ask(LogRequest { tag: Tag(0), op: LogOp::Stat });
+        let reply = target.ask(LogRequest { tag: Tag(0), op: LogOp::Stat })?;
         let stat = LogAnswer::Stat { pages: found.pages.len() as u64, live_bytes: found.live_bytes() };
         if reply.answer == stat {
             return Ok(found);

@@ -1,8 +1,8 @@
 //! Hand-written cases, and random trials.
 
 use super::*;
-use crate::model::trial::{Reference, Requests, Trial};
-use crate::model::{Answerer, Model};
+use crate::model::Model;
+use crate::model::trial::{Reference, Trial};
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::log_structured::{
     LogAnswer, LogLimits, LogOp, LogRefusal, LogReply, LogRequest, PageEntry, PageId, SessionId, Wsn,
@@ -246,70 +246,11 @@ fn a_torn_flush_is_illegal() {
     assert!(target.model.may_hold(&LogImage { sessions: whole.sessions, ..LogImage::default() }).is_err());
 }
 
-/// Draws flushes of three sessions, pages of a few names, and now and then what is refused.
-#[derive(Default)]
-struct Drawn;
-
-impl Drawn {
-    fn flush(prng: &mut Prng, model: &LogModel, buffers: &mut Buffers) -> LogOp {
-        let session = 1 + prng.below(3);
-        let applied = model.volatile().applied(SessionId(session)).0;
-        let wsn = match prng.below(12) {
-            0 => applied,
-            1 => applied + 2,
-            _ => applied + 1,
-        };
-        let first = prng.below(8);
-        let mut row = |nth: u64| ((first + nth * 3) % 20, u32::try_from(prng.below(6)).expect("few") * 100);
-        let rows: Vec<(u64, u32)> = (0..5).map(&mut row).collect();
-        let rows = &rows[..usize::try_from(1 + first % 5).expect("few")];
-        let byte = u8::try_from(prng.below(256)).expect("a byte");
-        let op = flush(buffers, session, wsn, byte, rows);
-        if prng.below(3) == 0 { durable(op) } else { op }
-    }
-}
-
-impl Requests<LogModel> for Drawn {
-    fn next(
-        &mut self,
-        tag: Tag,
-        prng: &mut Prng,
-        model: &LogModel,
-        buffers: &mut Buffers,
-    ) -> Option<LogRequest> {
-        let session = SessionId(1 + prng.below(4));
-        let op = match prng.below(16) {
-            0..3 => LogOp::OpenSession { session },
-            3 if prng.below(4) == 0 => LogOp::CloseSession { session },
-            3..6 => {
-                let piece = Piece { buffer: buffers.take_whole(1), first_byte: 0, bytes: 700 };
-                LogOp::Read { page: PageId(prng.below(20)), offset: 50, into: Content::Piece(piece) }
-            }
-            6 => LogOp::Sync,
-            7 => LogOp::Stat,
-            _ => Self::flush(prng, model, buffers),
-        };
-        Some(LogRequest { tag, op })
-    }
-
-    fn answered(&mut self, request: &LogRequest, _: &LogReply, buffers: &mut Buffers) {
-        match request.op {
-            LogOp::Read { into: Content::Piece(piece), .. } => buffers.give_back(piece.buffer),
-            LogOp::Flush { content: Content::Piece(piece), pages, .. } => {
-                buffers.give_back(piece.buffer);
-                buffers.give_back(pages.buffer);
-            }
-            _ => {}
-        }
-    }
-
-    fn power_cut(&mut self, _: &LogModel, _: &mut Buffers) {}
-}
-
 #[test]
 fn whatever_a_sound_target_keeps_is_allowed() {
     for seed in 0..60 {
-        let tally = Trial::new(seed, LogModel::new(LIMITS), pool()).run(1_500, &mut Drawn);
+        let tally = Trial::new(seed, LogModel::new(LIMITS), pool())
+            .run(1_500, &mut DrawnLog::new(LIMITS, &mut Prng::new(seed)));
         let tally = tally.unwrap_or_else(|found| panic!("{found}"));
         assert!(tally.succeeded > 150 && tally.refused > 30 && tally.cuts > 5, "seed {seed}: {tally:?}");
     }
@@ -321,7 +262,7 @@ fn a_target_that_forgets_or_tears_is_found() {
         let found = (0..20).find_map(|seed| {
             let mut trial = Trial::new(seed, LogModel::new(LIMITS), pool());
             trial.canary = Some(canary);
-            trial.run(1_500, &mut Drawn).err()
+            trial.run(1_500, &mut DrawnLog::new(LIMITS, &mut Prng::new(seed))).err()
         });
         assert!(found.is_some(), "{name}: not found with seeds 0 to 19");
     }

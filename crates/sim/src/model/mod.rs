@@ -8,6 +8,8 @@
 //!
 //! Deliberately not here: when requests are sent and when the power goes; media faults.
 
+pub mod held;
+pub mod judge;
 mod pending;
 mod staging;
 pub mod target;
@@ -17,7 +19,7 @@ pub mod world;
 pub use pending::{Pending, Taken};
 pub use staging::Staging;
 
-use crate::contract::Broken;
+use crate::contract::{Answerer, Broken};
 use ocssd_lightnvm::interface::Content;
 use ocssd_lightnvm::{Buffers, Tag};
 use std::fmt::Debug;
@@ -51,15 +53,6 @@ impl<R> Expected<R> {
         found.truncate(self.content.len());
         found
     }
-}
-
-/// Someone who answers requests at once, one by one: a target at its next mount.
-pub trait Answerer<M: Model> {
-    /// Where payload lies.
-    fn buffers(&mut self) -> &mut Buffers;
-
-    /// Answers.
-    fn ask(&mut self, request: M::Request) -> M::Reply;
 }
 
 /// A model of a host interface.
@@ -104,7 +97,10 @@ pub trait Model: Clone {
     ///
     /// # Errors
     /// If it does not answer as any target must.
-    fn observe(&self, target: &mut dyn Answerer<Self>) -> Result<Self::Observation, Broken>;
+    fn observe(
+        &self,
+        target: &mut dyn Answerer<Self::Request, Self::Reply>,
+    ) -> Result<Self::Observation, Broken>;
 
     /// Holds what a target shows after a power cut against what is promised.
     ///

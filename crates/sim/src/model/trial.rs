@@ -4,8 +4,8 @@
 //! the power goes at any moment; then everything the target shows is held against what was promised. A planted bug
 //! ([`Trial::canary`]) must be found. No time passes. Deliberately not here: devices, and targets that have one.
 
-use super::{Answerer, Expected, Model};
-use crate::contract::Broken;
+use super::{Expected, Model};
+use crate::contract::{Answerer, Broken};
 use ocssd_base::Prng;
 use ocssd_lightnvm::{Buffers, Tag};
 use std::fmt;
@@ -19,16 +19,23 @@ pub struct Reference<M> {
     pub buffers: Buffers,
 }
 
-impl<M: Model> Answerer<M> for Reference<M> {
-    fn buffers(&mut self) -> &mut Buffers {
-        &mut self.buffers
-    }
-
-    fn ask(&mut self, request: M::Request) -> M::Reply {
+impl<M: Model> Reference<M> {
+    /// Answers.
+    pub fn ask(&mut self, request: M::Request) -> M::Reply {
         let expected = self.model.apply(&request, &self.buffers);
         expected.deliver(&mut self.buffers);
         self.model.answered(&expected.reply);
         expected.reply
+    }
+}
+
+impl<M: Model> Answerer<M::Request, M::Reply> for Reference<M> {
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+
+    fn ask(&mut self, request: M::Request) -> Result<M::Reply, Broken> {
+        Ok(Self::ask(self, request))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use super::target::ReferenceTarget;
 use super::trial::{Found, Requests, Tally};
-use super::{Answerer, Expected, Model};
-use crate::contract::Broken;
+use super::{Expected, Model};
+use crate::contract::{Answerer, Broken};
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, Host, VirtualClock};
 use ocssd_lightnvm::{
@@ -120,13 +120,13 @@ impl<M: Model> Source<ReferenceTarget<M>> for Judged<'_, M> {
 
 type ReferenceHost<M> = Host<NoDevice, VirtualClock, ReferenceTarget<M>>;
 
-impl<M: Model> Answerer<M> for ReferenceHost<M> {
+impl<M: Model> Answerer<M::Request, M::Reply> for ReferenceHost<M> {
     fn buffers(&mut self) -> &mut Buffers {
         self.buffers_mut()
     }
 
-    fn ask(&mut self, request: M::Request) -> M::Reply {
-        Self::ask(self, request)
+    fn ask(&mut self, request: M::Request) -> Result<M::Reply, Broken> {
+        Ok(Self::ask(self, request))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::block::Mix;
 use crate::plan::Plan;
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::Payload;
+use ocssd_targets::registry::{Kind, MakeOf};
 
 /// How large worlds are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,13 +101,22 @@ pub struct Asked<'a> {
     pub size: Size,
     /// Options of the target that are not drawn, name and value.
     pub fixed: &'a [(String, String)],
+    /// The target's contract knows what a sector held: media may lose content.
+    pub may_lose_content: bool,
 }
 
 impl<'a> Asked<'a> {
-    /// Nothing is held fixed.
+    /// Worlds of a target of blocks; nothing is held fixed.
     #[must_use]
     pub const fn any(target: &'a str, size: Size) -> Self {
-        Self { target, size, fixed: &[] }
+        Self { target, size, fixed: &[], may_lose_content: true }
+    }
+
+    /// Worlds of this kind, by whatever interface it is spoken to.
+    #[must_use]
+    pub const fn of(kind: &'a Kind, size: Size, fixed: &'a [(String, String)]) -> Self {
+        let may_lose_content = matches!(kind.make_of(), MakeOf::Block(_));
+        Self { target: kind.name, size, fixed, may_lose_content }
     }
 
     /// The value an option is held at.
@@ -131,18 +141,21 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
     let is_on_disk = !is_special && disk::fits(target) && Draw::new(&prng, DISK).percent(disk::PERCENT);
     let size = if is_special || is_on_disk { Size::Tiny } else { size };
     let mut config = drive::draw(&mut Draw::new(&prng, "drive"), size, seed);
-    if size == Size::Any {
+    if size == Size::Any && asked.may_lose_content {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
     }
     let units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
-    if asked.fixed(BLOCK_BYTES).is_some() {
-        // A stamp stands for a whole sector.
+    if asked.fixed(BLOCK_BYTES).is_some() || !asked.may_lose_content {
+        // A stamp stands for a whole sector, and content of other interfaces has any length.
         config.payload = Payload::Bytes;
     }
     let chosen = target::draw(&mut Draw::new(&prng, "target"), asked, &config, size);
     let mut mix = mix(&mut Draw::new(&prng, "mix"), size, &chosen);
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
-    let steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
+    let mut steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
+    if !asked.may_lose_content {
+        steps.retain(steps::keeps_content);
+    }
     let options = chosen.options;
     let mut plan =
         Plan { config, units, options, later_options: Vec::new(), mix, steps, disk: false, bound: BOUND };

@@ -78,6 +78,15 @@ pub(super) fn draw(draw: &mut Draw, size: Size, config: &Config) -> Vec<Step> {
     steps
 }
 
+/// True of a step after which media still hold what was written to them.
+pub(super) fn keeps_content(step: &Step) -> bool {
+    match step {
+        Step::Flip { .. } | Step::Rest { .. } | Step::Disk(_) => false,
+        Step::Fault { kind, .. } => !matches!(kind, FaultKind::UnrecoveredRead | FaultKind::Failed(..)),
+        _ => true,
+    }
+}
+
 /// Steps of a run in which chunks are to be erased often.
 pub(super) fn draw_long(draw: &mut Draw) -> Vec<Step> {
     let mut weight = |percent: u64, most: u32| {

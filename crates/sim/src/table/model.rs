@@ -1,8 +1,8 @@
 //! The model: edits survive in order, tables with them, and of a log its first bytes.
 
 use super::image::{Edit, Item, LogBytes, ObservedTable, Shelf};
-use crate::contract::Broken;
-use crate::model::{Answerer, Expected, Model, Pending, equal};
+use crate::contract::{Answerer, Broken};
+use crate::model::{Expected, Model, Pending, equal};
 use ocssd_lightnvm::interface::table::{
     EditOp, TableAnswer, TableEdit, TableEntry, TableId, TableKind, TableLimits, TableOp, TableRefusal,
     TableReply, TableRequest,
@@ -383,18 +383,18 @@ impl TableModel {
 
 /// Reads one thing of a listing.
 fn observe_one(
-    target: &mut dyn Answerer<TableModel>,
+    target: &mut dyn Answerer<TableRequest, TableReply>,
     entry: TableEntry,
     room: Piece,
 ) -> Result<ObservedTable, Broken> {
     let bad =
         |reply: TableReply| Broken::new("a listed table can be read", "its bytes", format!("{reply:?}"));
     let op = TableOp::Read { table: entry.table, offset: 0, into: Content::Piece(room) };
-    let reply = target.ask(TableRequest { tag: Tag(0), op });
+    let reply = target.ask(TableRequest { tag: Tag(0), op })?;
     let TableAnswer::Read { bytes } = reply.answer else { return Err(bad(reply)) };
     let content = Content::Piece(Piece { bytes, ..room }).gathered(target.buffers());
     let op = TableOp::Attributes { table: entry.table, into: Content::Piece(room) };
-    let reply = target.ask(TableRequest { tag: Tag(0), op });
+    let reply = target.ask(TableRequest { tag: Tag(0), op })?;
     let TableAnswer::Attributes { bytes: told } = reply.answer else { return Err(bad(reply)) };
     if (u64::from(bytes), told) != (entry.bytes, entry.attributes_bytes) {
         let promised = format!("{} bytes and {} of attributes", entry.bytes, entry.attributes_bytes);
@@ -462,7 +462,10 @@ impl Model for TableModel {
         }
     }
 
-    fn observe(&self, target: &mut dyn Answerer<Self>) -> Result<Self::Observation, Broken> {
+    fn observe(
+        &self,
+        target: &mut dyn Answerer<TableRequest, TableReply>,
+    ) -> Result<Self::Observation, Broken> {
         let count = self.limits.tables_max;
         let sector = u32::try_from(target.buffers().format().sector_bytes).expect("a sector is short");
         let bytes = u32::try_from(self.limits.table_bytes_max).expect("a simulated table is small");
@@ -471,7 +474,7 @@ impl Model for TableModel {
         let (list, buffer) =
             (target.buffers().take_whole(sectors), target.buffers().take_whole(bytes.div_ceil(sector)));
         let op = TableOp::List { from: TableId(0), into: List::new(list, count) };
-        let reply = target.ask(TableRequest { tag: Tag(0), op });
+        let reply = target.ask(TableRequest { tag: Tag(0), op })?;
         let TableAnswer::Listed { listed, .. } = reply.answer else {
             return Err(Broken::new("a listing", "all tables and logs", format!("{reply:?}")));
         };

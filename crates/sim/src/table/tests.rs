@@ -1,8 +1,8 @@
 //! Hand-written cases, and random trials.
 
 use super::*;
-use crate::model::trial::{Reference, Requests, Trial};
-use crate::model::{Answerer, Model};
+use crate::model::Model;
+use crate::model::trial::{Reference, Trial};
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::table::{
     EditOp, TableAnswer, TableEdit, TableEntry, TableHint, TableId, TableKind, TableLimits, TableOp,
@@ -252,61 +252,11 @@ fn of_a_log_there_is_what_was_synced_and_perhaps_more() {
     assert!(target.model.may_hold(&without).is_err(), "the edit came after the log's creation");
 }
 
-/// Draws requests for ten names, many of them at a wrong time.
-#[derive(Default)]
-struct Drawn;
-
-impl Drawn {
-    fn edit(prng: &mut Prng, buffers: &mut Buffers) -> TableOp {
-        let ops = [EditOp::Publish, EditOp::Delete, EditOp::Describe];
-        let rows: Vec<(EditOp, u64)> = (0..1 + prng.below(3))
-            .map(|_| (ops[usize::try_from(prng.below(3)).expect("three")], prng.below(10)))
-            .collect();
-        let attributes = prng.next_u64().to_le_bytes();
-        edit(buffers, &rows, &attributes[..usize::try_from(prng.below(9)).expect("short")])
-    }
-}
-
-impl Requests<TableModel> for Drawn {
-    fn next(
-        &mut self,
-        tag: Tag,
-        prng: &mut Prng,
-        model: &TableModel,
-        buffers: &mut Buffers,
-    ) -> Option<TableRequest> {
-        let names: Vec<u64> = model.names().map(|table| table.0).collect();
-        let nth = usize::try_from(prng.below(names.len().max(1) as u64)).expect("few");
-        let number = names.get(nth).copied().filter(|_| prng.below(8) > 0).unwrap_or(prng.below(10));
-        let table = TableId(number);
-        let content =
-            filled(buffers, u32::try_from(prng.below(900)).expect("short"), prng.next_u64().to_le_bytes()[0]);
-        let durability = if prng.below(3) == 0 { Durability::AtReply } else { Durability::AtFlush };
-        let op = match prng.below(16) {
-            0..3 => {
-                create(prng.below(10), if prng.below(2) == 0 { TableKind::Log } else { TableKind::Table })
-            }
-            3..8 => TableOp::Append { table, content, durability },
-            8 => TableOp::Sync { table },
-            9..11 => TableOp::Read { table, offset: prng.below(1_000), into: content },
-            11 => publish(number),
-            12 => TableOp::Delete { table },
-            13 => Self::edit(prng, buffers),
-            14 => TableOp::List { from: table, into: List::new(buffers.take_whole(1), 5) },
-            _ => TableOp::Flush,
-        };
-        Some(TableRequest { tag, op })
-    }
-
-    fn answered(&mut self, _: &TableRequest, _: &TableReply, _: &mut Buffers) {}
-
-    fn power_cut(&mut self, _: &TableModel, _: &mut Buffers) {}
-}
-
 #[test]
 fn whatever_a_sound_target_keeps_is_allowed() {
     for seed in 0..60 {
-        let tally = Trial::new(seed, TableModel::new(LIMITS), pool()).run(1_500, &mut Drawn);
+        let tally = Trial::new(seed, TableModel::new(LIMITS), pool())
+            .run(1_500, &mut DrawnTable::new(LIMITS, &mut Prng::new(seed)));
         let tally = tally.unwrap_or_else(|found| panic!("{found}"));
         assert!(tally.succeeded > 150 && tally.refused > 30 && tally.cuts > 5, "seed {seed}: {tally:?}");
     }
@@ -318,7 +268,7 @@ fn a_target_that_forgets_or_tears_is_found() {
         let found = (0..40).find_map(|seed| {
             let mut trial = Trial::new(seed, TableModel::new(LIMITS), pool());
             trial.canary = Some(canary);
-            trial.run(1_500, &mut Drawn).err()
+            trial.run(1_500, &mut DrawnTable::new(LIMITS, &mut Prng::new(seed))).err()
         });
         assert!(found.is_some(), "{name}: not found with seeds 0 to 39");
     }

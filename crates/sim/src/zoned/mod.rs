@@ -1,11 +1,13 @@
 //! The zoned interface, naively: zones as ordered maps, and what of them survives a power cut.
 
 mod canary;
+mod drawn;
 mod image;
 mod model;
 #[cfg(test)]
 mod tests;
 
 pub use canary::canaries;
+pub use drawn::{DrawnZoned, ZonedInterface};
 pub use image::{Zone, ZoneChange};
 pub use model::{ObservedZone, ZonedModel};

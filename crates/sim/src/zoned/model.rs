@@ -1,8 +1,8 @@
 //! The model: requests are judged as the specification says, on the volatile zones.
 
 use super::image::{Zone, ZoneChange};
-use crate::contract::Broken;
-use crate::model::{Answerer, Expected, Model, Pending, equal};
+use crate::contract::{Answerer, Broken};
+use crate::model::{Expected, Model, Pending, equal};
 use ocssd_lightnvm::interface::zoned::{
     UnwrittenRead, ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp,
     ZonedReply, ZonedRequest,
@@ -334,7 +334,7 @@ impl ZonedModel {
     /// Reads the blocks of a zone one by one.
     fn observe_zone(
         &self,
-        target: &mut dyn Answerer<Self>,
+        target: &mut dyn Answerer<ZonedRequest, ZonedReply>,
         zone: ZoneDescriptor,
     ) -> Result<ObservedZone, Broken> {
         let buffer = target.buffers().take(1);
@@ -342,7 +342,7 @@ impl ZonedModel {
         for block in zone.start..zone.start + zone.capacity {
             let request =
                 ZonedRequest { tag: Tag(0), op: ZonedOp::Read, block, count: 1, buffer: Some(buffer) };
-            let reply = target.ask(request);
+            let reply = target.ask(request)?;
             if !reply.status.has_data()
                 && reply.status != Status::UNWRITTEN
                 && reply.status != Status::ZONE_IS_OFFLINE
@@ -428,12 +428,15 @@ impl Model for ZonedModel {
         }
     }
 
-    fn observe(&self, target: &mut dyn Answerer<Self>) -> Result<Vec<ObservedZone>, Broken> {
+    fn observe(
+        &self,
+        target: &mut dyn Answerer<ZonedRequest, ZonedReply>,
+    ) -> Result<Vec<ObservedZone>, Broken> {
         let count = self.geometry.zone_count;
         let sectors = List::<ZoneDescriptor>::sectors(count, target.buffers());
         let buffer = target.buffers().take_whole(sectors);
         let op = ZonedOp::Report { only: None };
-        let reply = target.ask(ZonedRequest { tag: Tag(0), op, block: 0, count, buffer: Some(buffer) });
+        let reply = target.ask(ZonedRequest { tag: Tag(0), op, block: 0, count, buffer: Some(buffer) })?;
         let listed = List::<ZoneDescriptor>::new(buffer, count);
         let zones: Option<Vec<_>> = listed.entries(target.buffers()).collect();
         target.buffers().give_back(buffer);

@@ -1,8 +1,8 @@
 //! Hand-written cases of the specification's words, and random trials.
 
 use super::*;
-use crate::model::trial::{Reference, Requests, Trial};
-use crate::model::{Answerer, Model};
+use crate::model::Model;
+use crate::model::trial::{Reference, Trial};
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::{
@@ -260,61 +260,11 @@ fn a_power_cut_leaves_what_was_durable_and_a_prefix_of_the_rest() {
     }
 }
 
-#[derive(Default)]
-struct Drawn;
-
-impl Requests<ZonedModel> for Drawn {
-    fn next(
-        &mut self,
-        tag: Tag,
-        prng: &mut Prng,
-        model: &ZonedModel,
-        buffers: &mut Buffers,
-    ) -> Option<ZonedRequest> {
-        let zones = model.geometry();
-        let zone = u32::try_from(prng.below(u64::from(zones.zone_count))).expect("few zones");
-        let (start, written) = (zones.start_of(zone), model.zone(zone).written());
-        let count = u32::try_from(prng.below(4)).expect("few blocks");
-        let durability = if prng.below(4) == 0 { Durability::AtReply } else { Durability::AtFlush };
-        let actions =
-            [ZoneAction::Open, ZoneAction::Close, ZoneAction::Finish, ZoneAction::Reset, ZoneAction::Offline];
-        let action = actions[usize::try_from(prng.below(5)).expect("five")];
-        let scope =
-            if prng.below(16) == 0 && action != ZoneAction::Open { ZoneScope::All } else { ZoneScope::One };
-        let (op, block, count) = match prng.below(16) {
-            0..6 => (ZonedOp::Write { durability }, start + written, count),
-            6..9 => (ZonedOp::Append { durability }, start, count),
-            9 => (ZonedOp::Write { durability }, start + prng.below(9), count),
-            10..12 => (ZonedOp::Read, prng.below(zones.block_count() + 2), count.max(1)),
-            12 => (ZonedOp::Report { only: None }, start, zones.zone_count),
-            13..15 => (ZonedOp::Manage { action, scope }, start + prng.below(8) / 7, 0),
-            _ => (ZonedOp::Flush, 0, 0),
-        };
-        let buffer = match op {
-            ZonedOp::Report { .. } => buffers.take_whole(1),
-            _ => buffers.take(4),
-        };
-        let stamp = prng.next_u64();
-        if !matches!(op, ZonedOp::Report { .. }) {
-            for block in 0..4 {
-                buffers.data_mut(buffer, block, 1)[..8]
-                    .copy_from_slice(&(stamp + u64::from(block)).to_le_bytes());
-            }
-        }
-        Some(ZonedRequest { tag, op, block, count, buffer: Some(buffer) })
-    }
-
-    fn answered(&mut self, request: &ZonedRequest, _: &ZonedReply, buffers: &mut Buffers) {
-        buffers.give_back(request.buffer.expect("all have one"));
-    }
-
-    fn power_cut(&mut self, _: &ZonedModel, _: &mut Buffers) {}
-}
-
 #[test]
 fn whatever_a_sound_target_keeps_is_allowed() {
     for seed in 0..60 {
-        let tally = Trial::new(seed, ZonedModel::new(ZONES), pool()).run(1_500, &mut Drawn);
+        let tally = Trial::new(seed, ZonedModel::new(ZONES), pool())
+            .run(1_500, &mut DrawnZoned::new(&ZonedModel::new(ZONES), &mut Prng::new(seed)));
         let tally = tally.unwrap_or_else(|found| panic!("{found}"));
         assert!(tally.succeeded > 150 && tally.refused > 30 && tally.cuts > 5, "seed {seed}: {tally:?}");
     }
@@ -326,7 +276,7 @@ fn a_target_that_forgets_or_mixes_is_found() {
         let found = (0..20).find_map(|seed| {
             let mut trial = Trial::new(seed, ZonedModel::new(ZONES), pool());
             trial.canary = Some(canary);
-            trial.run(1_500, &mut Drawn).err()
+            trial.run(1_500, &mut DrawnZoned::new(&ZonedModel::new(ZONES), &mut Prng::new(seed))).err()
         });
         assert!(found.is_some(), "{name}: not found with seeds 0 to 19");
     }

@@ -1,0 +1,153 @@
+//! Requests of zones, drawn: mostly those a host may ask, some it may not.
+//!
+//! Deliberately not here: what they must be answered with (`model`).
+
+use super::ZonedModel;
+use crate::model::Model;
+use crate::model::held::Held;
+use crate::model::judge::Interface;
+use crate::model::trial::Requests;
+use ocssd_base::Prng;
+use ocssd_lightnvm::interface::zoned::{
+    ZoneAction, ZoneDescriptor, ZoneScope, ZonedOp, ZonedReply, ZonedRequest, ZonedTarget,
+};
+use ocssd_lightnvm::interface::{Durability, List};
+use ocssd_lightnvm::{Buffers, Tag};
+
+/// Longest write and read, in blocks (chosen: more than a write unit, so that one crosses several).
+const BLOCKS_MAX: u64 = 60;
+
+/// The zoned interface.
+pub struct ZonedInterface;
+
+impl Interface for ZonedInterface {
+    type Model = ZonedModel;
+    type Target = dyn ZonedTarget;
+    type Drawn = DrawnZoned;
+
+    fn model(target: &dyn ZonedTarget) -> ZonedModel {
+        ZonedModel::new(target.zone_geometry())
+    }
+
+    fn limits(target: &dyn ZonedTarget) -> String {
+        format!("{:?}", target.zone_geometry())
+    }
+
+    fn drawn(model: &ZonedModel, prng: &mut Prng) -> DrawnZoned {
+        DrawnZoned::new(model, prng)
+    }
+
+    fn shutdown(tag: Tag) -> ZonedRequest {
+        ZonedRequest { op: ZonedOp::Shutdown, ..ZonedModel::flush(tag) }
+    }
+
+    fn name(request: &ZonedRequest) -> &'static str {
+        match request.op {
+            ZonedOp::Read => "requests.reads",
+            ZonedOp::Write { .. } => "requests.writes",
+            ZonedOp::Append { .. } => "requests.appends",
+            ZonedOp::Flush => "requests.flushes",
+            ZonedOp::Manage { .. } => "requests.zones_managed",
+            ZonedOp::Report { .. } => "requests.reports",
+            ZonedOp::Shutdown => "requests.shutdowns",
+        }
+    }
+}
+
+/// Draws.
+#[derive(Clone, Debug)]
+pub struct DrawnZoned {
+    /// Zones that are used, from the first on.
+    zones: u32,
+    longest: u64,
+    /// Writes and appends that are durable when answered, in percent.
+    durable_percent: u64,
+    /// Zones managed, of a hundred requests.
+    managed_percent: u64,
+    held: Held,
+}
+
+impl DrawnZoned {
+    /// In a manner that `prng` chooses.
+    pub fn new(model: &ZonedModel, prng: &mut Prng) -> Self {
+        let geometry = model.geometry();
+        let count = u64::from(geometry.zone_count);
+        let zones = if prng.below(2) == 0 { count } else { 1 + prng.below(count) };
+        Self {
+            zones: u32::try_from(zones).expect("no more than there are"),
+            longest: 1 + prng.below(geometry.capacity_blocks.min(BLOCKS_MAX)),
+            durable_percent: [0, 10, 60][usize::try_from(prng.below(3)).expect("three")],
+            managed_percent: 2 + prng.below(16),
+            held: Held::default(),
+        }
+    }
+
+    fn durability(&self, prng: &mut Prng) -> Durability {
+        if prng.below(100) < self.durable_percent { Durability::AtReply } else { Durability::AtFlush }
+    }
+
+    fn manage(prng: &mut Prng, start: u64) -> (ZonedOp, u64, u32) {
+        const ACTIONS: [ZoneAction; 8] = [
+            ZoneAction::Open,
+            ZoneAction::Close,
+            ZoneAction::Finish,
+            ZoneAction::Finish,
+            ZoneAction::Reset,
+            ZoneAction::Reset,
+            ZoneAction::Reset,
+            ZoneAction::Offline,
+        ];
+        let action = ACTIONS[usize::try_from(prng.below(8)).expect("eight")];
+        let is_for_all = prng.below(24) == 0 && action != ZoneAction::Open;
+        let scope = if is_for_all { ZoneScope::All } else { ZoneScope::One };
+        // One in sixteen names no zone's start.
+        (ZonedOp::Manage { action, scope }, start + prng.below(16) / 15, 0)
+    }
+}
+
+impl Requests<ZonedModel> for DrawnZoned {
+    fn next(
+        &mut self,
+        tag: Tag,
+        prng: &mut Prng,
+        model: &ZonedModel,
+        buffers: &mut Buffers,
+    ) -> Option<ZonedRequest> {
+        let geometry = model.geometry();
+        let zone = u32::try_from(prng.below(u64::from(self.zones))).expect("below a 32-bit count");
+        let (start, written) = (geometry.start_of(zone), model.zone(zone).written());
+        let longest = 1 + prng.below(self.longest);
+        let left = geometry.capacity_blocks.saturating_sub(written);
+        // Now and then more than is left.
+        let count = if prng.below(8) == 0 { longest } else { longest.min(left.max(1)) };
+        let appended = count.min(u64::from(geometry.append_blocks_max) + prng.below(12) / 11);
+        let count = u32::try_from(count).expect("short");
+        let appended = u32::try_from(appended).expect("short");
+        let durability = self.durability(prng);
+        let (op, block, count) = match prng.below(100) {
+            percent if percent < self.managed_percent => Self::manage(prng, start),
+            ..50 => (ZonedOp::Write { durability }, start + written, count),
+            50..65 => (ZonedOp::Append { durability }, start, appended),
+            65..68 => (ZonedOp::Write { durability }, start + prng.below(geometry.zone_blocks + 1), count),
+            68..90 => (ZonedOp::Read, start + prng.below(geometry.capacity_blocks), count),
+            90..92 => (ZonedOp::Read, prng.below(geometry.block_count() + 2), count),
+            92..95 => (ZonedOp::Report { only: None }, start, 1 + u32::try_from(prng.below(8)).expect("few")),
+            _ => (ZonedOp::Flush, 0, 0),
+        };
+        let buffer = if let ZonedOp::Report { .. } = op {
+            let sectors = List::<ZoneDescriptor>::sectors(count, buffers);
+            self.held.hold(tag, buffers.take_whole(sectors))
+        } else {
+            self.held.take_stamped(tag, buffers, count * geometry.block_bytes, prng)
+        };
+        Some(ZonedRequest { tag, op, block, count, buffer: Some(buffer) })
+    }
+
+    fn answered(&mut self, request: &ZonedRequest, _: &ZonedReply, buffers: &mut Buffers) {
+        self.held.give_back(request.tag, buffers);
+    }
+
+    fn power_cut(&mut self, _: &ZonedModel, _: &mut Buffers) {
+        self.held.forget();
+    }
+}
