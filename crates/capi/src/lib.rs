@@ -24,7 +24,6 @@ mod core;
 mod drive;
 mod failure;
 mod leased;
-mod named_target;
 mod passthrough;
 mod payload;
 mod prepare;

@@ -5,7 +5,6 @@ use crate::boundary::{call, put, shared, text};
 use crate::core::Core;
 use crate::drive::Drive;
 use crate::failure::Failure;
-use crate::named_target::{NamedTarget, units};
 use crate::queue::Polling;
 use crate::requests::{Asked, Owner, REQUEST_BYTES_MAX, TARGET_DEPTH};
 use crate::state::State;
@@ -13,10 +12,10 @@ use crate::status::failure_of;
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::{BlockOp, BlockTarget};
-use ocssd_lightnvm::media_manager::MediaManager;
+use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_targets::Null;
-use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{self, TargetSpec};
+use ocssd_targets::named_target::{NameError, NamedTarget};
+use ocssd_targets::registry;
 use std::ffi::{c_char, c_int};
 
 /// A block target on a drive.
@@ -58,6 +57,11 @@ fn id_of(lane: usize) -> TargetId {
     TargetId(u32::try_from(lane).expect("few targets"))
 }
 
+/// Parallel units as a text names them; all without one.
+fn selection(place: Option<&str>) -> Result<UnitSelection, Failure> {
+    place.map_or(Ok(UnitSelection::All), |text| text.parse().map_err(Failure::invalid))
+}
+
 impl State {
     /// A target of the drive.
     pub fn target(&self, lane: usize) -> &dyn BlockTarget {
@@ -66,7 +70,17 @@ impl State {
 
     /// Leases the units, and makes the target or mounts the one that lies there.
     fn open_target(&mut self, what: &str, place: Option<&str>) -> Result<usize, Failure> {
-        let named_target = NamedTarget::of(what, place, &self.config().geometry, &self.manager)?;
+        let named = NamedTarget::named(
+            what,
+            &selection(place)?,
+            &self.config().geometry,
+            &self.manager,
+            registry::find,
+        );
+        let named_target = named.map_err(|error| match error {
+            NameError::NoSuchKind(sentence) => Failure::new(libc::ENOENT, sentence),
+            NameError::Wrong(sentence) => Failure::invalid(sentence),
+        })?;
         let lane = self.requests.free_lane();
         if lane >= TARGETS_MAX {
             return Err(Failure::new(
@@ -113,12 +127,7 @@ impl State {
         let mut buffers = self.host.take_buffers();
         let mut caller =
             Caller { device: self.host.device_mut(), clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let spec = TargetSpec {
-            units: &named_target.units,
-            layout: Layout::Striped,
-            options: &named_target.options,
-        };
-        let made = kind.make(&mut caller, &spec);
+        let made = kind.make(&mut caller, &named_target.spec());
         self.host.return_buffers(buffers);
         self.host.clock_mut().jump_to(clock.now());
         let flash = self.host.device_mut().flash_mut();
@@ -260,7 +269,8 @@ pub unsafe extern "C" fn ocssd_target_create(
         };
         registry::find(kind).map_err(|sentence| Failure::new(libc::ENOENT, sentence))?;
         let mut state = drive.core.enter()?;
-        let units = units(place, &state.config().geometry)?;
+        let units = selection(place)?.resolve(&state.config().geometry);
+        let units = units.map_err(|error| Failure::invalid(error.to_string()))?;
         let leased = state.manager.create(name, kind, &units).map(|_| ());
         leased.map_err(|error| Failure::invalid(error.to_string()))?;
         let saved = state.save_leases();

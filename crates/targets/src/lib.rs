@@ -7,6 +7,7 @@ mod flight;
 pub mod linear;
 pub mod linux_pblk;
 mod mount_error;
+pub mod named_target;
 mod null;
 pub mod ox_block;
 pub mod pblk;

@@ -74,7 +74,8 @@ pub enum MakeOf {
 
 impl MakeOf {
     /// The interface in words.
-    const fn interface(self) -> &'static str {
+    #[must_use]
+    pub const fn interface(self) -> &'static str {
         match self {
             Self::Block(_) => "blocks",
             Self::Zoned(_) => "zones",
@@ -137,6 +138,12 @@ impl Kind {
     #[must_use]
     pub const fn of(name: &'static str, about: &'static str, make: MakeOf) -> Self {
         Self { name, about, overwrites: false, limits: Limits::NONE, runs_on_host: true, make }
+    }
+
+    /// True if it can be overwritten sector by sector, so that it may have smaller blocks (option `block_bytes`).
+    #[must_use]
+    pub const fn overwrites(&self) -> bool {
+        self.overwrites
     }
 
     /// How it is made, which says by which interface it is spoken to.

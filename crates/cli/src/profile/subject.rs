@@ -2,7 +2,7 @@
 
 use crate::args::{EngineArg, ProfileArgs};
 use crate::drive_facts::fastest_read;
-use crate::named_target::NamedTarget;
+use crate::lease::lease;
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
 use ocssd_flash::{Flash, FlashCounters};
@@ -12,6 +12,7 @@ use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_measure::profile::{DeviceUnderTest, DriveState, Effort, FileUnderTest, HostUnderTest};
 use ocssd_measure::storage::{Engine, Subject, SubjectOptions, SystemRoot};
+use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::results::Row;
 use std::path::{Path, PathBuf};
@@ -45,9 +46,9 @@ pub fn real(args: &ProfileArgs, effort: Effort) -> anyhow::Result<FileUnderTest>
 }
 
 fn default_bytes(directory: &Path, effort: Effort) -> u64 {
-    let named_target = if effort == Effort::Quick { QUICK_BYTES } else { BYTES };
-    let free = ocssd_measure::storage::free_bytes(directory).unwrap_or(named_target * FREE_SHARE);
-    named_target.min(free / FREE_SHARE).max(ocssd_measure::storage::BYTES_MIN)
+    let bytes = if effort == Effort::Quick { QUICK_BYTES } else { BYTES };
+    let free = ocssd_measure::storage::free_bytes(directory).unwrap_or(bytes * FREE_SHARE);
+    bytes.min(free / FREE_SHARE).max(ocssd_measure::storage::BYTES_MIN)
 }
 
 /// What a virtual drive and the translation layer on it show.
@@ -84,9 +85,10 @@ pub fn virtual_drive(
     }
     let media_read = fastest_read(&spec.config);
     let geometry = spec.config.geometry;
-    let named_target = NamedTarget::named(ftl, &UnitSelection::All, &geometry, &media_manager)
-        .map_err(anyhow::Error::msg)?;
-    named_target.lease(&mut media_manager, "profile", &[], ["", "the drive is leased already"])?;
+    let named_target =
+        NamedTarget::named(ftl, &UnitSelection::All, &geometry, &media_manager, crate::kinds::find)
+            .map_err(anyhow::Error::msg)?;
+    lease(&named_target, &mut media_manager, "profile", &[], ["", "the drive is leased already"])?;
     let mut buffers = Buffers::new(flash.payload_format());
     let mut clock = VirtualClock::default();
     let mut device = flash;

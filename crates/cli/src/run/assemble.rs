@@ -5,7 +5,7 @@ use super::limit::Party;
 use crate::args::RunArgs;
 use crate::drive_facts::fastest_read;
 use crate::drive_failure::with_cause;
-use crate::named_target::NamedTarget;
+use crate::lease::lease;
 use anyhow::{Context, anyhow};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
@@ -16,6 +16,7 @@ use ocssd_lightnvm::wrap::{Stats, Trace};
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_measure::lint::MEDIA_READ_ROW;
 use ocssd_targets::linear::Layout;
+use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::host_cpu::{HostCpu, HostCpuConfig};
 use ocssd_workload::job::{self, IoEngine, Job, Parsed, Placement};
 use ocssd_workload::results::ClockKind;
@@ -77,13 +78,13 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut jobs = Vec::new();
     for job in &parsed.jobs {
         let host = host_of(job, args.host_cpu.as_deref(), args.target.as_deref(), choice.clock);
-        let want = host.and_then(|host| {
+        let wanted = host.and_then(|host| {
             let target = args.target.as_deref();
-            Ok(JobTarget { named_target: want_of(job, target, &geometry, &media_manager)?, host })
+            Ok(JobTarget { named_target: named_target_of(job, target, &geometry, &media_manager)?, host })
         });
-        let want = want.map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
-        let place = targets.iter().position(|other| *other == want).unwrap_or_else(|| {
-            targets.push(want);
+        let wanted = wanted.map_err(|message| anyhow!("job \"{}\": {message}", job.name))?;
+        let place = targets.iter().position(|other| *other == wanted).unwrap_or_else(|| {
+            targets.push(wanted);
             targets.len() - 1
         });
         let target = TargetId(u32::try_from(place).context("more targets than a host can have")?);
@@ -96,7 +97,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let mut device = Trace::new(Stats::new(flash), 0);
     let mut notes: Vec<String> = parsed.notes.iter().map(ToString::to_string).collect();
     for (number, JobTarget { named_target, host }) in targets.iter().enumerate() {
-        named_target.lease(&mut media_manager, &format!("run{number}"), &kept, ADVICE)?;
+        lease(named_target, &mut media_manager, &format!("run{number}"), &kept, ADVICE)?;
         let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
@@ -118,7 +119,7 @@ pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Res
     let parties = parties(&targets, &plan);
     let rows = rows_of(&choice.drive, args, &targets, &spec.config);
     let mut host = Host::new(device, clock, buffers);
-    let names = targets.iter().map(|want| want.named_target.kind.clone()).collect();
+    let names = targets.iter().map(|one| one.named_target.kind.clone()).collect();
     let targets = made.into_iter().map(|target| host.add(target)).collect();
     Ok(Assembled { host, plan, targets, names, notes, drive: DriveFacts { rows, image }, parties })
 }
@@ -143,7 +144,7 @@ fn parties(named: &[JobTarget], plan: &Plan) -> Vec<Party> {
     parties
 }
 
-fn want_of(
+fn named_target_of(
     job: &Job,
     default: Option<&str>,
     geometry: &ocssd_lightnvm::Geometry,
@@ -163,7 +164,8 @@ fn want_of(
         Placement::ParallelUnits(list) => UnitSelection::Units(ranges(list)),
         Placement::Groups(list) => UnitSelection::Groups(ranges(list)),
     };
-    Ok(NamedTarget { layout, ..NamedTarget::named(asked, &selection, geometry, manager)? })
+    let named = NamedTarget::named(asked, &selection, geometry, manager, crate::kinds::find);
+    Ok(NamedTarget { layout, ..named.map_err(|error| error.to_string())? })
 }
 
 /// The host's CPUs a job asks for, else the command line's, else those of FAST'17 in virtual time. Before a target that only

@@ -2,7 +2,7 @@
 
 use crate::args::ServeArgs;
 use crate::drive_failure::with_cause;
-use crate::named_target::NamedTarget;
+use crate::lease::lease;
 use anyhow::{Context, anyhow, bail};
 use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
@@ -12,6 +12,8 @@ use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, TargetId};
 use ocssd_nvme::identify::Uuid;
+use ocssd_targets::named_target::NamedTarget;
+use ocssd_targets::registry::Kind;
 
 /// Everything ready to be served.
 pub struct Assembled {
@@ -42,13 +44,13 @@ const SMALL_BLOCK: &str = "512";
 pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
     let OpenDrive { flash, mut media_manager, image, spec, uuid } = open(args)?;
     let geometry = &spec.config.geometry;
-    let named_target = named_target(args, geometry, &media_manager)?;
+    let named_targets = named_targets(args, geometry, &media_manager)?;
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut buffers = Buffers::new(flash.payload_format());
     let (mut device, mut clock) = (flash, VirtualClock::default());
     let (mut made, mut exports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, (name, named_target)) in named_target.iter().enumerate() {
-        named_target.lease(&mut media_manager, &format!("serve{number}"), &kept, ADVICE)?;
+    for (number, (name, named_target)) in named_targets.iter().enumerate() {
+        lease(named_target, &mut media_manager, &format!("serve{number}"), &kept, ADVICE)?;
         let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
@@ -87,14 +89,14 @@ pub(super) fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
 }
 
 /// The exports asked for: each a name and its target.
-fn named_target(
+fn named_targets(
     args: &ServeArgs,
     geometry: &Geometry,
     manager: &MediaManager,
 ) -> anyhow::Result<Vec<(String, NamedTarget)>> {
     if args.export.is_empty() {
         let named_target =
-            NamedTarget::named(&args.target, &args.place, geometry, manager).map_err(anyhow::Error::msg)?;
+            NamedTarget::named(&args.target, &args.place, geometry, manager, crate::kinds::find)?;
         return Ok(vec![(String::new(), with_small_blocks(named_target, geometry))]);
     }
     let one = |text: &String| {
@@ -103,7 +105,7 @@ fn named_target(
         })?;
         let (target, place) = rest.split_once('@').unwrap_or((rest, "all"));
         let place: UnitSelection = place.parse().map_err(anyhow::Error::msg)?;
-        let named_target = NamedTarget::named(target, &place, geometry, manager);
+        let named_target = NamedTarget::named(target, &place, geometry, manager, crate::kinds::find);
         let named_target = named_target.map_err(|error| anyhow!("export \"{name}\": {error}"))?;
         Ok((name.to_owned(), with_small_blocks(named_target, geometry)))
     };
@@ -112,8 +114,8 @@ fn named_target(
 
 /// The same with blocks of 512 bytes, if it can have them and nothing else is asked for.
 fn with_small_blocks(mut named_target: NamedTarget, geometry: &Geometry) -> NamedTarget {
-    let can = matches!(named_target.kind.as_str(), "pblk" | "block_ssd" | "linux-pblk")
-        && geometry.sector_bytes > 512;
+    let can =
+        crate::kinds::find(&named_target.kind).is_ok_and(Kind::overwrites) && geometry.sector_bytes > 512;
     if can && named_target.options.iter().all(|(name, _)| name != "block_bytes") {
         named_target.options.push(("block_bytes".to_owned(), SMALL_BLOCK.to_owned()));
     }

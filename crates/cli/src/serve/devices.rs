@@ -47,17 +47,17 @@ pub struct DeviceAt {
 /// # Errors
 /// A name of no export, and none where there are several.
 pub fn find(args: &ServeArgs, exports: &Exports) -> anyhow::Result<Vec<DeviceAt>> {
-    let one = |named_target: &DeviceSocket| {
-        let id = exports.find(&named_target.export).ok_or_else(|| {
+    let one = |asked: &DeviceSocket| {
+        let id = exports.find(&asked.export).ok_or_else(|| {
             let names: Vec<&str> = exports.iter().map(|export| export.name.as_str()).collect();
-            let (name, endpoint) = (&named_target.export, &named_target.endpoint);
+            let (name, endpoint) = (&asked.export, &asked.endpoint);
             anyhow!(
                 "--vhost-user-blk {name}={endpoint}: a socket serves one export, and there is none called \"{name}\"; name one \
                  of: {}",
                 names.join(", ")
             )
         })?;
-        Ok(DeviceAt { id, export: exports.get(id).clone(), endpoint: named_target.endpoint.clone() })
+        Ok(DeviceAt { id, export: exports.get(id).clone(), endpoint: asked.endpoint.clone() })
     };
     args.vhost_user_blk.iter().map(one).collect()
 }
