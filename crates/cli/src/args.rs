@@ -4,12 +4,15 @@ mod experiment;
 mod plot;
 mod sandbox;
 mod slot;
+mod workload;
 
 pub use experiment::ExperimentVerb;
 use plot::PLOT_HELP;
 pub use plot::PlotArgs;
 pub use sandbox::SandboxArgs;
 pub use slot::{PciIdArg, SlotArgs};
+use workload::WORKLOAD_HELP;
+pub use workload::{ToolArg, WorkloadArgs};
 
 use crate::drive_facts::DriveFacts;
 use crate::live::{Every, parse_every};
@@ -54,6 +57,9 @@ pub enum Verb {
     /// Run fio jobs on a drive: job files, fio options, or the quickstart job if nothing is named
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// Ask targets of keys, tables, pages or zones in the words of YCSB, db_bench, a page store, or fio's zbd
+    #[command(after_help = WORKLOAD_HELP)]
+    Workload(WorkloadArgs),
     /// Make an image: a drive that keeps its data in a file
     Format(FormatArgs),
     /// Show a drive: geometry, chunks, wear, targets

@@ -12,9 +12,9 @@ mod format;
 mod inspect;
 mod interrupt;
 mod kinds;
+mod lease;
 mod lint;
 mod live;
-mod named_target;
 mod options;
 mod plot;
 mod presets;
@@ -27,6 +27,7 @@ mod split;
 mod table;
 mod target;
 mod targets;
+mod workload;
 
 use anyhow::Context;
 use args::{Cli, Verb};
@@ -81,6 +82,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
     let json = cli.json;
     match cli.command {
         Verb::Run(args) => return run::run(&args, json),
+        Verb::Workload(args) => return workload::workload(&args, json),
         Verb::Format(args) => format::format(&args, json)?,
         Verb::Inspect(args) => inspect::inspect(&args, json)?,
         Verb::Target(verb) => target::target(verb, json)?,

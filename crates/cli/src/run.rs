@@ -14,6 +14,9 @@ mod present;
 mod progress;
 mod slice;
 
+pub use progress::Bar;
+pub use slice::Slice;
+
 use crate::args::{ClockArg, RunArgs};
 use crate::{Outcome, table};
 use ocssd_workload::job::{Parsed, RunClock};

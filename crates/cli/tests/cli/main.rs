@@ -16,3 +16,4 @@ mod targets;
 mod verbs;
 mod verdict;
 mod vfio_user;
+mod workload;

@@ -8,6 +8,7 @@
 //! A [`Generator`] is asked for requests and told of replies; it never looks at a clock. Content is a name and a version,
 //! repeated ([`payload`]). Deliberately not here: when requests are sent, and what replies must be (`sim`).
 
+pub mod closed_loop;
 pub mod db_bench;
 pub mod page_store;
 pub mod payload;
@@ -16,12 +17,50 @@ pub mod ycsb;
 pub mod zipfian;
 pub mod zoned;
 
-use ocssd_lightnvm::{Buffers, Tag};
+use ocssd_lightnvm::{Buffers, Status, Tag};
+
+/// How a request ended, for who counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it was asked.
+    Done,
+    /// There is nothing under the name it asked for.
+    Absent,
+    /// The target refused it, or the media failed: why, in words.
+    Failed(String),
+}
+
+impl Outcome {
+    /// Of a reply with this status, and its refusal if it was refused.
+    #[must_use]
+    pub fn of(status: Status, refusal: Option<&dyn std::fmt::Display>) -> Self {
+        match refusal {
+            _ if status.has_data() => Self::Done,
+            Some(refusal) => Self::Failed(refusal.to_string()),
+            None => {
+                Self::Failed(format!("status {:03X}h, {}: {}", status.0, status.name(), status.meaning()))
+            }
+        }
+    }
+}
+
+/// What an answered request counts as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// What was asked, in one word.
+    pub name: &'static str,
+    /// Bytes that were carried.
+    pub bytes: u64,
+    /// They went to the target: it stores them.
+    pub is_stored: bool,
+    /// How it ended.
+    pub outcome: Outcome,
+}
 
 /// Who makes requests of one interface.
 pub trait Generator {
     /// A request.
-    type Request;
+    type Request: Copy;
     /// What it is answered with.
     type Reply;
 
@@ -30,6 +69,30 @@ pub trait Generator {
 
     /// A request was answered. Its buffers are taken back.
     fn on_reply(&mut self, request: &Self::Request, reply: &Self::Reply, buffers: &mut Buffers);
+
+    /// The tag of a request.
+    fn tag(request: &Self::Request) -> Tag;
+
+    /// The tag of the request a reply answers.
+    fn reply_tag(reply: &Self::Reply) -> Tag;
+
+    /// What an answered request counts as.
+    fn answered(&self, request: &Self::Request, reply: &Self::Reply) -> Answered;
+
+    /// The request that ends an instance in good order.
+    fn shutdown(tag: Tag) -> Self::Request;
+
+    /// The part of the run that is on, as the tool calls it: YCSB's load, a benchmark of `db_bench`. It changes with the next
+    /// request.
+    fn phase(&self) -> &'static str {
+        "run"
+    }
+
+    /// Operations begun so far, in the tool's own counting: records and not the requests they take.
+    fn operations_begun(&self) -> u64;
+
+    /// Operations there will be in all, as far as it is known.
+    fn operation_count_max(&self) -> u64;
 
     /// True once no more requests will come, whatever is replied to those that are outstanding.
     fn is_finished(&self) -> bool;

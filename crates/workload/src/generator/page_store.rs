@@ -4,13 +4,13 @@
 //! pages go with it. Page lengths are uniform between two bounds, or fixed. With `stage` a flush comes in pieces of so many bytes,
 //! as OX's capsules of 60 KiB; with `resend` some flushes are sent again after they were answered, as after a lost answer.
 
-use super::Generator;
 use super::payload;
 use super::words::Words;
 use super::zipfian::{Chooser, RequestDistribution, YCSB_THETA};
+use super::{Answered, Generator, Outcome};
 use ocssd_base::{Prng, Problems};
 use ocssd_lightnvm::interface::log_structured::{
-    LogAnswer, LogLimits, LogOp, LogReply, LogRequest, PageEntry, PageId, SessionId, Wsn,
+    LogAnswer, LogLimits, LogOp, LogRefusal, LogReply, LogRequest, PageEntry, PageId, SessionId, Wsn,
 };
 use ocssd_lightnvm::interface::{Content, Durability, List, Piece, StageId, StageOp};
 use ocssd_lightnvm::{BufId, Buffers, Tag};
@@ -329,6 +329,48 @@ impl Generator for PageStore {
         if let LogOp::Read { into: Content::Piece(piece), .. } = request.op {
             buffers.give_back(piece.buffer);
         }
+    }
+
+    fn tag(request: &LogRequest) -> Tag {
+        request.tag
+    }
+
+    fn reply_tag(reply: &LogReply) -> Tag {
+        reply.tag
+    }
+
+    fn answered(&self, request: &LogRequest, reply: &LogReply) -> Answered {
+        let (name, bytes) = match request.op {
+            LogOp::OpenSession { .. } => ("open", 0),
+            LogOp::CloseSession { .. } => ("close", 0),
+            LogOp::Flush { content, .. } => ("flush", u64::from(content.bytes())),
+            LogOp::Read { into, .. } => match reply.answer {
+                LogAnswer::Page { bytes } => ("read", u64::from(bytes.min(into.bytes()))),
+                _ => ("read", 0),
+            },
+            LogOp::Stat => ("stat", 0),
+            LogOp::Stage(_) => ("stage", 0),
+            LogOp::Sync => ("sync", 0),
+            LogOp::Shutdown => ("shutdown", 0),
+        };
+        let outcome = match reply.refusal {
+            Some(LogRefusal::NoSuchPage) => Outcome::Absent,
+            Some(refusal) => Outcome::of(reply.status, Some(&refusal)),
+            None => Outcome::of(reply.status, None),
+        };
+        Answered { name, bytes, is_stored: name == "flush", outcome }
+    }
+
+    fn shutdown(tag: Tag) -> LogRequest {
+        LogRequest { tag, op: LogOp::Shutdown }
+    }
+
+    fn operations_begun(&self) -> u64 {
+        self.drawn
+    }
+
+    fn operation_count_max(&self) -> u64 {
+        self.options.requests
     }
 
     fn is_finished(&self) -> bool {

@@ -5,13 +5,14 @@
 //! those listed; a read-modify-write stores after its retrieve was answered. What is added: `deleteproportion`,
 //! `batchproportion` with `batchsize`, and `flush` (operations between flushes).
 
-use super::Generator;
 use super::payload;
 use super::words::Words;
 use super::zipfian::{Chooser, RequestDistribution, YCSB_THETA, fnv};
+use super::{Answered, Generator, Outcome};
 use ocssd_base::{Prng, Problems};
 use ocssd_lightnvm::interface::key_value::{
-    AbsentKey, BatchChange, BatchEntry, Key, KvAnswer, KvOp, KvReply, KvRequest, StoreCondition, decode_keys,
+    AbsentKey, BatchChange, BatchEntry, Key, KvAnswer, KvOp, KvRefusal, KvReply, KvRequest, StoreCondition,
+    decode_keys,
 };
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
 use ocssd_lightnvm::{Buffers, Tag};
@@ -325,6 +326,55 @@ impl Generator for Ycsb {
             KvOp::Batch { entries, .. } => buffers.give_back(entries.buffer),
             _ => {}
         }
+    }
+
+    fn tag(request: &KvRequest) -> Tag {
+        request.tag
+    }
+
+    fn reply_tag(reply: &KvReply) -> Tag {
+        reply.tag
+    }
+
+    fn answered(&self, request: &KvRequest, reply: &KvReply) -> Answered {
+        let (name, bytes) = match request.op {
+            KvOp::Store { content, .. } => ("store", u64::from(content.bytes())),
+            KvOp::Retrieve { into, .. } => match reply.answer {
+                KvAnswer::Value { bytes } => ("retrieve", u64::from(bytes.min(into.bytes()))),
+                _ => ("retrieve", 0),
+            },
+            KvOp::Delete { .. } => ("delete", 0),
+            KvOp::Exist { .. } => ("exist", 0),
+            KvOp::List { .. } => ("list", 0),
+            KvOp::Batch { entries, .. } => {
+                ("batch", u64::from(entries.count) * u64::from(self.options.value_bytes))
+            }
+            KvOp::Stage(_) => ("stage", 0),
+            KvOp::Flush => ("flush", 0),
+            KvOp::Shutdown => ("shutdown", 0),
+        };
+        let outcome = match reply.refusal {
+            Some(KvRefusal::NoSuchKey) => Outcome::Absent,
+            Some(refusal) => Outcome::of(reply.status, Some(&refusal)),
+            None => Outcome::of(reply.status, None),
+        };
+        Answered { name, bytes, is_stored: matches!(name, "store" | "batch"), outcome }
+    }
+
+    fn shutdown(tag: Tag) -> KvRequest {
+        KvRequest { tag, op: KvOp::Shutdown }
+    }
+
+    fn phase(&self) -> &'static str {
+        if self.operations == 0 && self.loaded <= self.options.record_count { "load" } else { "run" }
+    }
+
+    fn operations_begun(&self) -> u64 {
+        self.loaded + self.operations
+    }
+
+    fn operation_count_max(&self) -> u64 {
+        self.options.record_count + self.options.operation_count
     }
 
     fn is_finished(&self) -> bool {

@@ -7,9 +7,9 @@
 //! write chooses among open zones. The generator believes its own write pointers while writes are outstanding, and those
 //! replies tell after an append. Deliberately not here: jobs on block targets (`run`).
 
-use super::Generator;
 use super::payload;
 use super::words::Words;
+use super::{Answered, Generator, Outcome};
 use ocssd_base::{Prng, Problems};
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::{
@@ -390,6 +390,50 @@ impl Generator for Zoned {
         };
         self.outstanding += 1;
         Some(request)
+    }
+
+    fn tag(request: &ZonedRequest) -> Tag {
+        request.tag
+    }
+
+    fn reply_tag(reply: &ZonedReply) -> Tag {
+        reply.tag
+    }
+
+    fn answered(&self, request: &ZonedRequest, reply: &ZonedReply) -> Answered {
+        let name = match request.op {
+            ZonedOp::Read => "read",
+            ZonedOp::Write { .. } => "write",
+            ZonedOp::Append { .. } => "append",
+            ZonedOp::Flush => "flush",
+            ZonedOp::Manage { action: ZoneAction::Open, .. } => "open",
+            ZonedOp::Manage { action: ZoneAction::Close, .. } => "close",
+            ZonedOp::Manage { action: ZoneAction::Finish, .. } => "finish",
+            ZonedOp::Manage { action: ZoneAction::Reset, .. } => "reset",
+            ZonedOp::Manage { action: ZoneAction::Offline, .. } => "offline",
+            ZonedOp::Report { .. } => "report",
+            ZonedOp::Shutdown => "shutdown",
+        };
+        let blocks = if matches!(name, "read" | "write" | "append") { request.count } else { 0 };
+        let bytes = u64::from(blocks) * u64::from(self.geometry.block_bytes);
+        Answered {
+            name,
+            bytes,
+            is_stored: matches!(name, "write" | "append"),
+            outcome: Outcome::of(reply.status, None),
+        }
+    }
+
+    fn shutdown(tag: Tag) -> ZonedRequest {
+        ZonedRequest { tag, op: ZonedOp::Shutdown, block: 0, count: 0, buffer: None }
+    }
+
+    fn operations_begun(&self) -> u64 {
+        self.drawn
+    }
+
+    fn operation_count_max(&self) -> u64 {
+        self.options.requests
     }
 
     fn on_reply(&mut self, request: &ZonedRequest, reply: &ZonedReply, buffers: &mut Buffers) {

@@ -13,12 +13,12 @@ mod tree;
 
 pub use options::{Benchmark, DbBenchOptions};
 
-use super::Generator;
 use super::payload;
+use super::{Answered, Generator, Outcome};
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::table::{
-    EditOp, TableEdit, TableHint, TableId, TableKind, TableLimits, TableOp, TableRefusal, TableReply,
-    TableRequest,
+    EditOp, TableAnswer, TableEdit, TableHint, TableId, TableKind, TableLimits, TableOp, TableRefusal,
+    TableReply, TableRequest,
 };
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
 use ocssd_lightnvm::{BufId, Buffers, Tag};
@@ -50,6 +50,8 @@ pub struct DbBench {
     /// The benchmark that is on, and its operations so far.
     benchmark: usize,
     operations: u64,
+    /// Operations of all benchmarks.
+    begun: u64,
     outstanding: u64,
     refusal: Option<TableRefusal>,
 }
@@ -68,6 +70,7 @@ impl DbBench {
             jobs: VecDeque::new(),
             benchmark: 0,
             operations: 0,
+            begun: 0,
             outstanding: 0,
             refusal: None,
         };
@@ -117,6 +120,7 @@ impl DbBench {
             (self.benchmark, self.operations) = (self.benchmark + 1, 0);
             return true;
         }
+        self.begun += 1;
         let random = self.prng.below(num);
         match benchmark {
             Benchmark::FillSeq => self.tree.put(number, &mut self.jobs, Durability::AtFlush),
@@ -207,6 +211,57 @@ impl Generator for DbBench {
             TableOp::Edit { edits, .. } => buffers.give_back(edits.buffer),
             _ => {}
         }
+    }
+
+    fn tag(request: &TableRequest) -> Tag {
+        request.tag
+    }
+
+    fn reply_tag(reply: &TableReply) -> Tag {
+        reply.tag
+    }
+
+    fn answered(&self, request: &TableRequest, reply: &TableReply) -> Answered {
+        let (name, bytes) = match request.op {
+            TableOp::Create { .. } => ("create", 0),
+            TableOp::Append { content, .. } => ("append", u64::from(content.bytes())),
+            TableOp::Sync { .. } => ("sync", 0),
+            TableOp::Read { .. } => match reply.answer {
+                TableAnswer::Read { bytes } => ("read", u64::from(bytes)),
+                _ => ("read", 0),
+            },
+            TableOp::Attributes { .. } => ("attributes", 0),
+            TableOp::Publish { .. } => ("publish", 0),
+            TableOp::Delete { .. } => ("delete", 0),
+            TableOp::Edit { .. } => ("edit", 0),
+            TableOp::List { .. } => ("list", 0),
+            TableOp::Flush => ("flush", 0),
+            TableOp::Shutdown => ("shutdown", 0),
+        };
+        let refusal = reply.refusal.as_ref().map(|refusal| refusal as &dyn std::fmt::Display);
+        Answered { name, bytes, is_stored: name == "append", outcome: Outcome::of(reply.status, refusal) }
+    }
+
+    fn shutdown(tag: Tag) -> TableRequest {
+        TableRequest { tag, op: TableOp::Shutdown }
+    }
+
+    fn phase(&self) -> &'static str {
+        let last = self.options.benchmarks.len().saturating_sub(1);
+        self.options.benchmarks.get(self.benchmark.min(last)).map_or("run", |benchmark| benchmark.name())
+    }
+
+    fn operations_begun(&self) -> u64 {
+        self.begun
+    }
+
+    fn operation_count_max(&self) -> u64 {
+        let of = |benchmark: &Benchmark| match benchmark {
+            Benchmark::ReadSeq => 1,
+            Benchmark::ReadRandom | Benchmark::ReadWhileWriting => self.options.reads,
+            _ => self.options.num,
+        };
+        self.options.benchmarks.iter().map(of).sum()
     }
 
     fn is_finished(&self) -> bool {

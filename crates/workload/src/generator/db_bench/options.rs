@@ -34,6 +34,14 @@ const BENCHMARKS: [(&str, Benchmark); 7] = [
     ("readwhilewriting", Benchmark::ReadWhileWriting),
 ];
 
+impl Benchmark {
+    /// Its name, as `--benchmarks` has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        BENCHMARKS.iter().find(|(_, benchmark)| *benchmark == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// Options of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DbBenchOptions {

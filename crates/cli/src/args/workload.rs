@@ -1,0 +1,74 @@
+//! The command line of `ocssd workload`.
+
+use super::ClockArg;
+use clap::{Args, ValueEnum};
+use ocssd_lightnvm::media_manager::UnitSelection;
+use std::num::NonZeroUsize;
+
+pub const WORKLOAD_HELP: &str = "\
+Targets that speak of keys, tables, pages or zones are asked in the words of the tools that users know; `ocssd run` is for
+blocks. One request's time begins when the tool makes it.
+
+  ycsb        keys and values: workload=a to f, recordcount, operationcount, fieldlength, requestdistribution, ...
+  db_bench    tables: benchmarks=fillseq,readrandom num=100000 value_size=100, ...: an LSM tree in virtual time
+  page-store  log-structured pages: sessions, buffer, pages, page_bytes_max, rwmixread, requests, ...
+  zbd         zones, as fio's zonemode=zbd: rw, bs, max_open_zones, zone_append, zone_reset_frequency, requests, ...
+
+An option that does not exist is answered with those there are.
+
+Examples:
+  ocssd workload ycsb workload=a,recordcount=10k,operationcount=50k
+  ocssd workload db_bench benchmarks=fillseq,readrandom num=100k --iodepth 4
+  ocssd workload zbd rw=randwrite,bs=64k,io_size=256m --target zns --iodepth 16";
+
+/// Whose words the options are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ToolArg {
+    /// YCSB, on keys and values
+    Ycsb,
+    /// RocksDB's db_bench, on tables
+    #[value(name = "db_bench", alias = "db-bench")]
+    DbBench,
+    /// A log-structured page store, on sessions of flushes
+    PageStore,
+    /// fio's zonemode=zbd, on zones
+    Zbd,
+}
+
+/// `ocssd workload`.
+#[derive(Args, Debug)]
+pub struct WorkloadArgs {
+    /// The tool
+    #[arg(value_enum)]
+    pub tool: ToolArg,
+    /// Its options, as name=value, with commas between; those of db_bench with spaces
+    #[arg(value_name = "OPTIONS")]
+    pub options: Vec<String>,
+    /// The target, with options after a colon [default: kv, lightlsm, eleos or zns, by the tool]
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]")]
+    pub target: Option<String>,
+    /// Its parallel units: all, pu:0-3,8 or group:1
+    #[arg(long, value_name = "UNITS", default_value = "all")]
+    pub place: UnitSelection,
+    /// The drive: a preset, a .toml file or an image
+    #[arg(long, default_value = ocssd_flash::presets::DEFAULT)]
+    pub drive: String,
+    /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Most requests outstanding
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub iodepth: NonZeroUsize,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Which clock
+    #[arg(long, value_enum, default_value = "virtual")]
+    pub clock: ClockArg,
+    /// Show what target and drive counted, too
+    #[arg(long)]
+    pub verbose: bool,
+    /// No progress
+    #[arg(long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,138 @@
+//! Which interface a tool speaks, and how its options become requests.
+//!
+//! Deliberately not here: what the options mean (`workload::generator`).
+
+use ocssd_base::Prng;
+use ocssd_lightnvm::Target;
+use ocssd_lightnvm::interface::key_value::KvTarget;
+use ocssd_lightnvm::interface::log_structured::LogTarget;
+use ocssd_lightnvm::interface::table::TableTarget;
+use ocssd_lightnvm::interface::zoned::ZonedTarget;
+use ocssd_targets::registry::{Kind, Make, MakeOf};
+use ocssd_workload::generator::Generator;
+use ocssd_workload::generator::db_bench::{DbBench, DbBenchOptions};
+use ocssd_workload::generator::page_store::{PageStore, PageStoreOptions};
+use ocssd_workload::generator::ycsb::{Ycsb, YcsbOptions};
+use ocssd_workload::generator::zoned::{Zoned, ZonedOptions};
+
+/// A tool.
+pub trait Tool {
+    /// The targets it can ask.
+    type Target: Target<
+            Request = <Self::Generator as Generator>::Request,
+            Reply = <Self::Generator as Generator>::Reply,
+        > + ?Sized;
+    /// Who makes its requests.
+    type Generator: Generator;
+    /// The kind of target if none is named.
+    const KIND: &'static str;
+    /// Its content is bytes of any length.
+    const HAS_BYTES: bool;
+
+    /// How a kind of its interface is made.
+    ///
+    /// # Errors
+    /// A sentence, if the kind has another interface.
+    fn make(kind: &Kind) -> Result<Make<Self::Target>, String>;
+
+    /// The generator of these options.
+    ///
+    /// # Errors
+    /// Options that cannot be used.
+    fn generator(options: &[String], target: &Self::Target, prng: &Prng) -> anyhow::Result<Self::Generator>;
+}
+
+/// The sentence about a kind of another interface.
+fn other(kind: &Kind, tool: &str, needed: &str) -> String {
+    format!(
+        "the target \"{}\" speaks of {}, but {tool} asks for {needed}; `ocssd targets` lists the kinds of each interface",
+        kind.name,
+        kind.make_of().interface()
+    )
+}
+
+/// YCSB.
+pub struct YcsbTool;
+
+impl Tool for YcsbTool {
+    type Target = dyn KvTarget;
+    type Generator = Ycsb;
+    const KIND: &'static str = "kv";
+    const HAS_BYTES: bool = true;
+
+    fn make(kind: &Kind) -> Result<Make<dyn KvTarget>, String> {
+        match kind.make_of() {
+            MakeOf::KeyValue(make) => Ok(make),
+            _ => Err(other(kind, "ycsb", "keys and values")),
+        }
+    }
+
+    fn generator(options: &[String], _: &dyn KvTarget, prng: &Prng) -> anyhow::Result<Ycsb> {
+        Ok(Ycsb::new(YcsbOptions::parse(&options.join(","))?, prng))
+    }
+}
+
+/// `db_bench`.
+pub struct DbBenchTool;
+
+impl Tool for DbBenchTool {
+    type Target = dyn TableTarget;
+    type Generator = DbBench;
+    const KIND: &'static str = "lightlsm";
+    const HAS_BYTES: bool = true;
+
+    fn make(kind: &Kind) -> Result<Make<dyn TableTarget>, String> {
+        match kind.make_of() {
+            MakeOf::Table(make) => Ok(make),
+            _ => Err(other(kind, "db_bench", "tables")),
+        }
+    }
+
+    fn generator(options: &[String], target: &dyn TableTarget, prng: &Prng) -> anyhow::Result<DbBench> {
+        Ok(DbBench::new(DbBenchOptions::parse(&options.join(" "))?, target.limits(), prng))
+    }
+}
+
+/// A page store.
+pub struct PageStoreTool;
+
+impl Tool for PageStoreTool {
+    type Target = dyn LogTarget;
+    type Generator = PageStore;
+    const KIND: &'static str = "eleos";
+    const HAS_BYTES: bool = true;
+
+    fn make(kind: &Kind) -> Result<Make<dyn LogTarget>, String> {
+        match kind.make_of() {
+            MakeOf::Log(make) => Ok(make),
+            _ => Err(other(kind, "page-store", "log-structured pages")),
+        }
+    }
+
+    fn generator(options: &[String], target: &dyn LogTarget, prng: &Prng) -> anyhow::Result<PageStore> {
+        let limits = target.limits();
+        Ok(PageStore::new(PageStoreOptions::parse(&options.join(","), &limits)?, limits, prng))
+    }
+}
+
+/// fio's `zonemode=zbd`.
+pub struct ZbdTool;
+
+impl Tool for ZbdTool {
+    type Target = dyn ZonedTarget;
+    type Generator = Zoned;
+    const KIND: &'static str = "zns";
+    const HAS_BYTES: bool = false;
+
+    fn make(kind: &Kind) -> Result<Make<dyn ZonedTarget>, String> {
+        match kind.make_of() {
+            MakeOf::Zoned(make) => Ok(make),
+            _ => Err(other(kind, "zbd", "zones")),
+        }
+    }
+
+    fn generator(options: &[String], target: &dyn ZonedTarget, prng: &Prng) -> anyhow::Result<Zoned> {
+        let zones = target.zone_geometry();
+        Ok(Zoned::new(ZonedOptions::parse(&options.join(","), &zones)?, zones, prng))
+    }
+}

@@ -1,0 +1,22 @@
+//! Targets beyond blocks, asked in the words of known tools.
+
+use crate::program::Program;
+
+#[test]
+fn what_cannot_be_asked_is_refused_with_a_sentence() {
+    let program = Program::new();
+    for (arguments, words) in [
+        ("ycsb --target pblk", "speaks of blocks, but ycsb asks for keys and values"),
+        ("zbd --target pblk", "but zbd asks for zones"),
+        ("db_bench --target ox-block", "but db_bench asks for tables"),
+        ("page-store --target linear", "but page-store asks for log-structured pages"),
+        ("ycsb --target ftl", "there is no target \"ftl\"; the targets are: linear, pblk"),
+        ("iozone", "possible values: ycsb, db_bench, page-store, zbd"),
+        ("ycsb --iodepth 0", "--iodepth <N>"),
+    ] {
+        let answer = program.run(&format!("workload {arguments} --drive tiny"));
+        assert_eq!(answer.code, 2, "{arguments} said:\n{}{}", answer.out, answer.err);
+        assert!(answer.err.contains(words), "{arguments} does not say {words:?}:\n{}", answer.err);
+        assert_eq!(answer.out, "", "{arguments} printed a result");
+    }
+}
