@@ -65,6 +65,7 @@ impl NamedTarget {
                     UnitSelection::of(&units)
                 )));
             }
+            assert!(!units.is_empty(), "target \"{name}\" of the image has no units");
             return Ok(Self { kind, options, lease: Some(lease.name.clone()), units, layout });
         }
         find(name).map_err(NameError::NoSuchKind)?;
@@ -80,6 +81,7 @@ impl NamedTarget {
     /// As the registry takes it.
     #[must_use]
     pub fn spec(&self) -> TargetSpec<'_> {
+        assert!(!self.units.is_empty() || self.kind == "null", "target {} has no units", self.kind);
         TargetSpec { units: &self.units, layout: self.layout, options: &self.options }
     }
 
