@@ -267,6 +267,12 @@ impl<T: Copy> AppendPoint<T> {
         Some((what, at.sector - start))
     }
 
+    /// Chunks written at a time.
+    #[must_use]
+    pub const fn width(&self) -> u32 {
+        self.config.width
+    }
+
     /// Writes in flight.
     #[must_use]
     pub const fn in_flight(&self) -> usize {

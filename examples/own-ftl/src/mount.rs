@@ -31,18 +31,20 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Ma
     let buffer = device.buffers().take(unit);
     (0..unit).for_each(|sector| pad(device, buffer, sector));
     let chunks = || (0..shape.chunks()).map(ChunkIndex);
+    let mut append = append_point(&geometry, &shape);
     for chunk in chunks() {
-        close(device, &shape, chunk, buffer)?;
+        go_on(device, &shape, chunk, buffer, &mut append)?;
     }
     let pool = ChunkPool::new(&shape, &vec![0; spec.units.len()], |chunk| {
         match device.chunk(shape.chunk_id(chunk)).state {
             ChunkState::Free => ChunkUse::Free,
             ChunkState::Offline => ChunkUse::Bad,
-            ChunkState::Open | ChunkState::Closed => ChunkUse::Closed,
+            ChunkState::Open => ChunkUse::Open,
+            ChunkState::Closed => ChunkUse::Closed,
         }
     });
     let mut found: Vec<(SectorTag, Place)> = Vec::new();
-    for chunk in chunks().filter(|&chunk| pool.get(chunk) == ChunkUse::Closed) {
+    for chunk in chunks().filter(|&chunk| matches!(pool.get(chunk), ChunkUse::Open | ChunkUse::Closed)) {
         let written = device.chunk(shape.chunk_id(chunk)).write_pointer.unwrap_or(geometry.sectors_per_chunk);
         for sector in 0..written {
             let place = Place(shape.first_place(chunk).0 + u64::from(sector));
@@ -55,7 +57,7 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Ma
         }
     }
     device.buffers().give_back(buffer);
-    let mut target = empty(&geometry, shape, pool, device.buffers())?;
+    let mut target = empty(&geometry, shape, pool, append, device.buffers())?;
     found.sort_by_key(|&(tag, place)| (tag.sequence, place));
     found.retain(|(tag, _)| tag.block < target.map.sectors());
     for (tag, place) in found {
@@ -70,15 +72,24 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Ma
     Ok(Made { target: Box::new(target), notes: vec![note] })
 }
 
+/// The one stream, over all units.
+fn append_point(geometry: &Geometry, shape: &Shape) -> AppendPoint<usize> {
+    let Geometry { sectors_per_chunk: chunk_sectors, mw_cunits, .. } = *geometry;
+    let width = shape.units().min(shape.chunks() / 16).max(1);
+    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
+    AppendPoint::new(AppendConfig { chunk_sectors, mw_cunits, width, depth: 2 }, &all)
+}
+
 /// An instance without any block.
 fn empty(
     geometry: &Geometry,
     shape: Shape,
     pool: ChunkPool,
+    append: AppendPoint<usize>,
     buffers: &mut Buffers,
 ) -> Result<OwnFtl, String> {
     let (unit_sectors, chunk_sectors, chunks) = (geometry.ws_opt, geometry.sectors_per_chunk, shape.chunks());
-    let width = shape.units().min(chunks / 16).max(1);
+    let width = append.width();
     let units = width * (geometry.mw_cunits.div_ceil(unit_sectors) + 2) + 4;
     // The chunks that are open, what all units fill, and one for garbage collection to go on with.
     let reserve = width + (units * unit_sectors).div_ceil(chunk_sectors) + 2;
@@ -89,13 +100,11 @@ fn empty(
         ));
     }
     let blocks = u64::from(chunks - needed) * u64::from(chunk_sectors) * USER_PERCENT / 100;
-    let config = AppendConfig { chunk_sectors, mw_cunits: geometry.mw_cunits, width, depth: 2 };
-    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     let unit_of = |buffer| Unit { buffer, blocks: Vec::new(), place: None };
     Ok(OwnFtl {
         map: L2p::new(blocks, shape.places(), units * unit_sectors),
         valid: ValidMap::by_chunks(&shape),
-        append: AppendPoint::new(config, &all),
+        append,
         units: (0..units).map(|_| unit_of(buffers.take(unit_sectors))).collect(),
         spare: (0..usize_of(units)).rev().collect(),
         readers: vec![0; usize_of(chunks)],
@@ -130,24 +139,29 @@ fn pad(device: &mut dyn BlockingDevice, buffer: BufId, sector: u32) {
     oob[..tag.len()].copy_from_slice(&tag);
 }
 
-/// Writes an open chunk to its end: only then all of it can be read (MW_CUNITS).
-fn close(
+/// Goes on with an open chunk behind as much padding as the media want before they answer reads of all of it (MW_CUNITS). One
+/// that the stream has no position for is written to its end.
+fn go_on(
     device: &mut dyn BlockingDevice,
     shape: &Shape,
     chunk: ChunkIndex,
     buffer: BufId,
+    append: &mut AppendPoint<usize>,
 ) -> Result<(), String> {
-    let unit = device.geometry().ws_min;
-    loop {
-        let found = device.chunk(shape.chunk_id(chunk));
-        let (ChunkState::Open, Some(pointer)) = (found.state, found.write_pointer) else { return Ok(()) };
-        let place = Place(shape.first_place(chunk).0 + u64::from(pointer));
-        let write = run(shape, place, unit, Op::Write { fua: false }, buffer);
-        device.call(&[write]).map_err(|cut| cut.to_string())?;
-        if device.chunk(shape.chunk_id(chunk)) == found {
+    let Geometry { ws_min, ws_opt, mw_cunits, sectors_per_chunk, .. } = *device.geometry();
+    let found = device.chunk(shape.chunk_id(chunk));
+    let (ChunkState::Open, Some(pointer)) = (found.state, found.write_pointer) else { return Ok(()) };
+    let readable = (pointer + mw_cunits).next_multiple_of(ws_opt);
+    let is_taken = readable < sectors_per_chunk && append.adopt(chunk, shape.split_chunk(chunk).1, readable);
+    let end = if is_taken { readable } else { sectors_per_chunk };
+    for at in (pointer..end).step_by(usize_of(ws_min)) {
+        let place = Place(shape.first_place(chunk).0 + u64::from(at));
+        let write = run(shape, place, ws_min, Op::Write { fua: false }, buffer);
+        if !device.call(&[write]).map_err(|cut| cut.to_string())?[0].status.is_success() {
             return Err("the drive takes no writes; see what it says of its state (ocssd inspect)".to_owned());
         }
     }
+    Ok(())
 }
 
 /// A command on consecutive sectors.
