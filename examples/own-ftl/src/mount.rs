@@ -149,19 +149,25 @@ fn go_on(
     append: &mut AppendPoint<usize>,
 ) -> Result<(), String> {
     let Geometry { ws_min, ws_opt, mw_cunits, sectors_per_chunk, .. } = *device.geometry();
-    let found = device.chunk(shape.chunk_id(chunk));
-    let (ChunkState::Open, Some(pointer)) = (found.state, found.write_pointer) else { return Ok(()) };
-    let readable = (pointer + mw_cunits).next_multiple_of(ws_opt);
-    let is_taken = readable < sectors_per_chunk && append.adopt(chunk, shape.split_chunk(chunk).1, readable);
-    let end = if is_taken { readable } else { sectors_per_chunk };
-    for at in (pointer..end).step_by(usize_of(ws_min)) {
-        let place = Place(shape.first_place(chunk).0 + u64::from(at));
+    let mut end = None;
+    loop {
+        let found = device.chunk(shape.chunk_id(chunk));
+        let (ChunkState::Open, Some(pointer)) = (found.state, found.write_pointer) else { return Ok(()) };
+        let readable = *end.get_or_insert((pointer + mw_cunits).next_multiple_of(ws_opt));
+        if pointer >= readable
+            && pointer.is_multiple_of(ws_opt)
+            && append.adopt(chunk, shape.split_chunk(chunk).1, pointer)
+        {
+            return Ok(());
+        }
+        assert!(pointer < sectors_per_chunk, "an open chunk is full");
+        let place = Place(shape.first_place(chunk).0 + u64::from(pointer));
         let write = run(shape, place, ws_min, Op::Write { fua: false }, buffer);
-        if !device.call(&[write]).map_err(|cut| cut.to_string())?[0].status.is_success() {
+        device.call(&[write]).map_err(|cut| cut.to_string())?;
+        if device.chunk(shape.chunk_id(chunk)) == found {
             return Err("the drive takes no writes; see what it says of its state (ocssd inspect)".to_owned());
         }
     }
-    Ok(())
 }
 
 /// A command on consecutive sectors.
