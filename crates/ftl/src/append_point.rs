@@ -62,8 +62,11 @@ struct InFlight<T> {
     landing: Option<Landing<T>>,
 }
 
+/// A chunk that is being written: places given out in order, writes that end in any, and what cannot be read yet.
+///
+/// [`AppendPoint`] has one for each position; an owner that decides itself where each write goes has them directly.
 #[derive(Clone, Debug)]
-struct OpenChunk<T> {
+pub struct OpenChunk<T> {
     chunk: ChunkIndex,
     /// Next sector to write.
     pointer: u32,
@@ -80,12 +83,73 @@ struct OpenChunk<T> {
 }
 
 impl<T: Copy> OpenChunk<T> {
-    fn in_flight(&self) -> usize {
+    /// A chunk that was written up to `pointer` before, all of which can be read.
+    #[must_use]
+    pub const fn new(chunk: ChunkIndex, pointer: u32) -> Self {
+        Self {
+            chunk,
+            pointer,
+            acknowledged: pointer,
+            is_closed: false,
+            is_refused: false,
+            writes: VecDeque::new(),
+            held: VecDeque::new(),
+        }
+    }
+
+    /// Which chunk it is.
+    #[must_use]
+    pub const fn chunk(&self) -> ChunkIndex {
+        self.chunk
+    }
+
+    /// The next sector to be written.
+    #[must_use]
+    pub const fn pointer(&self) -> u32 {
+        self.pointer
+    }
+
+    /// Writes in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
         self.writes.iter().filter(|write| write.landing.is_none()).count()
     }
 
+    /// True if more may be written to it: neither the drive closed it, nor failed under a write to it.
+    #[must_use]
+    pub const fn takes_more(&self, config: &AppendConfig) -> bool {
+        !self.is_closed && !self.is_refused && self.pointer < config.chunk_sectors
+    }
+
+    /// True if it takes no more, and nothing to it is in flight.
+    #[must_use]
+    pub fn is_over(&self, config: &AppendConfig) -> bool {
+        !self.takes_more(config) && self.writes.is_empty()
+    }
+
+    /// True if something landed that cannot be read yet.
+    #[must_use]
+    pub fn is_holding(&self) -> bool {
+        !self.held.is_empty() || self.writes.iter().any(|write| write.landing.is_some())
+    }
+
+    /// The place for a write of `sectors`, which counts as given out.
+    ///
+    /// # Panics
+    /// If the chunk has no room for it.
+    pub fn give(&mut self, sectors: u32, config: &AppendConfig) -> Append {
+        let place = Append { chunk: self.chunk, sector: self.pointer };
+        self.pointer += sectors;
+        assert!(self.pointer <= config.chunk_sectors, "a chunk is written beyond its end");
+        self.writes.push_back(InFlight { sector: place.sector, end: self.pointer, landing: None });
+        place
+    }
+
     /// A write is over: what can be read now.
-    fn land(
+    ///
+    /// # Panics
+    /// If it was not given out, or ended before.
+    pub fn land(
         &mut self,
         config: &AppendConfig,
         sector: u32,
@@ -182,10 +246,7 @@ impl<T: Copy> AppendPoint<T> {
             self.positions[position].as_ref().is_some_and(takes)
         })?;
         let chunk = self.positions[position].as_mut().expect("it was found open");
-        let place = Append { chunk: chunk.chunk, sector: chunk.pointer };
-        chunk.pointer += sectors;
-        assert!(chunk.pointer <= self.config.chunk_sectors, "a chunk is written beyond its end");
-        chunk.writes.push_back(InFlight { sector: place.sector, end: chunk.pointer, landing: None });
+        let place = chunk.give(sectors, &self.config);
         if chunk.pointer == self.config.chunk_sectors {
             self.ending.extend(self.positions[position].take());
         }
@@ -198,15 +259,7 @@ impl<T: Copy> AppendPoint<T> {
         assert!(self.positions[position].is_none(), "a position has two chunks");
         assert!(pointer < self.config.chunk_sectors, "chunk {} is full", chunk.0);
         assert!(self.chunks().all(|open| open.chunk != chunk), "chunk {} is opened twice", chunk.0);
-        self.positions[position] = Some(OpenChunk {
-            chunk,
-            pointer,
-            acknowledged: pointer,
-            is_closed: false,
-            is_refused: false,
-            writes: VecDeque::new(),
-            held: VecDeque::new(),
-        });
+        self.positions[position] = Some(OpenChunk::new(chunk, pointer));
     }
 
     /// Goes on with a chunk that was written up to `pointer` before, all of which can be read. False if there is no position

@@ -146,6 +146,13 @@ impl ChunkPool {
         Some(chunk)
     }
 
+    /// An open chunk was not written after all: it is free as before.
+    pub fn give_back(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.get(chunk), ChunkUse::Open, "chunk {} is given back, but was not open", chunk.0);
+        self.uses[chunk.index()] = ChunkUse::Free;
+        self.list(chunk);
+    }
+
     /// A chunk that was being written takes no more.
     pub fn close(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Open, "chunk {} is closed, but was not open", chunk.0);
@@ -238,6 +245,10 @@ mod tests {
         }
         let chunk = ChunkIndex(u32::try_from(prng.below(24)).expect("small"));
         model[chunk.index()] = match model[chunk.index()] {
+            ChunkUse::Open if prng.below(4) == 0 => {
+                pool.give_back(chunk);
+                ChunkUse::Free
+            }
             ChunkUse::Open => {
                 pool.close(chunk);
                 ChunkUse::Closed

@@ -25,7 +25,7 @@ mod valid_map;
 mod victim;
 mod wear;
 
-pub use append_point::{Append, AppendConfig, AppendEvent, AppendPoint, Landing};
+pub use append_point::{Append, AppendConfig, AppendEvent, AppendPoint, Landing, OpenChunk};
 pub use chunk_pool::{ChunkPool, ChunkUse};
 pub use classify::{Classification, ClassificationError, Classifier};
 pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};

@@ -1,7 +1,8 @@
 //! One entry of the log: 24 bytes, little endian.
 //!
-//! Kind 1 byte, 1 spare, count 4, then three numbers of 6 bytes: OX's records had 64 bytes for one sector each (`ox.md` 1.6);
-//! an entry here is a run of sectors. Deliberately not here: what an entry does to a map.
+//! Kind 1 byte, the owner's code 1 (0 but in records of the owner), count 4, then three numbers of 6 bytes: OX's records had
+//! 64 bytes for one sector each (`ox.md` 1.6); an entry here is a run of sectors. Deliberately not here: what an entry does to
+//! a map, or what an owner's record means.
 
 use crate::place::Place;
 
@@ -45,6 +46,15 @@ pub enum LogEntry {
         /// How many.
         count: Count,
     },
+    /// What the owner of the log makes of it: a target that keeps more than a map has records of its own.
+    Owner {
+        /// Which record, by the owner's own numbers.
+        code: u8,
+        /// A count, if the record has one.
+        count: Count,
+        /// Numbers below 2^48.
+        numbers: [u64; 3],
+    },
     /// The entries before this one are true from now on, all of them or none.
     Commit {
         /// Which transaction ends.
@@ -58,6 +68,7 @@ const WRITE: u8 = 1;
 const MOVE: u8 = 2;
 const DISCARD: u8 = 3;
 const COMMIT: u8 = 4;
+const OWNER: u8 = 5;
 
 fn put(out: &mut [u8], number: u64) {
     assert!(number < 1 << 48, "{number} does not fit 6 bytes");
@@ -79,10 +90,14 @@ impl LogEntry {
             Self::Write { lba, place, count } => (WRITE, count, [lba, place.0, 0]),
             Self::Move { lba, from, to, count } => (MOVE, count, [lba, to.0, from.0]),
             Self::Discard { lba, count } => (DISCARD, count, [lba, 0, 0]),
+            Self::Owner { count, numbers, .. } => (OWNER, count, numbers),
             Self::Commit { transaction, entries } => (COMMIT, entries, [transaction.0, 0, 0]),
         };
         let mut bytes = [0; ENTRY_BYTES];
         bytes[0] = kind;
+        if let Self::Owner { code, .. } = *self {
+            bytes[1] = code;
+        }
         bytes[2..6].copy_from_slice(&count.to_le_bytes());
         for (out, number) in bytes[6..].chunks_exact_mut(6).zip(numbers) {
             put(out, number);
@@ -99,6 +114,7 @@ impl LogEntry {
             WRITE => Self::Write { lba: first, place: Place(second), count },
             MOVE => Self::Move { lba: first, from: Place(third), to: Place(second), count },
             DISCARD => Self::Discard { lba: first, count },
+            OWNER => Self::Owner { code: bytes[1], count, numbers: [first, second, third] },
             COMMIT => Self::Commit { transaction: TransactionId(first), entries: count },
             _ => return None,
         })

@@ -25,9 +25,14 @@ fn entries(prng: &mut Prng) -> Vec<LogEntry> {
         .map(|_| {
             let (lba, place) = (prng.below(1 << 40), Place(prng.below(1 << 47)));
             let count = u32::try_from(1 + prng.below(256)).expect("small");
-            match prng.below(3) {
+            match prng.below(4) {
                 0 => LogEntry::Write { lba, place, count },
                 1 => LogEntry::Move { lba, from: place, to: Place(prng.below(1 << 47)), count },
+                2 => LogEntry::Owner {
+                    code: u8::try_from(count - 1).expect("below 256"),
+                    count,
+                    numbers: [lba, place.0, 7],
+                },
                 _ => LogEntry::Discard { lba, count },
             }
         })

@@ -202,7 +202,7 @@ impl OxBlock {
                         self.forget_place(old);
                     }
                 }
-                LogEntry::Commit { .. } => unreachable!("a commit is no change"),
+                LogEntry::Commit { .. } | LogEntry::Owner { .. } => unreachable!("{entry:?} is no change"),
             }
         }
     }
@@ -272,7 +272,7 @@ pub(super) fn replay(l2p: &mut L2p, entries: &[LogEntry], moves_stale: bool) {
                     l2p.set(lba, Mapped::Nowhere);
                 }
             }
-            LogEntry::Commit { .. } => unreachable!("a commit is no change"),
+            LogEntry::Commit { .. } | LogEntry::Owner { .. } => unreachable!("{entry:?} is no change"),
         }
     }
 }
@@ -288,7 +288,7 @@ pub(super) fn fits(entries: &[LogEntry], blocks: u64, places: u64) -> bool {
             within(lba, count, blocks) && within(from.0, count, places) && within(to.0, count, places)
         }
         LogEntry::Discard { lba, count } => within(lba, count, blocks),
-        LogEntry::Commit { .. } => false,
+        LogEntry::Commit { .. } | LogEntry::Owner { .. } => false,
     })
 }
 

@@ -11,10 +11,10 @@ use ocssd_ftl::{AppendEvent, Kind, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 
 /// The numbers in tags have 40 and 48 bits: lower bits are enough to tell pages apart.
-pub(super) const TAG_BLOCK_BITS: u64 = (1 << 40) - 1;
+const TAG_BLOCK_BITS: u64 = (1 << 40) - 1;
 
 /// Writes the tags of a page of the target's own beside its sectors.
-pub(super) fn tag_page(
+pub(crate) fn tag_page(
     kind: Kind,
     (block, sequence): (u64, u64),
     buffer: BufId,

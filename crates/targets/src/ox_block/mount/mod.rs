@@ -5,7 +5,7 @@
 //! Deliberately not here: anything a running instance does; the last step is the running instance's own checkpoint.
 
 mod load;
-mod media;
+pub(crate) mod media;
 mod survey;
 
 use super::canary::Canary;
