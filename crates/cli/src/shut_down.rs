@@ -2,16 +2,20 @@
 
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, RunEnd};
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
-use ocssd_lightnvm::{Buffers, Device, Source, Tag, TargetId};
+use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget};
+use ocssd_lightnvm::{Buffers, Device, Source, Tag, Target, TargetId};
 
-/// Lets targets with a map put away what they know: the next mount on the image finds it at once.
+/// Lets targets put away what they know: the next mount on the image finds it at once. `last` has the last request of each.
 ///
 /// # Errors
 /// If a target does not answer, which is a bug.
-pub fn shut_down<D: Device, C: Clock>(host: &mut Host<D, C>, targets: &[TargetId]) -> anyhow::Result<()> {
-    let mapped = targets.iter().copied().filter(|&id| host.target(id).zones().is_none()).collect();
-    let mut source = ShutDown::new(mapped);
+pub fn shut_down<D, C, T>(host: &mut Host<D, C, T>, last: Vec<(TargetId, T::Request)>) -> anyhow::Result<()>
+where
+    D: Device,
+    C: Clock,
+    T: Target + ?Sized,
+{
+    let mut source: ShutDown<T> = ShutDown { due: last, waiting: 0 };
     match host.run(&mut source, Nanos::MAX) {
         RunEnd::Finished => Ok(()),
         RunEnd::Stuck | RunEnd::Stopped => {
@@ -20,37 +24,35 @@ pub fn shut_down<D: Device, C: Clock>(host: &mut Host<D, C>, targets: &[TargetId
     }
 }
 
+/// The last request to a target of blocks; `None` to one that keeps nothing about itself, a raw window.
+pub fn last_request(target: &dyn BlockTarget) -> Option<BlockRequest> {
+    let request = BlockRequest { tag: Tag(0), op: BlockOp::Shutdown, block: 0, count: 0, buffer: None };
+    target.zones().is_none().then_some(request)
+}
+
 /// Asks each target once.
-struct ShutDown {
-    due: Vec<TargetId>,
+struct ShutDown<T: Target + ?Sized> {
+    due: Vec<(TargetId, T::Request)>,
     waiting: usize,
 }
 
-impl ShutDown {
-    /// Asks these.
-    const fn new(due: Vec<TargetId>) -> Self {
-        Self { due, waiting: 0 }
-    }
-}
-
-impl Source for ShutDown {
+impl<T: Target + ?Sized> Source<T> for ShutDown<T> {
     fn next_arrival(&self) -> Option<Nanos> {
         None
     }
 
-    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
-        let target = self.due.pop()?;
+    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, T::Request)> {
+        let due = self.due.pop()?;
         self.waiting += 1;
-        let request = BlockRequest { tag: Tag(0), op: BlockOp::Shutdown, block: 0, count: 0, buffer: None };
-        Some((target, request))
+        Some(due)
     }
 
-    fn on_refused(&mut self, _now: Nanos, target: TargetId, _request: BlockRequest) {
+    fn on_refused(&mut self, _now: Nanos, target: TargetId, request: T::Request) {
         self.waiting -= 1;
-        self.due.push(target);
+        self.due.push((target, request));
     }
 
-    fn on_reply(&mut self, _now: Nanos, _target: TargetId, _reply: BlockReply, _buffers: &mut Buffers) {
+    fn on_reply(&mut self, _now: Nanos, _target: TargetId, _reply: T::Reply, _buffers: &mut Buffers) {
         self.waiting -= 1;
     }
 

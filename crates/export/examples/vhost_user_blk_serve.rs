@@ -49,10 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut buffers, mut clock) = (Buffers::new(device.payload_format()), VirtualClock::default());
     let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
     let spec = TargetSpec { units: &units, layout: Layout::Striped, options: &options };
-    let made = registry::find(kind)?.make(&mut caller, &spec)?;
-    let export = Export::of("", target, made.target.as_ref(), 4096, false)?;
+    let made = registry::find(kind)?.make_any(&mut caller, &spec)?;
+    let export = Export::of("", target, &made.target, 4096, false)?;
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
-    host.add(made.target);
+    host.add(Box::new(made.target));
     let log = Box::new(|sentence: &str| eprintln!("{sentence}"));
     let exports = Exports::new(vec![export.clone()])?;
     let mut server = Server::new(host, exports, Signals::new()?, Limits::default(), log)?;

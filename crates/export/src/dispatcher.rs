@@ -3,9 +3,10 @@
 //! It is also the [`Source`] the host takes requests from. Jobs of a client on an export go to its target in order, clients in
 //! turn; a target that has no room holds up its own jobs only. Deliberately not here: connections.
 
+use crate::as_request;
 use crate::exports::{ExportId, Exports};
 use crate::fair_queue::FairQueue;
-use crate::job::{Done, Job, Work};
+use crate::job::{Answer, Done, Job, Work};
 use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::raw_lane::RawLane;
@@ -13,7 +14,7 @@ use crate::shares::{ClientId, Shares, Supply, Want};
 use crate::stats::Stats;
 use crate::survey::Survey;
 use ocssd_base::{Nanos, Slab, SlabKey};
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget};
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
 use std::collections::VecDeque;
 
@@ -156,8 +157,9 @@ impl Dispatcher {
     /// # Panics
     /// If there is no room, or reads and writes have no piece.
     pub fn give(&mut self, job: Job) {
-        let needs_piece = matches!(job.work, Work::Read | Work::Write { .. });
-        assert_eq!(job.piece.is_some(), needs_piece, "{:?} and its piece", job.work);
+        let has_piece = job.piece.is_some();
+        assert!(has_piece || !job.work.needs_piece(), "{:?} has no piece", job.work);
+        assert!(!has_piece || job.work.may_have_piece(), "{:?} has a piece", job.work);
         let (client, export, cost) = (job.owner.client(), job.export, self.cost(&job));
         let survey = match job.work {
             Work::Map { extents_max } => Some(Survey::new(job.count, extents_max)),
@@ -180,7 +182,7 @@ impl Dispatcher {
             return JOB_BYTES_MIN;
         }
         let block_bytes = self.exports.get(job.export).block_bytes;
-        JOB_BYTES_MIN.max(u64::from(job.count) * u64::from(block_bytes))
+        JOB_BYTES_MIN.max(job.work.payload_bytes(job.count, block_bytes))
     }
 
     /// A job has ended: its place is free.
@@ -279,8 +281,8 @@ impl Dispatcher {
             };
             let OpenJob { job, since, .. } = self.remove(key);
             let took = self.now.saturating_since(since);
-            let status = Status::SUCCESS;
-            self.done.push_back(Done { job, status, extents, completion: None, took, bytes: 0 });
+            let (status, answer) = (Status::SUCCESS, Answer::Extents(extents));
+            self.done.push_back(Done { job, status, answer, took, bytes: 0 });
         }
     }
 
@@ -292,34 +294,24 @@ impl Dispatcher {
             lanes.chain([&mut self.maps]).flat_map(FairQueue::take_of_connections).collect();
         for key in given_up {
             let OpenJob { job, .. } = self.remove(key);
-            let (status, extents) = (Status::NAMESPACE_NOT_READY, Vec::new());
-            self.done.push_back(Done { job, status, extents, completion: None, took: Nanos::ZERO, bytes: 0 });
+            let (status, answer) = (Status::NAMESPACE_NOT_READY, Answer::Nothing);
+            self.done.push_back(Done { job, status, answer, took: Nanos::ZERO, bytes: 0 });
         }
     }
 
-    fn request(&self, key: SlabKey) -> BlockRequest {
+    fn request(&self, key: SlabKey) -> AnyRequest {
         let job = &self.jobs.get(key).job;
-        let op = match job.work {
-            Work::Read => BlockOp::Read,
-            Work::Write { fua } => BlockOp::Write { fua },
-            Work::Flush => BlockOp::Flush,
-            Work::Discard => BlockOp::Discard,
-            Work::WriteZeroes => BlockOp::WriteZeroes,
-            Work::Map { .. } => unreachable!("questions about the map do not go to targets as requests"),
-            Work::Raw => unreachable!("raw commands go to the raw drive"),
-        };
-        let buffer = job.piece.as_ref().map(|piece| piece.buffer);
-        BlockRequest { tag: Tag(key.0), op, block: job.block, count: job.count, buffer }
+        as_request::request(job, self.exports.get(job.export).interface(), Tag(key.0))
     }
 }
 
-impl Source for Dispatcher {
+impl Source<AnyTarget> for Dispatcher {
     /// Requests come from sockets, not from the passing of time.
     fn next_arrival(&self) -> Option<Nanos> {
         None
     }
 
-    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, BlockRequest)> {
+    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, AnyRequest)> {
         for step in 0..if self.is_round_over() { 0 } else { self.lanes.len() } {
             let place = (self.next + step) % self.lanes.len();
             let lane = &mut self.lanes[place];
@@ -338,8 +330,8 @@ impl Source for Dispatcher {
         None
     }
 
-    fn on_refused(&mut self, _now: Nanos, target: TargetId, request: BlockRequest) {
-        let key = SlabKey(request.tag.0);
+    fn on_refused(&mut self, _now: Nanos, target: TargetId, request: AnyRequest) {
+        let key = SlabKey(request.tag().0);
         let job = &self.jobs.get(key).job;
         let (client, cost) = (job.owner.client(), self.cost(job));
         let lane = &mut self.lanes[target.index()];
@@ -348,18 +340,16 @@ impl Source for Dispatcher {
         lane.waiting.put_back(client, cost, key);
     }
 
-    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: BlockReply, _buffers: &mut Buffers) {
+    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: AnyReply, _buffers: &mut Buffers) {
         let lane = &mut self.lanes[target.index()];
         lane.full = false;
         lane.out -= 1;
-        let OpenJob { job, since, .. } = self.remove(SlabKey(reply.tag.0));
+        let OpenJob { job, since, .. } = self.remove(SlabKey(reply.tag().0));
         assert_eq!(job.export, ExportId(target.0), "a target replied to another's request");
-        let moves = matches!(job.work, Work::Read | Work::Write { .. });
-        let block_bytes = self.exports.get(job.export).block_bytes;
-        let bytes = if moves { u64::from(job.count) * u64::from(block_bytes) } else { 0 };
+        let bytes = job.work.payload_bytes(job.count, self.exports.get(job.export).block_bytes);
         let took = now.saturating_since(since);
-        let (extents, status) = (Vec::new(), reply.status);
-        self.done.push_back(Done { job, status, extents, completion: None, took, bytes });
+        let (status, answer) = as_request::answer(reply);
+        self.done.push_back(Done { job, status, answer, took, bytes });
     }
 
     fn is_finished(&self) -> bool {
@@ -372,10 +362,19 @@ mod tests {
     use super::*;
     use crate::job::JobOwner;
     use crate::nbd::testing::{buffers, dispatcher};
+    use ocssd_lightnvm::block::BlockReply;
 
     fn flush(export: u32, request: u32) -> Job {
         let owner = JobOwner { connection: 0, generation: 0, request };
-        Job { owner, export: ExportId(export), work: Work::Flush, block: 0, count: 0, piece: None }
+        Job {
+            owner,
+            export: ExportId(export),
+            work: Work::Flush,
+            block: 0,
+            count: 0,
+            piece: None,
+            beside: Vec::new(),
+        }
     }
 
     #[test]
@@ -391,14 +390,14 @@ mod tests {
         let (other, reply_to) = dispatcher.poll_request(Nanos::ZERO, &mut none).unwrap();
         assert_eq!(other, TargetId(1));
         assert!(dispatcher.poll_request(Nanos::ZERO, &mut none).is_none() && !dispatcher.has_requests());
-        let reply = |tag| BlockReply { tag, status: Status::SUCCESS, violation: None };
-        dispatcher.on_reply(Nanos::ZERO, other, reply(reply_to.tag), &mut none);
+        let reply = |tag| AnyReply::Block(BlockReply { tag, status: Status::SUCCESS, violation: None });
+        dispatcher.on_reply(Nanos::ZERO, other, reply(reply_to.tag()), &mut none);
         assert!(!dispatcher.has_requests(), "the reply of another target makes no room");
         assert_eq!(dispatcher.poll_done().unwrap().job.owner.request, 3);
         dispatcher.lanes[0].full = false;
         let requests: Vec<_> =
             std::iter::from_fn(|| dispatcher.poll_request(Nanos::ZERO, &mut none)).collect();
-        let owner = |request: &BlockRequest| dispatcher.jobs.get(SlabKey(request.tag.0)).job.owner.request;
+        let owner = |request: &AnyRequest| dispatcher.jobs.get(SlabKey(request.tag().0)).job.owner.request;
         let order: Vec<u32> = requests.iter().map(|(_, request)| owner(request)).collect();
         assert_eq!(order, [1, 2]);
     }
@@ -418,7 +417,7 @@ mod tests {
         }
         assert!(given > LANE_JOBS_MAX && dispatcher.has_room(ClientId(1)), "{given} jobs of one client");
         dispatcher.give(of(1, 0));
-        let mut taken: Vec<BlockRequest> = Vec::new();
+        let mut taken: Vec<AnyRequest> = Vec::new();
         for round in 1..=3 {
             dispatcher.begin_round();
             taken.extend(
@@ -426,12 +425,12 @@ mod tests {
             );
             assert_eq!(taken.len(), 512.min(256 * round), "so much a round, and no more at once");
         }
-        let owner = |request: &BlockRequest| dispatcher.jobs.get(SlabKey(request.tag.0)).job.owner.connection;
+        let owner = |request: &AnyRequest| dispatcher.jobs.get(SlabKey(request.tag().0)).job.owner.connection;
         let place = taken.iter().position(|request| owner(request) == 1);
         assert_eq!(place, Some(64), "a turn is 64 small jobs");
-        let reply = BlockReply { tag: taken[0].tag, status: Status::SUCCESS, violation: None };
+        let reply = BlockReply { tag: taken[0].tag(), status: Status::SUCCESS, violation: None };
         assert!(!dispatcher.take_room_made() && !dispatcher.has_requests());
-        dispatcher.on_reply(Nanos::ZERO, TargetId(0), reply, &mut none);
+        dispatcher.on_reply(Nanos::ZERO, TargetId(0), reply.into(), &mut none);
         assert!(dispatcher.take_room_made() && dispatcher.has_requests());
     }
 
@@ -460,7 +459,7 @@ mod tests {
         let ask = |connection: u32, count: u32| {
             let owner = JobOwner { connection, generation: 0, request: 0 };
             let work = Work::Map { extents_max: 1024 };
-            Job { owner, export: ExportId(0), work, block: 0, count, piece: None }
+            Job { owner, export: ExportId(0), work, block: 0, count, piece: None, beside: Vec::new() }
         };
         (0..100).for_each(|_| dispatcher.give(ask(0, u32::MAX)));
         dispatcher.give(ask(1, 8));
@@ -472,7 +471,8 @@ mod tests {
         dispatcher.look_up(count);
         assert_eq!(looked.get(), 2048, "whatever was asked");
         let done = dispatcher.poll_done().expect("the small question is answered at once");
-        assert_eq!((done.job.owner.connection, done.extents[0].blocks), (1, 8));
+        let Answer::Extents(extents) = done.answer else { panic!("a question is answered with extents") };
+        assert_eq!((done.job.owner.connection, extents[0].blocks), (1, 8));
         assert!(!dispatcher.has_done() && dispatcher.has_questions());
         while dispatcher.has_questions() {
             dispatcher.look_up(count);

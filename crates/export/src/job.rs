@@ -7,9 +7,14 @@ use crate::pool::Piece;
 use crate::shares::ClientId;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
+use ocssd_lightnvm::interface::StageOp;
+use ocssd_lightnvm::interface::key_value::{KvOp, KvReply};
+use ocssd_lightnvm::interface::log_structured::{LogOp, LogReply};
+use ocssd_lightnvm::interface::table::{TableOp, TableReply};
+use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneScope, ZoneState, ZonedAnswer};
 use ocssd_nvme::Cqe;
 
-/// What a job does.
+/// What a job does. Reads, writes and flushes are there for exports of blocks and of zones, flushes for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Fills the piece.
@@ -32,6 +37,61 @@ pub enum Work {
     },
     /// A command of the raw drive.
     Raw,
+    /// Stores the piece at the write pointer of the zone that begins at the block.
+    Append {
+        /// Ends only when durable.
+        fua: bool,
+    },
+    /// Does something to the zone that begins at the block, or to all.
+    ManageZones {
+        /// What.
+        action: ZoneAction,
+        /// To which.
+        scope: ZoneScope,
+    },
+    /// Fills the piece with at most `count` descriptors, of the zone of the block and those behind it.
+    ReportZones {
+        /// Only zones in this state.
+        only: Option<ZoneState>,
+    },
+    /// Something on log-structured pages. What it names lies in the job's pieces.
+    Log(LogOp),
+    /// Something on tables. What it names lies in the job's pieces.
+    Table(TableOp),
+    /// Something on keys and values. What it names lies in the job's pieces.
+    KeyValue(KvOp),
+}
+
+impl Work {
+    /// Payload that it moves, in bytes, on an export with blocks of `block_bytes`; `count` is the job's.
+    #[must_use]
+    pub fn payload_bytes(&self, count: u32, block_bytes: u32) -> u64 {
+        match self {
+            Self::Read | Self::Write { .. } | Self::Append { .. } => {
+                u64::from(count) * u64::from(block_bytes)
+            }
+            Self::KeyValue(KvOp::Store { content, .. } | KvOp::Retrieve { into: content, .. })
+            | Self::KeyValue(KvOp::Stage(StageOp::Append { content, .. }))
+            | Self::Log(LogOp::Flush { content, .. } | LogOp::Read { into: content, .. })
+            | Self::Log(LogOp::Stage(StageOp::Append { content, .. }))
+            | Self::Table(TableOp::Append { content, .. } | TableOp::Read { into: content, .. }) => {
+                content.bytes().into()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Its piece is what it moves: there must be one.
+    #[must_use]
+    pub const fn needs_piece(&self) -> bool {
+        matches!(self, Self::Read | Self::Write { .. } | Self::Append { .. } | Self::ReportZones { .. })
+    }
+
+    /// It may have a piece.
+    #[must_use]
+    pub const fn may_have_piece(&self) -> bool {
+        self.needs_piece() || matches!(self, Self::Log(_) | Self::Table(_) | Self::KeyValue(_))
+    }
 }
 
 /// Who is told of a job's end.
@@ -64,10 +124,12 @@ pub struct Job {
     pub work: Work,
     /// First block.
     pub block: u64,
-    /// How many; 0 for a flush.
+    /// How many, or descriptors of zones; 0 for a flush.
     pub count: u32,
-    /// The payload; `Some` for reads and writes, and raw commands that move data.
+    /// The payload; `Some` for reads, writes and reports, raw commands that move data, and operations that name a buffer.
     pub piece: Option<Piece>,
+    /// More pieces that an operation names: they are the target's until the job ends.
+    pub beside: Vec<Piece>,
 }
 
 /// Blocks in a row that all hold something, or all do not.
@@ -79,6 +141,25 @@ pub struct Extent {
     pub mapped: bool,
 }
 
+/// What a job brought beside its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing.
+    Nothing,
+    /// What a [`Work::Map`] found: the beginning of its range, at least one block.
+    Extents(Vec<Extent>),
+    /// What the raw drive answered to a [`Work::Raw`].
+    Raw(Cqe),
+    /// What a target of zones did.
+    Zoned(ZonedAnswer),
+    /// The reply of a target of log-structured pages.
+    Log(LogReply),
+    /// The reply of a target of tables.
+    Table(TableReply),
+    /// The reply of a target of keys and values.
+    KeyValue(KvReply),
+}
+
 /// The end of a job.
 #[derive(Debug)]
 pub struct Done {
@@ -86,12 +167,17 @@ pub struct Done {
     pub job: Job,
     /// How it ended.
     pub status: Status,
-    /// What a [`Work::Map`] found: the beginning of its range, at least one block.
-    pub extents: Vec<Extent>,
-    /// What the raw drive answered to a [`Work::Raw`].
-    pub completion: Option<Cqe>,
+    /// What it brought.
+    pub answer: Answer,
     /// How long it took: from when it was given, or from when the raw drive took it.
     pub took: Nanos,
     /// Bytes of payload it moved.
     pub bytes: u64,
+}
+
+impl Done {
+    /// The pieces of the job, which go back to the pool.
+    pub fn into_pieces(self) -> impl Iterator<Item = Piece> {
+        self.job.piece.into_iter().chain(self.job.beside)
+    }
 }

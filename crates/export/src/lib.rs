@@ -13,6 +13,7 @@
 //! transport. A drive in a PCI slot needs none of this: [`pci_nvme`] is its controller, and [`vfio_user`] the transport of
 //! that. Deliberately not here: opening drives and making targets (the caller does), and anything about command lines.
 
+mod as_request;
 mod dispatcher;
 mod exports;
 mod fair_queue;
@@ -21,6 +22,8 @@ pub mod fuzz;
 mod job;
 mod memory_disk;
 mod metrics_page;
+#[cfg(test)]
+mod model_targets;
 pub mod nbd;
 pub mod nvme_tcp;
 pub mod pci_nvme;
@@ -37,8 +40,8 @@ pub mod vfio_user;
 pub mod vhost_user_blk;
 
 pub use dispatcher::Dispatcher;
-pub use exports::{Export, ExportId, Exports};
-pub use job::{Done, Extent, Job, JobOwner, Work};
+pub use exports::{Export, ExportId, ExportKind, Exports};
+pub use job::{Answer, Done, Extent, Job, JobOwner, Work};
 pub use metrics_page::{MetricsPage, Page};
 pub use pool::{PIECE_BYTES_MAX, Piece, Pool};
 pub use protocol::{Phase, Protocol, Rude, Space};

@@ -1,13 +1,14 @@
 //! Something to serve when there is no drive: bytes in memory behind a dispatcher, for tests and fuzzers of protocols.
 //!
-//! It carries out requests in any order a target may. Deliberately not here: media time, and everything a target does.
+//! Beside these disks there may be targets of other interfaces, which need no drive either. It carries out requests in any order a target may. Deliberately not here: media time, and everything a target does.
 
 use crate::dispatcher::Dispatcher;
-use crate::exports::{Export, Exports};
+use crate::exports::{Export, ExportKind, Exports};
 use crate::pool::Pool;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
-use ocssd_lightnvm::{Buffers, Payload, PayloadFormat, Source, Status, TargetId};
+use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget};
+use ocssd_lightnvm::{Buffers, Out, Payload, PayloadFormat, Source, Status, Target, TargetId};
 use ocssd_nvme::identify::Uuid;
 use std::ops::Range;
 
@@ -19,7 +20,6 @@ const FORMAT: PayloadFormat =
     PayloadFormat { payload: Payload::Bytes, data_bytes: 4096, sector_bytes: 4096, oob_bytes: 0 };
 
 /// A disk for each export of a dispatcher.
-#[derive(Debug)]
 pub struct MemoryDisks {
     /// Their content.
     pub disks: Vec<Vec<u8>>,
@@ -31,6 +31,12 @@ pub struct MemoryDisks {
     open: Vec<(TargetId, BlockRequest)>,
     /// Writes and flushes carried out, for tests that look at their order.
     pub log: Vec<(TargetId, BlockOp)>,
+    /// Targets of other interfaces, behind the disks.
+    others: Vec<AnyTarget>,
+    /// What they gave.
+    out: Out<AnyReply>,
+    /// Their time.
+    now: Nanos,
 }
 
 impl MemoryDisks {
@@ -39,11 +45,36 @@ impl MemoryDisks {
         Self::with_pool(exports, |buffers| Pool::with_counts(buffers, pieces))
     }
 
+    /// The same, with targets of other interfaces behind the disks.
+    pub fn beside(
+        exports: &[(&str, u64)],
+        others: Vec<(&str, AnyTarget)>,
+        pieces: [u32; 3],
+    ) -> (Dispatcher, Self) {
+        let of = |(name, target): &(&str, AnyTarget)| {
+            let of = Export::of(name, "memory", target, 4096, name.ends_with("-ro"));
+            of.expect("a target of a test is small")
+        };
+        let more = others.iter().map(of).collect();
+        let (dispatcher, disks) = Self::make(exports, more, |buffers| Pool::with_counts(buffers, pieces));
+        let others = others.into_iter().map(|(_, target)| target).collect();
+        (dispatcher, Self { others, ..disks })
+    }
+
     /// The same, with any pool.
     pub fn with_pool(exports: &[(&str, u64)], pool: impl FnOnce(&mut Buffers) -> Pool) -> (Dispatcher, Self) {
+        Self::make(exports, Vec::new(), pool)
+    }
+
+    fn make(
+        exports: &[(&str, u64)],
+        more: Vec<Export>,
+        pool: impl FnOnce(&mut Buffers) -> Pool,
+    ) -> (Dispatcher, Self) {
         let list = (1..).zip(exports).map(|(number, &(name, block_count))| Export {
             name: name.to_owned(),
             description: "memory".to_owned(),
+            kind: ExportKind::Block,
             block_bytes: BLOCK_BYTES,
             preferred_bytes: 4096,
             block_count,
@@ -52,13 +83,15 @@ impl MemoryDisks {
             fast_zero: true,
             uuid: Uuid::of_seed(7).of_part(number),
         });
-        let exports_made = Exports::new(list.collect()).expect("the names differ");
+        let exports_made = Exports::new(list.chain(more).collect()).expect("the names differ");
         let mut buffers = Buffers::new(FORMAT);
         let pool = pool(&mut buffers);
         let blocks = |&(_, count): &(&str, u64)| usize::try_from(count).expect("small");
         let disks = exports.iter().map(|export| vec![0; blocks(export) * usize_of(BLOCK_BYTES)]).collect();
         let mapped = exports.iter().map(|export| vec![false; blocks(export)]).collect();
-        let disks = Self { disks, mapped, bad: 0..0, open: Vec::new(), log: Vec::new() };
+        let (others, out) = (Vec::new(), Out::below());
+        let (open, log) = (Vec::new(), Vec::new());
+        let disks = Self { disks, mapped, bad: 0..0, open, log, others, out, now: Nanos::ZERO };
         (Dispatcher::new(exports_made, pool, buffers), disks)
     }
 
@@ -66,8 +99,11 @@ impl MemoryDisks {
     pub fn take(&mut self, dispatcher: &mut Dispatcher) {
         let mut none = Buffers::new(FORMAT);
         dispatcher.begin_round();
-        while let Some(request) = dispatcher.poll_request(Nanos::ZERO, &mut none) {
-            self.open.push(request);
+        while let Some((target, request)) = dispatcher.poll_request(Nanos::ZERO, &mut none) {
+            match request {
+                AnyRequest::Block(request) => self.open.push((target, request)),
+                request => self.submit(target, request, dispatcher),
+            }
         }
         dispatcher.look_up(|target, block| {
             Some(self.mapped[target.index()][usize::try_from(block).expect("it is on the disk")])
@@ -77,14 +113,67 @@ impl MemoryDisks {
     /// Carries out one of the requests taken, if there is one: the one at place `which`, counted round.
     pub fn carry_out(&mut self, which: usize, dispatcher: &mut Dispatcher) -> bool {
         if self.open.is_empty() {
-            return false;
+            return self.advance_others(dispatcher);
         }
         let (target, request) = self.open.remove(which % self.open.len());
         let status = self.status(target, &request, &mut dispatcher.buffers);
         let reply = BlockReply { tag: request.tag, status, violation: None };
         let mut none = Buffers::new(FORMAT);
-        dispatcher.on_reply(Nanos::ZERO, target, reply, &mut none);
+        dispatcher.on_reply(Nanos::ZERO, target, reply.into(), &mut none);
         true
+    }
+
+    /// Calls the target of another interface that an export has, with the dispatcher's buffers.
+    fn call<R>(
+        &mut self,
+        target: TargetId,
+        dispatcher: &mut Dispatcher,
+        call: impl FnOnce(&mut AnyTarget, &mut Out<AnyReply>) -> R,
+    ) -> R {
+        std::mem::swap(&mut self.out.buffers, &mut dispatcher.buffers);
+        let result = call(&mut self.others[target.index() - self.disks.len()], &mut self.out);
+        std::mem::swap(&mut self.out.buffers, &mut dispatcher.buffers);
+        result
+    }
+
+    fn submit(&mut self, target: TargetId, request: AnyRequest, dispatcher: &mut Dispatcher) {
+        let now = self.now;
+        let admission = self.call(target, dispatcher, |target, out| target.submit(now, &request, out));
+        if !admission.is_taken() {
+            dispatcher.on_refused(now, target, request);
+        }
+        self.deliver(target, dispatcher);
+    }
+
+    /// Targets of other interfaces go on until one has replied; false if none has anything to do.
+    fn advance_others(&mut self, dispatcher: &mut Dispatcher) -> bool {
+        while let Some(at) = self.others.iter().filter_map(Target::deadline).min() {
+            self.now = self.now.max(at);
+            let mut any = false;
+            for place in (self.disks.len()..).take(self.others.len()) {
+                let target = TargetId(u32::try_from(place).expect("few"));
+                let now = self.now;
+                self.call(target, dispatcher, |target, out| target.on_deadline(now, out));
+                self.call(target, dispatcher, |target, out| target.advance(now, out));
+                any |= self.deliver(target, dispatcher);
+            }
+            if any {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Passes replies on; true if there were any.
+    fn deliver(&mut self, target: TargetId, dispatcher: &mut Dispatcher) -> bool {
+        assert!(self.out.commands().is_empty(), "there is no drive");
+        let replies = std::mem::take(self.out.replies_mut().0);
+        let any = !replies.is_empty();
+        let mut none = Buffers::new(FORMAT);
+        for reply in replies {
+            dispatcher.on_reply(self.now, target, reply, &mut none);
+        }
+        any
     }
 
     fn status(&mut self, target: TargetId, request: &BlockRequest, buffers: &mut Buffers) -> Status {

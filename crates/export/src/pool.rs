@@ -5,6 +5,7 @@
 //! who waits, and who is dropped.
 
 use crate::shares::{ClientId, Shares, Supply, Want};
+use ocssd_lightnvm::interface;
 use ocssd_lightnvm::{BufId, Buffers};
 
 /// A buffer on loan.
@@ -14,6 +15,14 @@ pub struct Piece {
     pub buffer: BufId,
     class: usize,
     client: ClientId,
+}
+
+impl Piece {
+    /// Some of its bytes, as a target's request names them.
+    #[must_use]
+    pub const fn part(&self, first_byte: u32, bytes: u32) -> interface::Piece {
+        interface::Piece { buffer: self.buffer, first_byte, bytes }
+    }
 }
 
 /// Pieces of one size.

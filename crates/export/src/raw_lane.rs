@@ -3,7 +3,7 @@
 //! Deliberately not here: what the commands mean.
 
 use crate::exports::ExportId;
-use crate::job::{Done, Job, JobOwner, Work};
+use crate::job::{Answer, Done, Job, JobOwner, Work};
 use crate::pool::Piece;
 use crate::raw_drive::{RawBusy, RawDrive};
 use ocssd_base::{Nanos, Slab, SlabKey};
@@ -124,9 +124,17 @@ impl RawLane {
         let (RawJob { owner, piece, bytes, .. }, since) = self.jobs.remove(key);
         let took = now.saturating_since(since);
         let bytes = u64::try_from(bytes).expect("a piece of memory fits 64 bits");
-        let job = Job { owner, export: ExportId(0), work: Work::Raw, block: 0, count: 0, piece };
+        let job = Job {
+            owner,
+            export: ExportId(0),
+            work: Work::Raw,
+            block: 0,
+            count: 0,
+            piece,
+            beside: Vec::new(),
+        };
         let status = completion.status.status;
-        Some(Done { job, status, extents: Vec::new(), completion: Some(completion), took, bytes })
+        Some(Done { job, status, answer: Answer::Raw(completion), took, bytes })
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<u32> {

@@ -98,6 +98,28 @@ impl<Reply> Out<Reply> {
         (&mut self.replies, &mut self.buffers)
     }
 
+    /// Calls a target that stands in for this one: it finds buffers, room and commands of this sink in `inner`, so that what it
+    /// gives to the device is given here. Only its replies stay in `inner`. Cost: a few words are swapped, twice.
+    #[inline(always)]
+    pub fn pass<InnerReply, T>(
+        &mut self,
+        inner: &mut Out<InnerReply>,
+        call: impl FnOnce(&mut Out<InnerReply>) -> T,
+    ) -> T {
+        assert!(inner.commands.is_empty(), "commands of the target below were left behind");
+        self.swap_but_replies(inner);
+        let result = call(inner);
+        self.swap_but_replies(inner);
+        result
+    }
+
+    #[inline(always)]
+    const fn swap_but_replies<InnerReply>(&mut self, inner: &mut Out<InnerReply>) {
+        std::mem::swap(&mut self.buffers, &mut inner.buffers);
+        std::mem::swap(&mut self.commands, &mut inner.commands);
+        std::mem::swap(&mut self.room, &mut inner.room);
+    }
+
     /// Calls a target below this one with `inner`, in which it finds the buffers and room for `room` commands; what it gives
     /// stays in `inner`, for the target above to judge and pass on.
     pub fn lend<InnerReply, T>(

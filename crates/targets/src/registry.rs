@@ -16,6 +16,7 @@ use ocssd_lightnvm::interface::key_value::KvTarget;
 use ocssd_lightnvm::interface::log_structured::LogTarget;
 use ocssd_lightnvm::interface::table::TableTarget;
 use ocssd_lightnvm::interface::zoned::ZonedTarget;
+use ocssd_lightnvm::interface::{AnyTarget, Interface};
 use ocssd_lightnvm::{BlockingDevice, ChunkDescriptor, ChunkId, Geometry, PuId};
 
 /// What a raw window is made from: the drive's shape, its units, and what their chunks are now.
@@ -54,6 +55,23 @@ pub struct Made<T: ?Sized = dyn BlockTarget> {
     pub notes: Vec<String>,
 }
 
+/// A target of any interface, and what there is to say about how it was made.
+pub struct MadeAny {
+    /// The target.
+    pub target: AnyTarget,
+    /// Sentences for the user.
+    pub notes: Vec<String>,
+}
+
+impl<T: ?Sized> From<Made<T>> for MadeAny
+where
+    AnyTarget: From<Box<T>>,
+{
+    fn from(made: Made<T>) -> Self {
+        Self { target: made.target.into(), notes: made.notes }
+    }
+}
+
 /// Makes a target of a kind, or mounts the one that lies on the units; a sentence if that cannot be.
 pub type Make<T = dyn BlockTarget> = fn(&mut dyn BlockingDevice, &TargetSpec<'_>) -> Result<Made<T>, String>;
 
@@ -73,15 +91,15 @@ pub enum MakeOf {
 }
 
 impl MakeOf {
-    /// The interface in words.
+    /// The interface.
     #[must_use]
-    pub const fn interface(self) -> &'static str {
+    pub const fn interface(self) -> Interface {
         match self {
-            Self::Block(_) => "blocks",
-            Self::Zoned(_) => "zones",
-            Self::Log(_) => "log-structured pages",
-            Self::Table(_) => "tables",
-            Self::KeyValue(_) => "keys and values",
+            Self::Block(_) => Interface::Block,
+            Self::Zoned(_) => Interface::Zoned,
+            Self::Log(_) => Interface::Log,
+            Self::Table(_) => Interface::Table,
+            Self::KeyValue(_) => Interface::KeyValue,
         }
     }
 }
@@ -178,7 +196,27 @@ impl Kind {
         self.make_within(device, spec, Ok)
     }
 
-    /// The same, within something that works on sectors: `around` is put around the target, and smaller blocks, if they
+    /// Makes a target of this kind, whatever its interface is, or mounts the one that lies on the units.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub fn make_any(
+        &self,
+        device: &mut dyn BlockingDevice,
+        spec: &TargetSpec<'_>,
+    ) -> Result<MadeAny, String> {
+        let named = |sentence| format!("target {}: {sentence}", self.name);
+        match self.make {
+            // Its blocks may be made smaller.
+            MakeOf::Block(_) => self.make(device, spec).map(MadeAny::from),
+            MakeOf::Zoned(make) => make(device, spec).map(MadeAny::from).map_err(named),
+            MakeOf::Log(make) => make(device, spec).map(MadeAny::from).map_err(named),
+            MakeOf::Table(make) => make(device, spec).map(MadeAny::from).map_err(named),
+            MakeOf::KeyValue(make) => make(device, spec).map(MadeAny::from).map_err(named),
+        }
+    }
+
+    /// As [`Self::make`], within something that works on sectors: `around` is put around the target, and smaller blocks, if they
     /// are asked for, around both.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::slice::Slice;
 use crate::args::RunArgs;
 use crate::interrupt::Interrupt;
 use crate::live::{Inside, Live, Sample};
-use crate::shut_down::shut_down;
+use crate::shut_down::{last_request, shut_down};
 use anyhow::{anyhow, bail};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, Lateness, RunEnd, WallClock};
@@ -160,7 +160,9 @@ fn measure<C: Clock>(
     let counted = targets.iter().map(|&id| host.target(id).counters());
     let targets_counted = names.into_iter().zip(counted).collect();
     if drive.image.is_some() {
-        shut_down(&mut host, &targets)?;
+        let last = |&id: &TargetId| last_request(host.target(id)).map(|request| (id, request));
+        let last = targets.iter().filter_map(last).collect();
+        shut_down(&mut host, last)?;
         note_unkept(host.device().inner().inner(), &mut notes);
     }
     let (lateness, late_samples) = (host.clock().lateness(), host.clock().late_samples());

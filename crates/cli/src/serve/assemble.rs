@@ -6,9 +6,10 @@ use crate::lease::lease;
 use anyhow::{Context, anyhow, bail};
 use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
+use ocssd_export::reactor::ServedHost;
 use ocssd_export::{Export, Exports};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::interface::{AnyTarget, Interface};
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, TargetId};
 use ocssd_nvme::identify::Uuid;
@@ -18,7 +19,7 @@ use ocssd_targets::registry::Kind;
 /// Everything ready to be served.
 pub struct Assembled {
     /// The drive with its targets.
-    pub host: Host<Flash, WallClock>,
+    pub host: ServedHost<Flash>,
     /// The targets, in order.
     pub targets: Vec<TargetId>,
     /// What clients see of them, in the same order.
@@ -45,6 +46,9 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
     let OpenDrive { flash, mut media_manager, image, spec, uuid } = open(args)?;
     let geometry = &spec.config.geometry;
     let named_targets = named_targets(args, geometry, &media_manager)?;
+    for (name, named_target) in &named_targets {
+        check_reach(args, name, named_target)?;
+    }
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut buffers = Buffers::new(flash.payload_format());
     let (mut device, mut clock) = (flash, VirtualClock::default());
@@ -54,17 +58,17 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
         let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
         let mut caller =
             Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let target = kind.make(&mut caller, &named_target.spec());
+        let target = kind.make_any(&mut caller, &named_target.spec());
         let target = target.map_err(|sentence| with_cause(sentence, &device))?;
         notes.extend(target.notes);
-        let export = export(name, named_target, target.target.as_ref(), geometry, args.read_only)?;
+        let export = export(name, named_target, &target.target, geometry, args.read_only)?;
         let part = u32::try_from(number + 1).expect("a host has at most 256 targets");
         exports.push(Export { uuid: uuid.of_part(part), ..export });
         made.push(target.target);
     }
     let exports = Exports::new(exports).map_err(anyhow::Error::msg)?;
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
-    let targets = made.into_iter().map(|target| host.add(target)).collect();
+    let targets = made.into_iter().map(|target| host.add(Box::new(target))).collect();
     Ok(Assembled { host, targets, exports, notes, uuid, image })
 }
 
@@ -112,6 +116,23 @@ fn named_targets(
     args.export.iter().map(one).collect()
 }
 
+/// Somebody can come to the export: block devices are reached by every protocol, others by those that speak of what they have.
+fn check_reach(args: &ServeArgs, name: &str, named_target: &NamedTarget) -> anyhow::Result<()> {
+    let kind = &named_target.kind;
+    let interface = crate::kinds::find(kind).map_err(anyhow::Error::msg)?.make_of().interface();
+    match interface {
+        Interface::Zoned | Interface::KeyValue if args.nvme_tcp.is_empty() => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP only; say --nvme-tcp \
+             ADDRESS:PORT, or serve a block device, as pblk"
+        ),
+        Interface::Log | Interface::Table => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, for which there is no protocol here; `ocssd workload` \
+             and the C library ask it, and block devices, zones and keys and values can be served"
+        ),
+        Interface::Block | Interface::Zoned | Interface::KeyValue => Ok(()),
+    }
+}
+
 /// The same with blocks of 512 bytes, if it can have them and nothing else is asked for.
 fn with_small_blocks(mut named_target: NamedTarget, geometry: &Geometry) -> NamedTarget {
     let can =
@@ -125,7 +146,7 @@ fn with_small_blocks(mut named_target: NamedTarget, geometry: &Geometry) -> Name
 fn export(
     name: &str,
     named_target: &NamedTarget,
-    target: &dyn BlockTarget,
+    target: &AnyTarget,
     geometry: &Geometry,
     read_only: bool,
 ) -> anyhow::Result<Export> {

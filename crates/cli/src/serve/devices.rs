@@ -48,11 +48,11 @@ pub struct DeviceAt {
 /// A name of no export, and none where there are several.
 pub fn find(args: &ServeArgs, exports: &Exports) -> anyhow::Result<Vec<DeviceAt>> {
     let one = |asked: &DeviceSocket| {
-        let id = exports.find(&asked.export).ok_or_else(|| {
-            let names: Vec<&str> = exports.iter().map(|export| export.name.as_str()).collect();
+        let id = exports.find_block(&asked.export).ok_or_else(|| {
+            let names: Vec<&str> = exports.blocks().map(|(_, export)| export.name.as_str()).collect();
             let (name, endpoint) = (&asked.export, &asked.endpoint);
             anyhow!(
-                "--vhost-user-blk {name}={endpoint}: a socket serves one export, and there is none called \"{name}\"; name one \
+                "--vhost-user-blk {name}={endpoint}: a socket serves one block device, and there is none called \"{name}\"; name one \
                  of: {}",
                 names.join(", ")
             )

@@ -28,7 +28,8 @@ use observe::{Counted, Served, View};
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
 use ocssd_export::{Page, Stats};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::TargetId;
+use ocssd_lightnvm::interface::AnyRequest;
+use ocssd_lightnvm::{Tag, Target, TargetId};
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
@@ -102,8 +103,10 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
 /// Targets write out what they hold, and drives are closed; gives what the server and the targets counted in the end.
 fn put_away(stopped: Stopped<Flash>, targets: Vec<(String, TargetId)>) -> anyhow::Result<(Stats, Counted)> {
     let Stopped { mut host, stats, raw } = stopped;
-    let ids: Vec<TargetId> = targets.iter().map(|(_, id)| *id).collect();
-    shut_down(&mut host, &ids)?;
+    let last =
+        |(_, id): &(String, TargetId)| (*id, AnyRequest::shutdown(host.target(*id).interface(), Tag(0)));
+    let last = targets.iter().map(last).collect();
+    shut_down(&mut host, last)?;
     let counted = targets.into_iter().map(|(name, id)| (name, host.target(id).counters())).collect();
     host.settle();
     let mut flash = host.into_device();

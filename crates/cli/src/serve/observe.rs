@@ -7,12 +7,15 @@
 use super::scraped;
 use crate::live::{Every, Inside, Live, Sample};
 use ocssd_base::Nanos;
-use ocssd_engine::{Clock, Host, WallClock};
-use ocssd_export::reactor::Observer;
+use ocssd_engine::Clock;
+use ocssd_export::reactor::{Observer, ServedHost};
 use ocssd_export::{Done, Page, Stats, Work};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::Counter;
+use ocssd_lightnvm::interface::key_value::KvOp;
+use ocssd_lightnvm::interface::log_structured::LogOp;
+use ocssd_lightnvm::interface::table::TableOp;
+use ocssd_lightnvm::{Target, TargetId};
 use ocssd_workload::results::LatencyStats;
 use ocssd_workload::run::Tally;
 use std::cell::RefCell;
@@ -53,7 +56,15 @@ impl Served {
             Work::Write { .. } => 1,
             Work::Flush => 2,
             Work::Discard | Work::WriteZeroes => 3,
-            Work::Map { .. } | Work::Raw => return,
+            Work::Append { .. } => 1,
+            Work::KeyValue(KvOp::Retrieve { .. }) | Work::Log(LogOp::Read { .. }) => 0,
+            Work::Table(TableOp::Read { .. }) => 0,
+            Work::KeyValue(KvOp::Store { .. } | KvOp::Batch { .. } | KvOp::Stage(_)) => 1,
+            Work::Log(LogOp::Flush { .. } | LogOp::Stage(_)) | Work::Table(TableOp::Append { .. }) => 1,
+            Work::Table(TableOp::Sync { .. }) => 2,
+            Work::KeyValue(KvOp::Delete { .. }) | Work::Table(TableOp::Delete { .. }) => 3,
+            Work::Map { .. } | Work::Raw | Work::ManageZones { .. } | Work::ReportZones { .. } => return,
+            Work::Log(_) | Work::Table(_) | Work::KeyValue(_) => return,
         };
         let kind = &mut self.kinds[place];
         kind.bytes += done.bytes;
@@ -114,7 +125,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn show(&mut self, host: &Host<Flash, WallClock>, streams: usize) {
+    fn show(&mut self, host: &ServedHost<Flash>, streams: usize) {
         let is_due = |live: &&Rc<RefCell<Live>>| self.page.is_none() || live.borrow().is_due();
         let Some(live) = self.live.as_ref().filter(is_due) else { return };
         let now = host.clock().now();
@@ -147,7 +158,7 @@ impl Observer<Flash> for Watcher {
         self.live.as_ref().map_or(page, |live| live.borrow().every().min(page))
     }
 
-    fn look(&mut self, host: &Host<Flash, WallClock>, stats: &Stats, streams: usize) {
+    fn look(&mut self, host: &ServedHost<Flash>, stats: &Stats, streams: usize) {
         let counted = self.targets.iter().map(|(name, id)| (name.clone(), host.target(*id).counters()));
         self.served.borrow_mut().targets = counted.collect();
         if let Some(page) = &self.page {

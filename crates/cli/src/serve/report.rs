@@ -7,7 +7,7 @@ use crate::run::metrics;
 use crate::table;
 use ocssd_export::fuse::file_name;
 use ocssd_export::reactor::Endpoint;
-use ocssd_export::{Export, Exports, Stats};
+use ocssd_export::{Export, ExportKind, Exports, Stats};
 use ocssd_lightnvm::block::{Counter, CounterValue};
 use ocssd_workload::results::fold::fold;
 use ocssd_workload::results::table::latency_cells;
@@ -69,22 +69,45 @@ fn metrics_url(endpoint: &Endpoint) -> Option<String> {
     address(endpoint).map(|address| format!("http://{address}/metrics"))
 }
 
+/// Size and shape of an export, in words.
+fn shape(export: &Export) -> String {
+    let (size, block) = (table::bytes(export.bytes()), export.block_bytes);
+    match export.kind {
+        ExportKind::Block => format!("{size} in blocks of {block} B"),
+        ExportKind::Zoned(zones) => {
+            let bytes = |blocks: u64| table::bytes(blocks * u64::from(zones.block_bytes));
+            let (zone, capacity) = (bytes(zones.zone_blocks), bytes(zones.capacity_blocks));
+            format!(
+                "{} zones of {zone}, {capacity} of each can be written, in blocks of {block} B",
+                zones.zone_count
+            )
+        }
+        ExportKind::KeyValue(limits) => {
+            let (key, value) = (limits.key_bytes_max, table::bytes(limits.value_bytes_max.into()));
+            format!("{size} of keys up to {key} B and values up to {value}")
+        }
+        ExportKind::Log(_) | ExportKind::Table(_) => format!("{size} of {}", export.interface()),
+    }
+}
+
 /// Says that clients may come.
 pub fn begin(serving: &Serving<'_>, as_json: bool) {
     let &Serving { exports, endpoints, notes, tls, devices, directory, metrics, nvme } = serving;
     let addresses: Vec<SocketAddr> =
         nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
-        endpoints.iter().map(|endpoint| uri(endpoint, export, tls)).collect()
+        let nbd = endpoints.iter().filter(|_| export.is_block());
+        nbd.map(|endpoint| uri(endpoint, export, tls)).collect()
     };
     let file = |export: &Export| -> Option<PathBuf> {
-        directory.map(|directory| directory.join(file_name(export).expect("it was mounted under this name")))
+        let directory = directory.filter(|_| export.is_block())?;
+        Some(directory.join(file_name(export).expect("it was mounted under this name")))
     };
     if as_json {
         let serving = exports.iter().map(|export| {
             json!({
                 "name": export.name, "description": export.description, "bytes": export.bytes(),
-                "block_bytes": export.block_bytes, "read_only": export.read_only, "uris": uris(export),
+                "block_bytes": export.block_bytes, "interface": export.interface().words(), "read_only": export.read_only, "uris": uris(export),
                 "file": file(export),
             })
         });
@@ -108,11 +131,8 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
         table::say(&format!("note: {note}"));
     }
     for export in exports.iter() {
-        let (size, blocks) = (table::bytes(export.bytes()), export.block_bytes);
         let what = if export.read_only { "serving, read only," } else { "serving" };
-        let line =
-            format!("{what} \"{}\": {size} in blocks of {blocks} B, {}", export.name, export.description);
-        table::say(&line);
+        table::say(&format!("{what} \"{}\": {}, {}", export.name, shape(export), export.description));
         uris(export).iter().for_each(|uri| table::say(&format!("  {uri}")));
         let own = devices.iter().filter(|device| device.export.name == export.name);
         own.for_each(|device| table::say(&format!("  vhost-user-blk at {}", socket(&device.endpoint))));

@@ -26,6 +26,7 @@ const FILE: u32 = 0o100_000;
 #[derive(Clone, Debug)]
 struct File {
     name: String,
+    export: ExportId,
     /// Since 1970.
     changed: Duration,
 }
@@ -59,23 +60,26 @@ impl Directory {
     /// # Errors
     /// As [`file_name`], or if two would have one name.
     pub fn new(exports: &Exports, owner: (u32, u32), now: Duration) -> Result<Self, String> {
-        let names = exports.iter().map(file_name).collect::<Result<Vec<_>, _>>()?;
-        for (place, name) in names.iter().enumerate() {
-            if names[..place].contains(name) {
+        let named = |(id, export)| file_name(export).map(|name| (id, name));
+        let names = exports.blocks().map(named).collect::<Result<Vec<_>, _>>()?;
+        for (place, (_, name)) in names.iter().enumerate() {
+            if names[..place].iter().any(|(_, other)| other == name) {
                 return Err(format!(
                     "two exports would be the file \"{name}\"; give one of them another name"
                 ));
             }
         }
-        let files = names.into_iter().map(|name| File { name, changed: now }).collect();
+        let files = names.into_iter().map(|(export, name)| File { name, export, changed: now }).collect();
         Ok(Self { files, owner, begun: now })
     }
 
     /// The export behind a node; `None` if it is no file.
     pub fn export(&self, node: u64) -> Option<ExportId> {
-        let place = u32::try_from(node.checked_sub(FIRST_FILE)?).ok()?;
-        let id = ExportId(place);
-        (id.index() < self.files.len()).then_some(id)
+        self.file(node).map(|file| file.export)
+    }
+
+    fn file(&self, node: u64) -> Option<&File> {
+        self.files.get(usize::try_from(node.checked_sub(FIRST_FILE)?).ok()?)
     }
 
     /// The node of a name.
@@ -86,7 +90,8 @@ impl Directory {
 
     /// A file was changed.
     pub fn on_change(&mut self, file: ExportId, now: Duration) {
-        self.files[file.index()].changed = now;
+        let found = self.files.iter_mut().find(|one| one.export == file);
+        found.expect("only files of the directory change").changed = now;
     }
 
     /// What there is to say about a node; `None` if there is no such.
@@ -96,10 +101,10 @@ impl Directory {
             let (mode, mtime) = (DIRECTORY | 0o555, self.begun);
             return Some(Attributes { node, size: 0, mtime, mode, links: 2, owner, block_bytes: 4096 });
         }
-        let id = self.export(node)?;
-        let export = exports.get(id);
+        let file = self.file(node)?;
+        let export = exports.get(file.export);
         let rights = if export.read_only { 0o444 } else { 0o644 };
-        let (size, mtime) = (export.bytes(), self.files[id.index()].changed);
+        let (size, mtime) = (export.bytes(), file.changed);
         let block_bytes = export.preferred_bytes;
         Some(Attributes { node, size, mtime, mode: FILE | rights, links: 1, owner, block_bytes })
     }

@@ -185,7 +185,15 @@ impl OpenRequest {
         };
         let count = u32::try_from(blocks.end - blocks.start).expect("a job has at most 2^32 - 1 blocks");
         self.running += 1;
-        dispatcher.give(Job { owner, export: self.asked.export, work, block: blocks.start, count, piece });
+        dispatcher.give(Job {
+            owner,
+            export: self.asked.export,
+            work,
+            block: blocks.start,
+            count,
+            piece,
+            beside: Vec::new(),
+        });
         true
     }
 

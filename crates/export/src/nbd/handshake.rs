@@ -284,7 +284,7 @@ impl Handshake {
         send_queue: &mut SendQueue,
     ) -> Result<Next, Rude> {
         let name = std::str::from_utf8(data).ok().filter(|name| name.len() <= TEXT_BYTES_MAX);
-        let Some(id) = name.and_then(|name| exports.find(name)) else {
+        let Some(id) = name.and_then(|name| exports.find_block(name)) else {
             return Err(Rude::garbage("an export that does not exist was asked for by EXPORT_NAME"));
         };
         let export = exports.get(id);
@@ -310,7 +310,7 @@ impl Handshake {
             );
             return Next::More;
         };
-        let Some(id) = exports.find(name) else {
+        let Some(id) = exports.find_block(name) else {
             answer::option(send_queue, option, reply::ERR_UNKNOWN, b"there is no export of this name");
             return Next::More;
         };
@@ -329,7 +329,7 @@ impl Handshake {
             let why = b"structured replies come first, and lengths must fit each other";
             return answer::option(send_queue, option, reply::ERR_INVALID, why);
         };
-        let Some(id) = exports.find(name) else {
+        let Some(id) = exports.find_block(name) else {
             return answer::option(
                 send_queue,
                 option,
@@ -357,7 +357,7 @@ fn on_list(data: &[u8], exports: &Exports, send_queue: &mut SendQueue) {
     if !data.is_empty() {
         return answer::option(send_queue, option::LIST, reply::ERR_INVALID, b"LIST has no data");
     }
-    for export in exports.iter() {
+    for (_, export) in exports.blocks() {
         let length = u32::try_from(export.name.len()).expect("names are short");
         let server = [&length.to_be_bytes(), export.name.as_bytes(), export.description.as_bytes()].concat();
         answer::option(send_queue, option::LIST, reply::SERVER, &server);

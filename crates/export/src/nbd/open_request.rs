@@ -6,7 +6,7 @@ use super::answer;
 use super::plan::{Kind, Plan, error_of};
 use super::wire::{NbdError, RequestHeader, allocation, chunk, chunk_header, simple_reply};
 use crate::exports::Export;
-use crate::job::{Done, Extent};
+use crate::job::{Answer, Done, Extent};
 use crate::pool::{PIECE_BYTES_MAX, Piece, Pool};
 use crate::send_queue::SendQueue;
 
@@ -158,7 +158,10 @@ impl OpenRequest {
                     answer::failure_at(send_queue, self.cookie, error, offset);
                 }
             }
-            (Kind::Map { .. }, None) => push_extents(send_queue, self.cookie, export, &done.extents),
+            (Kind::Map { .. }, None) => {
+                let Answer::Extents(extents) = &done.answer else { return };
+                push_extents(send_queue, self.cookie, export, extents);
+            }
             (_, None) => {}
         }
     }

@@ -216,6 +216,7 @@ impl Transmission {
             block: offset / u64::from(block_bytes),
             count: bytes / block_bytes,
             piece: None,
+            beside: Vec::new(),
         }
     }
 

@@ -11,7 +11,7 @@ use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
-use crate::job::{Done, Job, JobOwner, Work};
+use crate::job::{Answer, Done, Job, JobOwner, Work};
 use crate::pool::Piece;
 use crate::shares::{ClientId, Want};
 use ocssd_base::SlabKey;
@@ -165,7 +165,7 @@ impl Session {
         command.given += 1;
         command.running += 1;
         let BlockPlan { export, block, count, .. } = plan;
-        dispatcher.give(Job { owner, export, work, block, count, piece });
+        dispatcher.give(Job { owner, export, work, block, count, piece, beside: Vec::new() });
         true
     }
 
@@ -178,7 +178,15 @@ impl Session {
                 return false;
             }
             let export = ExportId(first + command.given);
-            dispatcher.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
+            dispatcher.give(Job {
+                owner,
+                export,
+                work: Work::Flush,
+                block: 0,
+                count: 0,
+                piece: None,
+                beside: Vec::new(),
+            });
             command.given += 1;
             command.running += 1;
         }
@@ -212,7 +220,15 @@ impl Session {
             if range.nlb > 0 {
                 command.running += 1;
                 let (block, count) = (range.slba.0, range.nlb);
-                dispatcher.give(Job { owner, export: id, work: Work::Discard, block, count, piece: None });
+                dispatcher.give(Job {
+                    owner,
+                    export: id,
+                    work: Work::Discard,
+                    block,
+                    count,
+                    piece: None,
+                    beside: Vec::new(),
+                });
             }
         }
         if command.running == 0 {
@@ -225,7 +241,7 @@ impl Session {
     pub(super) fn on_job_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         if self.stage == Stage::Over {
             // Its command was given up: nobody waits for the end.
-            done.job.piece.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
+            done.into_pieces().for_each(|piece| dispatcher.pool.give_back(piece));
             return;
         }
         if done.job.owner.request == SHUTDOWN {
@@ -239,7 +255,7 @@ impl Session {
         } else if done.job.piece.is_some() {
             command.piece = done.job.piece;
         }
-        if let Some(completion) = done.completion {
+        if let Answer::Raw(completion) = done.answer {
             command.result = (completion.dw0, completion.dw1);
             command.failure = Some(completion.status).filter(|status| *status != StatusField::SUCCESS);
         } else if !done.status.has_data() {
@@ -273,7 +289,15 @@ impl Session {
             }
             let owner = self.owner(SlabKey(SHUTDOWN));
             let export = ExportId(number);
-            dispatcher.give(Job { owner, export, work: Work::Flush, block: 0, count: 0, piece: None });
+            dispatcher.give(Job {
+                owner,
+                export,
+                work: Work::Flush,
+                block: 0,
+                count: 0,
+                piece: None,
+                beside: Vec::new(),
+            });
             self.shutting_down += 1;
         }
         if self.shutting_down == 0 {

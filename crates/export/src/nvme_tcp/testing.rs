@@ -142,7 +142,7 @@ impl World {
             let place = usize::try_from(done.job.owner.connection).expect("small");
             let line = &mut self.lines[place];
             if line.closed {
-                done.job.piece.into_iter().for_each(|piece| self.dispatcher.pool.give_back(piece));
+                done.into_pieces().for_each(|piece| self.dispatcher.pool.give_back(piece));
             } else {
                 line.session.on_done(done, &mut self.dispatcher);
             }

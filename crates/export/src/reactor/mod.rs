@@ -31,7 +31,7 @@ pub(crate) use poller::Poller;
 pub use poller::{Interest, Ready};
 pub use rustls::ServerConfig as TlsConfig;
 pub(crate) use server::wait_precisely;
-pub use server::{Arrival, Limits, MakeProtocol, Server, Stopped};
+pub use server::{Arrival, Limits, MakeProtocol, ServedHost, Server, Stopped};
 pub use signals::{Signal, Signals};
 pub use stream::load_tls;
 pub use transport::{Sockets, Transport};

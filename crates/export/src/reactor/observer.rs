@@ -2,11 +2,11 @@
 //!
 //! Without one, nothing here costs anything. Deliberately not here: what is made of it.
 
-use super::server::Server;
+use super::server::{ServedHost, Server};
 use crate::job::Done;
 use crate::stats::Stats;
 use ocssd_base::Nanos;
-use ocssd_engine::{Clock, Host, WallClock};
+use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
 
 /// Who looks on.
@@ -18,7 +18,7 @@ pub trait Observer<D: Device> {
     fn every(&self) -> Nanos;
 
     /// How things stand, what the server counted, and how many streams of clients are open.
-    fn look(&mut self, host: &Host<D, WallClock>, stats: &Stats, streams: usize);
+    fn look(&mut self, host: &ServedHost<D>, stats: &Stats, streams: usize);
 }
 
 /// An observer and when it looked.

@@ -24,6 +24,7 @@ use crate::stats::{DropReason, Stats};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, WallClock};
 use ocssd_lightnvm::Device;
+use ocssd_lightnvm::interface::AnyTarget;
 use rustls::ServerConfig;
 use std::collections::VecDeque;
 use std::io;
@@ -77,10 +78,13 @@ pub struct Arrival {
 /// Makes a protocol's side of a new connection.
 pub type MakeProtocol = Box<dyn Fn(Arrival) -> Box<dyn Protocol>>;
 
+/// What a server runs: a device in real time, with targets of any interfaces.
+pub type ServedHost<D> = Host<D, WallClock, AnyTarget>;
+
 /// A server that has stopped.
 pub struct Stopped<D: Device> {
     /// The host, with no request open.
-    pub host: Host<D, WallClock>,
+    pub host: ServedHost<D>,
     /// What was counted.
     pub stats: Stats,
     /// The raw drive, if there was one.
@@ -89,7 +93,7 @@ pub struct Stopped<D: Device> {
 
 /// A server.
 pub struct Server<D: Device> {
-    pub(super) host: Host<D, WallClock>,
+    pub(super) host: ServedHost<D>,
     pub(super) dispatcher: Dispatcher,
     pub(super) poller: Poller,
     pub(super) signals: Signals,
@@ -139,7 +143,7 @@ impl<D: Device> Server<D> {
     /// # Errors
     /// As the system says.
     pub fn new(
-        mut host: Host<D, WallClock>,
+        mut host: ServedHost<D>,
         exports: Exports,
         signals: Signals,
         limits: Limits,

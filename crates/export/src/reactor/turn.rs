@@ -19,7 +19,7 @@ impl<D: Device> Server<D> {
         self.dispatcher.begin_round();
         // Once between two looks at sockets, so that questions do not hold up who comes with something else.
         let host = &self.host;
-        self.dispatcher.look_up(|target, block| host.target(target).is_mapped(block));
+        self.dispatcher.look_up(|target, block| host.target(target).block()?.is_mapped(block));
         for _ in 0..TURNS_MAX {
             self.dispatcher.now = self.host.clock().now();
             let mut any = self.edges_take();
@@ -67,9 +67,7 @@ impl<D: Device> Server<D> {
                 self.list(place);
             }
             _ => {
-                if let Some(piece) = done.job.piece {
-                    self.dispatcher.pool.give_back(piece);
-                }
+                done.into_pieces().for_each(|piece| self.dispatcher.pool.give_back(piece));
             }
         }
     }

@@ -276,7 +276,15 @@ impl Device {
         let block = u64::from(self.export.block_bytes);
         let count = u32::try_from(bytes / block).expect("a range has at most 2^32 sectors");
         let owner = JobOwner { request: key.0, ..self.owner };
-        Job { owner, export: self.id, work: Work::Flush, block: offset / block, count, piece: None }
+        Job {
+            owner,
+            export: self.id,
+            work: Work::Flush,
+            block: offset / block,
+            count,
+            piece: None,
+            beside: Vec::new(),
+        }
     }
 
     fn give(&self, key: SlabKey, dispatcher: &mut Dispatcher, job: Job) {

@@ -5,12 +5,12 @@ use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
 use ocssd_export::nvme_tcp::{self, Subsystem, SubsystemConfig};
 use ocssd_export::reactor::{
-    Arrival, Endpoint, Limits, Listener, MakeProtocol, Server, Signals, TlsConfig, Transport,
+    Arrival, Endpoint, Limits, Listener, MakeProtocol, ServedHost, Server, Signals, TlsConfig, Transport,
 };
 use ocssd_export::vhost_user_blk::VhostUserBlk;
 use ocssd_export::{Export, ExportId, Exports, Protocol, Stats};
 use ocssd_flash::{Flash, presets};
-use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
+use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId, Target};
 use ocssd_nvme::identify::Uuid;
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry::{self, TargetSpec};
@@ -78,7 +78,7 @@ impl Default for ServerOptions {
 }
 
 /// 4 units of 64 chunks of 256 KiB, whose media is faster than a socket.
-fn host() -> (Host<Flash, WallClock>, Export) {
+fn host() -> (ServedHost<Flash>, Export) {
     let mut config = presets::find("tiny").expect("a test has sockets, pipes and threads").config();
     config.geometry = Geometry { ws_min: 4, mw_cunits: 8, ..Geometry::example(2, 2, 64, 64, 8) };
     config.payload = Payload::Bytes;
@@ -95,12 +95,12 @@ fn host() -> (Host<Flash, WallClock>, Export) {
     let mut caller = Caller { device: &mut device, clock: &mut clock, buffers: &mut buffers, cut_at: None };
     let made = registry::find("pblk")
         .expect("a test has sockets, pipes and threads")
-        .make(&mut caller, &spec)
+        .make_any(&mut caller, &spec)
         .expect("it fits");
-    let export = Export::of("a", "pblk in a test", made.target.as_ref(), 4096, false)
+    let export = Export::of("a", "pblk in a test", &made.target, 4096, false)
         .expect("a test has sockets, pipes and threads");
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
-    host.add(made.target);
+    host.add(Box::new(made.target));
     (host, export)
 }
 

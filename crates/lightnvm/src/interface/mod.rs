@@ -17,6 +17,7 @@
 //!
 //! Deliberately not here: blocks ([`crate::block`]), the wire (`nvme`), and models of the interfaces (`sim`).
 
+mod any;
 mod content;
 pub mod key_value;
 mod list;
@@ -24,12 +25,15 @@ pub mod log_structured;
 pub mod table;
 pub mod zoned;
 
+pub use any::{AnyReply, AnyRequest, AnyTarget, Interface, Member};
 pub use content::{Content, Durability, PIECES_MAX, Piece, StageId, StageLimits, StageOp, StageRefusal};
 pub use list::{Entry, List};
 
 /// Most bytes a request takes: a cache line, so that a queue of requests is copied cheaply (chosen).
 pub const REQUEST_BYTES_MAX: usize = 64;
 
+/// A request of any interface is one of them with a word that says which.
+const _: () = assert!(size_of::<AnyRequest>() <= REQUEST_BYTES_MAX + 8);
 const _: () = assert!(size_of::<zoned::ZonedRequest>() <= REQUEST_BYTES_MAX);
 const _: () = assert!(size_of::<log_structured::LogRequest>() <= REQUEST_BYTES_MAX);
 const _: () = assert!(size_of::<table::TableRequest>() <= REQUEST_BYTES_MAX);

@@ -1,0 +1,36 @@
+//! Targets of zones and of keys for tests: the simulator's models, which need no drive.
+
+use ocssd_base::Prng;
+use ocssd_lightnvm::interface::key_value::{KvLimits, KvTarget, ListOrder};
+use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZonedTarget};
+use ocssd_lightnvm::interface::{AnyTarget, StageLimits};
+use ocssd_sim::kv::KvModel;
+use ocssd_sim::model::target::ReferenceTarget;
+use ocssd_sim::zoned::ZonedModel;
+
+/// Eight zones of 64 blocks of 4 KiB, of which 48 hold data; four may be active and three open.
+pub fn zones() -> AnyTarget {
+    let geometry = ZoneGeometry {
+        capacity_blocks: 48,
+        active_max: Some(4),
+        open_max: Some(3),
+        append_blocks_max: 8,
+        ..ZoneGeometry::plain(64, 8)
+    };
+    let target = ReferenceTarget::new(ZonedModel::new(geometry), &Prng::new(1));
+    AnyTarget::from(Box::new(target) as Box<dyn ZonedTarget>)
+}
+
+/// A megabyte of values up to 300 KB, under keys up to 16 bytes.
+pub fn keys() -> AnyTarget {
+    let limits = KvLimits {
+        key_bytes_max: 16,
+        value_bytes_max: 300_000,
+        batch_entries_max: 8,
+        capacity_bytes: 1_000_000,
+        list_order: ListOrder::Bytewise,
+        stages: StageLimits { stages_max: 4, bytes_max: 300_000 },
+    };
+    let target = ReferenceTarget::new(KvModel::new(limits), &Prng::new(1));
+    AnyTarget::from(Box::new(target) as Box<dyn KvTarget>)
+}
