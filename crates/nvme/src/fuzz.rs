@@ -18,7 +18,7 @@ use crate::sqe::{
     Abort, DatasetManagement, GetBbt, GetFeatures, GetLogPage, Identify, PpaIo, ReadWrite, SetBbt,
     SetFeatures, Vector, VectorCopy,
 };
-use crate::{Cqe, Sqe, StatusField, ocssd12, ocssd20};
+use crate::{Cqe, Sqe, StatusField, kv, ocssd12, ocssd20, zns};
 use std::fmt::{Debug, Display};
 
 /// Runs `data` through every decoder. Returns how many accepted it, so that a test can tell that some did.
@@ -31,6 +31,7 @@ pub fn decode_everything(data: &[u8]) -> usize {
         + fabrics_structures(data)
         + ocssd20_structures(data)
         + ocssd12_structures(data)
+        + zns_and_kv_structures(data)
 }
 
 /// `decode`, `encode`, `decode` again: the two values must be equal. An error must have a sentence.
@@ -105,6 +106,16 @@ fn command_views(sqe: &Sqe) {
     assert_eq!(Connect::of(&Sqe::connect(Connect::of(sqe))), Connect::of(sqe));
     assert_eq!(PropertyGet::of(&Sqe::property_get(PropertyGet::of(sqe))), PropertyGet::of(sqe));
     assert_eq!(PropertySet::of(&Sqe::property_set(PropertySet::of(sqe))), PropertySet::of(sqe));
+    let send = zns::ZoneManagementSend::of(sqe);
+    assert_eq!(zns::ZoneManagementSend::of(&Sqe::zone_management_send(1, send)), send);
+    let receive = zns::ZoneManagementReceive::of(sqe);
+    assert_eq!(zns::ZoneManagementReceive::of(&Sqe::zone_management_receive(1, receive)), receive);
+    assert_eq!(receive.only().is_ok(), receive.filter < 8);
+    let append = zns::ZoneAppend::of(sqe);
+    assert_eq!(zns::ZoneAppend::of(&Sqe::zone_append(1, append)), append);
+    let pair = kv::KeyValueCommand::of(sqe);
+    assert_eq!(kv::KeyValueCommand::of(&Sqe::key_value(kv::KvOpcode::STORE, 1, pair)), pair);
+    assert_eq!(pair.name().is_some(), usize::from(pair.key_bytes) <= kv::KEY_BYTES_MAX);
     if let Ok(set) = SetBbt::of(sqe) {
         assert_eq!(SetBbt::of(&Sqe::set_bbt(1, set)), Ok(set));
     }
@@ -149,6 +160,14 @@ fn fabrics_structures(data: &[u8]) -> usize {
     round_trip(data, ConnectData::decode, ConnectData::encode)
         + round_trip(data, DiscoveryHeader::decode, DiscoveryHeader::encode)
         + round_trip(data, DiscoveryEntry::decode, DiscoveryEntry::encode)
+}
+
+fn zns_and_kv_structures(data: &[u8]) -> usize {
+    round_trip(data, zns::ZnsNamespace::decode, zns::ZnsNamespace::encode)
+        + round_trip(data, zns::ZnsController::decode, zns::ZnsController::encode)
+        + round_trip(data, zns::ReportHeader::decode, zns::ReportHeader::encode)
+        + round_trip(data, zns::ChangedZoneList::decode, zns::ChangedZoneList::encode)
+        + round_trip(data, kv::KvNamespace::decode, kv::KvNamespace::encode)
 }
 
 fn ocssd20_structures(data: &[u8]) -> usize {

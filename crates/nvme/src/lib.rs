@@ -12,7 +12,7 @@
 //!   rest is ignored. Reserved bits are ignored. Nothing panics on any input.
 //! - Counts are stored as counts (from 1). The 0-based form of the wire exists only inside `encode` and `decode`.
 //! - The names are those of the specifications: NVMe base 1.3/1.4 (2.0 where said), NVMe over Fabrics 1.1, NVM
-//!   command set, OCSSD 2.0 (2018-01-29) and OCSSD 1.2 (2016-04). OCSSD 1.2 words (channel, lun, plane, page) live
+//!   command set, ZNS 1.1, KV 1.0, OCSSD 2.0 (2018-01-29) and OCSSD 1.2 (2016-04). OCSSD 1.2 words (channel, lun, plane, page) live
 //!   only in [`ocssd12`].
 //!
 //! Deliberately not here: queues, doorbells, transports, rules of the drive, time. Who owns them: the drive's
@@ -25,6 +25,7 @@ pub mod fabrics;
 pub mod feature;
 pub mod fuzz;
 pub mod identify;
+pub mod kv;
 pub mod log_page;
 pub mod ocssd12;
 pub mod ocssd20;
@@ -33,6 +34,7 @@ pub mod sgl;
 pub mod sqe;
 pub mod status;
 mod wire;
+pub mod zns;
 
 pub use address::{AddressList, HostAddress, Lba};
 pub use cqe::Cqe;

@@ -38,6 +38,8 @@ macro_rules! opcodes {
     };
 }
 
+pub(crate) use opcodes;
+
 /// An opcode of the admin queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AdminOpcode(pub u8);
@@ -94,6 +96,12 @@ opcodes!(IoOpcode {
     WRITE_ZEROES = 0x08, "Write Zeroes";
     /// NVMe Dataset Management; with AD it resets chunks on OCSSD 2.0.
     DATASET_MANAGEMENT = 0x09, "Dataset Management";
+    /// ZNS: something is done to zones.
+    ZONE_MANAGEMENT_SEND = 0x79, "Zone Management Send";
+    /// ZNS: what zones are.
+    ZONE_MANAGEMENT_RECEIVE = 0x7A, "Zone Management Receive";
+    /// ZNS: a write to a zone, wherever its write pointer is.
+    ZONE_APPEND = 0x7D, "Zone Append";
     /// NVMe over Fabrics commands.
     FABRICS = 0x7F, "Fabrics Command";
     /// OCSSD 1.2 legacy: write through the drive's mapping table.

@@ -42,6 +42,10 @@ impl AsyncEvent {
     pub const CHUNK_NOTIFICATION: Self =
         Self { kind: AsyncEventKind::Vendor, info: 0, log_page: LogPageId::CHUNK_NOTIFICATION };
 
+    /// The event that announces changed zones (ZNS 1.1: Zone Descriptor Changed).
+    pub const CHANGED_ZONES: Self =
+        Self { kind: AsyncEventKind::Notice, info: 0xEF, log_page: LogPageId::CHANGED_ZONES };
+
     /// From the dword; reserved bits are ignored.
     pub fn from_dword(dword: u32) -> Self {
         let kind = match byte(dword, 0) & 7 {
@@ -77,6 +81,11 @@ mod tests {
     fn a_chunk_notification_is_d0_00_07() {
         assert_eq!(AsyncEvent::CHUNK_NOTIFICATION.to_dword(), 0x00D0_0007);
         assert_eq!(AsyncEvent::from_dword(0xFFD0_00FF), AsyncEvent::CHUNK_NOTIFICATION);
+    }
+
+    #[test]
+    fn changed_zones_are_bf_ef_02() {
+        assert_eq!(AsyncEvent::CHANGED_ZONES.to_dword(), 0x00BF_EF02);
     }
 
     #[test]

@@ -30,6 +30,8 @@ impl LogPageId {
     pub const COMMAND_EFFECTS: Self = Self(0x05);
     /// 70h: [`crate::fabrics::DiscoveryHeader`], then [`crate::fabrics::DiscoveryEntry`] repeated.
     pub const DISCOVERY: Self = Self(0x70);
+    /// BFh: [`crate::zns::ChangedZoneList`].
+    pub const CHANGED_ZONES: Self = Self(0xBF);
     /// CAh: [`crate::ocssd20::ChunkDescriptor`] repeated, one per chunk.
     pub const CHUNK_INFORMATION: Self = Self(0xCA);
     /// D0h: [`crate::ocssd20::ChunkNotification`] repeated.

@@ -95,7 +95,7 @@ impl Sqe {
     pub const BYTES: usize = 64;
 
     /// An I/O command with all dwords zero.
-    fn io(opcode: IoOpcode, nsid: u32) -> Self {
+    pub(crate) fn io(opcode: IoOpcode, nsid: u32) -> Self {
         Self { opcode: opcode.0, nsid, ..Self::default() }
     }
 
