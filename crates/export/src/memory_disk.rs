@@ -1,6 +1,7 @@
 //! Something to serve when there is no drive: bytes in memory behind a dispatcher, for tests and fuzzers of protocols.
 //!
-//! Beside these disks there may be targets of other interfaces, which need no drive either. It carries out requests in any order a target may. Deliberately not here: media time, and everything a target does.
+//! Beside these disks there may be targets of other interfaces, which need no drive either. It carries out requests in any order
+//! a target may. Deliberately not here: media time, and everything a target does.
 
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportKind, Exports};
