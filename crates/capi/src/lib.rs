@@ -18,7 +18,6 @@ compile_error!(
 
 mod address;
 mod boundary;
-mod clock;
 mod command;
 mod core;
 mod drive;

@@ -1,11 +1,10 @@
 //! How a drive is opened: the options of C, and what they mean to `ocssd-drive`.
 
 use crate::boundary::{shared, text};
-use crate::clock::DriveClock;
 use crate::failure::Failure;
 use ocssd_drive::image::{Access, Damage};
 use ocssd_drive::{DriveSpec, Existing, Image, OpenDrive, OpenOptions, Source};
-use ocssd_engine::VirtualClock;
+use ocssd_engine::{DriveClock, VirtualClock};
 use std::ffi::c_char;
 use std::path::Path;
 

@@ -3,7 +3,6 @@
 //! The host has the controller as its device, so that targets and raw entries meet in one drive. A turn gives everybody
 //! what is due; `advance` waits for the next thing that will be. Deliberately not here: locks, pointers, callbacks.
 
-use crate::clock::DriveClock;
 use crate::command::{Resolved, Units};
 use crate::failure::Failure;
 use crate::leased;
@@ -12,7 +11,7 @@ use crate::requests::{Asked, Requests, Waited};
 use crate::status::errno_of;
 use ocssd_base::Nanos;
 use ocssd_drive::{DriveSpec, Image, OpenDrive};
-use ocssd_engine::{Clock, Host};
+use ocssd_engine::{Clock, DriveClock, Host};
 use ocssd_flash::Config;
 use ocssd_flash::controller::{AdminOutcome, Controller, IoBuffers};
 use ocssd_lightnvm::media_manager::MediaManager;

@@ -8,6 +8,7 @@
 
 mod caller;
 mod clock;
+mod drive_clock;
 mod host;
 mod observer;
 mod requests;
@@ -15,6 +16,7 @@ mod turn;
 
 pub use caller::Caller;
 pub use clock::{Clock, Lateness, VirtualClock, WallClock};
+pub use drive_clock::DriveClock;
 pub use host::{Host, RunEnd};
 pub use observer::{Observer, Unobserved};
 pub use requests::Requests;

@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["base", "lightnvm", "nvme", "engine", "workload", "report"]),
     // Never targets: what is exported is chosen by the caller.
     ("export", &["base", "lightnvm", "nvme", "engine"]),
+    ("table_store", &["base", "lightnvm", "flash", "targets", "engine", "drive"]),
     ("sim", BELOW_CLI),
     ("capi", BELOW_CLI),
     (
@@ -78,7 +79,7 @@ fn judge(manifest: &File, name: &str, allowed: &[&str], edge: &Edge) -> Option<F
     if is_allowed {
         return None;
     }
-    let key = format!("ocssd-{below}");
+    let key = format!("ocssd-{}", below.replace('_', "-"));
     let line = manifest.lines().find(|(_, text)| text.contains(&key)).map_or(1, |(line, _)| line);
     let sentence = format!(
         "`{name}` must not depend on `{below}` (it may use: {}): move the shared part down, or pass it in",
@@ -102,7 +103,8 @@ fn edges(manifest: &File) -> Result<Vec<Edge>, String> {
             for (key, value) in dependencies {
                 let renamed = value.get("package").and_then(toml::Value::as_str);
                 if let Some(below) = renamed.unwrap_or(key).strip_prefix("ocssd-") {
-                    edges.push(Edge { below: below.to_string(), is_dev });
+                    // Folders are named as Rust's modules are, packages as cargo likes them.
+                    edges.push(Edge { below: below.replace('-', "_"), is_dev });
                 }
             }
         }

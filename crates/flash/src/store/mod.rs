@@ -65,8 +65,8 @@ pub enum Store {
     Backed(Box<dyn Backing>),
 }
 
-/// A store outside the drive's memory. Slices are whole sectors: `data_bytes` and `oob_bytes` per sector.
-pub trait Backing {
+/// A store outside the drive's memory, for one thread at a time. Slices are whole sectors: `data_bytes` and `oob_bytes` per sector.
+pub trait Backing: Send {
     /// Stores sectors from `first` on. `oob` is empty if the command carried none: metadata is then zero. None of the
     /// sectors is whole afterwards.
     ///

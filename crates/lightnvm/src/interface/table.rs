@@ -368,8 +368,8 @@ pub struct TableLimits {
     pub capacity_bytes: u64,
 }
 
-/// A target with the table interface.
-pub trait TableTarget: Target<Request = TableRequest, Reply = TableReply> {
+/// A target with the table interface. One thread at a time asks it; which, may change: the threads of an LSM tree share it.
+pub trait TableTarget: Target<Request = TableRequest, Reply = TableReply> + Send {
     /// What it takes; never changes.
     fn limits(&self) -> TableLimits;
 }

@@ -1,9 +1,9 @@
-//! The clock of a drive: virtual or the machine's, as the caller chose when it was opened.
+//! A clock that is chosen when a drive is opened: virtual or the machine's.
 //!
 //! Deliberately not here: what waits for it.
 
 use ocssd_base::Nanos;
-use ocssd_engine::{Clock, Lateness, VirtualClock, WallClock};
+use crate::clock::{Clock, Lateness, VirtualClock, WallClock};
 
 /// Either clock.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub enum DriveClock {
 
 impl DriveClock {
     /// True if time passes only by waiting.
+    #[must_use]
     pub const fn is_virtual(&self) -> bool {
         matches!(self, Self::Virtual(_))
     }

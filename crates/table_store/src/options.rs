@@ -1,0 +1,127 @@
+//! A store as a text names it: `drive=db.ocssd,placement=vertical,clock=wall`.
+//!
+//! Deliberately not here: what a drive or a target makes of its own options (`opening`).
+
+use crate::error::{ErrorKind, StoreError};
+use ocssd_lightnvm::media_manager::UnitSelection;
+
+/// The kind of target if none is named.
+const TARGET: &str = "lightlsm";
+/// What begins a setting of the drive.
+const SETTING: &str = "set.";
+
+/// What a store is opened with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// A preset or a drive file, for a fresh drive in memory; or an image.
+    pub drive: String,
+    /// Time is the machine's: a command takes as long as on the drive. Else it passes only by waiting.
+    pub is_wall_clock: bool,
+    /// A kind of target that has tables, or the name of such a target on the image.
+    pub target: String,
+    /// The units it lies on.
+    pub place: UnitSelection,
+    /// Options of the target, name and value.
+    pub target_options: Vec<(String, String)>,
+    /// Settings on top of the drive's own, each `key=value`.
+    pub settings: Vec<String>,
+}
+
+impl StoreOptions {
+    /// A store on this drive, all else as usual.
+    #[must_use]
+    pub fn new(drive: &str) -> Self {
+        Self {
+            drive: drive.to_owned(),
+            is_wall_clock: false,
+            target: TARGET.to_owned(),
+            place: UnitSelection::All,
+            target_options: Vec::new(),
+            settings: Vec::new(),
+        }
+    }
+
+    /// Reads `drive=..` and other options, with `;` between them, or `,` if there is no `;`:
+    ///
+    /// - `drive`: a preset, a drive file or an image; it must be there.
+    /// - `clock`: `virtual` (as it is without) or `wall`.
+    /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
+    /// - `on`: the parallel units, as `pu:0-3`; all without.
+    /// - `set.NAME`: a setting of the drive, as `set.media.read=50us`.
+    /// - anything else is an option of the target.
+    ///
+    /// # Errors
+    /// A sentence about what is missing or cannot be.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        let invalid = |sentence: String| StoreError::new(ErrorKind::Invalid, sentence);
+        let separator = if text.contains(';') { ';' } else { ',' };
+        let (mut options, mut has_drive) = (Self::new(""), false);
+        for part in text.split(separator).filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+                invalid(format!("an option is written NAME=VALUE, but \"{part}\" was given, as in drive=db.ocssd,clock=wall"))
+            })?;
+            match name {
+                "drive" => (options.drive, has_drive) = (value.to_owned(), true),
+                "clock" => options.is_wall_clock = clock(value).map_err(invalid)?,
+                "target" => options.target = value.to_owned(),
+                "on" => {
+                    options.place = value.parse().map_err(|error| invalid(format!("on={value}: {error}")))?
+                }
+                _ => match name.strip_prefix(SETTING) {
+                    Some(setting) => options.settings.push(format!("{setting}={value}")),
+                    None => options.target_options.push((name.to_owned(), value.to_owned())),
+                },
+            }
+        }
+        if has_drive {
+            return Ok(options);
+        }
+        Err(invalid(format!(
+            "\"{text}\" names no drive; name a preset, a drive file or an image, as in drive=db.ocssd (`ocssd format` makes one)"
+        )))
+    }
+}
+
+fn clock(value: &str) -> Result<bool, String> {
+    match value {
+        "wall" => Ok(true),
+        "virtual" => Ok(false),
+        _ => Err(format!("clock should be wall or virtual, but is \"{value}\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_store_target_and_drive_are_told_apart() {
+        let options =
+            StoreOptions::parse("drive=d.ocssd,placement=vertical,clock=wall,set.media.read=5us,on=pu:0-1");
+        let options = options.expect("options");
+        assert_eq!(
+            (options.drive.as_str(), options.is_wall_clock, options.target.as_str()),
+            ("d.ocssd", true, TARGET)
+        );
+        assert_eq!(options.target_options, [("placement".to_owned(), "vertical".to_owned())]);
+        assert_eq!(options.settings, ["media.read=5us"]);
+        assert_eq!(options.place, "pu:0-1".parse().expect("units"));
+        let listed = StoreOptions::parse("drive=tiny;on=pu:0,2;clock=virtual").expect("options");
+        assert!(!listed.is_wall_clock && listed.place == "pu:0,2".parse().expect("units"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_in_words() {
+        for (text, part) in [
+            ("", "names no drive"),
+            ("clock=wall", "names no drive"),
+            ("drive", "NAME=VALUE"),
+            ("drive=tiny,=3", "NAME=VALUE"),
+            ("drive=tiny,clock=sun", "wall or virtual"),
+            ("drive=tiny,on=moon", "on=moon"),
+        ] {
+            let error = StoreOptions::parse(text).expect_err(text);
+            assert!(error.kind == ErrorKind::Invalid && error.sentence.contains(part), "{text}: {error}");
+        }
+    }
+}

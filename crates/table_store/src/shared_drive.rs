@@ -1,0 +1,413 @@
+//! A drive with a table target that many threads ask, each waiting for its own answer.
+//!
+//! One lock guards the loop of `engine`; whoever waits gives it its turns. Under virtual time waiting is a jump, so a thread
+//! keeps the lock until it is answered. Under the machine's time it lets go of the lock while the media work, and the threads
+//! that come meanwhile ask too. Deliberately not here: names and files (`store`).
+
+use crate::error::{ErrorKind, StoreError};
+use crate::questions::Questions;
+use ocssd_base::{Nanos, SlabKey, usize_of};
+use ocssd_drive::Image;
+use ocssd_engine::{Clock, DriveClock, Host, RunEnd};
+use ocssd_flash::Flash;
+use ocssd_lightnvm::counter::Counter;
+use ocssd_lightnvm::interface::table::{
+    EditOp, TableAnswer, TableEdit, TableEntry, TableHint, TableId, TableKind, TableLimits, TableOp,
+    TableReply, TableTarget,
+};
+use ocssd_lightnvm::interface::{Content, Durability, List, Piece};
+use ocssd_lightnvm::{BufId, Buffers, TargetId};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Most bytes of one request (chosen: what RocksDB appends at once, and little beside a write buffer).
+pub const REQUEST_BYTES_MAX: usize = 1 << 20;
+/// Entries of a listing that are asked for at once (chosen: 24 KiB).
+const LIST_ENTRIES: u32 = 1_024;
+/// Waits shorter than this are spun: a sleep would last longer (chosen; a sleeping thread wakes 50 to 60 us late).
+const SPIN: Duration = Duration::from_micros(80);
+/// The only target of the host.
+const TARGET: TargetId = TargetId(0);
+
+/// What the lock guards.
+struct State {
+    host: Host<Flash, DriveClock, dyn TableTarget>,
+    questions: Questions,
+    /// Keeps the image locked.
+    image: Option<Image>,
+    /// The target was shut down.
+    is_closed: bool,
+}
+
+/// A drive with a table target, for any thread.
+pub struct SharedDrive {
+    state: Mutex<State>,
+    /// Somebody was answered.
+    told: Condvar,
+    limits: TableLimits,
+    has_image: bool,
+}
+
+/// One row of an edit, with its attributes.
+pub type EditRow = (EditOp, TableId, Vec<u8>);
+
+type Guard<'a> = MutexGuard<'a, State>;
+
+impl SharedDrive {
+    /// A drive whose target was mounted under this clock.
+    #[must_use]
+    pub fn new(
+        flash: Flash,
+        clock: DriveClock,
+        buffers: Buffers,
+        target: Box<dyn TableTarget>,
+        image: Option<Image>,
+    ) -> Self {
+        let limits = target.limits();
+        let mut host = Host::new(flash, clock, buffers);
+        host.add(target);
+        let has_image = image.is_some();
+        let state = State { host, questions: Questions::new(), image, is_closed: false };
+        Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image }
+    }
+
+    /// What the target takes.
+    #[must_use]
+    pub const fn limits(&self) -> &TableLimits {
+        &self.limits
+    }
+
+    /// True if an image keeps what is written, so that the next process finds it.
+    #[must_use]
+    pub const fn has_image(&self) -> bool {
+        self.has_image
+    }
+
+    /// Begins a table or log.
+    ///
+    /// # Errors
+    /// If the target refuses.
+    pub fn create(
+        &self,
+        table: TableId,
+        kind: TableKind,
+        hint: TableHint,
+        bytes_expected: u64,
+    ) -> Result<(), StoreError> {
+        let op = TableOp::Create { table, kind, hint, bytes_expected };
+        self.ask(self.enter()?, "begin a table", op).map(|_| ())
+    }
+
+    /// Adds `bytes` to a table or log. Returns how many were added, all of them or those before the one that was refused, and
+    /// why.
+    pub fn append(
+        &self,
+        table: TableId,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> (usize, Result<(), StoreError>) {
+        let mut added = 0;
+        for part in bytes.chunks(REQUEST_BYTES_MAX) {
+            // Only the last must wait for the media: a log's bytes become durable from the first on.
+            let last = added + part.len() == bytes.len();
+            let durability = if last { durability } else { Durability::AtFlush };
+            if let Err(error) = self.append_part(table, part, durability) {
+                return (added, Err(error));
+            }
+            added += part.len();
+        }
+        (added, Ok(()))
+    }
+
+    fn append_part(&self, table: TableId, part: &[u8], durability: Durability) -> Result<(), StoreError> {
+        let mut state = self.enter()?;
+        let content = state.staged(part);
+        let (mut state, reply) = self.answer(state, TableOp::Append { table, content, durability })?;
+        state.give_back(content);
+        successful("append to a table", &reply).map(|_| ())
+    }
+
+    /// Makes every byte of a log durable that was added before.
+    ///
+    /// # Errors
+    /// If the drive fails.
+    pub fn sync(&self, table: TableId) -> Result<(), StoreError> {
+        self.ask(self.enter()?, "sync a log", TableOp::Sync { table }).map(|_| ())
+    }
+
+    /// Reads from `offset` on, as much as there is and as `into` has room for. Returns how many bytes that was.
+    ///
+    /// # Errors
+    /// If the target refuses, or the media cannot be read.
+    pub fn read(&self, table: TableId, offset: u64, into: &mut [u8]) -> Result<usize, StoreError> {
+        let mut read = 0;
+        for part in into.chunks_mut(REQUEST_BYTES_MAX) {
+            let wanted = part.len();
+            let found = self.read_part(table, offset + read as u64, part)?;
+            read += found;
+            if found < wanted {
+                break;
+            }
+        }
+        Ok(read)
+    }
+
+    fn read_part(&self, table: TableId, offset: u64, into: &mut [u8]) -> Result<usize, StoreError> {
+        let mut state = self.enter()?;
+        let content = state.room(into.len());
+        let (mut state, reply) = self.answer(state, TableOp::Read { table, offset, into: content })?;
+        let answer = successful("read a table", &reply);
+        let read = answer.map(|answer| match answer {
+            TableAnswer::Read { bytes } => {
+                let bytes = usize_of(bytes);
+                assert!(bytes <= into.len(), "{bytes} bytes were read into {}", into.len());
+                into[..bytes].copy_from_slice(&state.bytes_of(content)[..bytes]);
+                bytes
+            }
+            other => panic!("a read was answered with {other:?}"),
+        });
+        state.give_back(content);
+        read
+    }
+
+    /// The attributes of a published table or of a log.
+    ///
+    /// # Errors
+    /// If the target refuses, or the media cannot be read.
+    pub fn attributes(&self, table: TableId) -> Result<Vec<u8>, StoreError> {
+        let mut state = self.enter()?;
+        let content = state.room(usize_of(self.limits.attributes_bytes_max));
+        let (mut state, reply) = self.answer(state, TableOp::Attributes { table, into: content })?;
+        let answer = successful("read a table's attributes", &reply);
+        let found = answer.map(|answer| match answer {
+            TableAnswer::Attributes { bytes } => state.bytes_of(content)[..usize_of(bytes)].to_vec(),
+            other => panic!("a question for attributes was answered with {other:?}"),
+        });
+        state.give_back(content);
+        found
+    }
+
+    /// Carries out all rows, or none.
+    ///
+    /// # Errors
+    /// If the target refuses.
+    pub fn edit(&self, rows: &[EditRow]) -> Result<(), StoreError> {
+        assert!(!rows.is_empty(), "an edit without rows says nothing");
+        let (mut attributes, mut edits) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for (op, table, of_row) in rows {
+            let number = |length: usize| u32::try_from(length).expect("attributes are short");
+            let (attributes_first, attributes_bytes) = (number(attributes.len()), number(of_row.len()));
+            edits.push(TableEdit { op: *op, table: *table, attributes_first, attributes_bytes });
+            attributes.extend_from_slice(of_row);
+        }
+        let mut state = self.enter()?;
+        let content = if attributes.is_empty() { Content::Empty } else { state.staged(&attributes) };
+        let count = u32::try_from(edits.len()).expect("an edit has few rows");
+        let sectors = List::<TableEdit>::sectors(count, state.host.buffers());
+        let buffer = state.host.buffers_mut().take_whole(sectors.next_power_of_two());
+        let edits = List::write(state.host.buffers_mut(), buffer, &edits);
+        let (mut state, reply) = self.answer(state, TableOp::Edit { edits, attributes: content })?;
+        state.host.buffers_mut().give_back(buffer);
+        state.give_back(content);
+        successful("change the tables", &reply).map(|_| ())
+    }
+
+    /// Every published table and log, by ascending name.
+    ///
+    /// # Errors
+    /// If the drive fails.
+    pub fn list(&self) -> Result<Vec<TableEntry>, StoreError> {
+        let (mut found, mut from) = (Vec::new(), TableId(0));
+        loop {
+            let mut state = self.enter()?;
+            let sectors = List::<TableEntry>::sectors(LIST_ENTRIES, state.host.buffers());
+            let buffer = state.host.buffers_mut().take_whole(sectors.next_power_of_two());
+            let into = List::new(buffer, LIST_ENTRIES);
+            let (mut state, reply) = self.answer(state, TableOp::List { from, into })?;
+            let answer = successful("list the tables", &reply);
+            let listed = answer.map(|answer| match answer {
+                TableAnswer::Listed { listed, matching } => {
+                    let entries = listed
+                        .entries(state.host.buffers())
+                        .map(|entry| entry.expect("a target lists entries"));
+                    found.extend(entries);
+                    listed.count < matching
+                }
+                other => panic!("a listing was answered with {other:?}"),
+            });
+            state.host.buffers_mut().give_back(buffer);
+            match (listed?, found.last()) {
+                (true, Some(last)) => from = TableId(last.table.0 + 1),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// What the drive holds reaches the disk its image lies on: it survives a crash of this machine. Nothing without an image.
+    ///
+    /// # Errors
+    /// If the image's disk fails.
+    pub fn sync_image(&self) -> Result<(), StoreError> {
+        if !self.has_image {
+            return Ok(());
+        }
+        let mut state = self.enter()?;
+        let synced = state.host.device_mut().sync();
+        synced
+            .map_err(|error| StoreError::new(ErrorKind::Io, format!("the image could not be kept: {error}")))
+    }
+
+    /// What the target counted, and the drive's time.
+    ///
+    /// # Errors
+    /// After a bug.
+    pub fn counters(&self) -> Result<(Vec<Counter>, Nanos), StoreError> {
+        let state = self.enter()?;
+        Ok((state.host.target(TARGET).counters(), state.host.clock().now()))
+    }
+
+    /// The target puts away what it keeps, and the image is complete; nothing may be asked afterwards. Twice is once.
+    ///
+    /// # Errors
+    /// If the drive or its image fails.
+    pub fn close(&self) -> Result<(), StoreError> {
+        let state = self.enter()?;
+        if state.is_closed {
+            return Ok(());
+        }
+        let (mut state, reply) = self.answer(state, TableOp::Shutdown)?;
+        state.is_closed = true;
+        successful("shut the target down", &reply)?;
+        state.host.settle();
+        if state.image.is_some() {
+            let closed = state.host.device_mut().close();
+            closed.map_err(|error| {
+                StoreError::new(ErrorKind::Io, format!("the image could not be kept: {error}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn enter(&self) -> Result<Guard<'_>, StoreError> {
+        let state = self.state.lock().map_err(|_| after_a_bug())?;
+        if state.is_closed {
+            return Err(StoreError::new(ErrorKind::Io, "the drive was closed; open it again"));
+        }
+        Ok(state)
+    }
+
+    fn ask<'a>(&'a self, state: Guard<'a>, doing: &str, op: TableOp) -> Result<TableAnswer, StoreError> {
+        successful(doing, &self.answer(state, op)?.1)
+    }
+
+    /// Asks, and waits for the answer.
+    fn answer<'a>(
+        &'a self,
+        mut state: Guard<'a>,
+        op: TableOp,
+    ) -> Result<(Guard<'a>, TableReply), StoreError> {
+        let key = loop {
+            match state.questions.push(op) {
+                Some(key) => break key,
+                None => state = self.told.wait(state).map_err(|_| after_a_bug())?,
+            }
+        };
+        loop {
+            if let Some(reply) = state.go_on(key) {
+                if state.questions.unfetched() > 0 {
+                    self.told.notify_all();
+                }
+                return Ok((state, reply));
+            }
+            if state.questions.unfetched() > 0 {
+                self.told.notify_all();
+            }
+            state = self.wait(state)?;
+        }
+    }
+
+    /// Lets go of the lock until the media have done something, or another thread found this one's answer.
+    fn wait<'a>(&'a self, state: Guard<'a>) -> Result<Guard<'a>, StoreError> {
+        let at = state.host.next_deadline().expect("a question that was taken is answered");
+        let ahead = Duration::from_nanos(at.saturating_since(state.host.clock().now()).0);
+        if ahead > SPIN {
+            let woken = self.told.wait_timeout(state, ahead - SPIN).map_err(|_| after_a_bug())?;
+            return Ok(woken.0);
+        }
+        drop(state);
+        std::thread::yield_now();
+        self.state.lock().map_err(|_| after_a_bug())
+    }
+}
+
+impl Drop for SharedDrive {
+    fn drop(&mut self) {
+        // Whoever wants to know how it ended has called it.
+        drop(self.close());
+    }
+}
+
+fn after_a_bug() -> StoreError {
+    StoreError::new(
+        ErrorKind::Io,
+        "a bug in ocssd stopped an earlier call, so the drive cannot be used any more; end the process, and open it anew",
+    )
+}
+
+fn successful(doing: &str, reply: &TableReply) -> Result<TableAnswer, StoreError> {
+    if reply.status.is_success() { Ok(reply.answer) } else { Err(StoreError::of_reply(doing, reply)) }
+}
+
+impl State {
+    /// Gives the loop its turns; virtual time passes until the question is answered.
+    fn go_on(&mut self, key: SlabKey) -> Option<TableReply> {
+        if !self.host.clock().is_virtual() {
+            while self.host.step(&mut self.questions) {}
+            return self.questions.fetch(key);
+        }
+        loop {
+            let ended = self.host.run(&mut self.questions, Nanos::MAX);
+            assert!(ended != RunEnd::Stuck, "a question that was taken is answered");
+            if let Some(reply) = self.questions.fetch(key) {
+                return Some(reply);
+            }
+        }
+    }
+
+    /// A whole buffer for `bytes` bytes. Sizes are powers of two, so that buffers are used again.
+    fn take(&mut self, bytes: usize) -> BufId {
+        let buffers = self.host.buffers_mut();
+        let sectors = bytes.div_ceil(buffers.format().sector_bytes).max(1).next_power_of_two();
+        buffers.take_whole(u32::try_from(sectors).expect("a request is short"))
+    }
+
+    /// Room for `bytes` bytes.
+    fn room(&mut self, bytes: usize) -> Content {
+        let length = u32::try_from(bytes).expect("a request is short");
+        Content::Piece(Piece { buffer: self.take(bytes), first_byte: 0, bytes: length })
+    }
+
+    /// A copy of `bytes` for the target.
+    fn staged(&mut self, bytes: &[u8]) -> Content {
+        let content = self.room(bytes.len());
+        if let Content::Piece(Piece { buffer, .. }) = content {
+            let buffers = self.host.buffers_mut();
+            let sectors = buffers.sectors(buffer);
+            buffers.whole_mut(buffer, 0, sectors)[..bytes.len()].copy_from_slice(bytes);
+        }
+        content
+    }
+
+    /// The bytes of a piece of this store's making.
+    fn bytes_of(&self, content: Content) -> &[u8] {
+        let Content::Piece(Piece { buffer, bytes, .. }) = content else { return &[] };
+        let buffers = self.host.buffers();
+        &buffers.whole(buffer, 0, buffers.sectors(buffer))[..usize_of(bytes)]
+    }
+
+    fn give_back(&mut self, content: Content) {
+        if let Content::Piece(Piece { buffer, .. }) = content {
+            self.host.buffers_mut().give_back(buffer);
+        }
+    }
+}
