@@ -2,8 +2,8 @@
 //!
 //! Deliberately not here: what waits for it.
 
-use ocssd_base::Nanos;
 use crate::clock::{Clock, Lateness, VirtualClock, WallClock};
+use ocssd_base::Nanos;
 
 /// Either clock.
 #[derive(Clone, Debug)]

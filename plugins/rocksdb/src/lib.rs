@@ -1,0 +1,98 @@
+//! The Rust side of the RocksDB plugin: a store as C functions, which `shim.cc` makes RocksDB's classes of.
+//!
+//! `LD_PRELOAD=libocssd_rocksdb.so db_bench --fs_uri=lightlsm://drive=db.ocssd ...`; docs/rocksdb.md is for users.
+//!
+//! Every function returns 0, or a number of [`ErrorKind`], and keeps the sentence for the thread
+//! ([`lightlsm_error`]). No panic crosses. Deliberately not here: files and names (`ocssd-table-store`), RocksDB's types.
+
+mod boundary;
+mod files;
+mod names;
+
+use boundary::{call, put, text};
+use ocssd_table_store::{ErrorKind, Store, StoreError};
+use std::ffi::c_char;
+use std::sync::Arc;
+
+/// A file system, as RocksDB has it.
+pub struct FileSystem {
+    store: Arc<Store>,
+}
+
+/// The number of a kind of failure; `shim.cc` knows the same.
+pub(crate) const fn code(kind: ErrorKind) -> i32 {
+    match kind {
+        ErrorKind::NotFound => 1,
+        ErrorKind::Exists => 2,
+        ErrorKind::NoSpace => 3,
+        ErrorKind::Busy => 4,
+        ErrorKind::Invalid => 5,
+        ErrorKind::NotSupported => 6,
+        ErrorKind::Corrupt => 7,
+        ErrorKind::Io => 8,
+    }
+}
+
+/// The sentence of this thread's last failed call, valid until the next.
+#[unsafe(no_mangle)]
+pub extern "C" fn lightlsm_error() -> *const c_char {
+    boundary::last_error()
+}
+
+/// Opens what stands behind `lightlsm://`. A process that opens the same text twice shares one store.
+///
+/// # Safety
+/// `uri` must point to `uri_bytes` bytes, and `opened` to room for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lightlsm_open(
+    uri: *const c_char,
+    uri_bytes: usize,
+    opened: *mut *mut FileSystem,
+) -> i32 {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let uri = unsafe { text(uri, uri_bytes) }?;
+        let options = uri.split_once("://").map_or(uri, |(_, options)| options);
+        // What RocksDB appends to an address that it takes for a path.
+        let store = Store::open_shared(options.trim_end_matches('/'))?;
+        if std::env::var_os("OCSSD_NOTES").is_some() {
+            store.notes().iter().for_each(|note| eprintln!("ocssd: {note}"));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { put(opened, Box::into_raw(Box::new(FileSystem { store }))) };
+        Ok(())
+    })
+}
+
+/// Gives a handle back. The drive is left when the last handle and the last file of a process are.
+///
+/// # Safety
+/// The handle must be one of [`lightlsm_open`], and not be used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lightlsm_close(opened: *mut FileSystem) {
+    // SAFETY: the caller's promise.
+    call(|| Ok(drop(unsafe { Box::from_raw(opened) })));
+}
+
+/// Bytes that fit at least, and bytes that are used.
+///
+/// # Safety
+/// The handle must be open, and the pointers point to room for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lightlsm_space(fs: *const FileSystem, capacity: *mut u64, used: *mut u64) -> i32 {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let space = unsafe { &*fs }.store.space()?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(capacity, space.capacity_bytes);
+            put(used, space.used_bytes);
+        }
+        Ok(())
+    })
+}
+
+/// A sentence about something that is not offered.
+pub(crate) fn invalid(sentence: &str) -> StoreError {
+    StoreError::new(ErrorKind::Invalid, sentence)
+}
