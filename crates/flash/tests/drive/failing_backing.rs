@@ -5,9 +5,8 @@ use ocssd_base::Nanos;
 use ocssd_flash::store::{Backing, StoreError, StoreErrorKind};
 use ocssd_flash::{ChunkRecord, Flash};
 use ocssd_lightnvm::{ChunkId, ChunkState, Completion, Op, Status};
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 /// What of the backing fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,12 +20,26 @@ enum Fails {
     Syncs,
 }
 
+/// What the test and the backing both see.
+#[derive(Clone, Default)]
+struct Shared<T>(Arc<Mutex<T>>);
+
+impl<T: Copy> Shared<T> {
+    fn get(&self) -> T {
+        *self.0.lock().expect("nobody panics with it")
+    }
+
+    fn set(&self, value: T) {
+        *self.0.lock().expect("nobody panics with it") = value;
+    }
+}
+
 /// Content by sector.
 #[derive(Default)]
 struct Content {
     sectors: BTreeMap<(ChunkId, u32), (Vec<u8>, Vec<u8>)>,
-    fails: Rc<Cell<Fails>>,
-    syncs: Rc<Cell<u32>>,
+    fails: Shared<Fails>,
+    syncs: Shared<u32>,
 }
 
 impl Content {
@@ -94,11 +107,11 @@ impl Backing for Content {
 }
 
 /// A drive on such a backing, and what switches that.
-fn rig() -> (Rig<Flash>, Rc<Cell<Fails>>, Rc<Cell<u32>>) {
+fn rig() -> (Rig<Flash>, Shared<Fails>, Shared<u32>) {
     let mut config = preset("tiny");
     config.geometry.mw_cunits = 0;
     let content = Content::default();
-    let (fails, syncs) = (Rc::clone(&content.fails), Rc::clone(&content.syncs));
+    let (fails, syncs) = (content.fails.clone(), content.syncs.clone());
     let flash = Flash::format_on(config, Box::new(content)).expect("a sound drive");
     let format = flash.payload_format();
     (Rig::with(flash, format), fails, syncs)
