@@ -4,7 +4,7 @@
 //! turn; a target that has no room holds up its own jobs only. Deliberately not here: connections.
 
 use crate::as_request;
-use crate::exports::{ExportId, Exports};
+use crate::exports::{ExportId, ExportKind, Exports};
 use crate::fair_queue::FairQueue;
 use crate::job::{Answer, Done, Job, Work};
 use crate::nvme_tcp::Subsystem;
@@ -14,8 +14,10 @@ use crate::shares::{ClientId, Shares, Supply, Want};
 use crate::stats::Stats;
 use crate::survey::Survey;
 use ocssd_base::{Nanos, Slab, SlabKey};
+use ocssd_lightnvm::interface::zoned::ZoneGeometry;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget};
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
+use ocssd_nvme::Lba;
 use std::collections::VecDeque;
 
 /// Jobs at once (chosen: half of what pblk takes). A client alone may have 768 of them; 64 clients have eight whatever others do.
@@ -205,6 +207,21 @@ impl Dispatcher {
     #[must_use]
     pub fn has_calls(&self) -> bool {
         !self.called.is_empty()
+    }
+
+    /// Exports of zones.
+    pub fn zoned(&self) -> impl Iterator<Item = (ExportId, ZoneGeometry)> {
+        (0..).map(ExportId).zip(self.exports.iter()).filter_map(|(id, export)| match export.kind {
+            ExportKind::Zoned(zones) => Some((id, zones)),
+            _ => None,
+        })
+    }
+
+    /// A zone of an export changed by itself: hosts that want to know are told.
+    pub fn note_changed_zone(&mut self, id: ExportId, block: u64) {
+        let Some(subsystem) = &mut self.subsystem else { return };
+        let admins = subsystem.note_changed_zone(id.0 + 1, Lba(block));
+        admins.into_iter().for_each(|(connection, generation)| self.call(connection, generation));
     }
 
     /// The next connection that was called.

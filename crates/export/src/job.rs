@@ -132,6 +132,15 @@ pub struct Job {
     pub beside: Vec<Piece>,
 }
 
+impl Job {
+    /// A flush of an export that nobody owns yet: what jobs without blocks begin with.
+    #[must_use]
+    pub const fn flush(export: ExportId, piece: Option<Piece>) -> Self {
+        let owner = JobOwner { connection: 0, generation: 0, request: 0 };
+        Self { owner, export, work: Work::Flush, block: 0, count: 0, piece, beside: Vec::new() }
+    }
+}
+
 /// Blocks in a row that all hold something, or all do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {

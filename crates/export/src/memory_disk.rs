@@ -165,6 +165,18 @@ impl MemoryDisks {
         false
     }
 
+    /// Tells the dispatcher of zones that changed by themselves, as a server does after each turn.
+    pub fn tell_changed_zones(&mut self, dispatcher: &mut Dispatcher) {
+        let zoned: Vec<_> = dispatcher.zoned().collect();
+        for (id, zones) in zoned {
+            let target = self.others[id.index() - self.disks.len()].zoned_mut();
+            let Some(target) = target else { continue };
+            while let Some(zone) = target.poll_changed_zone() {
+                dispatcher.note_changed_zone(id, zones.start_of(zone));
+            }
+        }
+    }
+
     /// Passes replies on; true if there were any.
     fn deliver(&mut self, target: TargetId, dispatcher: &mut Dispatcher) -> bool {
         assert!(self.out.commands().is_empty(), "there is no drive");

@@ -4,11 +4,19 @@
 //! `OCSSD_CORPUS=fuzz/corpus` as an absolute path every client is kept there, a file each: fuzzers begin with them, past
 //! handshakes that bytes changed at random hardly ever get through.
 
+#[path = "../src/model_targets.rs"]
+#[allow(dead_code, reason = "unit tests of the crate use all of them")]
+mod model_targets;
+
+use model_targets::{keys, zones};
 use ocssd_base::Prng;
 use ocssd_export::fuzz::{fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, vhost_user_blk_guest};
 use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
 use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
+use ocssd_lightnvm::interface::zoned::ZoneAction;
+use ocssd_nvme::kv::{KeyValueCommand, KvOpcode};
 use ocssd_nvme::sqe::ReadWrite;
+use ocssd_nvme::zns::{ZoneManagementSend, ZoneSendAction};
 use ocssd_nvme::{Lba, Sqe};
 
 /// Seeds of a test: the usual ones, or those that the environment asks for. What must come of the usual ones must come of more.
@@ -101,6 +109,60 @@ fn random_bytes_are_no_client() {
     }
 }
 
+/// A command on zones, most often sound: namespace 4 has them.
+fn zoned(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
+    let slba = Lba(below(prng, 10) * 64 + if below(prng, 4) == 0 { below(prng, 64) } else { 0 });
+    let (nsid, blocks) = (4, u32::try_from(1 + below(prng, 3)).expect("small"));
+    let bytes = usize::try_from(blocks).expect("small") * 4096;
+    let io = ReadWrite { slba, block_count: blocks, limited_retry: false, force_unit_access: false };
+    match below(prng, 5) {
+        0 => {
+            let action = ZoneSendAction::Manage(ZoneAction::Open);
+            let all = below(prng, 8) == 0;
+            let send =
+                Sqe::zone_management_send(nsid, ZoneManagementSend { slba, action, all, option: false });
+            let send = Sqe { cdw13: send.cdw13 & !0xFF | u32::from(byte(prng) % 8), ..send };
+            host.command(&transported(send.with_cid(cid), 0), &[])
+        }
+        1 => {
+            let read = Sqe { opcode: 0x7A, cdw12: u32::from(byte(prng)), ..Sqe::read(nsid, io) };
+            let read =
+                Sqe { cdw13: u32::from(byte(prng) % 9) << 8 | u32::from(byte(prng) & 1) << 16, ..read };
+            host.command(&transported(read.with_cid(cid), 1024), &[])
+        }
+        2 => {
+            let append = Sqe { opcode: 0x7D, ..Sqe::write(nsid, io) };
+            host.command(&in_capsule(append.with_cid(cid), bytes), &vec![byte(prng); bytes])
+        }
+        3 => host.command(&in_capsule(Sqe::write(nsid, io).with_cid(cid), bytes), &vec![byte(prng); bytes]),
+        _ => host.command(&transported(Sqe::read(nsid, io).with_cid(cid), bytes), &[]),
+    }
+}
+
+/// A command on keys, most often sound: namespace 5 has them.
+fn key_value(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
+    let key = [byte(prng) % 4, byte(prng) % 4];
+    let room = usize::try_from(below(prng, 9000)).expect("small");
+    let of = |opcode, bytes: usize| {
+        let bytes = u32::try_from(bytes).expect("small");
+        Sqe::key_value(opcode, 5, KeyValueCommand::new(&key, bytes)).with_cid(cid)
+    };
+    let sqe = match below(prng, 6) {
+        0 => of(KvOpcode::DELETE, 0),
+        1 => of(KvOpcode::EXIST, 0),
+        2 => of(KvOpcode::LIST, room),
+        3 => of(KvOpcode::RETRIEVE, room),
+        _ => of(KvOpcode::STORE, room),
+    };
+    let options = u32::from(if below(prng, 4) == 0 { byte(prng) } else { 0 });
+    let sqe = Sqe { cdw11: sqe.cdw11 | options << 8, ..sqe };
+    match sqe.opcode & 3 {
+        1 => host.command(&in_capsule(sqe, room), &vec![byte(prng); room]),
+        2 => host.command(&transported(sqe, room), &[]),
+        _ => host.command(&transported(sqe, 0), &[]),
+    }
+}
+
 /// A host that began soundly, then commands that are mostly sound, with a broken byte here and there.
 fn host(prng: &mut Prng) -> Vec<u8> {
     let shape = byte(prng) & 0x7F | if below(prng, 3) == 0 { 0x20 } else { 0x30 };
@@ -112,8 +174,10 @@ fn host(prng: &mut Prng) -> Vec<u8> {
         let io =
             ReadWrite { slba, block_count, limited_retry: false, force_unit_access: below(prng, 4) == 0 };
         let length = usize::try_from(block_count).expect("small") * 512;
-        let nsid = u32::try_from(below(prng, 5)).expect("small");
-        let pdu = match below(prng, 24) {
+        let nsid = u32::try_from(below(prng, 7)).expect("small");
+        let pdu = match below(prng, 32) {
+            24..28 => zoned(prng, &host, cid),
+            28..32 => key_value(prng, &host, cid),
             0 => host.command(&transported(Sqe::flush(nsid).with_cid(cid), 0), &[]),
             6..12 => {
                 let sqe = in_capsule(Sqe::write(nsid, io).with_cid(cid), length);
@@ -143,7 +207,8 @@ fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
         let mut prng = Prng::new(seed);
         let bytes = host(&mut prng);
         keep("nvme_tcp_host", seed, &bytes);
-        let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
+        let answered =
+            std::panic::catch_unwind(|| nvme_tcp_host(&bytes, vec![("z", zones()), ("k", keys())]));
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the target panicked"));
         served += usize::from(answered > 1000);
     }
@@ -155,7 +220,7 @@ fn random_bytes_are_no_host() {
     for seed in seeds(2000) {
         let mut prng = Prng::new(seed);
         let bytes: Vec<u8> = (0..below(&mut prng, 400)).map(|_| byte(&mut prng)).collect();
-        let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes));
+        let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes, Vec::new()));
         assert!(answered.is_ok(), "seed {seed}: the target panicked");
     }
 }

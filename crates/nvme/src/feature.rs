@@ -30,6 +30,8 @@ impl FeatureId {
     pub const ASYNC_EVENT_CONFIGURATION: Self = Self(0x0B);
     /// Keep alive timer.
     pub const KEEP_ALIVE_TIMER: Self = Self(0x0F);
+    /// Key Value Configuration: bit 0 (EDNEK) makes it an error to delete a key that does not exist (KV command set).
+    pub const KEY_VALUE_CONFIGURATION: Self = Self(0x20);
     /// OCSSD 2.0 media feedback.
     pub const MEDIA_FEEDBACK: Self = Self(0xCA);
 }

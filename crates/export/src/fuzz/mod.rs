@@ -61,9 +61,7 @@ fn finish(session: &mut dyn Protocol, dispatcher: &mut Dispatcher, disks: &mut M
     disks.take(dispatcher);
     while disks.carry_out(0, dispatcher) {}
     while let Some(done) = dispatcher.poll_done() {
-        if let Some(piece) = done.job.piece {
-            dispatcher.pool.give_back(piece);
-        }
+        done.into_pieces().for_each(|piece| dispatcher.pool.give_back(piece));
     }
     assert_eq!(
         (dispatcher.open_jobs(), dispatcher.pool.lent()),

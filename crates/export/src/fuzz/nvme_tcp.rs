@@ -6,20 +6,23 @@ use crate::memory_disk::MemoryDisks;
 use crate::nvme_tcp::host::{Host, transported};
 use crate::nvme_tcp::{Session, Subsystem, SubsystemConfig};
 use crate::protocol::{Phase, Protocol, Rude};
+use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_nvme::Sqe;
 use ocssd_nvme::fabrics::{Connect, ConnectData, DISCOVERY_NQN, DYNAMIC_CNTLID, PropertySet, offset};
 use ocssd_nvme::identify::Uuid;
 
 const NQN: &str = "nqn.2014-08.org.nvmexpress:fuzz";
 
-/// Plays a host that sends `data`, cut, timed and begun as its first bytes say. Returns how many bytes the target answered.
+/// Plays a host that sends `data`, cut, timed and begun as its first bytes say, to disks and to `others` behind them: targets of
+/// other interfaces that need no drive. Returns how many bytes the target answered.
 ///
 /// # Panics
 /// If the target breaks a promise.
-pub fn nvme_tcp_host(data: &[u8]) -> usize {
+pub fn nvme_tcp_host(data: &[u8], others: Vec<(&str, AnyTarget)>) -> usize {
     let Some((&[shape, pace], data)) = data.split_first_chunk::<2>() else { return 0 };
     let pieces = if shape & 1 == 0 { [1, 0, 2] } else { [8, 4, 4] };
-    let (mut dispatcher, mut disks) = MemoryDisks::new(&[("", 1 << 12), ("a", 8), ("b-ro", 64)], pieces);
+    let (mut dispatcher, mut disks) =
+        MemoryDisks::beside(&[("", 1 << 12), ("a", 8), ("b-ro", 64)], others, pieces);
     if shape & 2 != 0 {
         disks.bad = 3..5;
     }

@@ -4,9 +4,11 @@
 //! here: connections, and other associations.
 
 use ocssd_base::Nanos;
+use ocssd_nvme::Lba;
 use ocssd_nvme::fabrics::{Configuration, ControllerStatus};
-use ocssd_nvme::log_page::ErrorLogEntry;
-use std::collections::VecDeque;
+use ocssd_nvme::log_page::{AsyncEvent, ErrorLogEntry};
+use ocssd_nvme::zns::ChangedZoneList;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A connection: its place, and which of those that had it.
 pub type Name = (u32, u32);
@@ -16,6 +18,9 @@ pub const IO_QUEUES_MAX: u16 = 64;
 
 /// Entries of the error log kept (chosen).
 pub const ERRORS_MAX: usize = 16;
+
+/// Zone Descriptor Changed Notices: the bit in OAES and in the feature of asynchronous events (ZNS 1.1 section 4.1.5.3).
+pub const CHANGED_ZONES_BIT: u32 = 27;
 
 /// Events that wait for an event request (chosen: there are few kinds, and each is told once until its page is read).
 const EVENTS_MAX: usize = 8;
@@ -77,6 +82,8 @@ pub struct Association {
     pub errors: VecDeque<ErrorLogEntry>,
     /// How many there were.
     pub error_count: u64,
+    /// By namespace: zones that changed by themselves since the host read the list.
+    pub changed_zones: BTreeMap<u32, Vec<Lba>>,
 }
 
 /// What a change of CC asks for.
@@ -132,6 +139,29 @@ impl Association {
         if self.events.len() < EVENTS_MAX && !self.events.contains(&event) {
             self.events.push_back(event);
         }
+    }
+
+    /// A zone of a namespace changed by itself. True if the host wants to be told.
+    pub fn note_changed_zone(&mut self, nsid: u32, zone: Lba) -> bool {
+        let zones = self.changed_zones.entry(nsid).or_default();
+        // One more than fit says that there are too many.
+        if zones.len() <= ChangedZoneList::LEN_MAX && !zones.contains(&zone) {
+            zones.push(zone);
+        }
+        let wants = self.features.async_events >> CHANGED_ZONES_BIT & 1 == 1;
+        if wants {
+            self.announce(AsyncEvent::CHANGED_ZONES.to_dword());
+        }
+        wants
+    }
+
+    /// The host reads which zones of a namespace changed; they are forgotten unless it wants to read them again.
+    pub fn changed_zones(&mut self, nsid: u32, retains: bool) -> ChangedZoneList {
+        let zones = self.changed_zones.get(&nsid).cloned().unwrap_or_default();
+        if !retains {
+            self.changed_zones.remove(&nsid);
+        }
+        ChangedZoneList::of(zones)
     }
 
     /// A command failed.

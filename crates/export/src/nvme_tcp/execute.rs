@@ -5,10 +5,13 @@
 
 use super::association::Purpose;
 use super::command::{Command, State, Transfer};
+use super::key_value;
 use super::plan::{self, BlockKind, BlockPlan, Plan};
 use super::respond::Refusal;
 use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
+use super::zoned::{self, ZonedPlan};
+use crate::as_request;
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, JobOwner, Work};
@@ -79,11 +82,20 @@ impl Session {
                 let raw = dispatcher.raw.as_ref().expect("it was found");
                 Ok(super::raw::judge(sqe, transfer, raw).map(|()| Plan::Raw)?)
             }
-            Some(Namespace::Block(ExportId(first))) if sqe.io_opcode() == IoOpcode::FLUSH => match transfer {
-                Transfer::None => Ok(Plan::Flush { first, count: 1 }),
-                _ => Err(Status::INVALID_SGL_LENGTH.into()),
-            },
+            Some(Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id))
+                if sqe.io_opcode() == IoOpcode::FLUSH =>
+            {
+                match transfer {
+                    Transfer::None => Ok(Plan::Flush { first: id.0, count: 1 }),
+                    _ => Err(Status::INVALID_SGL_LENGTH.into()),
+                }
+            }
             Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, dispatcher.exports.get(id), transfer)?),
+            Some(Namespace::Zoned(id)) => Ok(zoned::judge(sqe, id, dispatcher.exports.get(id), transfer)?),
+            Some(Namespace::KeyValue(id)) => {
+                let absent = subsystem.absent_key(sqe.nsid);
+                Ok(key_value::judge(sqe, id, dispatcher.exports.get(id), transfer, absent)?)
+            }
         }
     }
 
@@ -142,7 +154,39 @@ impl Session {
                 self.give_discards(key, export, ranges, dispatcher)
             }
             Plan::Block(plan) => self.give_block(key, plan, dispatcher),
+            Plan::Zoned(ZonedPlan { export, kind, block }) => {
+                let (work, count) = kind.work(self.always_durable);
+                self.give_one(key, dispatcher, |piece| {
+                    // Of no data there is no piece.
+                    Job { export, work, block, count, ..Job::flush(export, piece) }
+                })
+            }
+            Plan::KeyValue(plan) => {
+                let durability = as_request::durability(self.always_durable);
+                self.give_one(key, dispatcher, |piece| {
+                    let work = plan.work(piece.as_ref(), durability);
+                    Job { work, ..Job::flush(plan.export, piece) }
+                })
+            }
         }
+    }
+
+    /// Gives the only job of a command, with its piece; false if there is no room.
+    fn give_one(
+        &mut self,
+        key: SlabKey,
+        dispatcher: &mut Dispatcher,
+        job: impl FnOnce(Option<Piece>) -> Job,
+    ) -> bool {
+        if !dispatcher.has_room(self.client()) {
+            return false;
+        }
+        let owner = self.owner(key);
+        let command = self.queue.commands.get_mut(key);
+        command.given += 1;
+        command.running += 1;
+        dispatcher.give(Job { owner, ..job(command.piece.take()) });
+        true
     }
 
     fn owner(&self, key: SlabKey) -> JobOwner {
@@ -254,6 +298,11 @@ impl Session {
             command.there = done.job.piece;
         } else if done.job.piece.is_some() {
             command.piece = done.job.piece;
+        }
+        match done.answer {
+            Answer::Zoned(answer) => zoned::on_done(command, answer, dispatcher),
+            Answer::KeyValue(reply) => key_value::on_done(command, &reply, dispatcher),
+            _ => {}
         }
         if let Answer::Raw(completion) = done.answer {
             command.result = (completion.dw0, completion.dw1);

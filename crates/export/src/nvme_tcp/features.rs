@@ -4,15 +4,19 @@
 
 use super::association::{Features, IO_QUEUES_MAX};
 use super::session::Session;
+use super::subsystem::{Namespace, namespace};
 use crate::dispatcher::Dispatcher;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
+use ocssd_lightnvm::interface::key_value::AbsentKey;
 use ocssd_nvme::Sqe;
 use ocssd_nvme::feature::{FeatureId, Select};
 use ocssd_nvme::sqe::{GetFeatures, SetFeatures};
 
 /// What Get Features says of what a feature can do: it can be changed (bit 2), neither saved nor per namespace.
 const CHANGEABLE: u32 = 0b100;
+/// It is per namespace (bit 1).
+const PER_NAMESPACE: u32 = 0b10;
 
 impl Session {
     pub(super) fn get_features(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> Result<u32, Status> {
@@ -22,6 +26,16 @@ impl Session {
         let association = subsystem.association(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         let kato_ms = association.kato.map_or(0, |kato| kato.0 / Nanos::from_millis(1).0);
         let kato_ms = u32::try_from(kato_ms).expect("it came as 32 bits");
+        if get.fid == FeatureId::KEY_VALUE_CONFIGURATION {
+            check_keys(sqe, dispatcher)?;
+            let refuses = subsystem.absent_key(sqe.nsid) == AbsentKey::Refused;
+            return match get.select {
+                Select::Current => Ok(refuses.into()),
+                Select::Default | Select::Saved => Ok(0),
+                Select::SupportedCapabilities => Ok(CHANGEABLE | PER_NAMESPACE),
+                Select::Reserved(_) => Err(Status::INVALID_FIELD),
+            };
+        }
         match get.select {
             Select::Current => value(&association.features, kato_ms, get.fid),
             Select::Default | Select::Saved => value(&Features::default(), 0, get.fid),
@@ -32,6 +46,9 @@ impl Session {
 
     pub(super) fn set_features(&mut self, sqe: &Sqe, dispatcher: &mut Dispatcher) -> Result<u32, Status> {
         let set = SetFeatures::of(sqe);
+        if set.fid == FeatureId::KEY_VALUE_CONFIGURATION {
+            return set_keys(sqe, &set, dispatcher);
+        }
         let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         let association = subsystem.association_mut(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
@@ -66,6 +83,27 @@ impl Session {
         }
         Ok(0)
     }
+}
+
+/// The namespace has keys.
+fn check_keys(sqe: &Sqe, dispatcher: &Dispatcher) -> Result<(), Status> {
+    match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
+        Some(Namespace::KeyValue(_)) => Ok(()),
+        Some(_) => Err(Status::INVALID_FIELD),
+        None => Err(Status::INVALID_NAMESPACE),
+    }
+}
+
+/// Feature 20h, bit 0 (EDNEK): whether it is an error to delete a key that does not exist.
+fn set_keys(sqe: &Sqe, set: &SetFeatures, dispatcher: &mut Dispatcher) -> Result<u32, Status> {
+    check_keys(sqe, dispatcher)?;
+    if set.save {
+        return Err(Status::FEATURE_NOT_SAVEABLE);
+    }
+    let absent = if set.value & 1 == 1 { AbsentKey::Refused } else { AbsentKey::Success };
+    let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
+    subsystem.set_absent_key(sqe.nsid, absent);
+    Ok(0)
 }
 
 /// DW0 for a value.

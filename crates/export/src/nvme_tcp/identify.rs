@@ -1,13 +1,15 @@
 //! Identify: what controllers and namespaces say about themselves.
 
 use super::admin::EVENT_REQUESTS_MAX;
-use super::association::{ERRORS_MAX, KEEP_ALIVE_GRANULARITY};
+use super::association::{CHANGED_ZONES_BIT, ERRORS_MAX, KEEP_ALIVE_GRANULARITY};
 use super::fabrics::VERSION;
+use super::key_value;
 use super::session::Session;
 use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, namespace};
 use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
+use super::zoned;
 use crate::dispatcher::Dispatcher;
-use crate::exports::Export;
+use crate::exports::{Export, ExportKind};
 use crate::pool::PIECE_BYTES_MAX;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
@@ -18,7 +20,7 @@ use ocssd_nvme::identify::{
     NamespaceList, PreferredSizes, Text, VENDOR_OCSSD,
 };
 use ocssd_nvme::sqe::Identify;
-use ocssd_nvme::{Cqe, Sqe};
+use ocssd_nvme::{Cqe, Sqe, kv, zns};
 
 /// The NVM command set.
 pub(super) const CSI_NVM: u8 = 0x00;
@@ -61,12 +63,15 @@ impl Session {
                 .ok_or(Status::INVALID_NAMESPACE)
         };
         match identify.cns {
-            Cns::NAMESPACE => Ok(structure(one()?, dispatcher).encode().into()),
+            Cns::NAMESPACE => Ok(structure(one()?, dispatcher)?.encode().into()),
             Cns::ACTIVE_NAMESPACES if sqe.nsid >= u32::MAX - 1 => Err(Status::INVALID_NAMESPACE),
             Cns::ACTIVE_NAMESPACES => Ok(NamespaceList::greater_than(sqe.nsid, &all).encode().into()),
             Cns::NAMESPACE_IDS => Ok(ids(one()?, dispatcher).encode().into()),
-            // Nothing of these says anything about a namespace or controller here: no limits, no protection.
-            Cns::COMMAND_SET_NAMESPACE if csi(one()?) == identify.csi => Ok(vec![0; STRUCTURE_BYTES]),
+            Cns::COMMAND_SET_NAMESPACE => of_command_set(one()?, identify.csi, dispatcher),
+            Cns::COMMAND_SET_CONTROLLER if identify.csi == zns::CSI && is_known(zns::CSI, dispatcher) => {
+                Ok(zoned::controller(dispatcher.exports.iter()).encode().into())
+            }
+            // Nothing says anything about a controller of other command sets here: no limits.
             Cns::COMMAND_SET_CONTROLLER if is_known(identify.csi, dispatcher) => Ok(vec![0; STRUCTURE_BYTES]),
             Cns::COMMAND_SET_ACTIVE_NAMESPACES if is_known(identify.csi, dispatcher) => {
                 let of = |nsid: &u32| {
@@ -99,6 +104,7 @@ impl Session {
             ctratt: TRAFFIC_KEEPS_ALIVE,
             cntrltype,
             acl: 0,
+            oaes: if is_known(zns::CSI, dispatcher) { 1 << CHANGED_ZONES_BIT } else { 0 },
             aerl: u8::try_from(EVENT_REQUESTS_MAX - 1).expect("few"),
             frmw: 0b11,
             lpa: LOG_PAGES,
@@ -135,33 +141,82 @@ fn text<const N: usize>(whole: &str) -> Text<N> {
 
 /// Numbers of all namespaces.
 pub(super) fn namespaces(dispatcher: &Dispatcher) -> Vec<u32> {
-    (1..).take(dispatcher.exports.len() + usize::from(dispatcher.raw.is_some())).collect()
+    let has_raw = dispatcher.raw.is_some();
+    let all = (1..).take(dispatcher.exports.len() + usize::from(has_raw));
+    all.filter(|nsid| namespace(*nsid, &dispatcher.exports, has_raw).is_some()).collect()
 }
 
 const fn csi(namespace: Namespace) -> u8 {
     match namespace {
         Namespace::Block(_) => CSI_NVM,
+        Namespace::Zoned(_) => zns::CSI,
+        Namespace::KeyValue(_) => kv::CSI,
         Namespace::Raw => CSI_RAW,
     }
 }
 
 /// There can be namespaces of this command set.
 pub(super) fn is_known(csi: u8, dispatcher: &Dispatcher) -> bool {
-    csi == CSI_NVM || csi == CSI_RAW && dispatcher.raw.is_some()
+    let has = |found: fn(&ExportKind) -> bool| dispatcher.exports.iter().any(|export| found(&export.kind));
+    match csi {
+        CSI_NVM => true,
+        CSI_RAW => dispatcher.raw.is_some(),
+        zns::CSI => has(|kind| matches!(kind, ExportKind::Zoned(_))),
+        kv::CSI => has(|kind| matches!(kind, ExportKind::KeyValue(_))),
+        _ => false,
+    }
 }
 
 /// All names of a namespace that it has.
 fn ids(namespace: Namespace, dispatcher: &Dispatcher) -> NamespaceIds {
-    let IdentifyNamespace { nguid, eui64, .. } = structure(namespace, dispatcher);
+    let (nguid, eui64) = match namespace {
+        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) => {
+            names(dispatcher.exports.get(id))
+        }
+        Namespace::Raw => {
+            let raw = dispatcher.raw.as_ref().expect("it was found");
+            let IdentifyNamespace { nguid, eui64, .. } = raw.drive.identify_namespace();
+            (nguid, eui64)
+        }
+    };
     let nguid = Some(nguid).filter(|nguid| *nguid != [0; 16]);
     let eui64 = Some(eui64).filter(|eui64| *eui64 != [0; 8]);
     // The NGUID is the UUID.
     NamespaceIds { eui64, nguid, uuid: nguid, csi: Some(csi(namespace)) }
 }
 
-fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> IdentifyNamespace {
-    match namespace {
-        Namespace::Block(id) => block_structure(dispatcher.exports.get(id)),
+/// NGUID and EUI64 of an export; zeroes of one that has none.
+fn names(export: &Export) -> ([u8; 16], [u8; 8]) {
+    (export.uuid.0, if export.uuid.is_nil() { [0; 8] } else { export.uuid.eui64() })
+}
+
+/// What the namespace's own command set says of it, or another that it is based on.
+fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Result<Vec<u8>, Status> {
+    let kind = |id| (dispatcher.exports.get(id), dispatcher.exports.get(id).kind);
+    match (namespace, csi) {
+        (Namespace::Zoned(id), zns::CSI) => match kind(id) {
+            (_, ExportKind::Zoned(zones)) => Ok(zoned::namespace(&zones).encode().into()),
+            _ => unreachable!("a namespace of zones is an export of zones"),
+        },
+        (Namespace::KeyValue(id), kv::CSI) => match kind(id) {
+            (export, ExportKind::KeyValue(limits)) => {
+                Ok(key_value::namespace(export, &limits, PIECE_BYTES_MAX).encode().into())
+            }
+            _ => unreachable!("a namespace of keys is an export of keys"),
+        },
+        // It says nothing here: no limits, no protection.
+        (Namespace::Block(_) | Namespace::Zoned(_), CSI_NVM) | (Namespace::Raw, CSI_RAW) => {
+            Ok(vec![0; STRUCTURE_BYTES])
+        }
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// What is said of blocks; keys have none.
+fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> Result<IdentifyNamespace, Status> {
+    Ok(match namespace {
+        Namespace::Block(id) | Namespace::Zoned(id) => block_structure(dispatcher.exports.get(id)),
+        Namespace::KeyValue(_) => return Err(Status::INVALID_FIELD),
         Namespace::Raw => {
             let raw = dispatcher.raw.as_ref().expect("it was found");
             // Metadata cannot be reached through a capsule.
@@ -170,7 +225,7 @@ fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> IdentifyNamespace
             found.lbaf.iter_mut().for_each(|format| format.ms_bytes = 0);
             found
         }
-    }
+    })
 }
 
 /// What hosts are told of an export. A sector of the drive is written as one, whatever part of it a command names, and never
@@ -180,10 +235,17 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
     assert!(blocks >= 1, "a block of {} bytes is larger than a sector", export.block_bytes);
     // 0-based, as all sizes here.
     let sector = u16::try_from(blocks - 1).expect("a sector of 64 KiB has 128 blocks of 512 bytes");
+    let (held, reads_zeroes) = match export.kind {
+        ExportKind::Zoned(zones) => {
+            (zones.capacity_blocks * u64::from(zones.zone_count), zoned::reads_zeroes(&zones))
+        }
+        _ => (export.block_count, export.has_map),
+    };
+    let (nguid, eui64) = names(export);
     IdentifyNamespace {
         nsze: export.block_count,
-        ncap: export.block_count,
-        nuse: export.block_count,
+        ncap: held,
+        nuse: held,
         nsfeat: NSFEAT_ATOMIC_SIZES | NSFEAT_PREFERRED_SIZES,
         lbaf: vec![LbaDataFormat {
             ms_bytes: 0,
@@ -197,24 +259,30 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
         nsattr: export.read_only.into(),
         dpc: 0,
         dps: 0,
-        deallocated_read: if export.has_map { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
+        deallocated_read: if reads_zeroes { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
         atomic: AtomicSizes { nawun: sector, nawupf: sector, nabsn: sector, nabo: 0, nabspf: sector },
         preferred: PreferredSizes { npwg: sector, npwa: sector, npdg: sector, npda: sector, nows: sector },
         nvmcap_bytes: export.bytes().into(),
-        nguid: export.uuid.0,
-        eui64: if export.uuid.is_nil() { [0; 8] } else { export.uuid.eui64() },
+        nguid,
+        eui64,
         lightnvm: false,
     }
 }
 
 fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentNamespace {
-    let read_only = matches!(namespace, Namespace::Block(id) if dispatcher.exports.get(id).read_only);
+    let read_only = match namespace {
+        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) => {
+            dispatcher.exports.get(id).read_only
+        }
+        Namespace::Raw => false,
+    };
     IndependentNamespace { nsattr: read_only.into(), nstat: 1, ..IndependentNamespace::default() }
 }
 
 /// CNS 1Ch: which command sets there are, a bit each; they are always all on.
 fn command_sets(dispatcher: &Dispatcher) -> Vec<u8> {
-    let sets = 1 << CSI_NVM | if dispatcher.raw.is_some() { 1_u64 << CSI_RAW } else { 0 };
+    let known = [CSI_NVM, kv::CSI, zns::CSI, CSI_RAW].into_iter().filter(|csi| is_known(*csi, dispatcher));
+    let sets = known.fold(0_u64, |sets, csi| sets | 1 << csi);
     let mut bytes = vec![0; STRUCTURE_BYTES];
     bytes[..8].copy_from_slice(&sets.to_le_bytes());
     bytes

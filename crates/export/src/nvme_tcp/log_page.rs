@@ -5,18 +5,18 @@
 use super::association::ERRORS_MAX;
 use super::identify::{CSI_RAW, is_known};
 use super::session::Session;
-use super::subsystem::QUEUE_ENTRIES_MAX;
+use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, namespace};
 use crate::dispatcher::Dispatcher;
 use crate::stats::Stats;
-use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::{
     AddressFamily, DISCOVERY_NQN, DYNAMIC_CNTLID, DiscoveryEntry, DiscoveryHeader, TextField,
 };
 use ocssd_nvme::identify::Text;
+use ocssd_nvme::kv::{self, KvOpcode};
 use ocssd_nvme::log_page::{CommandEffects, EffectsLog, ErrorLogEntry, FirmwareSlots, LogPageId, SmartLog};
 use ocssd_nvme::sqe::GetLogPage;
-use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe};
+use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, zns};
 use std::net::SocketAddr;
 
 /// Bytes of a data unit of the health page.
@@ -31,12 +31,12 @@ impl Session {
         &self,
         sqe: &Sqe,
         room: usize,
-        dispatcher: &Dispatcher,
+        dispatcher: &mut Dispatcher,
     ) -> Result<Vec<u8>, Status> {
         let get = GetLogPage::of(sqe);
         let bytes = usize::try_from(get.byte_count()).ok().filter(|bytes| *bytes <= room);
         let bytes = bytes.ok_or(Status::INVALID_SGL_LENGTH)?;
-        let page = self.page(&get, dispatcher)?;
+        let page = self.page(sqe.nsid, &get, dispatcher)?;
         let offset = usize::try_from(get.offset_bytes)
             .ok()
             .filter(|offset| offset.is_multiple_of(4) && (*offset < page.len() || *offset == 0));
@@ -46,8 +46,9 @@ impl Session {
         Ok(slice)
     }
 
-    fn page(&self, get: &GetLogPage, dispatcher: &Dispatcher) -> Result<Vec<u8>, Status> {
+    fn page(&self, nsid: u32, get: &GetLogPage, dispatcher: &mut Dispatcher) -> Result<Vec<u8>, Status> {
         match get.lid {
+            LogPageId::CHANGED_ZONES if !self.is_discovery() => self.changed_zones(nsid, get, dispatcher),
             LogPageId::DISCOVERY if self.is_discovery() => Ok(self.discovery(dispatcher)),
             LogPageId::ERROR_INFORMATION => Ok(self.errors(dispatcher)),
             LogPageId::SMART if !self.is_discovery() => Ok(self.health(dispatcher).encode().into()),
@@ -57,6 +58,24 @@ impl Session {
             }
             _ => Err(Status::INVALID_LOG_PAGE),
         }
+    }
+
+    /// Zones of a namespace that changed by themselves.
+    fn changed_zones(
+        &self,
+        nsid: u32,
+        get: &GetLogPage,
+        dispatcher: &mut Dispatcher,
+    ) -> Result<Vec<u8>, Status> {
+        match namespace(nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
+            Some(Namespace::Zoned(_)) => {}
+            Some(_) => return Err(Status::INVALID_LOG_PAGE),
+            None => return Err(Status::INVALID_NAMESPACE),
+        }
+        let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
+        let association = subsystem.association_mut(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        Ok(association.changed_zones(nsid, get.retain_event).encode().into())
     }
 
     fn errors(&self, dispatcher: &Dispatcher) -> Vec<u8> {
@@ -136,21 +155,37 @@ fn effects(csi: u8, dispatcher: &Dispatcher) -> EffectsLog {
     for opcode in admin.into_iter().chain(raw) {
         log.admin[usize::from(opcode.0)] = CommandEffects::SUPPORTED;
     }
-    let quiet = [IoOpcode::FLUSH, IoOpcode::READ];
-    let changes = [IoOpcode::WRITE, IoOpcode::DATASET_MANAGEMENT];
-    let (more_quiet, more_changes) = if csi == CSI_RAW {
-        (
-            vec![IoOpcode::VECTOR_READ],
-            vec![IoOpcode::VECTOR_RESET, IoOpcode::VECTOR_WRITE, IoOpcode::VECTOR_COPY],
-        )
-    } else {
-        (vec![IoOpcode::COMPARE], vec![IoOpcode::WRITE_ZEROES])
-    };
-    for opcode in quiet.into_iter().chain(more_quiet) {
-        log.io[usize_of(opcode.0.into())] = CommandEffects::SUPPORTED;
+    let (quiet, changes) = io_commands(csi);
+    for opcode in quiet {
+        log.io[usize::from(*opcode)] = CommandEffects::SUPPORTED;
     }
-    for opcode in changes.into_iter().chain(more_changes) {
-        log.io[usize_of(opcode.0.into())] = CommandEffects::CHANGES;
+    for opcode in changes {
+        log.io[usize::from(*opcode)] = CommandEffects::CHANGES;
     }
     log
+}
+
+/// Opcodes of a command set that change nothing, and those that change content.
+const fn io_commands(csi: u8) -> (&'static [u8], &'static [u8]) {
+    const FLUSH: u8 = IoOpcode::FLUSH.0;
+    const READ: u8 = IoOpcode::READ.0;
+    const COMPARE: u8 = IoOpcode::COMPARE.0;
+    const WRITE: u8 = IoOpcode::WRITE.0;
+    const RANGES: u8 = IoOpcode::DATASET_MANAGEMENT.0;
+    match csi {
+        CSI_RAW => (
+            &[FLUSH, READ, IoOpcode::VECTOR_READ.0],
+            &[WRITE, RANGES, IoOpcode::VECTOR_RESET.0, IoOpcode::VECTOR_WRITE.0, IoOpcode::VECTOR_COPY.0],
+        ),
+        // Linux serves a namespace that has no Zone Append here for reading only.
+        zns::CSI => (
+            &[FLUSH, READ, COMPARE, RANGES, IoOpcode::ZONE_MANAGEMENT_RECEIVE.0],
+            &[WRITE, IoOpcode::ZONE_APPEND.0, IoOpcode::ZONE_MANAGEMENT_SEND.0],
+        ),
+        kv::CSI => (
+            &[KvOpcode::FLUSH.0, KvOpcode::RETRIEVE.0, KvOpcode::EXIST.0, KvOpcode::LIST.0],
+            &[KvOpcode::STORE.0, KvOpcode::DELETE.0],
+        ),
+        _ => (&[FLUSH, READ, COMPARE], &[WRITE, RANGES, IoOpcode::WRITE_ZEROES.0]),
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! A connection is a queue: [`Session`] is its state machine. What the queues of a host have in common is an
 //! [`Association`], kept by the [`Subsystem`] on the dispatcher. Source: NVMe/TCP transport 1.0, NVMe over Fabrics 1.1, NVMe
-//! base 2.0. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have),
+//! base 2.0. A namespace has blocks, zones
+//! (`zoned`) or keys and values (`key_value`), each by its own command set. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have),
 //! authentication (DH-HMAC-CHAP), reservations, asymmetric access.
 //!
 //! ```text
@@ -18,6 +19,7 @@ mod fabrics;
 mod features;
 pub mod host;
 mod identify;
+mod key_value;
 mod log_page;
 mod packet;
 mod plan;
@@ -32,6 +34,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod wire;
+mod zoned;
 
 pub use association::{Association, Purpose};
 pub use session::Session;

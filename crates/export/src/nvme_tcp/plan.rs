@@ -3,6 +3,8 @@
 //! Deliberately not here: doing it, and what is known only with the data (the ranges of a dataset management).
 
 use super::command::Transfer;
+use super::key_value::{KvKind, KvPlan};
+use super::zoned::{ZonedKind, ZonedPlan};
 use crate::exports::{Export, ExportId};
 use crate::stats::Stats;
 use ocssd_base::usize_of;
@@ -27,6 +29,10 @@ pub enum Plan {
         /// How many.
         count: u32,
     },
+    /// Something that only namespaces of zones have.
+    Zoned(ZonedPlan),
+    /// Something on a namespace of keys and values.
+    KeyValue(KvPlan),
     /// A command of the raw drive; its flush too, if so.
     Raw,
     /// Nothing: it is advice that is not followed.
@@ -96,9 +102,8 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
     if let BlockKind::Discard { .. } = kind {
         return Ok(Plan::Block(BlockPlan { export: id, kind, block: 0, count: 0, fua: false }));
     }
-    // A directive (DTYPE, CDW12 bits 23:20) asks for something that is not here.
-    if changes && sqe.cdw12 >> 20 & 0xF != 0 {
-        return Err(Status::INVALID_FIELD);
+    if changes {
+        check_write(sqe, export)?;
     }
     check_bytes(transfer, |found| found == bytes)?;
     let (block, count) = (io.slba.0, io.block_count);
@@ -113,6 +118,26 @@ pub fn block(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Re
 pub fn check_range(export: &Export, block: u64, count: u32) -> Result<(), Status> {
     let end = block.checked_add(count.into());
     if end.is_some_and(|end| end <= export.block_count) { Ok(()) } else { Err(Status::LBA_OUT_OF_RANGE) }
+}
+
+/// The namespace may be changed, and no directive (DTYPE, CDW12 bits 23:20) asks for something that is not here.
+///
+/// # Errors
+/// The status of a change that may not be.
+pub fn check_write(sqe: &Sqe, export: &Export) -> Result<(), Status> {
+    if export.read_only {
+        return Err(Status::WRITE_TO_READ_ONLY);
+    }
+    if sqe.cdw12 >> 20 & 0xF != 0 { Err(Status::INVALID_FIELD) } else { Ok(()) }
+}
+
+/// So many blocks move.
+///
+/// # Errors
+/// The status of another amount of data.
+pub fn check_payload(transfer: Transfer, count: u32, export: &Export) -> Result<(), Status> {
+    let bytes = u64::from(count) * u64::from(export.block_bytes);
+    check_bytes(transfer, |found| found == bytes)
 }
 
 fn check_bytes(transfer: Transfer, fits: impl Fn(u64) -> bool) -> Result<(), Status> {
@@ -141,6 +166,19 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
         Plan::Raw => &mut stats.raws,
         Plan::Flush { .. } => &mut stats.flushes,
         Plan::Nothing => &mut stats.trims,
+        Plan::Zoned(plan) => match plan.kind {
+            ZonedKind::Append { fua, .. } => {
+                stats.fuas += u64::from(fua);
+                &mut stats.writes
+            }
+            ZonedKind::Manage { .. } => &mut stats.trims,
+            ZonedKind::Report { .. } => &mut stats.reads,
+        },
+        Plan::KeyValue(plan) => match plan.kind {
+            KvKind::Store { .. } => &mut stats.writes,
+            KvKind::Retrieve | KvKind::Exist | KvKind::List => &mut stats.reads,
+            KvKind::Delete { .. } => &mut stats.trims,
+        },
         Plan::Block(plan) => {
             stats.fuas += u64::from(plan.fua);
             match plan.kind {

@@ -6,6 +6,7 @@ use super::command::{Command, Transfer};
 use super::plan::Plan;
 use super::raw::COUNT_MASK;
 use super::session::Session;
+use super::subsystem::{Namespace, namespace};
 use crate::dispatcher::Dispatcher;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
@@ -85,12 +86,14 @@ impl Session {
 
     fn note_error(&self, sqe: &Sqe, cqe: &Cqe, dispatcher: &mut Dispatcher) {
         dispatcher.stats.errors += 1;
+        let found = namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some());
+        let has_lba = self.queue.qid > 0 && !matches!(found, Some(Namespace::KeyValue(_)));
         let association = self.bound().and_then(|bound| {
             let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
             subsystem.association_mut(bound.cntlid)
         });
         let Some(association) = association else { return };
-        let lba = if self.queue.qid > 0 { u64::from(sqe.cdw11) << 32 | u64::from(sqe.cdw10) } else { 0 };
+        let lba = if has_lba { u64::from(sqe.cdw11) << 32 | u64::from(sqe.cdw10) } else { 0 };
         association.note_error(ErrorLogEntry {
             error_count: 0,
             sqid: cqe.sqid,

@@ -4,13 +4,15 @@
 //! connections, and what commands do.
 
 use super::association::{Association, Features, IO_QUEUES_MAX, Name, Purpose};
-use crate::exports::{ExportId, Exports};
+use crate::exports::{ExportId, ExportKind, Exports};
 use ocssd_base::Nanos;
+use ocssd_lightnvm::interface::key_value::AbsentKey;
+use ocssd_nvme::Lba;
 use ocssd_nvme::fabrics::{
     Connect, ConnectData, ConnectStatus, ControllerStatus, DISCOVERY_NQN, DYNAMIC_CNTLID, NQN_BYTES_MAX,
 };
 use ocssd_nvme::identify::Uuid;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 /// Associations at once (chosen: each is a kilobyte, and one host needs one or two).
@@ -40,6 +42,10 @@ pub struct SubsystemConfig {
 pub enum Namespace {
     /// Blocks of an export.
     Block(ExportId),
+    /// Zones of one.
+    Zoned(ExportId),
+    /// Keys and values of one.
+    KeyValue(ExportId),
     /// The raw drive.
     Raw,
 }
@@ -51,6 +57,8 @@ pub struct Subsystem {
     pub config: SubsystemConfig,
     associations: Vec<Association>,
     last_cntlid: u16,
+    /// Namespaces of keys on which a deletion of one that does not exist is refused (EDNEK).
+    refusing: BTreeSet<u32>,
 }
 
 impl Subsystem {
@@ -68,7 +76,21 @@ impl Subsystem {
                 ));
             }
         }
-        Ok(Self { config, associations: Vec::new(), last_cntlid: 0 })
+        Ok(Self { config, associations: Vec::new(), last_cntlid: 0, refusing: BTreeSet::new() })
+    }
+
+    /// What the deletion of a key that does not exist is on a namespace (EDNEK of its feature).
+    #[must_use]
+    pub fn absent_key(&self, nsid: u32) -> AbsentKey {
+        if self.refusing.contains(&nsid) { AbsentKey::Refused } else { AbsentKey::Success }
+    }
+
+    /// A host says what it is. All hosts share it.
+    pub fn set_absent_key(&mut self, nsid: u32, absent: AbsentKey) {
+        match absent {
+            AbsentKey::Refused => self.refusing.insert(nsid),
+            AbsentKey::Success => self.refusing.remove(&nsid),
+        };
     }
 
     /// An association, if it has not ended.
@@ -120,6 +142,7 @@ impl Subsystem {
             events: VecDeque::new(),
             errors: VecDeque::new(),
             error_count: 0,
+            changed_zones: BTreeMap::new(),
         });
         Ok(cntlid)
     }
@@ -186,6 +209,15 @@ impl Subsystem {
         Vec::new()
     }
 
+    /// Zones of a namespace changed by themselves: hosts find them in the changed zone list, and are told of it if they asked; the
+    /// admin connections to call.
+    pub fn note_changed_zone(&mut self, nsid: u32, zone: Lba) -> Vec<Name> {
+        let with_namespaces = self.associations.iter_mut().filter(|one| one.purpose == Purpose::Io);
+        let called = with_namespaces
+            .filter_map(|association| association.note_changed_zone(nsid, zone).then_some(association.admin));
+        called.collect()
+    }
+
     /// Every host is told, if it asked for events; the admin connections to call.
     pub fn announce(&mut self, event: u32) -> impl Iterator<Item = Name> {
         let with_namespaces = self.associations.iter_mut().filter(|one| one.purpose == Purpose::Io);
@@ -201,12 +233,20 @@ const fn wrong_data(offset: u16) -> ConnectStatus {
     ConnectStatus::InvalidParameters { offset, in_data: true }
 }
 
-/// The namespace of this number: exports first, in order, then the raw drive.
+/// The namespace of this number: exports first, in order, then the raw drive. An export for which NVMe has no command set is none.
 #[must_use]
 pub fn namespace(nsid: u32, exports: &Exports, has_raw: bool) -> Option<Namespace> {
     let count = u32::try_from(exports.len()).expect("a host has at most 256 targets");
     match nsid.checked_sub(1)? {
-        place if place < count => Some(Namespace::Block(ExportId(place))),
+        place if place < count => {
+            let id = ExportId(place);
+            match exports.get(id).kind {
+                ExportKind::Block => Some(Namespace::Block(id)),
+                ExportKind::Zoned(_) => Some(Namespace::Zoned(id)),
+                ExportKind::KeyValue(_) => Some(Namespace::KeyValue(id)),
+                ExportKind::Log(_) | ExportKind::Table(_) => None,
+            }
+        }
         place if place == count && has_raw => Some(Namespace::Raw),
         _ => None,
     }

@@ -7,6 +7,7 @@ use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::protocol::{Phase, Protocol, Rude};
 use ocssd_lightnvm::Status;
+use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_nvme::fabrics::{Connect, ConnectData, DYNAMIC_CNTLID, PropertyGet, PropertySet, offset};
 use ocssd_nvme::identify::Uuid;
 use ocssd_nvme::{Cqe, Sqe};
@@ -40,7 +41,12 @@ impl World {
     }
 
     pub fn with(pieces: [u32; 3], hosts: &[&str]) -> Self {
-        let (mut dispatcher, disks) = MemoryDisks::new(&[("a", 1 << 11), ("b-ro", 64)], pieces);
+        Self::beside(Vec::new(), pieces, hosts)
+    }
+
+    /// With targets of other interfaces as namespaces behind the disks.
+    pub fn beside(others: Vec<(&str, AnyTarget)>, pieces: [u32; 3], hosts: &[&str]) -> Self {
+        let (mut dispatcher, disks) = MemoryDisks::beside(&[("a", 1 << 11), ("b-ro", 64)], others, pieces);
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         let config = SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(7), hosts, advertised: None };
         dispatcher.subsystem = Some(Subsystem::new(config).expect("sound names"));
@@ -137,6 +143,7 @@ impl World {
             moved += 1;
         }
         self.dispatcher.raw_turn();
+        self.disks.tell_changed_zones(&mut self.dispatcher);
         while let Some(done) = self.dispatcher.poll_done() {
             moved += 1;
             let place = usize::try_from(done.job.owner.connection).expect("small");

@@ -15,7 +15,7 @@ use super::slots::Slots;
 use super::transport::Transport;
 use super::transports::FIRST_TRANSPORT;
 use crate::dispatcher::Dispatcher;
-use crate::exports::Exports;
+use crate::exports::{ExportId, Exports};
 use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::protocol::{Phase, Protocol};
@@ -25,6 +25,7 @@ use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, WallClock};
 use ocssd_lightnvm::Device;
 use ocssd_lightnvm::interface::AnyTarget;
+use ocssd_lightnvm::interface::zoned::ZoneGeometry;
 use rustls::ServerConfig;
 use std::collections::VecDeque;
 use std::io;
@@ -95,6 +96,8 @@ pub struct Stopped<D: Device> {
 pub struct Server<D: Device> {
     pub(super) host: ServedHost<D>,
     pub(super) dispatcher: Dispatcher,
+    /// Exports of zones, which may change by themselves.
+    pub(super) zoned: Vec<(ExportId, ZoneGeometry)>,
     pub(super) poller: Poller,
     pub(super) signals: Signals,
     pub(super) listeners: Vec<(Listener, MakeProtocol)>,
@@ -156,9 +159,11 @@ impl<D: Device> Server<D> {
         poller.add(signals.socket(Signal::Stop), STOP, receive)?;
         poller.add(signals.socket(Signal::Report), REPORT, receive)?;
         let watched = host.clock().now();
+        let dispatcher = Dispatcher::new(exports, pool, buffers);
         Ok(Self {
             host,
-            dispatcher: Dispatcher::new(exports, pool, buffers),
+            zoned: dispatcher.zoned().collect(),
+            dispatcher,
             poller,
             signals,
             listeners: Vec::new(),

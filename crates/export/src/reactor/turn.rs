@@ -52,7 +52,18 @@ impl<D: Device> Server<D> {
         self.host.return_buffers(std::mem::replace(&mut self.dispatcher.buffers, empty));
         let busy = self.host.step(&mut self.dispatcher);
         self.dispatcher.buffers = self.host.take_buffers();
+        self.tell_changed_zones();
         busy
+    }
+
+    /// Hosts hear of zones that changed by themselves.
+    fn tell_changed_zones(&mut self) {
+        for (id, zones) in &self.zoned {
+            let Some(target) = self.host.target_mut(id.target()).zoned_mut() else { continue };
+            while let Some(zone) = target.poll_changed_zone() {
+                self.dispatcher.note_changed_zone(*id, zones.start_of(zone));
+            }
+        }
     }
 
     /// The end of a job, to whoever gave it; if that is gone, what it held comes back.

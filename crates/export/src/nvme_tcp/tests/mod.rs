@@ -4,5 +4,7 @@ mod admin;
 mod beginning;
 mod data;
 mod ends;
+mod key_value;
 mod raw;
 mod rude;
+mod zoned;

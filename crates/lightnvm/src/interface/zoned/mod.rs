@@ -268,6 +268,13 @@ pub trait ZonedTarget: Target<Request = ZonedRequest, Reply = ZonedReply> {
     /// # Panics
     /// If there is no such zone.
     fn zone(&self, zone: u32) -> ZoneDescriptor;
+
+    /// The next zone that changed by itself since this was asked last: it became read only or offline, or was finished for
+    /// another. A server asks after each turn and tells hosts (changed zone list). `None` if there is none, as of targets whose
+    /// zones never do. Bounded: each zone is told at most once until it is taken.
+    fn poll_changed_zone(&mut self) -> Option<u32> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,197 @@
+//! Commands of a namespace of zones: judged when they come, and what their jobs bring put into answers.
+//!
+//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: descriptor
+//! extensions, zone random write areas (both refused, as not supported), and Write Zeroes, without which hosts write zeroes.
+
+use super::command::{Command, Transfer};
+use super::plan::{self, BlockKind, BlockPlan, Plan};
+use crate::dispatcher::Dispatcher;
+use crate::exports::{Export, ExportId, ExportKind};
+use crate::job::Work;
+use crate::pool::PIECE_BYTES_MAX;
+use ocssd_base::usize_of;
+use ocssd_lightnvm::Status;
+use ocssd_lightnvm::interface::zoned::{
+    DESCRIPTOR_BYTES, UnwrittenRead, ZoneAction, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer,
+};
+use ocssd_nvme::sqe::ReadWrite;
+use ocssd_nvme::zns::{
+    ReportHeader, ZnsController, ZnsNamespace, ZoneAppend, ZoneManagementReceive, ZoneManagementSend,
+    ZoneReceiveAction, ZoneSendAction,
+};
+use ocssd_nvme::{IoOpcode, Sqe};
+
+/// Something that only zones have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZonedPlan {
+    /// Which namespace.
+    pub export: ExportId,
+    /// What.
+    pub kind: ZonedKind,
+    /// The zone, by a block of it.
+    pub block: u64,
+}
+
+/// What is done with zones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZonedKind {
+    /// Data is written where the zone's write pointer is.
+    Append {
+        /// How many blocks.
+        count: u32,
+        /// Answered when durable only.
+        fua: bool,
+    },
+    /// A zone, or all, change their state.
+    Manage {
+        /// How.
+        action: ZoneAction,
+        /// Which.
+        scope: ZoneScope,
+    },
+    /// Descriptors are read.
+    Report {
+        /// Only of zones in this state.
+        only: Option<ZoneState>,
+        /// How many the host has room for.
+        room: u32,
+        /// The number of zones is of those that are sent.
+        partial: bool,
+    },
+}
+
+impl ZonedKind {
+    /// What its job does, and with how many blocks or descriptors.
+    pub(super) fn work(self, always_durable: bool) -> (Work, u32) {
+        match self {
+            Self::Append { count, fua } => (Work::Append { fua: fua || always_durable }, count),
+            Self::Manage { action, scope } => (Work::ManageZones { action, scope }, 0),
+            // A target is asked for one at least; it counts them either way.
+            Self::Report { only, room, .. } => (Work::ReportZones { only }, room.max(1)),
+        }
+    }
+}
+
+/// Judges an I/O command of a namespace of zones whose data moves as `transfer` says.
+///
+/// # Errors
+/// The status that is the answer.
+pub(super) fn judge(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
+    let of = |kind, block| Ok(Plan::Zoned(ZonedPlan { export: id, kind, block }));
+    match sqe.io_opcode() {
+        IoOpcode::READ | IoOpcode::WRITE | IoOpcode::COMPARE => content(sqe, id, export, transfer),
+        IoOpcode::DATASET_MANAGEMENT => {
+            // Advice about content; blocks of zones are given up by a reset only.
+            plan::block(sqe, id, export, transfer).map(|_| Plan::Nothing)
+        }
+        IoOpcode::ZONE_APPEND => {
+            let append = ZoneAppend::of(sqe);
+            plan::check_write(sqe, export)?;
+            if append.remaps_tag {
+                return Err(Status::INVALID_FIELD);
+            }
+            let count = append.block_count;
+            plan::check_payload(transfer, count, export)?;
+            of(ZonedKind::Append { count, fua: append.force_unit_access }, append.zslba.0)
+        }
+        IoOpcode::ZONE_MANAGEMENT_SEND => {
+            let send = ZoneManagementSend::of(sqe);
+            let (ZoneSendAction::Manage(action), false) = (send.action, send.option) else {
+                return Err(Status::INVALID_FIELD);
+            };
+            plan::check_write(sqe, export)?;
+            if transfer != Transfer::None {
+                return Err(Status::INVALID_SGL_LENGTH);
+            }
+            let scope = if send.all { ZoneScope::All } else { ZoneScope::One };
+            // With Select All the address means nothing.
+            of(ZonedKind::Manage { action, scope }, if send.all { 0 } else { send.slba.0 })
+        }
+        IoOpcode::ZONE_MANAGEMENT_RECEIVE => {
+            let receive = ZoneManagementReceive::of(sqe);
+            let only = receive.only().map_err(|_| Status::INVALID_FIELD)?;
+            let bytes =
+                usize::try_from(receive.dword_count * 4).ok().filter(|bytes| *bytes <= transfer.bytes());
+            let bytes = bytes.ok_or(Status::INVALID_SGL_LENGTH)?;
+            if receive.action != ZoneReceiveAction::Report || bytes < ReportHeader::BYTES {
+                return Err(Status::INVALID_FIELD);
+            }
+            let room = (bytes - ReportHeader::BYTES) / DESCRIPTOR_BYTES;
+            let room = u32::try_from(room).expect("a transfer is small");
+            of(ZonedKind::Report { only, room, partial: receive.partial }, receive.slba.0)
+        }
+        _ => Err(Status::INVALID_OPCODE),
+    }
+}
+
+/// A read, a write or a compare: the target says what is wrong with the place, with the statuses zones have.
+fn content(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Result<Plan, Status> {
+    let io = ReadWrite::of(sqe);
+    let kind = match sqe.io_opcode() {
+        IoOpcode::READ => BlockKind::Read,
+        IoOpcode::WRITE => BlockKind::Write,
+        _ => BlockKind::Compare,
+    };
+    if kind == BlockKind::Write {
+        plan::check_write(sqe, export)?;
+    }
+    let (block, count) = (io.slba.0, io.block_count);
+    plan::check_payload(transfer, count, export)?;
+    let fua = io.force_unit_access && kind == BlockKind::Write;
+    Ok(Plan::Block(BlockPlan { export: id, kind, block, count, fua }))
+}
+
+/// Puts what a job on zones brought into its command.
+pub(super) fn on_done(command: &mut Command, answer: ZonedAnswer, dispatcher: &mut Dispatcher) {
+    match (answer, command.plan) {
+        (ZonedAnswer::Appended { block }, _) => {
+            let [a, b, c, d, e, f, g, h] = block.to_le_bytes();
+            command.result = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        }
+        (
+            ZonedAnswer::Reported { listed, matching },
+            Plan::Zoned(ZonedPlan { kind: ZonedKind::Report { room, partial, .. }, .. }),
+        ) => {
+            let sent = listed.count.min(room);
+            let zone_count = u64::from(if partial { sent } else { matching });
+            let piece = command.piece.as_ref().expect("a report has room for its answer");
+            let place = dispatcher.buffers.bytes_mut(piece.buffer, 0, command.transfer.bytes());
+            let bytes = usize_of(sent) * DESCRIPTOR_BYTES;
+            // Descriptors make room for the header before them.
+            place.copy_within(..bytes, ReportHeader::BYTES);
+            place[..ReportHeader::BYTES].copy_from_slice(&ReportHeader { zone_count }.encode());
+            place[ReportHeader::BYTES + bytes..].fill(0);
+        }
+        (ZonedAnswer::Reported { .. } | ZonedAnswer::Done, _) => {}
+    }
+}
+
+/// What identify says of a namespace's zones.
+pub(super) fn namespace(zones: &ZoneGeometry) -> ZnsNamespace {
+    ZnsNamespace {
+        active_max: zones.active_max,
+        open_max: zones.open_max,
+        ..ZnsNamespace::plain(zones.zone_blocks)
+    }
+}
+
+/// Blocks behind a write pointer read as zeroes.
+pub(super) fn reads_zeroes(zones: &ZoneGeometry) -> bool {
+    zones.unwritten_read == UnwrittenRead::Zeroes
+}
+
+/// What identify says of appends: what every namespace of zones takes, a power of two of pages. A namespace that takes less than
+/// two pages refuses what is more by itself, since 0 means as much as any command.
+pub(super) fn controller<'a>(exports: impl Iterator<Item = &'a Export>) -> ZnsController {
+    let limit = |export: &Export| match export.kind {
+        ExportKind::Zoned(zones) => Some(u64::from(zones.append_blocks_max) * u64::from(zones.block_bytes)),
+        _ => None,
+    };
+    let most = u64::try_from(PIECE_BYTES_MAX).expect("a length");
+    let bytes = exports.filter_map(limit).min().unwrap_or(most).min(most);
+    let pages = (bytes / PAGE_BYTES).max(2);
+    ZnsController { zasl: u8::try_from(pages.ilog2()).expect("a logarithm") }
+}
+
+/// The smallest page, the unit of ZASL.
+const PAGE_BYTES: u64 = 4096;
