@@ -2,7 +2,6 @@
 #![no_main]
 
 #[path = "../../crates/export/src/model_targets.rs"]
-#[allow(dead_code, reason = "unit tests use all of them")]
 mod model_targets;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

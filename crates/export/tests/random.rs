@@ -5,7 +5,6 @@
 //! handshakes that bytes changed at random hardly ever get through.
 
 #[path = "../src/model_targets.rs"]
-#[allow(dead_code, reason = "unit tests of the crate use all of them")]
 mod model_targets;
 
 use model_targets::{keys, zones};

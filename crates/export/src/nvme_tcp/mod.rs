@@ -2,9 +2,9 @@
 //!
 //! A connection is a queue: [`Session`] is its state machine. What the queues of a host have in common is an
 //! [`Association`], kept by the [`Subsystem`] on the dispatcher. Source: NVMe/TCP transport 1.0, NVMe over Fabrics 1.1, NVMe
-//! base 2.0. A namespace has blocks, zones
-//! (`zoned`) or keys and values (`key_value`), each by its own command set. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have),
-//! authentication (DH-HMAC-CHAP), reservations, asymmetric access.
+//! base 2.0. A namespace has blocks, zones (`zoned`) or keys and values (`key_value`), each by its own command set.
+//! Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have), authentication
+//! (DH-HMAC-CHAP), reservations, asymmetric access.
 //!
 //! ```text
 //!   bytes ─► receive (packet) ─► queue: commands ─► execute ─► dispatcher (jobs) / admin / fabrics
