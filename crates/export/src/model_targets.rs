@@ -2,7 +2,7 @@
 
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::key_value::{KvLimits, KvTarget, ListOrder};
-use ocssd_lightnvm::interface::zoned::{ZoneDescriptor, ZoneGeometry, ZonedReply, ZonedRequest, ZonedTarget};
+use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZonedTarget};
 use ocssd_lightnvm::interface::{AnyTarget, StageLimits};
 use ocssd_sim::kv::KvModel;
 use ocssd_sim::model::target::ReferenceTarget;
