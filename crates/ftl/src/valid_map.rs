@@ -278,6 +278,12 @@ impl ValidMap {
         self.counts[line.index()]
     }
 
+    /// Places of a line, or of a chunk, valid or not.
+    #[must_use]
+    pub const fn sectors_per_line(&self) -> u64 {
+        self.per_line.value()
+    }
+
     /// Valid places of the instance. Cost: one load.
     #[must_use]
     pub const fn total(&self) -> u64 {

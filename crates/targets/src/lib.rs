@@ -9,6 +9,7 @@ pub mod linux_pblk;
 mod mount_error;
 pub mod named_target;
 mod null;
+mod ox;
 pub mod ox_block;
 pub mod pblk;
 mod plane_reads;

@@ -1,10 +1,12 @@
 //! One entry of the log: 24 bytes, little endian.
 //!
 //! Kind 1 byte, the owner's code 1 (0 but in records of the owner), count 4, then three numbers of 6 bytes: OX's records had
-//! 64 bytes for one sector each (`ox.md` 1.6); an entry here is a run of sectors. Deliberately not here: what an entry does to
-//! a map, or what an owner's record means.
+//! 64 bytes for one sector each (`ox.md` 1.6); an entry here is a run of sectors. [`LogEntry`] is what targets of blocks keep;
+//! who maps something else brings entries of its own ([`Record`]), as long as these. Deliberately not here: what an entry does
+//! to a map, or what an owner's record means.
 
 use crate::place::Place;
+use std::fmt::Debug;
 
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 24;
@@ -15,6 +17,24 @@ pub type Count = u32;
 /// A transaction of an instance: counts from 1, never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionId(pub u64);
+
+/// An entry of a log, whatever it changes: some bytes, and among its kinds one that ends a transaction.
+pub trait Record: Copy + Debug + PartialEq + Eq {
+    /// The entry as it goes to media.
+    ///
+    /// # Panics
+    /// If a number does not fit: no instance is so large.
+    fn encode(&self) -> [u8; ENTRY_BYTES];
+
+    /// The entry in these bytes; `None` if there is none of a kind that is known.
+    fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Self>;
+
+    /// The end of a transaction: the `entries` before it are true from now on, all of them or none.
+    fn commit(transaction: TransactionId, entries: Count) -> Self;
+
+    /// Which transaction ends here, and how many entries it has; `None` of any other entry.
+    fn as_commit(&self) -> Option<(TransactionId, Count)>;
+}
 
 /// What a transaction changed, or that it ends here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +99,8 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |high, &byte| high << 8 | u64::from(byte))
 }
 
-impl LogEntry {
-    /// The entry as it goes to media.
-    ///
-    /// # Panics
-    /// If a number has more than 48 bits: no instance is so large.
-    #[must_use]
-    pub fn encode(&self) -> [u8; ENTRY_BYTES] {
+impl Record for LogEntry {
+    fn encode(&self) -> [u8; ENTRY_BYTES] {
         let (kind, count, numbers) = match *self {
             Self::Write { lba, place, count } => (WRITE, count, [lba, place.0, 0]),
             Self::Move { lba, from, to, count } => (MOVE, count, [lba, to.0, from.0]),
@@ -105,9 +120,7 @@ impl LogEntry {
         bytes
     }
 
-    /// The entry in these bytes; `None` if there is none of a kind that is known.
-    #[must_use]
-    pub fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
+    fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
         let count = u32::from_le_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
         let [first, second, third] = [6, 12, 18].map(|at| number(&bytes[at..at + 6]));
         Some(match bytes[0] {
@@ -118,5 +131,15 @@ impl LogEntry {
             COMMIT => Self::Commit { transaction: TransactionId(first), entries: count },
             _ => return None,
         })
+    }
+    fn commit(transaction: TransactionId, entries: Count) -> Self {
+        Self::Commit { transaction, entries }
+    }
+
+    fn as_commit(&self) -> Option<(TransactionId, Count)> {
+        match *self {
+            Self::Commit { transaction, entries } => Some((transaction, entries)),
+            Self::Write { .. } | Self::Move { .. } | Self::Discard { .. } | Self::Owner { .. } => None,
+        }
     }
 }

@@ -17,9 +17,9 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{Count, ENTRY_BYTES, LogEntry, TransactionId};
+pub use entry::{Count, ENTRY_BYTES, LogEntry, Record, TransactionId};
 pub use page::{Generation, HEADER_BYTES, LogPage, Lsn, PageError};
-pub use replay::{Replay, ReplayError, Transaction};
+pub use replay::{Replay, ReplayError, Replayed, Transaction};
 
 use crate::head::InstanceId;
 use ocssd_base::usize_of;
@@ -48,17 +48,17 @@ pub struct LogConfig {
 
 /// The log of one mount, while it is written.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct Log<E = LogEntry> {
     config: LogConfig,
     /// Entries of a page.
     per_page: usize,
     /// The page being filled.
-    filling: Vec<LogEntry>,
+    filling: Vec<E>,
     filling_lsn: Lsn,
     /// Pages that are full and were not given out.
-    full: VecDeque<(Lsn, Vec<LogEntry>)>,
+    full: VecDeque<(Lsn, Vec<E>)>,
     /// The page given out last, while copies of it are still to be given out, and how many.
-    again: Option<(LogPage, u32)>,
+    again: Option<(LogPage<E>, u32)>,
     /// Pages given out and not written, and how many copies of each are not.
     in_flight: BTreeMap<Lsn, u32>,
     /// Pages before this one are on media.
@@ -67,7 +67,7 @@ pub struct Log {
     tail: Lsn,
 }
 
-impl Log {
+impl<E: Record> Log<E> {
     /// A log without a page.
     ///
     /// # Panics
@@ -111,20 +111,20 @@ impl Log {
     ///
     /// # Panics
     /// If there is no room, or one of the entries is a commit.
-    pub fn append(&mut self, transaction: TransactionId, entries: &[LogEntry]) -> (Lsn, Lsn) {
+    pub fn append(&mut self, transaction: TransactionId, entries: &[E]) -> (Lsn, Lsn) {
         assert!(self.has_room(entries.len() + 1), "a transaction is logged without room");
         let count = Count::try_from(entries.len()).expect("a transaction has fewer entries than 2^32");
         let first = self.filling_lsn;
         for &entry in entries {
-            assert!(!matches!(entry, LogEntry::Commit { .. }), "a commit within a transaction");
+            assert!(entry.as_commit().is_none(), "a commit within a transaction");
             self.push(entry);
         }
-        let last = self.push(LogEntry::Commit { transaction, entries: count });
+        let last = self.push(E::commit(transaction, count));
         assert!(first <= last && self.filling_lsn >= last, "page numbers go back");
         (first, last)
     }
 
-    fn push(&mut self, entry: LogEntry) -> Lsn {
+    fn push(&mut self, entry: E) -> Lsn {
         let lsn = self.filling_lsn;
         self.filling.push(entry);
         if self.filling.len() == self.per_page {

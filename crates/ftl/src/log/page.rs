@@ -3,7 +3,7 @@
 //! Magic 4, version 2, spare 2, instance 8, generation 8, number 8, entries 4, CRC-32 of all before it and the entries 4.
 //! Deliberately not here: the order of pages (`replay`).
 
-use super::entry::{ENTRY_BYTES, LogEntry};
+use super::entry::{ENTRY_BYTES, LogEntry, Record};
 use crate::head::InstanceId;
 use crate::tag::checksum_of_parts;
 use ocssd_base::usize_of;
@@ -34,7 +34,7 @@ impl Lsn {
 
 /// A page and what it says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogPage {
+pub struct LogPage<E = LogEntry> {
     /// Whose it is.
     pub instance: InstanceId,
     /// Which mount wrote it.
@@ -42,7 +42,7 @@ pub struct LogPage {
     /// Its number.
     pub lsn: Lsn,
     /// What it holds, in order.
-    pub entries: Vec<LogEntry>,
+    pub entries: Vec<E>,
 }
 
 /// Why bytes are no page of the log.
@@ -79,7 +79,7 @@ impl std::error::Error for PageError {}
 ///
 /// # Panics
 /// If it does not fit.
-pub(super) fn encode(page: &LogPage, out: &mut [u8]) {
+pub(super) fn encode<E: Record>(page: &LogPage<E>, out: &mut [u8]) {
     let used = HEADER_BYTES + page.entries.len() * ENTRY_BYTES;
     assert!(used <= out.len(), "{} entries do not fit a page of {} bytes", page.entries.len(), out.len());
     assert!(page.generation.0 > 0 && page.lsn.0 > 0, "pages and generations count from 1");
@@ -102,7 +102,7 @@ fn sum(bytes: &[u8], used: usize) -> u32 {
     checksum_of_parts(&[&bytes[..36], &bytes[HEADER_BYTES..used]])
 }
 
-impl LogPage {
+impl<E: Record> LogPage<E> {
     /// The page in these bytes.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl LogPage {
             return Err(PageError::Version(version));
         }
         let (entries, _) = bytes[HEADER_BYTES..used].as_chunks::<ENTRY_BYTES>();
-        let entries: Option<Vec<LogEntry>> = entries.iter().map(LogEntry::decode).collect();
+        let entries: Option<Vec<E>> = entries.iter().map(E::decode).collect();
         Ok(Self {
             instance: InstanceId::new(word(8)),
             generation: Generation(word(16)),

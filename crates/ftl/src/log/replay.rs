@@ -4,7 +4,7 @@
 //! one number the younger generation wins, and a generation once left is not gone back to: what an older mount wrote behind
 //! the end of the log that a younger one read stays forgotten. Deliberately not here: reading media.
 
-use super::entry::{Count, LogEntry, TransactionId};
+use super::entry::{Count, LogEntry, Record, TransactionId};
 use super::page::{Generation, LogPage, Lsn};
 use ocssd_base::usize_of;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use std::fmt;
 
 /// A transaction that was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transaction {
+pub struct Transaction<E = LogEntry> {
     /// Which.
     pub id: TransactionId,
     /// What it changed, in order.
-    pub entries: Vec<LogEntry>,
+    pub entries: Vec<E>,
 }
 
 /// Why pages with sound checksums are no log.
@@ -64,16 +64,16 @@ impl fmt::Display for ReplayError {
 impl std::error::Error for ReplayError {}
 
 /// The pages of a log as they were found.
-#[derive(Clone, Debug, Default)]
-pub struct Replay {
-    pages: BTreeMap<Lsn, BTreeMap<Generation, Vec<LogEntry>>>,
+#[derive(Clone, Debug)]
+pub struct Replay<E = LogEntry> {
+    pages: BTreeMap<Lsn, BTreeMap<Generation, Vec<E>>>,
 }
 
 /// What came of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
+pub struct Replayed<E = LogEntry> {
     /// Committed transactions, in order.
-    pub transactions: Vec<Transaction>,
+    pub transactions: Vec<Transaction<E>>,
     /// The page after the last that counts.
     pub end: Lsn,
     /// Pages that count.
@@ -82,9 +82,15 @@ pub struct Replayed {
     pub aborted_entries: usize,
 }
 
-impl Replay {
+impl<E> Default for Replay<E> {
+    fn default() -> Self {
+        Self { pages: BTreeMap::new() }
+    }
+}
+
+impl<E: Record> Replay<E> {
     /// Takes a page that was found.
-    pub fn add(&mut self, page: LogPage) {
+    pub fn add(&mut self, page: LogPage<E>) {
         self.pages.entry(page.lsn).or_default().insert(page.generation, page.entries);
     }
 
@@ -103,10 +109,10 @@ impl Replay {
         start: Lsn,
         generation: Generation,
         applied: TransactionId,
-    ) -> Result<Replayed, ReplayError> {
+    ) -> Result<Replayed<E>, ReplayError> {
         let (mut at, mut current, mut newest) = (start, generation, applied);
         let mut transactions = Vec::new();
-        let mut open: Vec<LogEntry> = Vec::new();
+        let mut open: Vec<E> = Vec::new();
         while let Some((&of, entries)) = self.pages.get(&at).and_then(BTreeMap::last_key_value) {
             if of < current {
                 break;
@@ -117,7 +123,7 @@ impl Replay {
                 current = of;
             }
             for &entry in entries {
-                let LogEntry::Commit { transaction: id, entries: named } = entry else {
+                let Some((id, named)) = entry.as_commit() else {
                     open.push(entry);
                     continue;
                 };

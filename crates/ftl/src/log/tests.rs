@@ -198,7 +198,7 @@ fn of_a_page_written_twice_either_is_enough_and_both_make_it_durable() {
     log.on_written(Lsn(1));
     assert_eq!(log.durable(), Lsn(2));
     one[50] ^= 1;
-    let mut replay = Replay::default();
+    let mut replay = Replay::<LogEntry>::default();
     [one, other].iter().filter_map(|bytes| LogPage::decode(bytes).ok()).for_each(|page| replay.add(page));
     let found = replay.run(Lsn(1), Generation(1), TransactionId(0)).expect("one log");
     assert_eq!(found.transactions.len(), 1);
@@ -225,20 +225,20 @@ fn a_full_log_says_so_until_it_is_truncated() {
 #[test]
 fn bytes_that_are_no_page_are_told_by_what_is_wrong() {
     let mut page = vec![0; PAGE_BYTES];
-    assert_eq!(LogPage::decode(&page), Err(PageError::NotALogPage));
-    assert_eq!(LogPage::decode(&page[..7]), Err(PageError::NotALogPage));
+    assert_eq!(LogPage::<LogEntry>::decode(&page), Err(PageError::NotALogPage));
+    assert_eq!(LogPage::<LogEntry>::decode(&page[..7]), Err(PageError::NotALogPage));
     let mut log = log(1, Lsn(1));
     log.append(TransactionId(1), &[LogEntry::Discard { lba: 1, count: 1 }]);
     log.take_page(&mut page);
     for at in [4, 9, 20, 30, 33, 38, 41, 70] {
         let mut torn = page.clone();
         torn[at] ^= 0x40;
-        assert_eq!(LogPage::decode(&torn), Err(PageError::Corrupt), "byte {at}");
+        assert_eq!(LogPage::<LogEntry>::decode(&torn), Err(PageError::Corrupt), "byte {at}");
     }
     let mut prng = Prng::new(3);
     for _ in 0..2000 {
         let random: Vec<u8> = (0..100).map(|_| prng.next_u64().to_le_bytes()[0]).collect();
-        assert!(LogPage::decode(&random).is_err());
+        assert!(LogPage::<LogEntry>::decode(&random).is_err());
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Deliberately not here: what is counted later (`stats`).
 
-use super::mount::MountReport;
-use super::state::OxBlock;
+use super::store::OxBlock;
+use crate::ox::mount::MountReport;
 
 impl OxBlock {
     /// One sentence for whoever mounted it.

@@ -5,39 +5,29 @@
 //! and then has the whole map. Recovery loads the newest whole checkpoint and replays the log behind it. Garbage collection
 //! empties single chunks within a marked group.
 //!
-//! Each procedure is a file: requests (`requests`, `write`, `read`, `retry`), frames of data (`write_buffer`, `program`),
-//! transactions (`commit`, `log_pages`), `checkpoint`, garbage collection (`collect`), resets (`reset`, of what `space` says
-//! is dead), ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees. Deliberately not here: blocks
-//! smaller than a sector, transactions over several requests, a map larger than memory.
+//! The machines are those of `ox`; here is what blocks add: requests (`requests`, `write`, `read`, `flush`), the map and what is
+//! valid (`map`, `valid`, `copy`), sizes and options, the answers to the machines (`store`), and what the host sees (`target`).
+//! Deliberately not here: blocks smaller than a sector, transactions over several requests, a map larger than memory.
 
-mod canary;
-mod checkpoint;
-mod collect;
-mod commit;
+mod copy;
 mod describe;
-mod flight;
-pub(crate) mod log_pages;
-pub(crate) mod mount;
+mod flush;
+mod map;
 mod options;
-pub(crate) mod page_io;
-mod program;
 mod read;
 mod requests;
-mod reset;
-mod retry;
 mod sizes;
-mod space;
-mod state;
 mod stats;
-mod stop;
+mod store;
 mod target;
+mod valid;
 mod write;
-mod write_buffer;
 
 #[cfg(feature = "canaries")]
-pub use canary::Canary;
-pub use mount::MountReport;
-pub use options::{Durability, OVER_PROVISIONING_PERCENT, Options};
+pub use crate::ox::canary::Canary;
+pub use crate::ox::mount::MountReport;
+pub use crate::ox::options::{Durability, OVER_PROVISIONING_PERCENT, Options};
+pub use crate::ox::stats::OxStats;
 pub use sizes::TRANSACTION_BLOCKS_MAX;
-pub use state::OxBlock;
-pub use stats::OxStats;
+pub use stats::BlockStats;
+pub use store::{Blocks, OxBlock};

@@ -1,102 +1,8 @@
-//! What an instance is asked to be.
+//! The options of a block device: those of every FTL of OX's machines, and when a request is answered.
 //!
-//! Deliberately not here: sizes that follow from it (`sizes`).
+//! Deliberately not here: the others (`ox::options`).
 
-#[cfg(feature = "canaries")]
-use super::canary::Canary;
-use crate::plane_reads::PlaneReads;
-use ocssd_ftl::VictimPolicy;
-use std::fmt;
-
-/// When a request is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// Once its transaction is on media.
-    #[default]
-    Request,
-    /// Once its data are on media and its transaction is in the log's buffer: a power cut may take it, as a whole; a flush
-    /// or force unit access makes it durable.
-    Flush,
-}
-
-impl fmt::Display for Durability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Request => "request",
-            Self::Flush => "flush",
-        })
-    }
-}
-
-impl std::str::FromStr for Durability {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "request" => Ok(Self::Request),
-            "flush" => Ok(Self::Flush),
-            _ => Err(format!("durability should be \"request\" or \"flush\", but is \"{text}\"")),
-        }
-    }
-}
-
-/// Chunks kept from the user, in percent, unless asked for otherwise (chosen: as block SSDs of data centres; OX kept 30,
-/// `ox.md` 1.5).
-pub const OVER_PROVISIONING_PERCENT: u32 = 20;
-/// Most that may be kept from the user, in percent (chosen: what is left is still a drive).
-const PERCENT_MAX: u32 = 95;
-/// Most writes in flight to a chunk (chosen: more only queue in the drive).
-const WRITES_PER_UNIT_MAX: u32 = 16;
-/// Groups garbage collection may be in at once by default: the paper's one marked group (`ox.md` 0.4).
-const GC_GROUPS_MAX: u32 = 1;
-
-/// Times each page of the log is written by default (chosen: one sector of the log that cannot be read would take
-/// transactions that were answered).
-const LOG_COPIES: u32 = 2;
-
-/// Options of an instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Chunks kept from the user, in percent, 1..=95. What the target itself needs is kept in any case.
-    pub over_provisioning_percent: u32,
-    /// When a request is answered.
-    pub durability: Durability,
-    /// Bytes of log between two checkpoints; default: a sixty-fourth of the instance, at most 64 MiB.
-    pub checkpoint_log_bytes: Option<u64>,
-    /// Times each page of the log is written, 1 or 2: a page that the media lose ends the log if there is no other.
-    pub log_copies: u32,
-    /// Groups garbage collection may be in at a time, 1..; users' new writes avoid them.
-    pub gc_groups_max: u32,
-    /// How victims are chosen.
-    pub victim: VictimPolicy,
-    /// Writes in flight to a chunk, 1..=16.
-    pub writes_per_unit: u32,
-    /// Which reads ask the drive for plane mode.
-    pub plane_reads: PlaneReads,
-    /// Seed of the instance's name and of random choices.
-    pub seed: u64,
-    /// The bug planted in this instance.
-    #[cfg(feature = "canaries")]
-    pub canary: Option<Canary>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            over_provisioning_percent: OVER_PROVISIONING_PERCENT,
-            durability: Durability::Request,
-            checkpoint_log_bytes: None,
-            log_copies: LOG_COPIES,
-            gc_groups_max: GC_GROUPS_MAX,
-            victim: VictimPolicy::Greedy,
-            writes_per_unit: 2,
-            plane_reads: PlaneReads::default(),
-            seed: 1,
-            #[cfg(feature = "canaries")]
-            canary: None,
-        }
-    }
-}
+use crate::ox::options::Options;
 
 impl Options {
     /// Reads one `name=value`.
@@ -104,62 +10,13 @@ impl Options {
     /// # Errors
     /// A sentence that says which names there are, or what the value should be.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
-        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-        match name {
-            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
-            "durability" => self.durability = value.parse()?,
-            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number()?),
-            "log_copies" => self.log_copies = small()?,
-            "gc_groups_max" => self.gc_groups_max = small()?,
-            "victim" => {
-                self.victim =
-                    value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| error.to_string())?;
-            }
-            "writes_per_unit" => self.writes_per_unit = small()?,
-            "plane_reads" => self.plane_reads = value.parse()?,
-            "seed" => self.seed = number()?,
-            #[cfg(feature = "canaries")]
-            "canary" => self.canary = Some(value.parse()?),
-            _ => {
-                return Err(format!(
-                    "ox-block has no option \"{name}\"; its options are over_provisioning_percent, durability, \
-                     checkpoint_log_bytes, log_copies, gc_groups_max, victim, writes_per_unit, plane_reads, seed and block_bytes"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// What is wrong with the numbers on their own.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub fn check(&self) -> Result<(), String> {
-        let percent = self.over_provisioning_percent;
-        if !(1..=PERCENT_MAX).contains(&percent) {
-            return Err(format!("over_provisioning_percent must be 1 to {PERCENT_MAX}, but is {percent}"));
-        }
-        if !(1..=WRITES_PER_UNIT_MAX).contains(&self.writes_per_unit) {
+        if name == "durability" {
+            self.durability = value.parse()?;
+        } else if !self.set_common(name, value)? {
             return Err(format!(
-                "writes_per_unit must be 1 to {WRITES_PER_UNIT_MAX}, but is {}",
-                self.writes_per_unit
+                "ox-block has no option \"{name}\"; its options are over_provisioning_percent, durability, \
+                 checkpoint_log_bytes, log_copies, gc_groups_max, victim, writes_per_unit, plane_reads, seed and block_bytes"
             ));
-        }
-        if !(1..=2).contains(&self.log_copies) {
-            return Err(format!("log_copies must be 1 or 2, but is {}", self.log_copies));
-        }
-        if self.gc_groups_max == 0 {
-            return Err(
-                "gc_groups_max must be at least 1, but is 0: garbage is collected in some group".to_owned()
-            );
-        }
-        if self.checkpoint_log_bytes == Some(0) {
-            return Err(
-                "checkpoint_log_bytes must be at least 1, but is 0; leave it out for the default".to_owned()
-            );
         }
         Ok(())
     }
@@ -168,6 +25,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ox::options::Durability;
 
     #[test]
     fn options_are_read_and_wrong_ones_say_what_would_be_right() {
@@ -198,5 +56,12 @@ mod tests {
             let error = options.check().expect_err(name);
             assert!(error.contains(says), "{error}");
         }
+    }
+
+    #[cfg(not(feature = "canaries"))]
+    #[test]
+    fn a_build_without_canaries_refuses_the_option() {
+        let error = Options::default().set("canary", "moves-stale").expect_err("no such option");
+        assert!(error.starts_with("ox-block has no option \"canary\""), "{error}");
     }
 }

@@ -4,9 +4,10 @@
 //! Every sector from media is judged by its tag: the right block, content that matches its checksum. An unmapped block is
 //! zeroes, and no read of anything (`ox.md` 1.9, defect 9). Deliberately not here: sectors that are asked for again (`retry`).
 
-use super::flight::Purpose;
-use super::retry::Whose;
-use super::state::OxBlock;
+use super::store::{OxBlock, UserRead};
+use crate::ox::flight::Purpose;
+use crate::ox::retry::Whose;
+use crate::ox::write_buffer::FrameId;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, Mapped, SectorTag};
@@ -16,15 +17,15 @@ impl OxBlock {
     /// Carries out waiting reads. True if any could be.
     pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(key) = self.requests.next_read() {
-            if !self.requests.get(key).is_resolved {
+        while let Some(key) = self.store.requests.next_read() {
+            if !self.store.requests.get(key).is_resolved {
                 self.resolve(key, buffers);
                 any = true;
             }
             if !self.send_reads(key, buffers) {
                 break;
             }
-            self.requests.read_issued(key);
+            self.store.requests.read_issued(key);
             any = true;
         }
         any
@@ -32,21 +33,21 @@ impl OxBlock {
 
     /// Looks up every block. What is not on media is there at once; of the rest the addresses are in the buffer's list.
     fn resolve(&mut self, key: SlabKey, buffers: &mut Buffers) {
-        let request = self.requests.get(key).request;
+        let request = self.store.requests.get(key).request;
         let buffer = request.buffer.expect("a read without a buffer was refused");
-        self.stats.user_read += u64::from(request.count);
+        self.store.stats.user_read += u64::from(request.count);
         assert!(request.block + u64::from(request.count) <= self.sizes.blocks, "{request:?} was not refused");
         for index in 0..request.count {
-            let ppa = match self.l2p.get(request.block + u64::from(index)) {
+            let ppa = match self.store.l2p.get(request.block + u64::from(index)) {
                 Mapped::Nowhere => {
                     buffers.data_mut(buffer, index, 1).fill(0);
-                    self.stats.read_empty += 1;
+                    self.store.stats.read_empty += 1;
                     Ppa::NOWHERE
                 }
                 Mapped::Media(place) => match self.held(place) {
                     Some((frame, offset)) => {
                         buffers.copy_data(self.buffer.buffer(frame), offset, buffer, index, 1);
-                        self.stats.read_cached += 1;
+                        self.store.stats.read_cached += 1;
                         self.held_is_lost(key, frame, offset, buffers)
                     }
                     None => {
@@ -58,38 +59,32 @@ impl OxBlock {
             };
             buffers.addresses_mut(buffer)[usize_of(index)] = ppa;
         }
-        self.requests.get_mut(key).is_resolved = true;
+        self.store.requests.get_mut(key).is_resolved = true;
     }
 
     /// What is held may be the copy of a sector that the media lost.
-    fn held_is_lost(
-        &mut self,
-        key: SlabKey,
-        frame: super::write_buffer::FrameId,
-        offset: u32,
-        buffers: &Buffers,
-    ) -> Ppa {
+    fn held_is_lost(&mut self, key: SlabKey, frame: FrameId, offset: u32, buffers: &Buffers) -> Ppa {
         let source = self.buffer.buffer(frame);
         let tag = SectorTag::decode(buffers.oob(source, offset, 1), buffers.data(source, offset, 1));
         if tag.is_ok_and(|tag| tag.kind == Kind::Lost) {
-            self.requests.fail(key, Status::UNRECOVERED_READ);
+            self.store.requests.fail(key, Status::UNRECOVERED_READ);
         }
         Ppa::NOWHERE
     }
 
     /// Sends the commands of a read. False if there is no room for all.
     fn send_reads(&mut self, key: SlabKey, buffers: &Buffers) -> bool {
-        let request = self.requests.get(key).request;
+        let request = self.store.requests.get(key).request;
         let buffer = request.buffer.expect("a read without a buffer was refused");
         loop {
-            let done = self.requests.get(key).done;
+            let done = self.store.requests.get(key).done;
             let list = &buffers.addresses(buffer)[usize_of(done)..usize_of(request.count)];
             let nowhere = list.iter().take_while(|&&ppa| ppa == Ppa::NOWHERE).count();
             let found =
                 list[nowhere..].iter().take(usize_of(VECTOR_MAX)).take_while(|&&ppa| ppa != Ppa::NOWHERE);
             let count = u32::try_from(found.count()).expect("at most 64");
             let index = done + u32::try_from(nowhere).expect("no more than the count");
-            self.requests.get_mut(key).done = index;
+            self.store.requests.get_mut(key).done = index;
             if count == 0 {
                 assert_eq!(index, request.count, "a read ends before its last block");
                 return true;
@@ -106,23 +101,18 @@ impl OxBlock {
             } else {
                 Addresses::List { offset: index, count }
             };
-            let purpose = Purpose::Read { request: key, index, count };
+            let purpose = Purpose::Own(UserRead { request: key, index, count });
             self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
-            let pending = self.requests.get_mut(key);
+            let pending = self.store.requests.get_mut(key);
             pending.parts += 1;
             pending.done += count;
         }
     }
 
     /// Sectors of a user's read ended.
-    pub(super) fn read_done(
-        &mut self,
-        request: SlabKey,
-        (index, count): (u32, u32),
-        completion: &Completion,
-        buffers: &Buffers,
-    ) {
-        let asked = self.requests.get(request).request;
+    pub(super) fn user_read_done(&mut self, read: UserRead, completion: &Completion, buffers: &Buffers) {
+        let UserRead { request, index, count } = read;
+        let asked = self.store.requests.get(request).request;
         let buffer = asked.buffer.expect("a read has a buffer");
         assert!(count > 0 && index + count <= asked.count, "a read ended beyond its request");
         let (mut bad, mut how) = (0, Status::SUCCESS);
@@ -130,36 +120,49 @@ impl OxBlock {
             let failed = completion.failed >> offset & 1 == 1 || completion.failed == 0;
             let status = if failed { completion.status } else { Status::SUCCESS };
             let block = asked.block + u64::from(index + offset);
-            if let Err(status) = self.judge(status, block, (buffer, index + offset), buffers) {
+            if let Err(status) = Self::judge_block(status, block, (buffer, index + offset), buffers) {
                 bad |= 1 << offset;
                 how = status;
             }
         }
         if bad == 0 {
-            self.read_over(request, (index, count), buffers);
+            self.read_over(read, buffers);
         } else {
-            self.retry(Whose::User { request, index, count }, Failed::new(bad, how), buffers);
+            self.retry(Whose::Own(read), Failed::new(bad, how), buffers);
         }
+        // What waits for a command has room for one.
+        self.work_due |= self.store.requests.next_read().is_some() || self.flight.len() == 0;
+    }
+
+    /// Where a sector of a user's read is, and where it goes to.
+    pub(super) fn place_of_user_read(
+        &self,
+        UserRead { request, index, count }: UserRead,
+        sector: u32,
+        buffers: &Buffers,
+    ) -> (Ppa, BufId, u32) {
+        assert!(sector < count, "sector {sector} of {count} is read again");
+        let buffer = self.store.requests.get(request).request.buffer.expect("a read has a buffer");
+        (buffers.addresses(buffer)[usize_of(index + sector)], buffer, index + sector)
     }
 
     /// Every sector of a command was read, or given up.
-    pub(super) fn read_over(&mut self, request: SlabKey, (index, count): (u32, u32), buffers: &Buffers) {
-        let buffer = self.requests.get(request).request.buffer.expect("a read has a buffer");
+    pub(super) fn read_over(&mut self, UserRead { request, index, count }: UserRead, buffers: &Buffers) {
+        let buffer = self.store.requests.get(request).request.buffer.expect("a read has a buffer");
         for offset in index..index + count {
             let ppa = buffers.addresses(buffer)[usize_of(offset)];
             let chunk = self.space.shape.find_chunk(ppa.chunk).expect("a read is of a chunk of the instance");
             self.space.let_go(chunk);
         }
         self.work_due |= self.space.dead_count() > 0;
-        self.requests.part_done(request);
+        self.store.requests.part_done(request);
     }
 
     /// Judges a sector that was read for a user.
     ///
     /// # Errors
     /// How it failed: the drive's status, or 281h if it holds something else.
-    pub(super) fn judge(
-        &mut self,
+    pub(super) fn judge_block(
         status: Status,
         block: u64,
         (buffer, sector): (BufId, u32),

@@ -1,13 +1,12 @@
-//! What an instance counts: every sector it writes or reads on its own, by the paper's five causes, and users' beside it.
+//! What users did to a block device.
 //!
-//! The causes are those of CIDR 2020 section 3.2: garbage collection, the log, checkpoints, the map, bad media. The map is in
-//! memory, so it causes none. Deliberately not here: how it is printed.
+//! Deliberately not here: what the machines do (`ox::stats`).
 
 use ocssd_lightnvm::block::{Counter, CounterValue};
 
-/// Counters since mount, in sectors unless named otherwise.
+/// Counters since mount, in sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OxStats {
+pub struct BlockStats {
     /// Read by users.
     pub user_read: u64,
     /// Of these, from the write buffer.
@@ -18,45 +17,11 @@ pub struct OxStats {
     pub user_written: u64,
     /// Discarded or zeroed by users.
     pub user_discarded: u64,
-    /// Transactions committed for users.
-    pub transactions: u64,
-    /// Data programmed for users, padding not counted.
-    pub data_written: u64,
-    /// Fill of data units.
-    pub padded: u64,
-    /// Copies programmed by garbage collection.
-    pub gc_written: u64,
-    /// Read by garbage collection.
-    pub gc_read: u64,
-    /// Copies that came too late: a user had written the block.
-    pub gc_lost_races: u64,
-    /// Chunks that garbage collection emptied.
-    pub victims: u64,
-    /// Pages of the log, in sectors.
-    pub log_written: u64,
-    /// Pages of checkpoints, in sectors.
-    pub checkpoint_written: u64,
-    /// Checkpoints completed.
-    pub checkpoints: u64,
-    /// Written once more, because the media failed a write.
-    pub rewritten: u64,
-    /// Read once more, because the media failed a read.
-    pub read_again: u64,
     /// Sectors users could not read.
     pub read_failed: u64,
-    /// Chunks reset.
-    pub resets: u64,
-    /// Everything programmed: the causes above, added up where the commands are sent.
-    pub programmed: u64,
 }
 
-impl OxStats {
-    /// What the causes come to; equals [`OxStats::programmed`].
-    pub const fn causes(&self) -> u64 {
-        let data = self.data_written + self.padded + self.gc_written;
-        data + self.log_written + self.checkpoint_written + self.rewritten
-    }
-
+impl BlockStats {
     /// All of them, with a line about each.
     pub fn counters(&self) -> Vec<Counter> {
         let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
@@ -66,29 +31,7 @@ impl OxStats {
             count("read_empty_sectors", "Of these, never written or discarded.", self.read_empty),
             count("user_written_sectors", "Sectors users wrote.", self.user_written),
             count("user_discarded_sectors", "Sectors users discarded or zeroed.", self.user_discarded),
-            count("transactions", "Transactions of users that were committed.", self.transactions),
-            count("data_written_sectors", "Users' sectors programmed.", self.data_written),
-            count("padded_sectors", "Sectors programmed to fill write units.", self.padded),
-            count("gc_written_sectors", "Sectors garbage collection programmed.", self.gc_written),
-            count("gc_read_sectors", "Sectors garbage collection read.", self.gc_read),
-            count("gc_lost_races", "Copies a user's write came before.", self.gc_lost_races),
-            count("victims", "Chunks garbage collection emptied.", self.victims),
-            count("log_written_sectors", "Sectors of the log programmed.", self.log_written),
-            count(
-                "checkpoint_written_sectors",
-                "Sectors of checkpoints programmed.",
-                self.checkpoint_written,
-            ),
-            count("checkpoints", "Checkpoints completed.", self.checkpoints),
-            count(
-                "rewritten_sectors",
-                "Sectors programmed again after the media failed them.",
-                self.rewritten,
-            ),
-            count("read_again_sectors", "Sectors read again after the media failed them.", self.read_again),
             count("read_failed_sectors", "Sectors users could not read.", self.read_failed),
-            count("resets", "Chunks reset.", self.resets),
-            count("programmed_sectors", "Sectors programmed for any reason.", self.programmed),
         ]
     }
 }

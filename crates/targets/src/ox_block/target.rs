@@ -2,47 +2,31 @@
 //!
 //! Deliberately not here: the procedures.
 
-use super::flight::Purpose;
-use super::state::OxBlock;
+use super::store::OxBlock;
+use crate::ox::state::Ending;
 use crate::refusal::{Takes, refusal};
 use ocssd_base::Nanos;
 use ocssd_ftl::Mapped;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, CounterValue};
-use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Target};
+use ocssd_lightnvm::{Admission, Completion, Out, Target};
 
 impl OxBlock {
-    /// Lets every procedure go on until none can.
-    pub(super) fn work(&mut self, buffers: &mut Buffers) {
-        while std::mem::take(&mut self.work_due) || self.give_up() {
-            let mut any = self.serve_reads(buffers);
-            if self.refuses_changes().is_none() {
-                any |= self.admit(buffers);
-                any |= self.commit();
-                any |= self.collect();
-                any |= self.program(buffers);
-                any |= self.write_log(buffers);
-                any |= self.write_checkpoint(buffers);
-                any |= self.reset();
-            }
-            any |= self.flush();
-            any |= self.shut_down();
-            self.work_due |= any;
-        }
-    }
-
     fn take_request(&mut self, request: BlockRequest) -> Result<(), BlockRequest> {
         let takes = Takes {
             blocks: self.sizes.blocks,
-            is_shut_down: self.is_shut_down || self.shutdown.is_some(),
+            is_shut_down: self.ending != Ending::No,
             refuses_changes: self.refuses_changes(),
         };
         if let Some(status) = refusal(&request, takes) {
-            return self.requests.answer(request, status);
+            return self.store.requests.answer(request, status);
         }
-        let key = self.requests.take(request)?;
+        let key = self.store.requests.take(request)?;
         match request.op {
             BlockOp::Flush => self.take_flush(key),
-            BlockOp::Shutdown => self.shutdown = Some(key),
+            BlockOp::Shutdown => {
+                assert!(self.store.shutdown.is_none(), "a second shutdown was not refused");
+                (self.store.shutdown, self.ending) = (Some(key), Ending::Asked);
+            }
             _ => {}
         }
         self.work_due = true;
@@ -50,36 +34,9 @@ impl OxBlock {
     }
 
     fn give_replies(&mut self, out: &mut Out<BlockReply>) {
-        while let Some(reply) = self.requests.poll_reply() {
+        while let Some(reply) = self.store.requests.poll_reply() {
             out.reply(reply);
         }
-    }
-
-    /// The next command for the device.
-    pub(super) fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
-        if !self.flight.has_next() && self.work_due {
-            self.work(buffers);
-        }
-        self.flight.take()
-    }
-
-    /// A command ended.
-    pub(super) fn completed(&mut self, completion: &Completion, buffers: &mut Buffers) {
-        match self.flight.end(completion.tag) {
-            Purpose::Read { request, index, count } => {
-                self.read_done(request, (index, count), completion, buffers);
-                // What waits for a command has room for one.
-                self.work_due |= self.requests.next_read().is_some() || self.flight.len() == 0;
-                return;
-            }
-            Purpose::Retry { number } => self.retry_done(number, completion, buffers),
-            Purpose::Frame { frame, at } => self.frame_done(frame, at, completion),
-            Purpose::LogPage { page } => self.log_page_done(page, completion),
-            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, completion),
-            Purpose::Collect { read } => self.collected(read, completion, buffers),
-            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
-        }
-        self.work_due = true;
     }
 }
 
@@ -115,7 +72,7 @@ impl Target for OxBlock {
     }
 
     fn prefetch(&self, blocks: &[u64]) {
-        self.l2p.fetch(blocks.iter().copied().filter(|&block| block < self.sizes.blocks));
+        self.store.l2p.fetch(blocks.iter().copied().filter(|&block| block < self.sizes.blocks));
     }
 
     fn prefetches(&self) -> bool {
@@ -128,9 +85,10 @@ impl Target for OxBlock {
 
     fn counters(&self) -> Vec<Counter> {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
-        let mut counters = self.stats.counters();
+        let mut counters = self.store.stats.counters();
+        counters.extend(self.stats.counters());
         counters.extend([
-            gauge("mapped_sectors", "Blocks that hold something.", self.l2p.count_mapped()),
+            gauge("mapped_sectors", "Blocks that hold something.", self.store.l2p.count_mapped()),
             gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),
             gauge("good_chunks", "Chunks that are not bad.", u64::from(self.space.pool.good())),
             gauge(
@@ -145,29 +103,13 @@ impl Target for OxBlock {
     }
 
     fn summary(&self) -> String {
-        format!(
-            "{:?}; {} free chunks of {} good, {} owed, {} spare, {} dead; {} transactions gathered, {} to be logged, {} in the \
-             log; log {:?}; checkpoint being written: {}; {} commands; {:?}",
-            self.changes,
-            self.space.pool.free(),
-            self.space.pool.good(),
-            self.space.owed(),
-            self.space.spare(),
-            self.space.dead_count(),
-            self.parts.len(),
-            self.commits.len(),
-            self.logged.len(),
-            (self.log.tail(), self.log.durable(), self.log.next()),
-            self.checkpoint.is_writing(),
-            self.flight.len(),
-            self.stats,
-        )
+        format!("{}; {:?}", self.summary_of_parts(), self.store.stats)
     }
 }
 
 impl BlockTarget for OxBlock {
     fn block_bytes(&self) -> u32 {
-        self.block_bytes
+        self.sector_bytes
     }
 
     fn block_count(&self) -> u64 {
@@ -175,6 +117,6 @@ impl BlockTarget for OxBlock {
     }
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
-        Some(self.l2p.get(block) != Mapped::Nowhere)
+        Some(self.store.l2p.get(block) != Mapped::Nowhere)
     }
 }

@@ -3,10 +3,10 @@
 //! Discards and zeroes have no data: they are committed at once. Deliberately not here: where data go (`program`), when a
 //! transaction is true (`commit`).
 
-use super::commit::{Commit, Done, Part};
 use super::sizes::TRANSACTION_BLOCKS_MAX;
-use super::state::OxBlock;
-use super::write_buffer::{Owner, Slot, StreamIndex};
+use super::store::{Owner, OxBlock, Part, Slot};
+use crate::ox::commit::{Commit, Done};
+use crate::ox::write_buffer::StreamIndex;
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
@@ -17,8 +17,8 @@ impl OxBlock {
     /// Takes changes into the buffer, in order, as far as there is room. True if anything was done.
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(key) = self.requests.next_change() {
-            let request = self.requests.get(key).request;
+        while let Some(key) = self.store.requests.next_change() {
+            let request = self.store.requests.get(key).request;
             match request.op {
                 BlockOp::Write { .. } => {
                     let (is_whole, did) = self.admit_write(key, buffers);
@@ -29,47 +29,50 @@ impl OxBlock {
                 }
                 _ => self.admit_discard(key),
             }
-            self.requests.admitted(key);
+            self.store.requests.admitted(key);
             any = true;
         }
         any | self.close_partial()
     }
 
     fn admit_discard(&mut self, key: SlabKey) {
-        let request = self.requests.get(key).request;
+        let request = self.store.requests.get(key).request;
         assert!(matches!(request.op, BlockOp::Discard | BlockOp::WriteZeroes), "{request:?} has data");
-        let pending = self.requests.get_mut(key);
+        let pending = self.store.requests.get_mut(key);
         (pending.done, pending.parts) = (request.count, 1);
-        self.stats.user_discarded += u64::from(request.count);
+        self.store.stats.user_discarded += u64::from(request.count);
         let entries = vec![LogEntry::Discard { lba: request.block, count: request.count }];
         self.commits.push_back(Commit { entries, blocks: 0, done: Done::User(key) });
     }
 
     /// Takes blocks of a write. Whether all of them are in, and whether any was taken.
     fn admit_write(&mut self, key: SlabKey, buffers: &mut Buffers) -> (bool, bool) {
-        let (mut any, request) = (false, self.requests.get(key).request);
+        let (mut any, request) = (false, self.store.requests.get(key).request);
         let source = request.buffer.expect("a write without a buffer was refused");
         loop {
-            let done = self.requests.get(key).done;
+            let done = self.store.requests.get(key).done;
             assert!(done <= request.count, "more was written than asked for");
             if done == request.count {
                 return (true, any);
             }
-            let Some(part) = self.open_part.or_else(|| self.begin_part(key)) else { return (false, any) };
+            let Some(part) = self.store.open_part.or_else(|| self.begin_part(key)) else {
+                return (false, any);
+            };
             let Some((frame, room)) = self.buffer.filling(StreamIndex::USER) else { return (false, any) };
             let in_part = TRANSACTION_BLOCKS_MAX - done % TRANSACTION_BLOCKS_MAX;
             let count = room.min(request.count - done).min(in_part);
             assert!(count > 0, "a frame without room is being filled");
             for offset in done..done + count {
                 let slot = Slot { lba: request.block + u64::from(offset), owner: Owner::User(part) };
-                let (buffer, at) = self.buffer.push(frame, slot);
+                let (buffer, at) = self.buffer.push(frame, slot, 1);
                 buffers.copy_data(source, offset, buffer, at, 1);
                 self.tag(Kind::Data, slot.lba, (buffer, at), buffers);
             }
-            self.requests.get_mut(key).done += count;
-            self.stats.user_written += u64::from(count);
+            self.buffer.close_if_full(StreamIndex::USER);
+            self.store.requests.get_mut(key).done += count;
+            self.store.stats.user_written += u64::from(count);
             if count == in_part || done + count == request.count {
-                self.open_part = None;
+                self.store.open_part = None;
             }
             any = true;
         }
@@ -77,24 +80,18 @@ impl OxBlock {
 
     /// Begins the next transaction of a write; `None` if there are too many.
     fn begin_part(&mut self, key: SlabKey) -> Option<SlabKey> {
-        let pending = self.requests.get(key);
+        let pending = self.store.requests.get(key);
         let left = (pending.request.count - pending.done).min(TRANSACTION_BLOCKS_MAX);
         if self.gathered > 0 && self.gathered + u64::from(left) > self.gathered_max() {
             return None;
         }
-        assert!(self.open_part.is_none() && left > 0, "a part is begun within another, or of nothing");
-        let part = self.parts.insert(Part { request: key, left, blocks: left, entries: Vec::new() }).ok()?;
+        assert!(self.store.open_part.is_none() && left > 0, "a part is begun within another, or of nothing");
+        let part =
+            self.store.parts.insert(Part { request: key, left, blocks: left, entries: Vec::new() }).ok()?;
         self.gathered += u64::from(left);
-        self.open_part = Some(part);
-        self.requests.get_mut(key).parts += 1;
+        self.store.open_part = Some(part);
+        self.store.requests.get_mut(key).parts += 1;
         Some(part)
-    }
-
-    /// Blocks of transactions that may be on their way: for as many there is room beside all that is mapped, so that each can
-    /// be committed before what it replaces is let go of.
-    fn gathered_max(&self) -> u64 {
-        let beyond = self.space.pool.good().saturating_sub(self.sizes.chunks_needed);
-        u64::from(self.sizes.gathered) + u64::from(beyond) * u64::from(self.sizes.chunk)
     }
 
     /// Writes a sector's tag beside it.

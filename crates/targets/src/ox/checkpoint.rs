@@ -1,4 +1,4 @@
-//! Checkpoints: the map and where replay begins, written beside everything else; then the log before the checkpoint before is
+//! Checkpoints: what the store maps and where replay begins, written beside everything else; then the log before the checkpoint before is
 //! cut.
 //!
 //! Two checkpoints and the log from the older one on are on media at any time, and a third is written in places of its own:
@@ -11,7 +11,8 @@ use super::log_pages::tag_page;
 use super::page_io::PageIo;
 use super::sizes::INFO_BYTES;
 use super::space::Claim;
-use super::state::OxBlock;
+use super::state::Ox;
+use super::store::Store;
 use ocssd_base::SlabKey;
 use ocssd_ftl::Kind;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
@@ -19,15 +20,13 @@ use ocssd_ftl::log::Lsn;
 use ocssd_lightnvm::{Buffers, Completion, Op};
 
 /// The section about the instance.
-pub(super) const INFO: SectionName = *b"instance";
-/// The section of the map: its entries, in order.
-pub(super) const MAP: SectionName = *b"map     ";
+pub(crate) const INFO: SectionName = *b"instance";
 /// The layout of the section about the instance; raised when an older reader would misread it.
 const VERSION: u32 = 1;
 
 /// What a checkpoint says of the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Info {
+pub(crate) struct Info {
     pub chunk: u32,
     pub units: u32,
     pub lines: u32,
@@ -86,14 +85,14 @@ impl Info {
 
 /// A checkpoint on media: its number, and where replay from it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub serial: Serial,
     pub start: Lsn,
 }
 
 /// How checkpoints stand.
 #[derive(Clone, Debug)]
-pub(super) struct CheckpointState {
+pub(crate) struct CheckpointState {
     pub io: PageIo<PageIndex>,
     /// The newest that is whole.
     pub current: Option<Kept>,
@@ -123,9 +122,9 @@ impl CheckpointState {
     }
 }
 
-impl OxBlock {
+impl<S: Store> Ox<S> {
     /// Begins a checkpoint when one is due, and goes on with it. True if anything was done.
-    pub(super) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
+    pub(crate) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         if !self.checkpoint.is_writing() && self.is_checkpoint_due() {
             self.begin_checkpoint();
@@ -146,7 +145,7 @@ impl OxBlock {
         is_first || since >= u64::from(self.sizes.interval_pages) || is_full || self.is_last_due()
     }
 
-    pub(super) fn begin_checkpoint(&mut self) {
+    pub(crate) fn begin_checkpoint(&mut self) {
         let start = self.replay_start();
         let info = Info {
             chunk: self.sizes.chunk,
@@ -158,13 +157,13 @@ impl OxBlock {
             applied: self.applied.0,
             sequence: self.sequence,
         };
-        let entry = usize::try_from(self.l2p.entry_bytes()).expect("small");
-        let mut map = vec![0; usize::try_from(self.sizes.blocks).expect("the map fits memory") * entry];
-        self.l2p.encode(0, &mut map, |_, slot| unreachable!("{slot:?} is no place of this target"));
+        let image = S::image(self);
         let serial = self.checkpoint.next;
         self.checkpoint.next = serial.next();
-        let page_bytes = self.sizes.unit * self.block_bytes;
-        let sections = [(INFO, &info.encode()[..]), (MAP, map.as_slice())];
+        let page_bytes = self.sizes.unit * self.sector_bytes;
+        let info = info.encode();
+        let own = image.iter().map(|(name, bytes)| (*name, bytes.as_slice()));
+        let sections: Vec<(SectionName, &[u8])> = [(INFO, &info[..])].into_iter().chain(own).collect();
         self.checkpoint.writer = Some(CheckpointWriter::new(self.instance, serial, page_bytes, &sections));
         self.checkpoint.start = start;
         assert!(self.checkpoint.current.is_none_or(|kept| kept.start <= start), "replay would begin earlier");
@@ -207,7 +206,7 @@ impl OxBlock {
     }
 
     /// A write of a page ended.
-    pub(super) fn checkpoint_page_done(&mut self, page: SlabKey, completion: &Completion) {
+    pub(crate) fn checkpoint_page_done(&mut self, page: SlabKey, completion: &Completion) {
         let status = completion.status;
         let (index, at) = self.checkpoint.io.ended(page, status.is_success());
         if status.is_drive_failure() {
@@ -253,7 +252,7 @@ impl OxBlock {
     }
 
     /// A checkpoint under way is given up: the drive failed.
-    pub(super) fn abandon_checkpoint(&mut self) {
+    pub(crate) fn abandon_checkpoint(&mut self) {
         self.checkpoint.writer = None;
     }
 }

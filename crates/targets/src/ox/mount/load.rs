@@ -5,28 +5,45 @@
 use super::media::Media;
 use super::survey::Survey;
 use crate::mount_error::MountError;
-use crate::ox_block::canary::Canary;
-use crate::ox_block::checkpoint::{INFO, Info, Kept, MAP};
-use crate::ox_block::commit::{self, replay};
-use crate::ox_block::options::Options;
-use crate::ox_block::space::Role;
+use crate::ox::checkpoint::{INFO, Info, Kept};
+use crate::ox::options::Options;
+use crate::ox::space::Role;
+use crate::ox::store::Store;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
 use ocssd_ftl::log::{Generation, LogPage, Lsn, PageError, Replay, TransactionId};
-use ocssd_ftl::{ChunkIndex, InstanceId, L2p, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceId, Shape};
 use ocssd_lightnvm::{Geometry, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An instance as recovery found it.
-pub struct Recovered {
+pub struct Recovered<S: Store> {
     pub instance: InstanceId,
     pub info: Info,
     pub kept: Kept,
-    pub l2p: L2p,
+    pub map: S::Map,
     /// The page after the last of the log.
     pub end: Lsn,
     pub applied: TransactionId,
     /// Pages, transactions, and entries that were aborted by the end of the log.
     pub replayed: (u64, u64, usize),
+}
+
+/// What of it is needed once its map was taken.
+#[derive(Clone, Copy)]
+pub struct KnownInstance {
+    pub instance: InstanceId,
+    pub kept: Kept,
+    pub end: Lsn,
+    pub applied: TransactionId,
+    pub sequence: u64,
+}
+
+impl<S: Store> Recovered<S> {
+    /// All but the map.
+    pub const fn known(&self) -> KnownInstance {
+        let Self { instance, kept, end, applied, .. } = *self;
+        KnownInstance { instance, kept, end, applied, sequence: self.info.sequence }
+    }
 }
 
 /// What lies in chunks of pages.
@@ -54,19 +71,22 @@ pub struct Known<'a> {
 ///
 /// # Errors
 /// If there was one and no checkpoint of it is whole, or the drive fails.
-pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovered>, Pages), MountError> {
+pub fn load<S: Store>(
+    media: &mut Media<'_>,
+    known: &Known<'_>,
+) -> Result<(Option<Recovered<S>>, Pages), MountError> {
     let mut pages = Pages::default();
     let places = checkpoint_places(media, known, &mut pages)?;
     let newest = newest_whole(media, known, &places)?;
-    let log = read_log(media, known, &mut pages)?;
+    let log = read_log::<S>(media, known, &mut pages)?;
     let Some((serial, instance, sections)) = newest else {
         // The first checkpoint comes before the first request: without one nothing was ever answered.
         if pages.newest_serial > Serial(1) || !log.is_empty() {
-            return Err(MountError::Unreadable(
-                "there was an OX block device on these units, but none of its checkpoints can be read; nothing was changed, and \
-                 to use the units anew the target must be removed and its chunks reset"
-                    .to_owned(),
-            ));
+            return Err(MountError::Unreadable(format!(
+                "there was an instance of {} on these units, but none of its checkpoints can be read; nothing was changed, and \
+                 to use the units anew the target must be removed and its chunks reset",
+                S::NAME
+            )));
         }
         return Ok((None, pages));
     };
@@ -118,7 +138,11 @@ fn newest_whole(
     Ok(None)
 }
 
-fn read_log(media: &mut Media<'_>, known: &Known<'_>, pages: &mut Pages) -> Result<Vec<LogPage>, MountError> {
+fn read_log<S: Store>(
+    media: &mut Media<'_>,
+    known: &Known<'_>,
+    pages: &mut Pages,
+) -> Result<Vec<LogPage<S::Entry>>, MountError> {
     let Known { geometry, shape, survey, .. } = known;
     let found = survey.pages(geometry, shape, Role::Log, geometry.ws_min);
     let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
@@ -139,13 +163,13 @@ fn read_log(media: &mut Media<'_>, known: &Known<'_>, pages: &mut Pages) -> Resu
     }
 }
 
-fn recover(
+fn recover<S: Store>(
     known: &Known<'_>,
     pages: &mut Pages,
     (serial, instance): (Serial, InstanceId),
     sections: &Sections,
-    log: Vec<LogPage>,
-) -> Result<Recovered, MountError> {
+    log: Vec<LogPage<S::Entry>>,
+) -> Result<Recovered<S>, MountError> {
     let unreadable = |sentence: String| MountError::Unreadable(sentence);
     let info = sections.get(INFO).map_err(|error| unreadable(error.to_string()))?;
     let info = Info::decode(info).map_err(unreadable)?;
@@ -163,26 +187,23 @@ fn recover(
         )));
     }
     pages.newest_generation = pages.newest_generation.max(Generation(info.generation));
-    let mut l2p = L2p::new(info.blocks, shape.places(), 0);
-    let map = sections.get(MAP).map_err(|error| unreadable(error.to_string()))?;
-    l2p.decode(0, map).map_err(|error| unreadable(error.to_string()))?;
+    let mut map = S::load_map(sections, info.blocks, shape).map_err(unreadable)?;
     let mut found = Replay::default();
     log.into_iter().filter(|page| page.instance == instance).for_each(|page| found.add(page));
     let applied = TransactionId(info.applied);
     let replayed = found.run(info.start, Generation(info.generation), applied);
     let replayed = replayed.map_err(|error| unreadable(error.to_string()))?;
     for transaction in &replayed.transactions {
-        if !commit::fits(&transaction.entries, info.blocks, shape.places()) {
+        if !S::replay(&mut map, &transaction.entries, shape, known.options) {
             return Err(unreadable(format!(
                 "transaction {} in the log names blocks or places that the instance does not have: the log was written by a \
                  program with a defect",
                 transaction.id.0
             )));
         }
-        replay(&mut l2p, &transaction.entries, known.options.has_canary(Canary::MovesStale));
     }
     // What was reset since can only be named by a map whose log the media lost.
-    l2p.retain_media(|place| {
+    S::retain(&mut map, shape, &|place| {
         let (chunk, sector) = shape.chunk_of(place);
         sector < known.survey.readable(known.geometry, chunk)
     });
@@ -191,7 +212,7 @@ fn recover(
         instance,
         info,
         kept: Kept { serial, start: info.start },
-        l2p,
+        map,
         end: replayed.end,
         applied: replayed.transactions.last().map_or(applied, |last| last.id),
         replayed: (replayed.pages, count, replayed.aborted_entries),

@@ -3,7 +3,8 @@
 //! Deliberately not here: when a chunk is dead, and when it may be reset (`space`).
 
 use super::flight::Purpose;
-use super::state::OxBlock;
+use super::state::Ox;
+use super::store::Store;
 use ocssd_ftl::{Append, ChunkIndex};
 use ocssd_lightnvm::{Completion, Op, Status};
 
@@ -12,9 +13,9 @@ const RESETS_MAX: usize = 64;
 /// Dead chunks looked at in a turn (chosen: those that are read or wait for the log are few).
 const LOOKED_AT_MAX: usize = 64;
 
-impl OxBlock {
+impl<S: Store> Ox<S> {
     /// Resets chunks that died. True if any is.
-    pub(super) fn reset(&mut self) -> bool {
+    pub(crate) fn reset(&mut self) -> bool {
         let mut any = false;
         while self.resets < RESETS_MAX && self.flight.has_room(1) && self.refuses_changes().is_none() {
             // A mount resets what its checkpoint needs, and leaves the rest for later.
@@ -31,7 +32,7 @@ impl OxBlock {
     }
 
     /// A reset ended. A drive that failed says nothing of the chunk.
-    pub(super) fn reset_done(&mut self, chunk: ChunkIndex, completion: &Completion) {
+    pub(crate) fn reset_done(&mut self, chunk: ChunkIndex, completion: &Completion) {
         assert!(self.resets > 0, "a reset ended that was not sent");
         self.resets -= 1;
         let status = completion.status;

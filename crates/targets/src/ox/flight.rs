@@ -6,11 +6,11 @@ use super::write_buffer::FrameId;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Append, ChunkIndex};
 
-/// A command's purpose.
+/// A command's purpose. `R` is what a read of the store's own is for.
 #[derive(Clone, Copy, Debug)]
-pub enum Purpose {
-    /// Blocks of a user's read, from the `index`th on.
-    Read { request: SlabKey, index: u32, count: u32 },
+pub enum Purpose<R> {
+    /// A read of the store's own.
+    Own(R),
     /// A sector that is read again.
     Retry { number: SlabKey },
     /// A frame of data.

@@ -5,7 +5,7 @@
 
 use super::media::{Media, Padding};
 use crate::mount_error::MountError;
-use crate::ox_block::space::Role;
+use crate::ox::space::Role;
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, Kind, Shape};
 use ocssd_lightnvm::{ChunkState, Geometry, Ppa};

@@ -1,80 +1,52 @@
-//! Ends: flushes, shutdown, and what happens when nothing can be written any more.
+//! Ends: shutdown, and what happens when nothing can be written any more.
 //!
 //! A drive that fails as such, or so many bad chunks that no room is left, ends changes; reads go on, and what was answered
 //! stays. Deliberately not here: chunks that fail one by one.
 
-use super::options::Durability;
-use super::state::{Changes, OxBlock};
+use super::state::{Changes, Ending, Ox};
+use super::store::Store;
 use super::write_buffer::StreamIndex;
-use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 
-impl OxBlock {
-    /// A flush: what was answered is durable once the log is.
-    pub(super) fn take_flush(&mut self, key: SlabKey) {
-        self.flushes.push_back((self.log.end(), key));
-        self.work_due = true;
-    }
-
-    /// Answers flushes whose log is durable. True if there was one.
-    pub(super) fn flush(&mut self) -> bool {
-        let mut any = false;
-        while let Some(&(until, key)) = self.flushes.front() {
-            let is_answerable = self.options.durability == Durability::Request || until <= self.log.durable();
-            let failed = self.refuses_changes().filter(|_| !is_answerable || self.has_drive_failed());
-            if !is_answerable && failed.is_none() {
-                break;
-            }
-            self.flushes.pop_front();
-            if let Some(status) = failed {
-                self.requests.fail(key, status);
-            }
-            self.requests.end(key);
-            any = true;
-        }
-        any
-    }
-
-    const fn has_drive_failed(&self) -> bool {
+impl<S: Store> Ox<S> {
+    pub(crate) const fn has_drive_failed(&self) -> bool {
         matches!(self.changes, Changes::DriveFailed(_))
     }
 
     /// Everything that was asked for but the shutdown is over.
     fn is_quiet_but_for_shutdown(&self) -> bool {
-        self.shutdown.is_some()
-            && self.requests.is_idle_but_for(1)
+        self.ending == Ending::Asked
+            && S::is_idle(self)
             && self.commits.is_empty()
             && self.logged.is_empty()
             && self.points.data.iter().all(|point| point.in_flight() == 0)
     }
 
     /// True if a shutdown waits for a checkpoint that is not begun.
-    pub(super) fn is_last_due(&self) -> bool {
+    pub(crate) fn is_last_due(&self) -> bool {
         let is_covered = self.checkpoint.current.is_some_and(|kept| kept.start == self.log.end());
         self.is_quiet_but_for_shutdown() && !is_covered
     }
 
     /// Ends the instance once its last checkpoint is there. True if it did.
-    pub(super) fn shut_down(&mut self) -> bool {
-        let Some(key) = self.shutdown else { return false };
-        let is_stopped = self.refuses_changes().is_some() && self.requests.is_idle_but_for(1);
+    pub(crate) fn shut_down(&mut self) -> bool {
+        if self.ending != Ending::Asked {
+            return false;
+        }
+        let is_stopped = self.refuses_changes().is_some() && S::is_idle(self);
         let is_done =
             self.is_quiet_but_for_shutdown() && !self.is_last_due() && !self.checkpoint.is_writing();
         if !is_done && !is_stopped || self.flight.len() > 0 {
             return false;
         }
-        assert!(!self.is_shut_down, "an instance is shut down twice");
-        self.shutdown = None;
-        self.is_shut_down = true;
-        if let Changes::DriveFailed(status) = self.changes {
-            self.requests.fail(key, status);
-        }
-        self.requests.end(key);
+        self.ending = Ending::Over;
+        let failed = if let Changes::DriveFailed(status) = self.changes { Some(status) } else { None };
+        S::end_shutdown(self, failed.unwrap_or(Status::SUCCESS));
         true
     }
 
     /// The drive failed with `status`.
-    pub(super) fn stop(&mut self, status: Status) {
+    pub(crate) fn stop(&mut self, status: Status) {
         assert!(status.is_drive_failure(), "{status} says nothing of the drive");
         if !self.has_drive_failed() {
             self.end_changes(Changes::DriveFailed(status));
@@ -88,28 +60,25 @@ impl OxBlock {
         let status = self.refuses_changes().expect("changes are not taken");
         self.abandon_checkpoint();
         self.drop_waiting();
-        self.parts.clear();
-        self.open_part = None;
         self.gathered = 0;
         self.commits.clear();
         self.logged.clear();
-        self.requests.fail_changes(status);
+        S::fail_changes(self, status);
         self.work_due = true;
     }
 
     /// Forgets what waits to be written.
-    pub(super) fn drop_waiting(&mut self) {
+    pub(crate) fn drop_waiting(&mut self) {
         let dropped = self.buffer.drop_waiting();
-        self.let_go_of(&dropped);
+        S::dropped(self, &dropped);
     }
 
     /// Nothing is in flight and somebody waits: something is tried that would not be otherwise, or changes end. True if
     /// there is something to go on with.
-    pub(super) fn give_up(&mut self) -> bool {
-        let waits = self.requests.next_change().is_some()
+    pub(crate) fn give_up(&mut self) -> bool {
+        let waits = S::is_waiting(self)
             || !self.commits.is_empty()
-            || !self.logged.is_empty() && self.is_log_awaited()
-            || !self.flushes.is_empty()
+            || !self.logged.is_empty() && S::is_log_awaited(self)
             || self.checkpoint.is_writing()
             || self.buffer.ready(StreamIndex::USER) > 0;
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();

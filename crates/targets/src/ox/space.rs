@@ -6,8 +6,9 @@
 
 use super::sizes::Sizes;
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, LineId, Place, Shape, UnitIndex, ValidMap};
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 /// What a chunk is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +34,36 @@ pub enum Claim {
     Checkpoint,
 }
 
+/// What is needed in each chunk, in a measure of its own: sectors, or parts of them.
+pub trait Live: Clone + Debug {
+    /// How much of a chunk is needed.
+    fn count(&self, chunk: ChunkIndex) -> u64;
+
+    /// How much a chunk has in all.
+    fn per_chunk(&self) -> u64;
+
+    /// How much a sector has.
+    fn per_sector(&self) -> u64;
+
+    /// When something in a chunk was last not needed any more, in transactions.
+    fn last_change(&self, chunk: ChunkIndex) -> u64;
+
+    /// A chunk was reset.
+    fn clear(&mut self, chunk: ChunkIndex);
+
+    /// Asserts that counts agree.
+    fn check(&self);
+}
+
 /// The chunks.
 #[derive(Clone, Debug)]
-pub struct Space {
+pub struct Space<L> {
     pub shape: Shape,
     pub pool: ChunkPool,
-    /// Valid sectors, chunk by chunk.
-    pub valid: ValidMap,
+    /// What is needed, chunk by chunk.
+    pub live: L,
     roles: Vec<Role>,
-    /// Sectors given out to a chunk, or landed there, that were not committed.
+    /// Pieces given out to a chunk, or landed there, that were not committed.
     pins: Vec<u32>,
     /// Reads in flight to a chunk, and copies of it that were not committed.
     holds: Vec<u32>,
@@ -59,19 +81,17 @@ pub struct Space {
     reserve: u32,
     /// By group: garbage is collected there.
     marked: Vec<bool>,
+    /// Chunks that hold what can neither be read nor given up: they are left as they are until that is not needed.
+    stuck: Vec<bool>,
 }
 
-/// A chunk as a row of the map of valid sectors.
-fn row(chunk: ChunkIndex) -> LineId {
-    LineId(chunk.0)
-}
-
-impl Space {
-    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes) -> Self {
+impl<L: Live> Space<L> {
+    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, live: L) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         let groups = usize::try_from(pool.groups()).expect("32 bits fit an index");
         Self {
-            valid: ValidMap::by_chunks(&shape),
+            live,
+            stuck: vec![false; chunks],
             roles: vec![Role::Data; chunks],
             pins: vec![0; chunks],
             holds: vec![0; chunks],
@@ -138,7 +158,7 @@ impl Space {
         };
         self.set_role(chunk, role);
         assert_eq!(self.pins[chunk.index()], 0, "chunk {} is opened with data to be committed", chunk.0);
-        assert_eq!(self.valid.count(row(chunk)), 0, "chunk {} is opened with data in it", chunk.0);
+        assert_eq!(self.live.count(chunk), 0, "chunk {} is opened with data in it", chunk.0);
         Some(chunk)
     }
 
@@ -164,18 +184,18 @@ impl Space {
         *newest = (*newest).max(number);
     }
 
-    /// So many sectors of a chunk wait for their commit.
-    pub fn pin(&mut self, chunk: ChunkIndex, sectors: u32) {
+    /// So many pieces in a chunk wait for their commit.
+    pub fn pin(&mut self, chunk: ChunkIndex, pieces: u32) {
         assert_eq!(self.role(chunk), Role::Data, "chunk {} holds pages", chunk.0);
         assert_eq!(self.pool.get(chunk), ChunkUse::Open, "chunk {} is written, but is not open", chunk.0);
-        self.pins[chunk.index()] += sectors;
+        self.pins[chunk.index()] += pieces;
     }
 
-    /// Sectors of a chunk were committed, or will never be.
-    pub fn unpin(&mut self, chunk: ChunkIndex, sectors: u32) {
+    /// Pieces in a chunk were committed, or will never be.
+    pub fn unpin(&mut self, chunk: ChunkIndex, pieces: u32) {
         let pins = &mut self.pins[chunk.index()];
-        assert!(*pins >= sectors, "more of chunk {} is committed than landed there", chunk.0);
-        *pins -= sectors;
+        assert!(*pins >= pieces, "more of chunk {} is committed than landed there", chunk.0);
+        *pins -= pieces;
     }
 
     pub fn pins(&self, chunk: ChunkIndex) -> u32 {
@@ -193,26 +213,20 @@ impl Space {
         self.holds[chunk.index()] -= 1;
     }
 
-    /// Places are the newest versions of something from now on.
-    pub fn validate(&mut self, first: Place, count: u32) {
-        assert!(count > 0, "nothing at {first:?} becomes valid");
-        self.valid.set_run(first, u64::from(count));
+    /// How much of a chunk is needed.
+    pub fn live_count(&self, chunk: ChunkIndex) -> u64 {
+        self.live.count(chunk)
     }
 
-    /// A place is not needed any more. Says whether nothing in its chunk is.
-    pub fn invalidate(&mut self, place: Place, now: u64) -> Option<ChunkIndex> {
-        let chunk = ChunkIndex(self.valid.clear(place, now).0);
-        (self.valid.count(row(chunk)) == 0).then_some(chunk)
+    /// Something in a chunk cannot be read, and is still needed.
+    pub fn set_stuck(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.role(chunk), Role::Data, "chunk {} holds pages of the target's own", chunk.0);
+        self.stuck[chunk.index()] = true;
     }
 
-    pub fn valid_count(&self, chunk: ChunkIndex) -> u64 {
-        self.valid.count(row(chunk))
-    }
-
-    /// The next run of valid sectors of a chunk.
-    pub fn next_run(&self, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)> {
-        let (first, count) = self.valid.next_run(row(chunk), from, u64::from(most))?;
-        Some((first, u32::try_from(count).expect("no more than was asked for")))
+    /// True of a chunk that cannot be emptied.
+    pub fn is_stuck(&self, chunk: ChunkIndex) -> bool {
+        self.stuck[chunk.index()]
     }
 
     /// A chunk that was being written takes no more.
@@ -228,7 +242,7 @@ impl Space {
         }
         let newest = self.newest[chunk.index()];
         let is_dead = match self.role(chunk) {
-            Role::Data => self.valid_count(chunk) == 0 && self.pins(chunk) == 0,
+            Role::Data => self.live_count(chunk) == 0 && self.pins(chunk) == 0,
             Role::Log => newest < log_tail.0,
             Role::Checkpoint => newest < checkpoint_tail,
         };
@@ -263,7 +277,7 @@ impl Space {
         for _ in 0..self.dead.len().min(most) {
             let (until, chunk) = self.dead.pop_front()?;
             if until <= durable && self.holds[chunk.index()] == 0 {
-                assert_eq!(self.valid_count(chunk), 0, "chunk {} is reset with data in it", chunk.0);
+                assert_eq!(self.live_count(chunk), 0, "chunk {} is reset with data in it", chunk.0);
                 return Some(chunk);
             }
             self.dead.push_back((until, chunk));
@@ -286,7 +300,8 @@ impl Space {
             Role::Checkpoint => self.checkpoint_chunks -= 1,
         }
         self.roles[chunk.index()] = Role::Data;
-        self.valid.clear_line(row(chunk));
+        self.live.clear(chunk);
+        self.stuck[chunk.index()] = false;
         if is_good {
             self.pool.freed(chunk);
         } else {
@@ -303,7 +318,7 @@ impl Space {
     /// Asserts that counts agree.
     pub fn check(&self) {
         self.pool.check();
-        self.valid.check();
+        self.live.check();
         let in_use = |role: Role| {
             let is = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
                 !matches!(of, ChunkUse::Free | ChunkUse::Bad) && self.role(chunk) == role
@@ -317,7 +332,7 @@ impl Space {
             "chunks of checkpoints are counted wrong"
         );
         for (chunk, of) in self.pool.iter() {
-            let is_empty = self.valid_count(chunk) == 0 && self.pins(chunk) == 0;
+            let is_empty = self.live_count(chunk) == 0 && self.pins(chunk) == 0;
             let may_have = matches!(of, ChunkUse::Open | ChunkUse::Closed) && self.role(chunk) == Role::Data;
             assert!(is_empty || may_have, "chunk {} is {of:?} and has data", chunk.0);
         }

@@ -9,30 +9,26 @@ pub(crate) mod media;
 mod survey;
 
 use super::canary::Canary;
-use super::checkpoint::CheckpointState;
+use super::checkpoint::{CheckpointState, Kept};
 use super::collect::Collector;
-use super::flight::Purpose;
 use super::options::Options;
 use super::page_io::PageIo;
-use super::requests::{REQUESTS_MAX, Requests};
 use super::retry::Retries;
 use super::sizes::Sizes;
-use super::space::{Role, Space};
-use super::state::{Changes, OxBlock, Points};
+use super::space::{Live, Role, Space};
+use super::state::{Changes, Ending, Ox, Points};
 use super::stats::OxStats;
+use super::store::Store;
 use super::write_buffer::WriteBuffer;
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
 use load::{Known, Pages, Recovered, load};
 use media::Media;
-use ocssd_base::{Prng, Slab, usize_of};
+use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
-use ocssd_ftl::{
-    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, L2p, LineId, Shape, UnitIndex,
-    ValidMap,
-};
-use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
+use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
+use ocssd_lightnvm::{BlockingDevice, BufId, ChunkState, Command, Geometry, PuId};
 use std::collections::VecDeque;
 use survey::{FoundChunk, Survey};
 
@@ -57,7 +53,7 @@ pub struct MountReport {
     pub checkpoint_sectors: u64,
 }
 
-impl OxBlock {
+impl<S: Store> Ox<S> {
     /// Makes an instance on fresh units, or recovers the one that is there.
     ///
     /// # Errors
@@ -72,7 +68,7 @@ impl OxBlock {
         let groups = groups(&geometry, units);
         let group_count = groups.iter().max().map_or(0, |&last| last + 1);
         // Before anything is written.
-        Sizes::new(&geometry, &shape, options, (shape.chunks(), group_count), Some(1))
+        Sizes::new::<S>(&geometry, &shape, options, (shape.chunks(), group_count), Some(1))
             .map_err(MountError::DoesNotFit)?;
         let mut media = Media::new(device);
         let mut survey = Survey::new(&media, &shape);
@@ -82,9 +78,9 @@ impl OxBlock {
         }
         survey.identify(&mut media, &shape)?;
         let known = Known { geometry: &geometry, shape: &shape, survey: &survey, options };
-        let (found, pages) = load(&mut media, &known)?;
+        let (found, pages) = load::<S>(&mut media, &known)?;
         let blocks = found.as_ref().map(|found| found.info.blocks);
-        let sizes = Sizes::new(&geometry, &shape, options, (good, group_count), blocks);
+        let sizes = Sizes::new::<S>(&geometry, &shape, options, (good, group_count), blocks);
         let sizes = sizes.map_err(MountError::DoesNotFit)?;
         let mut points = points(&geometry, &shape, options, &sizes, &groups);
         adopt(&mut media, &shape, &mut survey, &mut points)?;
@@ -101,7 +97,7 @@ impl OxBlock {
             checkpoint_sectors: 0,
         };
         let parts = Mounting { geometry, shape, groups, sizes, points, survey, pages };
-        let mut target = assemble(device, options, parts, found.as_ref());
+        let mut target = assemble(device, options, parts, found);
         first_checkpoint(device, &mut target)?;
         report.checkpoint_sectors = target.stats.checkpoint_written;
         Ok((target, report))
@@ -183,16 +179,17 @@ struct Mounting {
     pages: Pages,
 }
 
-fn assemble(
+fn assemble<S: Store>(
     device: &mut dyn BlockingDevice,
     options: &Options,
     mounting: Mounting,
-    found: Option<&Recovered>,
-) -> OxBlock {
+    recovered: Option<Recovered<S>>,
+) -> Ox<S> {
     let Mounting { geometry, shape, groups, sizes, points, survey, pages } = mounting;
     let group_count = groups.iter().max().map_or(0, |&last| last + 1);
-    let l2p = found.map_or_else(|| L2p::new(sizes.blocks, shape.places(), 0), |found| found.l2p.clone());
-    let space = space(&shape, &groups, &sizes, &l2p, &survey, &pages, found);
+    let found = recovered.as_ref().map(Recovered::known);
+    let map = recovered.map_or_else(|| S::new_map(sizes.blocks, &shape), |found| found.map);
+    let space = space::<S>(&shape, &groups, &sizes, &map, &survey, &pages, found.map(|found| found.kept));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
     let instance = found.map_or(named, |found| found.instance);
     let generation = Generation(pages.newest_generation.0 + 1);
@@ -206,30 +203,29 @@ fn assemble(
     let log = Log::new(LogConfig { instance, generation, first, tail, page_bytes, depth, copies, pages_max });
     let kept = found.map(|found| found.kept);
     let applied = found.map_or(TransactionId(0), |found| found.applied);
-    let sequence = found.map_or(0, |found| found.info.sequence);
+    let sequence = found.map_or(0, |found| found.sequence);
     let buffers = device.buffers();
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
+    let store = S::new(map, &geometry, &sizes, options, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let target = OxBlock {
+    let mut take = |sectors: u32| -> BufId {
+        if S::WHOLE { buffers.take_whole(sectors) } else { buffers.take(sectors) }
+    };
+    let target = Ox {
         options: options.clone(),
-        block_bytes: geometry.sector_bytes,
+        sector_bytes: geometry.sector_bytes,
         instance,
         generation: generation.0,
-        buffer: WriteBuffer::new(&sizes, group_count, buffers),
+        buffer: WriteBuffer::new(&sizes, group_count, &mut take),
+        collector: Collector::new(sizes.unit, group_count, options.seed, &mut take),
         log_io: PageIo::new(sizes.page, depth * copies, buffers),
-        collector: Collector::new(sizes.unit, group_count, options.seed, buffers),
         checkpoint: CheckpointState::new(io, kept, pages.newest_serial.next()),
-        requests: Requests::default(),
-        flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
-        parts: Slab::new(2 * REQUESTS_MAX),
-        open_part: None,
+        flight: Flight::new(COMMANDS_MAX, planes),
         gathered: 0,
         commits: VecDeque::new(),
         logged: VecDeque::new(),
         retries: Retries::new(COMMANDS_MAX),
-        flushes: VecDeque::new(),
-        shutdown: None,
-        is_shut_down: false,
+        ending: Ending::No,
         changes: Changes::Taken,
         sequence,
         last_transaction: applied,
@@ -239,7 +235,7 @@ fn assemble(
         work_due: true,
         now: device.now(),
         stats: OxStats::default(),
-        l2p,
+        store,
         space,
         points,
         log,
@@ -250,25 +246,24 @@ fn assemble(
 }
 
 /// What each chunk is used for.
-fn space(
+fn space<S: Store>(
     shape: &Shape,
     groups: &[u32],
     sizes: &Sizes,
-    l2p: &L2p,
+    map: &S::Map,
     survey: &Survey,
     pages: &Pages,
-    found: Option<&Recovered>,
-) -> Space {
-    let mut valid = ValidMap::by_chunks(shape);
-    l2p.for_each_media(|_, place| valid.set(place));
-    let is_needed = |chunk: ChunkIndex, role: Option<Role>| match (role, found) {
-        (Some(Role::Data) | None, _) => valid.count(LineId(chunk.0)) > 0,
+    kept: Option<Kept>,
+) -> Space<S::Live> {
+    let live = S::live(map, shape);
+    let is_needed = |chunk: ChunkIndex, role: Option<Role>| match (role, kept) {
+        (Some(Role::Data) | None, _) => live.count(chunk) > 0,
         (_, None) => false,
-        (Some(Role::Log), Some(found)) => {
-            pages.newest_in.get(&chunk).is_some_and(|&newest| newest >= found.kept.start)
+        (Some(Role::Log), Some(kept)) => {
+            pages.newest_in.get(&chunk).is_some_and(|&newest| newest >= kept.start)
         }
-        (Some(Role::Checkpoint), Some(found)) => {
-            pages.serials_in.get(&chunk).is_some_and(|serials| serials.contains(&found.kept.serial))
+        (Some(Role::Checkpoint), Some(kept)) => {
+            pages.serials_in.get(&chunk).is_some_and(|serials| serials.contains(&kept.serial))
         }
     };
     let usage = |chunk: ChunkIndex| {
@@ -283,7 +278,7 @@ fn space(
     };
     let pool = ChunkPool::new(shape, groups, usage);
     let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
-    let mut space = Space::new(shape.clone(), pool, sizes);
+    let mut space = Space::new(shape.clone(), pool, sizes, live);
     for (chunk, of) in uses {
         match (of, survey.get(chunk).role) {
             (ChunkUse::Dead, _) => space.found_dead(chunk),
@@ -298,13 +293,12 @@ fn space(
             _ => {}
         }
     }
-    space.valid = valid;
     space
 }
 
 /// The running instance writes its checkpoint, a batch of commands at a time; a new one two, so that one that the media lose
 /// is never the only one.
-fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut OxBlock) -> Result<(), MountError> {
+fn first_checkpoint<S: Store>(device: &mut dyn BlockingDevice, target: &mut Ox<S>) -> Result<(), MountError> {
     while target.checkpoint.previous.is_none() {
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {

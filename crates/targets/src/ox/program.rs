@@ -3,17 +3,19 @@
 //! Data are on media before their commit is logged, because their write is not over before: so a commit that recovery finds
 //! never names what a power cut took. Deliberately not here: which frames there are (`write_buffer`).
 
+use super::commit::{Commit, Done};
 use super::flight::Purpose;
 use super::space::Claim;
-use super::state::OxBlock;
+use super::state::Ox;
+use super::store::Store;
 use super::write_buffer::{FrameId, StreamIndex};
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, AppendEvent, Kind, Landing, Place, SectorTag, TAG_BYTES};
+use ocssd_ftl::{Append, AppendEvent, Landing, Place, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
 
-impl OxBlock {
+impl<S: Store> Ox<S> {
     /// Gives out ready frames, as far as there are places. True if any was.
-    pub(super) fn program(&mut self, buffers: &mut Buffers) -> bool {
+    pub(crate) fn program(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         for stream in (0..u32::try_from(self.points.data.len()).expect("few streams")).map(StreamIndex) {
             while self.flight.has_room(1) && self.program_next(stream, buffers) {
@@ -33,7 +35,8 @@ impl OxBlock {
         let filled = self.buffer.filled(frame);
         assert!((1..=self.sizes.unit).contains(&filled), "{filled} sectors go out in a frame");
         self.buffer.issued(stream, place);
-        self.space.pin(at.chunk, filled);
+        self.space.pin(at.chunk, self.pieces(frame));
+        S::seal(self, frame, buffers);
         self.pad(frame, filled, buffers);
         let again = self.buffer.is_again(frame);
         let unit = self.sizes.unit;
@@ -52,8 +55,13 @@ impl OxBlock {
         true
     }
 
+    /// Pieces in a frame.
+    fn pieces(&self, frame: FrameId) -> u32 {
+        u32::try_from(self.buffer.slots(frame).len()).expect("a frame is small")
+    }
+
     /// A run of sectors of a chunk, as the drive calls it.
-    pub(super) fn run_at(&self, at: Append, count: u32) -> Addresses {
+    pub(crate) fn run_at(&self, at: Append, count: u32) -> Addresses {
         assert!(at.sector + count <= self.sizes.chunk, "a run leaves its chunk");
         Addresses::Run { first: Ppa::new(self.space.shape.chunk_id(at.chunk), at.sector), count }
     }
@@ -70,7 +78,7 @@ impl OxBlock {
     }
 
     /// What a write's end says of its place.
-    pub(super) fn landing<T>(status: Status, what: T) -> Landing<T> {
+    pub(crate) fn landing<T>(status: Status, what: T) -> Landing<T> {
         match status {
             _ if status.is_success() => Landing::Written(what),
             Status::WRITE_NEXT_UNIT => Landing::Lost,
@@ -80,21 +88,23 @@ impl OxBlock {
     }
 
     /// A write of a frame ended.
-    pub(super) fn frame_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
+    pub(crate) fn frame_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
         let (status, stream) = (completion.status, self.buffer.stream(frame));
         let place = self.buffer.place(frame).expect("it was given out");
-        let filled = self.buffer.filled(frame);
         assert_eq!(self.space.shape.chunk_of(place), (at.chunk, at.sector), "{frame:?} landed elsewhere");
         if status.is_drive_failure() {
             self.stop(status);
         }
         if status.is_success() && self.refuses_changes().is_none() {
-            match stream {
-                StreamIndex::USER => self.user_landed(frame, place),
-                _ => self.copies_landed(frame, place),
+            if stream == StreamIndex::USER {
+                S::landed(self, frame, place);
+            } else {
+                let entries = S::copies_landed(self, frame, place);
+                assert!(!entries.is_empty(), "a frame of nothing landed");
+                self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
             }
         } else {
-            self.space.unpin(at.chunk, filled);
+            self.space.unpin(at.chunk, self.pieces(frame));
         }
         let mut events = Vec::new();
         let landing = Self::landing(status, frame);
@@ -117,7 +127,7 @@ impl OxBlock {
     }
 
     /// The frame that holds what lies at a place which cannot be read yet, and which of its sectors that is.
-    pub(super) fn held(&self, place: Place) -> Option<(FrameId, u32)> {
+    pub(crate) fn held(&self, place: Place) -> Option<(FrameId, u32)> {
         let (chunk, sector) = self.space.shape.chunk_of(place);
         if self.space.pool.get(chunk) != ocssd_ftl::ChunkUse::Open {
             return None;
@@ -129,10 +139,5 @@ impl OxBlock {
             "beyond a frame"
         );
         held
-    }
-
-    /// Kinds of sectors that hold a block's content, or that it was lost.
-    pub(super) const fn is_block(kind: Kind) -> bool {
-        matches!(kind, Kind::Data | Kind::Lost)
     }
 }

@@ -8,15 +8,17 @@
 
 use super::flight::Purpose;
 use super::retry::Whose;
-use super::state::OxBlock;
-use super::write_buffer::{Owner, Slot, StreamIndex};
+use super::space::Live;
+use super::state::{Ending, Ox};
+use super::store::Store;
+use super::write_buffer::StreamIndex;
 use crate::read_again::Failed;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, Kind, LineId, Mapped, Place, SectorTag};
+use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, Place};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 
 /// Reads of victims in flight (chosen: two keep a unit busy, and four groups may be marked).
-pub(super) const READS_MAX: u32 = 8;
+pub(crate) const READS_MAX: u32 = 8;
 /// Victims of a group that are being read at a time (chosen: the next is read while copies of the first are written).
 const VICTIMS_READ_MAX: usize = 2;
 
@@ -34,7 +36,7 @@ struct Victim {
 
 /// A read of a victim.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(crate) struct Read {
     pub first: Place,
     pub count: u32,
     pub buffer: BufId,
@@ -42,22 +44,22 @@ pub(super) struct Read {
 
 /// What garbage collection is doing.
 #[derive(Clone, Debug)]
-pub(super) struct Collector {
+pub(crate) struct Collector {
     victims: Vec<Victim>,
     pub reads: Slab<Read>,
     pub spare: Vec<BufId>,
-    /// By group: sectors that its victims give back beyond what was filled.
+    /// By group: what its victims give back beyond what was filled, in the measure of `Live`.
     credit: Vec<u64>,
     prng: Prng,
 }
 
 impl Collector {
     /// Nothing to do; buffers for reads of `unit` sectors are taken now.
-    pub fn new(unit: u32, groups: u32, seed: u64, buffers: &mut Buffers) -> Self {
+    pub fn new(unit: u32, groups: u32, seed: u64, take: &mut dyn FnMut(u32) -> BufId) -> Self {
         Self {
             victims: Vec::new(),
             reads: Slab::new(READS_MAX),
-            spare: (0..READS_MAX).map(|_| buffers.take(unit)).collect(),
+            spare: (0..READS_MAX).map(|_| take(unit)).collect(),
             credit: vec![0; usize_of(groups)],
             prng: Prng::new(seed).split("victims"),
         }
@@ -68,11 +70,11 @@ impl Collector {
     }
 }
 
-impl OxBlock {
+impl<S: Store> Ox<S> {
     /// Goes on with garbage collection, if free chunks are short. True if anything was done.
-    pub(super) fn collect(&mut self) -> bool {
+    pub(crate) fn collect(&mut self) -> bool {
         let mut any = self.end_victims();
-        let is_over = self.shutdown.is_some() && self.requests.is_idle_but_for(1);
+        let is_over = self.ending != Ending::No && S::is_idle(self);
         if is_over || self.is_mounting {
             return any;
         }
@@ -98,7 +100,7 @@ impl OxBlock {
         let space = &self.space;
         self.collector.victims.retain(|victim| {
             let is_empty =
-                space.valid_count(victim.chunk) == 0 || space.pool.get(victim.chunk) != ChunkUse::Closed;
+                space.live_count(victim.chunk) == 0 || space.pool.get(victim.chunk) != ChunkUse::Closed;
             victim.reads > 0 || !is_empty
         });
         let ended = before - self.collector.victims.len();
@@ -133,7 +135,7 @@ impl OxBlock {
 
     /// Chooses a chunk to be emptied among those of groups that `wanted` names.
     fn choose_victim(&mut self, wanted: impl Fn(u32) -> bool) -> bool {
-        let chunk_sectors = u64::from(self.sizes.chunk);
+        let chunk_live = self.space.live.per_chunk();
         let now = self.applied.0;
         let (space, collector) = (&self.space, &self.collector);
         let may = |chunk: ChunkIndex| {
@@ -144,6 +146,7 @@ impl OxBlock {
                 && has_room
                 && space.role(chunk) == super::space::Role::Data
                 && space.pins(chunk) == 0
+                && !space.is_stuck(chunk)
                 && !collector.has(chunk)
                 && space.may_collect(group, self.options.gc_groups_max)
         };
@@ -153,18 +156,18 @@ impl OxBlock {
             .filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk))
             .map(|(chunk, _)| Candidate {
                 line: LineId(chunk.0),
-                valid: space.valid_count(chunk),
-                sectors: chunk_sectors,
-                age: now.saturating_sub(space.valid.last_invalidated(LineId(chunk.0))),
+                valid: space.live_count(chunk),
+                sectors: chunk_live,
+                age: now.saturating_sub(space.live.last_change(chunk)),
             })
             .collect();
         let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
             return false;
         };
         let chunk = ChunkIndex(line.0);
-        let (group, valid) = (self.space.pool.group_of(chunk), self.space.valid_count(chunk));
-        assert!(valid < chunk_sectors, "chunk {} gives nothing", chunk.0);
-        self.collector.credit[usize_of(group)] += chunk_sectors - valid;
+        let (group, valid) = (self.space.pool.group_of(chunk), self.space.live_count(chunk));
+        assert!(valid < chunk_live, "chunk {} gives nothing", chunk.0);
+        self.collector.credit[usize_of(group)] += chunk_live - valid;
         self.space.mark(group, true);
         let next = self.space.shape.first_place(chunk);
         self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
@@ -184,18 +187,19 @@ impl OxBlock {
 
     fn read_victim(&mut self, index: usize) -> bool {
         let Victim { chunk, next, is_read, .. } = self.collector.victims[index];
-        // Each read fills what is left of a frame and begins another at most.
-        let has_frames = self.buffer.free(StreamIndex::of_group(0)) > self.collector.reads.len();
+        // Each read fills what is left of a frame and begins as many others at most.
+        let needed = S::FRAMES_PER_READ * (self.collector.reads.len() + 1);
+        let has_frames = self.buffer.free(StreamIndex::of_group(0)) >= needed;
         if is_read || self.collector.spare.is_empty() || !has_frames || self.refuses_changes().is_some() {
             return false;
         }
-        let Some((first, count)) = self.space.next_run(chunk, next, self.sizes.unit) else {
+        let Some((first, count)) = S::next_run(self, chunk, next, self.sizes.unit) else {
             self.collector.victims[index].is_read = true;
             return true;
         };
         let end = Place(first.0 + u64::from(count));
         let chunk_end = self.space.shape.first_place(chunk).0 + u64::from(self.sizes.chunk);
-        assert!(end.0 <= chunk_end, "a victim is read beyond its end");
+        assert!(count > 0 && end.0 <= chunk_end, "a victim is read beyond its end");
         let victim = &mut self.collector.victims[index];
         (victim.next, victim.is_read) = (end, end.0 == chunk_end);
         victim.reads += 1;
@@ -211,20 +215,19 @@ impl OxBlock {
     }
 
     /// Sectors of a victim were read.
-    pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion, buffers: &mut Buffers) {
+    pub(crate) fn collected(&mut self, read: SlabKey, completion: &Completion, buffers: &mut Buffers) {
         let Read { first, count, buffer } = *self.collector.reads.get(read);
         let mut bad = 0;
         for offset in 0..count {
             let is_failed = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
-            let tag = SectorTag::decode(buffers.oob(buffer, offset, 1), buffers.data(buffer, offset, 1));
-            let is_sound = !is_failed && tag.is_ok_and(|tag| Self::is_block(tag.kind));
+            let is_sound = !is_failed && S::is_sound((buffer, offset), buffers);
             bad |= u64::from(!is_sound) << offset;
         }
         if completion.status.is_drive_failure() {
             self.stop(completion.status);
         }
         if bad == 0 || self.refuses_changes().is_some() {
-            return self.copy(read, if self.refuses_changes().is_some() { bad } else { 0 }, buffers);
+            return self.copied(read, if self.refuses_changes().is_some() { bad } else { 0 }, buffers);
         }
         let status = if completion.status.has_data() {
             ocssd_lightnvm::Status::UNRECOVERED_READ
@@ -236,17 +239,13 @@ impl OxBlock {
     }
 
     /// What was read of a victim, `lost` sectors excepted, goes to frames.
-    pub(super) fn copy(&mut self, read: SlabKey, lost: u64, buffers: &mut Buffers) {
+    pub(crate) fn copied(&mut self, read: SlabKey, lost: u64, buffers: &mut Buffers) {
         let Read { first, count, buffer } = self.collector.reads.remove(read);
-        let (chunk, _) = self.space.shape.chunk_of(first);
-        let group = self.space.pool.group_of(chunk);
-        if self.refuses_changes().is_none() {
-            for offset in 0..count {
-                let from = Place(first.0 + u64::from(offset));
-                self.copy_sector(from, (buffer, offset), group, lost >> offset & 1 == 1, buffers);
-            }
-        }
         assert!(count == 64 || lost >> count == 0, "sectors beyond a read were lost");
+        let (chunk, _) = self.space.shape.chunk_of(first);
+        if self.refuses_changes().is_none() {
+            S::copy(self, first, count, buffer, lost, buffers);
+        }
         self.collector.spare.push(buffer);
         self.space.let_go(chunk);
         let victim = self.collector.victims.iter_mut().find(|victim| victim.chunk == chunk);
@@ -254,38 +253,6 @@ impl OxBlock {
         assert!(victim.reads > 0, "a read of chunk {} ended twice", chunk.0);
         victim.reads -= 1;
         self.work_due = true;
-    }
-
-    fn copy_sector(
-        &mut self,
-        from: Place,
-        (buffer, at): (BufId, u32),
-        group: u32,
-        is_lost: bool,
-        buffers: &mut Buffers,
-    ) {
-        if !self.space.valid.is_valid(from) {
-            return;
-        }
-        let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
-        // Whose a lost sector was only the map knows.
-        let is_own = |tag: &SectorTag| self.l2p.get(tag.block) == Mapped::Media(from);
-        let (lba, kind) = match tag {
-            Ok(tag) if !is_lost && tag.block < self.sizes.blocks && is_own(&tag) => (tag.block, tag.kind),
-            _ => (self.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost),
-        };
-        assert_eq!(self.l2p.get(lba), Mapped::Media(from), "{from:?} is valid, but block {lba} is elsewhere");
-        let stream = StreamIndex::of_group(group);
-        let (frame, room) = self.buffer.filling(stream).expect("frames were counted before it was read");
-        assert!(room > 0, "a full frame is being filled");
-        self.space.hold(self.space.shape.chunk_of(from).0);
-        let (target, offset) = self.buffer.push(frame, Slot { lba, owner: Owner::Copy(from) });
-        if kind == Kind::Lost {
-            buffers.data_mut(target, offset, 1).fill(0);
-        } else {
-            buffers.copy_data(buffer, at, target, offset, 1);
-        }
-        self.tag(kind, lba, (target, offset), buffers);
     }
 
     /// Frames of copies that nothing is about to fill go out as they are, where that pays.
@@ -304,7 +271,7 @@ impl OxBlock {
             if filled == 0 || !is_read {
                 continue;
             }
-            let fill = u64::from(self.sizes.unit - filled);
+            let fill = u64::from(self.sizes.unit - filled) * self.space.live.per_sector();
             let credit = &mut self.collector.credit[usize_of(group)];
             // What was gained since the last fill must pay for this one, or chunks would be moved for nothing.
             if *credit > fill {
@@ -319,12 +286,12 @@ impl OxBlock {
     }
 
     /// Gives up copies that nothing fills: what they were made of is still where it was. True if there was any.
-    pub(super) fn drop_copies(&mut self) -> bool {
+    pub(crate) fn drop_copies(&mut self) -> bool {
         let mut any = false;
         for group in 0..self.space.pool.groups() {
             let dropped = self.buffer.drop_filling(StreamIndex::of_group(group));
             any |= !dropped.is_empty();
-            self.let_go_of(&dropped);
+            S::dropped(self, &dropped);
         }
         let is_idle = self.collector.reads.is_empty();
         if any && is_idle {
@@ -332,14 +299,5 @@ impl OxBlock {
             (0..self.space.pool.groups()).for_each(|group| self.space.mark(group, false));
         }
         any
-    }
-
-    /// Copies will not be committed.
-    pub(super) fn let_go_of(&mut self, slots: &[Slot]) {
-        for slot in slots {
-            if let Owner::Copy(from) = slot.owner {
-                self.space.let_go(self.space.shape.chunk_of(from).0);
-            }
-        }
     }
 }

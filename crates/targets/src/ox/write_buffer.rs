@@ -1,36 +1,18 @@
-//! What is on its way to data chunks: frames of a write unit each, filled sector by sector, by stream.
+//! What is on its way to data chunks: frames of a write unit each, filled piece by piece, by stream.
 //!
 //! Stream 0 is users', stream 1 + g garbage collection's in group g. A frame stays after it landed until its place can be
 //! read (MW_CUNITS): reads find its content here. Users and garbage collection have frames of their own, so that neither
-//! waits for the other. Deliberately not here: places, transactions.
+//! waits for the other. Deliberately not here: places, transactions, what a piece is (`T`: a block, or a part of a page).
 
 use super::sizes::Sizes;
-use ocssd_base::{SlabKey, usize_of};
+use ocssd_base::usize_of;
 use ocssd_ftl::Place;
-use ocssd_lightnvm::{BufId, Buffers};
+use ocssd_lightnvm::BufId;
 use std::collections::VecDeque;
 
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrameId(pub u32);
-
-/// Whose a sector is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// A part's of a request.
-    User(SlabKey),
-    /// It is a copy of this place.
-    Copy(Place),
-}
-
-/// A sector of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// The logical sector.
-    pub lba: u64,
-    /// Whose it is.
-    pub owner: Owner,
-}
 
 /// Who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,10 +33,12 @@ impl StreamIndex {
 }
 
 #[derive(Clone, Debug)]
-struct Frame {
+struct Frame<T> {
     buffer: BufId,
     stream: StreamIndex,
-    slots: Vec<Slot>,
+    slots: Vec<T>,
+    /// Sectors that hold something, from the first on.
+    filled: u32,
     /// Where it is written; `None` before it is given out.
     place: Option<Place>,
     is_free: bool,
@@ -64,9 +48,9 @@ struct Frame {
 
 /// The frames of an instance.
 #[derive(Clone, Debug)]
-pub struct WriteBuffer {
+pub struct WriteBuffer<T> {
     unit: u32,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<T>>,
     /// Free ones: of users, of garbage collection.
     free: [Vec<FrameId>; 2],
     /// By stream.
@@ -74,19 +58,20 @@ pub struct WriteBuffer {
     ready: Vec<VecDeque<FrameId>>,
 }
 
-impl WriteBuffer {
+impl<T: Copy> WriteBuffer<T> {
     /// Empty frames, as many for users as for garbage collection, whose buffers are taken now.
-    pub fn new(sizes: &Sizes, groups: u32, buffers: &mut Buffers) -> Self {
+    pub fn new(sizes: &Sizes, groups: u32, take: &mut dyn FnMut(u32) -> BufId) -> Self {
         let count = 2 * sizes.frames;
         let frame = |_| Frame {
-            buffer: buffers.take(sizes.unit),
+            buffer: take(sizes.unit),
             stream: StreamIndex::USER,
             slots: Vec::with_capacity(usize_of(sizes.unit)),
+            filled: 0,
             place: None,
             is_free: true,
             is_again: false,
         };
-        let frames: Vec<Frame> = (0..count).map(frame).collect();
+        let frames: Vec<Frame<T>> = (0..count).map(frame).collect();
         let streams = usize_of(1 + groups);
         Self {
             unit: sizes.unit,
@@ -100,11 +85,11 @@ impl WriteBuffer {
         }
     }
 
-    fn frame(&self, frame: FrameId) -> &Frame {
+    fn frame(&self, frame: FrameId) -> &Frame<T> {
         &self.frames[usize_of(frame.0)]
     }
 
-    fn frame_mut(&mut self, frame: FrameId) -> &mut Frame {
+    fn frame_mut(&mut self, frame: FrameId) -> &mut Frame<T> {
         &mut self.frames[usize_of(frame.0)]
     }
 
@@ -133,17 +118,21 @@ impl WriteBuffer {
         Some((frame, self.unit - self.filled(frame)))
     }
 
-    /// Adds a sector to a frame being filled; a full one is ready. Gives the sector's place in the frame's buffer.
-    pub fn push(&mut self, frame: FrameId, slot: Slot) -> (BufId, u32) {
+    /// Adds a piece to a frame being filled, which takes so many sectors more. Gives the first of these in the frame's buffer.
+    pub fn push(&mut self, frame: FrameId, slot: T, sectors: u32) -> (BufId, u32) {
         let offset = self.filled(frame);
         let (unit, entry) = (self.unit, self.frame_mut(frame));
-        assert!(offset < unit && entry.place.is_none(), "{frame:?} takes no more");
+        assert!(offset + sectors <= unit && entry.place.is_none(), "{frame:?} takes no more");
         entry.slots.push(slot);
-        let (buffer, stream) = (entry.buffer, entry.stream);
-        if offset + 1 == unit {
+        entry.filled += sectors;
+        (entry.buffer, offset)
+    }
+
+    /// The frame a stream fills is ready if it has no sector left.
+    pub fn close_if_full(&mut self, stream: StreamIndex) {
+        if self.partial(stream) == self.unit {
             self.close(stream);
         }
-        (buffer, offset)
     }
 
     /// The frame a stream fills is ready as it is.
@@ -159,7 +148,7 @@ impl WriteBuffer {
     }
 
     /// Forgets what a stream filled, and says what it was.
-    pub fn drop_filling(&mut self, stream: StreamIndex) -> Vec<Slot> {
+    pub fn drop_filling(&mut self, stream: StreamIndex) -> Vec<T> {
         let Some(frame) = self.filling[stream.index()].take() else { return Vec::new() };
         let slots = self.frame(frame).slots.clone();
         self.release(frame);
@@ -194,7 +183,7 @@ impl WriteBuffer {
     }
 
     /// Forgets every frame that was not given out, and says what was in them.
-    pub fn drop_waiting(&mut self) -> Vec<Slot> {
+    pub fn drop_waiting(&mut self) -> Vec<T> {
         let mut dropped = Vec::new();
         for stream in (0..u32::try_from(self.filling.len()).expect("few streams")).map(StreamIndex) {
             dropped.extend(self.drop_filling(stream));
@@ -211,7 +200,7 @@ impl WriteBuffer {
         let entry = self.frame_mut(frame);
         assert!(!entry.is_free, "{frame:?} is free already");
         entry.slots.clear();
-        (entry.place, entry.is_free, entry.is_again) = (None, true, false);
+        (entry.filled, entry.place, entry.is_free, entry.is_again) = (0, None, true, false);
         let pool = Self::pool_of(entry.stream);
         self.free[pool].push(frame);
     }
@@ -237,13 +226,13 @@ impl WriteBuffer {
     }
 
     /// What is in a frame.
-    pub fn slots(&self, frame: FrameId) -> &[Slot] {
+    pub fn slots(&self, frame: FrameId) -> &[T] {
         &self.frame(frame).slots
     }
 
-    /// Sectors in a frame.
+    /// Sectors in a frame that hold something.
     pub fn filled(&self, frame: FrameId) -> u32 {
-        u32::try_from(self.frame(frame).slots.len()).expect("a frame is small")
+        self.frame(frame).filled
     }
 
     /// Asserts that no frame was lost.

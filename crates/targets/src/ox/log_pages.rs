@@ -3,9 +3,9 @@
 //! Deliberately not here: what is in them (`ocssd_ftl::log`), what becomes true by them (`commit`).
 
 use super::flight::Purpose;
-use super::options::Durability;
 use super::space::Claim;
-use super::state::OxBlock;
+use super::state::{Ending, Ox};
+use super::store::Store;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{AppendEvent, Kind, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
@@ -33,9 +33,9 @@ pub(crate) fn tag_page(
     }
 }
 
-impl OxBlock {
+impl<S: Store> Ox<S> {
     /// Gives out pages of the log. True if any was.
-    pub(super) fn write_log(&mut self, buffers: &mut Buffers) -> bool {
+    pub(crate) fn write_log(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while self.flight.has_room(1) && self.write_log_page(buffers) {
             any = true;
@@ -46,10 +46,8 @@ impl OxBlock {
     /// A page that is not full waits while nobody waits for it.
     fn is_page_due(&self) -> bool {
         let is_wanted = self.log.has_full_page()
-            || self.options.durability == Durability::Request
-            || self.is_log_awaited()
-            || !self.flushes.is_empty()
-            || self.shutdown.is_some()
+            || S::is_log_awaited(self)
+            || self.ending != Ending::No
             || self.space.waits_for_log(self.log.durable());
         is_wanted && self.log.has_page() && self.log_io.spare().is_some()
     }
@@ -78,7 +76,7 @@ impl OxBlock {
     }
 
     /// A write of a page ended.
-    pub(super) fn log_page_done(&mut self, page: SlabKey, completion: &Completion) {
+    pub(crate) fn log_page_done(&mut self, page: SlabKey, completion: &Completion) {
         let status = completion.status;
         let (lsn, at) = self.log_io.ended(page, status.is_success());
         if status.is_success() {
@@ -95,7 +93,7 @@ impl OxBlock {
     }
 
     /// Chunks of pages were written to their end.
-    pub(super) fn close_chunks(&mut self, events: &[AppendEvent<()>]) {
+    pub(crate) fn close_chunks(&mut self, events: &[AppendEvent<()>]) {
         for event in events {
             if let AppendEvent::Closed(chunk) = *event {
                 self.space.close(chunk);

@@ -1,63 +1,14 @@
-//! Transactions: gathered while their data land, logged in order, true once the log has them on media, in the same order.
+//! What transactions do to the map of blocks, while the instance runs and in replay.
 //!
-//! The map changes when a transaction is durable (`durability=request`), so that nobody reads what a power cut can take; or
-//! when it is logged (`durability=flush`). Moves of garbage collection go through the same queue, and are applied only where
-//! the block still is where it was copied from; replay decides the same, because it meets the same order. Deliberately not
-//! here: pages of the log (`log_pages`).
+//! Moves of garbage collection are applied only where the block still is where it was copied from; replay decides the same,
+//! because it meets the same order. Deliberately not here: when a transaction is true (`ox::commit`).
 
-use super::canary::Canary;
-use super::options::Durability;
-use super::state::OxBlock;
-use super::write_buffer::{FrameId, Owner, Slot};
-use ocssd_base::SlabKey;
-use ocssd_ftl::log::{LogEntry, Lsn, TransactionId};
+use super::store::{Owner, OxBlock, Part, Slot};
+use crate::ox::canary::Canary;
+use crate::ox::commit::{Commit, Done};
+use crate::ox::write_buffer::FrameId;
+use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{L2p, Mapped, Place};
-use ocssd_lightnvm::block::BlockOp;
-
-/// A transaction whose data are on their way.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub request: SlabKey,
-    /// Blocks that did not land.
-    pub left: u32,
-    /// Blocks it has.
-    pub blocks: u32,
-    /// Where those lie that did.
-    pub entries: Vec<LogEntry>,
-}
-
-/// Whose a transaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
-    /// A request's, which is answered.
-    User(SlabKey),
-    /// A part of one that is answered by another part.
-    Piece,
-    /// Garbage collection's.
-    Gc,
-}
-
-/// A transaction that is ready to be logged.
-#[derive(Clone, Debug)]
-pub(super) struct Commit {
-    pub entries: Vec<LogEntry>,
-    /// Blocks that were on their way.
-    pub blocks: u32,
-    pub done: Done,
-}
-
-/// A transaction in the log.
-#[derive(Clone, Debug)]
-pub(super) struct Logged {
-    pub id: TransactionId,
-    first: Lsn,
-    last: Lsn,
-    entries: Vec<LogEntry>,
-    blocks: u32,
-    /// What is still to be answered.
-    done: Option<Done>,
-    is_applied: bool,
-}
 
 /// Adds a block that lies at `place` to the entries of its transaction, if it follows the last one there.
 fn join(entries: &mut Vec<LogEntry>, lba: u64, place: Place, from: Option<Place>, is_chunk_start: bool) {
@@ -93,12 +44,12 @@ impl OxBlock {
             let at = Place(place.0 + offset);
             let is_start = self.space.shape.chunk_of(at).1 == 0;
             let Owner::User(key) = slot.owner else { unreachable!("a frame of users holds {slot:?}") };
-            let part = self.parts.get_mut(key);
+            let part = self.store.parts.get_mut(key);
             assert!(part.left > 0, "more of a transaction landed than it has");
             join(&mut part.entries, slot.lba, at, None, is_start);
             part.left -= 1;
             if part.left == 0 {
-                let Part { request, blocks, entries, .. } = self.parts.remove(key);
+                let Part { request, blocks, entries, .. } = self.store.parts.remove(key);
                 self.commits.push_back(Commit { entries, blocks, done: Done::User(request) });
             } else if by_part {
                 let entries = std::mem::take(&mut part.entries);
@@ -107,8 +58,8 @@ impl OxBlock {
         }
     }
 
-    /// A frame of copies landed at `place`: they are committed together.
-    pub(super) fn copies_landed(&mut self, frame: FrameId, place: Place) {
+    /// What makes the copies of a frame at `place` true, together.
+    pub(super) fn copies_entries(&self, frame: FrameId, place: Place) -> Vec<LogEntry> {
         let mut entries = Vec::new();
         let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
         for (offset, slot) in (0..).zip(slots) {
@@ -118,87 +69,18 @@ impl OxBlock {
             let is_start = [at, from].iter().any(|&place| self.space.shape.chunk_of(place).1 == 0);
             join(&mut entries, slot.lba, at, Some(from), is_start);
         }
-        assert!(!entries.is_empty(), "a frame of nothing landed");
-        self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
-    }
-
-    /// Logs transactions that are ready, and makes true those that are durable. True if anything was done.
-    pub(super) fn commit(&mut self) -> bool {
-        let mut any = false;
-        while let Some(front) = self.commits.front() {
-            if !self.log.has_room(front.entries.len() + 1) {
-                break;
-            }
-            let Commit { entries, blocks, done } = self.commits.pop_front().expect("it was looked at");
-            self.log_transaction(entries, blocks, done);
-            any = true;
-        }
-        while self.logged.front().is_some_and(|logged| logged.last < self.log.durable()) {
-            let Logged { id, entries, blocks, done, is_applied, .. } =
-                self.logged.pop_front().expect("it was looked at");
-            if !is_applied {
-                self.gathered -= u64::from(blocks);
-                self.apply(id, &entries);
-            }
-            self.answer(done);
-            any = true;
-        }
-        any
-    }
-
-    fn log_transaction(&mut self, entries: Vec<LogEntry>, blocks: u32, done: Done) {
-        let id = TransactionId(self.last_transaction.0 + 1);
-        self.last_transaction = id;
-        assert!(!entries.is_empty(), "transaction {} changes nothing", id.0);
-        let (first, last) = self.log.append(id, &entries);
-        self.stats.transactions += u64::from(done != Done::Gc);
-        let mut logged = Logged { id, first, last, entries, blocks, done: Some(done), is_applied: false };
-        if self.options.durability == Durability::Flush {
-            let entries = std::mem::take(&mut logged.entries);
-            self.apply(id, &entries);
-            logged.is_applied = true;
-            self.gathered -= u64::from(blocks);
-        }
-        let is_forced = matches!(done, Done::User(key)
-            if self.requests.get(key).request.op == BlockOp::Write { fua: true });
-        let is_early = self.options.durability == Durability::Flush && !is_forced;
-        if is_early || self.has_canary(Canary::AnsweredBeforeCommit) {
-            let done = logged.done.take();
-            self.answer(done);
-        }
-        self.logged.push_back(logged);
-    }
-
-    fn answer(&mut self, done: Option<Done>) {
-        if let Some(Done::User(request)) = done {
-            self.requests.part_done(request);
-        }
-    }
-
-    /// True if somebody waits for what is in the log to be durable.
-    pub(super) fn is_log_awaited(&self) -> bool {
-        self.options.durability == Durability::Request
-            || self.logged.iter().any(|logged| logged.done.is_some_and(|done| done != Done::Gc))
-    }
-
-    /// The page that replay must begin with to find every transaction that is not applied.
-    pub(super) fn replay_start(&self) -> Lsn {
-        let open = self.logged.iter().find(|logged| !logged.is_applied);
-        open.map_or(self.log.next(), |logged| logged.first)
+        entries
     }
 
     /// A transaction is true.
-    fn apply(&mut self, id: TransactionId, entries: &[LogEntry]) {
-        assert!(self.applied < id, "transaction {} is applied after {}", id.0, self.applied.0);
-        assert!(id <= self.last_transaction, "transaction {} is applied before it is logged", id.0);
-        self.applied = id;
+    pub(super) fn apply_entries(&mut self, entries: &[LogEntry]) {
         for entry in entries {
             match *entry {
                 LogEntry::Write { lba, place, count } => self.apply_write(lba, place, count),
                 LogEntry::Move { lba, from, to, count } => self.apply_move(lba, from, to, count),
                 LogEntry::Discard { lba, count } => {
                     for lba in lba..lba + u64::from(count) {
-                        let old = self.l2p.set(lba, Mapped::Nowhere);
+                        let old = self.store.l2p.set(lba, Mapped::Nowhere);
                         self.forget_place(old);
                     }
                 }
@@ -210,10 +92,10 @@ impl OxBlock {
     fn apply_write(&mut self, lba: u64, place: Place, count: u32) {
         assert!(lba + u64::from(count) <= self.sizes.blocks, "blocks beyond the instance are written");
         let (chunk, _) = self.space.shape.chunk_of(place);
-        self.space.validate(place, count);
+        self.validate(place, count);
         self.space.unpin(chunk, count);
         for offset in 0..u64::from(count) {
-            let old = self.l2p.set(lba + offset, Mapped::Media(Place(place.0 + offset)));
+            let old = self.store.l2p.set(lba + offset, Mapped::Media(Place(place.0 + offset)));
             self.forget_place(old);
         }
         self.look_at(chunk);
@@ -225,8 +107,8 @@ impl OxBlock {
         self.space.unpin(chunk, count);
         for offset in 0..u64::from(count) {
             let (from, to) = (Place(from.0 + offset), Place(to.0 + offset));
-            if self.l2p.move_if(lba + offset, Mapped::Media(from), Mapped::Media(to)) {
-                self.space.validate(to, 1);
+            if self.store.l2p.move_if(lba + offset, Mapped::Media(from), Mapped::Media(to)) {
+                self.validate(to, 1);
                 self.forget_place(Mapped::Media(from));
             } else {
                 self.stats.gc_lost_races += 1;
@@ -238,10 +120,8 @@ impl OxBlock {
     }
 
     fn forget_place(&mut self, old: Mapped) {
-        if let Mapped::Media(place) = old
-            && let Some(chunk) = self.space.invalidate(place, self.applied.0)
-        {
-            self.look_at(chunk);
+        if let Mapped::Media(place) = old {
+            self.invalidate(place);
         }
     }
 }

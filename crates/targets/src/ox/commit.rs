@@ -1,0 +1,126 @@
+//! Transactions: gathered while their data land, logged in order, true once the log has them on media, in the same order.
+//!
+//! What a transaction changes, changes when it is durable, so that nobody reads what a power cut can take; or when it is
+//! logged, if the store wants that. Moves of garbage collection go through the same queue. Deliberately not here: pages of the
+//! log (`log_pages`), what a transaction changes (the store).
+
+use super::canary::Canary;
+use super::state::Ox;
+use super::store::Store;
+use ocssd_ftl::log::{Lsn, TransactionId};
+
+/// Whose a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done<W> {
+    /// A user's, who waits for it.
+    User(W),
+    /// A part of one that another part answers.
+    Piece,
+    /// Garbage collection's.
+    Gc,
+}
+
+/// What becomes of a transaction when it is logged, and not durable yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtLog {
+    /// It is true already.
+    pub is_true: bool,
+    /// Its waiter need not wait.
+    pub is_answered: bool,
+}
+
+/// A transaction that is ready to be logged.
+#[derive(Clone, Debug)]
+pub struct Commit<S: Store> {
+    pub entries: Vec<S::Entry>,
+    /// Sectors that were on their way.
+    pub blocks: u32,
+    pub done: Done<S::Waiter>,
+}
+
+/// A transaction in the log.
+#[derive(Clone, Debug)]
+pub struct Logged<S: Store> {
+    pub id: TransactionId,
+    first: Lsn,
+    last: Lsn,
+    entries: Vec<S::Entry>,
+    blocks: u32,
+    /// What is still to be answered.
+    done: Option<Done<S::Waiter>>,
+    is_applied: bool,
+}
+
+impl<S: Store> Logged<S> {
+    /// True if a user waits for it.
+    pub fn is_awaited(&self) -> bool {
+        self.done.is_some_and(|done| done != Done::Gc)
+    }
+}
+
+impl<S: Store> Ox<S> {
+    /// Logs transactions that are ready, and makes true those that are durable. True if anything was done.
+    pub(super) fn commit(&mut self) -> bool {
+        let mut any = false;
+        while let Some(front) = self.commits.front() {
+            if !self.log.has_room(front.entries.len() + 1) {
+                break;
+            }
+            let commit = self.commits.pop_front().expect("it was looked at");
+            self.log_transaction(commit);
+            any = true;
+        }
+        while self.logged.front().is_some_and(|logged| logged.last < self.log.durable()) {
+            let Logged { id, entries, blocks, done, is_applied, .. } =
+                self.logged.pop_front().expect("it was looked at");
+            if !is_applied {
+                self.make_true(id, &entries, blocks);
+            }
+            self.answer(done);
+            any = true;
+        }
+        any
+    }
+
+    fn log_transaction(&mut self, Commit { entries, blocks, done }: Commit<S>) {
+        let id = TransactionId(self.last_transaction.0 + 1);
+        self.last_transaction = id;
+        assert!(!entries.is_empty(), "transaction {} changes nothing", id.0);
+        let (first, last) = self.log.append(id, &entries);
+        self.stats.transactions += u64::from(done != Done::Gc);
+        let mut logged = Logged { id, first, last, entries, blocks, done: Some(done), is_applied: false };
+        let waiter = if let Done::User(waiter) = done { Some(waiter) } else { None };
+        let AtLog { is_true, is_answered } = S::logged(self, waiter);
+        if is_true {
+            let entries = std::mem::take(&mut logged.entries);
+            self.make_true(id, &entries, blocks);
+            logged.is_applied = true;
+        }
+        if is_answered || self.has_canary(Canary::AnsweredBeforeCommit) {
+            let done = logged.done.take();
+            self.answer(done);
+        }
+        self.logged.push_back(logged);
+    }
+
+    fn make_true(&mut self, id: TransactionId, entries: &[S::Entry], blocks: u32) {
+        assert!(self.applied < id, "transaction {} is applied after {}", id.0, self.applied.0);
+        assert!(id <= self.last_transaction, "transaction {} is applied before it is logged", id.0);
+        assert!(self.gathered >= u64::from(blocks), "{blocks} sectors were not gathered");
+        self.gathered -= u64::from(blocks);
+        self.applied = id;
+        S::apply(self, id, entries);
+    }
+
+    fn answer(&mut self, done: Option<Done<S::Waiter>>) {
+        if let Some(Done::User(waiter)) = done {
+            S::answer(self, waiter);
+        }
+    }
+
+    /// The page that replay must begin with to find every transaction that is not applied.
+    pub(super) fn replay_start(&self) -> Lsn {
+        let open = self.logged.iter().find(|logged| !logged.is_applied);
+        open.map_or(self.log.next(), |logged| logged.first)
+    }
+}

@@ -1,0 +1,160 @@
+//! What an instance is asked to be.
+//!
+//! Deliberately not here: sizes that follow from it (`sizes`).
+
+#[cfg(feature = "canaries")]
+use super::canary::Canary;
+use crate::plane_reads::PlaneReads;
+use ocssd_ftl::VictimPolicy;
+use std::fmt;
+
+/// When a request is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Once its transaction is on media.
+    #[default]
+    Request,
+    /// Once its data are on media and its transaction is in the log's buffer: a power cut may take it, as a whole; a flush
+    /// or force unit access makes it durable.
+    Flush,
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Request => "request",
+            Self::Flush => "flush",
+        })
+    }
+}
+
+impl std::str::FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "request" => Ok(Self::Request),
+            "flush" => Ok(Self::Flush),
+            _ => Err(format!("durability should be \"request\" or \"flush\", but is \"{text}\"")),
+        }
+    }
+}
+
+/// Chunks kept from the user, in percent, unless asked for otherwise (chosen: as block SSDs of data centres; OX kept 30,
+/// `ox.md` 1.5).
+pub const OVER_PROVISIONING_PERCENT: u32 = 20;
+/// Most that may be kept from the user, in percent (chosen: what is left is still a drive).
+const PERCENT_MAX: u32 = 95;
+/// Most writes in flight to a chunk (chosen: more only queue in the drive).
+const WRITES_PER_UNIT_MAX: u32 = 16;
+/// Groups garbage collection may be in at once by default: the paper's one marked group (`ox.md` 0.4).
+const GC_GROUPS_MAX: u32 = 1;
+
+/// Times each page of the log is written by default (chosen: one sector of the log that cannot be read would take
+/// transactions that were answered).
+const LOG_COPIES: u32 = 2;
+
+/// Options of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Chunks kept from the user, in percent, 1..=95. What the target itself needs is kept in any case.
+    pub over_provisioning_percent: u32,
+    /// When a request is answered.
+    pub durability: Durability,
+    /// Bytes of log between two checkpoints; default: a sixty-fourth of the instance, at most 64 MiB.
+    pub checkpoint_log_bytes: Option<u64>,
+    /// Times each page of the log is written, 1 or 2: a page that the media lose ends the log if there is no other.
+    pub log_copies: u32,
+    /// Groups garbage collection may be in at a time, 1..; users' new writes avoid them.
+    pub gc_groups_max: u32,
+    /// How victims are chosen.
+    pub victim: VictimPolicy,
+    /// Writes in flight to a chunk, 1..=16.
+    pub writes_per_unit: u32,
+    /// Which reads ask the drive for plane mode.
+    pub plane_reads: PlaneReads,
+    /// Seed of the instance's name and of random choices.
+    pub seed: u64,
+    /// The bug planted in this instance.
+    #[cfg(feature = "canaries")]
+    pub canary: Option<Canary>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            over_provisioning_percent: OVER_PROVISIONING_PERCENT,
+            durability: Durability::Request,
+            checkpoint_log_bytes: None,
+            log_copies: LOG_COPIES,
+            gc_groups_max: GC_GROUPS_MAX,
+            victim: VictimPolicy::Greedy,
+            writes_per_unit: 2,
+            plane_reads: PlaneReads::default(),
+            seed: 1,
+            #[cfg(feature = "canaries")]
+            canary: None,
+        }
+    }
+}
+
+impl Options {
+    /// Reads one `name=value` that every FTL of these machines has; false if there is no option of this name.
+    ///
+    /// # Errors
+    /// A sentence that says what the value should be.
+    pub fn set_common(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let number = || {
+            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
+        };
+        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        match name {
+            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
+            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number()?),
+            "log_copies" => self.log_copies = small()?,
+            "gc_groups_max" => self.gc_groups_max = small()?,
+            "victim" => {
+                self.victim =
+                    value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| error.to_string())?;
+            }
+            "writes_per_unit" => self.writes_per_unit = small()?,
+            "plane_reads" => self.plane_reads = value.parse()?,
+            "seed" => self.seed = number()?,
+            #[cfg(feature = "canaries")]
+            "canary" => self.canary = Some(value.parse()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What is wrong with the numbers on their own.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let percent = self.over_provisioning_percent;
+        if !(1..=PERCENT_MAX).contains(&percent) {
+            return Err(format!("over_provisioning_percent must be 1 to {PERCENT_MAX}, but is {percent}"));
+        }
+        if !(1..=WRITES_PER_UNIT_MAX).contains(&self.writes_per_unit) {
+            return Err(format!(
+                "writes_per_unit must be 1 to {WRITES_PER_UNIT_MAX}, but is {}",
+                self.writes_per_unit
+            ));
+        }
+        if !(1..=2).contains(&self.log_copies) {
+            return Err(format!("log_copies must be 1 or 2, but is {}", self.log_copies));
+        }
+        if self.gc_groups_max == 0 {
+            return Err(
+                "gc_groups_max must be at least 1, but is 0: garbage is collected in some group".to_owned()
+            );
+        }
+        if self.checkpoint_log_bytes == Some(0) {
+            return Err(
+                "checkpoint_log_bytes must be at least 1, but is 0; leave it out for the default".to_owned()
+            );
+        }
+        Ok(())
+    }
+}

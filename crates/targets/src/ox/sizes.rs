@@ -1,0 +1,205 @@
+//! How large everything of an instance is, and whether the units are enough for it.
+//!
+//! Users get what the percentage leaves, but never what the target needs to work: a chunk open on every unit for users
+//! and one for garbage collection, the log up to its bound, three checkpoints, and a reserve for garbage collection.
+//! Deliberately not here: what any of it is used for at a moment.
+
+use super::options::Options;
+use super::store::Store;
+use ocssd_base::usize_of;
+use ocssd_ftl::checkpoint::CheckpointWriter;
+use ocssd_ftl::{Shape, TAG_BYTES};
+use ocssd_lightnvm::Geometry;
+
+/// Bytes of log between checkpoints at most by default (chosen: read back in parallel in a tenth of a second).
+const CHECKPOINT_LOG_BYTES_MAX: u64 = 64 << 20;
+/// Pages of log between checkpoints at least (chosen: a checkpoint takes two pages or more itself).
+const INTERVAL_PAGES_MIN: u64 = 8;
+/// Chunks the log is striped over at most (chosen: four pages in flight keep up with a drive's commits in groups).
+const LOG_WIDTH_MAX: u32 = 4;
+/// Sectors that wait in frames beyond what open chunks hold (chosen: a transaction of OX, 1 MiB of 4 KiB sectors).
+const BUFFERED_SECTORS: u32 = 256;
+/// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
+const SPARE_CHUNKS: u32 = 1;
+/// Bytes of the checkpoint's section about the instance.
+pub const INFO_BYTES: usize = 64;
+
+/// What the map and the transactions of a store take, for so many sectors of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Sectors of the largest transaction: what it replaces stays until it is committed as a whole.
+    pub gathered: u64,
+    /// Entries of the largest transaction in the log, its commit counted.
+    pub log_entries: u64,
+    /// Bytes of the map in a checkpoint.
+    pub map_bytes: u64,
+    /// Sectors that are written to hold the data: more than these where units are not filled to their end.
+    pub data: u64,
+}
+
+/// The sizes of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sectors of a write of data or of a checkpoint: WS_OPT.
+    pub unit: u32,
+    /// Sectors of a page of the log: WS_MIN.
+    pub page: u32,
+    /// Sectors of a chunk.
+    pub chunk: u32,
+    /// Sectors that must follow one before it can be read.
+    pub mw_cunits: u32,
+    /// Sectors of data: of a block device, its blocks.
+    pub blocks: u64,
+    /// Frames of the write buffer, for users and for garbage collection each.
+    pub frames: u32,
+    /// Chunks the log is striped over.
+    pub log_width: u32,
+    /// Pages of the log between checkpoints.
+    pub interval_pages: u32,
+    /// Pages of the log at most.
+    pub log_pages_max: u32,
+    /// Chunks the log may take.
+    pub log_chunks: u32,
+    /// Chunks a checkpoint is striped over.
+    pub checkpoint_width: u32,
+    /// Chunks checkpoints may take.
+    pub checkpoint_chunks: u32,
+    /// Free chunks that users leave to garbage collection.
+    pub reserve: u32,
+    /// Sectors of transactions that may be on their way beyond those the chunks are needed for: the largest transaction.
+    pub gathered: u32,
+    /// Good chunks that hold the users' blocks and all that is needed beside them: with as many, changes are taken.
+    pub chunks_needed: u32,
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Chunks that `pages` of `page` sectors take, striped over `width` chunks, wherever they begin.
+fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
+    assert!(page > 0 && chunk >= page && width > 0, "pages of {page} sectors in chunks of {chunk}");
+    let per_chunk = u64::from(chunk / page);
+    width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
+}
+
+impl Sizes {
+    /// The sizes of an instance of `blocks` blocks, or of a new one if that is `None`, on units with `good` good chunks in
+    /// `groups` groups.
+    ///
+    /// # Errors
+    /// A sentence, if the units cannot carry one.
+    pub fn new<S: Store>(
+        geometry: &Geometry,
+        shape: &Shape,
+        options: &Options,
+        (good, groups): (u32, u32),
+        blocks: Option<u64>,
+    ) -> Result<Self, String> {
+        check(S::NAME, geometry, shape, options)?;
+        let chunk = geometry.sectors_per_chunk;
+        if let Some(blocks) = blocks {
+            return Ok(Self::of::<S>(geometry, shape, options, groups, blocks));
+        }
+        let share = u64::from(100 - options.over_provisioning_percent);
+        let mut blocks = u64::from(good) * u64::from(chunk) * share / 100;
+        loop {
+            let sizes = Self::of::<S>(geometry, shape, options, groups, blocks);
+            if blocks > 0 && sizes.chunks_needed <= good {
+                return Ok(sizes);
+            }
+            let over = u64::from(sizes.chunks_needed.saturating_sub(good).max(1)) * u64::from(chunk);
+            if over >= blocks {
+                return Err(format!(
+                    "{} needs {} chunks beside its data, but the {} units have {good} good chunks in all: lease more units or choose \
+                     a drive with more chunks",
+                    S::NAME,
+                    sizes.chunks_needed.saturating_sub(narrow(blocks.div_ceil(u64::from(chunk)))),
+                    shape.units()
+                ));
+            }
+            blocks -= over;
+        }
+    }
+
+    fn of<S: Store>(geometry: &Geometry, shape: &Shape, options: &Options, groups: u32, blocks: u64) -> Self {
+        let demand = S::demand(geometry, shape, blocks);
+        let &Geometry { ws_opt: unit, ws_min: page, sectors_per_chunk: chunk, mw_cunits, .. } = geometry;
+        let units = shape.units();
+        let page_bytes = u64::from(page) * u64::from(geometry.sector_bytes);
+        let instance_bytes = shape.places() * u64::from(geometry.sector_bytes);
+        let asked =
+            options.checkpoint_log_bytes.unwrap_or((instance_bytes / 64).min(CHECKPOINT_LOG_BYTES_MAX));
+        let interval_pages = (asked / page_bytes).max(INTERVAL_PAGES_MIN);
+        let log_width = units.min(LOG_WIDTH_MAX);
+        // From the start of the checkpoint before the last, and while the next is written; and one largest transaction.
+        let per_page = page_bytes / u64::try_from(ocssd_ftl::log::ENTRY_BYTES).expect("small");
+        let largest = demand.log_entries.div_ceil(per_page.max(1));
+        let log_pages_max = 3 * interval_pages + 2 * u64::from(log_width) + largest + 4;
+        let info = u64::try_from(INFO_BYTES).expect("small");
+        let checkpoint = CheckpointWriter::pages_of(
+            S::SECTIONS + 1,
+            demand.map_bytes + info,
+            unit * geometry.sector_bytes,
+        );
+        let checkpoint_width = narrow(checkpoint / u64::from(chunk / unit)).clamp(1, units);
+        assert!(unit.is_multiple_of(page) && chunk.is_multiple_of(unit), "units do not divide chunks");
+        assert!(log_width > 0 && log_pages_max > 3 * interval_pages, "a log of {log_pages_max} pages");
+        assert!(checkpoint >= 2, "a checkpoint has a page and a commit page");
+        let log_chunks = chunks_of(log_pages_max * u64::from(options.log_copies), page, chunk, log_width);
+        let checkpoint_chunks = chunks_of(3 * checkpoint, unit, chunk, checkpoint_width);
+        let reserve = groups + 2;
+        let gathered = narrow(demand.gathered.next_multiple_of(u64::from(unit)));
+        let data = narrow((demand.data + u64::from(gathered)).div_ceil(u64::from(chunk)));
+        let beside = 2 * units + log_chunks + checkpoint_chunks + reserve + 2;
+        Self {
+            unit,
+            page,
+            chunk,
+            mw_cunits,
+            blocks,
+            frames: frames(geometry, options, units),
+            log_width,
+            interval_pages: narrow(interval_pages),
+            log_pages_max: narrow(log_pages_max),
+            log_chunks,
+            checkpoint_width,
+            checkpoint_chunks,
+            reserve,
+            gathered,
+            chunks_needed: data.saturating_add(beside),
+        }
+    }
+}
+
+/// Frames: what every open chunk holds until it can be read and has in flight, what is buffered beyond, and two more.
+fn frames(geometry: &Geometry, options: &Options, units: u32) -> u32 {
+    let window = geometry.mw_cunits.div_ceil(geometry.ws_opt) + 1;
+    assert!(units > 0 && options.writes_per_unit > 0, "nothing is written");
+    let held = units * (window + options.writes_per_unit);
+    held + BUFFERED_SECTORS.div_ceil(geometry.ws_opt) + 2
+}
+
+fn check(name: &str, geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+    options.check()?;
+    if usize_of(geometry.oob_bytes) < TAG_BYTES {
+        return Err(format!(
+            "{name} keeps {TAG_BYTES} bytes beside each sector, but the drive has {}; choose a drive with more metadata",
+            geometry.oob_bytes
+        ));
+    }
+    if geometry.sectors_per_chunk < 2 * geometry.ws_opt {
+        return Err(format!(
+            "{name} needs chunks of two write units or more; choose a drive with larger chunks"
+        ));
+    }
+    // Users', garbage collection's, the log's, a checkpoint's, and one of these that is about to be full.
+    let (per_unit, all) = (geometry.max_open_chunks_per_pu, geometry.max_open_chunks);
+    if per_unit > 0 && per_unit < 5 || all > 0 && all < 5 * shape.units() {
+        return Err(format!(
+            "{name} has up to five chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, \
+             max_open_chunks_per_pu {per_unit}); raise these"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! The instance: its parts, and what they have in common.
+//!
+//! Deliberately not here: procedures; each has a file of its own.
+
+use super::canary::Canary;
+use super::checkpoint::CheckpointState;
+use super::collect::Collector;
+use super::commit::{Commit, Logged};
+use super::flight::Purpose;
+use super::options::Options;
+use super::page_io::PageIo;
+use super::retry::Retries;
+use super::sizes::Sizes;
+use super::space::Space;
+use super::stats::OxStats;
+use super::store::Store;
+use super::write_buffer::{FrameId, WriteBuffer};
+use crate::flight::Flight;
+use ocssd_base::Nanos;
+use ocssd_ftl::log::{Log, Lsn, TransactionId};
+use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId};
+use ocssd_lightnvm::{Buffers, Command, Completion, Status};
+use std::collections::VecDeque;
+
+/// Whether an instance takes changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// It does.
+    Taken,
+    /// So many chunks are bad that there is no room for more.
+    NoSpare,
+    /// The drive itself failed, with this status.
+    DriveFailed(Status),
+}
+
+/// Where the streams are written.
+#[derive(Clone, Debug)]
+pub struct Points {
+    /// By stream: users', then garbage collection's by group.
+    pub data: Vec<AppendPoint<FrameId>>,
+    pub log: AppendPoint<()>,
+    pub checkpoint: AppendPoint<()>,
+}
+
+/// How far a shutdown is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// None was asked for.
+    No,
+    /// It was asked for.
+    Asked,
+    /// It is over.
+    Over,
+}
+
+/// An FTL of these machines.
+#[derive(Clone, Debug)]
+pub struct Ox<S: Store> {
+    pub(crate) options: Options,
+    pub(crate) sizes: Sizes,
+    pub(crate) sector_bytes: u32,
+    pub(crate) instance: InstanceId,
+    /// The generation of this mount.
+    pub(crate) generation: u64,
+    pub(crate) store: S,
+    pub(crate) space: Space<S::Live>,
+    pub(crate) points: Points,
+    pub(crate) buffer: WriteBuffer<S::Slot>,
+    pub(crate) flight: Flight<Purpose<S::Read>>,
+    /// Sectors of transactions that are not in the log.
+    pub(crate) gathered: u64,
+    /// Transactions that wait for room in the log.
+    pub(crate) commits: VecDeque<Commit<S>>,
+    /// Transactions in the log that are not durable.
+    pub(crate) logged: VecDeque<Logged<S>>,
+    pub(crate) log: Log<S::Entry>,
+    pub(crate) log_io: PageIo<Lsn>,
+    pub(crate) checkpoint: CheckpointState,
+    pub(crate) collector: Collector,
+    pub(crate) retries: Retries<S::Read>,
+    pub(crate) ending: Ending,
+    pub(crate) changes: Changes,
+    /// Sectors of data written to the instance, ever.
+    pub(crate) sequence: u64,
+    pub(crate) last_transaction: TransactionId,
+    pub(crate) applied: TransactionId,
+    pub(crate) resets: usize,
+    /// The instance is being mounted: nothing but its checkpoint goes on.
+    pub(crate) is_mounting: bool,
+    pub(crate) work_due: bool,
+    pub(crate) now: Nanos,
+    pub(crate) stats: OxStats,
+}
+
+impl<S: Store> Ox<S> {
+    /// True if this bug is planted in the instance.
+    #[inline]
+    pub(crate) fn has_canary(&self, canary: Canary) -> bool {
+        self.options.has_canary(canary)
+    }
+
+    /// The status of what would change something; none while changes are taken.
+    pub(crate) const fn refuses_changes(&self) -> Option<Status> {
+        match self.changes {
+            Changes::Taken => None,
+            Changes::NoSpare => Some(Status::WRITE_TO_READ_ONLY),
+            Changes::DriveFailed(status) => Some(status),
+        }
+    }
+
+    /// Sectors of transactions that may be on their way: for as many there is room beside all that is mapped, so that each can
+    /// be committed before what it replaces is let go of.
+    pub(crate) fn gathered_max(&self) -> u64 {
+        let beyond = self.space.pool.good().saturating_sub(self.sizes.chunks_needed);
+        u64::from(self.sizes.gathered) + u64::from(beyond) * u64::from(self.sizes.chunk)
+    }
+
+    /// Looks whether a chunk is needed any more.
+    pub(crate) fn look_at(&mut self, chunk: ChunkIndex) {
+        let early = self.has_canary(Canary::ResetBeforeDurable);
+        let until = if early { Lsn(0) } else { self.log.end() };
+        let oldest = self.checkpoint.oldest_serial();
+        self.space.look(chunk, until, self.log.tail(), oldest);
+        self.work_due = true;
+    }
+
+    /// Lets every procedure go on until none can.
+    pub(crate) fn work(&mut self, buffers: &mut Buffers) {
+        while std::mem::take(&mut self.work_due) || self.give_up() {
+            let mut any = S::serve(self, buffers);
+            if self.refuses_changes().is_none() {
+                any |= S::admit(self, buffers);
+                any |= self.commit();
+                any |= self.collect();
+                any |= self.program(buffers);
+                any |= self.write_log(buffers);
+                any |= self.write_checkpoint(buffers);
+                any |= self.reset();
+            }
+            any |= S::settle(self);
+            any |= self.shut_down();
+            self.work_due |= any;
+        }
+    }
+
+    /// The next command for the device.
+    pub(crate) fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
+        if !self.flight.has_next() && self.work_due {
+            self.work(buffers);
+        }
+        self.flight.take()
+    }
+
+    /// A command ended.
+    pub(crate) fn completed(&mut self, completion: &Completion, buffers: &mut Buffers) {
+        match self.flight.end(completion.tag) {
+            // Whether there is more to do the store knows.
+            Purpose::Own(read) => return S::read_done(self, read, completion, buffers),
+            Purpose::Retry { number } => self.retry_done(number, completion, buffers),
+            Purpose::Frame { frame, at } => self.frame_done(frame, at, completion),
+            Purpose::LogPage { page } => self.log_page_done(page, completion),
+            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, completion),
+            Purpose::Collect { read } => self.collected(read, completion, buffers),
+            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+        }
+        self.work_due = true;
+    }
+
+    /// Asserts every invariant of the whole state.
+    pub(crate) fn check_all(&self) {
+        self.space.check();
+        self.log.check();
+        self.buffer.check();
+        self.points.data.iter().for_each(AppendPoint::check);
+        self.points.log.check();
+        self.points.checkpoint.check();
+        S::check(self);
+        assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);
+        let is_ordered = self.logged.iter().map(|one| one.id).is_sorted();
+        assert!(is_ordered, "transactions are logged out of order");
+    }
+
+    /// The state in words, for whoever looks for a bug.
+    pub(crate) fn summary_of_parts(&self) -> String {
+        format!(
+            "{:?}; {} free chunks of {} good, {} owed, {} spare, {} dead; {} sectors gathered, {} to be logged, {} in the log; \
+             log {:?}; checkpoint being written: {}; {} commands; {:?}",
+            self.changes,
+            self.space.pool.free(),
+            self.space.pool.good(),
+            self.space.owed(),
+            self.space.spare(),
+            self.space.dead_count(),
+            self.gathered,
+            self.commits.len(),
+            self.logged.len(),
+            (self.log.tail(), self.log.durable(), self.log.next()),
+            self.checkpoint.is_writing(),
+            self.flight.len(),
+            self.stats,
+        )
+    }
+}

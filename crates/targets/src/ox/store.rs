@@ -1,0 +1,154 @@
+//! What makes an FTL of these machines its own: what it maps, whose its data are, who waits for its transactions.
+//!
+//! The machines call, the store answers. Deliberately not here: how a transaction becomes true, where data go.
+
+use super::commit::AtLog;
+use super::options::Options;
+use super::sizes::{Demand, Sizes};
+use super::space::Live;
+use super::state::Ox;
+use super::write_buffer::FrameId;
+use ocssd_ftl::checkpoint::{SectionName, Sections};
+use ocssd_ftl::log::{Record, TransactionId};
+use ocssd_ftl::{ChunkIndex, Place, Shape};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
+use std::fmt::Debug;
+
+/// The bytes of a checkpoint's sections, by name.
+pub type Image = Vec<(SectionName, Vec<u8>)>;
+
+/// A store of some kind.
+pub trait Store: Clone + Debug + Sized {
+    /// The kind, as sentences call it.
+    const NAME: &'static str;
+    /// Frames hold all bytes of their sectors, also where payload is stamps.
+    const WHOLE: bool;
+    /// Frames that what one read of a victim holds may begin.
+    const FRAMES_PER_READ: usize;
+    /// Sections of a checkpoint beside the one about the instance.
+    const SECTIONS: u64;
+    /// An entry of the log.
+    type Entry: Record;
+    /// What a frame holds, piece by piece.
+    type Slot: Copy + Debug;
+    /// What a read of the store's own is for.
+    type Read: Copy + Debug;
+    /// Who waits for a transaction.
+    type Waiter: Copy + Debug + PartialEq;
+    /// What is needed in each chunk.
+    type Live: Live;
+    /// What is mapped, as recovery knows it.
+    type Map: Debug;
+
+    /// What an instance of `blocks` sectors of data needs.
+    fn demand(geometry: &Geometry, shape: &Shape, blocks: u64) -> Demand;
+
+    /// The map of a new instance.
+    fn new_map(blocks: u64, shape: &Shape) -> Self::Map;
+
+    /// The map in a checkpoint.
+    ///
+    /// # Errors
+    /// A sentence, if there is none that fits.
+    fn load_map(sections: &Sections, blocks: u64, shape: &Shape) -> Result<Self::Map, String>;
+
+    /// Makes a transaction true in a map that is being recovered; false if it names what the instance does not have.
+    fn replay(map: &mut Self::Map, entries: &[Self::Entry], shape: &Shape, options: &Options) -> bool;
+
+    /// Forgets whatever lies in a sector for which `keep` is false: what was reset since can only be named by a map whose log the
+    /// media lost.
+    fn retain(map: &mut Self::Map, shape: &Shape, keep: &dyn Fn(Place) -> bool);
+
+    /// What a recovered map needs in each chunk.
+    fn live(map: &Self::Map, shape: &Shape) -> Self::Live;
+
+    /// The store of a recovered map, with its buffers.
+    fn new(
+        map: Self::Map,
+        geometry: &Geometry,
+        sizes: &Sizes,
+        options: &Options,
+        buffers: &mut Buffers,
+    ) -> Self;
+
+    /// What a checkpoint has of the map.
+    fn image(ox: &Ox<Self>) -> Image;
+
+    /// Carries out reads. True if any could be.
+    fn serve(ox: &mut Ox<Self>, buffers: &mut Buffers) -> bool;
+
+    /// Takes changes into frames, as far as there is room. True if any was.
+    fn admit(ox: &mut Ox<Self>, buffers: &mut Buffers) -> bool;
+
+    /// Answers what waits for the log, and nothing else. True if there was anything.
+    fn settle(ox: &mut Ox<Self>) -> bool;
+
+    /// A frame goes out: its tags are written if they are not yet.
+    fn seal(ox: &mut Ox<Self>, frame: FrameId, buffers: &mut Buffers);
+
+    /// A frame of users landed at a place.
+    fn landed(ox: &mut Ox<Self>, frame: FrameId, place: Place);
+
+    /// A frame of copies landed at a place: the entries that make them true.
+    fn copies_landed(ox: &mut Ox<Self>, frame: FrameId, place: Place) -> Vec<Self::Entry>;
+
+    /// Slots of frames that will not be written: of copies, what they are made of may be reset again.
+    fn dropped(ox: &mut Ox<Self>, slots: &[Self::Slot]);
+
+    /// A transaction was logged: what becomes of it before it is durable.
+    fn logged(ox: &mut Ox<Self>, waiter: Option<Self::Waiter>) -> AtLog;
+
+    /// A transaction is true.
+    fn apply(ox: &mut Ox<Self>, id: TransactionId, entries: &[Self::Entry]);
+
+    /// A transaction's waiter need not wait any more.
+    fn answer(ox: &mut Ox<Self>, waiter: Self::Waiter);
+
+    /// True if somebody waits for what is in the log to be durable.
+    fn is_log_awaited(ox: &Ox<Self>) -> bool;
+
+    /// True if nothing but a shutdown was asked for and not answered.
+    fn is_idle(ox: &Ox<Self>) -> bool;
+
+    /// True if somebody waits for something that only room can bring.
+    fn is_waiting(ox: &Ox<Self>) -> bool;
+
+    /// No more changes are taken: those under way end with this status.
+    fn fail_changes(ox: &mut Ox<Self>, status: Status);
+
+    /// The shutdown is over.
+    fn end_shutdown(ox: &mut Ox<Self>, status: Status);
+
+    /// A read of the store's own ended.
+    fn read_done(ox: &mut Ox<Self>, read: Self::Read, completion: &Completion, buffers: &mut Buffers);
+
+    /// Where a sector of such a read is, and where it goes to.
+    fn place_of_read(ox: &Ox<Self>, read: Self::Read, sector: u32, buffers: &Buffers) -> (Ppa, BufId, u32);
+
+    /// Judges a sector of such a read.
+    ///
+    /// # Errors
+    /// How it failed: the drive's status, or 281h if it holds something else.
+    fn judge(
+        ox: &Ox<Self>,
+        read: Self::Read,
+        status: Status,
+        at: (BufId, u32),
+        buffers: &Buffers,
+    ) -> Result<(), Status>;
+
+    /// Sectors of such a read were asked for again; `lost` are those that were given up.
+    fn retried(ox: &mut Ox<Self>, read: Self::Read, lost: u64, status: Status, buffers: &mut Buffers);
+
+    /// True if a sector of a victim is sound.
+    fn is_sound(at: (BufId, u32), buffers: &Buffers) -> bool;
+
+    /// The next run of sectors of a victim that hold something needed, of at most `most`.
+    fn next_run(ox: &mut Ox<Self>, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)>;
+
+    /// What was read of a victim goes to frames; `lost` are sectors that cannot be read.
+    fn copy(ox: &mut Ox<Self>, first: Place, count: u32, buffer: BufId, lost: u64, buffers: &mut Buffers);
+
+    /// Asserts what must hold between calls.
+    fn check(ox: &Ox<Self>);
+}

@@ -1,0 +1,48 @@
+//! Copies of a victim's blocks: each goes to a frame of its group, and says where it was copied from.
+//!
+//! Deliberately not here: what is read of a victim, and when a frame of copies goes out (`ox::collect`).
+
+use super::store::{Owner, OxBlock, Slot};
+use crate::ox::write_buffer::StreamIndex;
+use ocssd_ftl::{Kind, Mapped, Place, SectorTag};
+use ocssd_lightnvm::{BufId, Buffers};
+
+impl OxBlock {
+    /// Copies a sector that was read, or notes that it was lost, if it still is needed.
+    pub(super) fn copy_sector(
+        &mut self,
+        from: Place,
+        (buffer, at): (BufId, u32),
+        is_lost: bool,
+        buffers: &mut Buffers,
+    ) {
+        if !self.space.live.is_valid(from) {
+            return;
+        }
+        let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
+        // Whose a lost sector was only the map knows.
+        let is_own = |tag: &SectorTag| self.store.l2p.get(tag.block) == Mapped::Media(from);
+        let (lba, kind) = match tag {
+            Ok(tag) if !is_lost && tag.block < self.sizes.blocks && is_own(&tag) => (tag.block, tag.kind),
+            _ => (self.store.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost),
+        };
+        assert_eq!(
+            self.store.l2p.get(lba),
+            Mapped::Media(from),
+            "{from:?} is valid, but block {lba} is elsewhere"
+        );
+        let chunk = self.space.shape.chunk_of(from).0;
+        let stream = StreamIndex::of_group(self.space.pool.group_of(chunk));
+        let (frame, room) = self.buffer.filling(stream).expect("frames were counted before it was read");
+        assert!(room > 0, "a full frame is being filled");
+        self.space.hold(chunk);
+        let (target, offset) = self.buffer.push(frame, Slot { lba, owner: Owner::Copy(from) }, 1);
+        self.buffer.close_if_full(stream);
+        if kind == Kind::Lost {
+            buffers.data_mut(target, offset, 1).fill(0);
+        } else {
+            buffers.copy_data(buffer, at, target, offset, 1);
+        }
+        self.tag(kind, lba, (target, offset), buffers);
+    }
+}

@@ -1,0 +1,274 @@
+//! Blocks as a store of OX's machines: what it has beside them, and its answers to them.
+//!
+//! Deliberately not here: procedures of any length; each has a file of its own.
+
+use super::map;
+use super::requests::{REQUESTS_MAX, Requests};
+use super::sizes;
+use super::stats::BlockStats;
+use crate::ox::canary::Canary;
+use crate::ox::commit::AtLog;
+use crate::ox::options::{Durability, Options};
+use crate::ox::sizes::{Demand, Sizes};
+use crate::ox::store::Image;
+use crate::ox::write_buffer::{FrameId, StreamIndex};
+use crate::ox::{Ox, Store};
+use ocssd_base::{Slab, SlabKey};
+use ocssd_ftl::checkpoint::{SectionName, Sections};
+use ocssd_ftl::log::{LogEntry, Lsn, TransactionId};
+use ocssd_ftl::{ChunkIndex, Kind, L2p, Place, SectorTag, Shape, ValidMap};
+use ocssd_lightnvm::block::BlockOp;
+use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
+use std::collections::VecDeque;
+
+/// The section of the map: its entries, in order.
+const MAP: SectionName = *b"map     ";
+
+/// A block device whose requests are transactions.
+pub type OxBlock = Ox<Blocks>;
+
+/// Whose a sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A part's of a request.
+    User(SlabKey),
+    /// It is a copy of this place.
+    Copy(Place),
+}
+
+/// A sector of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The logical sector.
+    pub lba: u64,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// A transaction whose data are on their way.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub request: SlabKey,
+    /// Blocks that did not land.
+    pub left: u32,
+    /// Blocks it has.
+    pub blocks: u32,
+    /// Where those lie that did.
+    pub entries: Vec<LogEntry>,
+}
+
+/// What a read is for: blocks of a request from the `index`th on.
+#[derive(Clone, Copy, Debug)]
+pub struct UserRead {
+    pub request: SlabKey,
+    pub index: u32,
+    pub count: u32,
+}
+
+/// The store.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    pub(super) l2p: L2p,
+    pub(super) requests: Requests,
+    /// Transactions whose data are on their way.
+    pub(super) parts: Slab<Part>,
+    /// The transaction whose blocks are being taken into the buffer.
+    pub(super) open_part: Option<SlabKey>,
+    /// Flushes, and the page before which everything must be durable.
+    pub(super) flushes: VecDeque<(Lsn, SlabKey)>,
+    /// The shutdown that was asked for.
+    pub(super) shutdown: Option<SlabKey>,
+    pub(super) stats: BlockStats,
+}
+
+impl Store for Blocks {
+    const NAME: &'static str = "ox-block";
+    const WHOLE: bool = false;
+    const FRAMES_PER_READ: usize = 1;
+    const SECTIONS: u64 = 1;
+    type Entry = LogEntry;
+    type Slot = Slot;
+    type Read = UserRead;
+    type Waiter = SlabKey;
+    type Live = ValidMap;
+    type Map = L2p;
+
+    fn demand(_: &Geometry, shape: &Shape, blocks: u64) -> Demand {
+        sizes::demand(shape, blocks)
+    }
+
+    fn new_map(blocks: u64, shape: &Shape) -> L2p {
+        L2p::new(blocks, shape.places(), 0)
+    }
+
+    fn load_map(sections: &Sections, blocks: u64, shape: &Shape) -> Result<L2p, String> {
+        let mut l2p = Self::new_map(blocks, shape);
+        let map = sections.get(MAP).map_err(|error| error.to_string())?;
+        l2p.decode(0, map).map_err(|error| error.to_string())?;
+        Ok(l2p)
+    }
+
+    fn replay(l2p: &mut L2p, entries: &[LogEntry], shape: &Shape, options: &Options) -> bool {
+        let fits = map::fits(entries, l2p.sectors(), shape.places());
+        if fits {
+            map::replay(l2p, entries, options.has_canary(Canary::MovesStale));
+        }
+        fits
+    }
+
+    fn retain(l2p: &mut L2p, _: &Shape, keep: &dyn Fn(Place) -> bool) {
+        l2p.retain_media(keep);
+    }
+
+    fn live(l2p: &L2p, shape: &Shape) -> ValidMap {
+        let mut valid = ValidMap::by_chunks(shape);
+        l2p.for_each_media(|_, place| valid.set(place));
+        valid
+    }
+
+    fn new(l2p: L2p, _: &Geometry, _: &Sizes, _: &Options, _: &mut Buffers) -> Self {
+        Self {
+            l2p,
+            requests: Requests::default(),
+            parts: Slab::new(2 * REQUESTS_MAX),
+            open_part: None,
+            flushes: VecDeque::new(),
+            shutdown: None,
+            stats: BlockStats::default(),
+        }
+    }
+
+    fn image(ox: &OxBlock) -> Image {
+        let entry = usize::try_from(ox.store.l2p.entry_bytes()).expect("small");
+        let mut map = vec![0; usize::try_from(ox.sizes.blocks).expect("the map fits memory") * entry];
+        ox.store.l2p.encode(0, &mut map, |_, slot| unreachable!("{slot:?} is no place of this target"));
+        vec![(MAP, map)]
+    }
+
+    fn serve(ox: &mut OxBlock, buffers: &mut Buffers) -> bool {
+        ox.serve_reads(buffers)
+    }
+
+    fn admit(ox: &mut OxBlock, buffers: &mut Buffers) -> bool {
+        ox.admit(buffers)
+    }
+
+    fn settle(ox: &mut OxBlock) -> bool {
+        ox.flush()
+    }
+
+    /// Tags are written when a block is taken.
+    fn seal(_: &mut OxBlock, _: FrameId, _: &mut Buffers) {}
+
+    fn landed(ox: &mut OxBlock, frame: FrameId, place: Place) {
+        ox.user_landed(frame, place);
+    }
+
+    fn copies_landed(ox: &mut OxBlock, frame: FrameId, place: Place) -> Vec<LogEntry> {
+        ox.copies_entries(frame, place)
+    }
+
+    fn dropped(ox: &mut OxBlock, slots: &[Slot]) {
+        for slot in slots {
+            if let Owner::Copy(from) = slot.owner {
+                ox.space.let_go(ox.space.shape.chunk_of(from).0);
+            }
+        }
+    }
+
+    fn logged(ox: &mut OxBlock, waiter: Option<SlabKey>) -> AtLog {
+        let is_volatile = ox.options.durability == Durability::Flush;
+        let is_forced =
+            waiter.is_some_and(|key| ox.store.requests.get(key).request.op == BlockOp::Write { fua: true });
+        AtLog { is_true: is_volatile, is_answered: is_volatile && !is_forced }
+    }
+
+    fn apply(ox: &mut OxBlock, _: TransactionId, entries: &[LogEntry]) {
+        ox.apply_entries(entries);
+    }
+
+    fn answer(ox: &mut OxBlock, waiter: SlabKey) {
+        ox.store.requests.part_done(waiter);
+    }
+
+    fn is_log_awaited(ox: &OxBlock) -> bool {
+        let is_every = ox.options.durability == Durability::Request;
+        is_every || !ox.store.flushes.is_empty() || ox.logged.iter().any(|logged| logged.is_awaited())
+    }
+
+    fn is_idle(ox: &OxBlock) -> bool {
+        ox.store.requests.is_idle_but_for(usize::from(ox.store.shutdown.is_some()))
+    }
+
+    fn is_waiting(ox: &OxBlock) -> bool {
+        let is_ready = ox.buffer.ready(StreamIndex::USER) > 0;
+        ox.store.requests.next_change().is_some() || !ox.store.flushes.is_empty() || is_ready
+    }
+
+    fn fail_changes(ox: &mut OxBlock, status: Status) {
+        ox.store.parts.clear();
+        ox.store.open_part = None;
+        ox.store.requests.fail_changes(status);
+    }
+
+    fn end_shutdown(ox: &mut OxBlock, status: Status) {
+        let key = ox.store.shutdown.take().expect("a shutdown was asked for");
+        if !status.is_success() {
+            ox.store.requests.fail(key, status);
+        }
+        ox.store.requests.end(key);
+    }
+
+    fn read_done(ox: &mut OxBlock, read: UserRead, completion: &Completion, buffers: &mut Buffers) {
+        ox.user_read_done(read, completion, buffers);
+    }
+
+    fn place_of_read(ox: &OxBlock, read: UserRead, sector: u32, buffers: &Buffers) -> (Ppa, BufId, u32) {
+        ox.place_of_user_read(read, sector, buffers)
+    }
+
+    fn judge(
+        ox: &OxBlock,
+        read: UserRead,
+        status: Status,
+        at: (BufId, u32),
+        buffers: &Buffers,
+    ) -> Result<(), Status> {
+        let block = ox.store.requests.get(read.request).request.block + u64::from(at.1);
+        OxBlock::judge_block(status, block, at, buffers)
+    }
+
+    fn retried(ox: &mut OxBlock, read: UserRead, lost: u64, status: Status, buffers: &mut Buffers) {
+        if lost != 0 {
+            ox.store.stats.read_failed += u64::from(lost.count_ones());
+            ox.store.requests.fail(read.request, status);
+        }
+        ox.read_over(read, buffers);
+    }
+
+    fn is_sound((buffer, sector): (BufId, u32), buffers: &Buffers) -> bool {
+        let tag = SectorTag::decode(buffers.oob(buffer, sector, 1), buffers.data(buffer, sector, 1));
+        tag.is_ok_and(|tag| matches!(tag.kind, Kind::Data | Kind::Lost))
+    }
+
+    fn next_run(ox: &mut OxBlock, chunk: ChunkIndex, from: Place, most: u32) -> Option<(Place, u32)> {
+        ox.next_valid_run(chunk, from, most)
+    }
+
+    fn copy(ox: &mut OxBlock, first: Place, count: u32, buffer: BufId, lost: u64, buffers: &mut Buffers) {
+        for offset in 0..count {
+            let from = Place(first.0 + u64::from(offset));
+            ox.copy_sector(from, (buffer, offset), lost >> offset & 1 == 1, buffers);
+        }
+    }
+
+    fn check(ox: &OxBlock) {
+        let (l2p, valid) = (&ox.store.l2p, &ox.space.live);
+        l2p.check();
+        ox.store.requests.check();
+        assert_eq!(l2p.count_mapped(), valid.total(), "map and valid sectors disagree");
+        l2p.for_each_media(|lba, place| {
+            assert!(valid.is_valid(place), "block {lba} is at {place:?}, which is not valid");
+        });
+    }
+}
