@@ -70,6 +70,18 @@ const OX_BLOCK: &[TargetOption] = &[
     BLOCK_BYTES,
 ];
 
+/// As of `ox-block`; when a flush is durable it says itself.
+const ELEOS: &[TargetOption] = &[
+    option("over_provisioning_percent", "1 to 95", "20"),
+    option("checkpoint_log_bytes", "bytes", "a 64th, to 64 MiB"),
+    option("log_copies", "1, 2", "2"),
+    option("gc_groups_max", "1 to all", "1"),
+    option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
+    option("writes_per_unit", "1 to 16", "2"),
+    option("plane_reads", "aligned, never", "aligned"),
+    SEED,
+];
+
 fn options_of(kind: &str) -> &'static [TargetOption] {
     match kind {
         "linear" => LINEAR,
@@ -77,6 +89,7 @@ fn options_of(kind: &str) -> &'static [TargetOption] {
         "block_ssd" => BLOCK_SSD,
         "linux-pblk" => LINUX_PBLK,
         "ox-block" => OX_BLOCK,
+        "eleos" => ELEOS,
         _ => &[],
     }
 }

@@ -3,6 +3,7 @@
 //! Deliberately not here: the parts FTLs are made of (`ftl`), and any particular device.
 
 pub mod block_ssd;
+pub mod eleos;
 mod flight;
 pub mod linear;
 pub mod linux_pblk;
@@ -17,6 +18,7 @@ mod read_again;
 mod refusal;
 pub mod registry;
 pub mod small_blocks;
+mod staging;
 mod vector_reset;
 
 pub use linear::{Layout, Linear};

@@ -1,6 +1,7 @@
 //! Targets by name, as the media manager's leases call them.
 
 use crate::block_ssd::{self, BlockSsdOptions};
+use crate::eleos::{self, Eleos};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
@@ -328,6 +329,11 @@ pub const ALL: &[Kind] = &[
         runs_on_host: true,
         make: MakeOf::Block(make_ox_block),
     },
+    Kind::of(
+        "eleos",
+        "a page store for log-structured hosts: sessions, atomic flushes of pages of any length (options: log_copies=1|2, ...)",
+        MakeOf::Log(make_eleos),
+    ),
     Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
@@ -402,6 +408,15 @@ fn make_ox_block(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Resu
         options.set(name, value)?;
     }
     let (target, report) = OxBlock::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
+    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_eleos(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn LogTarget>, String> {
+    let mut options = eleos::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, report) = Eleos::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: requests, and what a stage is for.
 
+use ocssd_base::usize_of;
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::interface::{Content, StageId, StageLimits, StageOp, StageRefusal};
 use std::collections::BTreeMap;
@@ -29,11 +30,6 @@ impl Staging {
         Self { limits, stages: BTreeMap::new() }
     }
 
-    /// How much is taken.
-    pub const fn limits(&self) -> StageLimits {
-        self.limits
-    }
-
     /// Begins, appends to, or ends a stage.
     ///
     /// # Errors
@@ -46,7 +42,9 @@ impl Staging {
         let is_open = self.stages.contains_key(&stage);
         match *op {
             StageOp::Open { .. } if is_open => return Err(StageRefusal::IsOpen),
-            StageOp::Open { bytes, .. } if bytes > self.limits.bytes_max => return Err(StageRefusal::TooLong),
+            StageOp::Open { bytes, .. } if bytes > self.limits.bytes_max => {
+                return Err(StageRefusal::TooLong);
+            }
             StageOp::Open { bytes, .. } => {
                 self.stages.insert(stage, Stage { bytes, content: Vec::new() });
             }
@@ -57,7 +55,7 @@ impl Staging {
                 of.append(offset, &content, buffers)?;
             }
         }
-        assert!(self.stages.len() <= self.limits.stages_max as usize, "more stages than names");
+        assert!(self.stages.len() <= usize_of(self.limits.stages_max), "more stages than names");
         Ok(())
     }
 

@@ -128,7 +128,7 @@ fn every_kind_is_listed_with_the_options_it_takes() {
     let kinds = program.json("--json targets");
     let names: Vec<&str> =
         kinds.as_array().expect("a list").iter().filter_map(|kind| kind["name"].as_str()).collect();
-    assert_eq!(names, ["linear", "pblk", "block_ssd", "linux-pblk", "ox-block", "null"]);
+    assert_eq!(names, ["linear", "pblk", "block_ssd", "linux-pblk", "ox-block", "eleos", "null"]);
     let text = program.good("targets");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     for kind in kinds.as_array().expect("a list") {

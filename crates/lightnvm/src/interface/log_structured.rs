@@ -312,8 +312,10 @@ pub struct LogLimits {
     pub page_align_bytes: u32,
     /// Sessions that are open at once.
     pub sessions_max: u32,
-    /// Bytes of pages that fit at least.
+    /// Bytes of pages that fit; more are refused.
     pub capacity_bytes: u64,
+    /// Pages that fit; more are refused.
+    pub pages_max: u64,
     /// Stages.
     pub stages: StageLimits,
 }
@@ -364,6 +366,7 @@ mod tests {
         page_align_bytes: 4,
         sessions_max: 2,
         capacity_bytes: 10_000,
+        pages_max: 100,
         stages: StageLimits { stages_max: 1, bytes_max: 1_000 },
     };
 

@@ -144,7 +144,8 @@ impl LogModel {
         let change = LogChange::Flushed(wsn, rows.iter().map(of_row).collect());
         let mut after = self.volatile.clone();
         after.change(session, &change);
-        if after.live_bytes() > self.limits.capacity_bytes {
+        let pages = u64::try_from(after.pages.len()).expect("an index");
+        if after.live_bytes() > self.limits.capacity_bytes || pages > self.limits.pages_max {
             return Err(LogRefusal::NoRoom);
         }
         self.staging.end(&content);

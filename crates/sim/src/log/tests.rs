@@ -17,6 +17,7 @@ const LIMITS: LogLimits = LogLimits {
     page_align_bytes: 1,
     sessions_max: 3,
     capacity_bytes: 12_000,
+    pages_max: 20,
     stages: StageLimits { stages_max: 2, bytes_max: 4_000 },
 };
 

@@ -44,6 +44,7 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "block_ssd" => block_ssd(draw, config, size),
         "linux-pblk" => linux_pblk(draw),
         "ox-block" => ox_block(draw, config, size, asked.fixed("durability")),
+        "eleos" => eleos(draw, config, size),
         _ => Chosen::durable(Vec::new()),
     }
 }
@@ -143,11 +144,24 @@ fn block_ssd(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
 
 /// Transactions: each request of up to 1 MiB.
 fn ox_block(draw: &mut Draw, config: &Config, size: Size, durability: Option<&str>) -> Chosen {
-    let mut options = Vec::new();
-    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
     let drawn = draw.percent(30);
     let is_volatile = durability.map_or(drawn, |durability| durability == "flush");
-    set("durability", if is_volatile { "flush" } else { "request" }.to_owned());
+    let mut options =
+        vec![("durability".to_owned(), if is_volatile { "flush" } else { "request" }.to_owned())];
+    ox_machines(draw, config, size, &mut options);
+    Chosen { answers_are_durable: !is_volatile, atomic_blocks: 256, ..Chosen::durable(options) }
+}
+
+/// Flushes of pages, each a transaction.
+fn eleos(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
+    let mut options = Vec::new();
+    ox_machines(draw, config, size, &mut options);
+    Chosen::durable(options)
+}
+
+/// What all FTLs of OX's machines have.
+fn ox_machines(draw: &mut Draw, config: &Config, size: Size, options: &mut Vec<(String, String)>) {
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
     let least = if size == Size::Tiny { 50 } else { 25 };
     set("over_provisioning_percent", draw.between(least, 85).to_string());
     if draw.percent(60) {
@@ -165,7 +179,6 @@ fn ox_block(draw: &mut Draw, config: &Config, size: Size, durability: Option<&st
         set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned());
     }
     set("seed", draw.raw().to_string());
-    Chosen { answers_are_durable: !is_volatile, atomic_blocks: 256, ..Chosen::durable(options) }
 }
 
 fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Chosen {

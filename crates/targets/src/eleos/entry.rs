@@ -62,7 +62,10 @@ impl Record for Entry {
         if matches!(kind, SESSION | COMMIT) {
             put(&mut bytes[9..17], last);
         } else {
-            assert!(extent.spot.0 <= SPOT_MAX && extent.bytes <= PART_BYTES_MAX, "{self:?} is too far or long");
+            assert!(
+                extent.spot.0 <= SPOT_MAX && extent.bytes <= PART_BYTES_MAX,
+                "{self:?} is too far or long"
+            );
             put(&mut bytes[9..14], extent.spot.0);
             put(&mut bytes[14..19], last);
             put(&mut bytes[19..22], u64::from(extent.bytes));

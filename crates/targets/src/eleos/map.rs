@@ -22,12 +22,11 @@ const PAGES: SectionName = *b"pages   ";
 const SESSIONS: SectionName = *b"sessions";
 
 /// What recovery knows of pages and sessions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Recovered {
+    grid: Grid,
     pub pages: PageMap,
     pub sessions: BTreeMap<SessionId, Wsn>,
-    /// Bytes of a sector; 0 of a new instance.
-    sector_bytes: u32,
 }
 
 /// Pages and sessions as a checkpoint has them.
@@ -48,9 +47,13 @@ fn pairs(bytes: &[u8], what: &str) -> Result<Vec<(u64, u64)>, String> {
     assert_eq!(MAP_ENTRY_BYTES, SESSION_BYTES, "both kinds of rows are pairs");
     let (rows, rest) = bytes.as_chunks::<16>();
     if !rest.is_empty() {
-        return Err(format!("rows of {what} of 16 bytes were expected, but {} bytes were found", bytes.len()));
+        return Err(format!(
+            "rows of {what} of 16 bytes were expected, but {} bytes were found",
+            bytes.len()
+        ));
     }
-    let half = |row: &[u8; 16], at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("eight bytes"));
+    let half =
+        |row: &[u8; 16], at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("eight bytes"));
     Ok(rows.iter().map(|row| (half(row, 0), half(row, 8))).collect())
 }
 
@@ -58,14 +61,14 @@ fn pairs(bytes: &[u8], what: &str) -> Result<Vec<(u64, u64)>, String> {
 ///
 /// # Errors
 /// A sentence, if there are none, or a page lies beyond the instance.
-pub fn decode(sections: &Sections, shape: &Shape) -> Result<Recovered, String> {
+pub fn decode(sections: &Sections, grid: Grid, shape: &Shape) -> Result<Recovered, String> {
     let of = |name| sections.get(name).map_err(|error| error.to_string());
-    let mut recovered = Recovered::default();
+    let mut recovered = Recovered::new(grid);
     let mut last = None;
     for (page, part) in pairs(of(PAGES)?, "pages")? {
         let bytes = u32::try_from(part & 0xFF_FFFF).expect("24 bits");
         let (page, extent) = (PageId(page), Extent { spot: Spot(part >> 24), bytes });
-        if bytes == 0 || extent.end().0 > shape.places() << 16 {
+        if bytes == 0 || !fits(extent, grid, shape) {
             return Err(format!("page {} lies at {extent:?}, which is no place of the instance", page.0));
         }
         if last == Some(page) {
@@ -79,3 +82,189 @@ pub fn decode(sections: &Sections, shape: &Shape) -> Result<Recovered, String> {
     recovered.sessions = sessions.into_iter().map(|(name, wsn)| (SessionId(name), Wsn(wsn))).collect();
     Ok(recovered)
 }
+
+/// True if a part lies within the instance.
+fn fits(extent: Extent, grid: Grid, shape: &Shape) -> bool {
+    extent.bytes > 0 && extent.end().0 <= shape.places() * u64::from(grid.per_sector)
+}
+
+impl Recovered {
+    /// Nothing.
+    pub fn new(grid: Grid) -> Self {
+        Self { grid, pages: PageMap::default(), sessions: BTreeMap::new() }
+    }
+
+    /// Makes a transaction true; false, and nothing, if it names what the instance does not have.
+    pub fn replay(&mut self, entries: &[Entry], shape: &Shape, moves_stale: bool) -> bool {
+        let is_sound = |entry: &Entry| match *entry {
+            Entry::First(_, extent) | Entry::Next(_, extent) => fits(extent, self.grid, shape),
+            Entry::Moved(_, extent, to) => {
+                fits(extent, self.grid, shape) && fits(Extent { spot: to, ..extent }, self.grid, shape)
+            }
+            Entry::Deleted(_) | Entry::Session(..) | Entry::Closed(_) => true,
+            Entry::Commit(..) => false,
+        };
+        if !entries.iter().all(is_sound) {
+            return false;
+        }
+        for entry in entries {
+            match *entry {
+                Entry::First(page, extent) => self.pages.begin(page, extent, &mut |_| {}),
+                Entry::Next(page, extent) => drop(self.pages.append(page, extent)),
+                Entry::Deleted(page) => self.pages.remove(page, &mut |_| {}),
+                Entry::Moved(page, extent, to) => {
+                    let is_moved = self.pages.relocate(page, extent, to);
+                    if moves_stale && !is_moved {
+                        self.pages.begin(page, Extent { spot: to, ..extent }, &mut |_| {});
+                    }
+                }
+                Entry::Session(session, wsn) => drop(self.sessions.insert(session, wsn)),
+                Entry::Closed(session) => drop(self.sessions.remove(&session)),
+                Entry::Commit(..) => unreachable!("it was refused above"),
+            }
+        }
+        true
+    }
+
+    /// Forgets pages of which a part lies where `keep` is false.
+    pub fn retain(&mut self, keep: &dyn Fn(Place) -> bool) {
+        let grid = self.grid;
+        let is_kept = |part: &Extent| {
+            let (first, byte) = grid.place(part.spot);
+            (0..grid.sectors(byte, part.bytes)).all(|sector| keep(Place(first.0 + u64::from(sector))))
+        };
+        let mut gone = Vec::new();
+        self.pages.for_each(|page, parts| {
+            if !parts.iter().all(is_kept) {
+                gone.push(page);
+            }
+        });
+        gone.into_iter().for_each(|page| self.pages.remove(page, &mut |_| {}));
+    }
+
+    /// What it needs in each chunk.
+    pub fn live(&self, shape: &Shape) -> LiveGrains {
+        let mut live = LiveGrains::new(shape, self.grid);
+        self.pages.for_each(|page, parts| {
+            for &part in parts {
+                live.add(page, part);
+            }
+        });
+        live
+    }
+}
+
+impl Eleos {
+    /// How spots lie in the instance.
+    pub(super) const fn grid(&self) -> Grid {
+        self.space.live.grid()
+    }
+
+    /// A transaction is true.
+    pub(super) fn apply_entries(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            match *entry {
+                Entry::First(page, extent) => {
+                    let mut old = Vec::new();
+                    self.store.map.begin(page, extent, &mut |part| old.push(part));
+                    self.forget_parts(&old);
+                    self.part_is_true(page, extent);
+                }
+                Entry::Next(page, extent) => {
+                    let is_there = self.store.map.append(page, extent);
+                    assert!(is_there, "page {} goes on before it begins", page.0);
+                    self.part_is_true(page, extent);
+                }
+                Entry::Deleted(page) => {
+                    let mut old = Vec::new();
+                    self.store.map.remove(page, &mut |part| old.push(part));
+                    self.forget_parts(&old);
+                }
+                Entry::Moved(page, from, to) => self.apply_move(page, from, to),
+                Entry::Session(session, wsn) => {
+                    self.store.durable_sessions.insert(session, wsn);
+                    self.change_is_durable();
+                }
+                Entry::Closed(session) => {
+                    self.store.durable_sessions.remove(&session);
+                    self.change_is_durable();
+                }
+                Entry::Commit(..) => unreachable!("a commit is no change"),
+            }
+        }
+    }
+
+    fn part_is_true(&mut self, page: PageId, extent: Extent) {
+        let chunk = self.space.live.add(page, extent);
+        self.space.unpin(chunk, 1);
+        self.look_at(chunk);
+    }
+
+    fn apply_move(&mut self, page: PageId, from: Extent, to: Spot) {
+        let (source, chunk) = (self.grid().chunk(from.spot), self.grid().chunk(to));
+        assert!(source != chunk, "chunk {} is copied to itself", chunk.0);
+        self.space.unpin(chunk, 1);
+        if self.store.map.relocate(page, from, to) {
+            self.space.live.relocated(page, from, Extent { spot: to, ..from }, self.applied.0);
+        } else {
+            self.stats.gc_lost_races += 1;
+        }
+        self.space.let_go(source);
+        self.look_at(chunk);
+        self.look_at(source);
+    }
+
+    fn forget_parts(&mut self, old: &[Extent]) {
+        for &part in old {
+            let chunk = self.space.live.remove(part, self.applied.0);
+            if self.space.live_count(chunk) == 0 {
+                self.look_at(chunk);
+            }
+        }
+    }
+
+    /// The oldest change is durable: what it holds in memory is not needed any more.
+    fn change_is_durable(&mut self) {
+        let (number, change) = self.store.changes.pop();
+        for row in &change.rows {
+            if self.store.newest.get(&row.page).is_some_and(|newest| newest.number == number) {
+                self.store.newest.remove(&row.page);
+            }
+        }
+        let session = self.store.sessions.get_mut(&change.session);
+        if let (What::Flushed(wsn), Some(session)) = (change.what, session)
+            && session.life == change.life
+        {
+            assert!(session.durable < wsn && wsn <= session.applied, "{session:?} went to {wsn:?}");
+            session.durable = wsn;
+        }
+    }
+
+    /// Asserts what must hold between calls. Cost: all pages.
+    pub(super) fn check_pages(&self) {
+        let store = &self.store;
+        store.map.check();
+        store.changes.check();
+        let mut by_chunk = BTreeMap::<u32, u64>::new();
+        store.map.for_each(|_, parts| {
+            for part in parts {
+                *by_chunk.entry(self.grid().chunk(part.spot).0).or_default() += u64::from(grains(part.bytes));
+            }
+        });
+        assert_eq!(by_chunk.values().sum::<u64>(), self.space.live.total(), "pages and grains disagree");
+        for (&chunk, &count) in &by_chunk {
+            let found = self.space.live_count(ocssd_ftl::ChunkIndex(chunk));
+            assert_eq!(found, count, "chunk {chunk} has other grains than its pages");
+        }
+        let (mut pages, mut bytes) = (store.map.pages(), store.map.live_bytes());
+        for (&page, newest) in &store.newest {
+            let before = store.map.bytes(page);
+            pages = pages + u64::from(newest.bytes > 0) - u64::from(before.is_some());
+            bytes = bytes + u64::from(newest.bytes) - u64::from(before.unwrap_or(0));
+            assert!(newest.number > store.changes.durable(), "page {} is held for a durable flush", page.0);
+        }
+        assert_eq!((pages, bytes), (store.pages, store.bytes), "what is stored is counted wrong");
+    }
+}
+
+const _: () = assert!(GRAIN_BYTES == 64, "a checkpoint counts in grains of 64 bytes");

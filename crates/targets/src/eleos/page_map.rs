@@ -27,7 +27,9 @@ enum Leaf {
 impl Leaf {
     fn get(&self, name: u8) -> u64 {
         match self {
-            Self::Few(list) => list.binary_search_by_key(&name, |&(name, _)| name).map_or(NOTHING, |at| list[at].1),
+            Self::Few(list) => {
+                list.binary_search_by_key(&name, |&(name, _)| name).map_or(NOTHING, |at| list[at].1)
+            }
             Self::All(array, _) => array[usize::from(name)],
         }
     }
@@ -227,7 +229,9 @@ impl PageMap {
             let before = grain_bytes(from.spot.0 - part.spot.0);
             let behind = part.bytes - before - from.bytes;
             let pieces = [(part.spot, before), (to, from.bytes), (from.end(), behind)];
-            parts.extend(pieces.iter().filter(|piece| piece.1 > 0).map(|&(spot, bytes)| Extent { spot, bytes }));
+            parts.extend(
+                pieces.iter().filter(|piece| piece.1 > 0).map(|&(spot, bytes)| Extent { spot, bytes }),
+            );
         }
         self.set_parts(page, number, parts);
         true

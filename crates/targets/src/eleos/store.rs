@@ -124,20 +124,25 @@ impl Store for Pages {
         sizes::demand(geometry, blocks)
     }
 
-    fn new_map(_: u64, _: &Shape) -> Recovered {
-        Recovered::default()
+    fn new_map(geometry: &Geometry, shape: &Shape, _: u64) -> Recovered {
+        Recovered::new(Grid::new(shape, geometry.sector_bytes))
     }
 
-    fn load_map(sections: &Sections, _: u64, shape: &Shape) -> Result<Recovered, String> {
-        map::decode(sections, shape)
+    fn load_map(
+        sections: &Sections,
+        geometry: &Geometry,
+        shape: &Shape,
+        _: u64,
+    ) -> Result<Recovered, String> {
+        map::decode(sections, Grid::new(shape, geometry.sector_bytes), shape)
     }
 
     fn replay(recovered: &mut Recovered, entries: &[Entry], shape: &Shape, options: &Options) -> bool {
         recovered.replay(entries, shape, options.has_canary(Canary::MovesStale))
     }
 
-    fn retain(recovered: &mut Recovered, shape: &Shape, keep: &dyn Fn(Place) -> bool) {
-        recovered.retain(shape, keep);
+    fn retain(recovered: &mut Recovered, _: &Shape, keep: &dyn Fn(Place) -> bool) {
+        recovered.retain(keep);
     }
 
     fn live(recovered: &Recovered, shape: &Shape) -> LiveGrains {

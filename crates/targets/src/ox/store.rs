@@ -44,13 +44,18 @@ pub trait Store: Clone + Debug + Sized {
     fn demand(geometry: &Geometry, shape: &Shape, blocks: u64) -> Demand;
 
     /// The map of a new instance.
-    fn new_map(blocks: u64, shape: &Shape) -> Self::Map;
+    fn new_map(geometry: &Geometry, shape: &Shape, blocks: u64) -> Self::Map;
 
     /// The map in a checkpoint.
     ///
     /// # Errors
     /// A sentence, if there is none that fits.
-    fn load_map(sections: &Sections, blocks: u64, shape: &Shape) -> Result<Self::Map, String>;
+    fn load_map(
+        sections: &Sections,
+        geometry: &Geometry,
+        shape: &Shape,
+        blocks: u64,
+    ) -> Result<Self::Map, String>;
 
     /// Makes a transaction true in a map that is being recovered; false if it names what the instance does not have.
     fn replay(map: &mut Self::Map, entries: &[Self::Entry], shape: &Shape, options: &Options) -> bool;

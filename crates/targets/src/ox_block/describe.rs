@@ -3,9 +3,24 @@
 //! Deliberately not here: what is counted later (`stats`).
 
 use super::store::OxBlock;
+use crate::mount_error::MountError;
 use crate::ox::mount::MountReport;
+use crate::ox::options::Options;
+use ocssd_lightnvm::{BlockingDevice, PuId};
 
 impl OxBlock {
+    /// Makes an instance on fresh units, or recovers the one that is there.
+    ///
+    /// # Errors
+    /// [`MountError`] if the units cannot carry one, it cannot be read, the drive fails or the power goes.
+    pub fn mount(
+        device: &mut dyn BlockingDevice,
+        units: &[PuId],
+        options: &Options,
+    ) -> Result<(Self, MountReport), MountError> {
+        Self::mount_with(device, units, options)
+    }
+
     /// One sentence for whoever mounted it.
     #[must_use]
     pub fn describe(&self, report: &MountReport) -> String {

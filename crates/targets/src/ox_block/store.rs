@@ -97,12 +97,12 @@ impl Store for Blocks {
         sizes::demand(shape, blocks)
     }
 
-    fn new_map(blocks: u64, shape: &Shape) -> L2p {
+    fn new_map(_: &Geometry, shape: &Shape, blocks: u64) -> L2p {
         L2p::new(blocks, shape.places(), 0)
     }
 
-    fn load_map(sections: &Sections, blocks: u64, shape: &Shape) -> Result<L2p, String> {
-        let mut l2p = Self::new_map(blocks, shape);
+    fn load_map(sections: &Sections, geometry: &Geometry, shape: &Shape, blocks: u64) -> Result<L2p, String> {
+        let mut l2p = Self::new_map(geometry, shape, blocks);
         let map = sections.get(MAP).map_err(|error| error.to_string())?;
         l2p.decode(0, map).map_err(|error| error.to_string())?;
         Ok(l2p)

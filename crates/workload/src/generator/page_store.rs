@@ -392,6 +392,7 @@ mod tests {
         page_align_bytes: 64,
         sessions_max: 4,
         capacity_bytes: 1 << 30,
+        pages_max: 1 << 20,
         stages: StageLimits { stages_max: 4, bytes_max: 1 << 20 },
     };
 

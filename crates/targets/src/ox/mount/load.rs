@@ -187,7 +187,7 @@ fn recover<S: Store>(
         )));
     }
     pages.newest_generation = pages.newest_generation.max(Generation(info.generation));
-    let mut map = S::load_map(sections, info.blocks, shape).map_err(unreadable)?;
+    let mut map = S::load_map(sections, known.geometry, shape, info.blocks).map_err(unreadable)?;
     let mut found = Replay::default();
     log.into_iter().filter(|page| page.instance == instance).for_each(|page| found.add(page));
     let applied = TransactionId(info.applied);

@@ -58,7 +58,7 @@ impl<S: Store> Ox<S> {
     ///
     /// # Errors
     /// [`MountError`] if the units cannot carry one, it cannot be read, the drive fails or the power goes.
-    pub fn mount(
+    pub(crate) fn mount_with(
         device: &mut dyn BlockingDevice,
         units: &[PuId],
         options: &Options,
@@ -188,7 +188,7 @@ fn assemble<S: Store>(
     let Mounting { geometry, shape, groups, sizes, points, survey, pages } = mounting;
     let group_count = groups.iter().max().map_or(0, |&last| last + 1);
     let found = recovered.as_ref().map(Recovered::known);
-    let map = recovered.map_or_else(|| S::new_map(sizes.blocks, &shape), |found| found.map);
+    let map = recovered.map_or_else(|| S::new_map(&geometry, &shape, sizes.blocks), |found| found.map);
     let space = space::<S>(&shape, &groups, &sizes, &map, &survey, &pages, found.map(|found| found.kept));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
     let instance = found.map_or(named, |found| found.instance);

@@ -1,0 +1,122 @@
+//! Garbage collection of pages: the parts that a victim still has are read frame by frame, and copied to frames of its group.
+//!
+//! Which parts a chunk has, the pages on its list say. What cannot be read stays where it is, and its chunk is left alone until
+//! the page is written anew or deleted. Deliberately not here: which chunk is chosen, and when (`ox::collect`).
+
+use super::entry::Entry;
+use super::extent::{Extent, GRAIN_BYTES, Spot, index};
+use super::store::{Eleos, Owner, Slot};
+use crate::ox::write_buffer::{FrameId, StreamIndex};
+use ocssd_ftl::{ChunkIndex, Place};
+use ocssd_lightnvm::interface::log_structured::PageId;
+use ocssd_lightnvm::{BufId, Buffers};
+
+impl Eleos {
+    /// The parts that lie in a chunk, in order.
+    fn parts_in(&self, chunk: ChunkIndex) -> Vec<(PageId, Extent)> {
+        let mut found = Vec::new();
+        for page in self.space.live.residents(chunk) {
+            let here = self.store.map.parts(page).filter(|part| self.grid().chunk(part.spot) == chunk);
+            found.extend(here.map(|part| (page, part)));
+        }
+        found.sort_unstable_by_key(|&(_, part)| part);
+        found
+    }
+
+    /// The next sectors of a victim with parts that are still needed, all of one frame.
+    pub(super) fn next_run_of_victim(
+        &mut self,
+        chunk: ChunkIndex,
+        from: Place,
+        most: u32,
+    ) -> Option<(Place, u32)> {
+        if from == self.space.shape.first_place(chunk) {
+            let parts = self.parts_in(chunk);
+            self.store.victims.insert(chunk, parts);
+        }
+        let (grid, start) = (self.grid(), self.space.shape.first_place(chunk));
+        let parts = self.store.victims.get(&chunk)?;
+        let behind = parts.partition_point(|(_, part)| grid.place(part.spot).0 < from);
+        let mut run: Option<(Place, Place)> = None;
+        for &(page, part) in &parts[behind..] {
+            if !self.store.map.parts(page).any(|now| now == part) {
+                continue;
+            }
+            let (first, byte) = grid.place(part.spot);
+            let end = Place(first.0 + u64::from(grid.sectors(byte, part.bytes)));
+            let frame_of = |place: Place| (place.0 - start.0) / u64::from(most);
+            match run {
+                None => run = Some((first, end)),
+                Some((begin, last)) if frame_of(first) == frame_of(begin) => {
+                    run = Some((begin, last.max(end)))
+                }
+                Some(_) => break,
+            }
+        }
+        let (first, end) = run?;
+        let count = u32::try_from(end.0 - first.0).expect("a frame is short");
+        assert!(count <= most, "parts of {count} sectors leave their frame");
+        Some((first, count))
+    }
+
+    /// Copies what was read of a victim, as far as it is still needed.
+    pub(super) fn copy_parts(
+        &mut self,
+        (first, count): (Place, u32),
+        (buffer, lost): (BufId, u64),
+        buffers: &mut Buffers,
+    ) {
+        let (chunk, _) = self.space.shape.chunk_of(first);
+        let grid = self.grid();
+        let end = Place(first.0 + u64::from(count));
+        let Some(parts) = self.store.victims.get(&chunk) else { return };
+        let here = |part: &Extent| (first..end).contains(&grid.place(part.spot).0);
+        let parts: Vec<(PageId, Extent)> = parts.iter().filter(|(_, part)| here(part)).copied().collect();
+        for (page, part) in parts {
+            if !self.store.map.parts(page).any(|now| now == part) {
+                continue;
+            }
+            let (place, byte) = grid.place(part.spot);
+            let sector = u32::try_from(place.0 - first.0).expect("within the run");
+            let sectors = sector..sector + grid.sectors(byte, part.bytes);
+            if sectors.clone().any(|sector| lost >> sector & 1 == 1) {
+                self.space.set_stuck(chunk);
+                continue;
+            }
+            let at = index(sector * self.sector_bytes + byte);
+            let content = buffers.whole(buffer, 0, count)[at..at + index(part.bytes)].to_vec();
+            self.copy_part(chunk, (page, part), &content, buffers);
+        }
+    }
+
+    fn copy_part(
+        &mut self,
+        chunk: ChunkIndex,
+        (page, part): (PageId, Extent),
+        content: &[u8],
+        buffers: &mut Buffers,
+    ) {
+        let stream = StreamIndex::of_group(self.space.pool.group_of(chunk));
+        let mut done = 0;
+        while done < part.bytes {
+            let room = self.room_for(stream, part.bytes - done);
+            let (at, bytes) = room.expect("frames were counted before it was read");
+            let from = Spot(part.spot.0 + u64::from(done / GRAIN_BYTES));
+            let slot = Slot { page, at, bytes, owner: Owner::Copy(from) };
+            self.space.hold(chunk);
+            self.put(stream, slot, &content[index(done)..index(done + bytes)], buffers);
+            done += bytes;
+        }
+        assert_eq!(done, part.bytes, "a part was copied beyond its end");
+    }
+
+    /// What makes the copies of a frame at `place` true.
+    pub(super) fn moved_entries(&self, frame: FrameId, place: Place) -> Vec<Entry> {
+        let entry = |slot: &Slot| {
+            let Owner::Copy(from) = slot.owner else { unreachable!("a frame of copies holds {slot:?}") };
+            let from = Extent { spot: from, bytes: slot.bytes };
+            Entry::Moved(slot.page, from, self.grid().spot(place, slot.at))
+        };
+        self.buffer.slots(frame).iter().map(entry).collect()
+    }
+}

@@ -1,0 +1,193 @@
+//! Flushes go to frames, part by part, and to the log when all their parts have landed, in the order in which they came.
+//!
+//! Deliberately not here: where frames go (`ox::program`), when a flush is true (`ox::commit`).
+
+use super::change::{Change, Number, Progress, What};
+use super::entry::Entry;
+use super::extent::{Extent, GRAIN_BYTES, index, share};
+use super::sector;
+use super::sizes::sectors_of;
+use super::store::{Eleos, Owner, Slot};
+use crate::ox::canary::Canary;
+use crate::ox::commit::{Commit, Done};
+use crate::ox::state::Ending;
+use crate::ox::write_buffer::{FrameId, StreamIndex};
+use ocssd_ftl::{BLOCK_MAX, Place, SEQUENCE_MAX, Sequence};
+use ocssd_lightnvm::Buffers;
+
+impl Eleos {
+    /// Bytes of a frame.
+    pub(super) const fn frame_bytes(&self) -> u32 {
+        self.sizes.unit * self.sector_bytes
+    }
+
+    /// Where the next part goes in a frame.
+    pub(super) fn fill_of(&self, frame: FrameId) -> u32 {
+        let last = self.buffer.slots(frame).last();
+        last.map_or(0, |slot| (slot.at + slot.bytes).next_multiple_of(GRAIN_BYTES))
+    }
+
+    /// Puts a part of a page into the frame of a stream, behind what is there.
+    pub(super) fn put(&mut self, stream: StreamIndex, slot: Slot, content: &[u8], buffers: &mut Buffers) {
+        let (frame, _) = self.buffer.filling(stream).expect("room was asked for before");
+        assert_eq!(slot.at, self.fill_of(frame), "a part begins elsewhere than the last one ended");
+        assert_eq!(index(slot.bytes), content.len(), "a part of another length than its content");
+        let end = slot.at + slot.bytes;
+        let needed = end.div_ceil(self.sector_bytes) - self.buffer.filled(frame);
+        let (buffer, _) = self.buffer.push(frame, slot, needed);
+        let whole = buffers.whole_mut(buffer, 0, self.sizes.unit);
+        whole[index(slot.at)..index(end)].copy_from_slice(content);
+        if end.next_multiple_of(GRAIN_BYTES) == self.frame_bytes() {
+            self.buffer.close(stream);
+        }
+    }
+
+    /// Room for a part of at most `bytes` in a stream's frame, or in a new one: where it begins, and how much of it goes there.
+    pub(super) fn room_for(&mut self, stream: StreamIndex, bytes: u32) -> Option<(u32, u32)> {
+        let frame_bytes = self.frame_bytes();
+        loop {
+            let (frame, _) = self.buffer.filling(stream)?;
+            let at = self.fill_of(frame);
+            let share = share(bytes, frame_bytes - at, frame_bytes);
+            if share > 0 {
+                return Some((at, share));
+            }
+            assert!(at > 0, "{bytes} bytes have no share of an empty frame");
+            self.buffer.close(stream);
+        }
+    }
+
+    /// Takes flushes into frames, and logs those that landed. True if anything was done.
+    pub(super) fn pack_changes(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(number) = self.store.changes.first_before(Progress::Packed) {
+            if !self.begin_packing(number) {
+                break;
+            }
+            let (is_packed, did) = self.pack(number, buffers);
+            any |= did;
+            if !is_packed {
+                break;
+            }
+            self.store.changes.get_mut(number).progress = Progress::Packed;
+            any = true;
+        }
+        any |= self.log_ready();
+        any | self.close_partial()
+    }
+
+    /// Makes room for a change; false if it must wait.
+    fn begin_packing(&mut self, number: Number) -> bool {
+        let (unit, sector) = (self.sizes.unit, self.sector_bytes);
+        let change = self.store.changes.get(number);
+        if change.progress == Progress::Packing {
+            return true;
+        }
+        let grains = |bytes: u32| u64::from(bytes.next_multiple_of(GRAIN_BYTES));
+        let bytes: u64 = change.rows.iter().map(|row| grains(row.bytes)).sum();
+        let sectors = if bytes == 0 { 0 } else { sectors_of(bytes, unit, sector) };
+        if self.gathered > 0 && self.gathered + sectors > self.gathered_max() {
+            return false;
+        }
+        self.gathered += sectors;
+        let change = self.store.changes.get_mut(number);
+        change.progress = Progress::Packing;
+        change.sectors = u32::try_from(sectors).expect("a flush is bounded");
+        true
+    }
+
+    /// Takes parts of a change. Whether all are in frames, and whether any was taken.
+    fn pack(&mut self, number: Number, buffers: &mut Buffers) -> (bool, bool) {
+        let mut any = false;
+        while let Some((row, done)) = self.store.changes.get_mut(number).next_piece() {
+            let entry = self.store.changes.get(number).rows[index(row)];
+            let Some((at, bytes)) = self.room_for(StreamIndex::USER, entry.bytes - done) else {
+                return (false, any);
+            };
+            let change = self.store.changes.get_mut(number);
+            let part = change.take(bytes);
+            let slot = Slot { page: entry.page, at, bytes, owner: Owner::Change(number, part) };
+            let content = std::mem::take(&mut change.content);
+            let first = index(entry.offset + done);
+            self.put(StreamIndex::USER, slot, &content[first..first + index(bytes)], buffers);
+            self.store.changes.get_mut(number).content = content;
+            any = true;
+        }
+        (true, any)
+    }
+
+    /// Logs changes all of whose parts have landed, in order. True if there was one.
+    fn log_ready(&mut self) -> bool {
+        let mut any = false;
+        while let Some(number) = self.store.changes.first_before(Progress::Committed) {
+            let change = self.store.changes.get_mut(number);
+            if !change.is_ready() {
+                break;
+            }
+            change.progress = Progress::Committed;
+            let (entries, blocks) = (change.entries(), change.sectors);
+            self.commits.push_back(Commit { entries, blocks, done: Done::User(number) });
+            any = true;
+        }
+        any
+    }
+
+    /// A frame that is filled in part goes out once somebody waits for it and nothing else of users is on its way.
+    fn close_partial(&mut self) -> bool {
+        let is_awaited = !self.store.awaiting.is_empty() || self.ending == Ending::Asked;
+        let is_idle = self.points.data[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
+        let is_due = is_awaited && is_idle && self.buffer.partial(StreamIndex::USER) > 0;
+        if is_due {
+            self.buffer.close(StreamIndex::USER);
+        }
+        is_due
+    }
+
+    /// A frame goes out: what no part fills is zeroes, and every sector gets its tag.
+    pub(super) fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
+        let (buffer, filled) = (self.buffer.buffer(frame), self.buffer.filled(frame));
+        let whole = buffers.whole_mut(buffer, 0, self.sizes.unit);
+        let mut end = 0;
+        for slot in self.buffer.slots(frame) {
+            whole[end..index(slot.at)].fill(0);
+            end = index(slot.at + slot.bytes);
+        }
+        whole[end..].fill(0);
+        let name = self.buffer.slots(frame).first().map_or(0, |slot| slot.page.0 & BLOCK_MAX);
+        for at in 0..filled {
+            self.sequence += 1;
+            assert!(self.sequence <= SEQUENCE_MAX, "more sectors were written than a tag can count");
+            sector::seal((buffer, at), name, Sequence(self.sequence), buffers);
+        }
+    }
+
+    /// A frame of flushes landed.
+    pub(super) fn parts_landed(&mut self, frame: FrameId, place: Place) {
+        let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
+        for slot in slots {
+            let spot = self.grid().spot(place, slot.at);
+            let Owner::Change(number, part) = slot.owner else { unreachable!("users' frame holds {slot:?}") };
+            let change = self.store.changes.get_mut(number);
+            change.landed(part, spot);
+            if self.has_canary(Canary::CommitByPart) {
+                self.commit_piece(number, part);
+            }
+        }
+    }
+
+    /// The bug: a part that is a whole page is true before its flush is.
+    fn commit_piece(&mut self, number: Number, part: u32) {
+        let change: &mut Change = self.store.changes.get_mut(number);
+        let of = change.parts[index(part)];
+        let row = change.rows[index(of.row)];
+        let is_last = change.progress == Progress::Packed && change.flying == 0;
+        if is_last || of.bytes < row.bytes || !matches!(change.what, What::Flushed(_)) {
+            return;
+        }
+        let extent = Extent { spot: of.spot.expect("it landed"), bytes: of.bytes };
+        let entries = vec![Entry::First(row.page, extent)];
+        // Nothing of it is left to be logged with the flush.
+        change.parts[index(part)].row = u32::MAX;
+        self.commits.push_back(Commit { entries, blocks: 0, done: Done::Piece });
+    }
+}
