@@ -122,6 +122,7 @@ fn log(seed: u64, canary: Option<fn(&mut LogModel)>) -> Result<Tally, Box<Found>
         page_bytes_max: 8_192,
         page_align_bytes: 1,
         sessions_max: 4,
+        pages_max: 1 << 20,
         capacity_bytes: 1 << 30,
         stages: StageLimits { stages_max: 4, bytes_max: 64 << 10 },
     };

@@ -105,6 +105,7 @@ impl Change {
 
     /// What makes it true: of each row its parts in order, then how far the session is.
     pub fn entries(&self) -> Vec<Entry> {
+        assert_eq!(self.flying, 0, "{:?} is logged with parts in flight", self.what);
         let mut entries = Vec::with_capacity(self.parts.len() + 1);
         // Parts that a planted bug made true before are of no row.
         let mut parts = self.parts.iter().filter(|part| part.row != u32::MAX).peekable();
@@ -147,6 +148,12 @@ pub struct Changes {
 impl Changes {
     /// Takes one.
     pub fn push(&mut self, change: Change) -> Number {
+        assert_eq!(change.progress, Progress::Waiting, "{:?} is on its way before it is taken", change.what);
+        assert!(
+            change.parts.is_empty() && change.flying == 0,
+            "{:?} has parts before it is taken",
+            change.what
+        );
         self.bytes += u64::try_from(change.content.len()).expect("an index");
         self.queue.push_back(change);
         self.last()
@@ -190,7 +197,9 @@ impl Changes {
         let change = self.queue.pop_front().expect("a change became durable that was not taken");
         assert_eq!(change.progress, Progress::Committed, "{:?} is durable before it is logged", change.what);
         self.durable.0 += 1;
-        self.bytes -= u64::try_from(change.content.len()).expect("an index");
+        let bytes = u64::try_from(change.content.len()).expect("an index");
+        assert!(self.bytes >= bytes, "a buffer of {bytes} bytes is given back twice");
+        self.bytes -= bytes;
         (self.durable, change)
     }
 

@@ -54,6 +54,7 @@ impl Eleos {
             }
         }
         let (first, end) = run?;
+        assert!(from <= first && first < end, "a run goes back: {first:?} after {from:?}");
         let count = u32::try_from(end.0 - first.0).expect("a frame is short");
         assert!(count <= most, "parts of {count} sectors leave their frame");
         Some((first, count))
@@ -96,6 +97,8 @@ impl Eleos {
         content: &[u8],
         buffers: &mut Buffers,
     ) {
+        assert_eq!(index(part.bytes), content.len(), "page {} is copied with other bytes", page.0);
+        assert_eq!(self.grid().chunk(part.spot), chunk, "page {} lies in another chunk", page.0);
         let stream = StreamIndex::of_group(self.space.pool.group_of(chunk));
         let mut done = 0;
         while done < part.bytes {

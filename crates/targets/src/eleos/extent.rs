@@ -52,6 +52,7 @@ impl Grid {
     pub fn new(shape: &Shape, sector_bytes: u32) -> Self {
         assert!(sector_bytes.is_multiple_of(GRAIN_BYTES), "sectors of {sector_bytes} bytes");
         let per_sector = sector_bytes / GRAIN_BYTES;
+        assert!(per_sector > 0 && shape.sectors_per_chunk() > 0, "an instance without grains");
         Self { per_sector, per_chunk: u64::from(per_sector) * u64::from(shape.sectors_per_chunk()) }
     }
 
@@ -64,6 +65,7 @@ impl Grid {
     /// The sector a spot is in, and the bytes before it there.
     pub fn place(self, spot: Spot) -> (Place, u32) {
         let per_sector = u64::from(self.per_sector);
+        assert!(spot.0 <= SPOT_MAX, "{spot:?} is beyond any instance");
         let grain = u32::try_from(spot.0 % per_sector).expect("less than a sector has");
         (Place(spot.0 / per_sector), grain * GRAIN_BYTES)
     }
@@ -88,6 +90,9 @@ pub fn index(bytes: u32) -> usize {
 /// sixteenth of a frame, or nothing. So a page has few parts however often it is moved, and at most an eighth of a frame stays
 /// empty.
 pub fn share(bytes: u32, room: u32, frame_bytes: u32) -> u32 {
+    assert!(bytes > 0, "a part of nothing");
+    assert!(room <= frame_bytes, "a room of {room} in frames of {frame_bytes}");
+    assert!(room.is_multiple_of(GRAIN_BYTES), "a room of {room} begins within a grain");
     let least = (frame_bytes / 16).next_multiple_of(GRAIN_BYTES);
     if bytes <= room {
         return bytes;
@@ -111,7 +116,7 @@ mod tests {
             (20_000, 16_384, 16_384),
             (17_000, 16_384, 15_936),
             (2_000, 1_984, 0),
-            (5_000, 1_000, 0),
+            (5_000, 960, 0),
         ] {
             assert_eq!(share(bytes, room, frame), taken, "{bytes} bytes in {room}");
         }

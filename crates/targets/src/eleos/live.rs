@@ -4,7 +4,7 @@
 //! chunk is reset; names whose pages have moved on are still on it. Garbage collection asks it whose parts it has to move.
 //! Deliberately not here: where in the chunk they are (`page_map`).
 
-use super::extent::{Extent, Grid, grains};
+use super::extent::{Extent, Grid, Spot, grains};
 use crate::ox::space::Live;
 use ocssd_ftl::{ChunkIndex, Shape};
 use ocssd_lightnvm::interface::log_structured::PageId;
@@ -81,6 +81,8 @@ impl LiveGrains {
         let chunk = &mut self.chunks[at.index()];
         chunk.grains += u64::from(grains(part.bytes));
         self.total += u64::from(grains(part.bytes));
+        assert!(part.bytes > 0, "page {} has an empty part", page.0);
+        assert_eq!(self.grid.chunk(Spot(part.end().0 - 1)), at, "{part:?} leaves its chunk");
         assert!(chunk.grains <= self.grid.per_chunk, "chunk {} has more parts than room", at.0);
         chunk.residents.add(page);
         at
@@ -95,6 +97,7 @@ impl LiveGrains {
         assert!(chunk.last_change <= now, "time runs backwards in chunk {}", at.0);
         chunk.grains -= of_part;
         chunk.last_change = now;
+        assert!(self.total >= of_part, "the total is less than {part:?}");
         self.total -= of_part;
         at
     }
@@ -154,7 +157,6 @@ impl Live for LiveGrains {
 
 #[cfg(test)]
 mod tests {
-    use super::super::extent::Spot;
     use super::*;
     use ocssd_lightnvm::{Geometry, PuId};
 

@@ -10,6 +10,7 @@ use super::live::LiveGrains;
 use super::page_map::PageMap;
 use super::sizes::{MAP_ENTRY_BYTES, SESSION_BYTES};
 use super::store::Eleos;
+use crate::ox::canary::Canary;
 use crate::ox::store::Image;
 use ocssd_ftl::checkpoint::{SectionName, Sections};
 use ocssd_ftl::{Place, Shape};
@@ -202,6 +203,7 @@ impl Eleos {
 
     fn apply_move(&mut self, page: PageId, from: Extent, to: Spot) {
         let (source, chunk) = (self.grid().chunk(from.spot), self.grid().chunk(to));
+        assert!(from.bytes > 0, "nothing of page {} is moved", page.0);
         assert!(source != chunk, "chunk {} is copied to itself", chunk.0);
         self.space.unpin(chunk, 1);
         if self.store.map.relocate(page, from, to) {
@@ -226,6 +228,10 @@ impl Eleos {
     /// The oldest change is durable: what it holds in memory is not needed any more.
     fn change_is_durable(&mut self) {
         let (number, change) = self.store.changes.pop();
+        assert!(
+            number > self.store.answerable || self.has_canary(Canary::AnsweredBeforeCommit),
+            "{number:?}"
+        );
         for row in &change.rows {
             if self.store.newest.get(&row.page).is_some_and(|newest| newest.number == number) {
                 self.store.newest.remove(&row.page);
@@ -263,6 +269,10 @@ impl Eleos {
             bytes = bytes + u64::from(newest.bytes) - u64::from(before.unwrap_or(0));
             assert!(newest.number > store.changes.durable(), "page {} is held for a durable flush", page.0);
         }
+        assert!(
+            store.sessions.values().all(|session| session.durable <= session.applied),
+            "a session goes back"
+        );
         assert_eq!((pages, bytes), (store.pages, store.bytes), "what is stored is counted wrong");
     }
 }

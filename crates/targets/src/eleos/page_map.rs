@@ -159,6 +159,7 @@ impl PageMap {
             self.bytes -= u64::from(part.bytes);
             old(part);
         }
+        assert!(self.pages > 0, "page {} is removed from no pages", page.0);
         self.give_up_list(number);
         self.pages -= 1;
         self.set_number(page, NOTHING);
@@ -177,6 +178,7 @@ impl PageMap {
             self.give_up_list(number);
         }
         self.bytes += u64::from(part.bytes);
+        assert!(self.bytes >= u64::from(part.bytes), "bytes of pages wrap");
         self.set_number(page, pack(part));
     }
 
@@ -187,6 +189,7 @@ impl PageMap {
             return false;
         }
         let mut parts: Vec<Extent> = self.parts(page).collect();
+        assert!(parts.iter().all(|&other| other != part), "page {} has {part:?} twice", page.0);
         parts.push(part);
         self.bytes += u64::from(part.bytes);
         self.set_parts(page, number, parts);
@@ -233,6 +236,9 @@ impl PageMap {
                 pieces.iter().filter(|piece| piece.1 > 0).map(|&(spot, bytes)| Extent { spot, bytes }),
             );
         }
+        let bytes = |parts: &[Extent]| parts.iter().map(|part| part.bytes).sum::<u32>();
+        assert_eq!(Some(bytes(&parts)), self.bytes(page), "page {} changes its length by a move", page.0);
+        assert!(parts.len() <= 2 + self.parts(page).count(), "a move cuts page {} more than twice", page.0);
         self.set_parts(page, number, parts);
         true
     }

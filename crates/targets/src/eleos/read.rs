@@ -118,6 +118,7 @@ impl Eleos {
         let request = self.store.reads.requests.insert(pending);
         let request = request.unwrap_or_else(|_| unreachable!("room was asked for before"));
         let parts: Vec<Extent> = self.store.map.parts(page).collect();
+        assert!(wanted == 0 || offset < page_bytes, "bytes behind the end of page {} are read", page.0);
         let (mut start, end) = (0, offset.saturating_add(wanted));
         for part in parts {
             let (from, to) = (offset.max(start), end.min(start + part.bytes));
@@ -126,6 +127,7 @@ impl Eleos {
             }
             start += part.bytes;
         }
+        assert_eq!(start, page_bytes, "page {} has other parts than bytes", page.0);
         self.request_part_over(request, Status::SUCCESS, buffers);
     }
 
@@ -182,6 +184,7 @@ impl Eleos {
     pub(super) fn part_read_done(&mut self, key: SlabKey, completion: &Completion, buffers: &mut Buffers) {
         let PartRead { count, buffer, .. } = *self.store.reads.sent.get(key);
         let buffer = buffer.expect("it was sent");
+        assert!((1..=64).contains(&count), "a read of {count} sectors");
         let (mut bad, mut how) = (0_u64, Status::SUCCESS);
         for sector in 0..count {
             let is_failed = completion.failed >> sector & 1 == 1 || completion.failed == 0;
@@ -202,6 +205,10 @@ impl Eleos {
     pub(super) fn part_read_over(&mut self, key: SlabKey, status: Status, buffers: &mut Buffers) {
         let PartRead { request, first, count, skip, bytes, to, buffer } = self.store.reads.sent.remove(key);
         let buffer = buffer.expect("it was sent");
+        assert!(
+            skip + bytes <= count * self.sector_bytes,
+            "a part leaves the {count} sectors that were read"
+        );
         let whole = buffers.whole(buffer, 0, count);
         let pending = self.store.reads.requests.get_mut(request);
         pending.content[index(to)..index(to + bytes)]
@@ -224,6 +231,10 @@ impl Eleos {
         }
         let Pending { tag, into, page_bytes, content, status, .. } =
             self.store.reads.requests.remove(request);
+        assert!(
+            u32::try_from(content.len()).is_ok_and(|bytes| bytes <= page_bytes),
+            "more than a page was read"
+        );
         let answer = if status.is_success() {
             into.scatter(buffers, &content);
             LogAnswer::Page { bytes: page_bytes }

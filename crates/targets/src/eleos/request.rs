@@ -59,6 +59,8 @@ impl Pages {
 
     /// Answers once everything taken so far is durable.
     fn answer_later(&mut self, reply: LogReply, session: Option<(SessionId, u64)>) {
+        let last = self.awaiting.back().map_or(self.changes.durable(), |awaiting| awaiting.until);
+        assert!(last <= self.changes.last(), "answers would overtake each other");
         self.awaiting.push_back(Awaiting { until: self.changes.last(), reply, session });
     }
 
@@ -186,7 +188,7 @@ impl Eleos {
     }
 
     fn flush(&mut self, tag: Tag, flush: &Flush, buffers: &Buffers) -> Result<(), LogRefusal> {
-        let &Flush { session: name, wsn, durability, .. } = flush;
+        let &Flush { session: name, wsn, .. } = flush;
         let session = *self.store.sessions.get(&name).ok_or(LogRefusal::UnknownSession)?;
         if wsn == Wsn(0) {
             return Err(LogRefusal::SequenceZero);
@@ -208,9 +210,9 @@ impl Eleos {
         self.store.staging.end(&flush.content);
         self.apply_at_once(flush, session, rows, content);
         (self.store.pages, self.store.bytes) = (pages, bytes);
+        assert!(pages > 0 || bytes == 0, "{bytes} bytes in no page");
         let session = Session { applied: wsn, ..session };
         self.store.sessions.insert(name, session);
-        assert!(durability == Durability::AtReply || durability == Durability::AtFlush, "{durability:?}");
         self.answer_flush(tag, flush, session);
         Ok(())
     }
@@ -236,6 +238,7 @@ impl Eleos {
     /// A flush is answered at once if it may be lost, and memory has room for more; else when it is durable.
     fn answer_flush(&mut self, tag: Tag, flush: &Flush, session: Session) {
         let Session { applied, durable, life } = session;
+        assert!(durable <= applied && flush.wsn <= applied, "{session:?} is not as far as {:?}", flush.wsn);
         let is_durable = flush.durability == Durability::AtReply;
         let has_room = self.store.changes.bytes() <= u64::from(self.store.limits.flush_bytes_max);
         let is_over = if is_durable { flush.wsn <= durable } else { has_room };

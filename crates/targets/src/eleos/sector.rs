@@ -8,6 +8,8 @@ use ocssd_lightnvm::{BufId, Buffers, Payload};
 
 /// Writes a sector's tag, and its stamp where payload is stamps.
 pub fn seal((buffer, sector): (BufId, u32), name: u64, sequence: Sequence, buffers: &mut Buffers) {
+    assert!(sector < buffers.sectors(buffer), "sector {sector} of a shorter buffer");
+    assert!(buffers.is_whole(buffer), "pages lie in stamps");
     if buffers.format().payload == Payload::Stamp {
         let sum = checksum(buffers.whole(buffer, sector, 1));
         let stamp = buffers.data_mut(buffer, sector, 1);

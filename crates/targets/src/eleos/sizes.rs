@@ -10,7 +10,7 @@ use ocssd_lightnvm::Geometry;
 use ocssd_lightnvm::interface::StageLimits;
 use ocssd_lightnvm::interface::log_structured::LogLimits;
 
-/// Bytes of data there must be for each page (chosen: then the map takes at most a sixty-fourth of a checkpoint's three places).
+/// Bytes of data there must be for each page (chosen: then a checkpoint of the map is some hundredths of them).
 const BYTES_PER_PAGE: u64 = 1_024;
 /// Bytes of a flush at most: twice the paper's buffers (`ox.md` 2: 8 MiB and beyond).
 const FLUSH_BYTES_MAX: u64 = 16 << 20;

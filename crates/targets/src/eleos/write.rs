@@ -33,6 +33,7 @@ impl Eleos {
         assert_eq!(slot.at, self.fill_of(frame), "a part begins elsewhere than the last one ended");
         assert_eq!(index(slot.bytes), content.len(), "a part of another length than its content");
         let end = slot.at + slot.bytes;
+        assert!(slot.bytes > 0 && end <= self.frame_bytes(), "{slot:?} leaves its frame");
         let needed = end.div_ceil(self.sector_bytes) - self.buffer.filled(frame);
         let (buffer, _) = self.buffer.push(frame, slot, needed);
         let whole = buffers.whole_mut(buffer, 0, self.sizes.unit);
@@ -90,6 +91,7 @@ impl Eleos {
             return false;
         }
         self.gathered += sectors;
+        assert!(bytes <= sectors * u64::from(sector), "{bytes} bytes go to {sectors} sectors");
         let change = self.store.changes.get_mut(number);
         change.progress = Progress::Packing;
         change.sectors = u32::try_from(sectors).expect("a flush is bounded");
@@ -153,6 +155,8 @@ impl Eleos {
             end = index(slot.at + slot.bytes);
         }
         whole[end..].fill(0);
+        assert!(end <= index(filled * self.sector_bytes), "{frame:?} has parts behind its {filled} sectors");
+        assert!(end > index((filled - 1) * self.sector_bytes), "{frame:?} has empty sectors");
         let name = self.buffer.slots(frame).first().map_or(0, |slot| slot.page.0 & BLOCK_MAX);
         for at in 0..filled {
             self.sequence += 1;
@@ -168,6 +172,7 @@ impl Eleos {
             let spot = self.grid().spot(place, slot.at);
             let Owner::Change(number, part) = slot.owner else { unreachable!("users' frame holds {slot:?}") };
             let change = self.store.changes.get_mut(number);
+            assert_eq!(change.parts[index(part)].bytes, slot.bytes, "{slot:?} is another part");
             change.landed(part, spot);
             if self.has_canary(Canary::CommitByPart) {
                 self.commit_piece(number, part);

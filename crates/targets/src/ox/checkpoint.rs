@@ -1,5 +1,5 @@
-//! Checkpoints: what the store maps and where replay begins, written beside everything else; then the log before the checkpoint before is
-//! cut.
+//! Checkpoints: what the store maps and where replay begins, written beside everything else; then the log before the
+//! checkpoint before is cut.
 //!
 //! Two checkpoints and the log from the older one on are on media at any time, and a third is written in places of its own:
 //! a power cut at any write, or one checkpoint that the media lost, leaves one that is whole. Deliberately not here: pages

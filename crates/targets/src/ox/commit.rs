@@ -86,6 +86,11 @@ impl<S: Store> Ox<S> {
         let id = TransactionId(self.last_transaction.0 + 1);
         self.last_transaction = id;
         assert!(!entries.is_empty(), "transaction {} changes nothing", id.0);
+        assert!(
+            u64::from(blocks) <= self.gathered,
+            "transaction {} has sectors that were not gathered",
+            id.0
+        );
         let (first, last) = self.log.append(id, &entries);
         self.stats.transactions += u64::from(done != Done::Gc);
         let mut logged = Logged { id, first, last, entries, blocks, done: Some(done), is_applied: false };

@@ -124,6 +124,8 @@ impl Sizes {
 
     fn of<S: Store>(geometry: &Geometry, shape: &Shape, options: &Options, groups: u32, blocks: u64) -> Self {
         let demand = S::demand(geometry, shape, blocks);
+        assert!(demand.data >= blocks, "{blocks} sectors of data take fewer: {demand:?}");
+        assert!(demand.log_entries > 1 && demand.map_bytes > 0, "a store of nothing: {demand:?}");
         let &Geometry { ws_opt: unit, ws_min: page, sectors_per_chunk: chunk, mw_cunits, .. } = geometry;
         let units = shape.units();
         let page_bytes = u64::from(page) * u64::from(geometry.sector_bytes);

@@ -176,6 +176,8 @@ impl<S: Store> Ox<S> {
         self.points.checkpoint.check();
         S::check(self);
         assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);
+        assert!(self.applied <= self.last_transaction, "transactions are true that were not logged");
+        assert!(self.ending != Ending::Over || self.commits.is_empty(), "an instance ended with work to do");
         let is_ordered = self.logged.iter().map(|one| one.id).is_sorted();
         assert!(is_ordered, "transactions are logged out of order");
     }

@@ -39,6 +39,7 @@ impl<S: Store> Ox<S> {
         if !is_done && !is_stopped || self.flight.len() > 0 {
             return false;
         }
+        assert!(self.commits.is_empty() && self.logged.is_empty(), "an instance ends with work to do");
         self.ending = Ending::Over;
         let failed = if let Changes::DriveFailed(status) = self.changes { Some(status) } else { None };
         S::end_shutdown(self, failed.unwrap_or(Status::SUCCESS));
