@@ -32,6 +32,7 @@ mod protocol;
 mod raw_drive;
 mod raw_lane;
 pub mod reactor;
+pub mod resp;
 mod send_queue;
 mod shares;
 mod stats;

@@ -1,0 +1,368 @@
+//! Commands on keys that they name: waiting for the keys, reading them, running, and storing what changed.
+
+use super::super::command::{Access, Action, Call, Command};
+use super::super::locks::{Holder, Locks, Mode};
+use super::super::request::Request;
+use super::super::reply::Reply;
+use super::super::store::{Outcome, StoreOp};
+use super::super::stored::HEAD_BYTES;
+use super::super::view::{Fetch, View};
+use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed};
+
+/// Bytes of a value that are read at first (chosen: the smallest piece of memory; most values are shorter).
+const FIRST_BYTES: usize = 4 << 10;
+
+/// Bytes that are read at once: the largest piece of memory.
+const CHUNK_BYTES: usize = crate::pool::PIECE_BYTES_MAX;
+
+/// What a task is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// One command.
+    Single,
+    /// A transaction of this client.
+    Exec(u64),
+    /// The keys are to be watched.
+    Watch,
+    /// Keys that are over are to be removed.
+    Expire,
+    /// It is noted when keys end.
+    Note,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Reading,
+    Storing,
+}
+
+/// One command, or several as one.
+#[derive(Debug)]
+pub(super) struct Data {
+    purpose: Purpose,
+    calls: Vec<(&'static Command, Request)>,
+    view: View,
+    stage: Stage,
+    /// Keys it holds or waits for, by place, with their modes; empty if it needs none.
+    modes: Vec<Mode>,
+    /// So many of them it waits for.
+    missing: usize,
+    /// Requests at the store.
+    open: usize,
+    /// What was read of long values, by place.
+    parts: Vec<(usize, Vec<u8>)>,
+    /// Bytes of values it read.
+    read_bytes: usize,
+    failure: Option<String>,
+}
+
+impl Data {
+    /// One command, or a transaction of a client.
+    pub(super) fn new(calls: Vec<(&'static Command, Request)>, exec: Option<u64>) -> Self {
+        let purpose = match (exec, calls.first()) {
+            (Some(client), _) => Purpose::Exec(client),
+            (None, Some((command, _))) if command.name == "watch" => Purpose::Watch,
+            (None, _) => Purpose::Single,
+        };
+        let named = calls.iter().flat_map(|(command, request)| {
+            let Action::Data { fetch, .. } = command.action else { unreachable!("others come elsewhere") };
+            let fetch = fetch(request);
+            command.keys.of(request).map(move |key| (key.to_vec(), fetch))
+        });
+        let view = View::new(named);
+        Self::of_view(purpose, calls, view)
+    }
+
+    /// Removes keys if they are over.
+    pub(super) fn expire(keys: Vec<Vec<u8>>) -> Self {
+        Self::of_view(Purpose::Expire, Vec::new(), View::new(keys.into_iter().map(|key| (key, Fetch::Head))))
+    }
+
+    /// Notes when keys end.
+    pub(super) fn note(keys: Vec<Vec<u8>>) -> Self {
+        Self::of_view(Purpose::Note, Vec::new(), View::new(keys.into_iter().map(|key| (key, Fetch::Head))))
+    }
+
+    fn of_view(purpose: Purpose, calls: Vec<(&'static Command, Request)>, view: View) -> Self {
+        Self {
+            purpose,
+            calls,
+            view,
+            stage: Stage::Reading,
+            modes: Vec::new(),
+            missing: 0,
+            open: 0,
+            parts: Vec::new(),
+            read_bytes: 0,
+            failure: None,
+        }
+    }
+
+    /// How it needs each of its keys, by place; nothing if it is a single request to the store that nobody is in the way of.
+    fn modes(&self, locks: &Locks) -> Vec<Mode> {
+        let count = self.view.len();
+        let writes = |command: &Command| command.access == Access::Writes;
+        match self.purpose {
+            Purpose::Note => Vec::new(),
+            Purpose::Watch => vec![Mode::Shared; count],
+            Purpose::Expire => vec![Mode::Exclusive; count],
+            Purpose::Single => {
+                let (command, _) = self.calls[0];
+                let reads = (0..count).any(|place| self.view.key(place).1 != Fetch::Nothing);
+                let is_free = || !self.view.keys().any(|key| locks.is_locked(key));
+                match writes(command) {
+                    false if count == 1 => Vec::new(),
+                    false => vec![Mode::Shared; count],
+                    true if !reads && is_free() => Vec::new(),
+                    true => vec![Mode::Exclusive; count],
+                }
+            }
+            Purpose::Exec(_) => {
+                let mut modes = vec![Mode::Shared; count];
+                for (command, request) in self.calls.iter().filter(|(command, _)| writes(command)) {
+                    for key in command.keys.of(request) {
+                        modes[self.view.place(key)] = Mode::Exclusive;
+                    }
+                }
+                modes
+            }
+        }
+    }
+
+    /// Joins the lines at its keys. True if it has to wait.
+    pub(super) fn wait_for_keys(&mut self, holder: Holder, locks: &mut Locks) -> bool {
+        self.modes = self.modes(locks);
+        self.missing = locks.enter(holder, self.view.keys().zip(self.modes.iter().copied()));
+        self.missing > 0
+    }
+
+    /// It is of several steps, in which it holds its keys.
+    pub(super) const fn holds(&self) -> bool {
+        !self.modes.is_empty()
+    }
+
+    /// It holds one more key. True if those are all.
+    pub(super) const fn on_granted(&mut self) -> bool {
+        self.missing -= 1;
+        self.missing == 0
+    }
+
+    /// Leaves the lines at its keys.
+    pub(super) fn leave_keys(&self, holder: Holder, locks: &mut Locks, granted: &mut Vec<Holder>) {
+        locks.leave(holder, self.view.keys().take(self.modes.len()), granted);
+    }
+
+    /// What has come of the value at a place; joined to what came before, if it is whole now.
+    fn join(&mut self, place: usize, bytes: Vec<u8>, total: usize) -> Result<Vec<u8>, usize> {
+        let found = self.parts.iter().position(|(of, _)| *of == place);
+        let mut part = match found {
+            Some(found) => self.parts.swap_remove(found).1,
+            None => Vec::new(),
+        };
+        if part.is_empty() {
+            part = bytes;
+        } else {
+            part.extend_from_slice(&bytes);
+        }
+        if part.len() >= total {
+            return Ok(part);
+        }
+        let have = part.len();
+        self.parts.push((place, part));
+        Err(have)
+    }
+
+    /// Runs the commands.
+    fn run(&mut self, reply: &mut Reply, now_ms: i64, value_bytes_max: usize) {
+        let is_exec = matches!(self.purpose, Purpose::Exec(_));
+        if is_exec {
+            reply.array(self.calls.len());
+        }
+        for (command, request) in &self.calls {
+            let Action::Data { run, .. } = command.action else { unreachable!("others come elsewhere") };
+            let view = &mut self.view;
+            let before = reply.as_bytes().len();
+            let mut call = Call { command, request, view, reply, now_ms, value_bytes_max };
+            if let Err(refused) = run(&mut call) {
+                assert_eq!(reply.as_bytes().len(), before, "{} was refused after it answered", command.name);
+                reply.error(&refused);
+            }
+        }
+    }
+}
+
+impl Database {
+    /// A task holds its keys: it reads them.
+    pub(super) fn read_keys(&mut self, key: SlabKey, mut task: Box<Task>) {
+        let Work::Data(data) = &mut task.work else { unreachable!("only commands on keys read them") };
+        if let Purpose::Exec(client) = data.purpose {
+            let is_dirty = self.watches.is_dirty(client, self.now_ms);
+            self.watches.forget(client);
+            if is_dirty {
+                self.counts.aborted += 1;
+                task.reply.null_array();
+                return self.end(key, task);
+            }
+        }
+        for place in 0..data.view.len() {
+            let (name, fetch) = data.view.key(place);
+            let bytes = match fetch {
+                Fetch::Nothing => continue,
+                Fetch::Head => HEAD_BYTES,
+                Fetch::Whole => FIRST_BYTES,
+            };
+            data.open += 1;
+            let name = name.to_vec();
+            self.request(key, place, StoreOp::Retrieve { key: name, offset: 0, bytes });
+        }
+        if data.open == 0 {
+            return self.run(key, task);
+        }
+        self.put(key, task);
+    }
+
+    /// A request of a task is carried out.
+    pub(super) fn on_data(&mut self, key: SlabKey, mut task: Box<Task>, place: usize, outcome: Outcome) {
+        let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
+        data.open -= 1;
+        if data.stage == Stage::Storing {
+            match outcome {
+                Outcome::Done => {}
+                Outcome::NoRoom => fail(&mut task, "OOM there is no room on the drive: delete keys"),
+                Outcome::Failed(sentence) => fail(&mut task, &failed(&sentence)),
+                other => unreachable!("{other:?} of a change"),
+            }
+            return self.end(key, task);
+        }
+        match outcome {
+            Outcome::Absent => data.view.on_absent(place),
+            Outcome::Value { bytes, total } => {
+                if self.on_value(key, &mut task, place, bytes, total) {
+                    return self.put(key, task);
+                }
+            }
+            Outcome::Failed(sentence) => data.failure = Some(failed(&sentence)),
+            other => unreachable!("{other:?} of a retrieve"),
+        }
+        let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
+        if data.open > 0 {
+            return self.put(key, task);
+        }
+        if let Some(failure) = data.failure.take() {
+            fail(&mut task, &failure);
+            return self.end(key, task);
+        }
+        self.run(key, task);
+    }
+
+    /// Bytes of a value have come. True if the task waits for more of it.
+    fn on_value(&mut self, key: SlabKey, task: &mut Task, place: usize, bytes: Vec<u8>, total: usize) -> bool {
+        let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
+        let (name, fetch) = data.view.key(place);
+        let name = name.to_vec();
+        let whole = if fetch == Fetch::Head || bytes.len() == total {
+            Ok(bytes)
+        } else if !data.holds() {
+            // It may be another value by now, so it is read again from the start: at once, or piece by piece under a lock.
+            data.open += 1;
+            if total <= CHUNK_BYTES {
+                self.request(key, place, StoreOp::Retrieve { key: name, offset: 0, bytes: total });
+                return true;
+            }
+            data.open -= 1;
+            data.modes = vec![Mode::Shared];
+            data.missing = self.locks.enter(Holder(key.0), data.view.keys().zip([Mode::Shared]));
+            if data.missing == 0 {
+                self.ready.push_back(key);
+            }
+            return true;
+        } else {
+            data.join(place, bytes, total)
+        };
+        match whole {
+            Ok(stored) => {
+                if fetch == Fetch::Whole {
+                    data.read_bytes += stored.len();
+                }
+                // Once as it is, and once in an answer or a changed value.
+                if !task.reservation.cover(2 * data.read_bytes) {
+                    data.failure = Some(NO_MEMORY.to_owned());
+                } else if !data.view.on_stored(place, stored, total, self.now_ms) {
+                    let words = "WRONGTYPE Operation against a key holding the wrong kind of value";
+                    data.failure = Some(words.to_owned());
+                }
+                false
+            }
+            Err(have) => {
+                if !task.reservation.cover(2 * (data.read_bytes + total)) {
+                    data.failure = Some(NO_MEMORY.to_owned());
+                    return false;
+                }
+                data.open += 1;
+                let bytes = (total - have).min(CHUNK_BYTES);
+                self.request(key, place, StoreOp::Retrieve { key: name, offset: have, bytes });
+                true
+            }
+        }
+    }
+
+    /// All keys are read: the commands run, and what changed is stored.
+    fn run(&mut self, key: SlabKey, mut task: Box<Task>) {
+        let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
+        match data.purpose {
+            Purpose::Expire | Purpose::Note => self.look_at_ends(data),
+            Purpose::Single | Purpose::Exec(_) | Purpose::Watch => {
+                data.run(&mut task.reply, self.now_ms, self.settings.value_bytes_max());
+            }
+        }
+        if let (Purpose::Watch, Some((client, _))) = (data.purpose, task.client) {
+            let keys = data.view.keys().map(|key| (key, data.view.expiry(key)));
+            if !self.watches.watch(client, keys) {
+                fail(&mut task, "ERR too many watched keys");
+            }
+            return self.end(key, task);
+        }
+        self.ends.note_due(data.view.over(), self.now_ms);
+        for (name, expiry) in data.view.changed() {
+            if data.purpose != Purpose::Expire {
+                self.watches.touch(name);
+            }
+            self.ends.note(name, expiry);
+        }
+        let changes = data.view.take_changes();
+        if changes.is_empty() {
+            return self.end(key, task);
+        }
+        let most = self.settings.limits.changes_max;
+        if changes.len() > most {
+            let words = format!("ERR a command or transaction changes at most {most} keys on this drive");
+            fail(&mut task, &words);
+            return self.end(key, task);
+        }
+        (data.stage, data.open) = (Stage::Storing, 1);
+        self.request(key, 0, StoreOp::Change(changes));
+        self.put(key, task);
+    }
+
+    /// Removes keys that are over, or notes when they will be.
+    fn look_at_ends(&mut self, data: &mut Data) {
+        let removes = data.purpose == Purpose::Expire;
+        let over: Vec<Vec<u8>> = data.view.over().map(<[u8]>::to_vec).collect();
+        for key in &over {
+            if removes {
+                data.view.delete(key);
+                self.counts.expired += 1;
+            }
+        }
+        for key in data.view.keys().filter(|key| !over.iter().any(|one| one == key)) {
+            self.ends.note(key, data.view.expiry(key));
+        }
+        self.ends.on_looked(removes);
+    }
+}
+
+/// The command is answered by this error instead.
+fn fail(task: &mut Task, words: &str) {
+    task.reply = Reply::of_error(task.reply.version(), words);
+}

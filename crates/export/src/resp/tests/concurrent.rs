@@ -1,0 +1,92 @@
+//! Many clients at once, and outcomes in any order: as if commands came one after the other.
+
+use super::{MEMORY, ask};
+use crate::resp::testing::{World, request};
+use ocssd_base::Prng;
+
+const CLIENTS: usize = 6;
+
+/// A transfer, a look at both accounts, a counter, or all keys at once.
+fn any_request(random: &mut Prng) -> Vec<u8> {
+    match random.below(8) {
+        0 => request(&[b"mget", b"one", b"two"]),
+        1 => request(&[b"mset", b"one", b"7", b"two", b"7"]),
+        2 => request(&[b"incr", b"count"]),
+        3 => [
+            request(&[b"multi"]),
+            request(&[b"incr", b"one"]),
+            request(&[b"incr", b"two"]),
+            request(&[b"incr", b"count"]),
+            request(&[b"exec"]),
+        ]
+        .concat(),
+        4 => request(&[b"dbsize"]),
+        5 => request(&[b"rename", b"other", b"other2"]),
+        6 => request(&[b"set", b"other", b"x"]),
+        _ => request(&[b"del", b"one", b"two"]),
+    }
+}
+
+/// The two are equal in every answer of MGET, as all that changes them changes both.
+#[test]
+fn several_keys_are_seen_as_they_were_at_one_time() {
+    for seed in 0..60 {
+        let mut random = Prng::new(seed);
+        let mut world = World::new(u32::try_from(CLIENTS).unwrap(), MEMORY, seed);
+        let (mut counted, mut seen) = (0, 0);
+        for _ in 0..60 {
+            let client = usize::try_from(random.below(CLIENTS.try_into().unwrap())).unwrap();
+            let bytes = any_request(&mut random);
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            counted += text.matches("count\r\n").count();
+            world.send(client, &bytes).unwrap();
+            for _ in 0..random.below(5) {
+                world.step();
+            }
+        }
+        world.settle();
+        for client in 0..CLIENTS {
+            let sent = String::from_utf8(world.take_sent(client)).unwrap();
+            for answer in sent.split("*2\r\n").skip(1) {
+                let mut words = answer.split("\r\n");
+                let mut value = || {
+                    let length = words.next().unwrap();
+                    if length == "$-1" { "none" } else { words.next().unwrap() }
+                };
+                assert_eq!(value(), value(), "seed {seed}: {answer:?}");
+                seen += 1;
+            }
+        }
+        assert_eq!(ask(&mut world, 0, "incrby count 0"), counted.to_string(), "seed {seed}");
+        assert!(seen > 0, "seed {seed} saw nothing");
+        world.finish();
+    }
+}
+
+/// A flush of all keys is alone: no key of one MSET is left behind by it.
+#[test]
+fn a_flush_of_all_keys_is_alone() {
+    for seed in 0..40 {
+        let mut random = Prng::new(seed);
+        let mut world = World::new(3, MEMORY, seed);
+        for round in 0..20_u64 {
+            let key = |nth: u64| format!("key:{}", round * 100 + nth).into_bytes();
+            let words: Vec<Vec<u8>> = (0..30).flat_map(|nth| [key(nth), b"x".to_vec()]).collect();
+            let mut mset: Vec<&[u8]> = vec![b"mset"];
+            mset.extend(words.iter().map(Vec::as_slice));
+            world.send(0, &request(&mset)).unwrap();
+            if random.below(2) == 0 {
+                world.send(1, &request(&[b"flushall"])).unwrap();
+            }
+            world.send(2, &request(&[b"dbsize"])).unwrap();
+            for _ in 0..random.below(40) {
+                world.step();
+            }
+        }
+        world.settle();
+        let sizes = String::from_utf8(world.take_sent(2)).unwrap();
+        assert_eq!(sizes.matches(':').count(), 20);
+        assert_eq!(world.store.pairs.len() % 30, 0, "seed {seed}");
+        world.finish();
+    }
+}

@@ -1,0 +1,77 @@
+//! MULTI, EXEC, WATCH.
+
+use super::{MEMORY, ask, check};
+use crate::resp::testing::World;
+
+#[test]
+fn a_transaction_happens_as_a_whole() {
+    let mut world = World::new(2, MEMORY, 1);
+    check(
+        &mut world,
+        &[
+            ("exec", "ERR EXEC without MULTI"),
+            ("discard", "ERR DISCARD without MULTI"),
+            ("multi", "OK"),
+            ("multi", "ERR MULTI calls can not be nested"),
+            ("set a 1", "QUEUED"),
+            ("incr a", "QUEUED"),
+            ("incr b", "QUEUED"),
+            ("get a", "QUEUED"),
+            ("del b", "QUEUED"),
+            ("set c x", "QUEUED"),
+            ("incr c", "QUEUED"),
+            ("exec", "[OK 2 1 2 1 OK ERR value is not an integer or out of range]"),
+            ("mget a b c", "[2 (null) x]"),
+            ("multi", "OK"),
+            ("nonsense", "ERR unknown command 'nonsense', with args beginning with: "),
+            ("set a 9", "QUEUED"),
+            ("exec", "EXECABORT Transaction discarded because of previous errors."),
+            ("multi", "OK"),
+            ("keys *", "ERR KEYS is not carried out inside MULTI on this drive"),
+            ("discard", "OK"),
+            ("get a", "2"),
+            ("multi", "OK"),
+            ("exec", "[]"),
+        ],
+    );
+    world.finish();
+}
+
+#[test]
+fn a_transaction_is_not_carried_out_if_a_watched_key_changed() {
+    for (before, change, aborts) in [
+        ("set x 1", "set x 2", true),
+        ("set x 1", "set y 2", false),
+        ("del x", "set x 2", true),
+        ("set x 1", "flushall", true),
+        ("del x", "flushall", false),
+        ("set x 1", "expire x 100", true),
+        ("set x 1", "incrby x 0", true),
+        ("set x 1", "get x", false),
+        ("set x 1", "del y", false),
+    ] {
+        let mut world = World::new(2, MEMORY, 1);
+        check(&mut world, &[(before, &ask(&mut World::new(1, MEMORY, 1), 0, before)), ("watch x z", "OK")]);
+        ask(&mut world, 1, change);
+        check(&mut world, &[("multi", "OK"), ("ping", "ERR PING is not carried out inside MULTI on this drive")]);
+        check(&mut world, &[("discard", "OK"), ("watch x", "OK"), ("multi", "OK"), ("set w 1", "QUEUED"), ("exec", "[OK]")]);
+        check(&mut world, &[("watch x z", "OK")]);
+        ask(&mut world, 1, before);
+        ask(&mut world, 0, "unwatch");
+        check(&mut world, &[("watch x z", "OK")]);
+        ask(&mut world, 1, change);
+        check(&mut world, &[("multi", "OK"), ("set w 2", "QUEUED")]);
+        assert_eq!(ask(&mut world, 0, "exec") == "(null)", aborts, "{before}, watched, {change}");
+        assert_eq!(world.database.borrow().counts().aborted, u64::from(aborts));
+        world.finish();
+    }
+}
+
+#[test]
+fn a_watched_key_that_ends_has_changed() {
+    let mut world = World::new(1, MEMORY, 1);
+    check(&mut world, &[("set x 1 px 10", "OK"), ("watch x", "OK"), ("multi", "OK"), ("get y", "QUEUED")]);
+    world.pass(10);
+    assert_eq!(ask(&mut world, 0, "exec"), "(null)");
+    world.finish();
+}
