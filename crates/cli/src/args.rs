@@ -2,6 +2,7 @@
 
 mod experiment;
 mod plot;
+mod resp;
 mod sandbox;
 mod slot;
 mod workload;
@@ -9,6 +10,7 @@ mod workload;
 pub use experiment::ExperimentVerb;
 use plot::PLOT_HELP;
 pub use plot::PlotArgs;
+pub use resp::{DurabilityArg, RespArgs};
 pub use sandbox::SandboxArgs;
 pub use slot::{PciIdArg, SlotArgs};
 use workload::WORKLOAD_HELP;
@@ -152,6 +154,7 @@ Examples:
   ocssd serve --vfio-user unix:drive.sock --drive drive.img
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
   ocssd serve --vhost-user-blk unix:disk.sock
+  ocssd serve --resp tcp:127.0.0.1:6379 --target kv
   ocssd serve --export log=pblk@pu:0-3 --export data=pblk@pu:4-63 --vhost-user-blk log=unix:l --vhost-user-blk data=unix:d
 
   nbdinfo 'nbd+unix:///?socket=ocssd.sock'
@@ -169,7 +172,7 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse", "vfio_user"])]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse", "vfio_user", "endpoints"])]
     pub nbd: Vec<Endpoint>,
     /// Mount on this empty directory: each export is a file in it, of which losetup makes a block device
     #[arg(long, value_name = "DIR")]
@@ -180,6 +183,9 @@ pub struct ServeArgs {
     /// Serve an export to QEMU and libblkio as a device of vhost-user-blk: [EXPORT=]unix:/path (mode 0600); may be repeated
     #[arg(long, value_name = "[EXPORT=]unix:PATH")]
     pub vhost_user_blk: Vec<DeviceSocket>,
+    /// Redis' protocol.
+    #[command(flatten)]
+    pub resp: RespArgs,
     /// The drive in a PCI slot.
     #[command(flatten)]
     pub slot: SlotArgs,

@@ -9,7 +9,9 @@ mod model_targets;
 
 use model_targets::{keys, zones};
 use ocssd_base::Prng;
-use ocssd_export::fuzz::{fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, vhost_user_blk_guest};
+use ocssd_export::fuzz::{
+    fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, resp_client, vhost_user_blk_guest,
+};
 use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
 use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
 use ocssd_lightnvm::interface::zoned::ZoneAction;
@@ -222,6 +224,56 @@ fn random_bytes_are_no_host() {
         let answered = std::panic::catch_unwind(|| nvme_tcp_host(&bytes, Vec::new()));
         assert!(answered.is_ok(), "seed {seed}: the target panicked");
     }
+}
+
+/// Requests of Redis' protocol that are mostly sound, with few keys, and a broken byte here and there.
+fn resp_requests(prng: &mut Prng) -> Vec<u8> {
+    const COMMANDS: [&str; 18] = [
+        "get", "set", "incr", "append", "mget", "mset", "del", "expire", "ttl", "multi", "exec", "watch",
+        "scan", "keys", "flushall", "setrange", "rename", "hello",
+    ];
+    const WORDS: [&str; 12] = ["a", "b", "c", "1", "2", "0", "-1", "ex", "nx", "get", "*", ""];
+    let pick = |prng: &mut Prng, words: &[&'static str]| {
+        let place = below(prng, u64::try_from(words.len()).expect("few"));
+        words[usize::try_from(place).expect("few")].to_owned()
+    };
+    let mut bytes = vec![byte(prng), byte(prng)];
+    for _ in 0..below(prng, 60) {
+        let mut words = vec![pick(prng, &COMMANDS)];
+        for _ in 0..below(prng, 5) {
+            words.push(pick(prng, &WORDS));
+        }
+        if below(prng, 12) == 0 {
+            words.push("x".repeat(usize::try_from(below(prng, 200_000)).expect("small")));
+        }
+        if below(prng, 3) == 0 {
+            bytes.extend(format!("{}\r\n", words.join(" ")).bytes());
+            continue;
+        }
+        bytes.extend(format!("*{}\r\n", words.len()).bytes());
+        words.iter().for_each(|word| bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes()));
+    }
+    if below(prng, 4) == 0 {
+        let place = usize::try_from(below(prng, u64::try_from(bytes.len()).expect("small"))).expect("small");
+        bytes[place] = byte(prng);
+    }
+    bytes
+}
+
+#[test]
+fn clients_of_redis_protocol_are_answered_and_leave_nothing_behind() {
+    let mut answered = 0;
+    for seed in seeds(200) {
+        let mut prng = Prng::new(seed);
+        let bytes = match seed % 4 {
+            0 => (0..below(&mut prng, 600)).map(|_| byte(&mut prng)).collect(),
+            _ => resp_requests(&mut prng),
+        };
+        keep("resp_client", seed, &bytes);
+        let sent = std::panic::catch_unwind(|| resp_client(&bytes));
+        answered += usize::from(sent.unwrap_or_else(|_| panic!("seed {seed}: the session panicked")) > 100);
+    }
+    assert!(answered > 90, "only {answered} clients were answered");
 }
 
 #[test]

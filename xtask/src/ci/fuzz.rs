@@ -73,6 +73,7 @@ mod tests {
                 "image_open",
                 "nbd_client",
                 "nvme_tcp_host",
+                "resp_client",
                 "vhost_user_blk_guest",
                 "pci_nvme_guest",
                 "fuse_kernel"

@@ -4,9 +4,10 @@ use clap::{Args, ValueEnum};
 use ocssd_export::reactor::Endpoint;
 
 /// What has no meaning for a drive without targets that one virtual machine has.
-const NOT_FOR_VFIO_USER: [&str; 12] = [
+const NOT_FOR_VFIO_USER: [&str; 13] = [
     "nbd",
     "nvme_tcp",
+    "endpoints",
     "target",
     "place",
     "export",

@@ -121,7 +121,12 @@ fn check_reach(args: &ServeArgs, name: &str, named_target: &NamedTarget) -> anyh
     let kind = &named_target.kind;
     let interface = crate::kinds::find(kind).map_err(anyhow::Error::msg)?.make_of().interface();
     match interface {
-        Interface::Zoned | Interface::KeyValue if args.nvme_tcp.is_empty() => bail!(
+        Interface::KeyValue if !args.resp.endpoints.is_empty() => Ok(()),
+        Interface::KeyValue if args.nvme_tcp.is_empty() => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP and in Redis' protocol; say \
+             --nvme-tcp ADDRESS:PORT or --resp tcp:ADDRESS:PORT, or serve a block device, as pblk"
+        ),
+        Interface::Zoned if args.nvme_tcp.is_empty() => bail!(
             "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP only; say --nvme-tcp \
              ADDRESS:PORT, or serve a block device, as pblk"
         ),

@@ -14,6 +14,7 @@ mod observe;
 mod pci_drive;
 mod raw;
 mod report;
+mod resp;
 mod sandbox;
 mod scraped;
 mod vfio_user;
@@ -25,6 +26,7 @@ use anyhow::Context;
 use assemble::Assembled;
 pub use devices::DeviceSocket;
 use observe::{Counted, Served, View};
+use ocssd_engine::Clock;
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
 use ocssd_export::{Page, Stats};
 use ocssd_flash::Flash;
@@ -51,11 +53,13 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let view = View::new(args.live, args.metrics.is_some().then(|| Page::clone(&page)));
     let spoken = view.clone();
     let log = Box::new(move |sentence: &str| spoken.say(sentence));
+    let started = host.clock().now();
     let mut server =
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
     server.tell_failures(|flash| flash.store_error().map(|error| error.sentence.as_str()));
     let endpoints = listen::listen(&mut server, args, &security)?;
     let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
+    let resp_endpoints = resp::listen(&mut server, args, &exports, started)?;
     let metrics = listen::listen_metrics(&mut server, args, &page)?;
     devices::listen(&mut server, &devices)?;
     let directory = mount.as_ref().map(|mount| mount.directory().to_owned());
@@ -78,6 +82,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         devices: &devices,
         directory: directory.as_deref(),
         metrics: metrics.as_ref(),
+        resp: &resp_endpoints,
         nvme: (!nvme_endpoints.is_empty()).then_some((&nvme_view, nvme_endpoints.as_slice())),
     };
     report::begin(&serving, as_json);

@@ -50,6 +50,8 @@ pub struct Serving<'a> {
     pub directory: Option<&'a Path>,
     /// Where Prometheus reads.
     pub metrics: Option<&'a Endpoint>,
+    /// Where Redis' protocol is spoken.
+    pub resp: &'a [Endpoint],
     /// What NVMe hosts see, and where.
     pub nvme: Option<(&'a NvmeView, &'a [Endpoint])>,
 }
@@ -92,7 +94,7 @@ fn shape(export: &Export) -> String {
 
 /// Says that clients may come.
 pub fn begin(serving: &Serving<'_>, as_json: bool) {
-    let &Serving { exports, endpoints, notes, tls, devices, directory, metrics, nvme } = serving;
+    let &Serving { exports, endpoints, notes, tls, devices, directory, metrics, resp, nvme } = serving;
     let addresses: Vec<SocketAddr> =
         nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
@@ -118,6 +120,9 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
             });
             document["vhost_user_blk"] = sockets.collect();
         }
+        if !resp.is_empty() {
+            document["resp"] = resp.iter().map(|endpoint| json!(endpoint.to_string())).collect();
+        }
         if let Some(url) = metrics.and_then(metrics_url) {
             document["metrics"] = json!(url);
         }
@@ -139,6 +144,7 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
         file(export).iter().for_each(|file| table::say(&format!("  {}", file.display())));
     }
     metrics.and_then(metrics_url).iter().for_each(|url| table::say(&format!("metrics at {url}")));
+    resp.iter().for_each(|endpoint| table::say(&format!("Redis' protocol at {endpoint}")));
     let Some((view, _)) = nvme else { return };
     for (nsid, what) in &view.namespaces {
         table::say(&format!("NVMe namespace {nsid}: {what}"));

@@ -7,12 +7,14 @@ mod fuse;
 mod nbd;
 mod nvme_tcp;
 mod pci_nvme;
+mod resp;
 mod vhost_user_blk;
 
 pub use fuse::fuse_kernel;
 pub use nbd::nbd_client;
 pub use nvme_tcp::nvme_tcp_host;
 pub use pci_nvme::pci_nvme_guest;
+pub use resp::resp_client;
 pub use vhost_user_blk::vhost_user_blk_guest;
 
 use crate::dispatcher::Dispatcher;

@@ -149,8 +149,6 @@ pub enum Own {
     Config,
     /// Leaves a transaction.
     Discard,
-    /// Says what it is told.
-    Echo,
     /// Carries a transaction out.
     Exec,
     /// Functions, of which there are none.
@@ -161,8 +159,6 @@ pub enum Own {
     Info,
     /// Begins a transaction.
     Multi,
-    /// Answers.
-    Ping,
     /// Says farewell.
     Quit,
     /// Forgets what was agreed.

@@ -51,7 +51,8 @@ pub fn incrbyfloat(call: &mut Call<'_>) -> Result<(), Refused> {
 fn bit(call: &Call<'_>) -> Result<(usize, u8), Refused> {
     let no_offset = "ERR bit offset is not an integer or out of range";
     // 2^32 bits are the 512 MiB that Redis takes.
-    let offset = number::integer(call.word(2)).filter(|offset| (0..1 << 32).contains(offset)).ok_or(no_offset)?;
+    let offset =
+        number::integer(call.word(2)).filter(|offset| (0..1 << 32).contains(offset)).ok_or(no_offset)?;
     let byte = usize::try_from(offset / 8).map_err(|_| no_offset)?;
     let bit = u8::try_from(offset % 8).map_err(|_| no_offset)?;
     Ok((byte, 0x80 >> bit))
@@ -60,7 +61,8 @@ fn bit(call: &Call<'_>) -> Result<(usize, u8), Refused> {
 /// GETBIT.
 pub fn getbit(call: &mut Call<'_>) -> Result<(), Refused> {
     let (byte, mask) = bit(call)?;
-    let found = call.view.value(call.first()).and_then(|value| value.get(byte)).is_some_and(|byte| byte & mask != 0);
+    let found =
+        call.view.value(call.first()).and_then(|value| value.get(byte)).is_some_and(|byte| byte & mask != 0);
     call.reply.integer(i64::from(found));
     Ok(())
 }

@@ -1,7 +1,23 @@
-//! Keys whatever they hold: DEL, EXISTS, RENAME, COPY, OBJECT.
+//! Keys whatever they hold: DEL, EXISTS, RENAME, COPY, OBJECT; and what needs no key: PING, ECHO.
 
 use super::command::{Call, Refused, SYNTAX};
 use super::number;
+
+/// PING.
+pub fn ping(call: &mut Call<'_>) -> Result<(), Refused> {
+    match call.len() {
+        1 => call.reply.simple("PONG"),
+        2 => call.reply.bulk(call.first()),
+        _ => return Err(call.command.wrong_number().into()),
+    }
+    Ok(())
+}
+
+/// ECHO.
+pub fn echo(call: &mut Call<'_>) -> Result<(), Refused> {
+    call.reply.bulk(call.first());
+    Ok(())
+}
 
 /// DEL and UNLINK.
 pub fn del(call: &mut Call<'_>) -> Result<(), Refused> {

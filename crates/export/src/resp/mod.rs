@@ -20,8 +20,10 @@ mod expiry;
 mod glob;
 mod inline;
 mod keys;
+mod lane;
 mod locks;
 mod number;
+mod packing;
 mod reply;
 mod request;
 mod session;
@@ -35,5 +37,6 @@ mod tests;
 mod view;
 
 pub use database::{Counts, Database, Settings};
+pub use lane::{Lane, Setup};
 pub use session::{Session, SharedDatabase};
 pub use store::{Outcome, StoreLimits, StoreOp, StoreRequest, Token};

@@ -182,7 +182,10 @@ mod tests {
             (|reply| reply.text("ab"), "$2\r\nab\r\n", "=6\r\ntxt:ab\r\n"),
         ];
         for (write, two, three) in cases {
-            assert_eq!((written(Version::Two, write), written(Version::Three, write)), (two.into(), three.into()));
+            assert_eq!(
+                (written(Version::Two, write), written(Version::Three, write)),
+                (two.into(), three.into())
+            );
         }
     }
 }

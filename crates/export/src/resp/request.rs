@@ -308,7 +308,10 @@ mod tests {
         let budget = Budget::new(0);
         let whole = parse(stream, stream.len(), &budget);
         let expected: [&[&str]; 4] = [&["GET", "a\r\nb"], &["PING"], &["set", "a b", "c"], &[""]];
-        assert_eq!(whole.0, expected.map(|words| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()));
+        assert_eq!(
+            whole.0,
+            expected.map(|words| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+        );
         for piece in 1..stream.len() {
             assert_eq!(parse(stream, piece, &budget), whole, "pieces of {piece}");
         }
@@ -341,7 +344,8 @@ mod tests {
     #[test]
     fn a_request_without_memory_is_read_over_and_the_next_is_taken() {
         let budget = Budget::new(100_000);
-        let set = |bytes: usize| [format!("*1\r\n${bytes}\r\n").as_bytes(), &vec![b'x'; bytes], b"\r\n"].concat();
+        let set =
+            |bytes: usize| [format!("*1\r\n${bytes}\r\n").as_bytes(), &vec![b'x'; bytes], b"\r\n"].concat();
         let stream = [set(90_000), set(500_000), set(5)].concat();
         for piece in [977, stream.len()] {
             let (requests, end) = parse(&stream, piece, &budget);

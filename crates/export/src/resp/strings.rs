@@ -52,7 +52,9 @@ impl SetOptions {
 pub fn set_fetch(request: &Request) -> Fetch {
     match SetOptions::read(request) {
         Some(SetOptions { gets: true, .. }) => Fetch::Whole,
-        Some(SetOptions { is_absent: false, is_present: false, keeps_end: false, .. }) | None => Fetch::Nothing,
+        Some(SetOptions { is_absent: false, is_present: false, keeps_end: false, .. }) | None => {
+            Fetch::Nothing
+        }
         Some(_) => Fetch::Head,
     }
 }
@@ -83,7 +85,6 @@ pub fn set(call: &mut Call<'_>) -> Result<(), Refused> {
     }
     Ok(())
 }
-
 
 /// SETNX.
 pub fn setnx(call: &mut Call<'_>) -> Result<(), Refused> {

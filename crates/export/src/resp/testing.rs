@@ -104,10 +104,21 @@ impl World {
         let now_ms = 1_700_000_000_000;
         let database = Rc::new(RefCell::new(Database::new(settings, now_ms, seed)));
         let (dispatcher, _) = MemoryDisks::new(&[("", 8)], [1, 1, 1]);
-        let sessions: Vec<Session> = (0..clients).map(|number| Session::new(Rc::clone(&database), number, 0)).collect();
+        let sessions: Vec<Session> =
+            (0..clients).map(|number| Session::new(Rc::clone(&database), number, 0)).collect();
         let (sent, rest) = (vec![Vec::new(); sessions.len()], vec![Vec::new(); sessions.len()]);
         let store = MemoryStore { capacity: 64 << 20, ..MemoryStore::default() };
-        Self { database, store, dispatcher, now_ms, deaf: None, random: Prng::new(seed), sessions, sent, rest }
+        Self {
+            database,
+            store,
+            dispatcher,
+            now_ms,
+            deaf: None,
+            random: Prng::new(seed),
+            sessions,
+            sent,
+            rest,
+        }
     }
 
     /// A client sends bytes.

@@ -170,7 +170,9 @@ impl View {
     pub fn value(&self, key: &[u8]) -> Option<&[u8]> {
         match &self.slot(key).known {
             Known::Whole { stored, .. } => Some(&stored[HEAD_BYTES..]),
-            Known::Head { .. } => unreachable!("a command looked at a value of which it asked to read the head"),
+            Known::Head { .. } => {
+                unreachable!("a command looked at a value of which it asked to read the head")
+            }
             Known::Unread | Known::Absent => None,
         }
     }
@@ -228,7 +230,10 @@ impl View {
 
     /// Takes what is to be stored.
     pub fn take_changes(&mut self) -> Vec<Change> {
-        let changed = self.slots.iter_mut().filter(|slot| slot.changed && (slot.may_be_stored || slot.known != Known::Absent));
+        let changed = self
+            .slots
+            .iter_mut()
+            .filter(|slot| slot.changed && (slot.may_be_stored || slot.known != Known::Absent));
         changed
             .map(|slot| match std::mem::replace(&mut slot.known, Known::Unread) {
                 Known::Whole { stored, .. } => (slot.key.clone(), Some(stored)),

@@ -69,6 +69,12 @@ impl Clients {
         self.calls.pop_front()
     }
 
+    /// Some client has mail it was not called for.
+    #[must_use]
+    pub fn has_call(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// The next answer of a client.
     pub fn poll_answer(&mut self, id: u64) -> Option<Answer> {
         self.clients.get_mut(&id)?.mail.pop_front()
@@ -92,7 +98,8 @@ impl Clients {
     pub fn list(&self, only: Option<u64>, now_ms: i64) -> String {
         let chosen = self.clients.iter().filter(|(id, _)| only.is_none_or(|only| only == **id));
         let line = |(id, client): (&u64, &Client)| {
-            let (title, age) = (String::from_utf8_lossy(&client.title), (now_ms - client.since_ms).max(0) / 1000);
+            let (title, age) =
+                (String::from_utf8_lossy(&client.title), (now_ms - client.since_ms).max(0) / 1000);
             format!("id={id} name={title} age={age} db=0\n")
         };
         chosen.map(line).collect()

@@ -2,15 +2,16 @@
 
 use super::super::command::{Access, Action, Call, Command};
 use super::super::locks::{Holder, Locks, Mode};
-use super::super::request::Request;
+use super::super::packing::KEY_ROOM;
 use super::super::reply::Reply;
+use super::super::request::Request;
 use super::super::store::{Outcome, StoreOp};
 use super::super::stored::HEAD_BYTES;
 use super::super::view::{Fetch, View};
 use super::{Database, NO_MEMORY, SlabKey, Task, Work, failed};
 
-/// Bytes of a value that are read at first (chosen: the smallest piece of memory; most values are shorter).
-const FIRST_BYTES: usize = 4 << 10;
+/// Bytes of a value that are read at first: the smallest piece of memory, with room for the key; most values are shorter.
+const FIRST_BYTES: usize = (4 << 10) - KEY_ROOM;
 
 /// Bytes that are read at once: the largest piece of memory.
 const CHUNK_BYTES: usize = crate::pool::PIECE_BYTES_MAX;
@@ -257,7 +258,14 @@ impl Database {
     }
 
     /// Bytes of a value have come. True if the task waits for more of it.
-    fn on_value(&mut self, key: SlabKey, task: &mut Task, place: usize, bytes: Vec<u8>, total: usize) -> bool {
+    fn on_value(
+        &mut self,
+        key: SlabKey,
+        task: &mut Task,
+        place: usize,
+        bytes: Vec<u8>,
+        total: usize,
+    ) -> bool {
         let Work::Data(data) = &mut task.work else { unreachable!("it is a command on keys") };
         let (name, fetch) = data.view.key(place);
         let name = name.to_vec();

@@ -142,7 +142,10 @@ impl Database {
 
     /// Goes on looking for keys that end, by one page; to be called a few times a second.
     pub fn survey(&mut self) {
-        if self.ends.is_incomplete && self.ends.survey == Survey::Over && self.ends.by_key.len() < NOTES_MAX / 2 {
+        if self.ends.is_incomplete
+            && self.ends.survey == Survey::Over
+            && self.ends.by_key.len() < NOTES_MAX / 2
+        {
             self.ends.is_incomplete = false;
             self.ends.survey = Survey::From(Vec::new());
         }

@@ -217,7 +217,10 @@ impl Database {
         let most = self.settings.limits.key_bytes_max;
         for key in command.keys.of(request) {
             if key.is_empty() || key.len() > most {
-                return Err(format!("ERR a key has 1 to {most} bytes on this drive, and this one has {}", key.len()));
+                return Err(format!(
+                    "ERR a key has 1 to {most} bytes on this drive, and this one has {}",
+                    key.len()
+                ));
             }
         }
         Ok(())
@@ -247,7 +250,11 @@ impl Database {
         if let [(command, request)] = order.calls.as_slice()
             && let Action::Whole(whole) = command.action
         {
-            return if whole == Whole::Save { Work::Save } else { Work::Walk(Walk::new(whole, request, &self.cursors)) };
+            return if whole == Whole::Save {
+                Work::Save
+            } else {
+                Work::Walk(Walk::new(whole, request, &self.cursors))
+            };
         }
         Work::Data(Data::new(order.calls, order.is_exec.then_some(order.client)))
     }
@@ -387,7 +394,9 @@ impl Database {
                 for Holder(other) in granted {
                     let other = SlabKey(other);
                     let task = self.tasks.get_mut(other).as_mut().expect("who waits is in its place");
-                    let Work::Data(data) = &mut task.work else { unreachable!("only commands on keys wait for keys") };
+                    let Work::Data(data) = &mut task.work else {
+                        unreachable!("only commands on keys wait for keys")
+                    };
                     if data.on_granted() {
                         self.ready.push_back(other);
                     }

@@ -4,6 +4,7 @@
 use super::super::command::{NO_INTEGER, SYNTAX, Whole};
 use super::super::glob;
 use super::super::number;
+use super::super::packing::KEY_ROOM;
 use super::super::reply::Reply;
 use super::super::request::Request;
 use super::super::store::{Outcome, StoreOp};
@@ -12,10 +13,10 @@ use ocssd_base::Prng;
 use std::collections::VecDeque;
 
 /// Bytes of a page of a walk over all keys.
-const PAGE_BYTES: usize = 64 << 10;
+const PAGE_BYTES: usize = (64 << 10) - KEY_ROOM;
 
 /// Bytes of a short page, for who wants few keys.
-const SHORT_PAGE_BYTES: usize = 4 << 10;
+const SHORT_PAGE_BYTES: usize = (4 << 10) - KEY_ROOM;
 
 /// Keys of which one is chosen at random, so that those behind large gaps are not chosen much more often (chosen).
 const RANDOM_OF: usize = 16;
@@ -53,9 +54,17 @@ impl Cursors {
 #[derive(Debug)]
 enum Aim {
     Count,
-    Matching { pattern: Vec<u8> },
-    Some { pattern: Option<Vec<u8>>, left: usize, is_of_type: bool },
-    Random { is_again: bool },
+    Matching {
+        pattern: Vec<u8>,
+    },
+    Some {
+        pattern: Option<Vec<u8>>,
+        left: usize,
+        is_of_type: bool,
+    },
+    Random {
+        is_again: bool,
+    },
     Flush,
     Survey,
     /// It cannot begin.
@@ -109,7 +118,8 @@ impl Walk {
                         aim
                     }
                     None => Aim::Refused(
-                        "ERR invalid cursor: it is of an earlier start, or one of too many; begin with 0".to_owned(),
+                        "ERR invalid cursor: it is of an earlier start, or one of too many; begin with 0"
+                            .to_owned(),
                     ),
                 },
                 Err(words) => Aim::Refused(words),
@@ -204,7 +214,10 @@ impl Database {
                 true
             }
             Outcome::NoRoom => {
-                task.reply = Reply::of_error(task.reply.version(), "OOM there is no room on the drive, also for deletions");
+                task.reply = Reply::of_error(
+                    task.reply.version(),
+                    "OOM there is no room on the drive, also for deletions",
+                );
                 true
             }
             other => unreachable!("{other:?} of a walk"),
@@ -278,7 +291,8 @@ impl Database {
             self.ready.push_back(task_key);
             return false;
         }
-        let changes = walk.found.split_off(walk.found.len() - most).into_iter().map(|key| (key, None)).collect();
+        let changes =
+            walk.found.split_off(walk.found.len() - most).into_iter().map(|key| (key, None)).collect();
         walk.is_storing = true;
         self.request(task_key, 0, StoreOp::Change(changes));
         false
@@ -322,7 +336,10 @@ impl Database {
         let Aim::Random { is_again } = &mut walk.aim else { unreachable!("it wants any key") };
         let was_again = std::mem::replace(is_again, true);
         for key in new {
-            if !walk.found.contains(&key) && walk.found.len() < RANDOM_OF && !self.ends.is_over(&key, self.now_ms) {
+            if !walk.found.contains(&key)
+                && walk.found.len() < RANDOM_OF
+                && !self.ends.is_over(&key, self.now_ms)
+            {
                 walk.keep(key);
             }
         }

@@ -174,7 +174,9 @@ impl Session {
             return false;
         }
         let kind = match (command.action, &self.waiting) {
-            (Action::Data { .. }, Some(_)) if command.access == Access::Reads && command.name != "watch" => Kind::Reads,
+            (Action::Data { .. }, Some(_)) if command.access != Access::Writes && command.name != "watch" => {
+                Kind::Reads
+            }
             (Action::Data { fetch, .. }, Some((_, request)))
                 if command.access == Access::Writes && fetch(request) == super::view::Fetch::Nothing =>
             {

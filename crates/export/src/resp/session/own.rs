@@ -15,7 +15,6 @@ impl Session {
             Own::Command => server::command(request, &mut reply),
             Own::Config => server::config(request, &self.database.borrow(), &mut reply),
             Own::Discard => self.discard(&mut reply),
-            Own::Echo => reply.bulk(request.word(1)),
             Own::Exec => unreachable!("it is an order"),
             Own::Function if request.is(1, "flush") => reply.ok(),
             Own::Function if request.is(1, "list") => reply.array(0),
@@ -27,11 +26,6 @@ impl Session {
             }
             Own::Info => server::info(&mut self.database.borrow_mut(), &mut reply),
             Own::Multi => self.multi(&mut reply),
-            Own::Ping => match request.len() {
-                1 => reply.simple("PONG"),
-                2 => reply.bulk(request.word(1)),
-                _ => reply.error("ERR wrong number of arguments for 'ping' command"),
-            },
             Own::Quit => {
                 reply.ok();
                 self.leaves = true;
@@ -128,7 +122,7 @@ impl Session {
 /// A title that does not break lists.
 fn checked_title(title: &[u8]) -> Result<&[u8], String> {
     let is_plain = title.iter().all(|byte| (b'!'..=b'~').contains(byte));
-    is_plain.then_some(title).ok_or_else(|| {
-        "ERR Client names cannot contain spaces, newlines or special characters.".to_owned()
-    })
+    is_plain
+        .then_some(title)
+        .ok_or_else(|| "ERR Client names cannot contain spaces, newlines or special characters.".to_owned())
 }

@@ -13,7 +13,9 @@ const REDIS_VERSION: &str = "7.0.15";
 /// The answer to HELLO.
 pub(super) fn hello(id: u64, version: Version, reply: &mut Reply) {
     reply.map(7);
-    for (name, value) in [("server", "ocssd"), ("version", REDIS_VERSION), ("mode", "standalone"), ("role", "master")] {
+    for (name, value) in
+        [("server", "ocssd"), ("version", REDIS_VERSION), ("mode", "standalone"), ("role", "master")]
+    {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }
@@ -89,7 +91,8 @@ pub(super) fn command(request: &Request, reply: &mut Reply) {
 
 /// COMMAND GETKEYS: the words behind it are a command.
 fn get_keys(request: &Request, reply: &mut Reply) {
-    let Some(command) = table::find(request.word(2)).filter(|command| command.takes(request.len() - 2)) else {
+    let Some(command) = table::find(request.word(2)).filter(|command| command.takes(request.len() - 2))
+    else {
         return reply.error("ERR Invalid command specified, or the number of arguments is wrong");
     };
     let (first, count) = (command.keys.first, request.len() - 2);

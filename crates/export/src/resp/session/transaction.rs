@@ -23,10 +23,8 @@ pub(super) struct Transaction {
 
 /// Commands that are carried out within a transaction at once.
 pub(super) const fn passes(command: &Command) -> bool {
-    matches!(
-        command.action,
-        Action::Own(Own::Exec | Own::Discard | Own::Multi | Own::Quit | Own::Reset)
-    ) || matches!(command.name.as_bytes(), b"watch")
+    matches!(command.action, Action::Own(Own::Exec | Own::Discard | Own::Multi | Own::Quit | Own::Reset))
+       
 }
 
 impl Session {
@@ -54,9 +52,11 @@ impl Session {
     /// A command of a transaction.
     pub(super) fn queue(&mut self, command: &'static Command, request: Request) {
         let Some(transaction) = &mut self.transaction else { unreachable!("there is a transaction") };
+        if command.name == "watch" {
+            return self.answer_error("ERR WATCH inside MULTI is not allowed");
+        }
         if !matches!(command.action, Action::Data { .. }) {
-            let name = command.name.to_ascii_uppercase();
-            return self.refuse(&format!("ERR {name} is not carried out inside MULTI on this drive"));
+            return self.refuse("ERR Command not allowed inside a transaction");
         }
         transaction.bytes += request.bytes();
         if transaction.calls.len() >= COMMANDS_MAX || !transaction.reservation.cover(transaction.bytes) {

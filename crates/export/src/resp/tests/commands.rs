@@ -144,7 +144,8 @@ fn a_scan_goes_on_where_it_was_and_sees_every_key_that_stays() {
     let (mut cursor, mut seen) = ("0".to_owned(), Vec::new());
     loop {
         let answer = ask(&mut world, 0, &format!("scan {cursor} count 7"));
-        let mut words = answer.trim_matches(['[', ']']).split([' ', '[', ']']).filter(|word| !word.is_empty());
+        let mut words =
+            answer.trim_matches(['[', ']']).split([' ', '[', ']']).filter(|word| !word.is_empty());
         cursor = words.next().unwrap().to_owned();
         seen.extend(words.map(str::to_owned));
         if cursor == "0" {

@@ -7,7 +7,9 @@ use crate::resp::testing::{World, request};
 #[test]
 fn a_client_chooses_a_revision_and_is_answered_in_it() {
     let mut world = World::new(1, MEMORY, 1);
-    let hello = |proto| format!("[server ocssd version 7.0.15 mode standalone role master proto {proto} id 1 modules []]");
+    let hello = |proto| {
+        format!("[server ocssd version 7.0.15 mode standalone role master proto {proto} id 1 modules []]")
+    };
     check(
         &mut world,
         &[
@@ -21,7 +23,10 @@ fn a_client_chooses_a_revision_and_is_answered_in_it() {
             ("get a", "(null)"),
             ("reset", "RESET"),
             ("client getname", "(null)"),
-            ("client setname 'a b'", "ERR Client names cannot contain spaces, newlines or special characters."),
+            (
+                "client setname 'a b'",
+                "ERR Client names cannot contain spaces, newlines or special characters.",
+            ),
             ("client id", "1"),
             ("client list", "id=1 name= age=0 db=0\n"),
             ("client kill", "ERR unknown subcommand 'kill'. Try CLIENT HELP."),
@@ -48,7 +53,10 @@ fn what_clients_ask_about_the_server_is_answered() {
             ("select 1", "ERR DB index is out of range"),
             ("config get save", "[save ]"),
             ("config get append*", "[appendfsync always appendonly yes]"),
-            ("config set save 1", "ERR CONFIG SET failed (possibly related to argument 'save') - can't set immutable config"),
+            (
+                "config set save 1",
+                "ERR CONFIG SET failed (possibly related to argument 'save') - can't set immutable config",
+            ),
             ("config resetstat", "OK"),
             ("command info get nothing", "[[get 2 [readonly] 1 1 1] (null)]"),
             ("command docs get", "[get [summary The value of a key group string]]"),
@@ -67,7 +75,19 @@ fn what_clients_ask_about_the_server_is_answered() {
 fn a_pipeline_is_answered_in_order_and_a_client_sees_what_it_changed() {
     for seed in 0..50 {
         let mut world = World::new(1, MEMORY, seed);
-        let lines = ["set a 1", "set b 2", "get a", "get b", "incr a", "get a", "ping", "mset a 7 b 8", "mget a b", "del a", "get a"];
+        let lines = [
+            "set a 1",
+            "set b 2",
+            "get a",
+            "get b",
+            "incr a",
+            "get a",
+            "ping",
+            "mset a 7 b 8",
+            "mget a b",
+            "del a",
+            "get a",
+        ];
         let bytes: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         world.send(0, bytes.as_bytes()).unwrap();
         world.settle();
@@ -127,6 +147,9 @@ fn a_request_that_needs_too_much_memory_is_refused_and_the_next_is_not() {
     assert_eq!(world.take_sent(0), b"-OOM command not allowed when used memory > 'maxmemory'.\r\n+OK\r\n");
     // One that is stored already, but is too long to be read with so little memory.
     world.store.pairs.insert(b"a".to_vec(), [&[0xC5, 1, 0, 0, 0, 0, 0, 0, 0, 0][..], &long].concat());
-    check(&mut world, &[("get a", "OOM command not allowed when used memory > 'maxmemory'."), ("strlen a", "3145728")]);
+    check(
+        &mut world,
+        &[("get a", "OOM command not allowed when used memory > 'maxmemory'."), ("strlen a", "3145728")],
+    );
     world.finish();
 }

@@ -3,6 +3,7 @@
 mod commands;
 mod concurrent;
 mod conversation;
+mod lane;
 mod transactions;
 
 use super::testing::World;

@@ -27,7 +27,8 @@ fn a_transaction_happens_as_a_whole() {
             ("set a 9", "QUEUED"),
             ("exec", "EXECABORT Transaction discarded because of previous errors."),
             ("multi", "OK"),
-            ("keys *", "ERR KEYS is not carried out inside MULTI on this drive"),
+            ("keys *", "ERR Command not allowed inside a transaction"),
+            ("watch a", "ERR WATCH inside MULTI is not allowed"),
             ("discard", "OK"),
             ("get a", "2"),
             ("multi", "OK"),
@@ -53,8 +54,14 @@ fn a_transaction_is_not_carried_out_if_a_watched_key_changed() {
         let mut world = World::new(2, MEMORY, 1);
         check(&mut world, &[(before, &ask(&mut World::new(1, MEMORY, 1), 0, before)), ("watch x z", "OK")]);
         ask(&mut world, 1, change);
-        check(&mut world, &[("multi", "OK"), ("ping", "ERR PING is not carried out inside MULTI on this drive")]);
-        check(&mut world, &[("discard", "OK"), ("watch x", "OK"), ("multi", "OK"), ("set w 1", "QUEUED"), ("exec", "[OK]")]);
+        check(
+            &mut world,
+            &[("multi", "OK"), ("ping", "ERR PING is not carried out inside MULTI on this drive")],
+        );
+        check(
+            &mut world,
+            &[("discard", "OK"), ("watch x", "OK"), ("multi", "OK"), ("set w 1", "QUEUED"), ("exec", "[OK]")],
+        );
         check(&mut world, &[("watch x z", "OK")]);
         ask(&mut world, 1, before);
         ask(&mut world, 0, "unwatch");
