@@ -66,11 +66,7 @@ pub const PACKAGES: &[Package] = &[
         proofs: &[&["redis-benchmark", "--version"]],
         why: "served keys and values are set and read by redis-benchmark and redis-cli",
     },
-    Package {
-        name: "tcl",
-        proofs: &[&["test", "-x", "/usr/bin/tclsh"]],
-        why: "Redis' own tests run in it",
-    },
+    Package { name: "tcl", proofs: &[&["test", "-x", "/usr/bin/tclsh"]], why: "Redis' own tests run in it" },
     Package {
         name: "e2fsprogs",
         proofs: &[&["/usr/sbin/mkfs.ext4", "-V"]],

@@ -27,7 +27,14 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     for pipeline in ["1", "16"] {
         let mut benchmark = Command::new("redis-benchmark");
         benchmark.args(["-p", port, "-e", "-q", "-d", "1024", "-c", "8", "-P", pipeline]);
-        benchmark.args(["-t", "ping,set,get,incr,mset", "-n", &REQUESTS.to_string(), "-r", &KEYS.to_string()]);
+        benchmark.args([
+            "-t",
+            "ping,set,get,incr,mset",
+            "-n",
+            &REQUESTS.to_string(),
+            "-r",
+            &KEYS.to_string(),
+        ]);
         process::run(&mut benchmark).context("redis-benchmark was answered by an error")?;
     }
     for (words, expected) in [
@@ -48,7 +55,8 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     if long {
         let mut suite = Command::new("python3");
         suite.arg(scripts.join("suite.py")).arg(&program).arg(workspace.target.join("redis-suite"));
-        process::run(&mut suite).context("Redis' own tests fail only where experiments/serve-resp says so")?;
+        process::run(&mut suite)
+            .context("Redis' own tests fail only where experiments/serve-resp says so")?;
     }
     Ok(())
 }

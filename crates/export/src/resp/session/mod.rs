@@ -64,6 +64,8 @@ pub struct Session {
     send_queue: SendQueue,
     /// Memory of what the send queue has.
     sending: Vec<Reservation>,
+    /// Bytes that were offered were not taken.
+    has_left_bytes: bool,
     /// Nothing more is read.
     leaves: bool,
     is_stopping: bool,
@@ -93,6 +95,7 @@ impl Session {
             transaction: None,
             send_queue: SendQueue::default(),
             sending: Vec::new(),
+            has_left_bytes: false,
             leaves: false,
             is_stopping: false,
         }
@@ -250,6 +253,7 @@ impl Protocol for Session {
                 }
             }
         }
+        self.has_left_bytes = used < bytes.len() && !self.leaves;
         Ok(if self.leaves { bytes.len() } else { used })
     }
 
@@ -282,10 +286,12 @@ impl Protocol for Session {
         if self.send_queue.is_empty() {
             self.sending.clear();
         }
-        let was_full = self.is_full();
+        let was_silent = self.send_queue.is_empty();
         let waits = self.advance();
-        if was_full && !self.is_full() || !self.send_queue.is_empty() && was_full {
-            // What was received meanwhile is to be offered again, and answers are to be sent.
+        let takes_again = self.has_left_bytes && !self.is_full();
+        if takes_again || was_silent && !self.send_queue.is_empty() {
+            self.has_left_bytes = false;
+            // What was received meanwhile is to be offered again, or answers are to be sent.
             dispatcher.call(self.name.0, self.name.1);
         }
         waits

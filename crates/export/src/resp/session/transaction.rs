@@ -24,7 +24,6 @@ pub(super) struct Transaction {
 /// Commands that are carried out within a transaction at once.
 pub(super) const fn passes(command: &Command) -> bool {
     matches!(command.action, Action::Own(Own::Exec | Own::Discard | Own::Multi | Own::Quit | Own::Reset))
-       
 }
 
 impl Session {
