@@ -3,8 +3,9 @@
 
     python3 experiments/serve-resp/kills.py target/release/ocssd ROUNDS [SEED]
 
-Each client has keys of its own. It sets a new key, counts, and now and then sets two keys in one transaction; what was answered must
-be there after the kill, what was not may be there or not, and of a transaction both keys or none. The image is the same in all rounds.
+Each client has keys of its own. It sets a new key, counts, and now and then sets two keys in one transaction; what was answered
+must be there after the kill, what was not may be there or not, and of a transaction both keys or none. The image is the same in
+all rounds.
 """
 
 import os
@@ -88,7 +89,8 @@ def main():
     states = [{"known": {}, "asked": {}, "answered": 0} for _ in range(CLIENTS)]
     with tempfile.TemporaryDirectory() as folder:
         image = os.path.join(folder, "drive.img")
-        settings = ["payload=bytes", "chunks_per_pu=64", "sectors_per_chunk=192", "media.read=2us", "media.program=5us", "media.erase=9us"]
+        settings = ["payload=bytes", "chunks_per_pu=64", "sectors_per_chunk=192"]
+        settings += ["media.read=2us", "media.program=5us", "media.erase=9us"]
         words = [word for setting in settings for word in ("--set", setting)]
         subprocess.run([program, "format", image, "--preset", "tiny", *words], check=True, stdout=subprocess.DEVNULL)
         for number in range(rounds):

@@ -3,9 +3,9 @@
 
     python3 experiments/serve-resp/speed.py target/release/ocssd ROUNDS > experiments/serve-resp/MACHINE.csv
 
-Prints a line for each run: who, which test, pipeline, requests, seconds, processor seconds of the server's process, and requests per
-such second. redis-server keeps nothing on a disk; ours answers each SET once it is on the virtual media, which are as fast as memory.
-Needs redis-server and redis-tools.
+Prints a line for each run: who, which test, pipeline, requests, seconds, processor seconds of the server's process, and
+requests per such second. redis-server keeps nothing on a disk; ours answers each SET once it is on the virtual media, which are
+as fast as memory. Needs redis-server and redis-tools.
 """
 
 import os

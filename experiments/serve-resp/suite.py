@@ -3,8 +3,9 @@
 
     python3 experiments/serve-resp/suite.py target/release/ocssd FOLDER
 
-FOLDER holds the unpacked source (`redis-7.0.15`); it is fetched there if it is not, as root on Debian. Tests of what is not served are
-skipped: those of skipped.txt, with the reason for each, and those with tags for replication, DEBUG and saving. Needs tclsh.
+FOLDER holds the unpacked source (`redis-7.0.15`); it is fetched there if it is not, as root on Debian. Tests of what is not
+served are skipped: those of skipped.txt, with the reason for each, and those with tags for replication, DEBUG and saving. Needs
+tclsh.
 """
 
 import os

@@ -1,8 +1,8 @@
 //! Who may look at keys, and change them, while a command of several steps is under way.
 //!
-//! A command asks for all its keys at once and waits in each one's line; since lines are joined together, in one order, nobody waits
-//! in a circle. Those who only look share a key. A command that is a single request to the target needs no lock, and only asks whether
-//! somebody has one: the target carries requests out in order. Deliberately not here: what the commands are.
+//! A command asks for all its keys at once and waits in each one's line; since lines are joined together, in one order, nobody
+//! waits in a circle. Those who only look share a key. A command that is a single request to the target needs no lock, and only
+//! asks whether somebody has one: the target carries requests out in order. Deliberately not here: what the commands are.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -6,11 +6,12 @@
 //!   bytes ◄─ reply  ◄── session ◄─ database ◄─ outcomes      ◄── lane ◄─ ends of jobs
 //! ```
 //!
-//! A `session` is one connection; it parses (`request`, `inline`), answers what is about the connection alone, and gives the rest to the
-//! `database`, which all connections share. A command (`table`, `command`) is a function on a `view` of its keys: the database
-//! reads them, runs it, and stores what changed as one batch, under `locks`. Values carry their end with them (`stored`). Memory for
-//! requests and answers is bounded (`budget`). The protocol is described at redis.io/docs/reference/protocol-spec; docs/resp.md
-//! lists the commands. Deliberately not here: types other than strings, scripts, publishing, replication, users.
+//! A `session` is one connection; it parses (`request`, `inline`), answers what is about the connection alone, and gives the
+//! rest to the `database`, which all connections share. A command (`table`, `command`) is a function on a `view` of its keys:
+//! the database reads them, runs it, and stores what changed as one batch, under `locks`. Values carry their end with them
+//! (`stored`). Memory for requests and answers is bounded (`budget`). The protocol is described at
+//! redis.io/docs/reference/protocol-spec; docs/resp.md lists the commands. Deliberately not here: types other than strings,
+//! scripts, publishing, replication, users.
 
 mod budget;
 mod command;

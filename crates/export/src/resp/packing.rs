@@ -1,7 +1,7 @@
 //! A store request as an operation on a key-value target, with what it names laid out in pieces of memory.
 //!
-//! Keys that do not fit a request lie in the piece of their value. A value in one piece is one part; a longer one is a list of parts.
-//! Deliberately not here: when a request is given (`lane`).
+//! Keys that do not fit a request lie in the piece of their value. A value in one piece is one part; a longer one is a list of
+//! parts. Deliberately not here: when a request is given (`lane`).
 
 use super::store::StoreOp;
 use super::view::Change;
@@ -211,8 +211,8 @@ fn part(buffer: BufId, first: usize, bytes: usize) -> interface::Piece {
     interface::Piece { buffer, first_byte: narrow(first), bytes: narrow(bytes) }
 }
 
-/// Where key and value of each change lie, behind the list: in which piece, and from which byte on; then how many pieces that are, and
-/// how many bytes of the last.
+/// Where key and value of each change lie, behind the list: in which piece, and from which byte on; then how many pieces that
+/// are, and how many bytes of the last.
 type Places = (Vec<(usize, usize)>, usize, usize);
 
 fn places(changes: &[Change]) -> Result<Places, Unpacked> {

@@ -1,6 +1,7 @@
 //! The seam to what keeps keys and values: requests out, answers in, in any order.
 //!
-//! Requests take effect in the order in which they are taken out. Deliberately not here: pieces of memory, jobs and targets (`lane`).
+//! Requests take effect in the order in which they are taken out. Deliberately not here: pieces of memory, jobs and targets
+//! (`lane`).
 
 use super::view::Change;
 

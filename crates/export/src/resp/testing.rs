@@ -145,18 +145,22 @@ impl World {
         }
     }
 
+    /// The store takes what it is asked, in order.
+    fn take_requests(&mut self) {
+        let mut database = self.database.borrow_mut();
+        while let Some(StoreRequest { token, op }) = database.poll_request() {
+            let outcome = self.store.carry_out(op);
+            self.store.open.push((token, outcome));
+        }
+    }
+
     /// One step of everything, in an order of chance. True if something happened.
     ///
     /// # Panics
     /// If a client is dropped.
     pub fn step(&mut self) -> bool {
         let mut any = false;
-        loop {
-            let request = self.database.borrow_mut().poll_request();
-            let Some(StoreRequest { token, op }) = request else { break };
-            let outcome = self.store.carry_out(op);
-            self.store.open.push((token, outcome));
-        }
+        self.take_requests();
         let open = u64::try_from(self.store.open.len()).expect("few");
         if open > 0 {
             let chosen = usize::try_from(self.random.below(open)).expect("few");
@@ -237,13 +241,7 @@ impl World {
         self.sent.clear();
         self.rest.clear();
         loop {
-            while let Some(StoreRequest { token, op }) = {
-                let request = self.database.borrow_mut().poll_request();
-                request
-            } {
-                let outcome = self.store.carry_out(op);
-                self.store.open.push((token, outcome));
-            }
+            self.take_requests();
             let Some((token, outcome)) = self.store.open.pop() else { break };
             self.database.borrow_mut().on_outcome(token, outcome);
         }

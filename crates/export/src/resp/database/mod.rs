@@ -1,9 +1,10 @@
 //! Keys and values of all clients: it carries commands out, several at a time, as if one after the other.
 //!
-//! A command comes in as a [`Order`] and becomes a task: it waits for its keys (`locks`), reads them, runs on what it read (`data`), and
-//! stores what changed as one batch; its answer goes to its client's mail once that is stored. Commands over all keys (`walk`) look at
-//! them piece by piece. A plain state machine: requests to the store come out by [`Database::poll_request`], and time comes in by
-//! [`Database::tick`]. Deliberately not here: connections, and memory that payload lies in.
+//! A command comes in as a [`Order`] and becomes a task: it waits for its keys (`locks`), reads them, runs on what it read
+//! (`data`), and stores what changed as one batch; its answer goes to its client's mail once that is stored. Commands over all
+//! keys (`walk`) look at them piece by piece. A plain state machine: requests to the store come out by
+//! [`Database::poll_request`], and time comes in by [`Database::tick`]. Deliberately not here: connections, and memory that
+//! payload lies in.
 
 mod clients;
 mod data;

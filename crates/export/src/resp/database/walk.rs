@@ -1,5 +1,5 @@
-//! Commands over all keys: KEYS, SCAN, DBSIZE, RANDOMKEY, FLUSHALL. They walk in the store's order, a page at a time, and see keys that
-//! were there all the while; others come and go meanwhile, but for a flush, which is alone.
+//! Commands over all keys: KEYS, SCAN, DBSIZE, RANDOMKEY, FLUSHALL. They walk in the store's order, a page at a time, and see
+//! keys that were there all the while; others come and go meanwhile, but for a flush, which is alone.
 
 use super::super::command::{NO_INTEGER, SYNTAX, Whole};
 use super::super::glob;

@@ -1,7 +1,8 @@
 //! One client: its bytes become requests, requests become orders of the database, and answers go back in their order.
 //!
 //! Commands of a pipeline that read, or that only replace values, are under way together; any other waits for those before it and
-//! holds up those behind it. So a client always sees what it changed before. Deliberately not here: the socket, and what commands do.
+//! holds up those behind it. So a client always sees what it changed before. Deliberately not here: the socket, and what
+//! commands do.
 
 mod own;
 mod server;
