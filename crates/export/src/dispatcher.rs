@@ -11,6 +11,7 @@ use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::raw_lane::RawLane;
 use crate::shares::{ClientId, Shares, Supply, Want};
+use crate::stages::Stages;
 use crate::stats::Stats;
 use crate::survey::Survey;
 use ocssd_base::{Nanos, Slab, SlabKey};
@@ -89,6 +90,8 @@ pub struct Dispatcher {
     pub subsystem: Option<Subsystem>,
     /// The drive that is served as it is, if one is.
     pub raw: Option<RawLane>,
+    /// Who has which stage of a target.
+    pub stages: Stages,
     jobs: Slab<OpenJob>,
     /// Who has how many of them.
     job_shares: Shares,
@@ -119,6 +122,7 @@ impl Dispatcher {
             now: Nanos::ZERO,
             subsystem: None,
             raw: None,
+            stages: Stages::default(),
             jobs: Slab::new(JOBS.count),
             job_shares: Shares::new(JOBS),
             lanes,
@@ -135,6 +139,12 @@ impl Dispatcher {
     #[must_use]
     pub fn has_room(&self, client: ClientId) -> bool {
         self.job_shares.room(client, Want::Share) > 0
+    }
+
+    /// How many jobs a client can give.
+    #[must_use]
+    pub fn room(&self, client: ClientId) -> u32 {
+        self.job_shares.room(client, Want::Share)
     }
 
     /// Whether a job has ended or a piece has come back since this was asked last: those who wait may find room.
@@ -168,6 +178,7 @@ impl Dispatcher {
             _ => None,
         };
         let is_map = survey.is_some();
+        self.stages.on_given(export, &job.work);
         let open = OpenJob { job, since: self.now, survey };
         let key = self.jobs.insert(open).unwrap_or_else(|_| panic!("a job was given without room"));
         self.job_shares.take(client);
@@ -190,6 +201,7 @@ impl Dispatcher {
     /// A job has ended: its place is free.
     fn remove(&mut self, key: SlabKey) -> OpenJob {
         let open = self.jobs.remove(key);
+        self.stages.on_ended(open.job.export, &open.job.work);
         self.job_shares.give_back(open.job.owner.client());
         self.ended = true;
         open

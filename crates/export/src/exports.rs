@@ -12,7 +12,7 @@ use ocssd_lightnvm::interface::{AnyTarget, Interface};
 use ocssd_nvme::identify::Uuid;
 
 /// The number of an export; its target has the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExportId(pub u32);
 
 impl ExportId {

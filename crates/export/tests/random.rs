@@ -148,15 +148,21 @@ fn key_value(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
         let bytes = u32::try_from(bytes).expect("small");
         Sqe::key_value(opcode, 5, KeyValueCommand::new(&key, bytes)).with_cid(cid)
     };
-    let sqe = match below(prng, 6) {
+    let sqe = match below(prng, 12) {
         0 => of(KvOpcode::DELETE, 0),
+        6 | 7 => of(KvOpcode::STAGE_OPEN, 2 * room),
+        8 => of(KvOpcode::STAGE_ABORT, 0),
+        9 => of(KvOpcode::STORE_STAGED, 2 * room),
+        10 => of(KvOpcode::RETRIEVE_PART, room),
+        11 => of(KvOpcode::STAGE_APPEND, room),
         1 => of(KvOpcode::EXIST, 0),
         2 => of(KvOpcode::LIST, room),
         3 => of(KvOpcode::RETRIEVE, room),
         _ => of(KvOpcode::STORE, room),
     };
     let options = u32::from(if below(prng, 4) == 0 { byte(prng) } else { 0 });
-    let sqe = Sqe { cdw11: sqe.cdw11 | options << 8, ..sqe };
+    let stage = u32::from(byte(prng) % 3);
+    let sqe = Sqe { cdw11: sqe.cdw11 | options << 8, cdw13: stage, ..sqe };
     match sqe.opcode & 3 {
         1 => host.command(&in_capsule(sqe, room), &vec![byte(prng); room]),
         2 => host.command(&transported(sqe, room), &[]),

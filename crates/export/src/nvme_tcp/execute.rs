@@ -11,7 +11,6 @@ use super::respond::Refusal;
 use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
 use super::zoned::{self, ZonedPlan};
-use crate::as_request;
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, JobOwner, Work};
@@ -161,18 +160,12 @@ impl Session {
                     Job { export, work, block, count, ..Job::flush(export, piece) }
                 })
             }
-            Plan::KeyValue(plan) => {
-                let durability = as_request::durability(self.always_durable);
-                self.give_one(key, dispatcher, |piece| {
-                    let work = plan.work(piece.as_ref(), durability);
-                    Job { work, ..Job::flush(plan.export, piece) }
-                })
-            }
+            Plan::KeyValue(plan) => self.give_key_value(key, plan, dispatcher),
         }
     }
 
     /// Gives the only job of a command, with its piece; false if there is no room.
-    fn give_one(
+    pub(super) fn give_one(
         &mut self,
         key: SlabKey,
         dispatcher: &mut Dispatcher,
@@ -189,7 +182,7 @@ impl Session {
         true
     }
 
-    fn owner(&self, key: SlabKey) -> JobOwner {
+    pub(super) fn owner(&self, key: SlabKey) -> JobOwner {
         JobOwner { connection: self.name.0, generation: self.name.1, request: key.0 }
     }
 
@@ -292,8 +285,12 @@ impl Session {
             return self.on_shutdown_done(dispatcher);
         }
         let key = SlabKey(done.job.owner.request);
+        if key == key_value::NOBODY {
+            return;
+        }
         let command = self.queue.commands.get_mut(key);
         command.running -= 1;
+        let counts = key_value::on_stage_done(&command.plan, &done.job, done.status.is_success(), dispatcher);
         if command.compares() {
             command.there = done.job.piece;
         } else if done.job.piece.is_some() {
@@ -307,7 +304,7 @@ impl Session {
         if let Answer::Raw(completion) = done.answer {
             command.result = (completion.dw0, completion.dw1);
             command.failure = Some(completion.status).filter(|status| *status != StatusField::SUCCESS);
-        } else if !done.status.has_data() {
+        } else if counts && !done.status.has_data() {
             command.failure.get_or_insert(status_field(done.status));
         }
         if command.running > 0 || command.given < jobs(&command.plan) {

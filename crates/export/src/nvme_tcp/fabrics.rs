@@ -135,6 +135,7 @@ impl Session {
                     .into_iter()
                     .for_each(|(_, (connection, generation))| dispatcher.call(connection, generation));
                 self.forget_commands_but(key, dispatcher);
+                self.leave_stages(bound.cntlid, dispatcher);
             }
             Change::ShutDown => self.shut_down(dispatcher),
         }
@@ -158,6 +159,9 @@ impl Session {
         self.answer(key, Ok((0, 0)), dispatcher);
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         subsystem.leave(bound.cntlid, self.name);
+        if self.queue.qid == 0 {
+            self.leave_stages(bound.cntlid, dispatcher);
+        }
         self.finish(dispatcher);
     }
 }

@@ -1,23 +1,27 @@
 //! Commands of a namespace of keys and values: judged when they come, and what their jobs bring put into answers.
 //!
 //! A key is any bytes. CDW12 and CDW13 mean nothing: some hosts put a number of blocks there. A host may send more bytes than
-//! the value has, to fill its last page. A value is at most one transfer (MDTS); longer ones do not go over this wire.
-//! Deliberately not here: reservations, and what is stored (the target).
+//! the value has, to fill its last page. A value in one command is at most one transfer (MDTS). Longer ones are collected in a
+//! stage of the target by commands of this server's own, under a name the host chooses, and become the value of a key all at
+//! once; what an association had begun goes with it. Deliberately not here: reservations, and what is stored (the target).
 
 use super::command::{Command, Transfer};
 use super::plan::Plan;
+use super::session::Session;
+use crate::as_request;
 use crate::dispatcher::Dispatcher;
-use crate::exports::{Export, ExportId};
-use crate::job::Work;
+use crate::exports::{Export, ExportId, ExportKind};
+use crate::job::{Job, Work};
 use crate::pool::Piece;
-use ocssd_base::usize_of;
+use crate::stages::{Granted, NotGranted, StageOwner};
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, Key, KvAnswer, KvLimits, KvOp, KvReply, StoreCondition,
 };
-use ocssd_lightnvm::interface::{Content, Durability};
-use ocssd_nvme::Sqe;
+use ocssd_lightnvm::interface::{Content, Durability, StageId, StageOp};
 use ocssd_nvme::kv::{KeyValueCommand, KeyValueFormat, KvNamespace, KvOpcode, StoreOptions};
+use ocssd_nvme::{Sqe, StatusField};
 
 /// Something with keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +45,10 @@ pub enum KvKind {
         condition: StoreCondition,
     },
     /// Its value is read.
-    Retrieve,
+    Retrieve {
+        /// From this byte on.
+        offset: u32,
+    },
     /// It goes.
     Delete {
         /// What it is if there is none.
@@ -51,6 +58,32 @@ pub enum KvKind {
     Exist,
     /// Keys are listed.
     List,
+    /// Something about a stage; the key means something to a store only.
+    Stage {
+        /// The host's name for it.
+        name: u32,
+        /// What.
+        step: StageStep,
+    },
+}
+
+/// What is done with a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StageStep {
+    /// It begins.
+    Open,
+    /// It gets its next bytes.
+    Append {
+        /// Bytes that were there before.
+        offset: u32,
+    },
+    /// It becomes a value.
+    Store {
+        /// If this is so.
+        condition: StoreCondition,
+    },
+    /// It is given up.
+    Abort,
 }
 
 /// Judges an I/O command of a namespace of keys and values; `absent` is what it is to delete a key that does not exist.
@@ -67,22 +100,36 @@ pub(super) fn judge(
     let command = KeyValueCommand::of(sqe);
     let kind = match KvOpcode(sqe.opcode) {
         KvOpcode::STORE => KvKind::Store { condition: condition(command.store_options())? },
-        KvOpcode::RETRIEVE => KvKind::Retrieve,
+        KvOpcode::RETRIEVE => KvKind::Retrieve { offset: 0 },
+        KvOpcode::RETRIEVE_PART => KvKind::Retrieve { offset: command.offset },
         KvOpcode::DELETE => KvKind::Delete { absent },
         KvOpcode::EXIST => KvKind::Exist,
         KvOpcode::LIST => KvKind::List,
+        KvOpcode::STAGE_OPEN => stage(&command, StageStep::Open),
+        KvOpcode::STAGE_APPEND => stage(&command, StageStep::Append { offset: command.offset }),
+        KvOpcode::STORE_STAGED => {
+            stage(&command, StageStep::Store { condition: condition(command.store_options())? })
+        }
+        KvOpcode::STAGE_ABORT => stage(&command, StageStep::Abort),
         _ => return Err(Status::INVALID_OPCODE),
     };
-    if export.read_only && matches!(kind, KvKind::Store { .. } | KvKind::Delete { .. }) {
+    if export.read_only && matches!(kind, KvKind::Store { .. } | KvKind::Delete { .. } | KvKind::Stage { .. })
+    {
         return Err(Status::WRITE_TO_READ_ONLY);
     }
     let key = command.name().and_then(Key::inline).ok_or(Status::INVALID_KEY_SIZE)?;
-    let moves = !matches!(kind, KvKind::Delete { .. } | KvKind::Exist);
+    // What moves data is seen at the opcode; what does not may still say how long a value is.
+    let moves = sqe.opcode & 3 != 0;
     let fits = if moves { usize_of(command.bytes) <= transfer.bytes() } else { transfer == Transfer::None };
     if !fits {
         return Err(Status::INVALID_SGL_LENGTH);
     }
-    Ok(Plan::KeyValue(KvPlan { export: id, kind, key, bytes: if moves { command.bytes } else { 0 } }))
+    Ok(Plan::KeyValue(KvPlan { export: id, kind, key, bytes: command.bytes }))
+}
+
+/// Something about the stage that a command names.
+const fn stage(command: &KeyValueCommand, step: StageStep) -> KvKind {
+    KvKind::Stage { name: command.stage, step }
 }
 
 /// The condition of a store.
@@ -96,30 +143,135 @@ fn condition(options: StoreOptions) -> Result<StoreCondition, Status> {
 }
 
 impl KvPlan {
-    /// What its job does; payload lies in `piece`.
-    pub(super) fn work(&self, piece: Option<&Piece>, durability: Durability) -> Work {
-        let key = self.key;
+    /// What its job does; payload lies in `piece`, and what it is about in a stage of the target, if it is about one.
+    pub(super) fn work(&self, piece: Option<&Piece>, stage: StageId, durability: Durability) -> Work {
+        let (key, bytes) = (self.key, self.bytes);
         let content = match piece {
             Some(piece) if self.bytes > 0 => Content::Piece(piece.part(0, self.bytes)),
             _ => Content::Empty,
         };
         Work::KeyValue(match self.kind {
             KvKind::Store { condition } => KvOp::Store { key, content, condition, durability },
-            KvKind::Retrieve => KvOp::Retrieve { key, offset: 0, into: content },
+            KvKind::Retrieve { offset } => KvOp::Retrieve { key, offset, into: content },
             KvKind::Delete { absent } => KvOp::Delete { key, absent, durability },
             KvKind::Exist => KvOp::Exist { key },
             KvKind::List => KvOp::List { from: key, prefix_bytes: 0, into: content },
+            KvKind::Stage { step: StageStep::Open, .. } => KvOp::Stage(StageOp::Open { stage, bytes }),
+            KvKind::Stage { step: StageStep::Append { offset }, .. } => {
+                KvOp::Stage(StageOp::Append { stage, offset, content })
+            }
+            KvKind::Stage { step: StageStep::Abort, .. } => KvOp::Stage(StageOp::Abort { stage }),
+            KvKind::Stage { step: StageStep::Store { condition }, .. } => {
+                let content = Content::Staged { stage, bytes };
+                KvOp::Store { key, content, condition, durability }
+            }
         })
     }
+}
+
+impl Session {
+    /// Gives the job of a command on keys; false if there is no room.
+    pub(super) fn give_key_value(&mut self, key: SlabKey, plan: KvPlan, dispatcher: &mut Dispatcher) -> bool {
+        // A stage that another left takes a job more.
+        if dispatcher.room(self.client()) < 2 {
+            return false;
+        }
+        let stage = match plan.kind {
+            KvKind::Stage { name, step } => match self.stage(key, plan.export, name, step, dispatcher) {
+                Ok(stage) => stage,
+                Err(status) => {
+                    self.queue.commands.get_mut(key).failure = Some(status);
+                    self.respond(key, dispatcher);
+                    return true;
+                }
+            },
+            _ => StageId(0),
+        };
+        let durability = as_request::durability(self.always_durable);
+        self.give_one(key, dispatcher, |piece| {
+            let work = plan.work(piece.as_ref(), stage, durability);
+            Job { work, ..Job::flush(plan.export, piece) }
+        })
+    }
+
+    /// The stage that a command is about. One that begins may be what another left, which is given up first: requests take
+    /// effect in order.
+    fn stage(
+        &mut self,
+        key: SlabKey,
+        export: ExportId,
+        name: u32,
+        step: StageStep,
+        dispatcher: &mut Dispatcher,
+    ) -> Result<StageId, StatusField> {
+        let cntlid = self.bound().expect("commands are those of an association").cntlid;
+        let owner = StageOwner { host: cntlid.into(), name };
+        if step != StageStep::Open {
+            let found = dispatcher.stages.find(export, owner);
+            return found.ok_or(StatusField::rule(Status::COMMAND_SEQUENCE_ERROR));
+        }
+        let ExportKind::KeyValue(limits) = dispatcher.exports.get(export).kind else {
+            unreachable!("a namespace of keys is an export of keys")
+        };
+        let granted = dispatcher.stages.grant(export, owner, limits.stages.stages_max);
+        let Granted { stage, is_left } = granted.map_err(|why| match why {
+            NotGranted::NameTaken => StatusField::rule(Status::COMMAND_SEQUENCE_ERROR),
+            NotGranted::NoneLeft => StatusField::retry(Status::NAMESPACE_NOT_READY),
+        })?;
+        if is_left {
+            let work = Work::KeyValue(KvOp::Stage(StageOp::Abort { stage }));
+            let command = self.queue.commands.get_mut(key);
+            command.running += 1;
+            dispatcher.give(Job { owner: self.owner(key), work, ..Job::flush(export, None) });
+        }
+        Ok(stage)
+    }
+
+    /// The association is over: what it had begun to collect is given up, at the latest when another wants the stage.
+    pub(super) fn leave_stages(&self, cntlid: u16, dispatcher: &mut Dispatcher) {
+        for (export, stage) in dispatcher.stages.leave(cntlid.into()) {
+            if dispatcher.has_room(self.client()) {
+                let work = Work::KeyValue(KvOp::Stage(StageOp::Abort { stage }));
+                let owner = self.owner(NOBODY);
+                dispatcher.give(Job { owner, work, ..Job::flush(export, None) });
+            }
+        }
+    }
+}
+
+/// The owner of jobs that nobody waits for.
+pub(super) const NOBODY: SlabKey = SlabKey(u32::MAX - 1);
+
+/// What the end of a job means for the stage that it was about. Returns whether its failure is its command's: what another left
+/// may be gone already.
+pub(super) fn on_stage_done(plan: &Plan, job: &Job, is_success: bool, dispatcher: &mut Dispatcher) -> bool {
+    let Plan::KeyValue(KvPlan { export, kind: KvKind::Stage { step, .. }, .. }) = *plan else { return true };
+    match (step, job.work) {
+        (StageStep::Open, Work::KeyValue(KvOp::Stage(StageOp::Abort { .. }))) => return false,
+        (StageStep::Open, Work::KeyValue(KvOp::Stage(StageOp::Open { stage, .. }))) if !is_success => {
+            dispatcher.stages.end(export, stage);
+        }
+        (
+            StageStep::Store { .. },
+            Work::KeyValue(KvOp::Store { content: Content::Staged { stage, .. }, .. }),
+        ) if is_success => {
+            dispatcher.stages.end(export, stage);
+        }
+        (StageStep::Abort, Work::KeyValue(KvOp::Stage(StageOp::Abort { stage }))) => {
+            dispatcher.stages.end(export, stage);
+        }
+        _ => {}
+    }
+    true
 }
 
 /// Puts what a job on a key brought into its command: of a retrieve the length of the whole value, whatever room there was.
 pub(super) fn on_done(command: &mut Command, reply: &KvReply, dispatcher: &mut Dispatcher) {
     let Plan::KeyValue(plan) = command.plan else { return };
     let filled = match (plan.kind, reply.answer) {
-        (KvKind::Retrieve, KvAnswer::Value { bytes }) => {
+        (KvKind::Retrieve { offset }, KvAnswer::Value { bytes }) => {
             command.result = (bytes, 0);
-            bytes.min(plan.bytes)
+            bytes.saturating_sub(offset).min(plan.bytes)
         }
         (KvKind::List, KvAnswer::Listed { bytes, .. }) => bytes,
         _ => return,

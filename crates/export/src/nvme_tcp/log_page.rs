@@ -183,8 +183,17 @@ const fn io_commands(csi: u8) -> (&'static [u8], &'static [u8]) {
             &[WRITE, IoOpcode::ZONE_APPEND.0, IoOpcode::ZONE_MANAGEMENT_SEND.0],
         ),
         kv::CSI => (
-            &[KvOpcode::FLUSH.0, KvOpcode::RETRIEVE.0, KvOpcode::EXIST.0, KvOpcode::LIST.0],
-            &[KvOpcode::STORE.0, KvOpcode::DELETE.0],
+            &[
+                KvOpcode::FLUSH.0,
+                KvOpcode::RETRIEVE.0,
+                KvOpcode::EXIST.0,
+                KvOpcode::LIST.0,
+                KvOpcode::STAGE_OPEN.0,
+                KvOpcode::STAGE_APPEND.0,
+                KvOpcode::STAGE_ABORT.0,
+                KvOpcode::RETRIEVE_PART.0,
+            ],
+            &[KvOpcode::STORE.0, KvOpcode::DELETE.0, KvOpcode::STORE_STAGED.0],
         ),
         _ => (&[FLUSH, READ, COMPARE], &[WRITE, RANGES, IoOpcode::WRITE_ZEROES.0]),
     }

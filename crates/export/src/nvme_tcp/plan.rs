@@ -3,7 +3,7 @@
 //! Deliberately not here: doing it, and what is known only with the data (the ranges of a dataset management).
 
 use super::command::Transfer;
-use super::key_value::{KvKind, KvPlan};
+use super::key_value::{KvKind, KvPlan, StageStep};
 use super::zoned::{ZonedKind, ZonedPlan};
 use crate::exports::{Export, ExportId};
 use crate::stats::Stats;
@@ -176,8 +176,12 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
         },
         Plan::KeyValue(plan) => match plan.kind {
             KvKind::Store { .. } => &mut stats.writes,
-            KvKind::Retrieve | KvKind::Exist | KvKind::List => &mut stats.reads,
+            KvKind::Stage { step: StageStep::Append { .. } | StageStep::Store { .. }, .. } => {
+                &mut stats.writes
+            }
+            KvKind::Retrieve { .. } | KvKind::Exist | KvKind::List => &mut stats.reads,
             KvKind::Delete { .. } => &mut stats.trims,
+            KvKind::Stage { .. } => &mut stats.admins,
         },
         Plan::Block(plan) => {
             stats.fuas += u64::from(plan.fua);

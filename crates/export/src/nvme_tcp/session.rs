@@ -245,6 +245,9 @@ impl Protocol for Session {
             for (connection, generation) in subsystem.leave(cntlid, self.name) {
                 dispatcher.call(connection, generation);
             }
+            if self.queue.qid == 0 {
+                self.leave_stages(cntlid, dispatcher);
+            }
         }
         self.leave(dispatcher);
     }

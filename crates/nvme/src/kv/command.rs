@@ -31,6 +31,10 @@ pub struct KeyValueCommand {
     pub bytes: u32,
     /// CDW11 bits 15:8, as they are.
     pub options: u8,
+    /// CDW12: first byte of the value, in the vendor's commands on parts of one; means nothing in others.
+    pub offset: u32,
+    /// CDW13: the host's name for a stage, in the vendor's commands on one; means nothing in others.
+    pub stage: u32,
 }
 
 impl KeyValueCommand {
@@ -42,7 +46,8 @@ impl KeyValueCommand {
         key.chunks_exact_mut(4)
             .zip(dwords)
             .for_each(|(place, dword)| place.copy_from_slice(&dword.to_le_bytes()));
-        Self { key, key_bytes: byte(sqe.cdw11, 0), bytes: sqe.cdw10, options: byte(sqe.cdw11, 1) }
+        let (key_bytes, options) = (byte(sqe.cdw11, 0), byte(sqe.cdw11, 1));
+        Self { key, key_bytes, bytes: sqe.cdw10, options, offset: sqe.cdw12, stage: sqe.cdw13 }
     }
 
     /// A command about a key, without options.
@@ -53,7 +58,8 @@ impl KeyValueCommand {
     pub fn new(name: &[u8], bytes: u32) -> Self {
         let mut key = [0; KEY_BYTES_MAX];
         key[..name.len()].copy_from_slice(name);
-        Self { key, key_bytes: u8::try_from(name.len()).expect("at most 16"), bytes, options: 0 }
+        let key_bytes = u8::try_from(name.len()).expect("at most 16");
+        Self { key, key_bytes, bytes, options: 0, offset: 0, stage: 0 }
     }
 
     /// The key; `None` if it is longer than a command has room for.
@@ -94,6 +100,8 @@ impl Sqe {
             cdw15: dword(3),
             cdw10: command.bytes,
             cdw11: u32::from(command.key_bytes) | u32::from(command.options) << 8,
+            cdw12: command.offset,
+            cdw13: command.stage,
             ..Self::default()
         }
     }

@@ -209,3 +209,97 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert_eq!(store(&mut world, line, b"more", &[7; 8000]), Status::SUCCESS);
     world.end();
 }
+
+/// A command about a stage, or a part of a value.
+fn staged(opcode: KvOpcode, key: &[u8], bytes: usize, offset: usize, stage: u32) -> Sqe {
+    let offset = u32::try_from(offset).expect("values are short");
+    let bytes = u32::try_from(bytes).expect("values are short");
+    Sqe::key_value(opcode, NSID, KeyValueCommand { offset, stage, ..KeyValueCommand::new(key, bytes) })
+}
+
+fn append(world: &mut World, line: usize, part: &[u8], offset: usize, stage: u32) -> Status {
+    let sqe = staged(KvOpcode::STAGE_APPEND, b"", part.len(), offset, stage);
+    world.write(line, sqe, part).status.status
+}
+
+fn step(world: &mut World, line: usize, opcode: KvOpcode, bytes: usize, stage: u32) -> Status {
+    let key: &[u8] = if opcode == KvOpcode::STORE_STAGED { b"long" } else { b"" };
+    world.ask(line, staged(opcode, key, bytes, 0, stage)).status.status
+}
+
+#[test]
+fn a_value_longer_than_a_command_is_collected_and_there_all_at_once() {
+    let mut world = world();
+    let (_, line, _) = world.ready((false, true));
+    let value: Vec<u8> = (0..290_000_u32).map(|at| (at / 3).to_le_bytes()[0]).collect();
+    assert_eq!(step(&mut world, line, KvOpcode::STAGE_OPEN, value.len(), 77), Status::SUCCESS);
+    for (place, part) in value.chunks(16 << 10).enumerate() {
+        assert_eq!(append(&mut world, line, part, place * (16 << 10), 77), Status::SUCCESS);
+        assert_eq!(ask(&mut world, line, KvOpcode::EXIST, b"long"), Status::KEY_DOES_NOT_EXIST);
+    }
+    assert_eq!(step(&mut world, line, KvOpcode::STORE_STAGED, value.len(), 77), Status::SUCCESS);
+    let mut found: Vec<u8> = Vec::new();
+    while found.len() < value.len() {
+        let room = 100_000;
+        let sqe = staged(KvOpcode::RETRIEVE_PART, b"long", room, found.len(), 0);
+        let (data, cqe) = read(&mut world, line, sqe, room);
+        assert_eq!((cqe.status.status, cqe.dw0), (Status::SUCCESS, 290_000));
+        let part = room.min(value.len() - found.len());
+        assert!(data[part..].iter().all(|&byte| byte == 0), "nothing is behind its end");
+        found.extend(&data[..part]);
+    }
+    assert!(found == value, "it is what was sent");
+    assert_eq!(append(&mut world, line, b"more", 0, 77), Status::COMMAND_SEQUENCE_ERROR, "it is over");
+    world.end();
+}
+
+#[test]
+fn a_stage_takes_its_bytes_in_order_and_stays_until_it_is_stored_or_given_up() {
+    let mut world = world();
+    let (_, line, _) = world.ready((false, false));
+    let mut one = |opcode, bytes, name| step(&mut world, line, opcode, bytes, name);
+    assert_eq!(one(KvOpcode::STAGE_OPEN, 300_001, 1), Status::INVALID_FIELD, "longer than a stage");
+    assert_eq!(one(KvOpcode::STAGE_OPEN, 8, 1), Status::SUCCESS);
+    assert_eq!(one(KvOpcode::STAGE_OPEN, 8, 1), Status::COMMAND_SEQUENCE_ERROR, "it has one of this name");
+    for name in 2..5 {
+        assert_eq!(one(KvOpcode::STAGE_OPEN, 8, name), Status::SUCCESS);
+    }
+    assert_eq!(one(KvOpcode::STAGE_OPEN, 8, 5), Status::NAMESPACE_NOT_READY, "there are four");
+    assert_eq!(one(KvOpcode::STAGE_ABORT, 0, 4), Status::SUCCESS);
+    assert_eq!(one(KvOpcode::STAGE_ABORT, 0, 4), Status::COMMAND_SEQUENCE_ERROR);
+    assert_eq!(one(KvOpcode::STAGE_OPEN, 8, 5), Status::SUCCESS);
+    assert_eq!(append(&mut world, line, b"0123", 0, 1), Status::SUCCESS);
+    for (offset, expected) in [(0, Status::COMMAND_SEQUENCE_ERROR), (8, Status::COMMAND_SEQUENCE_ERROR)] {
+        assert_eq!(append(&mut world, line, b"4567", offset, 1), expected, "at {offset}");
+    }
+    assert_eq!(step(&mut world, line, KvOpcode::STORE_STAGED, 8, 1), Status::COMMAND_SEQUENCE_ERROR);
+    assert_eq!(append(&mut world, line, b"4567", 4, 1), Status::SUCCESS, "a refusal changes nothing");
+    assert_eq!(append(&mut world, line, b"8", 8, 1), Status::INVALID_FIELD, "beyond its end");
+    assert_eq!(step(&mut world, line, KvOpcode::STORE_STAGED, 8, 1), Status::SUCCESS);
+    assert_eq!(world.ask(line, about(KvOpcode::RETRIEVE, b"long", 0)).dw0, 8);
+    let elsewhere = Sqe { nsid: READ_ONLY, ..staged(KvOpcode::STAGE_OPEN, b"", 8, 0, 9) };
+    assert_eq!(world.ask(line, elsewhere).status.status, Status::WRITE_TO_READ_ONLY);
+    world.end();
+}
+
+#[test]
+fn what_a_lost_host_had_begun_is_given_up_and_others_have_the_stages() {
+    let mut world = world();
+    for digests in [(false, false), (true, true)] {
+        let (admin, line, _) = world.ready(digests);
+        for name in 0..4 {
+            assert_eq!(step(&mut world, line, KvOpcode::STAGE_OPEN, 8, name), Status::SUCCESS);
+            assert_eq!(append(&mut world, line, b"0123", 0, name), Status::SUCCESS);
+        }
+        world.hang_up(admin);
+        assert!(world.is_closed(line), "its queues go with it");
+    }
+    let (_, line, _) = world.ready((false, false));
+    assert_eq!(ask(&mut world, line, KvOpcode::EXIST, b"long"), Status::KEY_DOES_NOT_EXIST);
+    for name in 0..4 {
+        assert_eq!(step(&mut world, line, KvOpcode::STAGE_OPEN, 4, name), Status::SUCCESS);
+        assert_eq!(append(&mut world, line, b"abcd", 0, name), Status::SUCCESS);
+    }
+    assert_eq!(step(&mut world, line, KvOpcode::STORE_STAGED, 4, 3), Status::SUCCESS);
+    world.end();
+}
