@@ -7,9 +7,13 @@
 //! 1-v  |- - - - - - - - - -  __*--                * at `target` users get what GC can sustain
 //!      |               __--`
 //!    0 |__________--`                             at `stop` and below all space is GC's
-//!      +---------|-------------|------|--------> free lines, the open lines of users counted in sectors
+//!      +---------|-------------|------|--------> free lines, open lines and what is coming, in sectors
 //!              stop         target  start
 //! ```
+//! Space is counted so that it changes by sectors and never by lines: when GC opens a line or a line is reset, nothing jumps.
+//! On an instance of few lines, whose `stop` and `start` are two lines apart, users would else stand still at each line that GC
+//! opens until several victims were emptied. GC itself begins by what is free already.
+//!
 //! Feed-forward: a victim with valid fraction `v` costs `v` lines of GC writes and yields `1 - v` lines to users, so the
 //! share `1 - v` leaves free lines as they are. `v` is measured, as a moving average over victims. Feedback: the two
 //! straight lines correct the share by the distance from the target; there is no integral term to wind up. At share `s`
@@ -64,6 +68,8 @@ pub struct ContinuousGauges {
     pub credit_sectors: u64,
     /// Free lines and the open lines of users, in sectors.
     pub free_sectors: u64,
+    /// These, and what is coming.
+    pub all_sectors: u64,
 }
 
 /// The limiter by credit.
@@ -72,6 +78,8 @@ pub struct ContinuousLimiter {
     limits: ContinuousLimits,
     /// In sectors: free lines and what is left of users' open lines.
     free_sectors: u64,
+    /// These, and what is coming: users' share follows it.
+    all_sectors: u64,
     gc_has_work: bool,
     /// Measured valid fraction of victims; `None` before the first.
     victim_valid: Option<u64>,
@@ -99,6 +107,7 @@ impl ContinuousLimiter {
         Self {
             limits,
             free_sectors: start_lines * line_sectors,
+            all_sectors: start_lines * line_sectors,
             gc_has_work: false,
             victim_valid: None,
             share: ONE,
@@ -110,10 +119,12 @@ impl ContinuousLimiter {
     /// Free space or GC's work changed. Cost: none to speak of from `start` on, below it two wide divisions (some 50 ns:
     /// call it when a line or a write unit was taken, not for every sector).
     pub fn update(&mut self, situation: Situation) {
-        let Situation { free_lines, open_user_sectors, gc_has_work, .. } = situation;
+        let Situation { free_lines, open_user_sectors, coming_sectors, gc_has_work, .. } = situation;
         self.free_sectors = free_lines * self.limits.line_sectors + open_user_sectors;
+        self.all_sectors = self.free_sectors + coming_sectors;
+        assert!(self.all_sectors < 1 << 60, "{} sectors are free, more than any drive has", self.all_sectors);
         self.gc_has_work = gc_has_work;
-        self.share = self.share_at(self.free_sectors);
+        self.share = self.share_at(self.all_sectors);
         assert!(self.share <= ONE, "a share of {} / {ONE}", self.share);
         self.rate =
             (self.share * ONE).checked_div(ONE - self.share).map_or(RATE_MAX, |rate| rate.min(RATE_MAX));
@@ -147,7 +158,7 @@ impl ContinuousLimiter {
 
     /// Whether users are at the reserve, which is GC's alone.
     fn is_at_reserve(&self) -> bool {
-        self.free_sectors <= self.limits.stop_lines * self.limits.line_sectors
+        self.all_sectors <= self.limits.stop_lines * self.limits.line_sectors
     }
 
     /// Whether users need not wait for GC: there is space enough, or GC cannot make any.
@@ -238,6 +249,7 @@ impl ContinuousLimiter {
             victim_valid: self.victim_valid.unwrap_or(VALID_AT_FIRST),
             credit_sectors: self.user_credit(),
             free_sectors: self.free_sectors,
+            all_sectors: self.all_sectors,
         }
     }
 }
@@ -245,6 +257,9 @@ impl ContinuousLimiter {
 /// `whole * part / of`, rounded down. Exact: `whole` is at most `ONE`, `part` at most `of`.
 fn scaled(whole: u64, part: u64, of: u64) -> u64 {
     assert!(part <= of && of > 0, "{part} of {of}");
+    if let Some(product) = whole.checked_mul(part) {
+        return product / of;
+    }
     let product = u128::from(whole) * u128::from(part);
     u64::try_from(product / u128::from(of)).expect("at most the whole")
 }
@@ -265,7 +280,7 @@ mod tests {
     }
 
     fn situation(free_lines: u64, open_user_sectors: u64, gc_has_work: bool) -> Situation {
-        Situation { free_chunks: 0, free_lines, open_user_sectors, gc_has_work }
+        Situation { free_chunks: 0, free_lines, open_user_sectors, coming_sectors: 0, gc_has_work }
     }
 
     #[test]
@@ -330,6 +345,23 @@ mod tests {
         assert_eq!((limiter.user_credit(), limiter.may_insert_user(1)), (0, false));
         limiter.update(situation(2, 1, true));
         assert_eq!(limiter.user_credit(), 64);
+    }
+
+    #[test]
+    fn what_is_coming_counts_for_users_and_does_not_keep_gc_from_running() {
+        let mut limiter = limiter();
+        limiter.on_victim_done(750, 1_000);
+        // GC opens a line, and empties it into it; a victim becomes free: space is the same throughout.
+        for (lines, open, coming) in [(4, 0, 0), (3, 0, 1_000), (2, 500, 1_500), (0, 0, 4_000)] {
+            let told = Situation { coming_sectors: coming, ..situation(lines, open, true) };
+            limiter.update(told);
+            let gauges = limiter.gauges();
+            assert_eq!((gauges.user_share, gauges.all_sectors), (ONE / 4, 4_000), "{told:?}");
+            assert!(limiter.user_credit() > 0 && limiter.gc_should_run(), "{told:?}");
+        }
+        limiter.update(Situation { coming_sectors: 9_000, ..situation(0, 0, true) });
+        assert!(limiter.gc_should_run(), "nothing is free yet");
+        assert_eq!(limiter.gauges().user_share, ONE);
     }
 
     #[test]
@@ -412,6 +444,7 @@ mod tests {
             victim_valid: ONE / 2,
             credit_sectors: 64,
             free_sectors: 4_000,
+            all_sectors: 4_000,
         };
         assert_eq!(limiter.gauges(), expected);
     }

@@ -27,6 +27,10 @@ pub struct Situation {
     pub free_lines: u64,
     /// Data sectors still unwritten in the open lines of user streams. Makes the count of free lines continuous.
     pub open_user_sectors: u64,
+    /// Data sectors that are free but no user's, or will be without any further victim: what is unwritten in the open lines of
+    /// GC, lines that hold nothing and wait for their reset, lines whose content was all moved, and of the victim being moved as
+    /// much as was moved of it. Without them space falls by a line when GC opens one, and rises by a line at a reset.
+    pub coming_sectors: u64,
     /// Whether GC has a victim in work or one worth taking.
     pub gc_has_work: bool,
 }
@@ -152,7 +156,9 @@ mod tests {
     }
 
     fn situation(free_lines: u64) -> Situation {
-        Situation { free_chunks: free_lines * 16, free_lines, open_user_sectors: 0, gc_has_work: true }
+        let coming_sectors = 0;
+        let free_chunks = free_lines * 16;
+        Situation { free_chunks, free_lines, open_user_sectors: 0, coming_sectors, gc_has_work: true }
     }
 
     #[test]

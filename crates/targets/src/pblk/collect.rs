@@ -27,6 +27,8 @@ struct Victim {
     /// What had to be moved.
     valid: u64,
     reading: u32,
+    /// Sectors that were read and moved, or died meanwhile.
+    moved: u64,
     /// Everything valid was read.
     read: bool,
 }
@@ -107,7 +109,18 @@ impl Collector {
         if let Some(victim) = self.victim.as_mut().filter(|victim| Some(victim.line) == arrived.line) {
             assert!(victim.reading > 0, "more was read of a victim than was asked for");
             victim.reading -= 1;
+            victim.moved += u64::from(arrived.count);
         }
+    }
+
+    /// The line being emptied, how many sectors of it were moved, and of how many.
+    pub(super) fn moving(&self) -> Option<(LineId, u64, u64)> {
+        self.victim.map(|victim| (victim.line, victim.moved, victim.valid))
+    }
+
+    /// Whether everything in a line was moved, and not all of it is durable.
+    pub(super) fn drains(&self, line: LineId) -> bool {
+        self.draining.iter().any(|draining| draining.line == line)
     }
 
     /// Nothing is being read or waits to be moved.
@@ -138,6 +151,8 @@ impl Pblk {
             self.limiter_update();
         }
         let mut any = self.insert_arrived(now, buffers);
+        self.told.is_moved |= any;
+        self.limiter_follow();
         // Writes taken before a shutdown may need the space.
         if self.shutdown.is_begun() && self.writes.is_empty() {
             return any;
@@ -187,7 +202,7 @@ impl Pblk {
         let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
         let valid = self.valid.count(line);
         assert!(valid > 0, "line {} holds nothing to move", line.0);
-        self.collector.victim = Some(Victim { line, from, valid, reading: 0, read: false });
+        self.collector.victim = Some(Victim { line, from, valid, reading: 0, moved: 0, read: false });
         self.limiter_update();
     }
 
@@ -244,7 +259,7 @@ impl Pblk {
 
     /// Sectors of data a closed line would take if it were reset: what failed or was filled in it can be had back. It may have
     /// taken a few more, in writes that were short.
-    fn worth(&self, line: &Line) -> u64 {
+    pub(super) fn worth(&self, line: &Line) -> u64 {
         u64::from(line.good_chunks) * u64::from(self.capacity.layout.data_sectors())
     }
 
@@ -394,7 +409,7 @@ impl Pblk {
             if self.valid.count(line) > 0 {
                 let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
                 let valid = self.valid.count(line);
-                self.collector.victim = Some(Victim { line, from, valid, reading: 0, read: false });
+                self.collector.victim = Some(Victim { line, from, valid, reading: 0, moved: 0, read: false });
                 self.work_due = true;
             }
         }

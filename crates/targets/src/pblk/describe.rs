@@ -106,6 +106,7 @@ impl Pblk {
         ];
         counters.extend(self.gauges());
         counters.extend(self.wear_counters());
+        counters.extend(self.wait_counters());
         counters
     }
 

@@ -6,10 +6,11 @@ use super::Pblk;
 use super::canary::Canary;
 use super::capacity::Capacity;
 use super::options::{Mode, Options};
+use super::waits::WaitCause;
 use ocssd_base::Nanos;
 use ocssd_ftl::{
-    Admission, ContinuousLimiter, ContinuousLimits, FrameId, LineState, PblkLimiter, PblkLimits, RateLimiter,
-    Shape, Situation, Stream,
+    Admission, ContinuousLimiter, ContinuousLimits, FrameId, Line, LineId, LineState, PblkLimiter,
+    PblkLimits, RateLimiter, Shape, Situation, Stream,
 };
 
 /// The smallest ring pblk's limiter can divide: one window of 64 entries.
@@ -53,8 +54,14 @@ pub struct Told {
     pub map_chunks: u32,
     /// Free chunks, those snapshots hold included.
     pub free_chunks: Option<u32>,
+    /// Sectors of lines that will be free without a further victim, but for what is moved of the present one.
+    pub coming_sectors: u64,
+    /// Free lines, in whole ones.
+    pub free_lines: u64,
     /// It is so no longer.
     pub is_stale: bool,
+    /// Sectors were written or moved since, and no line changed its state.
+    pub is_moved: bool,
     /// When the procedures last went on, and asked it.
     pub at: Nanos,
 }
@@ -65,6 +72,7 @@ impl Pblk {
         assert!(wanted > 0, "a user inserts nothing");
         if self.snapshots.is_behind(self.capacity.snapshot_interval) {
             self.stats.waits_for_snapshot += 1;
+            self.waits_for(WaitCause::Snapshot);
             return 0;
         }
         let mut sectors = self.frames.unit();
@@ -80,7 +88,10 @@ impl Pblk {
         while sectors > 0 && self.limiter.may_insert_user(sectors) != Admission::Granted {
             sectors /= 2;
         }
-        self.stats.waits_for_limiter += u64::from(sectors == 0);
+        if sectors == 0 {
+            self.stats.waits_for_limiter += 1;
+            self.waits_for(WaitCause::Limiter);
+        }
         assert!(sectors <= self.frames.unit(), "more than a unit was let in");
         sectors
     }
@@ -116,12 +127,6 @@ impl Pblk {
 
     /// Free space or the work of garbage collection changed.
     pub(super) fn limiter_update(&mut self) {
-        let room = |stream: Stream| {
-            let line = self.streams[stream.index()].line;
-            line.and_then(|line| self.open[line.index()].as_ref()).map_or(0, |open| open.room())
-        };
-        let users = (0..self.user_streams).map(Stream).map(room).sum();
-        assert!(self.user_streams > 0, "users have no stream");
         let map_chunks = self.map_chunks_in_use();
         let mut free_chunks = self.lines.free_chunks() + map_chunks;
         assert!(
@@ -136,18 +141,60 @@ impl Pblk {
             gc_has_work,
             map_chunks,
             free_chunks: Some(free_chunks),
+            coming_sectors: self.sectors_to_reset(),
+            free_lines: 0,
             is_stale: false,
+            is_moved: false,
             at: self.told.at,
         };
-        let situation = Situation {
-            free_chunks: u64::from(free_chunks),
-            free_lines: u64::from(self.free_lines_worth()),
-            open_user_sectors: users,
-            gc_has_work: self.told.gc_has_work,
-        };
-        self.limiter.update(situation);
+        self.told.free_lines = u64::from(self.free_lines_worth());
+        self.tell_limiter();
         self.judge_spare();
         self.work_due = true;
+    }
+
+    /// Sectors were written or moved: as [`Self::limiter_update`], but what only changes by lines is as it was. Cost: a look at
+    /// each stream's line.
+    pub(super) fn limiter_follow(&mut self) {
+        let is_moved = std::mem::take(&mut self.told.is_moved);
+        if is_moved && self.limiter.gc_should_run() && !self.is_faithful() {
+            self.tell_limiter();
+        }
+    }
+
+    fn tell_limiter(&mut self) {
+        let streams = u8::try_from(self.streams_count()).expect("few streams");
+        let room = |stream: Stream| {
+            let line = self.streams[stream.index()].line;
+            line.and_then(|line| self.open[line.index()].as_ref()).map_or(0, |open| open.room())
+        };
+        assert!(self.user_streams > 0 && self.user_streams <= streams, "users have no stream");
+        let of_gc: u64 = (self.user_streams..streams).map(Stream).map(room).sum();
+        let moved = self.collector.moving().map_or(0, |(line, moved, of)| {
+            let worth = self.worth(self.lines.get(line));
+            worth * moved.min(of) / of.max(1)
+        });
+        self.limiter.update(Situation {
+            free_chunks: u64::from(self.told.free_chunks.expect("it is told before")),
+            free_lines: self.told.free_lines,
+            open_user_sectors: (0..self.user_streams).map(Stream).map(room).sum(),
+            coming_sectors: of_gc + moved + self.told.coming_sectors,
+            gc_has_work: self.told.gc_has_work,
+        });
+    }
+
+    /// Sectors of data in lines that will be reset without anything more being read of them: being reset, empty, or emptied by
+    /// copies that have not all landed. A line of snapshots that is in use counts as free, or is no space of users.
+    fn sectors_to_reset(&self) -> u64 {
+        let is_coming = |&(id, line): &(LineId, &Line)| match line.state {
+            LineState::Erasing => true,
+            LineState::Closed if self.is_map_stream(line.stream) => {
+                self.to_erase.contains(&id) || self.flushes.holds(id)
+            }
+            LineState::Closed => self.valid.count(id) == 0 || self.collector.drains(id),
+            LineState::Free { .. } | LineState::Open | LineState::Bad => false,
+        };
+        self.lines.iter().filter(is_coming).map(|(_, line)| self.worth(line)).sum()
     }
 
     /// Whole lines that the good chunks of free ones make up, those included that snapshots hold of the lines kept for them:

@@ -37,6 +37,7 @@ mod stop;
 mod summary;
 mod tails;
 mod trims;
+mod waits;
 mod write;
 mod writer;
 
@@ -51,6 +52,7 @@ pub use mount::MountReport;
 pub use options::{Mode, OVER_PROVISIONING_PERCENT, Options, WEAR_SPREAD};
 pub use state::Pblk;
 pub use stats::PblkStats;
+pub use waits::{LONG_WAIT, LongWaits, WaitCause};
 
 use flight::Purpose;
 use ocssd_base::Nanos;

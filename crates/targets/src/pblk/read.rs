@@ -99,7 +99,8 @@ impl Pblk {
         let first = Ppa::new(self.shape.chunk(line, unit), sector);
         let (status, violation) = (Status::SUCCESS, None);
         let request = BlockRequest { tag, op: BlockOp::Read, block, count: 1, buffer };
-        let pending = Pending { request, done: 1, commands: 1, issued: true, status, violation };
+        let since = self.now;
+        let pending = Pending { request, since, done: 1, commands: 1, issued: true, status, violation };
         let key = self.requests.insert(pending).expect("room was asked for above");
         self.stats.user_read += 1;
         self.reading.by_users += 1;

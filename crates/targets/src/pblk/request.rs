@@ -4,7 +4,7 @@
 
 use super::Pblk;
 use crate::refusal::{Takes, refusal};
-use ocssd_base::SlabKey;
+use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
 use ocssd_lightnvm::{Admission, Status, Violation};
 
@@ -13,6 +13,8 @@ use ocssd_lightnvm::{Admission, Status, Violation};
 pub struct Pending {
     /// As the host gave it.
     pub request: BlockRequest,
+    /// When it was taken.
+    pub since: Nanos,
     /// Blocks admitted to the buffer, discarded, or looked up.
     pub done: u32,
     /// Commands in flight for it.
@@ -49,6 +51,7 @@ impl Pblk {
         }
         let pending = Pending {
             request,
+            since: self.now,
             done: 0,
             commands: 0,
             issued: false,

@@ -17,6 +17,7 @@ use super::stats::PblkStats;
 use super::stop::Changes;
 use super::tails;
 use super::trims::Trims;
+use super::waits::WaitCause;
 use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
@@ -125,6 +126,8 @@ pub struct Pblk {
     pub(super) scratch: Scratch,
 
     pub(super) work_due: bool,
+    /// What held up the oldest write last.
+    pub(super) waits_for: WaitCause,
     pub(super) reading: Reading,
     pub(super) stats: PblkStats,
 }
@@ -201,6 +204,7 @@ impl Pblk {
             lists: own.lists,
             scratch: Scratch::default(),
             work_due: true,
+            waits_for: WaitCause::Queue,
             reading: Reading::default(),
             stats: PblkStats::default(),
             instance: InstanceId::new(0),

@@ -2,6 +2,8 @@
 //!
 //! Deliberately not here: how it is printed.
 
+use super::waits::LongWaits;
+
 /// Counters since mount. Sectors unless named otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PblkStats {
@@ -73,6 +75,8 @@ pub struct PblkStats {
     pub waits_for_limiter: u64,
     /// Times users waited for a snapshot, so that a mount has no more to read than was written between two.
     pub waits_for_snapshot: u64,
+    /// Writes that waited long, by what for.
+    pub long_waits: LongWaits,
     /// Times a stream needed a line and none was free.
     pub waits_for_line: u64,
     /// Times nothing could go on and requests were answered with errors instead.

@@ -7,6 +7,7 @@ use super::Pblk;
 use super::canary::Canary;
 use super::request::Pending;
 use super::trims::TrimRange;
+use super::waits::WaitCause;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
     Admission, Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag, Sequence, Slot,
@@ -31,6 +32,7 @@ impl Pblk {
             let is_begun = self.is_discard_begun();
             if self.waits_for_wear() && !is_begun {
                 self.stats.waits_for_wear += 1;
+                self.waits_for(WaitCause::Wear);
                 break;
             }
             if let Some(status) = self.refuses_changes().filter(|_| !is_begun) {
@@ -53,6 +55,8 @@ impl Pblk {
                 break;
             }
             self.writes.pop();
+            let waited = self.now.saturating_since(self.requests.get(key).since);
+            self.stats.long_waits.on_admitted(waited, self.waits_for);
             let durable = matches!(request.op, BlockOp::Write { fua: true });
             if durable && !self.has_canary(Canary::FuaIgnored) {
                 self.await_durable(key);
@@ -187,9 +191,17 @@ impl Pblk {
         let kept = if for_gc { 0 } else { self.frames_kept() };
         if self.frames.available() <= kept {
             self.stats.waits_for_buffer += 1;
+            if !for_gc {
+                self.waits_for_frame();
+            }
             return None;
         }
-        let frame = self.take_frame(stream)?;
+        let Some(frame) = self.take_frame(stream) else {
+            if !for_gc {
+                self.waits_for_frame();
+            }
+            return None;
+        };
         self.streams[stream.index()].filling = Some(frame);
         Some(frame)
     }

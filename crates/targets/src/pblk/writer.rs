@@ -90,6 +90,7 @@ impl Pblk {
         let purpose = Purpose::Frame { frame, line, write };
         self.flight.send(purpose, Op::Write { fua: false }, target, Some(self.ring()), slot);
         self.stats.units_written += u64::from(sectors / self.capacity.layout.unit);
+        self.told.is_moved = true;
     }
 
     /// Makes the tags of a frame's sectors. What was superseded while it waited becomes fill, unless a flush was promised

@@ -126,6 +126,7 @@ impl Layer {
         self.limiter.update(Situation {
             free_chunks: 0,
             free_lines: u64::try_from(self.free.len()).unwrap(),
+            coming_sectors: 0,
             open_user_sectors: (0..user_streams).map(|stream| self.left(Stream(stream))).sum(),
             gc_has_work,
         });

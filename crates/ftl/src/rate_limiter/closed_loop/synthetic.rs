@@ -67,6 +67,7 @@ impl Loop {
         self.limiter.update(Situation {
             free_chunks: 0,
             free_lines: self.free_lines,
+            coming_sectors: 0,
             open_user_sectors: self.user_left,
             gc_has_work: self.has_victims || self.victim.is_some(),
         });

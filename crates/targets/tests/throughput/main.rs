@@ -8,17 +8,24 @@ use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
 use ocssd_lightnvm::{BufId, Buffers, Geometry, PuId, Source, Tag, TargetId};
 use ocssd_targets::{Layout, registry};
 
-/// One group of Westlake, 8 units of 40 chunks of 4096 sectors: lines of 32 768 sectors.
-fn config() -> Config {
+mod few_lines;
+
+/// Westlake's media in another shape: so many groups of units, with so many chunks of so many sectors.
+fn config_of(groups: u32, units: u32, chunks: u32, sectors: u32) -> Config {
     let mut config = presets::find("westlake").expect("a preset").config();
     let whole = config.geometry.clone();
     config.geometry = Geometry {
         mw_cunits: whole.mw_cunits,
         capabilities: whole.capabilities,
         times: whole.times,
-        ..Geometry::example(1, whole.pus_per_group, 40, whole.sectors_per_chunk, whole.ws_opt)
+        ..Geometry::example(groups, units, chunks, sectors, whole.ws_opt)
     };
     config
+}
+
+/// One group of Westlake, 8 units of 40 chunks of 4096 sectors: lines of 32 768 sectors.
+fn config() -> Config {
+    config_of(1, 8, 40, 4096)
 }
 
 /// Sectors of a line, which is also a zone of the raw window.
