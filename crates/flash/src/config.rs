@@ -164,6 +164,13 @@ pub struct FaultConfig {
     pub transient_read: u32,
     /// Flushes that fail: what they should have covered is on its way to the media as before.
     pub failed_flush: u32,
+    /// Resets in the array at a power cut that stay half done: the chunk is in the state it had, and some of its pages cannot
+    /// be read.
+    pub half_reset: u32,
+    /// Units torn by a power cut that take the unit before them in the chunk along: its pages share their cells.
+    pub paired_loss: u32,
+    /// Sectors whose read returns the first sector of their chunk, as a success; in the next try it is the right one.
+    pub misdirected_read: u32,
 }
 
 /// One drive.
@@ -304,6 +311,9 @@ impl Config {
             ("faults.failed_write", faults.failed_write),
             ("faults.failed_reset", faults.failed_reset),
             ("faults.failed_flush", faults.failed_flush),
+            ("faults.half_reset", faults.half_reset),
+            ("faults.paired_loss", faults.paired_loss),
+            ("faults.misdirected_read", faults.misdirected_read),
         ];
         for (field, rate) in rates {
             problems.require(rate <= BILLION, field, rate, "must be 0 to 1000000000 parts per billion");

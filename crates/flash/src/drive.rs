@@ -80,6 +80,8 @@ pub struct Flash {
     pub(crate) plain_max: u32,
     pub(crate) notices: Notices,
     pub(crate) saved: Vec<SavedChunk>,
+    /// Units the last power cut took although they were on media.
+    pub(crate) lost_pairs: Vec<(Ppa, u32)>,
     /// Content on its way through a copy: 64 sectors.
     pub(crate) scratch: (Box<[u8]>, Box<[u8]>),
     pub(crate) scratch_whole: WholeScratch,
@@ -173,6 +175,7 @@ impl Flash {
             faults,
             fetches: Fetches::new(),
             notices: Notices::default(),
+            lost_pairs: Vec::new(),
             saved: Vec::with_capacity(usize::try_from(config.queue_depth).expect("32 bits fit an index")),
             scratch: (
                 vec![0; scratch * format.data_bytes].into_boxed_slice(),
@@ -323,6 +326,12 @@ impl Flash {
         is_written && self.store.flip(at, metadata, bit)
     }
 
+    /// Whether reads may be misdirected at all from now on, as the rate says: a simulator spares readers that have no other way
+    /// to know whose sector they got.
+    pub const fn let_reads_be_misdirected(&mut self, may: bool) {
+        self.faults.let_reads_be_misdirected(may);
+    }
+
     /// No more faults, by rates or by schedule. What cannot be read already stays so.
     pub fn stop_faults(&mut self) {
         self.config.faults = FaultConfig::default();
@@ -400,6 +409,7 @@ impl Flash {
             plain_max: self.plain_max,
             notices: self.notices.clone(),
             saved: self.saved.clone(),
+            lost_pairs: self.lost_pairs.clone(),
             scratch: self.scratch.clone(),
             scratch_whole: self.scratch_whole.clone(),
             counters: self.counters.clone(),
@@ -470,7 +480,7 @@ impl Flash {
 
     /// Copies the content reads wait for.
     #[inline(never)]
-    fn copy_fetched(&mut self, buffers: &mut Buffers) {
+    pub(crate) fn copy_fetched(&mut self, buffers: &mut Buffers) {
         if let Store::Memory(memory) = &self.store {
             self.fetches.copy(memory, buffers);
         }

@@ -56,6 +56,8 @@ pub(crate) enum ReadOutcome {
     HighEcc,
     /// Not this time.
     Transient,
+    /// Another sector came back, and the drive does not know.
+    Misdirected,
     Unrecovered,
 }
 
@@ -76,6 +78,8 @@ pub(crate) struct Faults {
     scheduled: Vec<ScheduledFault>,
     commands: FailedCommands,
     transient: TransientReads,
+    misdirected: TransientReads,
+    may_misdirect: bool,
     reads_fail: bool,
     writes_fail: bool,
     spikes: u64,
@@ -105,9 +109,13 @@ impl Faults {
             seed: prng.clone().next_u64(),
             commands: FailedCommands::new(&faults, &prng),
             transient: TransientReads::new(faults.transient_read, &prng),
+            misdirected: TransientReads::new(faults.misdirected_read, &prng.split("misdirected")),
+            may_misdirect: true,
             prng,
             scheduled: Vec::new(),
-            reads_fail: reads.iter().any(|&rate| rate > 0) || faults.transient_read > 0,
+            reads_fail: reads.iter().any(|&rate| rate > 0)
+                || faults.transient_read > 0
+                || faults.misdirected_read > 0,
             writes_fail: faults.write_next_unit > 0 || faults.early_close > 0,
             spikes: 0,
         }
@@ -119,6 +127,7 @@ impl Faults {
         self.scheduled.clear();
         self.commands.stop();
         self.transient.stop();
+        self.misdirected.stop();
         (self.reads_fail, self.writes_fail) = (false, false);
     }
 
@@ -200,6 +209,9 @@ impl Faults {
         if self.transient.fails(at) {
             return ReadOutcome::Transient;
         }
+        if self.may_misdirect && self.misdirected.fails(at) {
+            return ReadOutcome::Misdirected;
+        }
         let place = (u64::from(at.chunk.0) << 32) | u64::from(at.sector);
         // Mixed before the life comes in: else a chunk's sectors would draw the same numbers in every life, moved around.
         let mixed = Prng::new(self.seed ^ place).next_u64();
@@ -238,6 +250,22 @@ impl Faults {
     pub(crate) fn reset_fails(&mut self, chunk: ChunkId) -> bool {
         let asked = self.take(FaultKind::ResetFailure, Ppa::new(chunk, 0), 1);
         asked || (self.config.reset_failure > 0 && self.prng.chance(chance(self.config.reset_failure.into())))
+    }
+
+    pub(crate) const fn let_reads_be_misdirected(&mut self, may: bool) {
+        self.may_misdirect = may;
+    }
+
+    /// True if a reset in the array stays half done when the power goes. Drawn from `prng` only where such things happen.
+    pub(crate) fn leaves_reset_half_done(&self, prng: &mut Prng) -> bool {
+        let rate = self.config.half_reset;
+        rate > 0 && prng.chance(chance(rate.into()))
+    }
+
+    /// True if a unit torn by a power cut takes the one before it along. Drawn as above.
+    pub(crate) fn takes_pair_along(&self, prng: &mut Prng) -> bool {
+        let rate = self.config.paired_loss;
+        rate > 0 && prng.chance(chance(rate.into()))
     }
 
     /// Extra time of an array operation.

@@ -11,6 +11,7 @@ mod addresses;
 mod chunks;
 pub mod config;
 pub mod controller;
+mod death;
 mod drive;
 mod exec;
 mod faults;

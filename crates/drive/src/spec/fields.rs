@@ -234,6 +234,21 @@ pub const FIELDS: &[Field] = &[
         Parts(|c| &mut c.faults.failed_flush),
         "flushes that fail, and wait for nothing",
     ),
+    field(
+        "faults.half_reset",
+        Parts(|c| &mut c.faults.half_reset),
+        "resets that a power cut leaves half done",
+    ),
+    field(
+        "faults.paired_loss",
+        Parts(|c| &mut c.faults.paired_loss),
+        "units torn by a power cut that take the one before along",
+    ),
+    field(
+        "faults.misdirected_read",
+        Parts(|c| &mut c.faults.misdirected_read),
+        "sectors whose read returns the first of their chunk, once",
+    ),
 ];
 
 /// The setting of this name.

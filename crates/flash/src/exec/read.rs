@@ -125,6 +125,24 @@ impl Flash {
         piece(operation.whole, self.format.sector_bytes, entry, count).fill(0xEC);
     }
 
+    /// What came back is the first sector of the chunk, as if the rest of the address had been lost, and nobody knows.
+    fn misdirect(&mut self, operation: &mut Operation<'_>, entry: u32, at: Ppa) {
+        let written = self.chunks.get(at.chunk).write_pointer;
+        assert!(at.sector < written, "sector {} of {written} written ones is misdirected", at.sector);
+        let other = 0;
+        let data = piece(operation.data, self.format.data_bytes, entry, 1);
+        let oob = piece(operation.oob, self.format.oob_bytes, entry, 1);
+        let mut read = self.store.read(at.chunk, other, data, oob);
+        let whole = piece(operation.whole, self.format.sector_bytes, entry, 1);
+        if read.is_ok() && !whole.is_empty() {
+            read = self.store.read_whole(at.chunk, other, whole);
+        }
+        // A backing that fails here fails the reads that mean this sector, too.
+        if read.is_err() {
+            self.poison(operation, entry, 1);
+        }
+    }
+
     /// Meets the faults of a run. True if a sector came back only after the media were sensed again (High ECC).
     fn read_faults(
         &mut self,
@@ -153,6 +171,10 @@ impl Flash {
                         continue;
                     }
                     Status::HIGH_ECC
+                }
+                ReadOutcome::Misdirected => {
+                    self.misdirect(operation, run.entry + offset, at);
+                    continue;
                 }
                 ReadOutcome::Transient => {
                     self.poison(operation, run.entry + offset, 1);

@@ -85,7 +85,7 @@ impl Flash {
     }
 
     /// Makes a reset in progress final, if there is one: what came before it will not come back.
-    pub(super) fn commit_reset(&mut self, chunk: ChunkId) {
+    pub(crate) fn commit_reset(&mut self, chunk: ChunkId) {
         let entry = self.chunks.get(chunk);
         if entry.resetting {
             let cycles = entry.cycles;

@@ -1,4 +1,4 @@
-//! Reads that fail once: the same sector can be read in the next try.
+//! Reads that fail once, by an error or by another sector's content: the same sector can be read in the next try.
 //!
 //! What a read retry with other thresholds, a refreshed row or a repeated transfer cures is no loss, so nothing is notified.
 //! A sector that failed this way does not fail again before it was read. Deliberately not here: sectors that stay lost.

@@ -6,6 +6,7 @@ mod channel_grants;
 mod copy;
 mod failing_backing;
 mod faults;
+mod harm;
 mod mixed_failures;
 mod plain_reads;
 mod plane_reads;

@@ -1,0 +1,139 @@
+//! What media do when the power goes in the middle of an erase or a program, when a unit dies, and when a read is misdirected.
+
+use crate::rig::{Rig, ppa, preset, run};
+use ocssd_base::{Nanos, Prng};
+use ocssd_flash::PowerCutReport;
+use ocssd_flash::config::FaultConfig;
+use ocssd_lightnvm::{ChunkId, ChunkState, Device, Op, PuId, Status};
+
+/// All of them, in parts per billion.
+const ALWAYS: u32 = 1_000_000_000;
+
+fn rig(faults: FaultConfig) -> Rig {
+    let mut config = preset("tiny");
+    config.geometry.mw_cunits = 0;
+    config.wear.endurance = 100_000;
+    config.faults = faults;
+    Rig::new(config)
+}
+
+fn cut(rig: &mut Rig, after: Nanos, seed: u64) -> PowerCutReport {
+    rig.now += after;
+    rig.drive.power_cut(rig.now, &mut Prng::new(seed)).expect("memory does not fail")
+}
+
+/// Sectors of a full chunk that can be read, each with what it held before.
+fn sound(rig: &mut Rig, chunk: u32, id: u64) -> u32 {
+    let (_, end) = rig.read(ppa(chunk, 0), 32);
+    let fine = (0..32u32).filter(|sector| end.failed >> sector & 1 == 0);
+    let fine: Vec<u32> = fine.collect();
+    for &sector in &fine {
+        assert_eq!(rig.id_of(rig.buffer, sector), id + u64::from(sector), "sector {sector} is another");
+    }
+    u32::try_from(fine.len()).expect("a chunk is small")
+}
+
+#[test]
+fn a_reset_in_the_array_stays_half_done_and_the_next_one_does_it() {
+    let mut some = 0;
+    for seed in 0..8 {
+        let mut rig = rig(FaultConfig { half_reset: ALWAYS, ..FaultConfig::default() });
+        rig.fill_chunk(0, 500);
+        let cycles = rig.drive.cycles(ChunkId(0));
+        let reset = rig.command(Op::Reset, run(ppa(0, 0), 1));
+        rig.drive.submit(rig.now, reset, &mut rig.buffers).expect("room");
+        let report = cut(&mut rig, Nanos::from_millis(1), seed);
+        assert_eq!((report.resets_half_done, report.resets_undone), (1, 0), "seed {seed}: {report:?}");
+        let chunk = rig.drive.chunk(ChunkId(0));
+        assert_eq!((chunk.state, chunk.write_pointer), (ChunkState::Closed, Some(32)), "seed {seed}");
+        let left = sound(&mut rig, 0, 500);
+        assert!(left < 32, "seed {seed}: nothing was erased");
+        some += u32::from(left > 0);
+        assert!(rig.reset(0).1.status.is_success(), "seed {seed}");
+        assert_eq!(rig.drive.cycles(ChunkId(0)), cycles + 1, "the life that begins now is the next one");
+        rig.fill_chunk(0, 900);
+        assert_eq!(sound(&mut rig, 0, 900), 32, "seed {seed}: what was lost comes back");
+        rig.drive.check();
+    }
+    assert!(some > 2, "all of every chunk was erased");
+}
+
+#[test]
+fn without_the_fault_a_reset_in_the_array_is_done() {
+    let mut rig = rig(FaultConfig::default());
+    rig.fill_chunk(0, 500);
+    let reset = rig.command(Op::Reset, run(ppa(0, 0), 1));
+    rig.drive.submit(rig.now, reset, &mut rig.buffers).expect("room");
+    let report = cut(&mut rig, Nanos::from_millis(1), 3);
+    assert_eq!((report.resets_half_done, report.resets_undone), (0, 0));
+    assert_eq!(rig.drive.chunk(ChunkId(0)).state, ChunkState::Free);
+}
+
+#[test]
+fn a_torn_unit_takes_the_one_before_it_and_no_other() {
+    let mut rig = rig(FaultConfig { paired_loss: ALWAYS, ..FaultConfig::default() });
+    rig.write_ok(0, 0..16, 100);
+    rig.write_ok(8, 0..8, 300);
+    for sector in 0..8 {
+        rig.fill(rig.buffer, sector, 116 + u64::from(sector));
+    }
+    let write = rig.command(Op::Write { fua: false }, run(ppa(0, 16), 8));
+    rig.drive.submit(rig.now, write, &mut rig.buffers).expect("room");
+    let report = cut(&mut rig, Nanos(300_000), 1);
+    assert_eq!((report.units_torn, report.pairs_lost), (1, 1), "{report:?}");
+    assert_eq!(rig.drive.take_lost_pairs(), [(ppa(0, 8), 8)]);
+    assert_eq!(rig.read(ppa(0, 0), 16).1.failed, 0xFF00, "the unit before, and not the first");
+    assert_eq!(rig.read(ppa(8, 0), 8).1.status, Status::SUCCESS, "another chunk");
+    assert_eq!(rig.drive.take_lost_pairs(), [], "each is told once");
+}
+
+#[test]
+fn a_dead_unit_is_offline_as_a_whole_and_others_go_on() {
+    let mut rig = rig(FaultConfig::default());
+    let chunks = rig.drive.geometry().chunks_per_pu;
+    rig.fill_chunk(0, 100);
+    rig.write_ok(1, 0..8, 200);
+    rig.fill_chunk(chunks, 400);
+    let under_way = rig.command(Op::Write { fua: false }, run(ppa(1, 8), 8));
+    rig.drive.submit(rig.now, under_way, &mut rig.buffers).expect("room");
+    let lost = rig.drive.kill_unit(PuId(0), &mut rig.buffers).expect("memory does not fail");
+    assert_eq!(lost, chunks);
+    let end = loop {
+        rig.now = rig.drive.deadline().expect("a write is under way");
+        if let Some(end) = rig.drive.poll_completion(rig.now, &mut rig.buffers) {
+            break end;
+        }
+    };
+    assert_eq!(end.status, Status::SUCCESS, "it was carried out when it was submitted");
+    assert!(rig.report()[..8].iter().all(|chunk| chunk.state == ChunkState::Offline));
+    assert!(!rig.read(ppa(0, 0), 8).1.status.has_data());
+    assert_eq!(rig.write(ppa(2, 0), 8, 1).1.status, Status::WRITE_FAULT);
+    assert_eq!(rig.reset(0).1.status, Status::OFFLINE_CHUNK);
+    assert_eq!(sound(&mut rig, chunks, 400), 32, "the next unit");
+    let again = rig.drive.kill_unit(PuId(0), &mut rig.buffers).expect("memory does not fail");
+    assert_eq!(again, 0, "nothing dies twice");
+    rig.drive.check();
+    let report = cut(&mut rig, Nanos(1), 1);
+    assert_eq!((report.units_torn, report.sectors_lost), (0, 0));
+    rig.drive.check();
+}
+
+#[test]
+fn a_misdirected_read_returns_another_sector_once_and_says_nothing() {
+    let mut rig = rig(FaultConfig { misdirected_read: 300_000_000, ..FaultConfig::default() });
+    rig.fill_chunk(0, 70);
+    let mut wrong = 0;
+    for sector in (0..32).cycle().take(2000) {
+        assert_eq!(rig.read(ppa(0, sector), 1).1.status, Status::SUCCESS);
+        let found = rig.id_of(rig.buffer, 0);
+        if found != 70 + u64::from(sector) {
+            wrong += 1;
+            assert_eq!(found, 70, "the first of the chunk");
+            assert_eq!(rig.read(ppa(0, sector), 1).1.status, Status::SUCCESS);
+            assert_eq!(rig.id_of(rig.buffer, 0), 70 + u64::from(sector), "the next try");
+        }
+    }
+    assert!((400..800).contains(&wrong), "{wrong} of 2000 were wrong");
+    rig.drive.stop_faults();
+    assert_eq!(sound(&mut rig, 0, 70), 32);
+}
