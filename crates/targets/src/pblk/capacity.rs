@@ -17,6 +17,12 @@ const RING_ENTRIES_MIN: u64 = 128;
 /// up to two intervals, whatever the capacity; a snapshot of 2 TB, 2 GB, is then a thirtieth of what is written).
 const SNAPSHOT_INTERVAL_BYTES_MAX: u64 = 64 << 30;
 
+/// Write units smaller than this are written several at a time (chosen: 64 KiB, Westlake's unit. A host's work for a command is
+/// the same for any size: docs/pblk.md has the numbers).
+const SMALL_WRITE_SECTORS: u32 = 16;
+/// Writes that a chunk takes at least where units are joined (chosen: then at most a sixty-fourth of it is filled at its end).
+const CHUNK_WRITES_MIN: u32 = 64;
+
 /// Most lines open at once (chosen: twice the streams there can be, with snapshots, and as many left by a power cut).
 const OPEN_LINES_MAX: u32 = 32;
 
@@ -301,7 +307,7 @@ fn check_oob(geometry: &Geometry) -> Result<(), String> {
 fn layout(geometry: &Geometry, options: &Options) -> Result<ChunkLayout, String> {
     let (sectors, unit) = (geometry.sectors_per_chunk, geometry.ws_opt);
     let tail = tail::tail_sectors(sectors, unit, geometry.sector_bytes);
-    let batch = options.sec_per_write.unwrap_or(unit);
+    let batch = options.sec_per_write.unwrap_or_else(|| batch_of(unit, sectors, options.mode));
     if batch == 0 || !batch.is_multiple_of(unit) || batch > unit.max(VECTOR_MAX) {
         return Err(format!(
             "sec_per_write must be a multiple of this drive's write unit of {unit} sectors, and at most {VECTOR_MAX}, what \
@@ -321,6 +327,16 @@ fn layout(geometry: &Geometry, options: &Options) -> Result<ChunkLayout, String>
         ));
     }
     Ok(ChunkLayout { unit, batch, sectors, tail, mw_cunits: geometry.mw_cunits })
+}
+
+/// Sectors of a write of data unless asked for otherwise: a write unit, or several small ones that are a sixty-fourth of a chunk
+/// together at most, so that little is filled at its end. Faithful mode writes single ones.
+fn batch_of(unit: u32, chunk_sectors: u32, mode: Mode) -> u32 {
+    let most = SMALL_WRITE_SECTORS.min(chunk_sectors / CHUNK_WRITES_MIN);
+    match mode {
+        Mode::Improved if unit < most => most / unit * unit,
+        Mode::Improved | Mode::Faithful => unit,
+    }
 }
 
 fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u64 {
@@ -394,6 +410,25 @@ fn frames(
 mod tests {
     use super::*;
     use ocssd_lightnvm::{Lba, PuId};
+
+    #[test]
+    fn small_write_units_are_joined_as_far_as_chunks_are_long_enough() {
+        let cases = [
+            (1, 256, 4),
+            (1, 1024, 16),
+            (1, 64, 1),
+            (1, 12, 1),
+            (4, 128, 4),
+            (4, 1024, 16),
+            (6, 1024, 12),
+            (16, 4096, 16),
+            (24, 4096, 24),
+        ];
+        for (unit, sectors, improved) in cases {
+            assert_eq!(batch_of(unit, sectors, Mode::Improved), improved, "{unit} of {sectors}");
+            assert_eq!(batch_of(unit, sectors, Mode::Faithful), unit, "{unit} of {sectors}");
+        }
+    }
 
     #[test]
     fn an_instance_keeps_its_blocks_when_more_chunks_died_than_were_spare() {

@@ -65,11 +65,11 @@ pub struct Options {
     pub victim: Option<VictimPolicy>,
     /// How data is told apart.
     pub classification: Option<Classification>,
-    /// Data written between two snapshots of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
+    /// Data users write between two snapshots of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
     /// the instance, at most 64 GiB.
     pub snapshot_interval_bytes: Option<u64>,
-    /// Sectors a write of data takes, as pblk's `sec_per_write` in sysfs: WS_OPT, the default, or a multiple of it, up to the
-    /// 64 of one vector command. Fewer commands, and so less work for the host; in turn the buffer holds that much more
+    /// Sectors a write of data takes, as pblk's `sec_per_write` in sysfs: WS_OPT or a multiple of it, up to the 64 of one vector
+    /// command. Default: WS_OPT, or several of one below 64 KiB. Fewer commands, and so less work for the host; in turn the buffer holds that much more
     /// for each unit, and a read waits for that much more on a unit that is written. Improved mode only.
     pub sec_per_write: Option<u32>,
     /// Which reads ask the drive for plane mode.

@@ -36,7 +36,7 @@ pub struct Snapshots {
     clean: bool,
     /// Of the snapshot being taken, or the last one.
     number: u64,
-    /// Sectors of data written since the last one began.
+    /// Sectors users wrote since the last one began; copies of garbage collection are not counted.
     since: u64,
     /// Users do not wait for it.
     unpaced: bool,
