@@ -24,6 +24,13 @@ pub fn is_of_media(status: Status) -> bool {
     status.has_data() || matches!(status, Status::UNRECOVERED_READ | Status::UNWRITTEN)
 }
 
+/// What a user is told of a sector that was written and cannot be had: that the drive has no such sector any more, because its
+/// chunk went offline, is a loss like any other, and no news of a block that nobody wrote.
+#[must_use]
+pub fn as_loss(status: Status) -> Status {
+    if status == Status::UNWRITTEN { Status::UNRECOVERED_READ } else { status }
+}
+
 /// The sectors of a read that failed, while they are asked for again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {

@@ -5,6 +5,7 @@
 use super::flight::Purpose;
 use super::format::SectorMeta;
 use super::state::LinuxPblk;
+use crate::read_again::as_loss;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{LineId, Mapped, UnitIndex};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
@@ -115,7 +116,7 @@ impl LinuxPblk {
             let is_lost = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
             if is_lost {
                 self.stats.read_failed += 1;
-                self.requests.fail(key, completion.status, completion.violation);
+                self.requests.fail(key, as_loss(completion.status), completion.violation);
             } else if !self.is_block(request.block + u64::from(at), buffers.oob(buffer, at, 1)) {
                 self.stats.read_corrupt += 1;
                 self.requests.fail(key, Status::UNRECOVERED_READ, None);

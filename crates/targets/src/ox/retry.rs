@@ -6,7 +6,7 @@ use super::collect::Read;
 use super::flight::Purpose;
 use super::state::Ox;
 use super::store::Store;
-use crate::read_again::Failed;
+use crate::read_again::{Failed, as_loss};
 use ocssd_base::{Slab, SlabKey};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status};
 
@@ -81,7 +81,7 @@ impl<S: Store> Ox<S> {
         let (lost, status) = failed.given_up();
         assert_eq!(lost == 0, status.is_success(), "sectors {lost:#x} were given up with {status}");
         match whose {
-            Whose::Own(read) => S::retried(self, read, lost, status, buffers),
+            Whose::Own(read) => S::retried(self, read, lost, as_loss(status), buffers),
             Whose::Victim { read } => {
                 if status.is_drive_failure() {
                     self.stop(status);

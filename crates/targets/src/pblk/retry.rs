@@ -7,7 +7,7 @@
 use super::Pblk;
 use super::arrived::Arrived;
 use super::flight::Purpose;
-use crate::read_again::Failed;
+use crate::read_again::{Failed, as_loss};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status};
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ impl Pblk {
     fn user_read_over(&mut self, key: SlabKey, given_up: u64, status: Status) {
         if given_up != 0 {
             self.stats.read_failed += u64::from(given_up.count_ones());
-            self.fail(key, status, None);
+            self.fail(key, as_loss(status), None);
         }
         let pending = self.requests.get_mut(key);
         assert!(pending.commands > 0, "a read ended that nobody sent");

@@ -1,7 +1,7 @@
 //! What was written after the snapshot: from tails where chunks have one, else sector by sector.
 //!
 //! Of all versions of a block the one with the largest sequence wins, of equal ones that in the younger line: a copy made
-//! by garbage collection. A discard takes away what is older than itself. Deliberately not here: the snapshot.
+//! by garbage collection, if both can be read. A discard takes away what is older than itself. Deliberately not here: the snapshot.
 
 use super::super::canary::Canary;
 use super::super::options::Options;
@@ -17,7 +17,7 @@ use ocssd_ftl::{
     UnitIndex, tail,
 };
 use ocssd_lightnvm::{ChunkState, Ppa};
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// A version of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +88,37 @@ pub fn read(
     scan(batches, shape, layout, survey, &scanned, &mut window)?;
     read_trims(batches, shape, &mut window)?;
     window.records.sort_unstable();
+    drop_lost_twins(batches, shape, &mut window)?;
     Ok(window)
+}
+
+/// A copy has the sequence of its original, and the tail of a chunk names what was in it, also where a reset stayed half done: of
+/// newest versions in two places those that can be read are looked for, as long as there is one. Cost: a read for each such place,
+/// of blocks that were moved out of lines opened since the snapshot.
+fn drop_lost_twins(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
+    let mut twins: Vec<Record> = Vec::new();
+    for group in window.records.chunk_by(|a, b| a.block == b.block) {
+        let newest = group.last().expect("a group has a member").sequence;
+        let from = group.partition_point(|record| record.sequence < newest);
+        if group.len() - from > 1 {
+            twins.extend_from_slice(&group[from..]);
+        }
+    }
+    let ppas: Vec<Ppa> = twins.iter().map(|twin| shape.ppa(twin.place)).collect();
+    let mut is_sound = Vec::with_capacity(twins.len());
+    batches.read_sectors(&ppas, |found| is_sound.push(found.tag.is_ok()))?;
+    assert_eq!(is_sound.len(), twins.len(), "not every twin was looked at");
+    let mut lost: BTreeSet<Record> = BTreeSet::new();
+    let judged: Vec<(Record, bool)> = twins.into_iter().zip(is_sound).collect();
+    for group in judged.chunk_by(|a, b| a.0.block == b.0.block) {
+        if group.iter().any(|&(_, is_sound)| is_sound) {
+            lost.extend(group.iter().filter(|(_, is_sound)| !is_sound).map(|&(record, _)| record));
+        }
+    }
+    if !lost.is_empty() {
+        window.records.retain(|record| !lost.contains(record));
+    }
+    Ok(())
 }
 
 fn read_tails(
