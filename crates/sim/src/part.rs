@@ -37,11 +37,17 @@ pub enum Part {
     FailedCommands,
     /// Sectors cannot be read in one try.
     TransientRead,
+    /// Resets stay half done at power cuts.
+    HalfReset,
+    /// Torn units take others along.
+    PairedLoss,
+    /// Reads return another sector.
+    MisdirectedRead,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::MountCuts,
         Self::OptionChanges,
         Self::FactoryBad,
@@ -54,6 +60,9 @@ impl Part {
         Self::WearOut,
         Self::FailedCommands,
         Self::TransientRead,
+        Self::HalfReset,
+        Self::PairedLoss,
+        Self::MisdirectedRead,
     ];
 
     /// Its name, as it is given on a command line.
@@ -72,6 +81,9 @@ impl Part {
             Self::WearOut => "wear-out",
             Self::FailedCommands => "failed-commands",
             Self::TransientRead => "transient-read",
+            Self::HalfReset => "half-reset",
+            Self::PairedLoss => "paired-loss",
+            Self::MisdirectedRead => "misdirected-read",
         }
     }
 
@@ -105,6 +117,9 @@ impl Part {
                 rate(&mut faults.failed_read) || flushes
             }
             Self::TransientRead => rate(&mut faults.transient_read),
+            Self::HalfReset => rate(&mut faults.half_reset),
+            Self::PairedLoss => rate(&mut faults.paired_loss),
+            Self::MisdirectedRead => rate(&mut faults.misdirected_read),
         }
     }
 }

@@ -53,6 +53,13 @@ pub enum Step {
         /// How often.
         times: u32,
     },
+    /// A unit dies with all it holds, or a whole group.
+    Death {
+        /// Which unit of the target's, as a raw number.
+        unit: u64,
+        /// All units of its group die with it.
+        group: bool,
+    },
     /// What goes wrong on the disk below the drive from now on; nothing any more, if it says so.
     Disk(FileFaults),
     /// Everything is read and compared.
@@ -88,6 +95,7 @@ impl fmt::Display for Step {
             Self::Rest { flips } => write!(f, "shut down, {} bits flip, mount again", flips.len()),
             Self::Flip { .. } => f.write_str("a bit flips on the media"),
             Self::Fault { kind, times, .. } => write!(f, "a fault is due: {kind:?}, {times} times"),
+            Self::Death { group, .. } => f.write_str(if *group { "a group dies" } else { "a unit dies" }),
             Self::Disk(faults) if *faults == FileFaults::default() => f.write_str("the disk works again"),
             Self::Disk(faults) => write!(f, "the disk fails: {faults:?}"),
             Self::Audit => f.write_str("read and compare everything"),

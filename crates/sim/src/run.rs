@@ -3,7 +3,7 @@
 //! An assertion that fails anywhere below is caught here and is a failure like any other. Deliberately not here: many
 //! seeds (`campaign`).
 
-use crate::contract::Contract;
+use crate::contract::{Broken, Contract};
 use crate::contract_of::{WithContract, with_contract_of};
 use crate::disk::Disk;
 use crate::failure::{Cause, Failure};
@@ -13,7 +13,7 @@ use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
 use crate::wear::Wear;
-use crate::world::{Mount, Mounted, STOPPED, Stop, World};
+use crate::world::{LIMIT, Mount, Mounted, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault};
 use ocssd_lightnvm::block::BlockTarget;
@@ -151,6 +151,10 @@ impl WithContract for Run<'_> {
         let ended = match panics::caught(|| runner.run(only)) {
             Ok(Ok(ended)) => ended,
             Ok(Err(Cause::Broken(broken))) if broken.rule == STOPPED => Ended::Stopped,
+            Ok(Err(Cause::Broken(broken))) if broken.rule == LIMIT => {
+                runner.world.tally.add("limits.runs_ended", 1);
+                Ended::Well
+            }
             Ok(Err(cause)) => runner.failed(cause),
             Err(caught) => runner.failed(Cause::Panic { message: caught.message, place: caught.place }),
         };
@@ -216,6 +220,7 @@ where
             Step::Rest { flips } => self.remount(flips)?,
             Step::Flip { place, bit } => self.flip(*place, *bit),
             Step::Fault { kind, chunk, times } => self.fault(*kind, *chunk, *times),
+            Step::Death { unit, group } => self.death(*unit, *group),
             Step::Disk(faults) => {
                 if let Some(disk) = &mut self.disk {
                     disk.set_faults(faults, &mut self.world);
@@ -291,6 +296,10 @@ where
 
     /// A mount was refused: that is for a disk that fails, and not for one that works.
     fn refused(&mut self, sentence: String) -> Result<(), Cause> {
+        if !self.mount.kind.limits().keeps_size && self.world.has_lost_chunks() {
+            // Its size follows from the chunks that are left, and may be none.
+            return Err(Broken::new(LIMIT, "a device of some size", sentence).into());
+        }
         if !self.disk.as_mut().is_some_and(Disk::heal) {
             return Err(Cause::NotMounted(sentence));
         }
@@ -350,6 +359,24 @@ where
         self.world.tally.add("faults.bits_flipped", u64::from(flipped));
         self.world.tally.add("faults.bits_of_records_flipped", u64::from(flipped && record.is_some()));
         self.world.tell_harm();
+    }
+
+    /// One of the target's units dies, or all units of its group, the target's or not.
+    fn death(&mut self, unit: u64, group: bool) {
+        let units = &self.plan.units;
+        let at = unit % u64::try_from(units.len()).expect("few");
+        let pu = units[usize::try_from(at).expect("an index")];
+        let of_group = self.plan.config.geometry.pus_per_group;
+        let dying = if group {
+            let first = pu.0 / of_group * of_group;
+            (first..first + of_group).map(PuId).collect()
+        } else {
+            vec![pu]
+        };
+        for &pu in &dying {
+            self.world.kill_unit(pu);
+        }
+        self.world.tally.add("faults.units_died", u64::try_from(dying.len()).expect("few"));
     }
 
     fn fault(&mut self, kind: FaultKind, chunk: u64, times: u32) {

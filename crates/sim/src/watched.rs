@@ -5,14 +5,18 @@
 //! it excuses what was in that place and nothing else. Deliberately not here: what a loss excuses (`contract`), and where bits
 //! flip (`run`).
 
-use ocssd_base::{Nanos, usize_of};
-use ocssd_flash::{Flash, NoticeKind};
+use ocssd_base::{Nanos, Prng, usize_of};
+use ocssd_flash::store::StoreError;
+use ocssd_flash::{Flash, NoticeKind, PowerCutReport};
 use ocssd_lightnvm::{
-    Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Ppa, Rejected,
+    Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Ppa, PuId, Rejected,
 };
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+
+/// One whole, in parts per billion.
+pub(crate) const BILLION: u32 = 1_000_000_000;
 
 /// What the media did to a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,20 +58,23 @@ pub struct Watched {
     harmed: BTreeSet<(Life, Harm)>,
     /// Those nobody was told of yet.
     news: Vec<Harmed>,
+    /// Units that died.
+    dead: BTreeSet<PuId>,
 }
 
 impl Watched {
     /// Watches `flash`.
     #[must_use]
     pub const fn new(flash: Flash) -> Self {
-        Self { flash, harmed: BTreeSet::new(), news: Vec::new() }
+        Self { flash, harmed: BTreeSet::new(), news: Vec::new(), dead: BTreeSet::new() }
     }
 
     /// The same drive in the same state; `None` if its content is not in memory.
     #[must_use]
     pub fn fork(&self) -> Option<Self> {
         let flash = self.flash.fork()?;
-        Some(Self { flash, harmed: self.harmed.clone(), news: self.news.clone() })
+        let (harmed, news, dead) = (self.harmed.clone(), self.news.clone(), self.dead.clone());
+        Some(Self { flash, harmed, news, dead })
     }
 
     /// What was harmed since this was asked last, in that order.
@@ -79,7 +86,8 @@ impl Watched {
     #[must_use]
     pub fn is_still_harmed(&self, at: Ppa) -> bool {
         let life = (at, self.flash.cycles(at.chunk));
-        let is_there = at.sector < self.written(at.chunk);
+        let unit = PuId(at.chunk.0 / self.flash.geometry().chunks_per_pu);
+        let is_there = at.sector < self.written(at.chunk) || self.dead.contains(&unit);
         is_there && self.harmed.range((life, Harm::Lost)..=(life, Harm::Changed)).next().is_some()
     }
 
@@ -107,6 +115,34 @@ impl Watched {
         if let Some(content) = self.content(at) {
             self.note(at, Harm::Lost, content);
         }
+    }
+
+    /// The power goes, as [`Flash::power_cut`]. What was on media and went with a unit that was torn is lost.
+    ///
+    /// # Errors
+    /// If the backing cannot keep what is left.
+    pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, StoreError> {
+        let report = self.flash.power_cut(now, prng)?;
+        for (first, count) in self.flash.take_lost_pairs() {
+            (first.sector..first.sector + count).for_each(|sector| self.lose(Ppa::new(first.chunk, sector)));
+        }
+        Ok(report)
+    }
+
+    /// A unit dies, as [`Flash::kill_unit`]: all that can be read of it is lost.
+    pub fn kill_unit(&mut self, pu: PuId, buffers: &mut Buffers) -> u32 {
+        let chunks = self.flash.geometry().chunks_per_pu;
+        for chunk in (pu.0 * chunks..(pu.0 + 1) * chunks).map(ChunkId) {
+            let unreadable = self.flash.unreadable(chunk).to_vec();
+            let is_sound = |sector: &u32| {
+                let bits = unreadable.get(usize_of(sector / 64)).copied().unwrap_or(0);
+                bits >> (sector % 64) & 1 == 0
+            };
+            let sectors = 0..self.written(chunk);
+            sectors.filter(is_sound).for_each(|sector| self.lose(Ppa::new(chunk, sector)));
+        }
+        self.dead.insert(pu);
+        self.flash.kill_unit(pu, buffers).expect("memory does not fail")
     }
 
     /// Flips a bit, as [`Flash::flip_bit`].

@@ -56,6 +56,10 @@ pub enum Stop {
 /// The rule of a run that was stopped from outside: nothing was broken.
 pub const STOPPED: &str = "stopped";
 
+/// The rule of a run that ended where a kind's limits let it: what it declares not to promise came to pass, and nothing is left to
+/// be judged.
+pub const LIMIT: &str = "beyond the limits of the kind";
+
 /// Latency spikes of commands in flight when a request is sent, behind which it may wait (chosen: more than were seen).
 const SPIKES_BEFORE: u64 = 100;
 
@@ -191,6 +195,13 @@ impl<C: Contract> World<C> {
         self.host.device_mut()
     }
 
+    /// True if chunks went bad since the first mount.
+    #[must_use]
+    pub fn has_lost_chunks(&self) -> bool {
+        let good = good_chunks(self.device().inner(), &self.units);
+        self.chunks_at_first.is_some_and(|first| good < first)
+    }
+
     fn target(&self) -> Option<&C::Target> {
         self.target.map(|id| self.host.target(id))
     }
@@ -225,9 +236,20 @@ impl<C: Contract> World<C> {
         self.tally.add("power_cut.sectors_lost", report.sectors_lost);
         self.tally.add("power_cut.units_torn", u64::from(report.units_torn));
         self.tally.add("power_cut.resets_undone", u64::from(report.resets_undone));
+        self.tally.add("power_cut.resets_half_done", u64::from(report.resets_half_done));
+        self.tally.add("power_cut.pairs_lost", u64::from(report.pairs_lost));
+        self.tell_harm();
         self.drop_target();
         let Self { host, units, contract, .. } = self;
         contract.power_cut(&mut Seen { device: host.device_mut().inner_mut(), units });
+    }
+
+    /// A unit of the drive dies.
+    pub fn kill_unit(&mut self, pu: PuId) {
+        let mut buffers = self.host.take_buffers();
+        self.device_mut().inner_mut().kill_unit(pu, &mut buffers);
+        self.host.return_buffers(buffers);
+        self.tell_harm();
     }
 
     /// The process of the drive is gone, and the target with it. A drive in memory stands in until another is there.

@@ -11,6 +11,7 @@ use super::stamp::{self, Stamp};
 use crate::contract::{Broken, Contract, Media, Room};
 use crate::counted;
 use crate::watched::{Harm, Harmed};
+use crate::world::LIMIT;
 use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
@@ -306,6 +307,10 @@ impl Contract for BlockContract {
             None => self.oracle = Some(Oracle::new(target.block_count())),
             Some(oracle) if may_shrink && target.block_count() < oracle.block_count() => {
                 oracle.shrink(target.block_count());
+            }
+            Some(oracle) if may_shrink && target.block_count() > oracle.block_count() => {
+                // Linux keeps metadata for every line that has a good chunk: with the last of one gone, users get that.
+                return Err(Broken::new(LIMIT, "no more blocks than before", "more"));
             }
             Some(oracle) if oracle.block_count() != target.block_count() => {
                 let blocks = |count: u64| format!("the device has {count} blocks");

@@ -6,6 +6,7 @@
 mod checkpoints;
 mod disk;
 mod drive;
+mod harm;
 mod knobs;
 mod loss;
 mod rare;
@@ -177,6 +178,13 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
         rare::draw_tiny(&mut Draw::new(&prng, RARE), &mut plan);
     } else if size == Size::Any {
         rare::draw_any(&mut Draw::new(&prng, RARE), &mut plan);
+    }
+    if plan.disk || !asked.may_lose_content {
+        // A disk below the drive has failures of its own; other interfaces' contracts know of no loss.
+    } else if size == Size::Any {
+        harm::draw_any(&mut Draw::new(&prng, "harm"), &mut plan, target);
+    } else {
+        harm::draw_tiny(&mut Draw::new(&prng, "harm"), &mut plan);
     }
     target::hold(&mut plan.options, asked.fixed);
     target::draw_changes(&mut Draw::new(&prng, "option changes"), asked, &mut plan);

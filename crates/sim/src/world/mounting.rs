@@ -32,10 +32,13 @@ impl<C: Contract> World<C> {
     fn mount_once(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
         assert!(self.target.is_none(), "a target is mounted already");
         self.host.buffers_mut().reclaim();
+        // A mount reads to learn whose each sector is: what comes from another place looks as good.
+        self.device_mut().inner_mut().let_reads_be_misdirected(false);
         let mut device = Fused::new(self.host.caller(), cut, &mut self.journal);
         let made = how.mount(&mut device);
         let (sent, is_cut) = (device.sent, device.is_cut);
         self.tally.add("mount.commands", sent);
+        self.device_mut().inner_mut().let_reads_be_misdirected(true);
         self.tell_harm();
         self.tell_failures();
         if is_cut {

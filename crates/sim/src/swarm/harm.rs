@@ -1,0 +1,58 @@
+//! Worlds in which media do what they do at power cuts, or when a part of them dies: each kind in worlds of its own.
+//!
+//! Drawn apart from `rare`, beside whatever else a world has. Deliberately not here: what each fault does
+//! (`ocssd_flash::config::FaultConfig`), and what it excuses (`contract`): a reset that stays half done excuses nothing, for
+//! nobody needed what was there; what shares cells with a torn unit, or lies on a dead one, is lost, and no more than that.
+
+use super::Draw;
+use crate::plan::{Plan, Step};
+use crate::watched::BILLION;
+
+/// Worlds of a hundred, of those that may lose content, in which something of this happens.
+const PERCENT: u64 = 20;
+/// Tiny worlds of a hundred in which resets stay half done: the one kind that loses nothing.
+const PERCENT_TINY: u64 = 10;
+
+/// Makes one of such worlds of a tiny plan, now and then.
+pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan) {
+    if draw.percent(PERCENT_TINY) {
+        half_resets(draw, plan);
+    }
+}
+
+/// Makes one of such worlds of another plan, now and then.
+pub(super) fn draw_any(draw: &mut Draw, plan: &mut Plan, target: &str) {
+    const KINDS: [fn(&mut Draw, &mut Plan); 4] = [half_resets, lost_pairs, dead_units, misdirected_reads];
+    if draw.percent(PERCENT) {
+        // Linux's pblk moves what it reads without a look at whose it is; ox-block takes it for lost.
+        let kinds = if matches!(target, "linux-pblk" | "ox-block") { &KINDS[..3] } else { &KINDS[..] };
+        draw.one_of(kinds)(draw, plan);
+    }
+}
+
+/// Erases that the power ends in the middle.
+fn half_resets(draw: &mut Draw, plan: &mut Plan) {
+    plan.config.faults.half_reset = draw.one_of(&[BILLION / 4, BILLION]);
+}
+
+/// Torn units that take the one before them along.
+fn lost_pairs(draw: &mut Draw, plan: &mut Plan) {
+    plan.config.faults.paired_loss = draw.one_of(&[BILLION / 4, BILLION]);
+}
+
+/// A unit dies, or two, or a group; where there is one unit only, so does the drive, and there is nothing left to look at.
+fn dead_units(draw: &mut Draw, plan: &mut Plan) {
+    if plan.config.geometry.pu_count() < 3 {
+        return half_resets(draw, plan);
+    }
+    for _ in 0..draw.one_of(&[1, 1, 2]) {
+        let last = u32::try_from(plan.steps.len() - 1).expect("fewer steps than 2^32");
+        let at = usize::try_from(draw.between(last / 4, last)).expect("an index");
+        plan.steps[at] = Step::Death { unit: draw.raw(), group: draw.percent(20) };
+    }
+}
+
+/// Reads that return another sector, of targets that look whose sector it is that they got.
+fn misdirected_reads(draw: &mut Draw, plan: &mut Plan) {
+    plan.config.faults.misdirected_read = draw.one_of(&[BILLION / 1_000, BILLION / 100]);
+}
