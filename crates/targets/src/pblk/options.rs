@@ -69,8 +69,9 @@ pub struct Options {
     /// the instance, at most 64 GiB.
     pub snapshot_interval_bytes: Option<u64>,
     /// Sectors a write of data takes, as pblk's `sec_per_write` in sysfs: WS_OPT or a multiple of it, up to the 64 of one vector
-    /// command. Default: WS_OPT, or several of one below 64 KiB. Fewer commands, and so less work for the host; in turn the buffer holds that much more
-    /// for each unit, and a read waits for that much more on a unit that is written. Improved mode only.
+    /// command. Default: WS_OPT, or several of one below 64 KiB. Fewer commands, and so less work for the host; in turn the
+    /// buffer holds that much more for each unit, and a read waits for that much more on a unit that is written. Improved mode
+    /// only.
     pub sec_per_write: Option<u32>,
     /// Which reads ask the drive for plane mode.
     pub plane_reads: PlaneReads,

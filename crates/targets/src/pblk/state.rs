@@ -17,7 +17,6 @@ use super::stats::PblkStats;
 use super::stop::Changes;
 use super::tails;
 use super::trims::Trims;
-use super::waits::WaitCause;
 use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
@@ -126,8 +125,6 @@ pub struct Pblk {
     pub(super) scratch: Scratch,
 
     pub(super) work_due: bool,
-    /// What held up the oldest write last.
-    pub(super) waits_for: WaitCause,
     pub(super) reading: Reading,
     pub(super) stats: PblkStats,
 }
@@ -204,7 +201,6 @@ impl Pblk {
             lists: own.lists,
             scratch: Scratch::default(),
             work_due: true,
-            waits_for: WaitCause::Queue,
             reading: Reading::default(),
             stats: PblkStats::default(),
             instance: InstanceId::new(0),

@@ -53,13 +53,20 @@ pub struct LongWaits {
     counts: [u64; WaitCause::COUNT],
     /// The longest wait of any write.
     longest: Nanos,
+    /// What held up the oldest write last.
+    cause: WaitCause,
 }
 
 impl LongWaits {
-    /// A write was admitted after `waited`, and `cause` had held up the queue last.
-    pub fn on_admitted(&mut self, waited: Nanos, cause: WaitCause) {
+    /// The oldest write cannot go on for the moment.
+    pub const fn held_up_by(&mut self, cause: WaitCause) {
+        self.cause = cause;
+    }
+
+    /// A write was admitted after `waited`.
+    pub fn on_admitted(&mut self, waited: Nanos) {
         self.longest = self.longest.max(waited);
-        self.counts[cause.index()] += u64::from(waited >= LONG_WAIT);
+        self.counts[self.cause.index()] += u64::from(waited >= LONG_WAIT);
     }
 
     /// Writes that waited at least [`LONG_WAIT`] for this.
@@ -78,7 +85,7 @@ impl LongWaits {
 impl Pblk {
     /// A write cannot go on for the moment.
     pub(super) const fn waits_for(&mut self, cause: WaitCause) {
-        self.waits_for = cause;
+        self.stats.long_waits.held_up_by(cause);
     }
 
     /// The frame that users need: there is none. Names what it waits for.
@@ -132,8 +139,9 @@ mod tests {
             WaitCause::Wear,
         ];
         for (times, cause) in (1..).zip(causes) {
-            waits.on_admitted(LONG_WAIT - Nanos(1), cause);
-            (0..times).for_each(|_| waits.on_admitted(LONG_WAIT, cause));
+            waits.held_up_by(cause);
+            waits.on_admitted(LONG_WAIT - Nanos(1));
+            (0..times).for_each(|_| waits.on_admitted(LONG_WAIT));
         }
         assert_eq!(causes.map(|cause| waits.count(cause)), [1, 2, 3, 4, 5, 6]);
         assert_eq!(waits.longest(), LONG_WAIT);

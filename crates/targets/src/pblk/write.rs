@@ -56,7 +56,7 @@ impl Pblk {
             }
             self.writes.pop();
             let waited = self.now.saturating_since(self.requests.get(key).since);
-            self.stats.long_waits.on_admitted(waited, self.waits_for);
+            self.stats.long_waits.on_admitted(waited);
             let durable = matches!(request.op, BlockOp::Write { fua: true });
             if durable && !self.has_canary(Canary::FuaIgnored) {
                 self.await_durable(key);
