@@ -2,6 +2,7 @@
 
 use crate::block_ssd::{self, BlockSsdOptions};
 use crate::eleos::{self, Eleos};
+use crate::lightlsm::{self, LightLsm};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
 use crate::null::Null;
@@ -335,6 +336,14 @@ pub const ALL: &[Kind] = &[
         MakeOf::Log(make_eleos),
     ),
     Kind {
+        name: "lightlsm",
+        about: "tables and logs of an LSM tree on whole chunks, atomic edits (options: placement=horizontal|vertical|width:K|level, ...)",
+        overwrites: false,
+        limits: Limits::NONE,
+        runs_on_host: true,
+        make: MakeOf::Table(make_lightlsm),
+    },
+    Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
         overwrites: false,
@@ -417,6 +426,19 @@ fn make_eleos(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<
         options.set(name, value)?;
     }
     let (target, report) = Eleos::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
+    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_lightlsm(
+    device: &mut dyn BlockingDevice,
+    spec: &TargetSpec<'_>,
+) -> Result<Made<dyn TableTarget>, String> {
+    let mut options = lightlsm::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, report) =
+        LightLsm::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 

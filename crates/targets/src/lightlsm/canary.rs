@@ -1,0 +1,94 @@
+//! Canaries: bugs planted on purpose, each of which the simulator must find, as those of `pblk`.
+//!
+//! Only in builds with the feature `canaries`, and only in instances with the option `canary=NAME`. Deliberately not here: how
+//! soon each is found (`docs/simulate.md`).
+
+use super::options::Options;
+
+/// A planted bug: what it does, and the mistake it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canary {
+    /// A table is published before its last units are on media: a file system that renames before it writes.
+    PublishedBeforeLanded,
+    /// An edit is answered when it is logged, not when the log is on media.
+    AnsweredBeforeDurable,
+    /// Each row of an edit is a transaction: outputs of a compaction without the deletion of its inputs.
+    EditByRow,
+    /// A sync is answered without the bytes that fill no unit.
+    TailForgotten,
+    /// Chunks of a deleted table are reset before its deletion is on media.
+    ResetBeforeDurable,
+    /// Attributes of a log are not in checkpoints.
+    AttributesForgotten,
+    /// Units are written without force unit access: on media when the drive's cache has them.
+    NotForced,
+    /// The log is cut to where the new checkpoint starts when that begins, not when it is whole.
+    TruncatedTooEarly,
+    /// What the last write units hold is not made readable at mount.
+    WindowForgotten,
+    /// Reads do not keep the chunks of a table that is deleted meanwhile.
+    ReadsDoNotHold,
+}
+
+impl Options {
+    /// True if this bug is planted.
+    #[cfg(feature = "canaries")]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.canary == Some(canary)
+    }
+
+    /// False: no bug is planted in builds that people use.
+    #[cfg(not(feature = "canaries"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
+    pub(super) const fn has_canary(&self, _: Canary) -> bool {
+        false
+    }
+}
+
+#[cfg(feature = "canaries")]
+impl Canary {
+    /// Every canary with its name, as `canary=NAME` takes it.
+    pub const ALL: &[(Self, &str)] = &[
+        (Self::PublishedBeforeLanded, "published-before-landed"),
+        (Self::AnsweredBeforeDurable, "answered-before-durable"),
+        (Self::EditByRow, "edit-by-row"),
+        (Self::TailForgotten, "tail-forgotten"),
+        (Self::ResetBeforeDurable, "reset-before-durable"),
+        (Self::AttributesForgotten, "attributes-forgotten"),
+        (Self::NotForced, "not-forced"),
+        (Self::TruncatedTooEarly, "truncated-too-early"),
+        (Self::WindowForgotten, "window-forgotten"),
+        (Self::ReadsDoNotHold, "reads-do-not-hold"),
+    ];
+}
+
+#[cfg(feature = "canaries")]
+impl std::str::FromStr for Canary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|&(canary, _)| canary).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
+            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_planted_unless_asked_for() {
+        assert!(!Options::default().has_canary(Canary::EditByRow));
+    }
+
+    #[cfg(not(feature = "canaries"))]
+    #[test]
+    fn a_build_without_canaries_refuses_the_option() {
+        let error = Options::default().set("canary", "edit-by-row").expect_err("no such option");
+        assert!(error.starts_with("lightlsm has no option \"canary\""), "{error}");
+    }
+}

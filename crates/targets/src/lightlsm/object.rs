@@ -1,0 +1,195 @@
+//! A table or a log while the instance runs: what the host was told of it, what of it is in memory, in flight and on media.
+//!
+//! Deliberately not here: procedures.
+
+use super::change::Number;
+use super::layout::Layout;
+use super::sizes::Sizes;
+use ocssd_base::{SlabKey, usize_of};
+use ocssd_ftl::{ChunkIndex, OpenChunk, UnitIndex};
+use ocssd_lightnvm::BufId;
+use ocssd_lightnvm::interface::table::{TableId, TableKind};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// One column: the chunk it is written to, and those before with writes in flight.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Where its chunks should be.
+    pub unit: UnitIndex,
+    /// Units that wait for a place, in order.
+    pub waiting: VecDeque<u64>,
+    /// The chunk being written. What is written is a unit, or fill.
+    pub open: Option<OpenChunk<Option<u64>>>,
+    /// Chunks that take no more.
+    pub ending: Vec<OpenChunk<Option<u64>>>,
+}
+
+impl Column {
+    /// No chunk yet.
+    pub const fn new(unit: UnitIndex) -> Self {
+        Self { unit, waiting: VecDeque::new(), open: None, ending: Vec::new() }
+    }
+}
+
+/// What there is when the instance meets a table or log: chunks, units in them, and what the last still takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Base {
+    pub chunks: u32,
+    pub units: u64,
+    pub room: u64,
+}
+
+/// A table or a log.
+#[derive(Clone, Debug)]
+pub struct Object {
+    pub number: Number,
+    pub name: TableId,
+    pub kind: TableKind,
+    /// Its bytes, as the host was told.
+    pub bytes: u64,
+    pub attributes: Vec<u8>,
+    /// The host sees it.
+    pub is_published: bool,
+    /// The host deleted it.
+    pub is_deleted: bool,
+    /// Bytes that were taken into memory.
+    pub taken: u64,
+    /// Appends that wait for memory, or for chunks.
+    pub appends: VecDeque<SlabKey>,
+    /// The bytes of the append that is taken in now.
+    pub gathered: Option<Vec<u8>>,
+    /// Bytes that chunks are reserved for.
+    pub entitled: u64,
+    /// Units whose content is in memory: being filled, waiting, in flight, or not readable yet.
+    pub memory: BTreeMap<u64, BufId>,
+    pub columns: Vec<Column>,
+    pub layout: Layout,
+    pub base: Base,
+    /// Chunks it has.
+    pub chunks: Vec<ChunkIndex>,
+    /// Chunks that are reserved for it and not opened.
+    pub reserved: u32,
+    /// Reads that were taken and are not over.
+    pub holds: u32,
+    pub in_flight: u32,
+    /// Units that were given out and did not land.
+    pub flying: BTreeSet<u64>,
+    /// Units that go out once more, because the media failed a write.
+    pub again: BTreeSet<u64>,
+    /// All of a published table was given out.
+    pub is_sealed: bool,
+    /// The log says that it began.
+    pub is_begun: bool,
+    /// Runs of a table that the log has.
+    pub runs_logged: usize,
+    /// Units of a log that the log has.
+    pub units_logged: u64,
+    /// Bytes of a log that the log has.
+    pub logged: u64,
+    /// Bytes of a log that somebody wants to be durable.
+    pub sync_to: u64,
+    /// The log has its deletion.
+    pub is_gone: bool,
+}
+
+impl Object {
+    /// A new one with a column on each of these units.
+    pub fn new(number: Number, name: TableId, kind: TableKind, units: &[UnitIndex], sizes: &Sizes) -> Self {
+        let width = u32::try_from(units.len()).expect("fewer units than 2^32");
+        Self {
+            number,
+            name,
+            kind,
+            bytes: 0,
+            attributes: Vec::new(),
+            is_published: kind == TableKind::Log,
+            is_deleted: false,
+            taken: 0,
+            appends: VecDeque::new(),
+            gathered: None,
+            entitled: 0,
+            memory: BTreeMap::new(),
+            columns: units.iter().map(|&unit| Column::new(unit)).collect(),
+            layout: Layout::new(width, sizes.unit),
+            base: Base::default(),
+            chunks: Vec::new(),
+            reserved: 0,
+            holds: 0,
+            in_flight: 0,
+            flying: BTreeSet::new(),
+            again: BTreeSet::new(),
+            is_sealed: false,
+            is_begun: false,
+            runs_logged: 0,
+            units_logged: 0,
+            logged: 0,
+            sync_to: 0,
+            is_gone: false,
+        }
+    }
+
+    /// Chunks that `bytes` bytes take: rows fill all columns before the next chunk of each is opened.
+    pub fn demand(&self, bytes: u64, sizes: &Sizes) -> u32 {
+        let Base { chunks, units, room } = self.base;
+        let more = sizes.units_of(bytes).saturating_sub(units + room);
+        let width = self.columns.len() as u64;
+        let round = width * u64::from(sizes.chunk_units);
+        let fresh = more / round * width + (more % round).min(width);
+        chunks + u32::try_from(fresh).expect("fewer chunks than 2^32")
+    }
+
+    /// Chunks it may leave unfilled at most: as a rule all columns but one.
+    pub fn slack(&self, sizes: &Sizes) -> u32 {
+        if !self.is_published {
+            return u32::try_from(self.columns.len()).expect("few columns") - 1;
+        }
+        let least = sizes.units_of(self.bytes).div_ceil(u64::from(sizes.chunk_units));
+        self.demand(self.bytes, sizes).saturating_sub(u32::try_from(least).expect("fewer chunks than 2^32"))
+    }
+
+    /// All of a published table is on media.
+    pub fn is_settled(&self, sizes: &Sizes) -> bool {
+        self.taken == self.bytes && self.layout.units() == sizes.units_of(self.bytes)
+    }
+
+    /// The column a unit is in.
+    pub fn column_of(&self, unit: u64) -> u32 {
+        self.layout.split(unit).0
+    }
+
+    pub fn column(&mut self, column: u32) -> &mut Column {
+        &mut self.columns[usize_of(column)]
+    }
+
+    /// Units in memory that do not wait for a place, nor are being filled.
+    pub fn flying_units(&self) -> impl Iterator<Item = u64> {
+        self.flying.iter().copied()
+    }
+
+    /// Nothing of it is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.holds == 0 && self.in_flight == 0 && self.appends.is_empty()
+    }
+
+    /// Asserts what holds between calls.
+    pub fn check(&self, sizes: &Sizes) {
+        let name = (self.kind, self.number.0);
+        assert!(self.taken <= self.bytes, "{name:?}: more was taken than appended");
+        assert!(self.logged <= self.taken, "{name:?}: more is logged than was taken");
+        self.layout.check();
+        let written = self.layout.units();
+        assert!(written <= sizes.units_of(self.taken), "{name:?}: more is on media than was taken");
+        let flying: usize = self
+            .columns
+            .iter()
+            .flat_map(|column| column.open.iter().chain(&column.ending))
+            .map(OpenChunk::in_flight)
+            .sum();
+        assert_eq!(u64::from(self.in_flight), flying as u64, "{name:?}: writes in flight are counted wrong");
+        let waiting: usize = self.columns.iter().map(|column| column.waiting.len()).sum();
+        assert!(waiting <= self.memory.len(), "{name:?}: a unit waits that is not in memory");
+        if self.is_gone {
+            assert!(self.is_deleted, "{name:?} is gone and was not deleted");
+        }
+    }
+}

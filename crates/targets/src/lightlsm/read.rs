@@ -1,0 +1,261 @@
+//! Reads: of any bytes, from memory or from the sectors that hold them, whatever the write unit is.
+//!
+//! A read keeps what it reads, deleted or not, until it is over. Every sector from media is judged by its tag: the right
+//! table, the right place in it, content that matches its checksum; one that failed is asked for again, alone. Deliberately not
+//! here: how often (`read_again`).
+
+use super::append::tag_of;
+use super::canary::Canary;
+use super::change::Number;
+use super::flight::Purpose;
+use super::options::ReadUnit;
+use super::state::LightLsm;
+use crate::read_again::Failed;
+use ocssd_base::{Slab, SlabKey, usize_of};
+use ocssd_ftl::SectorTag;
+use ocssd_lightnvm::interface::Content;
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status};
+use std::collections::VecDeque;
+
+/// Reads of media at once (chosen: four for each unit of a drive with 32).
+pub(super) const PARTS_MAX: u32 = 128;
+
+/// A host's read.
+#[derive(Clone, Debug)]
+struct Job {
+    key: SlabKey,
+    number: Number,
+    into: Content,
+    begin: u64,
+    end: u64,
+    /// The first byte that was not asked for.
+    next: u64,
+    /// The bytes read.
+    bytes: Vec<u8>,
+    /// Parts in flight.
+    parts: u32,
+    status: Status,
+}
+
+/// Sectors of a unit.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    job: SlabKey,
+    buffer: BufId,
+    unit: u64,
+    first: Ppa,
+    /// The first sector in the unit, and how many.
+    sector: u32,
+    count: u32,
+    /// The bytes wanted.
+    from: u64,
+    to: u64,
+    failed: Option<Failed>,
+}
+
+/// The reads of an instance.
+#[derive(Clone, Debug)]
+pub(super) struct Reads {
+    jobs: Slab<Job>,
+    /// Those of which not all was asked for, in order.
+    queue: VecDeque<SlabKey>,
+    parts: Slab<Part>,
+    spare: Vec<BufId>,
+}
+
+impl Reads {
+    /// None; `most` at once from hosts. Buffers of a unit are taken now.
+    pub fn new(most: u32, unit: u32, buffers: &mut Buffers) -> Self {
+        let spare = (0..PARTS_MAX).map(|_| buffers.take_whole(unit)).collect();
+        Self { jobs: Slab::new(most), queue: VecDeque::new(), parts: Slab::new(PARTS_MAX), spare }
+    }
+
+    /// Takes a read of `bytes` bytes from `begin` on.
+    pub fn begin(&mut self, key: SlabKey, number: Number, (begin, bytes): (u64, u32), into: Content) {
+        let end = begin + u64::from(bytes);
+        let job = Job {
+            key,
+            number,
+            into,
+            begin,
+            end,
+            next: begin,
+            bytes: vec![0; usize_of(bytes)],
+            parts: 0,
+            status: Status::SUCCESS,
+        };
+        let job = self.jobs.insert(job);
+        self.queue.push_back(job.unwrap_or_else(|_| unreachable!("there are as many places as requests")));
+    }
+}
+
+impl LightLsm {
+    /// Goes on with reads. True if any did.
+    pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        for _ in 0..self.reads.queue.len() {
+            let key = self.reads.queue.pop_front().expect("it was counted");
+            let before = self.reads.jobs.get(key).next;
+            let job = self.reads.jobs.get(key);
+            let is_there = self.shelf.get(job.number).taken >= job.end;
+            if !is_there && let Some(status) = self.refuses_changes() {
+                let job = self.reads.jobs.get_mut(key);
+                (job.next, job.status) = (job.end, status);
+            }
+            let is_asked =
+                is_there && self.ask_for(key, buffers) || self.reads.jobs.get(key).status != Status::SUCCESS;
+            let job = self.reads.jobs.get(key);
+            any |= is_asked || job.next > before;
+            if !is_asked {
+                self.reads.queue.push_back(key);
+            } else if job.parts == 0 {
+                self.end_read(key, buffers);
+            }
+        }
+        any
+    }
+
+    /// Asks for the rest of a read. False if there is no room for all.
+    fn ask_for(&mut self, key: SlabKey, buffers: &Buffers) -> bool {
+        let unit_bytes = self.sizes.unit_bytes;
+        loop {
+            let job = self.reads.jobs.get_mut(key);
+            if job.next == job.end {
+                return true;
+            }
+            let (from, unit) = (job.next, job.next / unit_bytes);
+            let to = ((unit + 1) * unit_bytes).min(job.end);
+            if let Some(&buffer) = self.shelf.get(job.number).memory.get(&unit) {
+                let all = buffers.whole(buffer, 0, self.sizes.unit);
+                copy(job, (from, to), &all[index(from - unit * unit_bytes)..]);
+                job.next = to;
+                self.stats.read_cached_bytes += to - from;
+            } else if !self.ask_media(key, unit, (from, to)) {
+                return false;
+            }
+        }
+    }
+
+    fn ask_media(&mut self, job: SlabKey, unit: u64, (from, to): (u64, u64)) -> bool {
+        if self.reads.spare.is_empty() || !self.flight.has_room(1) {
+            return false;
+        }
+        let begin = unit * self.sizes.unit_bytes;
+        let sector_bytes = u64::from(self.geometry.sector_bytes);
+        let (sector, behind) = match self.options.read_unit {
+            ReadUnit::Sector => ((from - begin) / sector_bytes, (to - begin).div_ceil(sector_bytes)),
+            ReadUnit::WriteUnit => (0, u64::from(self.sizes.unit)),
+        };
+        let narrow = |number: u64| u32::try_from(number).expect("a unit is small");
+        let (sector, count) = (narrow(sector), narrow(behind - sector));
+        let number = self.reads.jobs.get(job).number;
+        let (chunk, start) =
+            self.shelf.get(number).layout.find(unit).expect("what was taken is in memory or on media");
+        let first = Ppa::new(self.space.shape.chunk_id(chunk), start + sector);
+        let buffer = self.reads.spare.pop().expect("it was looked at");
+        let part = Part { job, buffer, unit, first, sector, count, from, to, failed: None };
+        let part =
+            self.reads.parts.insert(part).unwrap_or_else(|_| unreachable!("as many places as buffers"));
+        self.flight.send(Purpose::Read { part }, Op::Read, Addresses::Run { first, count }, Some(buffer), 0);
+        self.stats.read_sectors += u64::from(count);
+        let job = self.reads.jobs.get_mut(job);
+        (job.next, job.parts) = (to, job.parts + 1);
+        true
+    }
+
+    /// A command of a part ended.
+    pub(super) fn part_done(&mut self, key: SlabKey, completion: &Completion, buffers: &mut Buffers) {
+        let part = *self.reads.parts.get(key);
+        let mut failed = part.failed;
+        if let Some(failed) = failed.as_mut() {
+            let sector = failed.next().expect("a sector was asked for");
+            failed.on_try(self.judge(&part, sector, completion.status, buffers));
+        } else {
+            let (mut bad, mut how) = (0, Status::SUCCESS);
+            for sector in 0..part.count {
+                let is_failed = completion.failed >> sector & 1 == 1 || completion.failed == 0;
+                let status = if is_failed { completion.status } else { Status::SUCCESS };
+                if let Err(status) = self.judge(&part, sector, status, buffers) {
+                    (bad, how) = (bad | 1 << sector, status);
+                }
+            }
+            self.stats.read_again += u64::from(u64::count_ones(bad));
+            failed = (bad != 0).then(|| Failed::new(bad, how));
+        }
+        if let Some(sector) = failed.and_then(|failed| failed.next()) {
+            self.reads.parts.get_mut(key).failed = failed;
+            let first = Ppa::new(part.first.chunk, part.first.sector + sector);
+            let addresses = Addresses::Run { first, count: 1 };
+            return self.flight.send(
+                Purpose::Read { part: key },
+                Op::Read,
+                addresses,
+                Some(part.buffer),
+                sector,
+            );
+        }
+        self.part_over(key, failed.map_or(Status::SUCCESS, |failed| failed.given_up().1), buffers);
+    }
+
+    /// Judges a sector of a part.
+    fn judge(&self, part: &Part, sector: u32, status: Status, buffers: &Buffers) -> Result<(), Status> {
+        if !status.has_data() {
+            return Err(status);
+        }
+        let number = self.reads.jobs.get(part.job).number;
+        let content = buffers.data(part.buffer, sector, 1);
+        let found = SectorTag::decode(buffers.oob(part.buffer, sector, 1), content);
+        let expected = tag_of(number, part.unit, part.sector + sector, self.sizes.unit);
+        if found == Ok(expected) { Ok(()) } else { Err(Status::UNRECOVERED_READ) }
+    }
+
+    fn part_over(&mut self, key: SlabKey, status: Status, buffers: &mut Buffers) {
+        let Part { job: job_key, buffer, unit, sector, count, from, to, .. } = self.reads.parts.remove(key);
+        let begin = unit * self.sizes.unit_bytes + u64::from(sector) * u64::from(self.geometry.sector_bytes);
+        let job = self.reads.jobs.get_mut(job_key);
+        copy(job, (from, to), &buffers.whole(buffer, 0, count)[index(from - begin)..]);
+        if !status.has_data() && job.status.is_success() {
+            job.status = status;
+        }
+        assert!(job.parts > 0, "a part of a read ended twice");
+        job.parts -= 1;
+        self.reads.spare.push(buffer);
+        if status.is_drive_failure() {
+            self.stop(status);
+        }
+        let job = self.reads.jobs.get(job_key);
+        let is_asked = job.next == job.end || !job.status.is_success();
+        if job.parts == 0 && is_asked && !self.reads.queue.contains(&job_key) {
+            self.end_read(job_key, buffers);
+        }
+        self.work_due |= !self.reads.queue.is_empty();
+    }
+
+    fn end_read(&mut self, key: SlabKey, buffers: &mut Buffers) {
+        let Job { key, number, into, begin, end, bytes, status, .. } = self.reads.jobs.remove(key);
+        assert_eq!(bytes.len() as u64, end - begin, "a read brings other bytes than it was taken for");
+        if status.is_success() {
+            into.scatter(buffers, &bytes);
+            self.stats.read_bytes += end - begin;
+        } else {
+            self.stats.read_failed += 1;
+        }
+        self.requests.end(key, status);
+        let Some(object) = self.shelf.objects.get_mut(&number) else {
+            assert!(self.has_canary(Canary::ReadsDoNotHold), "number {} is gone under a read", number.0);
+            return;
+        };
+        object.holds -= 1;
+        self.work_due |= object.is_gone || self.shutdown.is_some();
+    }
+}
+
+fn index(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("a read is short")
+}
+
+/// Puts bytes `from..to` of a table to their place in a read.
+fn copy(job: &mut Job, (from, to): (u64, u64), source: &[u8]) {
+    let (at, count) = (index(from - job.begin), index(to - from));
+    job.bytes[at..at + count].copy_from_slice(&source[..count]);
+}

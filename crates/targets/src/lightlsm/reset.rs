@@ -1,0 +1,113 @@
+//! What is deleted lets go of its chunks; they are closed if the drive resets closed chunks only, then reset.
+//!
+//! Nothing is copied: no two tables share a chunk, so a table that dies leaves chunks with nothing in them. Deliberately not
+//! here: the lists (`space`).
+
+use super::canary::Canary;
+use super::change::Number;
+use super::flight::Purpose;
+use super::journal::run_at;
+use super::state::LightLsm;
+use ocssd_ftl::{Append, ChunkIndex};
+use ocssd_lightnvm::{Buffers, Completion, Op, Status};
+
+/// Resets in flight, and chunks that are closed at a time (chosen: a unit each of a large drive).
+const AT_ONCE_MAX: usize = 64;
+
+impl LightLsm {
+    /// Lets go of what is deleted, once nobody reads or writes it. True if anything was.
+    pub(super) fn leave(&mut self, buffers: &mut Buffers) -> bool {
+        let leaving = std::mem::take(&mut self.leaving);
+        let before = leaving.len();
+        for number in leaving {
+            let object = self.shelf.get(number);
+            let ignores_reads = self.has_canary(Canary::ReadsDoNotHold) && object.in_flight == 0;
+            if object.is_quiet() || ignores_reads && object.appends.is_empty() {
+                self.let_go(number, buffers);
+            } else {
+                self.leaving.push(number);
+            }
+        }
+        before > self.leaving.len()
+    }
+
+    fn let_go(&mut self, number: Number, buffers: &mut Buffers) {
+        let object = self.shelf.objects.remove(&number).expect("it is on its way out");
+        assert!(object.is_gone && self.catalog.get(number).is_none(), "number {} is not deleted", number.0);
+        assert!(self.unreserved.iter().all(|&(of, _)| of != number), "number {} waits for chunks", number.0);
+        self.busy.remove(&number);
+        self.syncing.remove(&number);
+        self.space.unreserve(object.reserved);
+        object.memory.into_values().for_each(|buffer| buffers.give_back(buffer));
+        for chunk in object.chunks {
+            let open = object.columns.iter().filter_map(|column| column.open.as_ref());
+            let pointer = open.filter(|open| open.chunk() == chunk).map(ocssd_ftl::OpenChunk::pointer).next();
+            self.space.let_go(chunk, pointer.unwrap_or(self.sizes.chunk));
+        }
+    }
+
+    /// Closes and resets chunks on their way to be free. True if any is.
+    pub(super) fn reset(&mut self) -> bool {
+        let mut any = false;
+        // A mount resets what its checkpoint needs, and leaves the rest for later.
+        let is_enough =
+            |target: &Self| target.is_mounting && target.space.pool.free() > target.sizes.checkpoint_width;
+        while self.closings < AT_ONCE_MAX && self.flight.has_room(1) && !is_enough(self) {
+            let Some((chunk, from)) = self.space.next_closing() else { break };
+            any = true;
+            if self.geometry.capabilities.early_reset {
+                self.space.closed(chunk);
+            } else {
+                self.fill_up(chunk, from);
+            }
+        }
+        while self.resets < AT_ONCE_MAX && self.flight.has_room(1) && !is_enough(self) {
+            let Some(chunk) = self.space.next_dead() else { break };
+            let addresses = run_at(&self.space.shape, Append { chunk, sector: 0 }, 1);
+            self.flight.send(Purpose::Reset { chunk }, Op::Reset, addresses, None, 0);
+            self.resets += 1;
+            any = true;
+        }
+        any
+    }
+
+    fn fill_up(&mut self, chunk: ChunkIndex, from: u32) {
+        let count = self.sizes.unit - from % self.sizes.unit;
+        assert!(from + count <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
+        self.stats.closed_by_fill += u64::from(count);
+        self.stats.programmed += u64::from(count);
+        let addresses = run_at(&self.space.shape, Append { chunk, sector: from }, count);
+        let purpose = Purpose::Close { chunk, from };
+        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(self.fill), 0);
+        self.closings += 1;
+    }
+
+    /// A write of fill ended.
+    pub(super) fn close_done(&mut self, (chunk, from): (ChunkIndex, u32), completion: &Completion) {
+        self.closings -= 1;
+        let status = completion.status;
+        if status.is_drive_failure() {
+            return self.stop(status);
+        }
+        let next = from - from % self.sizes.unit + self.sizes.unit;
+        let goes_on = status.is_success() || status == Status::WRITE_NEXT_UNIT;
+        if goes_on && next < self.sizes.chunk {
+            self.space.close_on(chunk, next);
+        } else {
+            self.space.closed(chunk);
+        }
+    }
+
+    /// A reset ended. A drive that failed says nothing of the chunk.
+    pub(super) fn reset_done(&mut self, chunk: ChunkIndex, completion: &Completion) {
+        assert!(self.resets > 0, "a reset ended that was not sent");
+        self.resets -= 1;
+        let status = completion.status;
+        if status.is_drive_failure() {
+            return self.stop(status);
+        }
+        self.stats.resets += 1;
+        let is_good = status.is_success() || status == Status::INVALID_RESET;
+        self.space.reset_done(chunk, is_good);
+    }
+}

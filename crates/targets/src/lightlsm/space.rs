@@ -1,0 +1,264 @@
+//! The chunks of an instance: what each is for, how many are spoken for, and which are on their way to be free.
+//!
+//! A chunk of content belongs to one table or log, which has a reservation for as many as its bytes take before it opens any.
+//! What was let go of is closed if the drive resets closed chunks only, then reset. Deliberately not here: closing and resets
+//! as commands (`reset`), who gets a reservation (`append`).
+
+use super::sizes::Sizes;
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
+use std::collections::VecDeque;
+
+/// What a chunk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A table or a log.
+    Content,
+    /// The log.
+    Log,
+    /// Checkpoints.
+    Checkpoint,
+}
+
+/// The chunks.
+#[derive(Clone, Debug)]
+pub struct Space {
+    pub shape: Shape,
+    pub pool: ChunkPool,
+    roles: Vec<Role>,
+    /// The number of the newest page in a chunk of the log or of checkpoints.
+    newest: Vec<u64>,
+    /// Chunks that are to be written to their end: from this sector on.
+    closing: VecDeque<(ChunkIndex, u32)>,
+    /// Chunks that are to be reset.
+    dead: VecDeque<ChunkIndex>,
+    /// Open chunks of pages that are not written any more.
+    orphans: Vec<(ChunkIndex, u32)>,
+    log_chunks: u32,
+    checkpoint_chunks: u32,
+    log_quota: u32,
+    checkpoint_quota: u32,
+    /// Chunks that are reserved and not opened.
+    reserved: u32,
+    /// Chunks of content that belong to a table or log.
+    content: u32,
+}
+
+impl Space {
+    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes) -> Self {
+        let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
+        Self {
+            roles: vec![Role::Content; chunks],
+            newest: vec![0; chunks],
+            closing: VecDeque::new(),
+            dead: VecDeque::new(),
+            orphans: Vec::new(),
+            log_chunks: 0,
+            checkpoint_chunks: 0,
+            log_quota: sizes.log_chunks,
+            checkpoint_quota: sizes.checkpoint_chunks,
+            reserved: 0,
+            content: 0,
+            shape,
+            pool,
+        }
+    }
+
+    /// Chunks of the log and of checkpoints that are not taken yet, and must be there when they are.
+    const fn owed(&self) -> u32 {
+        let log = self.log_quota.saturating_sub(self.log_chunks);
+        log + self.checkpoint_quota.saturating_sub(self.checkpoint_chunks)
+    }
+
+    /// Free chunks that nobody has spoken for.
+    pub const fn available(&self) -> u32 {
+        self.pool.free().saturating_sub(self.owed() + self.reserved)
+    }
+
+    /// Speaks for `count` chunks; false if there are not as many.
+    pub const fn reserve(&mut self, count: u32) -> bool {
+        let has = count <= self.available();
+        if has {
+            self.reserved += count;
+        }
+        has
+    }
+
+    /// Gives up a reservation of chunks that were not opened.
+    pub fn unreserve(&mut self, count: u32) {
+        assert!(count <= self.reserved, "{count} chunks of {} reserved are given up", self.reserved);
+        self.reserved -= count;
+    }
+
+    /// Opens a chunk that was reserved: on `unit`, or on another if that has none.
+    pub fn open_content(&mut self, unit: UnitIndex) -> Option<ChunkIndex> {
+        assert!(self.reserved > 0, "a chunk is opened that nobody reserved");
+        let all: Vec<UnitIndex> = (0..self.shape.units()).map(UnitIndex).collect();
+        let chunk = self.pool.open(&[unit], |_, _| true).or_else(|| self.pool.open(&all, |_, _| true))?;
+        self.reserved -= 1;
+        self.adopt_content(chunk);
+        Some(chunk)
+    }
+
+    /// A chunk belongs to a table or log.
+    pub fn adopt_content(&mut self, chunk: ChunkIndex) {
+        assert!(chunk.0 < self.shape.chunks(), "chunk {} is beyond the instance", chunk.0);
+        self.roles[chunk.index()] = Role::Content;
+        self.content += 1;
+    }
+
+    /// Opens a chunk for pages, on any of these units.
+    pub fn open_pages(&mut self, units: &[UnitIndex], role: Role) -> Option<ChunkIndex> {
+        let chunk = self.pool.open(units, |_, _| true)?;
+        self.set_pages(chunk, role);
+        Some(chunk)
+    }
+
+    /// A chunk is in use for pages.
+    pub fn set_pages(&mut self, chunk: ChunkIndex, role: Role) {
+        self.roles[chunk.index()] = role;
+        self.newest[chunk.index()] = 0;
+        match role {
+            Role::Content => unreachable!("content has no pages"),
+            Role::Log => self.log_chunks += 1,
+            Role::Checkpoint => self.checkpoint_chunks += 1,
+        }
+    }
+
+    pub fn role(&self, chunk: ChunkIndex) -> Role {
+        self.roles[chunk.index()]
+    }
+
+    /// A page of the log or of a checkpoint is in a chunk.
+    pub fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
+        assert!(self.role(chunk) != Role::Content, "a page is in chunk {} of content", chunk.0);
+        let newest = &mut self.newest[chunk.index()];
+        *newest = (*newest).max(number);
+    }
+
+    /// Looks whether a closed chunk of pages is needed: the oldest page and checkpoint that recovery may need are given.
+    pub fn look_at_pages(&mut self, chunk: ChunkIndex, log_tail: u64, checkpoint_tail: u64) {
+        if self.pool.get(chunk) != ChunkUse::Closed {
+            return;
+        }
+        let tail = if self.role(chunk) == Role::Log { log_tail } else { checkpoint_tail };
+        if self.newest[chunk.index()] < tail {
+            self.pool.died(chunk);
+            self.dead.push_back(chunk);
+        }
+    }
+
+    /// Chunks of pages that are closed.
+    pub fn closed_pages(&self) -> Vec<ChunkIndex> {
+        let is = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
+            of == ChunkUse::Closed && self.role(chunk) != Role::Content
+        };
+        self.pool.iter().filter(is).map(|(chunk, _)| chunk).collect()
+    }
+
+    /// Nothing in a chunk of content is needed any more. If it is open it was written up to `pointer`.
+    pub fn let_go(&mut self, chunk: ChunkIndex, pointer: u32) {
+        assert_eq!(self.role(chunk), Role::Content, "chunk {} holds pages", chunk.0);
+        assert!(self.content > 0, "more chunks are let go of than there are");
+        self.content -= 1;
+        self.dispose(chunk, pointer);
+    }
+
+    /// A chunk that belongs to nobody goes on its way to be free.
+    pub fn dispose(&mut self, chunk: ChunkIndex, pointer: u32) {
+        match self.pool.get(chunk) {
+            ChunkUse::Open if pointer == 0 => self.pool.give_back(chunk),
+            ChunkUse::Open => self.closing.push_back((chunk, pointer)),
+            ChunkUse::Closed => {
+                self.pool.died(chunk);
+                self.dead.push_back(chunk);
+            }
+            ChunkUse::Dead => self.dead.push_back(chunk),
+            other => unreachable!("chunk {} is let go of and {other:?}", chunk.0),
+        }
+    }
+
+    /// An open chunk of pages for which there is no place any more is closed and reset like one of content: what is in it was
+    /// read, and the checkpoint that ends the mount has it.
+    pub fn orphan(&mut self, chunk: ChunkIndex, pointer: u32) {
+        assert_ne!(self.role(chunk), Role::Content, "chunk {} holds no pages", chunk.0);
+        self.orphans.push((chunk, pointer));
+    }
+
+    /// Orphans go on their way: the mount is over.
+    pub fn dispose_orphans(&mut self) {
+        for (chunk, pointer) in std::mem::take(&mut self.orphans) {
+            self.dispose(chunk, pointer);
+        }
+    }
+
+    /// The next chunk to be written to its end, and from where on.
+    pub fn next_closing(&mut self) -> Option<(ChunkIndex, u32)> {
+        self.closing.pop_front()
+    }
+
+    /// A chunk is written up to `pointer`, and needs more.
+    pub fn close_on(&mut self, chunk: ChunkIndex, pointer: u32) {
+        assert_eq!(self.pool.get(chunk), ChunkUse::Open, "chunk {} is filled and not open", chunk.0);
+        self.closing.push_back((chunk, pointer));
+    }
+
+    /// A chunk is written to its end, or may be reset as it is.
+    pub fn closed(&mut self, chunk: ChunkIndex) {
+        self.pool.close(chunk);
+        self.pool.died(chunk);
+        self.dead.push_back(chunk);
+    }
+
+    /// The next chunk to reset.
+    pub fn next_dead(&mut self) -> Option<ChunkIndex> {
+        self.dead.pop_front()
+    }
+
+    /// Chunks that wait to be closed or reset.
+    pub fn on_their_way(&self) -> usize {
+        self.dead.len() + self.closing.len()
+    }
+
+    /// A dead chunk was reset, or cannot be.
+    pub fn reset_done(&mut self, chunk: ChunkIndex, is_good: bool) {
+        match self.role(chunk) {
+            Role::Content => {}
+            Role::Log => self.log_chunks -= 1,
+            Role::Checkpoint => self.checkpoint_chunks -= 1,
+        }
+        self.roles[chunk.index()] = Role::Content;
+        if is_good {
+            self.pool.freed(chunk);
+        } else {
+            self.pool.mark_bad(chunk);
+        }
+    }
+
+    /// Chunks that belong to tables and logs.
+    pub const fn content_chunks(&self) -> u32 {
+        self.content
+    }
+
+    /// Chunks that are reserved and not opened.
+    pub const fn reserved(&self) -> u32 {
+        self.reserved
+    }
+
+    /// Asserts that counts agree.
+    pub fn check(&self) {
+        self.pool.check();
+        let in_use = |role: Role| {
+            let is = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
+                !matches!(of, ChunkUse::Free | ChunkUse::Bad) && self.role(chunk) == role
+            };
+            u32::try_from(self.pool.iter().filter(is).count()).expect("fewer chunks than 2^32")
+        };
+        assert_eq!(in_use(Role::Log), self.log_chunks, "chunks of the log are counted wrong");
+        assert_eq!(
+            in_use(Role::Checkpoint),
+            self.checkpoint_chunks,
+            "chunks of checkpoints are counted wrong"
+        );
+        assert!(self.content <= in_use(Role::Content), "more chunks have content than are in use");
+    }
+}

@@ -1,0 +1,165 @@
+//! What the host sees: the contract of a table target, and which procedure a call reaches.
+//!
+//! Deliberately not here: the procedures.
+
+use super::flight::Purpose;
+use super::state::LightLsm;
+use ocssd_base::Nanos;
+use ocssd_lightnvm::block::{Counter, CounterValue};
+use ocssd_lightnvm::interface::table::{TableLimits, TableReply, TableRequest, TableTarget};
+use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Target};
+
+impl LightLsm {
+    /// Lets every procedure go on until none can.
+    pub(super) fn work(&mut self, buffers: &mut Buffers) {
+        while std::mem::take(&mut self.work_due) || self.give_up() {
+            let mut any = self.serve_reads(buffers);
+            if self.refuses_changes().is_none() {
+                any |= self.go_on(buffers);
+                any |= self.commit(buffers);
+                any |= self.leave(buffers);
+                any |= self.checkpoint();
+                let is_awaited = !self.awaited.is_empty();
+                let (journal, mut around) = self.journal(buffers);
+                any |= journal.write_log(is_awaited, &mut around);
+                any |= journal.write_checkpoint(&mut around);
+                any |= self.reset();
+            }
+            any |= self.shut_down();
+            self.work_due |= any;
+        }
+    }
+
+    fn give_replies(&mut self, out: &mut Out<TableReply>) {
+        while let Some(reply) = self.requests.poll_reply() {
+            out.reply(reply);
+        }
+    }
+
+    /// The next command for the device.
+    pub(super) fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
+        if !self.flight.has_next() && (self.work_due || self.flight.len() == 0) {
+            self.work(buffers);
+        }
+        self.flight.take()
+    }
+
+    /// A command ended.
+    pub(super) fn completed(&mut self, completion: &Completion, buffers: &mut Buffers) {
+        let status = completion.status;
+        match self.flight.end(completion.tag) {
+            Purpose::Read { part } => self.part_done(part, completion, buffers),
+            Purpose::Unit { number, column, unit, at } => {
+                self.unit_done((number, column, unit), at, completion, buffers);
+            }
+            Purpose::LogPage { page } => {
+                self.journal.log_page_done(page, status, &mut self.space);
+                self.look_at_drive(completion);
+            }
+            Purpose::CheckpointPage { page } => {
+                let is_whole = self.journal.checkpoint_page_done(page, status, &mut self.space);
+                self.stats.checkpoints += u64::from(is_whole);
+                self.look_at_drive(completion);
+            }
+            Purpose::Close { chunk, from } => self.close_done((chunk, from), completion),
+            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+        }
+        self.work_due = true;
+    }
+
+    fn look_at_drive(&mut self, completion: &Completion) {
+        if completion.status.is_drive_failure() {
+            self.stop(completion.status);
+        }
+    }
+}
+
+impl Target for LightLsm {
+    type Request = TableRequest;
+    type Reply = TableReply;
+
+    fn submit(&mut self, _now: Nanos, request: &TableRequest, out: &mut Out<TableReply>) -> Admission {
+        let is_taken = self.take_request(*request, &mut out.buffers);
+        if is_taken { Admission::Taken } else { Admission::Full }
+    }
+
+    fn on_completion(&mut self, _now: Nanos, completion: Completion, out: &mut Out<TableReply>) {
+        self.completed(&completion, &mut out.buffers);
+        self.give_replies(out);
+    }
+
+    fn has_deadlines(&self) -> bool {
+        false
+    }
+
+    fn advance(&mut self, _now: Nanos, out: &mut Out<TableReply>) {
+        while out.has_room() {
+            let Some(command) = self.next_command(&mut out.buffers) else { break };
+            out.command(command);
+        }
+        self.give_replies(out);
+    }
+
+    fn check(&self) {
+        self.check_all();
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
+        let mut counters = self.stats.counters();
+        let (content, unfilled) = self.fragmentation();
+        counters.extend([
+            gauge("tables", "Tables and logs.", self.shelf.names.len() as u64),
+            gauge("table_bytes_live", "Bytes of them.", self.shelf.live_bytes),
+            gauge("content_chunks", "Chunks that belong to tables and logs.", content),
+            gauge(
+                "unfilled_bytes",
+                "Bytes of these chunks that nothing fills: internal fragmentation.",
+                unfilled,
+            ),
+            gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),
+            gauge("good_chunks", "Chunks that are not bad.", u64::from(self.space.pool.good())),
+            gauge(
+                "chunks_needed",
+                "Good chunks below which changes may be refused.",
+                u64::from(self.sizes.chunks_needed),
+            ),
+            gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
+            gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
+        ]);
+        counters
+    }
+
+    fn summary(&self) -> String {
+        let log = &self.journal.log;
+        format!(
+            "{:?}; {} tables and logs of {} bytes in {} chunks; {} free chunks of {} good, {} reserved, {} available, {} to be \
+             reset; {} edits to be logged, {} syncs, {} to be durable, {} appends without chunks, {} leaving; log {:?}; \
+             checkpoint being written: {}; {} commands; {:?}",
+            self.changes,
+            self.shelf.names.len(),
+            self.shelf.live_bytes,
+            self.space.content_chunks(),
+            self.space.pool.free(),
+            self.space.pool.good(),
+            self.space.reserved(),
+            self.space.available(),
+            self.space.on_their_way(),
+            self.edits.len(),
+            self.syncs.len(),
+            self.awaited.len(),
+            self.unreserved.len(),
+            self.leaving.len(),
+            (log.tail(), log.durable(), log.next()),
+            self.journal.is_writing(),
+            self.flight.len(),
+            self.stats,
+        )
+    }
+}
+
+impl TableTarget for LightLsm {
+    fn limits(&self) -> TableLimits {
+        self.limits_of()
+    }
+}
