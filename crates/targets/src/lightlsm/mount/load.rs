@@ -168,7 +168,8 @@ fn recover(
     let unit_bytes = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
     let mut catalog = Catalog::new(geometry.ws_opt, unit_bytes);
     let image = sections.get(CATALOG).map_err(|error| unreadable(error.to_string()))?;
-    apply(&mut catalog, image)
+    let mut next = info.next_number;
+    apply(&mut catalog, &mut next, image)
         .map_err(|error| unreadable(format!("the catalog in the checkpoint: {error}")))?;
     let mut found = Replay::default();
     log.into_iter().filter(|page| page.instance == instance).for_each(|page| found.add(page));
