@@ -11,7 +11,7 @@ use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind, TargetOptions};
-use ocssd_targets::{linux_pblk, ox_block, pblk, small_blocks};
+use ocssd_targets::{lightlsm, linux_pblk, ox_block, pblk, small_blocks};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -136,6 +136,20 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_LIGHTLSM: "lightlsm", "canary", NONE, SEEDS;
+    lightlsm_published_before_landed_is_found: "published-before-landed", Tiny;
+    lightlsm_answered_before_durable_is_found: "answered-before-durable", Tiny;
+    lightlsm_edit_by_row_is_found: "edit-by-row", Tiny;
+    lightlsm_tail_forgotten_is_found: "tail-forgotten", Tiny;
+    lightlsm_reset_before_durable_is_found: "reset-before-durable", Tiny;
+    lightlsm_attributes_forgotten_is_found: "attributes-forgotten", Tiny;
+    lightlsm_not_forced_is_found: "not-forced", Tiny;
+    lightlsm_truncated_too_early_is_found: "truncated-too-early", Tiny;
+    lightlsm_window_forgotten_is_found: "window-forgotten", Tiny;
+    lightlsm_reads_do_not_hold_is_found: "reads-do-not-hold", Tiny;
+}
+
+canaries! {
     TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary", [("block_bytes", "512")], SEEDS;
     merge_loses_neighbour_is_found: "merge-loses-neighbour", Tiny;
     order_ignored_is_found: "order-ignored", Tiny;
@@ -150,6 +164,8 @@ fn every_canary_is_looked_for() {
     assert_eq!(linux, all(TESTED_OF_LINUX));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_VOLATILE_OX].concat()));
+    let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(tables, all(TESTED_OF_LIGHTLSM));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

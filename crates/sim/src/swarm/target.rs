@@ -45,6 +45,7 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "linux-pblk" => linux_pblk(draw),
         "ox-block" => ox_block(draw, config, size, asked.fixed("durability")),
         "eleos" => eleos(draw, config, size),
+        "lightlsm" => lightlsm(draw, config),
         _ => Chosen::durable(Vec::new()),
     }
 }
@@ -179,6 +180,30 @@ fn ox_machines(draw: &mut Draw, config: &Config, size: Size, options: &mut Vec<(
         set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned());
     }
     set("seed", draw.raw().to_string());
+}
+
+/// Tables: few and large ones, or as many as a drive has room for.
+fn lightlsm(draw: &mut Draw, config: &Config) -> Chosen {
+    let mut options = Vec::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    set("placement", draw.one_of(&["horizontal", "horizontal", "vertical", "width:2", "level"]).to_owned());
+    set("spare_percent", draw.between(5, 30).to_string());
+    if draw.percent(60) {
+        set("tables_max", draw.between(3, 9).to_string());
+    }
+    if draw.percent(60) {
+        let pages: u32 = draw.one_of(&[8, 12, 40]);
+        let page = config.geometry.ws_min * config.geometry.sector_bytes;
+        set("checkpoint_log_bytes", (u64::from(page) * u64::from(pages)).to_string());
+    }
+    if draw.percent(50) {
+        set("writes_per_unit", draw.between(1, 4).to_string());
+    }
+    if draw.percent(20) {
+        set("read_unit", "write_unit".to_owned());
+    }
+    set("seed", draw.raw().to_string());
+    Chosen::durable(options)
 }
 
 fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Chosen {

@@ -141,7 +141,8 @@ impl Requests<TableModel> for DrawnTable {
                     level: u8::try_from(prng.below(3)).expect("few"),
                     stream: u8::try_from(prng.below(3)).expect("few"),
                 },
-                bytes_expected: 0,
+                // As often as not the host does not know, and now and then it is wrong.
+                bytes_expected: if prng.below(2) == 0 { 0 } else { prng.below(self.usual * 4) },
             },
             5..14 => TableOp::Append { table, content: self.content(tag, prng, buffers), durability },
             14..16 => TableOp::Sync { table },

@@ -54,16 +54,16 @@ impl LightLsm {
         let object = self.shelf.get_mut(number);
         assert!(object.holds == 0 && object.kind == TableKind::Table, "number {} is read", number.0);
         let dropped: Vec<SlabKey> = object.appends.drain(..).collect();
-        object.columns.iter_mut().for_each(|column| column.waiting.clear());
         object.gathered = None;
-        let flying: Vec<u64> = object.flying_units().collect();
-        object.memory.retain(|unit, &mut buffer| {
-            let stays = flying.contains(unit);
-            if !stays {
-                buffers.give_back(buffer);
-            }
-            stays
-        });
+        let mut units: Vec<u64> =
+            object.columns.iter_mut().flat_map(|column| column.waiting.drain(..)).collect();
+        if !object.taken.is_multiple_of(self.sizes.unit_bytes) {
+            units.push(object.taken / self.sizes.unit_bytes);
+        }
+        for unit in units {
+            let buffer = object.memory.remove(&unit).expect("what waits is in memory");
+            buffers.give_back(buffer);
+        }
         dropped.into_iter().for_each(|key| self.requests.end(key, Status::SUCCESS));
     }
 

@@ -5,20 +5,21 @@
 use super::change::Number;
 use ocssd_base::SlabKey;
 use ocssd_ftl::{Append, ChunkIndex};
+use ocssd_lightnvm::BufId;
 
 /// A command's purpose.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
     /// A part of a host's read.
     Read { part: SlabKey },
-    /// A unit of a table or log, or fill behind its content.
-    Unit { number: Number, column: u32, unit: Option<u64>, at: Append },
+    /// A unit of a table or log, or fill behind its content, which lies in this buffer.
+    Unit { number: Number, column: u32, what: Result<u64, BufId>, at: Append },
     /// A page of the log.
     LogPage { page: SlabKey },
     /// A page of a checkpoint.
     CheckpointPage { page: SlabKey },
     /// Fill that closes a chunk.
-    Close { chunk: ChunkIndex, from: u32 },
+    Close { chunk: ChunkIndex, from: u32, fill: BufId },
     /// A reset of a chunk.
     Reset { chunk: ChunkIndex },
 }

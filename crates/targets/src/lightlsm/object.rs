@@ -72,8 +72,6 @@ pub struct Object {
     /// Reads that were taken and are not over.
     pub holds: u32,
     pub in_flight: u32,
-    /// Units that were given out and did not land.
-    pub flying: BTreeSet<u64>,
     /// Units that go out once more, because the media failed a write.
     pub again: BTreeSet<u64>,
     /// All of a published table was given out.
@@ -116,7 +114,6 @@ impl Object {
             reserved: 0,
             holds: 0,
             in_flight: 0,
-            flying: BTreeSet::new(),
             again: BTreeSet::new(),
             is_sealed: false,
             is_begun: false,
@@ -159,11 +156,6 @@ impl Object {
 
     pub fn column(&mut self, column: u32) -> &mut Column {
         &mut self.columns[usize_of(column)]
-    }
-
-    /// Units in memory that do not wait for a place, nor are being filled.
-    pub fn flying_units(&self) -> impl Iterator<Item = u64> {
-        self.flying.iter().copied()
     }
 
     /// Nothing of it is under way.

@@ -11,7 +11,7 @@ use super::state::LightLsm;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Append, AppendEvent, ChunkIndex, OpenChunk};
 use ocssd_lightnvm::interface::table::TableKind;
-use ocssd_lightnvm::{Buffers, Completion, Op};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 
 impl LightLsm {
     /// Goes on with everything that has something to take in or to write. True if anything was done.
@@ -63,13 +63,14 @@ impl LightLsm {
         let Some(&unit) = at.waiting.front() else {
             let needs =
                 is_fill && at.open.as_ref().is_some_and(|open| open.is_holding() && open.in_flight() == 0);
-            return needs && self.send_unit(number, column, None);
+            let fill = if needs { self.fills.pop() } else { None };
+            return fill.is_some_and(|fill| self.send_unit(number, column, Err(fill)));
         };
         if at.open.is_none() && !self.open_chunk(number, column) {
             return false;
         }
         self.shelf.get_mut(number).column(column).waiting.pop_front();
-        self.send_unit(number, column, Some(unit))
+        self.send_unit(number, column, Ok(unit))
     }
 
     /// Opens the next chunk of a column; false if there is none now.
@@ -90,11 +91,14 @@ impl LightLsm {
         true
     }
 
-    /// Writes a unit, or fill, to the next place of a column whose chunk is open.
-    fn send_unit(&mut self, number: Number, column: u32, unit: Option<u64>) -> bool {
+    /// Writes a unit, or fill in a buffer, to the next place of a column whose chunk is open.
+    fn send_unit(&mut self, number: Number, column: u32, what: Result<u64, BufId>) -> bool {
         let (sectors, fua) = (self.sizes.unit, !self.has_canary(Canary::NotForced));
         let object = self.shelf.get_mut(number);
-        let buffer = unit.map_or(self.fill, |unit| object.memory[&unit]);
+        let (buffer, unit) = match what {
+            Ok(unit) => (object.memory[&unit], Some(unit)),
+            Err(fill) => (fill, None),
+        };
         let config = self.append;
         let at = object.column(column);
         let open = at.open.as_mut().expect("a chunk is open");
@@ -104,7 +108,6 @@ impl LightLsm {
         }
         object.in_flight += 1;
         let is_again = unit.is_some_and(|unit| object.again.remove(&unit));
-        object.flying.extend(unit);
         let cause = match unit {
             Some(_) if is_again => &mut self.stats.rewritten,
             Some(_) => &mut self.stats.content_written,
@@ -113,7 +116,7 @@ impl LightLsm {
         *cause += u64::from(sectors);
         self.stats.programmed += u64::from(sectors);
         let addresses = run_at(&self.space.shape, place, sectors);
-        let purpose = Purpose::Unit { number, column, unit, at: place };
+        let purpose = Purpose::Unit { number, column, what, at: place };
         self.flight.send(purpose, Op::Write { fua }, addresses, Some(buffer), 0);
         true
     }
@@ -121,19 +124,18 @@ impl LightLsm {
     /// A write of a unit, or of fill, ended.
     pub(super) fn unit_done(
         &mut self,
-        (number, column, unit): (Number, u32, Option<u64>),
+        (number, column, what): (Number, u32, Result<u64, BufId>),
         at: Append,
         completion: &Completion,
         buffers: &mut Buffers,
     ) {
-        let status = completion.status;
-        let config = self.append;
+        let (status, config, unit) = (completion.status, self.append, what.ok());
+        self.fills.extend(what.err());
         let object = self.shelf.get_mut(number);
         assert!(object.in_flight > 0, "a write of number {} ended that was not sent", number.0);
         object.in_flight -= 1;
         if let Some(unit) = unit {
-            let was = object.flying.remove(&unit);
-            assert!(was, "unit {unit} of number {} landed and did not fly", number.0);
+            assert!(object.memory.contains_key(&unit), "unit {unit} of number {} landed and is lost", number.0);
             if status.is_success() {
                 object.layout.insert(unit, at.chunk, at.sector);
             } else {

@@ -9,7 +9,7 @@ use super::flight::Purpose;
 use super::journal::run_at;
 use super::state::LightLsm;
 use ocssd_ftl::{Append, ChunkIndex};
-use ocssd_lightnvm::{Buffers, Completion, Op, Status};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Status};
 
 /// Resets in flight, and chunks that are closed at a time (chosen: a unit each of a large drive).
 const AT_ONCE_MAX: usize = 64;
@@ -53,9 +53,13 @@ impl LightLsm {
         let is_enough =
             |target: &Self| target.is_mounting && target.space.pool.free() > target.sizes.checkpoint_width;
         while self.closings < AT_ONCE_MAX && self.flight.has_room(1) && !is_enough(self) {
+            let is_early = self.geometry.capabilities.early_reset;
+            if !is_early && self.fills.is_empty() {
+                break;
+            }
             let Some((chunk, from)) = self.space.next_closing() else { break };
             any = true;
-            if self.geometry.capabilities.early_reset {
+            if is_early {
                 self.space.closed(chunk);
             } else {
                 self.fill_up(chunk, from);
@@ -77,13 +81,15 @@ impl LightLsm {
         self.stats.closed_by_fill += u64::from(count);
         self.stats.programmed += u64::from(count);
         let addresses = run_at(&self.space.shape, Append { chunk, sector: from }, count);
-        let purpose = Purpose::Close { chunk, from };
-        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(self.fill), 0);
+        let fill = self.fills.pop().expect("it was looked at");
+        let purpose = Purpose::Close { chunk, from, fill };
+        self.flight.send(purpose, Op::Write { fua: false }, addresses, Some(fill), 0);
         self.closings += 1;
     }
 
     /// A write of fill ended.
-    pub(super) fn close_done(&mut self, (chunk, from): (ChunkIndex, u32), completion: &Completion) {
+    pub(super) fn close_done(&mut self, (chunk, from, fill): (ChunkIndex, u32, BufId), completion: &Completion) {
+        self.fills.push(fill);
         self.closings -= 1;
         let status = completion.status;
         if status.is_drive_failure() {

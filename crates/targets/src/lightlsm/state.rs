@@ -63,8 +63,8 @@ pub struct LightLsm {
     pub(super) awaited: VecDeque<Awaited>,
     /// Deletions that are durable, of what is still read or written.
     pub(super) leaving: Vec<Number>,
-    /// A unit of fill.
-    pub(super) fill: BufId,
+    /// Units of fill that are not on their way.
+    pub(super) fills: Vec<BufId>,
     pub(super) shutdown: Option<SlabKey>,
     pub(super) is_shut_down: bool,
     pub(super) changes: Changes,

@@ -49,8 +49,8 @@ impl LightLsm {
         let status = completion.status;
         match self.flight.end(completion.tag) {
             Purpose::Read { part } => self.part_done(part, completion, buffers),
-            Purpose::Unit { number, column, unit, at } => {
-                self.unit_done((number, column, unit), at, completion, buffers);
+            Purpose::Unit { number, column, what, at } => {
+                self.unit_done((number, column, what), at, completion, buffers);
             }
             Purpose::LogPage { page } => {
                 self.journal.log_page_done(page, status, &mut self.space);
@@ -61,7 +61,7 @@ impl LightLsm {
                 self.stats.checkpoints += u64::from(is_whole);
                 self.look_at_drive(completion);
             }
-            Purpose::Close { chunk, from } => self.close_done((chunk, from), completion),
+            Purpose::Close { chunk, from, fill } => self.close_done((chunk, from, fill), completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, completion),
         }
         self.work_due = true;

@@ -38,6 +38,9 @@ use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geomet
 use std::collections::{BTreeSet, VecDeque};
 use survey::{FoundChunk, Survey};
 
+/// Units of fill on their way at once (chosen: as many as a drive has units).
+const FILLS: usize = 32;
+
 /// What a mount did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MountReport {
@@ -249,7 +252,7 @@ fn assemble(
         syncing: BTreeSet::new(),
         awaited: VecDeque::new(),
         leaving: Vec::new(),
-        fill: fill(sizes.unit, buffers),
+        fills: (0..FILLS).map(|_| fill(sizes.unit, buffers)).collect(),
         shutdown: None,
         is_shut_down: false,
         changes: Changes::Taken,

@@ -1,0 +1,82 @@
+//! `lightlsm`: edits whole or absent and in order after a power cut at any time, synced bytes of logs there, tables untouched.
+
+use ocssd_sim::campaign::run_seed;
+use ocssd_sim::exhaustive;
+use ocssd_sim::journal::Keep;
+use ocssd_sim::run::Ended;
+use ocssd_sim::swarm::Size;
+use ocssd_sim::tally::Tally;
+use ocssd_targets::registry;
+
+fn assert_ends_well(size: Size, seed: u64, tally: &mut Tally) {
+    let kind = registry::find("lightlsm").expect("a kind");
+    let done = run_seed(kind, size, seed, &|_| true, Keep::Nothing).expect("one of the drives fits");
+    if let Ended::Failed(failure) = &done.ran.ended {
+        panic!("seed {seed}: {}\nstep {}: {}\n{}", done.plan, failure.step, failure.cause, failure.state);
+    }
+    tally.merge(&done.ran.tally);
+}
+
+#[test]
+fn tiny_worlds_keep_every_promise() {
+    let mut tally = Tally::default();
+    for seed in 0..60 {
+        assert_ends_well(Size::Tiny, seed, &mut tally);
+    }
+    println!("{tally:?}");
+    assert!(tally.of("cuts.in_flight") > 300, "{tally:?}");
+    assert!(tally.of("requests.edits") > 1000 && tally.of("published_tables") > 100, "{tally:?}");
+}
+
+#[test]
+fn worlds_with_faults_keep_every_promise() {
+    let mut tally = Tally::default();
+    for seed in 0..20 {
+        assert_ends_well(Size::Any, seed, &mut tally);
+    }
+    println!("{tally:?}");
+    assert!(tally.of("rewritten_sectors") > 20, "writes failed: {tally:?}");
+}
+
+#[test]
+fn every_cut_of_a_short_workload_is_survived() {
+    let kind = registry::find("lightlsm").expect("a kind");
+    let (mut events, mut states) = (0, 0);
+    for seed in 3..6 {
+        let found = exhaustive::explore(kind, &[], seed, 14).expect("one of the drives fits");
+        assert!(found.failure.is_none(), "seed {seed}: {:?} at {}", found.failure, found.failed_at);
+        (events, states) = (events + found.events, states + found.states);
+    }
+    assert!(events > 30 && states > 5 * events, "{events} events, {states} states");
+}
+
+#[test]
+fn probe() {
+    let Ok(range) = std::env::var("PROBE") else { return };
+    let mut parts = range.split(' ');
+    let size = if parts.next() == Some("tiny") { Size::Tiny } else { Size::Any };
+    let (from, to): (u64, u64) =
+        (parts.next().unwrap().parse().unwrap(), parts.next().unwrap().parse().unwrap());
+    let kind = registry::find("lightlsm").expect("a kind");
+    let (mut fits, mut failed) = (0, 0);
+    let mut tally = Tally::default();
+    for seed in from..to {
+        let Ok(done) = run_seed(kind, size, seed, &|_| true, Keep::Nothing) else {
+            println!("seed {seed} does not fit");
+            continue;
+        };
+        fits += 1;
+        if let Ended::Failed(failure) = &done.ran.ended {
+            failed += 1;
+            println!(
+                "FAILED seed {seed}: {}\nstep {}: {}\n{}\n",
+                done.plan, failure.step, failure.cause, failure.state
+            );
+            if failed > 5 {
+                break;
+            }
+        }
+        tally.merge(&done.ran.tally);
+    }
+    println!("{fits} fit, {failed} failed {tally:?}");
+}
