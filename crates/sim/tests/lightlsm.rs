@@ -49,34 +49,3 @@ fn every_cut_of_a_short_workload_is_survived() {
     }
     assert!(events > 30 && states > 5 * events, "{events} events, {states} states");
 }
-
-#[test]
-fn probe() {
-    let Ok(range) = std::env::var("PROBE") else { return };
-    let mut parts = range.split(' ');
-    let size = if parts.next() == Some("tiny") { Size::Tiny } else { Size::Any };
-    let (from, to): (u64, u64) =
-        (parts.next().unwrap().parse().unwrap(), parts.next().unwrap().parse().unwrap());
-    let kind = registry::find("lightlsm").expect("a kind");
-    let (mut fits, mut failed) = (0, 0);
-    let mut tally = Tally::default();
-    for seed in from..to {
-        let Ok(done) = run_seed(kind, size, seed, &|_| true, Keep::Nothing) else {
-            println!("seed {seed} does not fit");
-            continue;
-        };
-        fits += 1;
-        if let Ended::Failed(failure) = &done.ran.ended {
-            failed += 1;
-            println!(
-                "FAILED seed {seed}: {}\nstep {}: {}\n{}\n",
-                done.plan, failure.step, failure.cause, failure.state
-            );
-            if failed > 5 {
-                break;
-            }
-        }
-        tally.merge(&done.ran.tally);
-    }
-    println!("{fits} fit, {failed} failed {tally:?}");
-}

@@ -135,7 +135,11 @@ impl LightLsm {
         assert!(object.in_flight > 0, "a write of number {} ended that was not sent", number.0);
         object.in_flight -= 1;
         if let Some(unit) = unit {
-            assert!(object.memory.contains_key(&unit), "unit {unit} of number {} landed and is lost", number.0);
+            assert!(
+                object.memory.contains_key(&unit),
+                "unit {unit} of number {} landed and is lost",
+                number.0
+            );
             if status.is_success() {
                 object.layout.insert(unit, at.chunk, at.sector);
             } else {

@@ -88,7 +88,11 @@ impl LightLsm {
     }
 
     /// A write of fill ended.
-    pub(super) fn close_done(&mut self, (chunk, from, fill): (ChunkIndex, u32, BufId), completion: &Completion) {
+    pub(super) fn close_done(
+        &mut self,
+        (chunk, from, fill): (ChunkIndex, u32, BufId),
+        completion: &Completion,
+    ) {
         self.fills.push(fill);
         self.closings -= 1;
         let status = completion.status;
