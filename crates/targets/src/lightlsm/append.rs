@@ -81,6 +81,7 @@ impl LightLsm {
             let object = self.shelf.get_mut(number);
             let gathered = object.gathered.take().unwrap_or_else(|| content.gathered(buffers));
             let begin = end - gathered.len() as u64;
+            assert!(begin <= object.taken, "number {} has a gap before byte {begin}", number.0);
             while object.taken < end && Self::has_memory(object, &self.append, &self.sizes) {
                 let done = usize::try_from(object.taken - begin).expect("within an append");
                 fill(object, &gathered[done..], self.sizes.unit_bytes, buffers);
@@ -113,6 +114,7 @@ impl LightLsm {
     /// The last unit of a published table goes out as it is, once all is there.
     fn seal(&mut self, number: Number, buffers: &mut Buffers) -> bool {
         let (unit_bytes, sectors) = (self.sizes.unit_bytes, self.sizes.unit);
+        assert!(self.refuses_changes().is_none(), "a table is sealed after changes ended");
         let object = self.shelf.get_mut(number);
         let is_due = object.kind == TableKind::Table
             && object.is_published
@@ -159,6 +161,7 @@ fn queue(object: &mut Object, unit: u64, sectors: u32, buffers: &mut Buffers) {
         oob.fill(0);
         oob[..TAG_BYTES].copy_from_slice(&tag_of(number, unit, sector, sectors).encode(data));
     }
+    assert!(object.layout.find(unit).is_none(), "unit {unit} is written twice");
     let column = object.column_of(unit);
     assert!(usize_of(column) < object.columns.len(), "unit {unit} has no column");
     object.column(column).waiting.push_back(unit);

@@ -64,6 +64,7 @@ impl Catalog {
     /// A sentence, if it contradicts what there is: the log was written by a program with a defect.
     pub fn apply(&mut self, change: &Change) -> Result<(), String> {
         let unit_bytes = self.unit_bytes;
+        assert!(unit_bytes > 0, "a unit has bytes");
         if let Change::Begin { number, kind, name, width } = *change {
             let record = Record {
                 kind,
@@ -127,6 +128,7 @@ impl Catalog {
                 Change::Rows { number, column, run }.encode(&mut out);
             }
             if !tail.is_empty() {
+                assert_eq!(*kind, TableKind::Log, "table {} has a tail", number.0);
                 let from = bytes - tail.len() as u64;
                 Change::Bytes { number, from, bytes: tail.clone() }.encode(&mut out);
             }

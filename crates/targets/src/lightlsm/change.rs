@@ -217,6 +217,7 @@ pub fn from_records(records: &[LogEntry]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ocssd_ftl::log::Record;
 
     fn all() -> Vec<Change> {
         let number = Number((1 << 40) - 1);

@@ -159,6 +159,7 @@ impl LightLsm {
             changes => self.log(changes),
         };
         let Some(until) = until else { return false };
+        assert!(self.refuses_changes().is_none(), "an edit is logged after changes ended");
         let mut gone = Vec::new();
         for row in rows {
             match row.op {
@@ -189,6 +190,11 @@ impl LightLsm {
             EditOp::Publish => {
                 let object = self.shelf.get(number);
                 assert_eq!(object.kind, TableKind::Table, "log {} is published", number.0);
+                assert!(
+                    object.is_sealed || object.bytes == 0 || self.has_canary(Canary::PublishedBeforeLanded),
+                    "table {} is not whole",
+                    number.0
+                );
                 Change::Publish { number, bytes: object.bytes, attributes }
             }
             EditOp::Describe => Change::Describe { number, attributes },
@@ -223,6 +229,7 @@ impl LightLsm {
             applied: self.journal.last.0,
             next_number: self.next_number,
         };
+        assert!(info.start >= self.journal.log.tail(), "replay would begin before the log");
         let catalog = self.catalog.encode(!self.has_canary(Canary::AttributesForgotten));
         let page_bytes = u32::try_from(self.sizes.unit_bytes).expect("a unit is small");
         self.journal.begin_checkpoint(&info, &catalog, page_bytes);

@@ -10,8 +10,8 @@ use super::sizes::{INFO_BYTES, Kept};
 use super::space::{Role, Space};
 use super::stats::LightLsmStats;
 use crate::flight::Flight;
-use crate::ox_block::log_pages::tag_page;
-use crate::ox_block::page_io::PageIo;
+use crate::ox::log_pages::tag_page;
+use crate::ox::page_io::PageIo;
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
 use ocssd_ftl::log::{Log, Lsn, TransactionId};
@@ -148,7 +148,8 @@ impl Journal {
     pub fn append(&mut self, changes: &[u8]) -> Lsn {
         assert!(!changes.is_empty(), "a transaction changes nothing");
         self.last = TransactionId(self.last.0 + 1);
-        let (_, last) = self.log.append(self.last, &to_records(changes));
+        let (first, last) = self.log.append(self.last, &to_records(changes));
+        assert!(first <= last, "transaction {} ends before it begins", self.last.0);
         last.next()
     }
 
@@ -174,7 +175,7 @@ impl Journal {
     fn write_log_page(&mut self, is_awaited: bool, around: &mut Around<'_>) -> bool {
         let is_again = self.log_io.has_again();
         let is_due = (is_awaited || self.log.has_full_page()) && self.log.has_page();
-        if !is_again && !(is_due && self.log_io.spare().is_some()) {
+        if !(is_again || is_due && self.log_io.spare().is_some()) {
             return false;
         }
         let sectors = self.log_io.sectors();
@@ -199,6 +200,7 @@ impl Journal {
     /// A write of a page of the log ended.
     pub fn log_page_done(&mut self, page: SlabKey, status: Status, space: &mut Space) {
         let (lsn, at) = self.log_io.ended(page, status.is_success());
+        assert_eq!(space.role(at.chunk), Role::Log, "page {} is in chunk {}", lsn.0, at.chunk.0);
         if status.is_success() {
             space.has_page(at.chunk, lsn.0);
             self.log.on_written(lsn);
@@ -210,6 +212,7 @@ impl Journal {
 
     /// Begins a checkpoint of these sections, from which replay begins with the page that is being filled.
     pub fn begin_checkpoint(&mut self, info: &Info, catalog: &[u8], page_bytes: u32) {
+        assert!(!self.is_writing(), "two checkpoints are written at once");
         let serial = self.next;
         self.next = serial.next();
         let sections = [(INFO, &info.encode()[..]), (CATALOG, catalog)];
@@ -230,7 +233,7 @@ impl Journal {
     fn write_checkpoint_page(&mut self, around: &mut Around<'_>) -> bool {
         let is_again = self.checkpoint_io.has_again();
         let is_fresh = self.writer.as_ref().is_some_and(CheckpointWriter::has_page);
-        if !is_again && !(is_fresh && self.checkpoint_io.spare().is_some()) {
+        if !(is_again || is_fresh && self.checkpoint_io.spare().is_some()) {
             return false;
         }
         let sectors = self.checkpoint_io.sectors();
@@ -262,6 +265,7 @@ impl Journal {
     /// A write of a page of a checkpoint ended. True if the checkpoint is whole by it.
     pub fn checkpoint_page_done(&mut self, page: SlabKey, status: Status, space: &mut Space) -> bool {
         let (index, at) = self.checkpoint_io.ended(page, status.is_success());
+        assert_eq!(space.role(at.chunk), Role::Checkpoint, "page {} is in chunk {}", index.0, at.chunk.0);
         let mut is_whole = false;
         if let Some(writer) = self.writer.as_mut().filter(|_| status.is_success()) {
             writer.on_written(index);
@@ -285,6 +289,7 @@ impl Journal {
     /// Pages of the log before `oldest` are not needed any more.
     pub fn cut_log(&mut self, oldest: Lsn, space: &mut Space) {
         let oldest = oldest.min(self.log.durable());
+        assert!(self.log.tail() <= self.log.durable(), "the log was cut before it was on media");
         if oldest > self.log.tail() {
             self.log.truncate(oldest);
         }
@@ -318,6 +323,7 @@ impl Journal {
 }
 
 fn count_page(is_again: bool, sectors: u32, role: Role, stats: &mut LightLsmStats) {
+    assert!(sectors > 0 && role != Role::Content, "a page of {sectors} sectors of {role:?}");
     let sectors = u64::from(sectors);
     let cause = match role {
         _ if is_again => &mut stats.rewritten,

@@ -50,6 +50,7 @@ impl Layout {
     /// The column and row of a unit.
     pub fn split(&self, unit: u64) -> (u32, u64) {
         let width = u64::from(self.width());
+        assert!(width > 0, "unit {unit} is in no column");
         (u32::try_from(unit % width).expect("below a width"), unit / width)
     }
 
@@ -58,6 +59,7 @@ impl Layout {
         let (column, row) = self.split(unit);
         let runs = &self.columns[usize_of(column)];
         let run = runs[..runs.partition_point(|run| run.row <= row)].last()?;
+        assert!(run.row <= row, "{run:?} is behind row {row}");
         let behind = u32::try_from(row - run.row).ok().filter(|&behind| behind < run.rows)?;
         Some((run.chunk, run.sector + behind * self.unit))
     }

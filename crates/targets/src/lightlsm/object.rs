@@ -94,6 +94,7 @@ impl Object {
     /// A new one with a column on each of these units.
     pub fn new(number: Number, name: TableId, kind: TableKind, units: &[UnitIndex], sizes: &Sizes) -> Self {
         let width = u32::try_from(units.len()).expect("fewer units than 2^32");
+        assert!(kind == TableKind::Table || width == 1, "log {} has {width} columns", number.0);
         Self {
             number,
             name,
@@ -131,6 +132,7 @@ impl Object {
         let more = sizes.units_of(bytes).saturating_sub(units + room);
         let width = self.columns.len() as u64;
         let round = width * u64::from(sizes.chunk_units);
+        assert!(round > 0, "number {} has no column", self.number.0);
         let fresh = more / round * width + (more % round).min(width);
         chunks + u32::try_from(fresh).expect("fewer chunks than 2^32")
     }
@@ -166,6 +168,17 @@ impl Object {
     /// Asserts what holds between calls.
     pub fn check(&self, sizes: &Sizes) {
         let name = (self.kind, self.number.0);
+        assert!(self.entitled <= self.bytes, "{name:?}: chunks are reserved for more than was appended");
+        assert!(self.taken <= self.entitled, "{name:?}: more was taken than chunks are reserved for");
+        let tail = u64::from(!self.taken.is_multiple_of(sizes.unit_bytes));
+        assert!(self.units_logged <= self.layout.units(), "{name:?}: units are logged that did not land");
+        assert!(
+            tail == 0
+                || self.is_sealed
+                || self.is_deleted
+                || self.memory.contains_key(&(self.taken / sizes.unit_bytes)),
+            "{name:?}: what is being filled is lost"
+        );
         assert!(self.taken <= self.bytes, "{name:?}: more was taken than appended");
         assert!(self.logged <= self.taken, "{name:?}: more is logged than was taken");
         self.layout.check();
@@ -180,6 +193,8 @@ impl Object {
         assert_eq!(u64::from(self.in_flight), flying as u64, "{name:?}: writes in flight are counted wrong");
         let waiting: usize = self.columns.iter().map(|column| column.waiting.len()).sum();
         assert!(waiting <= self.memory.len(), "{name:?}: a unit waits that is not in memory");
+        assert!(self.sync_to <= self.bytes, "{name:?} is synced beyond its end");
+        assert!(self.kind == TableKind::Table || self.is_published, "{name:?} is a log nobody sees");
         if self.is_gone {
             assert!(self.is_deleted, "{name:?} is gone and was not deleted");
         }

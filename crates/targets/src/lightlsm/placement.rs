@@ -40,6 +40,7 @@ fn size_class(bytes: u64, units: u32, sizes: &Sizes) -> u32 {
     }
     let chunks = sizes.units_of(bytes).div_ceil(u64::from(sizes.chunk_units));
     let rounds = chunks.div_ceil(u64::from(units));
+    assert!(chunks > 0 && rounds > 0, "{bytes} bytes take no chunk");
     u32::try_from(chunks.div_ceil(rounds)).expect("no more than the units")
 }
 
@@ -91,6 +92,7 @@ impl Placer {
         assert!(width > 0 && width <= most, "{width} columns on {most} units");
         units.sort_by_key(|&unit| std::cmp::Reverse(pool.free_of_unit(unit)));
         units.truncate(usize_of(width));
+        assert_eq!(units.len(), usize_of(width), "a column without a unit");
         units
     }
 }

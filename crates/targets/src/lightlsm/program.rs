@@ -83,6 +83,11 @@ impl LightLsm {
             }
             object.reserved += 1;
         }
+        assert!(
+            object.column(column).open.is_none(),
+            "column {column} of number {} has two chunks",
+            number.0
+        );
         let unit = object.column(column).unit;
         let Some(chunk) = self.space.open_content(unit) else { return false };
         object.reserved -= 1;
@@ -103,9 +108,11 @@ impl LightLsm {
         let at = object.column(column);
         let open = at.open.as_mut().expect("a chunk is open");
         let place = open.give(sectors, &config);
+        assert!(place.sector.is_multiple_of(sectors), "a unit begins at sector {}", place.sector);
         if !open.takes_more(&config) {
             at.ending.extend(at.open.take());
         }
+        assert!(!object.is_gone, "number {} is written and gone", number.0);
         object.in_flight += 1;
         let is_again = unit.is_some_and(|unit| object.again.remove(&unit));
         let cause = match unit {

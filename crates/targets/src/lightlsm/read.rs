@@ -141,6 +141,7 @@ impl LightLsm {
             return false;
         }
         let begin = unit * self.sizes.unit_bytes;
+        assert!(begin <= from && from < to, "bytes {from}..{to} are not of unit {unit}");
         let sector_bytes = u64::from(self.geometry.sector_bytes);
         let (sector, behind) = match self.options.read_unit {
             ReadUnit::Sector => ((from - begin) / sector_bytes, (to - begin).div_ceil(sector_bytes)),
@@ -148,6 +149,10 @@ impl LightLsm {
         };
         let narrow = |number: u64| u32::try_from(number).expect("a unit is small");
         let (sector, count) = (narrow(sector), narrow(behind - sector));
+        assert!(
+            count > 0 && sector + count <= self.sizes.unit,
+            "sectors {sector} + {count} leave their unit"
+        );
         let number = self.reads.jobs.get(job).number;
         let (chunk, start) =
             self.shelf.get(number).layout.find(unit).expect("what was taken is in memory or on media");
@@ -212,6 +217,7 @@ impl LightLsm {
     fn part_over(&mut self, key: SlabKey, status: Status, buffers: &mut Buffers) {
         let Part { job: job_key, buffer, unit, sector, count, from, to, .. } = self.reads.parts.remove(key);
         let begin = unit * self.sizes.unit_bytes + u64::from(sector) * u64::from(self.geometry.sector_bytes);
+        assert!(begin <= from && count > 0, "a part begins behind what was wanted of it");
         let job = self.reads.jobs.get_mut(job_key);
         copy(job, (from, to), &buffers.whole(buffer, 0, count)[index(from - begin)..]);
         if !status.has_data() && job.status.is_success() {
@@ -245,6 +251,7 @@ impl LightLsm {
             assert!(self.has_canary(Canary::ReadsDoNotHold), "number {} is gone under a read", number.0);
             return;
         };
+        assert!(object.holds > 0, "number {} is held by nobody", number.0);
         object.holds -= 1;
         self.work_due |= object.is_gone || self.shutdown.is_some();
     }

@@ -34,6 +34,7 @@ impl LightLsm {
     fn let_go(&mut self, number: Number, buffers: &mut Buffers) {
         let object = self.shelf.objects.remove(&number).expect("it is on its way out");
         assert!(object.is_gone && self.catalog.get(number).is_none(), "number {} is not deleted", number.0);
+        assert_eq!(object.in_flight, 0, "number {} is written and let go of", number.0);
         assert!(self.unreserved.iter().all(|&(of, _)| of != number), "number {} waits for chunks", number.0);
         self.busy.remove(&number);
         self.syncing.remove(&number);
@@ -76,6 +77,7 @@ impl LightLsm {
     }
 
     fn fill_up(&mut self, chunk: ChunkIndex, from: u32) {
+        assert!(!self.geometry.capabilities.early_reset, "chunk {} need not be filled", chunk.0);
         let count = self.sizes.unit - from % self.sizes.unit;
         assert!(from + count <= self.sizes.chunk, "chunk {} is filled beyond its end", chunk.0);
         self.stats.closed_by_fill += u64::from(count);
@@ -94,6 +96,7 @@ impl LightLsm {
         completion: &Completion,
     ) {
         self.fills.push(fill);
+        assert!(self.closings > 0, "fill of chunk {} ended that was not sent", chunk.0);
         self.closings -= 1;
         let status = completion.status;
         if status.is_drive_failure() {

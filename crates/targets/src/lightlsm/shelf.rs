@@ -82,6 +82,7 @@ impl Shelf {
 
     /// Takes a new table or log in.
     pub fn create(&mut self, object: Object) {
+        assert!(!self.objects.contains_key(&object.number), "number {} is used twice", object.number.0);
         let before = self.names.insert(object.name, object.number);
         assert!(before.is_none(), "name {} is taken", object.name.0);
         self.objects.insert(object.number, object);
@@ -107,6 +108,7 @@ impl Shelf {
         if live > limits.capacity_bytes {
             return Err(TableRefusal::NoRoom);
         }
+        assert!(!object.is_deleted, "number {} is appended to and was deleted", number.0);
         object.bytes += u64::from(bytes);
         self.live_bytes = live;
         Ok((number, begin))
@@ -177,7 +179,10 @@ impl Shelf {
                     object.is_published = true;
                     object.attributes.clone_from(&row.attributes);
                 }
-                EditOp::Describe => object.attributes.clone_from(&row.attributes),
+                EditOp::Describe => {
+                    assert!(object.is_published, "number {} is described and nobody sees it", row.number.0);
+                    object.attributes.clone_from(&row.attributes);
+                }
                 EditOp::Delete => {
                     object.is_deleted = true;
                     let (name, bytes) = (object.name, object.bytes);

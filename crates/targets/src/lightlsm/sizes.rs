@@ -273,7 +273,7 @@ mod tests {
         for (bad, says) in [
             (Geometry { oob_bytes: 0, ..geometry.clone() }, "more metadata"),
             (Geometry { sectors_per_chunk: 4, ..geometry.clone() }, "two write units"),
-            (Geometry { max_open_chunks_per_pu: 9, ..geometry.clone() }, "without such a limit"),
+            (Geometry { max_open_chunks_per_pu: 9, ..geometry }, "without such a limit"),
         ] {
             let error = sizes(&bad, &Options::default(), 8).expect_err(says);
             assert!(error.contains(says), "{error}");

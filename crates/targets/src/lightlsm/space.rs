@@ -95,6 +95,7 @@ impl Space {
         let all: Vec<UnitIndex> = (0..self.shape.units()).map(UnitIndex).collect();
         let chunk = self.pool.open(&[unit], |_, _| true).or_else(|| self.pool.open(&all, |_, _| true))?;
         self.reserved -= 1;
+        assert_eq!(self.newest[chunk.index()], 0, "chunk {} has pages of before", chunk.0);
         self.adopt_content(chunk);
         Some(chunk)
     }
@@ -115,6 +116,7 @@ impl Space {
 
     /// A chunk is in use for pages.
     pub fn set_pages(&mut self, chunk: ChunkIndex, role: Role) {
+        assert_ne!(self.pool.get(chunk), ChunkUse::Free, "pages are in chunk {}, which is free", chunk.0);
         self.roles[chunk.index()] = role;
         self.newest[chunk.index()] = 0;
         match role {
@@ -141,6 +143,7 @@ impl Space {
             return;
         }
         let tail = if self.role(chunk) == Role::Log { log_tail } else { checkpoint_tail };
+        assert_ne!(self.role(chunk), Role::Content, "chunk {} of content is judged by pages", chunk.0);
         if self.newest[chunk.index()] < tail {
             self.pool.died(chunk);
             self.dead.push_back(chunk);
@@ -165,6 +168,7 @@ impl Space {
 
     /// A chunk that belongs to nobody goes on its way to be free.
     pub fn dispose(&mut self, chunk: ChunkIndex, pointer: u32) {
+        assert!(pointer <= self.shape.sectors_per_chunk(), "chunk {} is written up to {pointer}", chunk.0);
         match self.pool.get(chunk) {
             ChunkUse::Open if pointer == 0 => self.pool.give_back(chunk),
             ChunkUse::Open => self.closing.push_back((chunk, pointer)),
@@ -204,6 +208,7 @@ impl Space {
 
     /// A chunk is written to its end, or may be reset as it is.
     pub fn closed(&mut self, chunk: ChunkIndex) {
+        assert_eq!(self.pool.get(chunk), ChunkUse::Open, "chunk {} is closed twice", chunk.0);
         self.pool.close(chunk);
         self.pool.died(chunk);
         self.dead.push_back(chunk);
@@ -226,7 +231,9 @@ impl Space {
             Role::Log => self.log_chunks -= 1,
             Role::Checkpoint => self.checkpoint_chunks -= 1,
         }
+        assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} was reset and was not dead", chunk.0);
         self.roles[chunk.index()] = Role::Content;
+        self.newest[chunk.index()] = 0;
         if is_good {
             self.pool.freed(chunk);
         } else {

@@ -63,6 +63,8 @@ impl LightLsm {
             object.gathered = None;
         }
         self.requests.fail_changes(status);
+        let reads = self.shelf.objects.values().filter(|object| object.holds > 0).count();
+        assert!(reads <= self.requests.len(), "{reads} tables are read by fewer requests");
         self.work_due = true;
     }
 

@@ -65,6 +65,7 @@ impl LightLsm {
             return false;
         }
         let (known, full) = (log.units_logged, log.taken / unit_bytes);
+        assert!(known <= full, "log {} has {known} units logged of {full}", number.0);
         // Units in order, as far as all of them landed.
         let landed = (known..full).take_while(|&unit| log.layout.find(unit).is_some()).count() as u64 + known;
         if landed > known {
@@ -99,6 +100,7 @@ impl LightLsm {
         });
         let unit_bytes = self.sizes.unit_bytes;
         let log = self.shelf.get_mut(number);
+        assert!(changes.iter().all(|change| change.number() == number), "rows of another log");
         log.units_logged += rows.sum::<u64>();
         log.logged = log.logged.max(log.units_logged * unit_bytes);
         true
@@ -113,6 +115,7 @@ impl LightLsm {
         let count =
             usize::try_from(log.taken - from).expect("a unit is small").min(usize_of(TAIL_PIECE_BYTES));
         assert!(count > 0, "log {} is logged already", number.0);
+        assert!(log.taken - full * unit_bytes < unit_bytes, "log {} has a whole unit in its tail", number.0);
         let first = usize::try_from(from - full * unit_bytes).expect("a unit is small");
         let buffer = *log.memory.get(&full).expect("it is being filled");
         let bytes = buffers.whole(buffer, 0, self.sizes.unit)[first..first + count].to_vec();

@@ -177,6 +177,7 @@ impl LightLsm {
         let (number, from) = (object.number, offset.min(object.bytes));
         let bytes = u32::try_from(object.bytes - from).unwrap_or(u32::MAX).min(into.bytes());
         let key = self.requests.take(request, TableAnswer::Read { bytes });
+        assert!(from + u64::from(bytes) <= object.bytes, "a read beyond the end was not cut");
         self.shelf.get_mut(number).holds += 1;
         self.reads.begin(key, number, (from, bytes), into);
         Ok(Taken::Kept)

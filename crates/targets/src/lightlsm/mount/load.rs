@@ -8,7 +8,7 @@ use crate::lightlsm::change::{decode, from_records};
 use crate::lightlsm::journal::{CATALOG, INFO, Info, Whole};
 use crate::lightlsm::space::Role;
 use crate::mount_error::MountError;
-use crate::ox_block::mount::media::Media;
+use crate::ox::mount::media::Media;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
 use ocssd_ftl::log::{Generation, LogPage, Lsn, PageError, Replay, Transaction, TransactionId};
 use ocssd_ftl::{ChunkIndex, InstanceId, Kind, Shape};

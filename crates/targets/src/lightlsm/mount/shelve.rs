@@ -37,6 +37,7 @@ pub fn shelve(
         let mut object = object(number, record, (space, sizes), survey);
         if !record.tail.is_empty() {
             let buffer = buffers.take_whole(sizes.unit);
+            assert!((record.tail.len() as u64) < sizes.unit_bytes, "the tail of log {} is a unit", number.0);
             buffers.whole_mut(buffer, 0, sizes.unit)[..record.tail.len()].copy_from_slice(&record.tail);
             object.memory.insert(record.layout.units(), buffer);
         }
@@ -73,6 +74,7 @@ fn object(number: Number, record: &Record, (space, sizes): (&mut Space, &Sizes),
     }
     object.chunks.retain(|&chunk| matches!(survey.get(chunk).state, ChunkState::Open | ChunkState::Closed));
     object.chunks.iter().for_each(|&chunk| space.adopt_content(chunk));
+    assert!(object.chunks.is_sorted(), "chunks of number {} are out of order", number.0);
     let chunks = u32::try_from(object.chunks.len()).expect("fewer chunks than 2^32");
     object.base = Base { chunks, units: record.layout.units(), room };
     object.layout = record.layout.clone();

@@ -6,7 +6,7 @@
 
 use crate::lightlsm::space::Role;
 use crate::mount_error::MountError;
-use crate::ox_block::mount::media::{Media, Padding};
+use crate::ox::mount::media::{Media, Padding};
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, Kind, Shape};
 use ocssd_lightnvm::{ChunkState, Geometry, Ppa};
@@ -70,6 +70,7 @@ impl Survey {
                 Padding { chunk: shape.chunk_id(chunk), from, to }
             })
             .collect();
+        assert!(paddings.iter().all(|padding| padding.from <= padding.to), "a chunk is filled backwards");
         media.pad(&paddings, ws_opt)?;
         for (chunk, _) in open {
             let role = self.get(chunk).role;
