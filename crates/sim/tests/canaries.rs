@@ -143,10 +143,10 @@ canaries! {
     lightlsm_tail_forgotten_is_found: "tail-forgotten", Tiny;
     lightlsm_reset_before_durable_is_found: "reset-before-durable", Tiny;
     lightlsm_attributes_forgotten_is_found: "attributes-forgotten", Tiny;
-    lightlsm_not_forced_is_found: "not-forced", Tiny;
+    lightlsm_sync_unlogged_is_found: "sync-unlogged", Tiny;
     lightlsm_truncated_too_early_is_found: "truncated-too-early", Tiny;
     lightlsm_window_forgotten_is_found: "window-forgotten", Tiny;
-    lightlsm_reads_do_not_hold_is_found: "reads-do-not-hold", Tiny;
+    lightlsm_log_not_replayed_is_found: "log-not-replayed", Tiny;
 }
 
 canaries! {

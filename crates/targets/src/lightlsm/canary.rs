@@ -12,7 +12,7 @@ pub enum Canary {
     PublishedBeforeLanded,
     /// An edit is answered when it is logged, not when the log is on media.
     AnsweredBeforeDurable,
-    /// Each row of an edit is a transaction: outputs of a compaction without the deletion of its inputs.
+    /// Each row of an edit is a transaction, one after the other: outputs of a compaction without the deletion of its inputs.
     EditByRow,
     /// A sync is answered without the bytes that fill no unit.
     TailForgotten,
@@ -20,14 +20,14 @@ pub enum Canary {
     ResetBeforeDurable,
     /// Attributes of a log are not in checkpoints.
     AttributesForgotten,
-    /// Units are written without force unit access: on media when the drive's cache has them.
-    NotForced,
+    /// A sync is answered when its bytes are in memory.
+    SyncUnlogged,
     /// The log is cut to where the new checkpoint starts when that begins, not when it is whole.
     TruncatedTooEarly,
     /// What the last write units hold is not made readable at mount.
     WindowForgotten,
-    /// Reads do not keep the chunks of a table that is deleted meanwhile.
-    ReadsDoNotHold,
+    /// A mount takes the checkpoint for all there is.
+    LogNotReplayed,
 }
 
 impl Options {
@@ -56,10 +56,10 @@ impl Canary {
         (Self::TailForgotten, "tail-forgotten"),
         (Self::ResetBeforeDurable, "reset-before-durable"),
         (Self::AttributesForgotten, "attributes-forgotten"),
-        (Self::NotForced, "not-forced"),
+        (Self::SyncUnlogged, "sync-unlogged"),
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::WindowForgotten, "window-forgotten"),
-        (Self::ReadsDoNotHold, "reads-do-not-hold"),
+        (Self::LogNotReplayed, "log-not-replayed"),
     ];
 }
 

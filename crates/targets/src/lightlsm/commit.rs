@@ -140,7 +140,8 @@ impl LightLsm {
     }
 
     fn log_edit(&mut self, key: SlabKey, rows: &[Row]) -> bool {
-        if !rows.iter().all(|row| self.is_ready(row)) {
+        let waits = self.has_canary(Canary::EditByRow) && !self.awaited.is_empty();
+        if waits || !rows.iter().all(|row| self.is_ready(row)) {
             return false;
         }
         let published = rows.iter().filter(|row| row.op == EditOp::Publish);
@@ -153,8 +154,8 @@ impl LightLsm {
         let changes: Vec<Change> = seen.map(|row| self.change_of(row)).collect();
         let until = match changes.as_slice() {
             [] => Some(self.journal.log.end()),
-            changes if self.has_canary(Canary::EditByRow) => {
-                changes.iter().map(|change| self.log(std::slice::from_ref(change))).last().flatten()
+            [first, _, ..] if self.has_canary(Canary::EditByRow) => {
+                return self.log_first_row(first, key, rows);
             }
             changes => self.log(changes),
         };
@@ -181,6 +182,22 @@ impl LightLsm {
             self.requests.end(key, Status::SUCCESS);
         }
         self.awaited.push_back(Awaited { until, key: (!is_early).then_some(key), gone });
+        true
+    }
+
+    /// The planted bug: the first row is a transaction, and the others wait until it is durable.
+    fn log_first_row(&mut self, first: &Change, key: SlabKey, rows: &[Row]) -> bool {
+        let Some(until) = self.log(std::slice::from_ref(first)) else { return false };
+        let at = rows.iter().position(|row| !row.is_unseen).expect("it is the first of those seen");
+        let mut gone = Vec::new();
+        if rows[at].op == EditOp::Delete {
+            self.shelf.get_mut(rows[at].number).is_gone = true;
+            gone.push(rows[at].number);
+        }
+        self.awaited.push_back(Awaited { until, key: None, gone });
+        let mut rest = rows.to_vec();
+        rest.remove(at);
+        self.edits.push_front(EditJob::Rows { key, rows: rest });
         true
     }
 

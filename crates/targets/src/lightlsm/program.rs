@@ -3,7 +3,6 @@
 //! A unit that the media failed goes to the next place of its column, in another chunk if the drive closed this one. Behind a
 //! published table fill is written until its last units can be read (MW_CUNITS). Deliberately not here: which units there are.
 
-use super::canary::Canary;
 use super::change::Number;
 use super::flight::Purpose;
 use super::journal::{landing, run_at};
@@ -98,7 +97,7 @@ impl LightLsm {
 
     /// Writes a unit, or fill in a buffer, to the next place of a column whose chunk is open.
     fn send_unit(&mut self, number: Number, column: u32, what: Result<u64, BufId>) -> bool {
-        let (sectors, fua) = (self.sizes.unit, !self.has_canary(Canary::NotForced));
+        let sectors = self.sizes.unit;
         let object = self.shelf.get_mut(number);
         let (buffer, unit) = match what {
             Ok(unit) => (object.memory[&unit], Some(unit)),
@@ -124,7 +123,7 @@ impl LightLsm {
         self.stats.programmed += u64::from(sectors);
         let addresses = run_at(&self.space.shape, place, sectors);
         let purpose = Purpose::Unit { number, column, what, at: place };
-        self.flight.send(purpose, Op::Write { fua }, addresses, Some(buffer), 0);
+        self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
         true
     }
 

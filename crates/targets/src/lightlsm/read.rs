@@ -5,7 +5,6 @@
 //! here: how often (`read_again`).
 
 use super::append::tag_of;
-use super::canary::Canary;
 use super::change::Number;
 use super::flight::Purpose;
 use super::options::ReadUnit;
@@ -247,10 +246,7 @@ impl LightLsm {
             self.stats.read_failed += 1;
         }
         self.requests.end(key, status);
-        let Some(object) = self.shelf.objects.get_mut(&number) else {
-            assert!(self.has_canary(Canary::ReadsDoNotHold), "number {} is gone under a read", number.0);
-            return;
-        };
+        let object = self.shelf.get_mut(number);
         assert!(object.holds > 0, "number {} is held by nobody", number.0);
         object.holds -= 1;
         self.work_due |= object.is_gone || self.shutdown.is_some();

@@ -3,7 +3,6 @@
 //! Nothing is copied: no two tables share a chunk, so a table that dies leaves chunks with nothing in them. Deliberately not
 //! here: the lists (`space`).
 
-use super::canary::Canary;
 use super::change::Number;
 use super::flight::Purpose;
 use super::journal::run_at;
@@ -21,8 +20,7 @@ impl LightLsm {
         let before = leaving.len();
         for number in leaving {
             let object = self.shelf.get(number);
-            let ignores_reads = self.has_canary(Canary::ReadsDoNotHold) && object.in_flight == 0;
-            if object.is_quiet() || ignores_reads && object.appends.is_empty() {
+            if object.is_quiet() {
                 self.let_go(number, buffers);
             } else {
                 self.leaving.push(number);

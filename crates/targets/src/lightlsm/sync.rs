@@ -129,12 +129,12 @@ impl LightLsm {
 
     /// Syncs whose bytes are logged wait for the log. True if there was one.
     pub(super) fn end_syncs(&mut self) -> bool {
-        let until = self.journal.log.end();
+        let (until, is_early) = (self.journal.log.end(), self.has_canary(Canary::SyncUnlogged));
         let Self { syncs, shelf, awaited, .. } = self;
         let before = syncs.len();
         syncs.retain(|job| {
             let log = shelf.get(job.number);
-            let is_logged = log.is_begun && log.logged >= job.upto;
+            let is_logged = log.is_begun && (log.logged >= job.upto || is_early && log.taken >= job.upto);
             if is_logged {
                 awaited.push_back(Awaited { until, key: Some(job.key), gone: Vec::new() });
             }

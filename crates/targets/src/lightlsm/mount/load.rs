@@ -50,6 +50,8 @@ pub struct Known<'a> {
     pub geometry: &'a Geometry,
     pub shape: &'a Shape,
     pub survey: &'a Survey,
+    /// A planted bug.
+    pub is_log_ignored: bool,
 }
 
 /// Finds the instance; none on units that never had one.
@@ -83,7 +85,7 @@ fn checkpoint_places(
     known: &Known<'_>,
     pages: &mut Pages,
 ) -> Result<Places, MountError> {
-    let Known { geometry, shape, survey } = known;
+    let Known { geometry, shape, survey, .. } = known;
     let found = survey.pages(geometry, shape, Role::Checkpoint, geometry.ws_opt);
     let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
     let tags = media.read_tags(&firsts)?;
@@ -121,7 +123,7 @@ fn newest_whole(
 }
 
 fn read_log(media: &mut Media<'_>, known: &Known<'_>, pages: &mut Pages) -> Result<Vec<LogPage>, MountError> {
-    let Known { geometry, shape, survey } = known;
+    let Known { geometry, shape, survey, .. } = known;
     let found = survey.pages(geometry, shape, Role::Log, geometry.ws_min);
     let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
     let (mut log, mut unknown) = (Vec::new(), None);
@@ -175,7 +177,10 @@ fn recover(
     log.into_iter().filter(|page| page.instance == instance).for_each(|page| found.add(page));
     let applied = TransactionId(info.applied);
     let replayed = found.run(info.start, Generation(info.generation), applied);
-    let replayed = replayed.map_err(|error| unreadable(error.to_string()))?;
+    let mut replayed = replayed.map_err(|error| unreadable(error.to_string()))?;
+    if known.is_log_ignored {
+        replayed.transactions.clear();
+    }
     for Transaction { id, entries } in &replayed.transactions {
         let bytes = from_records(entries).ok_or_else(|| "it is of another kind of target".to_owned());
         let done = bytes.and_then(|bytes| apply(&mut catalog, &mut next, &bytes));

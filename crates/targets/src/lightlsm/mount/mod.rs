@@ -91,8 +91,9 @@ impl LightLsm {
         }
         options.check().map_err(MountError::DoesNotFit)?;
         find_pages(&mut media, &shape, &mut survey, options)?;
-        let (found, pages) =
-            load(&mut media, &Known { geometry: &geometry, shape: &shape, survey: &survey })?;
+        let is_log_ignored = options.has_canary(Canary::LogNotReplayed);
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, is_log_ignored };
+        let (found, pages) = load(&mut media, &known)?;
         let sizes = fits(good, found.as_ref().map(|found| found.info.kept))?;
         if let Some(found) = found.as_ref().filter(|_| !options.has_canary(Canary::WindowForgotten)) {
             survey.make_readable(&mut media, &shape, &shelve::ends(&found.catalog, sizes.unit))?;
