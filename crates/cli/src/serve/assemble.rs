@@ -43,11 +43,12 @@ const SMALL_BLOCK: &str = "512";
 
 /// Opens the drive and mounts the targets.
 pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
+    check_kinds(args)?;
     let OpenDrive { flash, mut media_manager, image, spec, uuid } = open(args)?;
     let geometry = &spec.config.geometry;
     let named_targets = named_targets(args, geometry, &media_manager)?;
     for (name, named_target) in &named_targets {
-        check_reach(args, name, named_target)?;
+        check_reach(args, name, &named_target.kind)?;
     }
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut buffers = Buffers::new(flash.payload_format());
@@ -116,9 +117,21 @@ fn named_targets(
     args.export.iter().map(one).collect()
 }
 
+/// What can be said of kinds before the drive is opened; an image's own names are known only then.
+fn check_kinds(args: &ServeArgs) -> anyhow::Result<()> {
+    let alone = args.export.is_empty().then_some(("", args.target.as_str()));
+    let named = args.export.iter().filter_map(|text| text.split_once('='));
+    for (name, target) in alone.into_iter().chain(named) {
+        let kind = target.split([':', '@']).next().unwrap_or(target);
+        if crate::kinds::find(kind).is_ok() {
+            check_reach(args, name, kind)?;
+        }
+    }
+    Ok(())
+}
+
 /// Somebody can come to the export: block devices are reached by every protocol, others by those that speak of what they have.
-fn check_reach(args: &ServeArgs, name: &str, named_target: &NamedTarget) -> anyhow::Result<()> {
-    let kind = &named_target.kind;
+fn check_reach(args: &ServeArgs, name: &str, kind: &str) -> anyhow::Result<()> {
     let interface = crate::kinds::find(kind).map_err(anyhow::Error::msg)?.make_of().interface();
     match interface {
         Interface::KeyValue if !args.resp.endpoints.is_empty() => Ok(()),
@@ -132,7 +145,7 @@ fn check_reach(args: &ServeArgs, name: &str, named_target: &NamedTarget) -> anyh
         ),
         Interface::Log | Interface::Table => bail!(
             "export \"{name}\": the target {kind} speaks of {interface}, for which there is no protocol here; `ocssd workload` \
-             and the C library ask it, and block devices, zones and keys and values can be served"
+             asks it, and block devices, zones, and keys and values can be served"
         ),
         Interface::Block | Interface::Zoned | Interface::KeyValue => Ok(()),
     }

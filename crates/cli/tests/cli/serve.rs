@@ -406,6 +406,8 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--nbd nowhere --drive tiny", "expected unix:/path"),
         ("--nbd unix:s --drive stamps.img", "stamps of 16 bytes"),
         ("--nbd unix:s --drive tiny --target linear", "zone by zone"),
+        ("--nbd unix:s --drive none.img --target eleos", "there is no protocol here"),
+        ("--nbd unix:s --drive none.img --export a=null@pu:0 --export b=eleos:seed=1@pu:1", "export \"b\""),
         ("--nbd unix:s --drive tiny --export a", "NAME=TARGET"),
         ("--nbd unix:s --drive tiny --export a=null@pu:0 --export a=null@pu:1", "two exports are called"),
         ("--nbd unix:s --drive tiny --tls-certificate a.pem --tls-key b.pem", "b.pem"),
