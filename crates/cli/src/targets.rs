@@ -61,6 +61,7 @@ const OX_BLOCK: &[TargetOption] = &[
     option("over_provisioning_percent", "1 to 95", "20"),
     option("durability", "request, flush", "request"),
     option("checkpoint_log_bytes", "bytes", "a 64th, to 64 MiB"),
+    option("recovery", "time, as 100ms", "not bounded"),
     option("log_copies", "1, 2", "2"),
     option("gc_groups_max", "1 to all", "1"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
@@ -74,6 +75,7 @@ const OX_BLOCK: &[TargetOption] = &[
 const ELEOS: &[TargetOption] = &[
     option("over_provisioning_percent", "1 to 95", "20"),
     option("checkpoint_log_bytes", "bytes", "a 64th, to 64 MiB"),
+    option("recovery", "time, as 100ms", "not bounded"),
     option("log_copies", "1, 2", "2"),
     option("gc_groups_max", "1 to all", "1"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),

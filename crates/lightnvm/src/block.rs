@@ -9,6 +9,7 @@ pub use crate::counter::{Counter, CounterValue};
 use crate::rule::Violation;
 use crate::status::Status;
 use crate::target::Target;
+use crate::transaction::Transactions;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,6 +94,11 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
     /// target); 0 if any written block can be read.
     fn unreadable_tail(&self) -> u64 {
         0
+    }
+
+    /// Its transactions over several requests, if it has such.
+    fn transactions(&mut self) -> Option<&mut dyn Transactions> {
+        None
     }
 
     /// Whether a block holds something: it was written, and not discarded since. `None` of targets without a map.

@@ -21,6 +21,7 @@ mod rule;
 mod source;
 pub mod status;
 mod target;
+pub mod transaction;
 pub mod wrap;
 
 pub use address::{ChunkId, GenericAddress, GroupId, Lba, LbaFormat, LbaFormatError, Ppa, PuId};

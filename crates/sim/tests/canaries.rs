@@ -11,7 +11,7 @@ use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind, TargetOptions};
-use ocssd_targets::{lightlsm, linux_pblk, ox_block, pblk, small_blocks};
+use ocssd_targets::{eleos, lightlsm, linux_pblk, ox_block, pblk, small_blocks};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -150,6 +150,16 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_ELEOS: "eleos", "canary", NONE, SEEDS;
+    eleos_answered_before_commit_is_found: "answered-before-commit", Tiny;
+    eleos_commit_by_part_is_found: "commit-by-part", Tiny;
+    eleos_moves_stale_is_found: "moves-stale", Tiny;
+    eleos_reset_before_durable_is_found: "reset-before-durable", Tiny;
+    eleos_truncated_too_early_is_found: "truncated-too-early", Tiny;
+    eleos_window_forgotten_is_found: "window-forgotten", Tiny;
+}
+
+canaries! {
     TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary", [("block_bytes", "512")], SEEDS;
     merge_loses_neighbour_is_found: "merge-loses-neighbour", Tiny;
     order_ignored_is_found: "order-ignored", Tiny;
@@ -166,6 +176,8 @@ fn every_canary_is_looked_for() {
     assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_VOLATILE_OX].concat()));
     let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(tables, all(TESTED_OF_LIGHTLSM));
+    let eleos: BTreeSet<&str> = eleos::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(eleos, all(TESTED_OF_ELEOS));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

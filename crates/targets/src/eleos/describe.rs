@@ -58,7 +58,7 @@ impl Eleos {
         let limits = &self.store.limits;
         format!(
             "eleos for {} bytes of pages on {} units, flushes of up to {} bytes and {} pages, {how}; {} sectors read, {} padded, \
-             {} chunks bad, new checkpoint of {} sectors",
+             {} chunks bad, new checkpoint of {} sectors; {}",
             limits.capacity_bytes,
             self.space.shape.units(),
             limits.flush_bytes_max,
@@ -67,6 +67,7 @@ impl Eleos {
             report.sectors_padded,
             report.bad_chunks,
             report.checkpoint_sectors,
+            report.phases,
         )
     }
 }

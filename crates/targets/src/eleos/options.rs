@@ -21,7 +21,7 @@ impl Options {
             return Ok(());
         }
         Err(format!(
-            "eleos has no option \"{name}\"; its options are over_provisioning_percent, checkpoint_log_bytes, log_copies, \
+            "eleos has no option \"{name}\"; its options are over_provisioning_percent, checkpoint_log_bytes, recovery, log_copies, \
              gc_groups_max, victim, writes_per_unit, plane_reads and seed"
         ))
     }

@@ -5,6 +5,7 @@
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
 use crate::plane_reads::PlaneReads;
+use ocssd_base::Nanos;
 use ocssd_ftl::VictimPolicy;
 use std::fmt;
 
@@ -63,6 +64,8 @@ pub struct Options {
     pub durability: Durability,
     /// Bytes of log between two checkpoints; default: a sixty-fourth of the instance, at most 64 MiB.
     pub checkpoint_log_bytes: Option<u64>,
+    /// How long recovery may read the log; sets the log between checkpoints in its place.
+    pub recovery: Option<Nanos>,
     /// Times each page of the log is written, 1 or 2: a page that the media lose ends the log if there is no other.
     pub log_copies: u32,
     /// Groups garbage collection may be in at a time, 1..; users' new writes avoid them.
@@ -86,6 +89,7 @@ impl Default for Options {
             over_provisioning_percent: OVER_PROVISIONING_PERCENT,
             durability: Durability::Request,
             checkpoint_log_bytes: None,
+            recovery: None,
             log_copies: LOG_COPIES,
             gc_groups_max: GC_GROUPS_MAX,
             victim: VictimPolicy::Greedy,
@@ -96,6 +100,18 @@ impl Default for Options {
             canary: None,
         }
     }
+}
+
+/// A time as it is written: `100ms`, `2s`.
+fn duration(text: &str) -> Result<Nanos, String> {
+    let wrong = || format!("recovery should be a time such as 100ms or 2s, at least 1ms, but is \"{text}\"");
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1_000_000),
+        None => (text.strip_suffix('s').ok_or_else(wrong)?, 1_000_000_000),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let nanos = number.checked_mul(unit).filter(|&nanos| nanos > 0).ok_or_else(wrong)?;
+    Ok(Nanos(nanos))
 }
 
 impl Options {
@@ -111,6 +127,7 @@ impl Options {
         match name {
             "over_provisioning_percent" => self.over_provisioning_percent = small()?,
             "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number()?),
+            "recovery" => self.recovery = Some(duration(value)?),
             "log_copies" => self.log_copies = small()?,
             "gc_groups_max" => self.gc_groups_max = small()?,
             "victim" => {
@@ -144,6 +161,12 @@ impl Options {
         }
         if !(1..=2).contains(&self.log_copies) {
             return Err(format!("log_copies must be 1 or 2, but is {}", self.log_copies));
+        }
+        if self.recovery.is_some() && self.checkpoint_log_bytes.is_some() {
+            return Err(
+                "recovery and checkpoint_log_bytes both say how much log there is between checkpoints: give one of them"
+                    .to_owned(),
+            );
         }
         if self.gc_groups_max == 0 {
             return Err(

@@ -6,7 +6,7 @@
 
 use super::options::Options;
 use super::store::Store;
-use ocssd_base::usize_of;
+use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
 use ocssd_lightnvm::Geometry;
@@ -21,6 +21,8 @@ const LOG_WIDTH_MAX: u32 = 4;
 const BUFFERED_SECTORS: u32 = 256;
 /// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
 const SPARE_CHUNKS: u32 = 1;
+/// Intervals of log that recovery reads at most: two that it needs, one being written, one that is not reset yet.
+const READ_INTERVALS: u64 = 4;
 /// Bytes of the checkpoint's section about the instance.
 pub const INFO_BYTES: usize = 64;
 
@@ -83,6 +85,14 @@ fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
     width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
 }
 
+/// Pages of the log between checkpoints for which recovery reads no longer than this: it meets the log since the checkpoint
+/// before the last, and as much again that is not reset yet, striped over `width` units.
+fn pages_within(within: Nanos, geometry: &Geometry, width: u32) -> u64 {
+    let page = geometry.times.read_typical.0.max(1);
+    assert!(width > 0, "a log on no unit");
+    within.0 / page * u64::from(width) / READ_INTERVALS
+}
+
 impl Sizes {
     /// The sizes of an instance of `blocks` blocks, or of a new one if that is `None`, on units with `good` good chunks in
     /// `groups` groups.
@@ -130,10 +140,13 @@ impl Sizes {
         let units = shape.units();
         let page_bytes = u64::from(page) * u64::from(geometry.sector_bytes);
         let instance_bytes = shape.places() * u64::from(geometry.sector_bytes);
-        let asked =
-            options.checkpoint_log_bytes.unwrap_or((instance_bytes / 64).min(CHECKPOINT_LOG_BYTES_MAX));
-        let interval_pages = (asked / page_bytes).max(INTERVAL_PAGES_MIN);
         let log_width = units.min(LOG_WIDTH_MAX);
+        let asked =
+            options.checkpoint_log_bytes.unwrap_or((instance_bytes / 64).min(CHECKPOINT_LOG_BYTES_MAX))
+                / page_bytes;
+        let copies = u64::from(options.log_copies);
+        let within = options.recovery.map(|within| pages_within(within, geometry, log_width) / copies);
+        let interval_pages = within.unwrap_or(asked).max(INTERVAL_PAGES_MIN);
         // From the start of the checkpoint before the last, and while the next is written; and one largest transaction.
         let per_page = page_bytes / u64::try_from(ocssd_ftl::log::ENTRY_BYTES).expect("small");
         let largest = demand.log_entries.div_ceil(per_page.max(1));

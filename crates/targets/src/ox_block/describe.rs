@@ -34,7 +34,7 @@ impl OxBlock {
         };
         format!(
             "ox-block of {} blocks on {} units, requests durable at each {}, {how}; {} sectors read, {} padded, {} chunks bad, \
-             new checkpoint of {} sectors",
+             new checkpoint of {} sectors; {}",
             self.sizes.blocks,
             self.space.shape.units(),
             self.options.durability,
@@ -42,6 +42,7 @@ impl OxBlock {
             report.sectors_padded,
             report.bad_chunks,
             report.checkpoint_sectors,
+            report.phases,
         )
     }
 }

@@ -11,7 +11,13 @@ use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{L2p, Mapped, Place};
 
 /// Adds a block that lies at `place` to the entries of its transaction, if it follows the last one there.
-fn join(entries: &mut Vec<LogEntry>, lba: u64, place: Place, from: Option<Place>, is_chunk_start: bool) {
+pub(super) fn join(
+    entries: &mut Vec<LogEntry>,
+    lba: u64,
+    place: Place,
+    from: Option<Place>,
+    is_chunk_start: bool,
+) {
     let entry = match from {
         Some(from) => LogEntry::Move { lba, from, to: place, count: 1 },
         None => LogEntry::Write { lba, place, count: 1 },
@@ -43,7 +49,14 @@ impl OxBlock {
         for (offset, slot) in (0..).zip(slots) {
             let at = Place(place.0 + offset);
             let is_start = self.space.shape.chunk_of(at).1 == 0;
-            let Owner::User(key) = slot.owner else { unreachable!("a frame of users holds {slot:?}") };
+            let key = match slot.owner {
+                Owner::User(key) => key,
+                Owner::Transaction(transaction, nth) => {
+                    self.transaction_landed(transaction, (slot.lba, nth), at);
+                    continue;
+                }
+                Owner::Copy(_) => unreachable!("a frame of users holds {slot:?}"),
+            };
             let part = self.store.parts.get_mut(key);
             assert!(part.left > 0, "more of a transaction landed than it has");
             join(&mut part.entries, slot.lba, at, None, is_start);

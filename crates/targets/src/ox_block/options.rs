@@ -15,7 +15,8 @@ impl Options {
         } else if !self.set_common(name, value)? {
             return Err(format!(
                 "ox-block has no option \"{name}\"; its options are over_provisioning_percent, durability, \
-                 checkpoint_log_bytes, log_copies, gc_groups_max, victim, writes_per_unit, plane_reads, seed and block_bytes"
+                 checkpoint_log_bytes, recovery, log_copies, gc_groups_max, victim, writes_per_unit, plane_reads, seed and \
+                 block_bytes"
             ));
         }
         Ok(())
@@ -39,6 +40,8 @@ mod tests {
             ("durability", "never", "\"request\" or \"flush\""),
             ("size", "1", "no option \"size\""),
             ("seed", "-1", "whole number"),
+            ("recovery", "0s", "at least 1ms"),
+            ("recovery", "100", "such as 100ms"),
             ("victim", "oldest", "greedy"),
         ] {
             let error = options.set(name, value).expect_err(name);

@@ -5,9 +5,13 @@
 use ocssd_base::{Ring, Slab, SlabKey, usize_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::transaction::{BlockTransaction, TransactionPart};
 
 /// Requests at once: as pblk takes.
 pub const REQUESTS_MAX: u32 = 4096;
+
+/// A part of a transaction over several requests.
+pub type Role = (BlockTransaction, TransactionPart);
 
 /// A request that was taken and not replied to.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,8 @@ pub struct Pending {
     pub parts: u32,
     /// A read: its blocks were looked up.
     pub is_resolved: bool,
+    /// What it is of a transaction over several requests.
+    pub role: Option<Role>,
     status: Status,
 }
 
@@ -49,13 +55,15 @@ impl Requests {
     ///
     /// # Errors
     /// The request, if there is no room.
-    pub fn take(&mut self, request: BlockRequest) -> Result<SlabKey, BlockRequest> {
+    pub fn take(&mut self, request: BlockRequest, role: Option<Role>) -> Result<SlabKey, BlockRequest> {
         if !self.has_room() {
             return Err(request);
         }
-        let fresh = Pending { request, done: 0, parts: 0, is_resolved: false, status: Status::SUCCESS };
+        let fresh = Pending { request, done: 0, parts: 0, is_resolved: false, role, status: Status::SUCCESS };
         let key = self.pending.insert(fresh).map_err(|_| request)?;
         let queue = match request.op {
+            // Whatever ends a transaction comes behind its writes.
+            BlockOp::Flush if role.is_some() => &mut self.changes,
             BlockOp::Read => &mut self.reads,
             BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes => &mut self.changes,
             BlockOp::Flush | BlockOp::Shutdown | BlockOp::ResetZone => return Ok(key),
@@ -153,7 +161,8 @@ impl Requests {
     pub fn fail_changes(&mut self, status: Status) -> bool {
         while self.changes.pop().is_some() {}
         let is_change = |op| matches!(op, BlockOp::Write { .. } | BlockOp::Discard | BlockOp::WriteZeroes);
-        let open = self.pending.iter().filter(|(_, pending)| is_change(pending.request.op));
+        let ends = |pending: &Pending| is_change(pending.request.op) || pending.role.is_some();
+        let open = self.pending.iter().filter(|(_, pending)| ends(pending));
         let keys: Vec<SlabKey> = open.map(|(key, _)| key).collect();
         for &key in &keys {
             self.pending.get_mut(key).parts = 0;

@@ -6,6 +6,7 @@ use super::map;
 use super::requests::{REQUESTS_MAX, Requests};
 use super::sizes;
 use super::stats::BlockStats;
+use super::transaction::OpenTransactions;
 use crate::ox::canary::Canary;
 use crate::ox::commit::AtLog;
 use crate::ox::options::{Durability, Options};
@@ -18,6 +19,7 @@ use ocssd_ftl::checkpoint::{SectionName, Sections};
 use ocssd_ftl::log::{LogEntry, Lsn, TransactionId};
 use ocssd_ftl::{ChunkIndex, Kind, L2p, Place, SectorTag, Shape, ValidMap};
 use ocssd_lightnvm::block::BlockOp;
+use ocssd_lightnvm::transaction::BlockTransaction;
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
 use std::collections::VecDeque;
 
@@ -32,6 +34,8 @@ pub type OxBlock = Ox<Blocks>;
 pub enum Owner {
     /// A part's of a request.
     User(SlabKey),
+    /// A transaction's over several requests: which of its blocks, as they came.
+    Transaction(BlockTransaction, u32),
     /// It is a copy of this place.
     Copy(Place),
 }
@@ -74,6 +78,8 @@ pub struct Blocks {
     pub(super) parts: Slab<Part>,
     /// The transaction whose blocks are being taken into the buffer.
     pub(super) open_part: Option<SlabKey>,
+    /// Transactions over several requests.
+    pub(super) transactions: OpenTransactions,
     /// Flushes, and the page before which everything must be durable.
     pub(super) flushes: VecDeque<(Lsn, SlabKey)>,
     /// The shutdown that was asked for.
@@ -132,6 +138,7 @@ impl Store for Blocks {
             requests: Requests::default(),
             parts: Slab::new(2 * REQUESTS_MAX),
             open_part: None,
+            transactions: OpenTransactions::default(),
             flushes: VecDeque::new(),
             shutdown: None,
             stats: BlockStats::default(),
@@ -208,6 +215,7 @@ impl Store for Blocks {
     fn fail_changes(ox: &mut OxBlock, status: Status) {
         ox.store.parts.clear();
         ox.store.open_part = None;
+        ox.store.transactions.clear();
         ox.store.requests.fail_changes(status);
     }
 

@@ -3,11 +3,13 @@
 //! Deliberately not here: the procedures.
 
 use super::store::OxBlock;
+use super::transaction::TransactionFate;
 use crate::ox::state::Ending;
 use crate::refusal::{Takes, refusal};
 use ocssd_base::Nanos;
 use ocssd_ftl::Mapped;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Counter, CounterValue};
+use ocssd_lightnvm::transaction::Transactions;
 use ocssd_lightnvm::{Admission, Completion, Out, Target};
 
 impl OxBlock {
@@ -17,14 +19,19 @@ impl OxBlock {
             is_shut_down: self.ending != Ending::No,
             refuses_changes: self.refuses_changes(),
         };
-        if let Some(status) = refusal(&request, takes) {
-            return self.store.requests.answer(request, status);
+        let role = self.store.transactions.role_of(request.tag);
+        if let Some(status) = refusal(&request, takes).or_else(|| self.refuses_role(&request, role)) {
+            self.store.requests.answer(request, status)?;
+            self.store.transactions.is_sent(&request, role, TransactionFate::Refused);
+            return Ok(());
         }
-        let key = self.store.requests.take(request)?;
+        let key = self.store.requests.take(request, role)?;
+        self.store.transactions.is_sent(&request, role, TransactionFate::Taken);
         match request.op {
-            BlockOp::Flush => self.take_flush(key),
+            BlockOp::Flush if role.is_none() => self.take_flush(key),
             BlockOp::Shutdown => {
                 assert!(self.store.shutdown.is_none(), "a second shutdown was not refused");
+                self.abort_all();
                 (self.store.shutdown, self.ending) = (Some(key), Ending::Asked);
             }
             _ => {}
@@ -114,6 +121,10 @@ impl BlockTarget for OxBlock {
 
     fn block_count(&self) -> u64 {
         self.sizes.blocks
+    }
+
+    fn transactions(&mut self) -> Option<&mut dyn Transactions> {
+        Some(self)
     }
 
     fn is_mapped(&self, block: u64) -> Option<bool> {

@@ -3,6 +3,7 @@
 //! Discards and zeroes have no data: they are committed at once. Deliberately not here: where data go (`program`), when a
 //! transaction is true (`commit`).
 
+use super::requests::Pending;
 use super::sizes::TRANSACTION_BLOCKS_MAX;
 use super::store::{Owner, OxBlock, Part, Slot};
 use crate::ox::commit::{Commit, Done};
@@ -18,7 +19,14 @@ impl OxBlock {
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(key) = self.store.requests.next_change() {
-            let request = self.store.requests.get(key).request;
+            let &Pending { request, role, .. } = self.store.requests.get(key);
+            if let Some((transaction, part)) = role {
+                if !self.admit_of_transaction(key, transaction, part, buffers) {
+                    break;
+                }
+                any = true;
+                continue;
+            }
             match request.op {
                 BlockOp::Write { .. } => {
                     let (is_whole, did) = self.admit_write(key, buffers);
@@ -115,7 +123,9 @@ impl OxBlock {
     /// A frame that is filled in part goes out once nothing else of users is on its way: what is, brings more to fill it.
     fn close_partial(&mut self) -> bool {
         let is_idle = self.points.data[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
-        let is_due = is_idle && self.buffer.partial(StreamIndex::USER) > 0;
+        // Blocks of open transactions wait for others: nobody waits for them.
+        let is_awaited = !self.store.parts.is_empty() || self.has_ended_transaction();
+        let is_due = is_idle && is_awaited && self.buffer.partial(StreamIndex::USER) > 0;
         if is_due {
             self.buffer.close(StreamIndex::USER);
         }

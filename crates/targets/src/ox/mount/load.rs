@@ -9,6 +9,7 @@ use crate::ox::checkpoint::{INFO, Info, Kept};
 use crate::ox::options::Options;
 use crate::ox::space::Role;
 use crate::ox::store::Store;
+use ocssd_base::Nanos;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
 use ocssd_ftl::log::{Generation, LogPage, Lsn, PageError, Replay, TransactionId};
 use ocssd_ftl::{ChunkIndex, InstanceId, Shape};
@@ -55,6 +56,9 @@ pub struct Pages {
     pub newest_generation: Generation,
     /// The newest page of the log in each chunk.
     pub newest_in: BTreeMap<ChunkIndex, Lsn>,
+    /// When the log began to be read, and how many pages were.
+    pub log_began: Nanos,
+    pub log_pages_read: u64,
     /// The checkpoints in each chunk.
     pub serials_in: BTreeMap<ChunkIndex, BTreeSet<Serial>>,
 }
@@ -78,6 +82,7 @@ pub fn load<S: Store>(
     let mut pages = Pages::default();
     let places = checkpoint_places(media, known, &mut pages)?;
     let newest = newest_whole(media, known, &places)?;
+    pages.log_began = media.device.now();
     let log = read_log::<S>(media, known, &mut pages)?;
     let Some((serial, instance, sections)) = newest else {
         // The first checkpoint comes before the first request: without one nothing was ever answered.
@@ -146,6 +151,7 @@ fn read_log<S: Store>(
     let Known { geometry, shape, survey, .. } = known;
     let found = survey.pages(geometry, shape, Role::Log, geometry.ws_min);
     let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
+    pages.log_pages_read = u64::try_from(firsts.len()).expect("an index");
     let (mut log, mut unknown) = (Vec::new(), None);
     media.read_pages(&firsts, geometry.ws_min, |index, bytes| match bytes.map(LogPage::decode) {
         Some(Ok(page)) => {

@@ -25,12 +25,41 @@ use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
 use load::{Known, Pages, Recovered, load};
 use media::Media;
-use ocssd_base::{Prng, usize_of};
+use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, BufId, ChunkState, Command, Geometry, PuId};
 use std::collections::VecDeque;
+use std::fmt;
 use survey::{FoundChunk, Survey};
+
+/// How long each phase of a mount took, on the drive's clock, in the order in which they come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// Block metadata: what was written last is made readable, and one tag of each chunk in use is read. Which blocks are bad
+    /// the drive's report says at once.
+    pub blocks: Nanos,
+    /// The newest whole checkpoint, and the map in it.
+    pub checkpoint: Nanos,
+    /// The log.
+    pub log: Nanos,
+    /// Open chunks that cannot go on are closed, and the new checkpoint is written.
+    pub new_checkpoint: Nanos,
+}
+
+impl fmt::Display for Phases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |time: Nanos| format!("{}.{:03} ms", time.0 / 1_000_000, time.0 / 1_000 % 1_000);
+        write!(
+            f,
+            "block metadata {}, checkpoint and map read {}, log replay {}, new checkpoint {}",
+            millis(self.blocks),
+            millis(self.checkpoint),
+            millis(self.log),
+            millis(self.new_checkpoint)
+        )
+    }
+}
 
 /// What a mount did, phase by phase, as OX printed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +80,10 @@ pub struct MountReport {
     pub aborted_entries: usize,
     /// Sectors of the checkpoint that ended the mount.
     pub checkpoint_sectors: u64,
+    /// Pages of the log that were read, whether they count or not.
+    pub log_pages_read: u64,
+    /// How long it took.
+    pub phases: Phases,
 }
 
 impl<S: Store> Ox<S> {
@@ -73,12 +106,15 @@ impl<S: Store> Ox<S> {
         let mut media = Media::new(device);
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
+        let began = media.device.now();
         if !options.has_canary(Canary::WindowForgotten) {
             survey.make_readable(&mut media, &shape)?;
         }
         survey.identify(&mut media, &shape)?;
+        let surveyed = media.device.now();
         let known = Known { geometry: &geometry, shape: &shape, survey: &survey, options };
         let (found, pages) = load::<S>(&mut media, &known)?;
+        let loaded = media.device.now();
         let blocks = found.as_ref().map(|found| found.info.blocks);
         let sizes = Sizes::new::<S>(&geometry, &shape, options, (good, group_count), blocks);
         let sizes = sizes.map_err(MountError::DoesNotFit)?;
@@ -95,11 +131,19 @@ impl<S: Store> Ox<S> {
             transactions: replayed.1,
             aborted_entries: replayed.2,
             checkpoint_sectors: 0,
+            log_pages_read: pages.log_pages_read,
+            phases: Phases {
+                blocks: surveyed.saturating_since(began),
+                checkpoint: pages.log_began.saturating_since(surveyed),
+                log: loaded.saturating_since(pages.log_began),
+                new_checkpoint: Nanos(0),
+            },
         };
         let parts = Mounting { geometry, shape, groups, sizes, points, survey, pages };
         let mut target = assemble(device, options, parts, found);
         first_checkpoint(device, &mut target)?;
         report.checkpoint_sectors = target.stats.checkpoint_written;
+        report.phases.new_checkpoint = device.now().saturating_since(loaded);
         Ok((target, report))
     }
 }

@@ -1,0 +1,344 @@
+//! Transactions over several requests: blocks go to frames as they come, and are logged together when the commit does.
+//!
+//! Until then nothing of them is mapped, so nobody sees them and a power cut leaves nothing. Each has room reserved for as many
+//! blocks as it may have, beyond what other requests may count on: an open one holds up nobody. Deliberately not here: what a
+//! request's own transaction is (`write`).
+
+use super::map::join;
+use super::requests::Role;
+use super::sizes::TRANSACTION_BLOCKS_MAX;
+use super::store::{Owner, OxBlock, Slot};
+use crate::ox::canary::Canary;
+use crate::ox::commit::{Commit, Done};
+use crate::ox::state::Ending;
+use crate::ox::write_buffer::StreamIndex;
+use ocssd_base::SlabKey;
+use ocssd_ftl::log::LogEntry;
+use ocssd_ftl::{Kind, Place};
+use ocssd_lightnvm::block::BlockRequest;
+use ocssd_lightnvm::transaction::{
+    BlockTransaction, TransactionLimits, TransactionPart, TransactionRefusal, Transactions,
+};
+use ocssd_lightnvm::{Buffers, Status, Tag};
+use std::collections::BTreeMap;
+
+/// Transactions open at a time (chosen: a database's connections, each with one).
+const OPEN_MAX: u32 = 16;
+
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It is open.
+    Open,
+    /// Its commit waits for blocks to land.
+    Committed(SlabKey),
+    /// It is given up once its blocks have landed.
+    Aborted,
+}
+
+/// A block of a transaction.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Which of the blocks that came is the newest of it.
+    nth: u32,
+    /// Where that landed.
+    place: Option<Place>,
+}
+
+/// A transaction that is not logged.
+#[derive(Clone, Debug)]
+struct Open {
+    end: End,
+    /// Blocks of writes that were taken, and of these those that are not in frames.
+    taken: u32,
+    waiting: u32,
+    /// Blocks in frames that did not land.
+    flying: u32,
+    blocks: BTreeMap<u64, Block>,
+    /// A request that ends it was taken.
+    is_ending: bool,
+}
+
+/// Whether a request was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionFate {
+    /// It was.
+    Taken,
+    /// It was answered at once.
+    Refused,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct OpenTransactions {
+    open: BTreeMap<BlockTransaction, Open>,
+    joined: BTreeMap<Tag, Role>,
+    begun: u64,
+}
+
+impl OpenTransactions {
+    /// What the request of this tag is of a transaction.
+    pub fn role_of(&self, tag: Tag) -> Option<Role> {
+        self.joined.get(&tag).copied()
+    }
+
+    /// A request with a role came, and was taken or not.
+    pub fn is_sent(&mut self, request: &BlockRequest, role: Option<Role>, fate: TransactionFate) {
+        let Some((transaction, part)) = role else { return };
+        self.joined.remove(&request.tag);
+        let Some(open) = self.open.get_mut(&transaction).filter(|_| fate == TransactionFate::Taken) else {
+            return;
+        };
+        match part {
+            TransactionPart::Write => {
+                open.taken += request.count;
+                open.waiting += request.count;
+            }
+            TransactionPart::Commit | TransactionPart::Abort => open.is_ending = true,
+        }
+        assert!(open.taken <= TRANSACTION_BLOCKS_MAX, "{transaction:?} has more blocks than its bound");
+    }
+
+    /// All are forgotten: no changes are taken any more.
+    pub fn clear(&mut self) {
+        self.open.clear();
+        self.joined.clear();
+    }
+}
+
+impl OxBlock {
+    /// The status a part of a transaction is refused with.
+    pub(super) fn refuses_role(&self, request: &BlockRequest, role: Option<Role>) -> Option<Status> {
+        let (transaction, part) = role?;
+        let Some(open) = self.store.transactions.open.get(&transaction).filter(|open| !open.is_ending) else {
+            return Some(Status::COMMAND_SEQUENCE_ERROR);
+        };
+        let is_write = matches!(request.op, ocssd_lightnvm::block::BlockOp::Write { .. });
+        let is_end = request.op == ocssd_lightnvm::block::BlockOp::Flush;
+        match part {
+            TransactionPart::Write if !is_write => Some(Status::INVALID_FIELD),
+            TransactionPart::Write if open.taken + request.count > TRANSACTION_BLOCKS_MAX => {
+                Some(Status::CAPACITY_EXCEEDED)
+            }
+            TransactionPart::Commit | TransactionPart::Abort if !is_end => Some(Status::INVALID_FIELD),
+            _ => None,
+        }
+    }
+
+    /// Sectors beyond those that other requests may count on.
+    fn sectors_beyond(&self) -> u64 {
+        self.gathered_max() - u64::from(self.sizes.gathered)
+    }
+
+    /// Goes on with the request in front, a part of a transaction. False if it must wait for frames.
+    pub(super) fn admit_of_transaction(
+        &mut self,
+        key: SlabKey,
+        transaction: BlockTransaction,
+        part: TransactionPart,
+        buffers: &mut Buffers,
+    ) -> bool {
+        assert!(self.store.transactions.open.contains_key(&transaction), "{transaction:?} ended too early");
+        if part == TransactionPart::Write && !self.take_blocks(key, transaction, buffers) {
+            return false;
+        }
+        self.store.requests.admitted(key);
+        match part {
+            TransactionPart::Write => self.store.requests.end(key),
+            TransactionPart::Commit => {
+                self.store.requests.get_mut(key).parts = 1;
+                self.end_transaction(transaction, End::Committed(key));
+            }
+            TransactionPart::Abort => {
+                self.store.requests.end(key);
+                self.end_transaction(transaction, End::Aborted);
+            }
+        }
+        true
+    }
+
+    /// Takes the blocks of a write into frames. True if all are.
+    fn take_blocks(&mut self, key: SlabKey, transaction: BlockTransaction, buffers: &mut Buffers) -> bool {
+        let request = self.store.requests.get(key).request;
+        let source = request.buffer.expect("a write without a buffer was refused");
+        loop {
+            let done = self.store.requests.get(key).done;
+            assert!(done <= request.count, "more was written than asked for");
+            if done == request.count {
+                return true;
+            }
+            let Some((frame, _)) = self.buffer.filling(StreamIndex::USER) else { return false };
+            let lba = request.block + u64::from(done);
+            let nth = self.next_block(transaction, lba);
+            let slot = Slot { lba, owner: Owner::Transaction(transaction, nth) };
+            let (buffer, at) = self.buffer.push(frame, slot, 1);
+            buffers.copy_data(source, done, buffer, at, 1);
+            self.tag(Kind::Data, lba, (buffer, at), buffers);
+            self.buffer.close_if_full(StreamIndex::USER);
+            self.store.requests.get_mut(key).done += 1;
+            self.store.stats.user_written += 1;
+        }
+    }
+
+    /// A block of a transaction goes to a frame. What it held before is not needed.
+    fn next_block(&mut self, transaction: BlockTransaction, lba: u64) -> u32 {
+        let open = self.store.transactions.open.get_mut(&transaction).expect("it was looked at");
+        assert!(open.waiting > 0, "more blocks came than {transaction:?} has");
+        let nth = open.taken - open.waiting;
+        open.waiting -= 1;
+        open.flying += 1;
+        let before = open.blocks.insert(lba, Block { nth, place: None });
+        if let Some(Block { place: Some(place), .. }) = before {
+            self.give_up_place(place);
+        }
+        nth
+    }
+
+    /// What lies at a place that was never mapped is not needed.
+    fn give_up_place(&mut self, place: Place) {
+        let chunk = self.space.shape.chunk_of(place).0;
+        self.space.unpin(chunk, 1);
+        self.look_at(chunk);
+    }
+
+    /// A block of a transaction landed.
+    pub(super) fn transaction_landed(
+        &mut self,
+        transaction: BlockTransaction,
+        (lba, nth): (u64, u32),
+        place: Place,
+    ) {
+        let torn = self.has_canary(Canary::CommitByPart);
+        let open = self.store.transactions.open.get_mut(&transaction);
+        let open = open.expect("a transaction stays until all its blocks landed");
+        assert!(open.flying > 0, "more of {transaction:?} landed than it has");
+        open.flying -= 1;
+        let is_newest = open.blocks.get(&lba).is_some_and(|block| block.nth == nth);
+        if is_newest && open.end != End::Aborted && torn {
+            open.blocks.remove(&lba);
+            let entries = vec![LogEntry::Write { lba, place, count: 1 }];
+            self.commits.push_back(Commit { entries, blocks: 0, done: Done::Piece });
+        } else if is_newest && open.end != End::Aborted {
+            open.blocks.insert(lba, Block { nth, place: Some(place) });
+        } else {
+            self.give_up_place(place);
+        }
+        self.finish_transaction(transaction);
+    }
+
+    fn end_transaction(&mut self, transaction: BlockTransaction, end: End) {
+        let open = self.store.transactions.open.get_mut(&transaction).expect("it was looked at");
+        assert_eq!(open.end, End::Open, "{transaction:?} ends twice");
+        assert!(open.waiting == 0 || end == End::Aborted, "{transaction:?} ends before its writes");
+        open.end = end;
+        if end == End::Aborted {
+            let blocks = std::mem::take(&mut open.blocks);
+            blocks.values().filter_map(|block| block.place).for_each(|place| self.give_up_place(place));
+        }
+        self.finish_transaction(transaction);
+    }
+
+    /// A transaction that ended is logged, or forgotten, once all its blocks have landed.
+    fn finish_transaction(&mut self, transaction: BlockTransaction) {
+        let open = &self.store.transactions.open[&transaction];
+        if open.end == End::Open || open.flying > 0 || open.waiting > 0 {
+            return;
+        }
+        let Open { end, blocks, .. } =
+            self.store.transactions.open.remove(&transaction).expect("it is there");
+        self.work_due = true;
+        let End::Committed(key) = end else {
+            // What landed was given up when it did.
+            self.gathered -= u64::from(TRANSACTION_BLOCKS_MAX);
+            return;
+        };
+        let mut entries = Vec::new();
+        for (lba, block) in blocks {
+            let place = block.place.expect("all its blocks landed");
+            let is_start = self.space.shape.chunk_of(place).1 == 0;
+            join(&mut entries, lba, place, None, is_start);
+        }
+        if entries.is_empty() {
+            self.gathered -= u64::from(TRANSACTION_BLOCKS_MAX);
+            self.store.requests.part_done(key);
+        } else {
+            let blocks = TRANSACTION_BLOCKS_MAX;
+            self.commits.push_back(Commit { entries, blocks, done: Done::User(key) });
+        }
+    }
+
+    /// Gives up all that are open: nothing comes any more.
+    pub(super) fn abort_all(&mut self) {
+        let transactions = &self.store.transactions.open;
+        let is_open = |(&name, open): (&BlockTransaction, &Open)| (!open.is_ending).then_some(name);
+        let left: Vec<BlockTransaction> = transactions.iter().filter_map(is_open).collect();
+        for transaction in left {
+            assert_eq!(self.store.transactions.open[&transaction].end, End::Open, "{transaction:?} ended");
+            let open = self.store.transactions.open.get_mut(&transaction);
+            open.expect("it was listed").is_ending = true;
+            self.end_transaction(transaction, End::Aborted);
+        }
+    }
+
+    /// True if a transaction that ended waits for blocks to land.
+    pub(super) fn has_ended_transaction(&self) -> bool {
+        self.store.transactions.open.values().any(|open| open.end != End::Open)
+    }
+
+    /// Transactions that are open, or whose blocks did not all land.
+    pub(super) fn open_transactions(&self) -> usize {
+        self.store.transactions.open.len()
+    }
+}
+
+impl Transactions for OxBlock {
+    fn limits(&self) -> TransactionLimits {
+        TransactionLimits { at_once: OPEN_MAX, blocks: TRANSACTION_BLOCKS_MAX }
+    }
+
+    fn begin(&mut self) -> Result<BlockTransaction, TransactionRefusal> {
+        if let Some(status) = self.refuses_changes() {
+            return Err(TransactionRefusal::NoChanges(status));
+        }
+        if self.ending != Ending::No {
+            return Err(TransactionRefusal::NoChanges(Status::NAMESPACE_NOT_READY));
+        }
+        let open = u64::try_from(self.open_transactions()).expect("an index");
+        let needed = (open + 1) * u64::from(TRANSACTION_BLOCKS_MAX);
+        if open >= u64::from(OPEN_MAX) || needed > self.sectors_beyond() {
+            return Err(TransactionRefusal::TooMany);
+        }
+        self.gathered += u64::from(TRANSACTION_BLOCKS_MAX);
+        let transactions = &mut self.store.transactions;
+        transactions.begun += 1;
+        let name = BlockTransaction(transactions.begun);
+        let fresh = Open {
+            end: End::Open,
+            taken: 0,
+            waiting: 0,
+            flying: 0,
+            blocks: BTreeMap::new(),
+            is_ending: false,
+        };
+        let before = transactions.open.insert(name, fresh);
+        assert!(before.is_none(), "{name:?} is begun twice");
+        Ok(name)
+    }
+
+    fn join(
+        &mut self,
+        transaction: BlockTransaction,
+        tag: Tag,
+        part: TransactionPart,
+    ) -> Result<(), TransactionRefusal> {
+        let transactions = &mut self.store.transactions;
+        if !transactions.open.get(&transaction).is_some_and(|open| !open.is_ending) {
+            return Err(TransactionRefusal::NotOpen);
+        }
+        if transactions.joined.contains_key(&tag) {
+            return Err(TransactionRefusal::TagInUse);
+        }
+        transactions.joined.insert(tag, (transaction, part));
+        Ok(())
+    }
+}
