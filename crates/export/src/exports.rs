@@ -63,6 +63,8 @@ pub struct Export {
     pub read_only: bool,
     /// The target knows which blocks hold something.
     pub has_map: bool,
+    /// Blocks that one write stores as a whole or not at all; 1 if the target promises no more than a sector.
+    pub atomic_blocks: u32,
     /// Zeroes are written without writing them.
     pub fast_zero: bool,
     /// Which device it is, of all; nil if nobody said so.
@@ -121,6 +123,7 @@ impl Export {
             block_count,
             read_only,
             has_map,
+            atomic_blocks: target.block().map_or(1, BlockTarget::atomic_blocks),
             fast_zero: has_map,
             uuid: Uuid::default(),
         })
@@ -156,6 +159,7 @@ impl Export {
             block_count: 100,
             read_only: false,
             has_map: true,
+            atomic_blocks: 1,
             fast_zero: true,
             uuid: Uuid::of_seed(7),
         }

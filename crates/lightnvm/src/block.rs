@@ -96,6 +96,12 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
         0
     }
 
+    /// Blocks that one write stores as a whole or not at all, whatever happens meanwhile, and that one read sees so: 1 of a target
+    /// that promises no more.
+    fn atomic_blocks(&self) -> u32 {
+        1
+    }
+
     /// Its transactions over several requests, if it has such.
     fn transactions(&mut self) -> Option<&mut dyn Transactions> {
         None

@@ -29,6 +29,12 @@ fn tiny_worlds_keep_every_promise() {
     assert!(tally.of("victims") > 20, "{tally:?}");
 }
 
+/// Copies were not made true while nobody waited for the log, and took all chunks.
+#[test]
+fn copies_become_true_while_nobody_waits() {
+    assert_ends_well(Size::Tiny, 99, &mut Tally::default());
+}
+
 #[test]
 fn worlds_with_faults_keep_every_promise() {
     let mut tally = Tally::default();

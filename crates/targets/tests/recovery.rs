@@ -5,7 +5,7 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, Host, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockRequest};
-use ocssd_lightnvm::{Buffers, Geometry, PuId, Tag};
+use ocssd_lightnvm::{Buffers, Geometry, MediaTimes, PuId, Tag};
 use ocssd_targets::ox_block::{MountReport, Options, OxBlock};
 
 const UNITS: u32 = 4;
@@ -15,7 +15,8 @@ const POINTS: usize = 6;
 const TRANSACTIONS: u32 = 120;
 
 fn config() -> Config {
-    let geometry = Geometry { mw_cunits: 8, ..Geometry::example(2, 2, 200, 64, 4) };
+    let times = MediaTimes { read_typical: Nanos::from_micros(70), ..MediaTimes::default() };
+    let geometry = Geometry { mw_cunits: 8, times, ..Geometry::example(2, 2, 200, 64, 4) };
     let mut config = presets::find("tiny").expect("a preset").config();
     config.media.planes = 1;
     config.media.sectors_per_page = geometry.ws_min;
@@ -86,14 +87,14 @@ fn linear(points: &[(f64, f64)]) -> f64 {
 
 #[test]
 fn recovery_grows_with_the_log_and_checkpoints_bound_it() {
-    let off = killed_at_points(&[("checkpoint_log_bytes", "33554432")]);
+    let off = killed_at_points(&[("checkpoint_log_bytes", "12582912")]);
     let points: Vec<(f64, f64)> =
         off.iter().map(|report| (report.log_pages_read as f64, millis(report.phases.log))).collect();
     println!("off: {points:?}");
     let fit = linear(&points);
     assert!(fit >= 0.98, "the log is not read in linear time: R2 {fit}, {points:?}");
     assert!(points[5].1 > 4.0 * points[0].1, "six times the log: {points:?}");
-    for interval in ["1048576", "4194304"] {
+    for interval in ["1048576", "2097152"] {
         let on = killed_at_points(&[("checkpoint_log_bytes", interval)]);
         let times: Vec<f64> = on.iter().map(|report| millis(report.phases.log)).collect();
         println!("on, {interval} bytes: {times:?}");
@@ -104,6 +105,14 @@ fn recovery_grows_with_the_log_and_checkpoints_bound_it() {
     println!("within 10 ms: {times:?}");
     assert!(times.iter().all(|&time| time <= 10.0), "a bound of 10 ms: {times:?}");
     assert!(within.iter().all(|report| report.transactions > 0), "there is a log to replay");
+    let unbounded = options(&[("recovery", "2s")]);
+    let mut unknown = config();
+    unknown.geometry.times = MediaTimes::default();
+    let flash = Flash::format(unknown).unwrap_or_else(|problems| panic!("{problems}"));
+    let buffers = Buffers::new(flash.payload_format());
+    let mut host: Host<Flash, VirtualClock, OxBlock> = Host::new(flash, VirtualClock::default(), buffers);
+    let refused = OxBlock::mount(&mut host.caller(), &[PuId(0)], &unbounded).map(drop);
+    assert!(refused.is_err_and(|error| error.to_string().contains("how long a read takes")));
 }
 
 #[test]

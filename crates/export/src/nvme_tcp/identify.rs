@@ -260,13 +260,24 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
         dpc: 0,
         dps: 0,
         deallocated_read: if reads_zeroes { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
-        atomic: AtomicSizes { nawun: sector, nawupf: sector, nabsn: sector, nabo: 0, nabspf: sector },
+        atomic: atomic_sizes(export, sector),
         preferred: PreferredSizes { npwg: sector, npwa: sector, npdg: sector, npda: sector, nows: sector },
         nvmcap_bytes: export.bytes().into(),
         nguid,
         eui64,
         lightnvm: false,
     }
+}
+
+/// What is written as one: a sector, or as many blocks as the target stores together, wherever they begin. A command is never
+/// longer than a piece, which is one request.
+fn atomic_sizes(export: &Export, sector: u16) -> AtomicSizes {
+    let piece = u32::try_from(PIECE_BYTES_MAX).expect("a piece is small") / export.block_bytes;
+    let together = u16::try_from(export.atomic_blocks.min(piece).saturating_sub(1)).unwrap_or(u16::MAX);
+    if together <= sector {
+        return AtomicSizes { nawun: sector, nawupf: sector, nabsn: sector, nabo: 0, nabspf: sector };
+    }
+    AtomicSizes { nawun: together, nawupf: together, nabsn: 0, nabo: 0, nabspf: 0 }
 }
 
 fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentNamespace {
@@ -286,4 +297,23 @@ fn command_sets(dispatcher: &Dispatcher) -> Vec<u8> {
     let mut bytes = vec![0; STRUCTURE_BYTES];
     bytes[..8].copy_from_slice(&sets.to_le_bytes());
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_of_transactions_says_how_much_is_written_as_one() {
+        let piece = u16::try_from(PIECE_BYTES_MAX / 4096).expect("small");
+        for (atomic_blocks, block_bytes, expected) in [
+            (1, 512, AtomicSizes { nawun: 7, nawupf: 7, nabsn: 7, nabo: 0, nabspf: 7 }),
+            (1, 4096, AtomicSizes::default()),
+            (64, 4096, AtomicSizes { nawun: 63, nawupf: 63, ..AtomicSizes::default() }),
+            (u32::MAX, 4096, AtomicSizes { nawun: piece - 1, nawupf: piece - 1, ..AtomicSizes::default() }),
+        ] {
+            let export = Export { atomic_blocks, block_bytes, ..Export::example() };
+            assert_eq!(block_structure(&export).atomic, expected, "{atomic_blocks} of {block_bytes} bytes");
+        }
+    }
 }

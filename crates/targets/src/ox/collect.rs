@@ -89,6 +89,18 @@ impl<S: Store> Ox<S> {
         any
     }
 
+    /// True if all that is left to do for victims is to make their copies true: without it more and more chunks would be copied,
+    /// and none be given back.
+    pub(super) fn collection_waits_for_log(&self) -> bool {
+        let is_copied = |victim: &Victim| victim.is_read && victim.reads == 0;
+        let victims = &self.collector.victims;
+        let has_landed = self.points.data[1..].iter().all(|point| point.in_flight() == 0);
+        !victims.is_empty()
+            && victims.iter().all(is_copied)
+            && has_landed
+            && self.logged.iter().any(|logged| !logged.is_applied())
+    }
+
     /// Spare chunks at which garbage collection begins: users may open one on each unit before they wait.
     fn gc_start(&self) -> u32 {
         self.space.shape.units() + 1
@@ -101,7 +113,9 @@ impl<S: Store> Ox<S> {
         self.collector.victims.retain(|victim| {
             let is_empty =
                 space.live_count(victim.chunk) == 0 || space.pool.get(victim.chunk) != ChunkUse::Closed;
-            victim.reads > 0 || !is_empty
+            // What cannot be read is left where it is.
+            let is_left = victim.is_read && space.is_stuck(victim.chunk);
+            victim.reads > 0 || !is_empty && !is_left
         });
         let ended = before - self.collector.victims.len();
         self.stats.victims += u64::try_from(ended).expect("an index");
@@ -123,7 +137,8 @@ impl<S: Store> Ox<S> {
             // What is being emptied or reset will be free: more at a time would keep for itself what users wait for.
             let soon = self.collector.victims.len() + self.space.dead_count();
             let is_enough = soon >= usize_of(self.gc_start());
-            if is_enough && reading == 0 && self.space.dead_count() == 0 && self.flight.len() == 0 {
+            let is_idle = self.flight.len() == 0 && !self.collection_waits_for_log();
+            if is_enough && reading == 0 && self.space.dead_count() == 0 && is_idle {
                 return any | self.choose_victim(|_| true);
             }
             if is_enough || reading >= VICTIMS_READ_MAX || !self.choose_victim(|_| true) {

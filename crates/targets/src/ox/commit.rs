@@ -52,6 +52,11 @@ pub struct Logged<S: Store> {
 }
 
 impl<S: Store> Logged<S> {
+    /// True if what it changes is changed already.
+    pub const fn is_applied(&self) -> bool {
+        self.is_applied
+    }
+
     /// True if a user waits for it.
     pub fn is_awaited(&self) -> bool {
         self.done.is_some_and(|done| done != Done::Gc)

@@ -47,6 +47,7 @@ impl<S: Store> Ox<S> {
     fn is_page_due(&self) -> bool {
         let is_wanted = self.log.has_full_page()
             || S::is_log_awaited(self)
+            || self.collection_waits_for_log()
             || self.ending != Ending::No
             || self.space.waits_for_log(self.log.durable());
         is_wanted && self.log.has_page() && self.log_io.spare().is_some()

@@ -21,8 +21,9 @@ const LOG_WIDTH_MAX: u32 = 4;
 const BUFFERED_SECTORS: u32 = 256;
 /// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
 const SPARE_CHUNKS: u32 = 1;
-/// Intervals of log that recovery reads at most: two that it needs, one being written, one that is not reset yet.
-const READ_INTERVALS: u64 = 4;
+/// Intervals of log that a bound on recovery counts with: two that it needs, one being written, one that is not reset yet; and
+/// half as much again for the transfer of pages, which the drive does not tell (chosen).
+const READ_INTERVALS: u64 = 6;
 /// Bytes of the checkpoint's section about the instance.
 pub const INFO_BYTES: usize = 64;
 
@@ -85,8 +86,7 @@ fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
     width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
 }
 
-/// Pages of the log between checkpoints for which recovery reads no longer than this: it meets the log since the checkpoint
-/// before the last, and as much again that is not reset yet, striped over `width` units.
+/// Pages of the log between checkpoints for which recovery reads no longer than this, striped over `width` units.
 fn pages_within(within: Nanos, geometry: &Geometry, width: u32) -> u64 {
     let page = geometry.times.read_typical.0.max(1);
     assert!(width > 0, "a log on no unit");
@@ -146,7 +146,7 @@ impl Sizes {
                 / page_bytes;
         let copies = u64::from(options.log_copies);
         let within = options.recovery.map(|within| pages_within(within, geometry, log_width) / copies);
-        let interval_pages = within.unwrap_or(asked).max(INTERVAL_PAGES_MIN);
+        let interval_pages = within.map_or(asked, |within| within.min(asked)).max(INTERVAL_PAGES_MIN);
         // From the start of the checkpoint before the last, and while the next is written; and one largest transaction.
         let per_page = page_bytes / u64::try_from(ocssd_ftl::log::ENTRY_BYTES).expect("small");
         let largest = demand.log_entries.div_ceil(per_page.max(1));
@@ -197,6 +197,11 @@ fn frames(geometry: &Geometry, options: &Options, units: u32) -> u32 {
 
 fn check(name: &str, geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
     options.check()?;
+    if options.recovery.is_some() && geometry.times.read_typical == Nanos(0) {
+        return Err(format!(
+            "{name} cannot bound recovery by a time: the drive does not say how long a read takes; give checkpoint_log_bytes"
+        ));
+    }
     if usize_of(geometry.oob_bytes) < TAG_BYTES {
         return Err(format!(
             "{name} keeps {TAG_BYTES} bytes beside each sector, but the drive has {}; choose a drive with more metadata",

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: the procedures.
 
+use super::sizes::TRANSACTION_BLOCKS_MAX;
 use super::store::OxBlock;
 use super::transaction::TransactionFate;
 use crate::ox::state::Ending;
@@ -121,6 +122,10 @@ impl BlockTarget for OxBlock {
 
     fn block_count(&self) -> u64 {
         self.sizes.blocks
+    }
+
+    fn atomic_blocks(&self) -> u32 {
+        TRANSACTION_BLOCKS_MAX
     }
 
     fn transactions(&mut self) -> Option<&mut dyn Transactions> {
