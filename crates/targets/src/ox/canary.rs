@@ -14,7 +14,8 @@ pub enum Canary {
     CommitByPart,
     /// A move of garbage collection is applied at mount whatever was written meanwhile: no expected old address (defect 5).
     MovesStale,
-    /// A chunk is reset as soon as it is empty, though what emptied it is not on media.
+    /// A chunk is reset as soon as it is empty, though what emptied it is not on media (`durability=flush`; nothing becomes true
+    /// before it is on media otherwise).
     ResetBeforeDurable,
     /// The log is truncated to where the new checkpoint starts when that begins, not when it is whole (defect 1).
     TruncatedTooEarly,
