@@ -1,5 +1,5 @@
-//! How long `ox-block` takes to recover, in virtual time: figure 3 of CIDR 2020 in small. Without checkpoints it grows with the log,
-//! with them it does not, and a bound on it is kept.
+//! How long `ox-block` takes to recover, in virtual time: figure 3 of CIDR 2020 in small. Without checkpoints it grows with the
+//! log, with them it does not, and a bound on it is kept.
 
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, Host, VirtualClock};

@@ -5,8 +5,9 @@
 //! and then has the whole map. Recovery loads the newest whole checkpoint and replays the log behind it. Garbage collection
 //! empties single chunks within a marked group.
 //!
-//! The machines are those of `ox`; here is what blocks add: requests (`requests`, `write`, `read`, `flush`), transactions over several of them (`transaction`), the map and what is
-//! valid (`map`, `valid`, `copy`), sizes and options, the answers to the machines (`store`), and what the host sees (`target`).
+//! The machines are those of `ox`; here is what blocks add: requests (`requests`, `write`, `read`, `flush`), transactions over
+//! several of them (`transaction`), the map and what is valid (`map`, `valid`, `copy`), sizes and options, the answers to the
+//! machines (`store`), and what the host sees (`target`).
 //! Deliberately not here: blocks smaller than a sector, a map larger than memory.
 
 mod copy;

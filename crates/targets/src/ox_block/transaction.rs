@@ -332,7 +332,7 @@ impl Transactions for OxBlock {
         part: TransactionPart,
     ) -> Result<(), TransactionRefusal> {
         let transactions = &mut self.store.transactions;
-        if !transactions.open.get(&transaction).is_some_and(|open| !open.is_ending) {
+        if transactions.open.get(&transaction).is_none_or(|open| open.is_ending) {
             return Err(TransactionRefusal::NotOpen);
         }
         if transactions.joined.contains_key(&tag) {
