@@ -168,7 +168,11 @@ fn what_cannot_be_is_refused_by_name_and_changes_nothing() {
         }
     };
     assert_eq!(refusal, TransactionRefusal::TooMany);
-    assert!(!open.is_empty() && open.len() <= limits.at_once as usize, "{} open", open.len());
+    assert!(
+        !open.is_empty() && u32::try_from(open.len()).is_ok_and(|open| open <= limits.at_once),
+        "{} open",
+        open.len()
+    );
     let flush = rig.write_of(1, 7);
     rig.transactions().join(open[0], flush.tag, TransactionPart::Commit).expect("it is open");
     assert_eq!(rig.ask(flush).status, Status::INVALID_FIELD, "a write commits nothing");
@@ -191,7 +195,8 @@ fn a_power_cut_leaves_whole_transactions() {
         let mut open: BTreeMap<BlockTransaction, BTreeMap<u64, u64>> = BTreeMap::new();
         for step in 1..120_u64 {
             let block = prng.below(BLOCKS);
-            let nth = prng.below(open.len().max(1) as u64) as usize;
+            let count = u64::try_from(open.len()).expect("few").max(1);
+            let nth = usize::try_from(prng.below(count)).expect("few");
             let chosen = open.keys().nth(nth).copied();
             match (prng.below(10), chosen) {
                 (0..2, _) if open.len() < 3 => drop(open.insert(rig.begin(), BTreeMap::new())),
