@@ -84,6 +84,18 @@ const ELEOS: &[TargetOption] = &[
     SEED,
 ];
 
+const LIGHTLSM: &[TargetOption] = &[
+    option("placement", "horizontal, vertical, width:K, level", "horizontal"),
+    option("read_unit", "sector, write_unit", "sector"),
+    option("tables_max", "1 to 65536", "one for 8 chunks"),
+    option("spare_percent", "1 to 50", "10"),
+    option("checkpoint_log_bytes", "bytes", "a 64th, to 64 MiB"),
+    option("log_copies", "1, 2", "2"),
+    option("writes_per_unit", "1 to 16", "2"),
+    option("plane_reads", "aligned, never", "aligned"),
+    SEED,
+];
+
 fn options_of(kind: &str) -> &'static [TargetOption] {
     match kind {
         "linear" => LINEAR,
@@ -92,6 +104,7 @@ fn options_of(kind: &str) -> &'static [TargetOption] {
         "linux-pblk" => LINUX_PBLK,
         "ox-block" => OX_BLOCK,
         "eleos" => ELEOS,
+        "lightlsm" => LIGHTLSM,
         _ => &[],
     }
 }
