@@ -15,6 +15,8 @@ use ocssd_targets::{eleos, lightlsm, linux_pblk, ox_block, pblk, small_blocks};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Mutex;
+use std::time::Duration;
 
 /// Seeds within which a bug must be found (chosen: what one command looks through in some seconds).
 const SEEDS: Range<u64> = 0..200;
@@ -22,6 +24,9 @@ const SEEDS: Range<u64> = 0..200;
 /// The same for what takes a failed write, a checkpoint and a power cut in a row (chosen: before worlds were drawn for them,
 /// one was found after 11 000).
 const SEEDS_OF_CHECKPOINTS: Range<u64> = 0..1500;
+
+/// The same for what takes a half-done reset, or a dead unit: one of a hundred worlds has either.
+const SEEDS_OF_HARM: Range<u64> = 0..800;
 
 /// An option of a target, and its value.
 type Held<'a> = &'a [(&'a str, &'a str)];
@@ -43,10 +48,49 @@ fn assert_found(target: &str, held: Held<'_>, size: Size, seeds: Range<u64>) {
     let outcome = look(kind, size, held, seeds.clone());
     assert_eq!(outcome.stopped, Stopped::Failures, "{canary} was not found, {size:?}, seeds {seeds:?}");
     let found = &outcome.failures[0];
+    write_row(target, canary, found.seed, outcome.cpu);
     println!(
         "{target} {canary}, {size:?}: seed {}, step {}, cpu {:?}: {}",
         found.seed, found.failure.step, outcome.cpu, found.failure.cause
     );
+}
+
+/// Where the table of what was measured is.
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/simulate.md");
+
+/// Puts the seeds needed and the processor time into a canary's row of the table, if the variable `OCSSD_WRITE_CANARIES` is set.
+fn write_row(target: &str, canary: &str, seed: u64, cpu: Option<Duration>) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    if std::env::var_os("OCSSD_WRITE_CANARIES").is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().expect("no test panics while it writes");
+    let before = std::fs::read_to_string(TABLE).expect("the documentation is there");
+    let of_pblk = |what: &str| !what.starts_with('`') && !what.starts_with("small blocks");
+    let is_own = |cells: &[&str]| {
+        let what = cells[2].trim();
+        let is_of_target = match target {
+            "pblk" => of_pblk(what) || what.starts_with("small blocks"),
+            _ => what.starts_with(&format!("`{target}`")),
+        };
+        cells[1].trim() == format!("`{canary}`") && is_of_target
+    };
+    let seconds = cpu.map_or(0.0, |cpu| cpu.as_secs_f64());
+    let needed = if seconds < 0.1 { format!("{seconds:.2}") } else { format!("{seconds:.1}") };
+    let line = |line: &str| {
+        let mut cells: Vec<&str> = line.split('|').collect();
+        let measured = format!(" {} ({needed} s) ", seed + 1);
+        if cells.len() == 7 && is_own(&cells) {
+            cells[4] = &measured;
+        }
+        cells.join("|") + "\n"
+    };
+    let after: String = before.lines().map(line).collect();
+    assert!(
+        after.contains(&format!("| {} ({needed} s) |", seed + 1)),
+        "{target} {canary} has no row in {TABLE}"
+    );
+    std::fs::write(TABLE, after).expect("the documentation can be written");
 }
 
 /// A test for each, and the list of all.
@@ -113,6 +157,12 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_HARM: "pblk", "canary", NONE, SEEDS_OF_HARM;
+    twins_unread_is_found: "twins-unread", Any;
+    gone_is_unwritten_is_found: "gone-is-unwritten", Any;
+}
+
+canaries! {
     TESTED_OF_LINUX: "linux-pblk", "canary", NONE, SEEDS;
     linux_line_without_barrier_is_found: "line-without-barrier", Tiny;
     linux_end_too_early_is_found: "end-too-early", Tiny;
@@ -168,7 +218,7 @@ canaries! {
 fn every_canary_is_looked_for() {
     let all = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<&str>>();
     let pblk: BTreeSet<&str> = pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(pblk, all(&[TESTED, TESTED_OF_CHECKPOINTS].concat()));
+    assert_eq!(pblk, all(&[TESTED, TESTED_OF_CHECKPOINTS, TESTED_OF_HARM].concat()));
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(linux, all(TESTED_OF_LINUX));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();

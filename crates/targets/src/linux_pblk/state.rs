@@ -217,8 +217,12 @@ impl LinuxPblk {
             0 => waits_to_write || self.shutdown.is_waiting(),
             _ => waits_to_write && only_reads_go_on,
         };
-        if !is_stuck || self.is_read_only {
+        if !is_stuck {
             return false;
+        }
+        if self.is_read_only {
+            // A flush that came later waits for what cannot be written, too.
+            return self.fail_flushes(Status::WRITE_FAULT);
         }
         self.is_read_only = true;
         self.fail_flushes(Status::WRITE_FAULT);

@@ -80,6 +80,11 @@ pub enum Canary {
     NeverSettles,
     /// A sector that garbage collection could not read in the first try is taken for lost.
     FailedReadIsLoss,
+    /// Of two places with one version of a block the one in the younger line is taken at mount, whether or not it can be read: a
+    /// reset that stayed half done leaves a tail, and not what it names.
+    TwinsUnread,
+    /// Users are told of blocks on a dead unit that nobody wrote them.
+    GoneIsUnwritten,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
     /// A drive that fails a write is taken for one that closed the chunk: the frame goes out again, elsewhere, for ever.
@@ -165,6 +170,8 @@ impl Canary {
         (Self::SizeByOptions, "size-by-options"),
         (Self::NeverSettles, "never-settles"),
         (Self::FailedReadIsLoss, "failed-read-is-loss"),
+        (Self::TwinsUnread, "twins-unread"),
+        (Self::GoneIsUnwritten, "gone-is-unwritten"),
     ];
 }
 

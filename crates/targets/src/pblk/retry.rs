@@ -6,6 +6,7 @@
 
 use super::Pblk;
 use super::arrived::Arrived;
+use super::canary::Canary;
 use super::flight::Purpose;
 use crate::read_again::{Failed, as_loss};
 use ocssd_base::{SlabKey, usize_of};
@@ -120,7 +121,8 @@ impl Pblk {
     fn user_read_over(&mut self, key: SlabKey, given_up: u64, status: Status) {
         if given_up != 0 {
             self.stats.read_failed += u64::from(given_up.count_ones());
-            self.fail(key, as_loss(status), None);
+            let told = if self.has_canary(Canary::GoneIsUnwritten) { status } else { as_loss(status) };
+            self.fail(key, told, None);
         }
         let pending = self.requests.get_mut(key);
         assert!(pending.commands > 0, "a read ended that nobody sent");

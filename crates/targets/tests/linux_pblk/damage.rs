@@ -203,6 +203,18 @@ fn an_instance_whose_numbers_are_used_up_takes_no_line_that_the_next_mount_would
 }
 
 #[test]
+fn flushes_that_come_after_an_instance_gave_up_are_answered_like_those_before() {
+    let mut linux = Linux::new(config(|_| ()));
+    linux.seq_nr = 1 << 62;
+    linux.line(5, &[2], 1);
+    let (mut mounted, _) = linux.mounted();
+    assert_eq!(mounted.write(BlockOp::Write { fua: false }, 1, &[7]), Status::SUCCESS);
+    for number in 0..3 {
+        assert_eq!(mounted.ask(BlockOp::Flush, 0, 0), Status::WRITE_FAULT, "flush {number}");
+    }
+}
+
+#[test]
 fn blocks_of_a_packed_unit_whose_last_sector_is_lost_are_counted_as_lost() {
     let mut linux = Linux::new(config(|geometry| geometry.oob_bytes = 0));
     linux.open(0);
