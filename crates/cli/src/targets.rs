@@ -84,6 +84,16 @@ const ELEOS: &[TargetOption] = &[
     SEED,
 ];
 
+const KV: &[TargetOption] = &[
+    option("over_provisioning_percent", "1 to 95", "20"),
+    option("index_percent", "1 to 50", "5"),
+    option("checkpoint_interval_bytes", "bytes", "a sixteenth"),
+    option("gc_start_chunks", "chunks", "by the drive"),
+    option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
+    option("plane_reads", "aligned, never", "aligned"),
+    SEED,
+];
+
 const LIGHTLSM: &[TargetOption] = &[
     option("placement", "horizontal, vertical, width:K, level", "horizontal"),
     option("read_unit", "sector, write_unit", "sector"),
@@ -104,6 +114,7 @@ fn options_of(kind: &str) -> &'static [TargetOption] {
         "linux-pblk" => LINUX_PBLK,
         "ox-block" => OX_BLOCK,
         "eleos" => ELEOS,
+        "kv" => KV,
         "lightlsm" => LIGHTLSM,
         _ => &[],
     }

@@ -11,7 +11,7 @@ use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind, TargetOptions};
-use ocssd_targets::{eleos, lightlsm, linux_pblk, ox_block, pblk, small_blocks};
+use ocssd_targets::{eleos, kv, lightlsm, linux_pblk, ox_block, pblk, small_blocks};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -209,6 +209,21 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_KV: "kv", "canary", NONE, SEEDS;
+    kv_answered_before_durable_is_found: "answered-before-durable", Tiny;
+    kv_flush_forgets_long_is_found: "flush-forgets-long", Tiny;
+    kv_batch_torn_is_found: "batch-torn", Tiny;
+    kv_long_without_pieces_is_found: "long-without-pieces", Tiny;
+    kv_reset_before_durable_is_found: "reset-before-durable", Tiny;
+    kv_replay_by_unit_is_found: "replay-by-unit", Tiny;
+    kv_deletes_forgotten_is_found: "deletes-forgotten", Tiny;
+    kv_checkpoint_too_late_is_found: "checkpoint-too-late", Tiny;
+    kv_window_forgotten_is_found: "window-forgotten", Tiny;
+    kv_stale_copies_is_found: "stale-copies", Tiny;
+    kv_stage_forgotten_is_found: "stage-forgotten", Tiny;
+}
+
+canaries! {
     TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary", [("block_bytes", "512")], SEEDS;
     merge_loses_neighbour_is_found: "merge-loses-neighbour", Tiny;
     order_ignored_is_found: "order-ignored", Tiny;
@@ -228,6 +243,8 @@ fn every_canary_is_looked_for() {
     let eleos: BTreeSet<&str> = eleos::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // What a page store changes is durable before it changes: there is nothing to be reset too early.
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable"]].concat()));
+    let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(keys, all(TESTED_OF_KV));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

@@ -5,6 +5,7 @@
 pub mod block_ssd;
 pub mod eleos;
 mod flight;
+pub mod kv;
 pub mod lightlsm;
 pub mod linear;
 pub mod linux_pblk;

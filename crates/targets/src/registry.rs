@@ -2,6 +2,7 @@
 
 use crate::block_ssd::{self, BlockSsdOptions};
 use crate::eleos::{self, Eleos};
+use crate::kv::{self, Kv};
 use crate::lightlsm::{self, LightLsm};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
@@ -335,6 +336,11 @@ pub const ALL: &[Kind] = &[
         "a page store for log-structured hosts: sessions, atomic flushes of pages of any length (options: log_copies=1|2, ...)",
         MakeOf::Log(make_eleos),
     ),
+    Kind::of(
+        "kv",
+        "keys and values straight on open-channel units: a log of records, an index in memory, checkpoints (options: index_percent=..., ...)",
+        MakeOf::KeyValue(make_kv),
+    ),
     Kind {
         name: "lightlsm",
         about: "tables and logs of an LSM tree on whole chunks, atomic edits (options: placement=horizontal|vertical|width:K|level, ...)",
@@ -439,6 +445,15 @@ fn make_lightlsm(
     }
     let (target, report) =
         LightLsm::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
+    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_kv(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn KvTarget>, String> {
+    let mut options = kv::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, report) = Kv::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 

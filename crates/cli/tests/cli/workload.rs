@@ -20,3 +20,14 @@ fn what_cannot_be_asked_is_refused_with_a_sentence() {
         assert_eq!(answer.out, "", "{arguments} printed a result");
     }
 }
+
+#[test]
+fn keys_and_values_are_asked_in_the_words_of_ycsb() {
+    let program = Program::new();
+    for workload in ["a", "b", "c", "d", "e", "f"] {
+        let options = "recordcount=300,operationcount=300,maxscanlength=5,durable=reply";
+        let said = program
+            .good(&format!("workload ycsb workload={workload},{options} --drive qemu --target kv --quiet"));
+        assert!(said.starts_with("verdict: pass"), "{workload}: {said}");
+    }
+}

@@ -10,13 +10,19 @@ use ocssd_base::Prng;
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, BatchChange, BatchEntry, Key, KvLimits, KvOp, KvReply, KvRequest, KvTarget, StoreCondition,
 };
-use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
+use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece, StageId, StageOp};
 use ocssd_lightnvm::{Buffers, Tag};
 
 /// Values that are stored are at most so long, but for one in many (chosen: some write units).
 const BYTES_USUAL: u64 = 6_000;
 /// The longest that are stored at all (chosen: longer than most write units of drawn drives).
 const BYTES_MAX: u64 = 200_000;
+/// Bytes of a staged value at most (chosen: some write units).
+const STAGED_MAX: u64 = 150_000;
+/// Bytes of an append to a stage at most (chosen: several make a value).
+const APPENDED_MAX: u64 = 40_000;
+/// The only stage.
+const STAGE: StageId = StageId(0);
 /// Bytes of keys that lie in a buffer, at its end.
 const KEY_ROOM: u32 = 512;
 
@@ -70,7 +76,17 @@ pub struct DrawnKv {
     durable_percent: u64,
     /// Deletions, of a hundred requests.
     deleted_percent: u64,
+    stage: Option<Staged>,
     held: Held,
+}
+
+/// The stage, as the target has it once all that was asked took effect.
+#[derive(Clone, Copy, Debug)]
+struct Staged {
+    bytes: u32,
+    staged: u32,
+    /// The store that names it, until that is answered.
+    stored: Option<Tag>,
 }
 
 impl DrawnKv {
@@ -83,6 +99,7 @@ impl DrawnKv {
             usual: [80, BYTES_USUAL, 30_000][three(prng)].min(u64::from(limits.value_bytes_max)),
             durable_percent: [0, 10, 60][three(prng)],
             deleted_percent: [5, 15, 40][three(prng)],
+            stage: None,
             held: Held::default(),
         }
     }
@@ -161,11 +178,49 @@ impl DrawnKv {
     }
 }
 
+impl DrawnKv {
+    /// The next step of a staged value: it is begun, appended to, and stored, or now and then given up.
+    fn staged(&mut self, tag: Tag, prng: &mut Prng, buffers: &mut Buffers) -> Option<KvOp> {
+        let narrow = |number: u64| u32::try_from(number).expect("a stage is short");
+        let Some(found) = &mut self.stage else {
+            let most = u64::from(self.limits.stages.bytes_max).min(STAGED_MAX);
+            let bytes = narrow(prng.below(most + 1));
+            self.stage = Some(Staged { bytes, staged: 0, stored: None });
+            return Some(KvOp::Stage(StageOp::Open { stage: STAGE, bytes }));
+        };
+        if found.stored.is_some() {
+            return None;
+        }
+        if prng.below(20) == 0 {
+            self.stage = None;
+            return Some(KvOp::Stage(StageOp::Abort { stage: STAGE }));
+        }
+        let Staged { bytes, staged, .. } = *found;
+        if staged == bytes {
+            found.stored = Some(tag);
+            let (key, _) = self.place(tag, prng, buffers, 0);
+            let content = Content::Staged { stage: STAGE, bytes };
+            let durability = self.durability(prng);
+            return Some(KvOp::Store { key, content, condition: Self::condition(prng), durability });
+        }
+        let more = narrow(1 + prng.below(u64::from(bytes - staged).min(APPENDED_MAX)));
+        found.staged += more;
+        let (_, content) = self.place(tag, prng, buffers, more);
+        Some(KvOp::Stage(StageOp::Append { stage: STAGE, offset: staged, content }))
+    }
+}
+
 impl Requests<KvModel> for DrawnKv {
     fn next(&mut self, tag: Tag, prng: &mut Prng, _: &KvModel, buffers: &mut Buffers) -> Option<KvRequest> {
         let percent = prng.below(100);
         if percent < 10 && self.limits.batch_entries_max > 0 {
             return Some(KvRequest { tag, op: self.batch(tag, prng, buffers) });
+        }
+        if percent < 22
+            && self.limits.stages.stages_max > 0
+            && let Some(op) = self.staged(tag, prng, buffers)
+        {
+            return Some(KvRequest { tag, op });
         }
         let bytes = self.bytes(prng);
         let (key, content) = self.place(tag, prng, buffers, bytes);
@@ -190,11 +245,19 @@ impl Requests<KvModel> for DrawnKv {
         Some(KvRequest { tag, op })
     }
 
-    fn answered(&mut self, request: &KvRequest, _: &KvReply, buffers: &mut Buffers) {
+    fn answered(&mut self, request: &KvRequest, reply: &KvReply, buffers: &mut Buffers) {
+        if let Some(staged) = self.stage.as_mut().filter(|staged| staged.stored == Some(request.tag)) {
+            staged.stored = None;
+            // A store that was refused leaves the stage as it is.
+            if reply.status.is_success() {
+                self.stage = None;
+            }
+        }
         self.held.give_back(request.tag, buffers);
     }
 
     fn power_cut(&mut self, _: &KvModel, _: &mut Buffers) {
+        self.stage = None;
         self.held.forget();
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "ox-block" => ox_block(draw, config, size, asked.fixed("durability")),
         "eleos" => eleos(draw, config, size),
         "lightlsm" => lightlsm(draw, config),
+        "kv" => kv(draw, config, size),
         _ => Chosen::durable(Vec::new()),
     }
 }
@@ -201,6 +202,31 @@ fn lightlsm(draw: &mut Draw, config: &Config) -> Chosen {
     }
     if draw.percent(20) {
         set("read_unit", "write_unit".to_owned());
+    }
+    set("seed", draw.raw().to_string());
+    Chosen::durable(options)
+}
+
+/// Keys and values: small drives have checkpoints all the time.
+fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
+    let mut options = Vec::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let least = if size == Size::Tiny { 40 } else { 15 };
+    set("over_provisioning_percent", draw.between(least, 75).to_string());
+    if draw.percent(60) {
+        let units: u32 = draw.one_of(&[1, 4, 16, 100]);
+        let unit = config.geometry.ws_opt * config.geometry.sector_bytes;
+        set("checkpoint_interval_bytes", (u64::from(unit) * u64::from(units)).to_string());
+    }
+    if draw.percent(40) {
+        set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned());
+    }
+    if draw.percent(60) {
+        // Garbage is collected all the time.
+        set("gc_start_chunks", draw.between(1, config.geometry.chunk_count()).to_string());
+    }
+    if draw.percent(30) {
+        set("index_percent", draw.between(1, 20).to_string());
     }
     set("seed", draw.raw().to_string());
     Chosen::durable(options)

@@ -1,0 +1,96 @@
+//! Records go to the frames of a stream, each at its place on media from then on.
+//!
+//! All frames that a change needs are opened before its first record is appended, so that a checkpoint never comes between
+//! the records of one change. Deliberately not here: what records say (`change`, `stage`, `collect`), and when frames go out
+//! (`program`).
+
+use super::frames::Stream;
+use super::record::{RecordHeader, RecordKind};
+use super::space::Claim;
+use super::state::Kv;
+use ocssd_base::usize_of;
+use ocssd_ftl::Place;
+use ocssd_lightnvm::Buffers;
+
+impl Stream {
+    const fn claim(self) -> Claim {
+        match self {
+            Self::Small | Self::Long => Claim::User,
+            Self::Cold => Claim::Gc,
+        }
+    }
+}
+
+impl Kv {
+    /// Opens frames until a stream takes records of these sizes, in this order. False if there is no room for them now; what
+    /// was opened stays so.
+    pub(super) fn make_room(&mut self, stream: Stream, records: impl Iterator<Item = u32>) -> bool {
+        let unit = self.sizes.unit_room();
+        let (empty, mut left) = self.frames.room(stream);
+        let mut needed = 0;
+        for bytes in records {
+            assert!(bytes <= self.sizes.record_bytes_max, "a record of {bytes} bytes");
+            if bytes > left {
+                needed += 1;
+                left = unit;
+            }
+            left -= bytes;
+        }
+        (empty..needed).all(|_| self.open_frame(stream))
+    }
+
+    fn open_frame(&mut self, stream: Stream) -> bool {
+        if !self.frames.has_free(stream) || self.refuses_changes().is_some() {
+            return false;
+        }
+        let Self { points, space, sizes, frames, .. } = self;
+        let at = points.streams[stream.index()].next(sizes.unit, |units| space.open(units, stream.claim()));
+        let Some(at) = at else { return false };
+        assert_eq!(at.sector % sizes.unit, 0, "a frame begins within a unit, at {at:?}");
+        let place = Place(space.shape.first_place(at.chunk).0 + u64::from(at.sector));
+        frames.open(stream, at, place);
+        true
+    }
+
+    /// Appends a record to a stream that has room for it: the byte of the instance it begins at.
+    pub(super) fn append(
+        &mut self,
+        stream: Stream,
+        header: &RecordHeader,
+        (key, payload): (&[u8], &[u8]),
+        buffers: &mut Buffers,
+    ) -> u64 {
+        let bytes = u32::try_from(header.bytes()).expect("a record is shorter than a unit");
+        let (buffer, begin, at, place) = self.frames.take(stream, bytes, header.sequence);
+        assert!(header.sequence <= self.sequence, "{header:?} comes after {}", self.sequence);
+        assert!(bytes <= self.sizes.record_bytes_max, "a record of {bytes} bytes is appended");
+        let unit = buffers.whole_mut(buffer, 0, self.sizes.unit);
+        header.encode(key, payload, &mut unit[usize_of(begin)..usize_of(begin + bytes)]);
+        if header.kind.is_kept() {
+            self.space.add(at.chunk, u64::from(bytes));
+        }
+        let written = if stream == Stream::Cold {
+            &mut self.stats.gc_written_bytes
+        } else {
+            &mut self.stats.user_written_bytes
+        };
+        *written += u64::from(bytes);
+        self.written += u64::from(bytes);
+        self.work_due = true;
+        place.0 * u64::from(self.sizes.sector_bytes) + u64::from(begin)
+    }
+
+    /// A record of its own: of no batch.
+    pub(super) fn single(&mut self, kind: RecordKind, key: &[u8], payload: &[u8]) -> RecordHeader {
+        RecordHeader {
+            kind,
+            key_bytes: u8::try_from(key.len()).expect("a key has at most 255 bytes"),
+            payload_bytes: u32::try_from(payload.len()).expect("a payload fits a record"),
+            sequence: self.next_sequence(),
+            value: 0,
+            offset: 0,
+            part: 0,
+            parts: 1,
+        }
+    }
+}

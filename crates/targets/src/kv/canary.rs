@@ -1,0 +1,97 @@
+//! Canaries: bugs planted on purpose, each of which the simulator must find, as those of `pblk`.
+//!
+//! Only in builds with the feature `canaries`, and only in instances with the option `canary=NAME`. Deliberately not here: how
+//! soon each is found (`docs/kv.md`).
+
+use super::options::Options;
+
+/// A planted bug: what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canary {
+    /// A change that is to be durable at its reply is answered when it is in the write buffer.
+    AnsweredBeforeDurable,
+    /// A flush does not wait for pieces of long values.
+    FlushForgetsLong,
+    /// The records of a batch say nothing of each other: a part of it may survive.
+    BatchTorn,
+    /// Replay takes a long value of which pieces are missing.
+    LongWithoutPieces,
+    /// A chunk is reset as soon as it is dead, whatever recovery would need of it.
+    ResetBeforeDurable,
+    /// Replay takes the record in the latest unit, not the one stored last.
+    ReplayByUnit,
+    /// A deletion leaves no record.
+    DeletesForgotten,
+    /// Replay begins where the checkpoint ended, not where it began.
+    CheckpointTooLate,
+    /// What the last write units hold is not made readable at mount.
+    WindowForgotten,
+    /// Garbage collection copies what it read, though the key holds something else meanwhile.
+    StaleCopies,
+    /// The pieces of a staged value are forgotten by a checkpoint taken before its store.
+    StageForgotten,
+}
+
+impl Options {
+    /// True if this bug is planted.
+    #[cfg(feature = "canaries")]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.canary == Some(canary)
+    }
+
+    /// False: no bug is planted in builds that people use.
+    #[cfg(not(feature = "canaries"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
+    pub(super) const fn has_canary(&self, _: Canary) -> bool {
+        false
+    }
+}
+
+#[cfg(feature = "canaries")]
+impl Canary {
+    /// Every canary with its name, as `canary=NAME` takes it.
+    pub const ALL: &[(Self, &str)] = &[
+        (Self::AnsweredBeforeDurable, "answered-before-durable"),
+        (Self::FlushForgetsLong, "flush-forgets-long"),
+        (Self::BatchTorn, "batch-torn"),
+        (Self::LongWithoutPieces, "long-without-pieces"),
+        (Self::ResetBeforeDurable, "reset-before-durable"),
+        (Self::ReplayByUnit, "replay-by-unit"),
+        (Self::DeletesForgotten, "deletes-forgotten"),
+        (Self::CheckpointTooLate, "checkpoint-too-late"),
+        (Self::WindowForgotten, "window-forgotten"),
+        (Self::StaleCopies, "stale-copies"),
+        (Self::StageForgotten, "stage-forgotten"),
+    ];
+}
+
+#[cfg(feature = "canaries")]
+impl std::str::FromStr for Canary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|&(canary, _)| canary).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
+            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_planted_unless_asked_for() {
+        assert!(!Options::default().has_canary(Canary::AnsweredBeforeDurable));
+    }
+
+    #[cfg(not(feature = "canaries"))]
+    #[test]
+    fn a_build_without_canaries_refuses_the_option() {
+        let error = Options::default().set("canary", "batch-torn").expect_err("no such option");
+        assert!(error.starts_with("kv has no option \"canary\""), "{error}");
+    }
+}

@@ -1,0 +1,330 @@
+//! Changes: looked at as a whole before anything is done, then written, then true all at once.
+//!
+//! Long values are written first, piece by piece, as frames become free, under numbers that no key holds yet; then the records
+//! that name keys are appended together. So nobody sees a part of a change, and neither does a checkpoint. Deliberately not
+//! here: what each request is (`serve`).
+
+use super::canary::Canary;
+use super::frames::Stream;
+use super::index::{Found, Location};
+use super::record::{RecordHeader, RecordKind};
+use super::stage::Writer;
+use super::state::{Kv, Waiter, record_bytes};
+use ocssd_lightnvm::interface::key_value::{
+    AbsentKey, BatchChange, BatchEntry, Key, KvAnswer, KvRefusal, KvReply, StoreCondition,
+};
+use ocssd_lightnvm::interface::{Content, Durability, List, StageId, StageRefusal};
+use ocssd_lightnvm::{Buffers, Tag};
+use std::collections::BTreeMap;
+
+/// What becomes of a key.
+#[derive(Clone, Debug)]
+enum Value {
+    /// It is gone.
+    Delete,
+    /// It holds this, in one record.
+    Small(Vec<u8>),
+    /// It holds what is being written.
+    Long(Writer),
+    /// It holds what was staged: so many bytes.
+    Staged(StageId, u32),
+}
+
+#[derive(Clone, Debug)]
+struct Change {
+    key: Vec<u8>,
+    value: Value,
+}
+
+/// A change that was looked at and is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Taking {
+    tag: Tag,
+    durability: Durability,
+    changes: Vec<Change>,
+    /// Changes whose long values are written.
+    written: usize,
+}
+
+/// A refusal, and of a batch the entry it is for.
+pub(super) type Refused = (KvRefusal, Option<u32>);
+
+/// Keys as a batch leaves them so far: bytes of their values, or nothing.
+type Overlay = BTreeMap<Vec<u8>, Option<u32>>;
+
+pub(super) fn of_stage(refusal: StageRefusal) -> KvRefusal {
+    if refusal == StageRefusal::BadContent { KvRefusal::BadContent } else { KvRefusal::Stage(refusal) }
+}
+
+impl Kv {
+    /// The bytes of a key that may have a value.
+    pub(super) fn key(&self, key: Key, buffers: &Buffers) -> Result<Vec<u8>, KvRefusal> {
+        if key.bytes() == 0 || key.bytes() > self.sizes.limits().key_bytes_max {
+            return Err(KvRefusal::KeyLength);
+        }
+        key.lies_within(buffers).then(|| key.gathered(buffers)).ok_or(KvRefusal::BadContent)
+    }
+
+    const fn check_store(
+        &self,
+        exists: bool,
+        bytes: u32,
+        condition: StoreCondition,
+    ) -> Result<(), KvRefusal> {
+        match (condition, exists) {
+            _ if bytes > self.sizes.promised.value_bytes_max => Err(KvRefusal::ValueLength),
+            (StoreCondition::MustExist, false) => Err(KvRefusal::NoSuchKey),
+            (StoreCondition::MustNotExist, true) => Err(KvRefusal::KeyExists),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at a store.
+    pub(super) fn look_at_store(
+        &mut self,
+        (tag, key, content): (Tag, Key, Content),
+        condition: StoreCondition,
+        durability: Durability,
+        buffers: &Buffers,
+    ) -> Result<Taking, Refused> {
+        let alone = |refusal| (refusal, None);
+        let key = self.key(key, buffers).map_err(alone)?;
+        let exists = self.index.get(&key).is_some();
+        self.check_store(exists, content.bytes(), condition).map_err(alone)?;
+        let value = match content {
+            Content::Staged { stage, bytes } => {
+                self.look_at_staged(stage, bytes).map_err(|refusal| alone(of_stage(refusal)))?;
+                Value::Staged(stage, bytes)
+            }
+            _ if !content.lies_within(buffers) => return Err(alone(KvRefusal::BadContent)),
+            _ => self.value_of(key.len(), content.gathered(buffers)),
+        };
+        let after = Overlay::from([(key.clone(), Some(content.bytes()))]);
+        self.check_room(&after).map_err(alone)?;
+        Ok(Taking { tag, durability, changes: vec![Change { key, value }], written: 0 })
+    }
+
+    fn value_of(&self, key: usize, content: Vec<u8>) -> Value {
+        let bytes = u32::try_from(content.len()).expect("a value has fewer bytes than 2^32");
+        if record_bytes(key, bytes) <= self.sizes.record_bytes_max {
+            Value::Small(content)
+        } else {
+            Value::Long(Writer::of(content))
+        }
+    }
+
+    /// Looks at a deletion. Of a key that is not there nothing is written.
+    pub(super) fn look_at_delete(
+        &self,
+        (tag, key): (Tag, Key),
+        absent: AbsentKey,
+        durability: Durability,
+        buffers: &Buffers,
+    ) -> Result<Taking, Refused> {
+        let key = self.key(key, buffers).map_err(|refusal| (refusal, None))?;
+        let exists = self.index.get(&key).is_some();
+        if absent == AbsentKey::Refused && !exists {
+            return Err((KvRefusal::NoSuchKey, None));
+        }
+        let changes = if exists { vec![Change { key, value: Value::Delete }] } else { Vec::new() };
+        Ok(Taking { tag, durability, changes, written: 0 })
+    }
+
+    /// Looks at a batch: each entry with those above applied.
+    pub(super) fn look_at_batch(
+        &self,
+        tag: Tag,
+        entries: List<BatchEntry>,
+        durability: Durability,
+        buffers: &Buffers,
+    ) -> Result<Taking, Refused> {
+        if entries.count > self.sizes.limits().batch_entries_max {
+            return Err((KvRefusal::BatchTooLong, None));
+        }
+        if !entries.lies_within(buffers) {
+            return Err((KvRefusal::BadBatch, None));
+        }
+        let (mut after, mut last) = (Overlay::new(), BTreeMap::new());
+        for (row, entry) in (0..).zip(entries.entries(buffers)) {
+            let (key, value) =
+                self.look_at_entry(&after, entry, buffers).map_err(|refusal| (refusal, Some(row)))?;
+            after.insert(key.clone(), value.map(|content| content.bytes()));
+            last.insert(key, value);
+        }
+        assert_eq!(after.len(), last.len(), "keys of a batch are counted wrong");
+        self.check_room(&after).map_err(|refusal| (refusal, None))?;
+        // Of a key named twice only the last change is left.
+        let mut changes = Vec::with_capacity(last.len());
+        for (key, content) in last {
+            let value = match content {
+                Some(content) => self.value_of(key.len(), content.gathered(buffers)),
+                None if self.index.get(&key).is_none() => continue,
+                None => Value::Delete,
+            };
+            changes.push(Change { key, value });
+        }
+        Ok(Taking { tag, durability, changes, written: 0 })
+    }
+
+    fn look_at_entry(
+        &self,
+        after: &Overlay,
+        entry: Option<BatchEntry>,
+        buffers: &Buffers,
+    ) -> Result<(Vec<u8>, Option<Content>), KvRefusal> {
+        let BatchEntry { key, change } = entry.ok_or(KvRefusal::BadBatch)?;
+        let key = self.key(key, buffers)?;
+        let exists = after.get(&key).map_or_else(|| self.index.get(&key).is_some(), Option::is_some);
+        match change {
+            BatchChange::Store { value, condition } => {
+                let content = value.map_or(Content::Empty, Content::Piece);
+                self.check_store(exists, content.bytes(), condition)?;
+                content.lies_within(buffers).then_some((key, Some(content))).ok_or(KvRefusal::BadContent)
+            }
+            BatchChange::Delete { absent: AbsentKey::Refused } if !exists => Err(KvRefusal::NoSuchKey),
+            BatchChange::Delete { .. } => Ok((key, None)),
+        }
+    }
+
+    /// Looks whether there is room for keys as they are after a change. One that adds no bytes always has.
+    fn check_room(&self, after: &Overlay) -> Result<(), KvRefusal> {
+        let (mut user, mut kept, mut index) = (self.user_bytes, self.kept_bytes, self.index.entry_bytes());
+        assert!(user <= self.sizes.promised.capacity_bytes, "{user} bytes are more than there is room for");
+        let mut stored = 0;
+        for (key, bytes) in after {
+            let length = u64::try_from(key.len()).expect("a key is short");
+            let entry = length + u64::try_from(super::index::ENTRY_BYTES).expect("small");
+            if let Some(before) = self.index.get(key) {
+                user -= length + u64::from(before.bytes);
+                kept -= self.kept_of(key.len(), before.bytes);
+                index -= entry;
+            }
+            if let &Some(bytes) = bytes {
+                user += length + u64::from(bytes);
+                kept += self.kept_of(key.len(), bytes);
+                index += entry;
+                stored += u64::from(bytes);
+            }
+        }
+        let promised = &self.sizes.promised;
+        let fits = (user <= promised.capacity_bytes || user <= self.user_bytes)
+            && (kept <= promised.live_bytes_max || kept <= self.kept_bytes)
+            && (index <= promised.index_bytes_max || index <= self.index.entry_bytes())
+            && (after.len() == 1 || stored <= u64::from(promised.value_bytes_max));
+        if fits { Ok(()) } else { Err(KvRefusal::NoRoom) }
+    }
+
+    /// Goes on with the change under way. True once it was made.
+    pub(super) fn take(&mut self, buffers: &mut Buffers) -> bool {
+        let mut taking = self.taking.take().expect("a change is under way");
+        assert!(taking.written <= taking.changes.len(), "more was written than changes");
+        assert!(!self.is_mounting, "a mount takes a change");
+        if !self.write_long(&mut taking, buffers) || !self.make_room_for(&taking) {
+            self.taking = Some(taking);
+            return false;
+        }
+        self.make(&taking, buffers);
+        let Taking { tag, durability, .. } = taking;
+        let reply = KvReply::success(tag, KvAnswer::Done);
+        let waits = durability == Durability::AtReply && !self.has_canary(Canary::AnsweredBeforeDurable);
+        if waits {
+            self.wait(reply);
+        } else {
+            self.replies.push_back(reply);
+        }
+        true
+    }
+
+    /// Replies once all that was taken by now is durable.
+    pub(super) fn wait(&mut self, reply: KvReply) {
+        self.waiters.push_back(Waiter { until: self.sequence, reply });
+        self.work_due = true;
+    }
+
+    /// Writes the long values of a change, as far as there are frames. True if all are written.
+    fn write_long(&mut self, taking: &mut Taking, buffers: &mut Buffers) -> bool {
+        while let Some(change) = taking.changes.get_mut(taking.written) {
+            let is_written = match &mut change.value {
+                Value::Long(writer) => self.write_pieces(writer, true, buffers),
+                &mut Value::Staged(stage, _) => self.end_staged(stage, buffers),
+                Value::Delete | Value::Small(_) => true,
+            };
+            if !is_written {
+                return false;
+            }
+            taking.written += 1;
+        }
+        true
+    }
+
+    fn make_room_for(&mut self, taking: &Taking) -> bool {
+        let bytes = |change: &Change| match &change.value {
+            Value::Small(content) => {
+                record_bytes(change.key.len(), u32::try_from(content.len()).expect("it fits a record"))
+            }
+            Value::Delete | Value::Long(_) | Value::Staged(..) => record_bytes(change.key.len(), 0),
+        };
+        self.make_room(Stream::Small, taking.changes.iter().map(bytes))
+    }
+
+    /// Appends the records of a change, and tells the index.
+    fn make(&mut self, taking: &Taking, buffers: &mut Buffers) {
+        let is_torn = self.has_canary(Canary::BatchTorn);
+        let parts = if is_torn { 1 } else { u16::try_from(taking.changes.len()).expect("a batch is short") };
+        for (part, change) in (0..).zip(&taking.changes) {
+            let part = if is_torn { 0 } else { part };
+            let sequence = self.next_sequence();
+            let key = change.key.as_slice();
+            let key_bytes = u8::try_from(key.len()).expect("a key has at most 255 bytes");
+            let header = |kind, payload_bytes, value, offset| RecordHeader {
+                kind,
+                key_bytes,
+                payload_bytes,
+                sequence,
+                value,
+                offset,
+                part,
+                parts,
+            };
+            let long = |value, bytes| {
+                (header(RecordKind::Long, 0, value, bytes), Some((Location::Long(value), bytes)))
+            };
+            let (header, payload, found) = match &change.value {
+                Value::Delete => (header(RecordKind::Delete, 0, 0, 0), &[][..], None),
+                Value::Small(content) => {
+                    let bytes = u32::try_from(content.len()).expect("it fits a record");
+                    let found = Some((Location::Record(0), bytes));
+                    (header(RecordKind::Whole, bytes, 0, 0), content.as_slice(), found)
+                }
+                Value::Long(writer) => {
+                    let (header, found) = long(writer.value(), writer.written());
+                    (header, &[][..], found)
+                }
+                &Value::Staged(stage, bytes) => {
+                    let ended = self.stages.remove(&stage).expect("a stage that was looked at is there");
+                    let (header, found) = long(ended.writer.value(), bytes);
+                    (header, &[][..], found)
+                }
+            };
+            self.count_change(found.map(|(_, bytes)| bytes), key.len());
+            let is_forgotten = header.kind == RecordKind::Delete && self.has_canary(Canary::DeletesForgotten);
+            let at =
+                if is_forgotten { 0 } else { self.append(Stream::Small, &header, (key, payload), buffers) };
+            let found = found.map(|(location, bytes)| match location {
+                Location::Record(_) => Found { location: Location::Record(at), bytes },
+                Location::Long(_) | Location::Lost => Found { location, bytes },
+            });
+            self.put(key, found);
+        }
+    }
+
+    fn count_change(&mut self, stored: Option<u32>, key: usize) {
+        match stored {
+            Some(bytes) => {
+                self.stats.stores += 1;
+                self.stats.stored_bytes += u64::from(bytes) + u64::try_from(key).expect("short");
+            }
+            None => self.stats.deletes += 1,
+        }
+    }
+}

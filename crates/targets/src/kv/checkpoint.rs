@@ -1,0 +1,293 @@
+//! Checkpoints: the index, the pieces of long values, and where replay begins, written beside everything else.
+//!
+//! The image is made at once. It names places of units that are not on media yet, so its commit page waits until they are; if
+//! one of them has to be written elsewhere, the checkpoint is given up and begun again. Replay takes records with a later
+//! sequence, from units with a number from the start on. Deliberately not here: pages (`ocssd_ftl::checkpoint`), reading
+//! them (`mount`).
+
+use super::canary::Canary;
+use super::flight::Purpose;
+use super::frames::Stream;
+use super::long_values::LongValues;
+use super::record::UnitNumber;
+use super::sizes::{INFO_BYTES, Promised};
+use super::space::{Claim, Needed};
+use super::state::Kv;
+use crate::ox::page_io::PageIo;
+use ocssd_base::{SlabKey, usize_of};
+use ocssd_ftl::AppendEvent;
+use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
+use ocssd_lightnvm::{Buffers, Completion, Op};
+
+/// The section about the instance.
+pub(super) const INFO: SectionName = *b"instance";
+/// The section of keys.
+pub(super) const KEYS: SectionName = *b"keys    ";
+/// The section of long values.
+pub(super) const LONG: SectionName = *b"long    ";
+/// The layout of the section about the instance; raised when an older reader would misread it.
+const VERSION: u32 = 1;
+
+/// What a checkpoint says of the instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Info {
+    pub chunk: u32,
+    pub units: u32,
+    pub lines: u32,
+    /// The unit that replay begins with.
+    pub start: UnitNumber,
+    /// The last sequence that the image has.
+    pub sequence: u64,
+    pub promised: Promised,
+}
+
+impl Info {
+    pub fn encode(&self) -> [u8; INFO_BYTES] {
+        let mut bytes = [0; INFO_BYTES];
+        let small = [VERSION, self.chunk, self.units, self.lines];
+        for (place, number) in bytes.chunks_exact_mut(4).zip(small) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        let Promised { capacity_bytes, value_bytes_max, index_bytes_max, live_bytes_max } = self.promised;
+        let value = u64::from(value_bytes_max);
+        let large = [self.start.0, self.sequence, capacity_bytes, value, index_bytes_max, live_bytes_max];
+        for (place, number) in bytes[16..].chunks_exact_mut(8).zip(large) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// # Errors
+    /// A sentence, if the bytes are of another layout.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let bytes: &[u8; INFO_BYTES] = bytes.try_into().map_err(|_| {
+            format!("{INFO_BYTES} bytes about the instance were expected, but {} were found", bytes.len())
+        })?;
+        let small = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
+        let large =
+            |at: usize| u64::from_le_bytes(bytes[16 + 8 * at..24 + 8 * at].try_into().expect("eight bytes"));
+        if small(0) != VERSION {
+            return Err(format!(
+                "a key-value instance of version {VERSION} was expected, but it has {}: use a newer program",
+                small(0)
+            ));
+        }
+        Ok(Self {
+            chunk: small(1),
+            units: small(2),
+            lines: small(3),
+            start: UnitNumber(large(0)),
+            sequence: large(1),
+            promised: Promised {
+                capacity_bytes: large(2),
+                value_bytes_max: u32::try_from(large(3)).map_err(|_| "values are longer than can be")?,
+                index_bytes_max: large(4),
+                live_bytes_max: large(5),
+            },
+        })
+    }
+}
+
+/// A checkpoint that is being written.
+#[derive(Clone, Debug)]
+struct Writing {
+    writer: CheckpointWriter,
+    /// Pages given out.
+    given: u32,
+    /// What recovery needs once it is whole.
+    needed: Needed,
+    /// The last sequence that the image has.
+    sequence: u64,
+}
+
+/// How checkpoints stand.
+#[derive(Clone, Debug)]
+pub(super) struct CheckpointState {
+    io: PageIo<(Serial, PageIndex)>,
+    /// The number of the next.
+    next: Serial,
+    writing: Option<Writing>,
+    /// One of this mount is whole; the last sequence it has.
+    covered: Option<u64>,
+    /// One was given up: another must follow.
+    is_due_again: bool,
+}
+
+impl CheckpointState {
+    pub const fn new(io: PageIo<(Serial, PageIndex)>, next: Serial) -> Self {
+        Self { io, next, writing: None, covered: None, is_due_again: false }
+    }
+
+    pub const fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// The last sequence of the newest that is whole, of this mount.
+    pub const fn covered(&self) -> Option<u64> {
+        self.covered
+    }
+}
+
+impl Kv {
+    /// Begins a checkpoint if one is due, and gives out its pages. True if anything was done.
+    pub(super) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        if !self.checkpoint.is_writing() && self.is_checkpoint_due() {
+            self.begin_checkpoint();
+            any = true;
+        }
+        while self.flight.has_room(1) && self.write_checkpoint_page(buffers) {
+            any = true;
+        }
+        any
+    }
+
+    fn is_checkpoint_due(&self) -> bool {
+        if self.is_mounting {
+            return self.checkpoint.covered.is_none();
+        }
+        let is_for_space = self.is_short() && {
+            let waiting = self.space.waits_for_checkpoint();
+            waiting > 0 && (2 * waiting >= usize_of(self.sizes.gc_start) || self.space.spare() == 0)
+        };
+        self.written >= self.sizes.interval_bytes
+            || self.checkpoint.is_due_again
+            || is_for_space
+            || self.is_last_checkpoint_due()
+    }
+
+    pub(super) fn begin_checkpoint(&mut self) {
+        assert!(!self.checkpoint.is_writing(), "a checkpoint is begun while another is written");
+        Stream::ALL.into_iter().for_each(|stream| {
+            self.frames.close(stream);
+        });
+        let start = UnitNumber(self.number.0 + 1);
+        let info = Info {
+            chunk: self.sizes.chunk,
+            units: self.space.shape.units(),
+            lines: self.space.shape.lines(),
+            start,
+            sequence: self.sequence,
+            promised: self.sizes.promised,
+        };
+        let serial = self.checkpoint.next;
+        self.checkpoint.next = serial.next();
+        let keys = self.index.encode();
+        let long =
+            if self.has_canary(Canary::StageForgotten) { self.long_of_keys() } else { self.long.encode() };
+        let sections = [(INFO, &info.encode()[..]), (KEYS, keys.as_slice()), (LONG, long.as_slice())];
+        let writer = CheckpointWriter::new(self.instance, serial, self.sizes.unit_bytes, &sections);
+        let needed = Needed { start, serial: serial.0 };
+        let sequence = self.sequence;
+        self.checkpoint.writing = Some(Writing { writer, given: 0, needed, sequence });
+        self.checkpoint.is_due_again = false;
+        self.written = 0;
+    }
+
+    /// Long values that keys hold, as a checkpoint has them: those of stages are missing.
+    fn long_of_keys(&self) -> Vec<u8> {
+        let mut long: LongValues = self.long.clone();
+        let staged: Vec<u64> = self.stages.values().map(|stage| stage.writer.value()).collect();
+        long.retain(|value| !staged.contains(&value));
+        long.encode()
+    }
+
+    /// A unit whose first record has this sequence is written elsewhere: a checkpoint under way may name its old place.
+    pub(super) fn checkpoint_is_stale(&mut self, first_sequence: u64) {
+        if self.checkpoint.writing.as_ref().is_some_and(|writing| first_sequence <= writing.sequence) {
+            self.checkpoint.writing = None;
+            self.checkpoint.is_due_again = true;
+            self.stats.checkpoints_given_up += 1;
+        }
+    }
+
+    /// The drive failed: a checkpoint under way is given up.
+    pub(super) fn abandon_checkpoint(&mut self) {
+        self.checkpoint.writing = None;
+    }
+
+    fn write_checkpoint_page(&mut self, buffers: &mut Buffers) -> bool {
+        let is_again = self.checkpoint.io.has_again();
+        let durable = self.frames.durable_before(&Stream::ALL, self.sequence + 1);
+        let is_fresh = self.checkpoint.writing.as_ref().is_some_and(|writing| {
+            let is_commit = writing.given + 1 == writing.writer.pages();
+            writing.writer.has_page() && (!is_commit || durable > writing.sequence)
+        });
+        if !is_again && (!is_fresh || self.checkpoint.io.spare().is_none()) {
+            return false;
+        }
+        let sectors = self.checkpoint.io.sectors();
+        let Self { points, space, .. } = self;
+        let next = points.checkpoint.next(sectors, |units| space.open(units, Claim::Checkpoint));
+        let Some(at) = next else { return false };
+        let fresh = (!is_again).then(|| {
+            let buffer = self.checkpoint.io.spare().expect("it was looked at");
+            let writing = self.checkpoint.writing.as_mut().expect("it was looked at");
+            writing.given += 1;
+            assert!(writing.given <= writing.writer.pages(), "{} pages were given out", writing.given);
+            let index =
+                writing.writer.take_page(buffers.whole_mut(buffer, 0, sectors)).expect("a page is due");
+            (writing.writer.serial(), index)
+        });
+        self.stats.checkpoint_bytes += u64::from(self.sizes.unit_bytes);
+        let (page, buffer) = self.checkpoint.io.issue(fresh, at);
+        let addresses = self.run_at(at, sectors);
+        let write = Op::Write { fua: true };
+        self.flight.send(Purpose::CheckpointPage { page }, write, addresses, Some(buffer), 0);
+        true
+    }
+
+    /// A write of a page ended.
+    pub(super) fn checkpoint_page_done(&mut self, page: SlabKey, completion: &Completion) {
+        let status = completion.status;
+        let ((serial, index), at) = self.checkpoint.io.ended(page, status.is_success());
+        if status.is_drive_failure() {
+            self.stop(status);
+        }
+        if status.is_success() {
+            self.space.has_number(at.chunk, serial.0);
+            let writing = self.checkpoint.writing.as_mut();
+            if let Some(writing) = writing.filter(|writing| writing.writer.serial() == serial) {
+                writing.writer.on_written(index);
+                if writing.writer.is_complete() {
+                    self.checkpoint_complete();
+                }
+            }
+        }
+        let mut events = Vec::new();
+        self.points.checkpoint.landed(at, Self::landing(status, ()), &mut events);
+        for event in events {
+            if let AppendEvent::Closed(chunk) = event {
+                self.space.close(chunk, 0);
+            }
+        }
+    }
+
+    fn checkpoint_complete(&mut self) {
+        let Writing { needed, sequence, .. } = self.checkpoint.writing.take().expect("it was being written");
+        assert!(sequence <= self.sequence, "a checkpoint has record {sequence} of {}", self.sequence);
+        assert!(needed.start <= UnitNumber(self.number.0 + 1), "replay begins beyond the last unit");
+        assert!(self.checkpoint.covered.is_none_or(|before| before <= sequence), "checkpoints go back");
+        self.stats.checkpoints += 1;
+        self.checkpoint.covered = Some(sequence);
+        self.space.set_needed(needed);
+        self.work_due = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_the_instance_comes_back() {
+        let promised =
+            Promised { capacity_bytes: 1 << 40, value_bytes_max: 7, index_bytes_max: 8, live_bytes_max: 9 };
+        let info = Info { chunk: 1, units: 2, lines: 3, start: UnitNumber(5), sequence: 6, promised };
+        let mut bytes = info.encode();
+        assert_eq!(Info::decode(&bytes), Ok(info));
+        assert!(Info::decode(&bytes[1..]).is_err_and(|error| error.contains("96 bytes")));
+        bytes[0] = 9;
+        assert!(Info::decode(&bytes).is_err_and(|error| error.contains("newer program")));
+    }
+}

@@ -1,0 +1,357 @@
+//! Garbage collection: the chunk with the fewest live bytes is read, what is live in it is appended to the cold stream, and
+//! it dies.
+//!
+//! A record is moved at the moment its read is over, if the index still names it there: the move is a store of the same value
+//! with a sequence of its own, so there is no race, and replay needs no rule for it. What the media lost is noted under its
+//! key, or piece, so that a retrieve says so. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), and
+//! when it may be reset (`space`).
+
+use super::canary::Canary;
+use super::flight::Purpose;
+use super::frames::Stream;
+use super::index::{Found, Location};
+use super::long_values::ValuePiece;
+use super::record::{Record, RecordHeader, RecordKind, UNIT_HEADER_BYTES};
+use super::sizes::Sizes;
+use super::space::Role;
+use super::state::{Kv, record_bytes};
+use crate::read_again::TRIES;
+use ocssd_base::{Prng, Slab, SlabKey, usize_of};
+use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
+use std::collections::VecDeque;
+
+/// Reads of victims in flight (chosen: several keep units busy while copies of the first are written).
+const READS_MAX: u32 = 8;
+/// Victims that are being read at a time (chosen: the next is read while the end of the first is copied).
+const VICTIMS_READ_MAX: usize = 2;
+
+/// A chunk that is being emptied.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    chunk: ChunkIndex,
+    /// The next sector to read.
+    next: u32,
+    /// Units that are being read or copied.
+    units: u32,
+}
+
+/// A unit of a victim.
+#[derive(Clone, Copy, Debug)]
+struct VictimUnit {
+    chunk: ChunkIndex,
+    sector: u32,
+    buffer: BufId,
+    tries: u32,
+    /// The next byte to look at.
+    at: usize,
+    is_lost: bool,
+}
+
+/// What garbage collection is doing.
+#[derive(Clone, Debug)]
+pub(super) struct Collector {
+    victims: Vec<Victim>,
+    reads: Slab<VictimUnit>,
+    /// Units that were read.
+    copying: VecDeque<VictimUnit>,
+    spare: Vec<BufId>,
+    /// Bytes that victims gave back beyond what was padded.
+    credit: u64,
+    prng: Prng,
+}
+
+impl Collector {
+    /// Nothing to do; buffers are taken now.
+    pub fn new(sizes: &Sizes, seed: u64, buffers: &mut Buffers) -> Self {
+        Self {
+            victims: Vec::new(),
+            reads: Slab::new(READS_MAX),
+            copying: VecDeque::new(),
+            spare: (0..READS_MAX).map(|_| buffers.take_whole(sizes.unit)).collect(),
+            credit: 0,
+            prng: Prng::new(seed).split("victims"),
+        }
+    }
+
+    /// Chunks that are being emptied.
+    pub const fn victims(&self) -> usize {
+        self.victims.len()
+    }
+}
+
+impl Kv {
+    /// True if garbage must be collected, for users' streams are about to wait for chunks.
+    pub(super) const fn is_short(&self) -> bool {
+        self.space.spare() < self.sizes.gc_start
+    }
+
+    /// Goes on with garbage collection, if free chunks are short. True if anything was done.
+    pub(super) fn collect(&mut self, buffers: &mut Buffers) -> bool {
+        if self.is_mounting {
+            return false;
+        }
+        let mut any = self.copy(buffers);
+        any |= self.end_victims(buffers);
+        let is_wanted = self.is_short() && self.shutdown.is_none();
+        if is_wanted {
+            any |= self.choose_victims();
+        }
+        any |= self.read_victims();
+        if is_wanted {
+            any |= self.close_copies();
+        }
+        any
+    }
+
+    fn choose_victims(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let reading = self.collector.victims.len();
+            // What is dead will be free: more at a time would keep for itself what users wait for.
+            let is_enough = reading + self.space.dead_count() >= usize_of(self.sizes.gc_start);
+            if is_enough || reading >= VICTIMS_READ_MAX || !self.choose_victim() {
+                return any;
+            }
+            any = true;
+        }
+    }
+
+    /// Chooses a chunk to be emptied.
+    pub(super) fn choose_victim(&mut self) -> bool {
+        let bytes = self.sizes.chunk_room();
+        let (space, collector) = (&self.space, &self.collector);
+        let may = |chunk: ChunkIndex| {
+            // One that is as full as chunks are, however records come, would be moved for nothing.
+            space.live(chunk) < bytes
+                && space.role(chunk) == Role::Records
+                && collector.victims.iter().all(|victim| victim.chunk != chunk)
+        };
+        let closed = space.pool.iter().filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk));
+        let candidates: Vec<Candidate> = closed
+            .map(|(chunk, _)| Candidate {
+                line: LineId(chunk.0),
+                valid: space.live(chunk),
+                sectors: bytes,
+                age: self.sequence.saturating_sub(space.changed(chunk)),
+            })
+            .collect();
+        let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
+            return false;
+        };
+        let chunk = ChunkIndex(line.0);
+        let live = self.space.live(chunk);
+        assert!(live < bytes, "chunk {} gives nothing: {live} bytes of {bytes} live", chunk.0);
+        self.collector.credit += bytes - live;
+        self.collector.victims.push(Victim { chunk, next: 0, units: 0 });
+        self.stats.victims += 1;
+        true
+    }
+
+    fn read_victims(&mut self) -> bool {
+        let mut any = false;
+        for index in 0..self.collector.victims.len() {
+            while self.flight.has_room(1) && self.read_victim(index) {
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn read_victim(&mut self, index: usize) -> bool {
+        let Victim { chunk, next, .. } = self.collector.victims[index];
+        let is_read = next == self.sizes.chunk || self.space.live(chunk) == 0;
+        if is_read || self.collector.spare.is_empty() || self.refuses_changes().is_some() {
+            return false;
+        }
+        let buffer = self.collector.spare.pop().expect("it was looked at");
+        assert!(next < self.sizes.chunk, "chunk {} is read at {next}, beyond its end", chunk.0);
+        let unit =
+            VictimUnit { chunk, sector: next, buffer, tries: 1, at: UNIT_HEADER_BYTES, is_lost: false };
+        let read = self.collector.reads.insert(unit);
+        let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
+        let victim = &mut self.collector.victims[index];
+        victim.next += self.sizes.unit;
+        victim.units += 1;
+        self.space.hold(chunk);
+        self.send_collect(read);
+        true
+    }
+
+    fn send_collect(&mut self, read: SlabKey) {
+        let VictimUnit { chunk, sector, buffer, .. } = *self.collector.reads.get(read);
+        let addresses = self.run_at(Append { chunk, sector }, self.sizes.unit);
+        self.stats.gc_read_bytes += u64::from(self.sizes.unit_bytes);
+        self.flight.send(Purpose::Collect { read }, Op::Read, addresses, Some(buffer), 0);
+    }
+
+    /// A unit of a victim was read, or could not be.
+    pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion) {
+        let status = completion.status;
+        let unit = self.collector.reads.get_mut(read);
+        if !status.has_data() && !status.is_drive_failure() && unit.tries < TRIES {
+            unit.tries += 1;
+            self.stats.read_again += 1;
+            return self.send_collect(read);
+        }
+        let mut unit = self.collector.reads.remove(read);
+        assert!(unit.tries <= TRIES, "a unit of chunk {} was tried too often", unit.chunk.0);
+        // What could be read of it is there: records say themselves whether they are sound.
+        unit.is_lost = !status.has_data();
+        if status.is_drive_failure() {
+            self.stop(status);
+        }
+        self.collector.copying.push_back(unit);
+    }
+
+    /// Moves live records of units that were read, as far as there are frames. True if any unit is done.
+    fn copy(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(&unit) = self.collector.copying.front() {
+            if self.refuses_changes().is_none() && !self.copy_unit(unit, buffers) {
+                return any;
+            }
+            self.collector.copying.pop_front();
+            self.collector.spare.push(unit.buffer);
+            self.space.let_go(unit.chunk);
+            let victim = self.collector.victims.iter_mut().find(|victim| victim.chunk == unit.chunk);
+            victim.expect("a chunk that is read is a victim").units -= 1;
+            any = true;
+        }
+        any
+    }
+
+    /// Moves the live records of a unit. False if there is no frame for the next.
+    fn copy_unit(&mut self, mut unit: VictimUnit, buffers: &mut Buffers) -> bool {
+        let first = self.space.shape.first_place(unit.chunk).0 + u64::from(unit.sector);
+        assert!(unit.at >= UNIT_HEADER_BYTES, "a record within the header of a unit");
+        assert_eq!(unit.sector % self.sizes.unit, 0, "a unit begins within another");
+        let base = first * u64::from(self.sizes.sector_bytes);
+        loop {
+            let all = buffers.whole(unit.buffer, 0, self.sizes.unit);
+            let Some(record) = all.get(unit.at..).and_then(Record::decode) else { return true };
+            let header = record.header;
+            let is_sound = record.is_sound(&all[unit.at..]);
+            let from = base + u64::try_from(unit.at).expect("an index");
+            let (key, payload) = (record.key.to_vec(), record.payload.to_vec());
+            if is_sound && self.is_live(&header, &key, from) {
+                let bytes = record_bytes(key.len(), header.payload_bytes);
+                if !self.make_room(Stream::Cold, std::iter::once(bytes)) {
+                    self.collector.copying.front_mut().expect("it is being copied").at = unit.at;
+                    return false;
+                }
+                self.move_to_cold(header, &key, &payload, from, buffers);
+            }
+            unit.at += header.bytes();
+        }
+    }
+
+    fn is_live(&self, header: &RecordHeader, key: &[u8], from: u64) -> bool {
+        match header.kind {
+            RecordKind::Whole => {
+                let found = self.index.get(key);
+                let is_stale = self.has_canary(Canary::StaleCopies) && found.is_some();
+                found.is_some_and(|found| found.location == Location::Record(from)) || is_stale
+            }
+            RecordKind::Piece => {
+                self.long.get(header.value, header.offset).is_some_and(|piece| piece.at == Some(from))
+            }
+            RecordKind::Long | RecordKind::Delete | RecordKind::Lost | RecordKind::PieceLost => false,
+        }
+    }
+
+    fn move_to_cold(
+        &mut self,
+        old: RecordHeader,
+        key: &[u8],
+        payload: &[u8],
+        from: u64,
+        buffers: &mut Buffers,
+    ) {
+        let single = self.single(old.kind, key, payload);
+        assert!(old.kind.is_kept() && old.sequence < single.sequence, "{old:?} is moved");
+        let header = RecordHeader { value: old.value, offset: old.offset, ..single };
+        let at = self.append(Stream::Cold, &header, (key, payload), buffers);
+        if old.kind == RecordKind::Whole {
+            let found = Found { location: Location::Record(at), bytes: old.payload_bytes };
+            self.put(key, Some(found));
+        } else {
+            let piece = ValuePiece { offset: old.offset, bytes: old.payload_bytes, at: Some(at) };
+            self.long.set(old.value, piece);
+            self.forget_record(from, record_bytes(0, old.payload_bytes));
+        }
+    }
+
+    /// Forgets victims that are empty. What still lives in one of which all was read, the media lost.
+    fn end_victims(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        for index in (0..self.collector.victims.len()).rev() {
+            let Victim { chunk, next, units } = self.collector.victims[index];
+            let is_read = next == self.sizes.chunk || self.space.live(chunk) == 0;
+            if units > 0 || !is_read || self.refuses_changes().is_some() {
+                continue;
+            }
+            if self.space.live(chunk) > 0 && !self.note_lost(chunk, buffers) {
+                continue;
+            }
+            self.collector.victims.swap_remove(index);
+            any = true;
+        }
+        any
+    }
+
+    /// Notes that everything which lives in a chunk is lost. False if there is no frame for the next note.
+    fn note_lost(&mut self, chunk: ChunkIndex, buffers: &mut Buffers) -> bool {
+        let is_there = |at: u64| self.chunk_of(at) == chunk;
+        let keys = self.index.from(&[]).filter_map(|(key, found)| match found.location {
+            Location::Record(at) if is_there(at) => Some((key.to_vec(), found.bytes)),
+            _ => None,
+        });
+        let keys: Vec<(Vec<u8>, u32)> = keys.collect();
+        for (key, bytes) in keys {
+            if !self.make_room(Stream::Cold, std::iter::once(record_bytes(key.len(), 0))) {
+                return false;
+            }
+            let header = RecordHeader { offset: bytes, ..self.single(RecordKind::Lost, &key, &[]) };
+            self.append(Stream::Cold, &header, (&key, &[]), buffers);
+            let before = self.index.set(&key, Found { location: Location::Lost, bytes });
+            let Some(Found { location: Location::Record(at), .. }) = before else {
+                unreachable!("{key:02X?} was found in chunk {}, but holds {before:?}", chunk.0)
+            };
+            self.forget_record(at, record_bytes(key.len(), bytes));
+            self.stats.lost += 1;
+        }
+        let pieces =
+            self.long.iter().filter(|(_, piece)| piece.at.is_some_and(|at| self.chunk_of(at) == chunk));
+        let pieces: Vec<(u64, ValuePiece)> = pieces.collect();
+        for (value, piece) in pieces {
+            if !self.make_room(Stream::Cold, std::iter::once(record_bytes(0, 4))) {
+                return false;
+            }
+            // The payload says how long it was.
+            let length = piece.bytes.to_le_bytes();
+            let single = self.single(RecordKind::PieceLost, &[], &length);
+            let header = RecordHeader { value, offset: piece.offset, ..single };
+            self.append(Stream::Cold, &header, (&[], &length), buffers);
+            self.long.set(value, ValuePiece { at: None, ..piece });
+            self.forget_record(piece.at.expect("it was found in a chunk"), record_bytes(0, piece.bytes));
+            self.stats.lost += 1;
+        }
+        true
+    }
+
+    /// A frame of copies that nothing is about to fill goes out as it is, where that pays: what was gained since the last one
+    /// must be more than is padded, or chunks would be moved for nothing.
+    fn close_copies(&mut self) -> bool {
+        let filled = self.frames.filled_of_filling(Stream::Cold);
+        if filled == 0 || self.collector.victims() > 0 {
+            return false;
+        }
+        let pad = u64::from(self.sizes.unit_room() - filled);
+        if self.collector.credit > pad {
+            self.collector.credit = 0;
+            return self.frames.close(Stream::Cold);
+        }
+        self.choose_victim()
+    }
+}

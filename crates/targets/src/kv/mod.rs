@@ -1,0 +1,42 @@
+//! `kv`: keys and values straight on open-channel units, as a log of records.
+//!
+//! A value is a record in a write unit, at any byte; a long one is pieces and a record that gives them to a key. The index of
+//! all keys is in memory; a checkpoint now and then has it, and recovery replays the records behind the newest. Garbage
+//! collection moves what lives in the chunk with the fewest live bytes to a stream of its own.
+//!
+//! Each procedure is a file: requests in order (`serve`), changes (`change`, `stage`), records and units (`record`, `append`,
+//! `frames`, `program`), the index (`index`, `long_values`), `read`, garbage collection (`collect`), resets (`reset`, of what
+//! `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees.
+//! Deliberately not here: expiry, key spaces, compression, and an index larger than memory.
+
+mod append;
+mod canary;
+mod change;
+mod checkpoint;
+mod collect;
+mod describe;
+mod flight;
+mod frames;
+mod index;
+mod long_values;
+mod mount;
+mod options;
+mod program;
+mod read;
+mod record;
+mod reset;
+mod serve;
+mod sizes;
+mod space;
+mod stage;
+mod state;
+mod stats;
+mod stop;
+mod target;
+
+#[cfg(feature = "canaries")]
+pub use canary::Canary;
+pub use mount::MountReport;
+pub use options::Options;
+pub use state::Kv;
+pub use stats::KvStats;

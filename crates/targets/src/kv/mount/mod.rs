@@ -1,0 +1,312 @@
+//! Mounting: an instance is made on fresh units, or recovered, which may be cut short at any command and begun again.
+//!
+//! Survey, checkpoint, records behind it, then a checkpoint of the result, before which nothing that recovery read is reset
+//! or written over: so a recovery that is cut leaves what it found. Linear code; commands go to the device in batches.
+//! Deliberately not here: anything a running instance does; the last step is the running instance's own checkpoint.
+
+mod load;
+mod survey;
+
+use super::canary::Canary;
+use super::checkpoint::CheckpointState;
+use super::collect::Collector;
+use super::flight::Purpose;
+use super::frames::Frames;
+use super::index::{Index, Location};
+use super::long_values::LongValues;
+use super::options::Options;
+use super::read::Reads;
+use super::record::UnitNumber;
+use super::sizes::Sizes;
+use super::space::{Needed, Role, Space};
+use super::state::{Changes, Kv, Points, record_bytes};
+use super::stats::KvStats;
+use crate::flight::{COMMANDS_MAX, Flight};
+use crate::mount_error::MountError;
+use crate::ox::mount::media::Media;
+use crate::ox::page_io::PageIo;
+use crate::plane_reads::PlaneRule;
+use load::{Known, Pages, Recovered, load};
+use ocssd_base::Prng;
+use ocssd_ftl::{
+    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Place, Shape, UnitIndex,
+};
+use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
+use std::collections::{BTreeMap, VecDeque};
+use survey::{FoundChunk, Survey};
+
+/// What a mount did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountReport {
+    /// A new instance was made.
+    pub is_new: bool,
+    /// Sectors read in all.
+    pub sectors_read: u64,
+    /// Sectors of padding written, so that what was written last can be read.
+    pub sectors_padded: u64,
+    /// Chunks that are offline.
+    pub bad_chunks: u32,
+    /// Units behind the checkpoint.
+    pub units_replayed: u64,
+    /// Records in them that the checkpoint did not have.
+    pub records_replayed: u64,
+    /// Records of changes that were cut short.
+    pub records_dropped: u64,
+}
+
+impl Kv {
+    /// Makes an instance on fresh units, or recovers the one that is there.
+    ///
+    /// # Errors
+    /// [`MountError`] if the units cannot carry one, it cannot be read, the drive fails or the power goes.
+    pub fn mount(
+        device: &mut dyn BlockingDevice,
+        units: &[PuId],
+        options: &Options,
+    ) -> Result<(Self, MountReport), MountError> {
+        let geometry = device.geometry().clone();
+        let shape = Shape::new(&geometry, units);
+        // Before anything is written.
+        Sizes::new(&geometry, &shape, options, shape.chunks(), None).map_err(MountError::DoesNotFit)?;
+        let mut media = Media::new(device);
+        let mut survey = Survey::new(&media, &shape);
+        let good = survey.good();
+        if !options.has_canary(Canary::WindowForgotten) {
+            survey.make_readable(&mut media, &shape)?;
+        }
+        survey.identify(&mut media, &shape)?;
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, options };
+        let (found, pages) = load(&mut media, &known)?;
+        let promised = found.as_ref().map(|found| found.info.promised);
+        let sizes = Sizes::new(&geometry, &shape, options, good, promised).map_err(MountError::DoesNotFit)?;
+        let mut points = points(&shape, &sizes);
+        adopt(&mut media, &shape, &mut survey, &mut points)?;
+        let (sectors_read, sectors_padded) = media.end();
+        let count = |of: fn(&Recovered) -> u64| found.as_ref().map_or(0, of);
+        let report = MountReport {
+            is_new: found.is_none(),
+            sectors_read,
+            sectors_padded,
+            bad_chunks: shape.chunks() - good,
+            units_replayed: count(|found| found.units),
+            records_replayed: count(|found| found.records),
+            records_dropped: count(|found| found.dropped),
+        };
+        let space = space(&shape, &geometry, &sizes, &survey, &pages, found.as_ref());
+        let parts = Mounting { geometry, sizes, points, space, pages };
+        let mut target = assemble(device, options, parts, found);
+        first_checkpoint(device, &mut target)?;
+        Ok((target, report))
+    }
+}
+
+fn points(shape: &Shape, sizes: &Sizes) -> Points {
+    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
+    let config = |width, depth| AppendConfig {
+        chunk_sectors: sizes.chunk,
+        mw_cunits: sizes.mw_cunits,
+        width,
+        // Frames bound what is in flight.
+        depth,
+    };
+    let stream = || AppendPoint::new(config(sizes.width, sizes.frames + sizes.gc_frames), &all);
+    Points {
+        streams: [stream(), stream(), stream()],
+        checkpoint: AppendPoint::new(config(sizes.checkpoint_width, 2), &all),
+    }
+}
+
+/// Open chunks go on where they are; those for which there is no place are written to their end, for an open chunk cannot be
+/// reset.
+fn adopt(
+    media: &mut Media<'_>,
+    shape: &Shape,
+    survey: &mut Survey,
+    points: &mut Points,
+) -> Result<(), MountError> {
+    let mut left = Vec::new();
+    for (chunk, found) in survey.iter().filter(|(_, found)| found.state == ChunkState::Open) {
+        let (_, unit) = shape.split_chunk(chunk);
+        let is_adopted = match found.role {
+            Some(Role::Checkpoint) => points.checkpoint.adopt(chunk, unit, found.written),
+            Some(Role::Records) | None => {
+                points.streams.iter_mut().any(|point| point.adopt(chunk, unit, found.written))
+            }
+        };
+        if !is_adopted {
+            left.push(chunk);
+        }
+    }
+    survey.close(media, shape, &left)
+}
+
+/// What each chunk is used for.
+fn space(
+    shape: &Shape,
+    geometry: &Geometry,
+    sizes: &Sizes,
+    survey: &Survey,
+    pages: &Pages,
+    found: Option<&Recovered>,
+) -> Space {
+    let needed = found.map_or_else(Needed::default, |found| found.needed);
+    let live = found.map_or_else(BTreeMap::new, |found| live(shape, geometry, found));
+    let is_needed = |chunk: ChunkIndex, role: Option<Role>| match role {
+        Some(Role::Records) | None => live.contains_key(&chunk),
+        Some(Role::Checkpoint) => {
+            pages.newest_in.get(&chunk).is_some_and(|newest| newest.0 >= needed.serial && found.is_some())
+        }
+    };
+    let usage = |chunk: ChunkIndex| {
+        let &FoundChunk { state, role, .. } = survey.get(chunk);
+        match state {
+            ChunkState::Offline => ChunkUse::Bad,
+            ChunkState::Free => ChunkUse::Free,
+            ChunkState::Open => ChunkUse::Open,
+            ChunkState::Closed if is_needed(chunk, role) => ChunkUse::Closed,
+            ChunkState::Closed => ChunkUse::Dead,
+        }
+    };
+    let groups = vec![0; usize::try_from(shape.units()).expect("32 bits fit an index")];
+    let pool = ChunkPool::new(shape, &groups, usage);
+    let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
+    let mut space = Space::new(shape.clone(), pool, sizes, needed);
+    for (chunk, of) in uses {
+        let found = survey.get(chunk);
+        match found.role {
+            Some(Role::Checkpoint) if !matches!(of, ChunkUse::Free | ChunkUse::Bad) => {
+                space.set_role(chunk, Role::Checkpoint);
+                space.has_number(chunk, pages.newest_in.get(&chunk).map_or(0, |serial| serial.0));
+            }
+            Some(Role::Records) => space.has_number(chunk, found.newest.0),
+            Some(Role::Checkpoint) | None => {}
+        }
+        if of == ChunkUse::Dead {
+            space.found_dead(chunk);
+        }
+    }
+    live.into_iter().for_each(|(chunk, bytes)| space.add(chunk, bytes));
+    space
+}
+
+/// Bytes that live in each chunk.
+fn live(shape: &Shape, geometry: &Geometry, found: &Recovered) -> BTreeMap<ChunkIndex, u64> {
+    let mut live: BTreeMap<ChunkIndex, u64> = BTreeMap::new();
+    let mut add = |at: u64, bytes: u32| {
+        let (chunk, _) = shape.chunk_of(Place(at / u64::from(geometry.sector_bytes)));
+        *live.entry(chunk).or_default() += u64::from(bytes);
+    };
+    for (key, found) in found.index.from(&[]) {
+        if let Location::Record(at) = found.location {
+            add(at, record_bytes(key.len(), found.bytes));
+        }
+    }
+    for (_, piece) in found.long.iter() {
+        if let Some(at) = piece.at {
+            add(at, record_bytes(0, piece.bytes));
+        }
+    }
+    live
+}
+
+/// What a mount has found out and made.
+struct Mounting {
+    geometry: Geometry,
+    sizes: Sizes,
+    points: Points,
+    space: Space,
+    pages: Pages,
+}
+
+fn assemble(
+    device: &mut dyn BlockingDevice,
+    options: &Options,
+    mounting: Mounting,
+    found: Option<Recovered>,
+) -> Kv {
+    let Mounting { geometry, sizes, points, space, pages } = mounting;
+    let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
+    let (instance, sequence, number) = found
+        .as_ref()
+        .map_or((named, 0, UnitNumber(0)), |found| (found.instance, found.sequence, found.number));
+    let (index, long) =
+        found.map_or_else(|| (Index::default(), LongValues::default()), |found| (found.index, found.long));
+    let now = device.now();
+    let buffers = device.buffers();
+    let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
+    let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
+    let mut target = Kv {
+        options: options.clone(),
+        instance,
+        frames: Frames::new(&sizes, buffers),
+        reads: Reads::new(&sizes, buffers),
+        collector: Collector::new(&sizes, options.seed, buffers),
+        checkpoint: CheckpointState::new(io, pages.newest.next()),
+        flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
+        queue: VecDeque::new(),
+        taking: None,
+        stages: BTreeMap::new(),
+        appending: None,
+        waiters: VecDeque::new(),
+        replies: VecDeque::new(),
+        user_bytes: 0,
+        kept_bytes: 0,
+        sequence,
+        number,
+        written: 0,
+        shutdown: None,
+        is_shut_down: false,
+        changes: Changes::Taken,
+        resets: 0,
+        is_mounting: true,
+        work_due: true,
+        now,
+        stats: KvStats::default(),
+        index,
+        long,
+        space,
+        points,
+        sizes,
+    };
+    let (mut user, mut kept) = (0, 0);
+    for (key, found) in target.index.from(&[]) {
+        user += u64::try_from(key.len()).expect("a key is short") + u64::from(found.bytes);
+        kept += target.kept_of(key.len(), found.bytes);
+    }
+    (target.user_bytes, target.kept_bytes) = (user, kept);
+    assert!(
+        user <= target.sizes.promised.capacity_bytes,
+        "{user} bytes were found, more than there is room for"
+    );
+    assert!(target.space.needed().start.0 <= number.0 + 1, "replay begins beyond the last unit");
+    target
+}
+
+/// The running instance writes its checkpoint, a batch of commands at a time.
+fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Kv) -> Result<(), MountError> {
+    while target.checkpoint.covered().is_none() {
+        let mut commands: Vec<Command> = Vec::new();
+        while let Some(command) = target.next_command(device.buffers()) {
+            commands.push(command);
+        }
+        if let Changes::DriveFailed(status) = target.changes {
+            return Err(MountError::Drive { what: "a write of a checkpoint", status });
+        }
+        if commands.is_empty() {
+            return Err(MountError::DoesNotFit(
+                "no chunk is left for a checkpoint: too many chunks went bad; read what is there with the drive's own tools"
+                    .to_owned(),
+            ));
+        }
+        for completion in device.call(&commands)? {
+            target.completed(&completion, device.buffers());
+        }
+    }
+    if let Changes::DriveFailed(status) = target.changes {
+        return Err(MountError::Drive { what: "a write of a checkpoint", status });
+    }
+    assert_eq!(target.frames.first_of_filling(super::frames::Stream::Small), 0, "a mount stores nothing");
+    target.is_mounting = false;
+    target.work_due = true;
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! What an instance is asked to be.
+//!
+//! Deliberately not here: sizes that follow from it (`sizes`).
+
+#[cfg(feature = "canaries")]
+use super::canary::Canary;
+use crate::plane_reads::PlaneReads;
+use ocssd_ftl::VictimPolicy;
+
+/// Chunks kept from the user, in percent, unless asked for otherwise (chosen: as block SSDs of data centres).
+const OVER_PROVISIONING_PERCENT: u32 = 20;
+/// Most that may be kept from the user, in percent (chosen: what is left is still a drive).
+const PERCENT_MAX: u32 = 95;
+/// Entries of the index, in percent of what keys and values may take, unless asked for otherwise (chosen: keys of 16 bytes
+/// with values of half a kilobyte or more).
+const INDEX_PERCENT: u32 = 5;
+/// Most percent of it (chosen: more is a drive of keys without values).
+const INDEX_PERCENT_MAX: u32 = 50;
+
+/// Options of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Chunks kept from the user, in percent, 1..=95. What the target itself needs is kept in any case.
+    pub over_provisioning_percent: u32,
+    /// Bytes of entries of the index at most, in percent of the capacity, 1..=50: it bounds memory and checkpoints. Only of a
+    /// new instance.
+    pub index_percent: u32,
+    /// Bytes written between two checkpoints; default: a sixteenth of the instance.
+    pub checkpoint_interval_bytes: Option<u64>,
+    /// Free chunks, beyond those that garbage collection itself may need, at which it begins; default: twice the chunks that a
+    /// stream is striped over, and one.
+    pub gc_start_chunks: Option<u32>,
+    /// How victims are chosen.
+    pub victim: VictimPolicy,
+    /// Which reads ask the drive for plane mode.
+    pub plane_reads: PlaneReads,
+    /// Seed of the instance's name and of random choices.
+    pub seed: u64,
+    /// The bug planted in this instance.
+    #[cfg(feature = "canaries")]
+    pub canary: Option<Canary>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            over_provisioning_percent: OVER_PROVISIONING_PERCENT,
+            index_percent: INDEX_PERCENT,
+            checkpoint_interval_bytes: None,
+            gc_start_chunks: None,
+            victim: VictimPolicy::Greedy,
+            plane_reads: PlaneReads::default(),
+            seed: 1,
+            #[cfg(feature = "canaries")]
+            canary: None,
+        }
+    }
+}
+
+impl Options {
+    /// Reads one `name=value`.
+    ///
+    /// # Errors
+    /// A sentence that says which names there are, or what the value should be.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let number = || {
+            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
+        };
+        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        match name {
+            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
+            "index_percent" => self.index_percent = small()?,
+            "checkpoint_interval_bytes" => self.checkpoint_interval_bytes = Some(number()?),
+            "gc_start_chunks" => self.gc_start_chunks = Some(small()?),
+            "victim" => {
+                self.victim =
+                    value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| error.to_string())?;
+            }
+            "plane_reads" => self.plane_reads = value.parse()?,
+            "seed" => self.seed = number()?,
+            #[cfg(feature = "canaries")]
+            "canary" => self.canary = Some(value.parse()?),
+            _ => {
+                return Err(format!(
+                    "kv has no option \"{name}\"; its options are over_provisioning_percent, index_percent, \
+                     checkpoint_interval_bytes, gc_start_chunks, victim, plane_reads and seed"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with the numbers on their own.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, found, most) in [
+            ("over_provisioning_percent", self.over_provisioning_percent, PERCENT_MAX),
+            ("index_percent", self.index_percent, INDEX_PERCENT_MAX),
+        ] {
+            if !(1..=most).contains(&found) {
+                return Err(format!("{name} must be 1 to {most}, but is {found}"));
+            }
+        }
+        if self.gc_start_chunks == Some(0) {
+            return Err(
+                "gc_start_chunks must be at least 1, but is 0; leave it out for the default".to_owned()
+            );
+        }
+        if self.checkpoint_interval_bytes == Some(0) {
+            return Err(
+                "checkpoint_interval_bytes must be at least 1, but is 0; leave it out for the default"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_wrong_ones_say_what_would_be_right() {
+        let mut options = Options::default();
+        for (name, value) in [("index_percent", "7"), ("victim", "cost-benefit")] {
+            options.set(name, value).expect("a sound option");
+        }
+        assert_eq!((options.index_percent, options.victim), (7, VictimPolicy::CostBenefit));
+        assert_eq!(options.check(), Ok(()));
+        for (name, value, says) in [
+            ("size", "1", "no option \"size\""),
+            ("seed", "-1", "whole number"),
+            ("victim", "oldest", "greedy"),
+        ] {
+            let error = options.set(name, value).expect_err(name);
+            assert!(error.contains(says), "{error}");
+        }
+        for (name, value, says) in [
+            ("over_provisioning_percent", "0", "1 to 95"),
+            ("index_percent", "51", "1 to 50"),
+            ("checkpoint_interval_bytes", "0", "at least 1"),
+            ("gc_start_chunks", "0", "at least 1"),
+        ] {
+            let mut options = Options::default();
+            options.set(name, value).expect("a number");
+            let error = options.check().expect_err(name);
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! How large everything of an instance is, and whether the units are enough for it.
+//!
+//! Users get what the percentage leaves, but never what the target needs to work: open chunks of three streams, two
+//! checkpoints, a reserve for garbage collection, and room for the longest values that are on their way while what they
+//! replace is still there. Deliberately not here: what any of it is used for at a moment.
+
+use super::long_values::LongValues;
+use super::options::Options;
+use super::record::{RECORD_HEADER_BYTES, UNIT_HEADER_BYTES};
+use ocssd_base::usize_of;
+use ocssd_ftl::Shape;
+use ocssd_ftl::checkpoint::CheckpointWriter;
+use ocssd_lightnvm::Geometry;
+use ocssd_lightnvm::interface::StageLimits;
+use ocssd_lightnvm::interface::key_value::{KEY_BYTES_MAX, KvLimits, ListOrder};
+
+/// Entries of a batch (chosen: a pipeline of a client, and few enough that their records fit the write buffer at once).
+pub const BATCH_ENTRIES_MAX: u32 = 128;
+/// Stages (chosen: values of several clients on their way; each has room set apart).
+const STAGES_MAX: u32 = 2;
+/// Longest values (chosen: a gigabyte, four times what stores of KV caches ask for).
+const VALUE_BYTES_MAX: u64 = 1 << 30;
+/// Shortest limit of values with which an instance is of use (chosen).
+const VALUE_BYTES_MIN: u64 = 64 << 10;
+/// Values may be as long as this part of what there is room for (chosen: those on their way take three times as much).
+const VALUE_SHARE: u64 = 32;
+/// Write units from which a record takes an eighth at most, and not a quarter (chosen: shorter ones would cut values of a few
+/// kilobytes).
+const LARGE_UNIT_BYTES: u64 = 32 << 10;
+/// Bytes of the checkpoint's section about the instance.
+pub const INFO_BYTES: usize = 96;
+/// Sections of a checkpoint: the instance, keys, long values.
+const SECTIONS: u64 = 3;
+/// Bytes of entries that there is always room for (chosen: the keys of a small drive).
+const INDEX_BYTES_MIN: u64 = 48 << 10;
+/// Chunks lost to failures before a checkpoint lacks room (chosen).
+const SPARE_CHUNKS: u32 = 1;
+/// Frames beside those of the largest batch (chosen: units in flight that keep a drive busy).
+const FRAMES_IN_FLIGHT: u32 = 32;
+
+/// What an instance promises, and keeps at every mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promised {
+    /// Bytes of keys and values.
+    pub capacity_bytes: u64,
+    /// Bytes of a value.
+    pub value_bytes_max: u32,
+    /// Bytes of entries in the index.
+    pub index_bytes_max: u64,
+    /// Bytes of records that are kept.
+    pub live_bytes_max: u64,
+}
+
+/// The sizes of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sectors of a write: WS_OPT.
+    pub unit: u32,
+    pub unit_bytes: u32,
+    pub sector_bytes: u32,
+    /// Sectors of a chunk.
+    pub chunk: u32,
+    /// Sectors that must follow one before it can be read.
+    pub mw_cunits: u32,
+    /// Bytes of a record at most; longer values are in pieces.
+    pub record_bytes_max: u32,
+    pub promised: Promised,
+    /// Chunks a stream is striped over.
+    pub width: u32,
+    /// Frames of users' streams and of garbage collection.
+    pub frames: u32,
+    pub gc_frames: u32,
+    /// Chunks checkpoints may take, and are striped over.
+    pub checkpoint_chunks: u32,
+    pub checkpoint_width: u32,
+    /// Bytes written between checkpoints.
+    pub interval_bytes: u64,
+    /// Free chunks that users leave to garbage collection.
+    pub reserve: u32,
+    /// Free chunks beyond these at which it begins.
+    pub gc_start: u32,
+    /// Good chunks with which changes are taken.
+    pub chunks_needed: u32,
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn wide(number: usize) -> u64 {
+    u64::try_from(number).expect("an index fits 64 bits")
+}
+
+/// What follows from the drive alone.
+#[derive(Clone, Copy)]
+struct Base {
+    unit_bytes: u64,
+    /// Bytes of the longest record.
+    record: u64,
+    /// Bytes of records that fit a unit however they come.
+    unit_room: u64,
+    units_per_chunk: u64,
+    width: u32,
+}
+
+impl Base {
+    fn new(geometry: &Geometry, shape: &Shape) -> Self {
+        let unit_bytes = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
+        let all = unit_bytes - wide(UNIT_HEADER_BYTES);
+        // A thirty-second of the chunks is open for each stream at most.
+        let width = (shape.chunks() / 32).clamp(1, shape.units());
+        let record = if unit_bytes < LARGE_UNIT_BYTES { all / 4 } else { all / 8 };
+        Self {
+            unit_bytes,
+            record,
+            unit_room: all - record,
+            units_per_chunk: u64::from(geometry.sectors_per_chunk / geometry.ws_opt),
+            width,
+        }
+    }
+
+    /// Pages of a checkpoint of as many entries and pieces as there may be.
+    fn checkpoint_pages(&self, promised: &Promised) -> u64 {
+        let pieces = promised.live_bytes_max / self.record * 2 + 64;
+        let long = pieces * LongValues::PIECE_BYTES_MAX;
+        let bytes = promised.index_bytes_max + long + wide(INFO_BYTES);
+        CheckpointWriter::pages_of(SECTIONS, bytes, narrow(self.unit_bytes))
+    }
+}
+
+impl Sizes {
+    /// The sizes of an instance that promised this, or of a new one if that is `None`, on units with `good` good chunks.
+    ///
+    /// # Errors
+    /// A sentence, if the units cannot carry one.
+    pub fn new(
+        geometry: &Geometry,
+        shape: &Shape,
+        options: &Options,
+        good: u32,
+        promised: Option<Promised>,
+    ) -> Result<Self, String> {
+        check(geometry, shape, options)?;
+        let base = Base::new(geometry, shape);
+        if let Some(promised) = promised {
+            return Ok(Self::of(geometry, shape, options, base, promised));
+        }
+        let share = u64::from(100 - options.over_provisioning_percent);
+        let chunk_room = base.units_per_chunk * base.unit_room;
+        let mut chunks = u64::from(good) * share / 100;
+        while chunks > 0 {
+            let room = chunks * chunk_room;
+            let value = (room / VALUE_SHARE).clamp(VALUE_BYTES_MIN, VALUE_BYTES_MAX);
+            let live = room.saturating_sub(on_the_way(value));
+            let capacity = live / 10 * 9;
+            let index = (capacity * u64::from(options.index_percent) / 100).max(INDEX_BYTES_MIN);
+            let promised = Promised {
+                capacity_bytes: capacity,
+                value_bytes_max: narrow(value),
+                index_bytes_max: index,
+                live_bytes_max: live,
+            };
+            let sizes = Self::of(geometry, shape, options, base, promised);
+            if capacity >= value && sizes.chunks_needed <= good {
+                return Ok(sizes);
+            }
+            chunks -= 1;
+        }
+        Err(format!(
+            "kv has no room on {} units with {good} good chunks: it needs some for three streams, two checkpoints, garbage \
+             collection and values on their way; lease more units or choose a drive with more chunks",
+            shape.units()
+        ))
+    }
+
+    fn of(geometry: &Geometry, shape: &Shape, options: &Options, base: Base, promised: Promised) -> Self {
+        let Base { unit_bytes, record, unit_room, units_per_chunk, width } = base;
+        let pages = base.checkpoint_pages(&promised);
+        assert!(pages > 1, "a checkpoint has a page and a commit page");
+        assert!(record > wide(RECORD_HEADER_BYTES) && record <= unit_room, "records of {record} bytes");
+        let checkpoint_width = narrow(pages / units_per_chunk).clamp(1, width);
+        // The newest, the one being written, and the end of one that was given up.
+        let stripe = units_per_chunk * u64::from(checkpoint_width);
+        let checkpoint_chunks = checkpoint_width * (narrow((3 * pages).div_ceil(stripe)) + 1) + SPARE_CHUNKS;
+        let batch = narrow((u64::from(BATCH_ENTRIES_MAX) * record).div_ceil(unit_room)) + 1;
+        let reserve = width + 2;
+        let data = (promised.live_bytes_max + on_the_way(u64::from(promised.value_bytes_max)))
+            .div_ceil(units_per_chunk * unit_room);
+        let instance_bytes = shape.places() * u64::from(geometry.sector_bytes);
+        assert!(promised.capacity_bytes <= promised.live_bytes_max, "{promised:?} cannot be kept");
+        Self {
+            unit: geometry.ws_opt,
+            unit_bytes: narrow(unit_bytes),
+            sector_bytes: geometry.sector_bytes,
+            chunk: geometry.sectors_per_chunk,
+            mw_cunits: geometry.mw_cunits,
+            record_bytes_max: narrow(record),
+            gc_start: options.gc_start_chunks.unwrap_or(2 * width + 1),
+            promised,
+            width,
+            frames: batch + FRAMES_IN_FLIGHT + width * (geometry.mw_cunits / geometry.ws_opt + 2),
+            gc_frames: 8 + width * (geometry.mw_cunits / geometry.ws_opt + 2),
+            checkpoint_chunks,
+            checkpoint_width,
+            interval_bytes: options.checkpoint_interval_bytes.unwrap_or(instance_bytes / 16),
+            reserve,
+            // Open chunks of three streams, and two for what is dead and waits for a checkpoint.
+            chunks_needed: narrow(data).saturating_add(3 * width + checkpoint_chunks + reserve + 2),
+        }
+    }
+
+    /// What the host is told.
+    pub const fn limits(&self) -> KvLimits {
+        KvLimits {
+            key_bytes_max: KEY_BYTES_MAX,
+            value_bytes_max: self.promised.value_bytes_max,
+            batch_entries_max: BATCH_ENTRIES_MAX,
+            capacity_bytes: self.promised.capacity_bytes,
+            list_order: ListOrder::Bytewise,
+            stages: StageLimits { stages_max: STAGES_MAX, bytes_max: self.promised.value_bytes_max },
+        }
+    }
+
+    /// Bytes of a piece of a long value, but for its last.
+    pub fn piece_bytes(&self) -> u32 {
+        self.record_bytes_max - u32::try_from(RECORD_HEADER_BYTES).expect("small")
+    }
+
+    /// Bytes of records in a chunk however they come: one with as many gives nothing.
+    pub fn chunk_room(&self) -> u64 {
+        u64::from(self.chunk / self.unit) * u64::from(self.unit_room() - self.record_bytes_max)
+    }
+
+    /// Bytes of records a unit takes.
+    pub fn unit_room(&self) -> u32 {
+        self.unit_bytes - u32::try_from(UNIT_HEADER_BYTES).expect("small")
+    }
+}
+
+/// Bytes of values that are on their way while what they replace is there: one in each stage and one that is stored.
+fn on_the_way(value: u64) -> u64 {
+    (u64::from(STAGES_MAX) + 1) * (value + value / 8)
+}
+
+fn check(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+    options.check()?;
+    if geometry.sectors_per_chunk < 4 * geometry.ws_opt {
+        return Err(
+            "kv needs chunks of four write units or more; choose a drive with larger chunks".to_owned()
+        );
+    }
+    let unit_bytes = usize_of(geometry.ws_opt) * usize_of(geometry.sector_bytes);
+    // A record has room for the longest key.
+    if (unit_bytes - UNIT_HEADER_BYTES) / 4 < RECORD_HEADER_BYTES + usize_of(KEY_BYTES_MAX) {
+        return Err(format!(
+            "kv needs write units of 2 KiB or more, but the drive's have {unit_bytes} bytes"
+        ));
+    }
+    // Three streams, a checkpoint, and one of these that is about to be full.
+    let (per_unit, all) = (geometry.max_open_chunks_per_pu, geometry.max_open_chunks);
+    if per_unit > 0 && per_unit < 6 || all > 0 && all < 6 * shape.units() {
+        return Err(format!(
+            "kv has up to six chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, \
+             max_open_chunks_per_pu {per_unit}); raise these"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::PuId;
+
+    fn sizes(percent: u32, good: u32, promised: Option<Promised>) -> Result<Sizes, String> {
+        let geometry = Geometry::example(1, 2, 40, 48, 4);
+        let shape = Shape::new(&geometry, &[PuId(0), PuId(1)]);
+        let options = Options { over_provisioning_percent: percent, ..Options::default() };
+        Sizes::new(&geometry, &shape, &options, good, promised)
+    }
+
+    #[test]
+    fn users_get_what_was_asked_for_or_what_fits() {
+        let (some, most) =
+            (sizes(70, 80, None).expect("it fits"), sizes(1, 80, None).expect("less than asked for"));
+        assert!(some.promised.capacity_bytes < most.promised.capacity_bytes, "{some:?} {most:?}");
+        assert!(most.chunks_needed <= 80 && most.promised.capacity_bytes > 64 << 10, "{most:?}");
+        let error = sizes(20, 12, None).expect_err("too few");
+        assert!(error.contains("12 good chunks"), "{error}");
+    }
+
+    #[test]
+    fn an_instance_that_exists_keeps_what_it_promised() {
+        let promised = sizes(20, 80, None).expect("it fits").promised;
+        let again = sizes(50, 10, Some(promised)).expect("it exists");
+        assert!(again.promised == promised && again.chunks_needed > 10);
+    }
+}
