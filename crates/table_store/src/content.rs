@@ -427,6 +427,13 @@ impl Store {
         self.drive.sync_image()
     }
 
+    /// The store is left: what was appended is on the drive, and its tail is not needed.
+    pub(crate) fn leave_log(&self, file: &File) -> Result<(), StoreError> {
+        self.sync(file)?;
+        file.content()?.tail.iter_mut().for_each(LogTail::remove);
+        Ok(())
+    }
+
     /// Reads from `offset` on, as much as there is.
     pub(crate) fn read(&self, file: &File, offset: u64, into: &mut [u8]) -> Result<usize, StoreError> {
         let mut content = file.content()?;

@@ -35,5 +35,5 @@ pub use error::{ErrorKind, StoreError};
 pub use file::{Reader, Writer};
 pub use options::StoreOptions;
 pub use record::Class;
-pub use shared_drive::SharedDrive;
+pub use shared_drive::{DriveCounts, SharedDrive};
 pub use store::{Created, FileStatus, Hint, Space, Store};

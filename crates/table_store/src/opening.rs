@@ -8,7 +8,7 @@ use crate::options::StoreOptions;
 use crate::record::{Class, Record, RecordKind};
 use crate::shared_drive::SharedDrive;
 use crate::store::Store;
-use ocssd_drive::{DriveError, OpenDrive, OpenOptions, Source};
+use ocssd_drive::{DriveError, DriveSpec, Existing, Image, OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Clock, DriveClock, VirtualClock, WallClock};
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::interface::Durability;
@@ -16,7 +16,7 @@ use ocssd_lightnvm::interface::table::{EditOp, TableEntry, TableKind, TableTarge
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_targets::registry::{self, MakeOf};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 /// Stores of this process by the text they were opened with.
@@ -45,13 +45,7 @@ impl Store {
     /// # Errors
     /// If there is no such drive, another process has it, an option cannot be, or what lies there is no store.
     pub fn open(options: &StoreOptions) -> Result<Arc<Self>, StoreError> {
-        let source = Source::named(&options.drive)?;
-        let mut settings = options.settings.clone();
-        if !matches!(source, Source::Image(_)) {
-            // Stamps would stand beside whole sectors, and nobody asks for them.
-            settings.insert(0, "payload=bytes".to_owned());
-        }
-        let mut open = ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?;
+        let mut open = open_drive(options)?;
         let mut buffers = Buffers::new(open.flash.payload_format());
         let mut clock = VirtualClock::default();
         let (target, notes) = mount_target(&mut open, options, &mut clock, &mut buffers)?;
@@ -124,6 +118,38 @@ impl Store {
         entry.file = Arc::new(file.with_tail(self.new_tail(table)).modified_at(modified_ns));
         Ok(())
     }
+}
+
+/// Opens the drive, or makes it.
+fn open_drive(options: &StoreOptions) -> Result<OpenDrive, StoreError> {
+    // Stamps would stand beside whole sectors, and nobody asks for them.
+    let fresh = || -> Vec<String> {
+        std::iter::once("payload=bytes".to_owned()).chain(options.settings.iter().cloned()).collect()
+    };
+    let path = Path::new(&options.drive);
+    if let Some(model) = options.create.as_ref().filter(|_| !path.exists()) {
+        let mut spec = match Source::named(model)? {
+            Source::Preset(name) => DriveSpec::preset(&name),
+            Source::Settings(file) => {
+                let text = std::fs::read_to_string(&file);
+                let text = text.map_err(|error| {
+                    invalid(format!("{model} cannot be read: {error}; name a drive file"))
+                })?;
+                DriveSpec::from_toml(&text, model)
+            }
+            Source::Image(_) => {
+                return Err(invalid(format!(
+                    "create={model}: an image is made of a preset or a drive file; copy the image instead"
+                )));
+            }
+        }
+        .map_err(DriveError::Settings)?;
+        spec.apply_all(&fresh()).map_err(DriveError::Settings)?;
+        return Ok(Image::create(path, &spec, Existing::Refuse)?);
+    }
+    let source = Source::named(&options.drive)?;
+    let settings = if matches!(source, Source::Image(_)) { options.settings.clone() } else { fresh() };
+    Ok(ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?)
 }
 
 /// Mounts the target, or makes a new one.

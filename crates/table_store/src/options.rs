@@ -15,6 +15,8 @@ const SETTING: &str = "set.";
 pub struct StoreOptions {
     /// A preset or a drive file, for a fresh drive in memory; or an image.
     pub drive: String,
+    /// A preset or a drive file an image is made of, if `drive` is not there.
+    pub create: Option<String>,
     /// Time is the machine's: a command takes as long as on the drive. Else it passes only by waiting.
     pub is_wall_clock: bool,
     /// A kind of target that has tables, or the name of such a target on the image.
@@ -33,6 +35,7 @@ impl StoreOptions {
     pub fn new(drive: &str) -> Self {
         Self {
             drive: drive.to_owned(),
+            create: None,
             is_wall_clock: false,
             target: TARGET.to_owned(),
             place: UnitSelection::All,
@@ -43,7 +46,8 @@ impl StoreOptions {
 
     /// Reads `drive=..` and other options, with `;` between them, or `,` if there is no `;`:
     ///
-    /// - `drive`: a preset, a drive file or an image; it must be there.
+    /// - `drive`: a preset, a drive file or an image; it must be there, unless there is a
+    /// - `create`: the preset or drive file that an image is made of if there is none.
     /// - `clock`: `virtual` (as it is without) or `wall`.
     /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
     /// - `on`: the parallel units, as `pu:0-3`; all without.
@@ -62,6 +66,7 @@ impl StoreOptions {
             })?;
             match name {
                 "drive" => (options.drive, has_drive) = (value.to_owned(), true),
+                "create" => options.create = Some(value.to_owned()),
                 "clock" => options.is_wall_clock = clock(value).map_err(invalid)?,
                 "target" => options.target = value.to_owned(),
                 "on" => {
@@ -77,7 +82,7 @@ impl StoreOptions {
             return Ok(options);
         }
         Err(invalid(format!(
-            "\"{text}\" names no drive; name a preset, a drive file or an image, as in drive=db.ocssd (`ocssd format` makes one)"
+            "\"{text}\" names no drive; name a preset, a drive file or an image, as in drive=db.ocssd,create=westlake"
         )))
     }
 }
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(options.target_options, [("placement".to_owned(), "vertical".to_owned())]);
         assert_eq!(options.settings, ["media.read=5us"]);
         assert_eq!(options.place, "pu:0-1".parse().expect("units"));
+        let made = StoreOptions::parse("drive=d.ocssd,create=tiny").expect("options");
+        assert_eq!(made.create.as_deref(), Some("tiny"));
         let listed = StoreOptions::parse("drive=tiny;on=pu:0,2;clock=virtual").expect("options");
         assert!(!listed.is_wall_clock && listed.place == "pu:0,2".parse().expect("units"));
     }

@@ -9,14 +9,14 @@ use crate::questions::Questions;
 use ocssd_base::{Nanos, SlabKey, usize_of};
 use ocssd_drive::Image;
 use ocssd_engine::{Clock, DriveClock, Host, RunEnd};
-use ocssd_flash::Flash;
+use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::counter::Counter;
 use ocssd_lightnvm::interface::table::{
     EditOp, TableAnswer, TableEdit, TableEntry, TableHint, TableId, TableKind, TableLimits, TableOp,
     TableReply, TableTarget,
 };
 use ocssd_lightnvm::interface::{Content, Durability, List, Piece};
-use ocssd_lightnvm::{BufId, Buffers, TargetId};
+use ocssd_lightnvm::{BufId, Buffers, Device, TargetId};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -46,6 +46,19 @@ pub struct SharedDrive {
     told: Condvar,
     limits: TableLimits,
     has_image: bool,
+}
+
+/// What a drive did so far.
+#[derive(Clone, Debug)]
+pub struct DriveCounts {
+    /// The media.
+    pub flash: FlashCounters,
+    /// Bytes of a sector.
+    pub sector_bytes: u32,
+    /// The target.
+    pub target: Vec<Counter>,
+    /// The drive's time.
+    pub now: Nanos,
 }
 
 /// One row of an edit, with its attributes.
@@ -257,13 +270,18 @@ impl SharedDrive {
             .map_err(|error| StoreError::new(ErrorKind::Io, format!("the image could not be kept: {error}")))
     }
 
-    /// What the target counted, and the drive's time.
+    /// What drive and target counted, and the drive's time.
     ///
     /// # Errors
     /// After a bug.
-    pub fn counters(&self) -> Result<(Vec<Counter>, Nanos), StoreError> {
+    pub fn counts(&self) -> Result<DriveCounts, StoreError> {
         let state = self.enter()?;
-        Ok((state.host.target(TARGET).counters(), state.host.clock().now()))
+        Ok(DriveCounts {
+            flash: state.host.device().counters(),
+            sector_bytes: state.host.device().geometry().sector_bytes,
+            target: state.host.target(TARGET).counters(),
+            now: state.host.clock().now(),
+        })
     }
 
     /// The target puts away what it keeps, and the image is complete; nothing may be asked afterwards. Twice is once.

@@ -10,7 +10,8 @@ use crate::names::{Directory, FileEntry, Identity, Names, Node, Place, ROOT};
 use crate::path;
 use crate::record::{Class, RecordKind};
 use crate::rename::record_of_directory;
-use crate::shared_drive::{EditRow, SharedDrive};
+use crate::shared_drive::{DriveCounts, EditRow, SharedDrive};
+use ocssd_lightnvm::counter::CounterValue;
 use ocssd_lightnvm::interface::table::{EditOp, TableHint, TableId, TableKind};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,6 +27,7 @@ pub struct Store {
     pub(crate) image: Option<PathBuf>,
     /// Sentences about what the mount found.
     notes: Vec<String>,
+    is_closed: Mutex<bool>,
 }
 
 /// What is known of a file before it is written.
@@ -94,7 +96,8 @@ impl Store {
         image: Option<PathBuf>,
         notes: Vec<String>,
     ) -> Self {
-        Self { drive, names: Mutex::new(names), locks: Mutex::new(BTreeSet::new()), image, notes }
+        let (locks, is_closed) = (Mutex::new(BTreeSet::new()), Mutex::new(false));
+        Self { drive, names: Mutex::new(names), locks, image, notes, is_closed }
     }
 
     /// What the mount found and its user should know, a sentence each.
@@ -370,12 +373,53 @@ impl Store {
         })
     }
 
-    /// Everything is put away, and the next mount is quick; nothing may be asked afterwards.
+    /// What drive and target did since the store was opened, a line each.
+    ///
+    /// # Errors
+    /// After a bug.
+    pub fn report(&self) -> Result<Vec<String>, StoreError> {
+        let DriveCounts { flash, sector_bytes, target, now } = self.drive.counts()?;
+        let bytes = |sectors: u64| sectors * u64::from(sector_bytes);
+        let (written, read) =
+            (bytes(flash.sectors_written + flash.sectors_copied), bytes(flash.sectors_read));
+        let media = format!(
+            "after {now}: {written} bytes written to the media, {read} read, {} resets",
+            flash.resets
+        );
+        let of_target = target.iter().map(|counter| format!("{}: {}", counter.name, shown(counter.value)));
+        Ok(std::iter::once(media).chain(of_target).collect())
+    }
+
+    /// Everything is put away, and the next mount is quick: what was appended to logs is on the drive. Nothing may be asked
+    /// afterwards. Twice is once.
     ///
     /// # Errors
     /// If the drive or its image fails.
     pub fn close(&self) -> Result<(), StoreError> {
-        self.drive.close()
+        if std::mem::replace(&mut *self.is_closed.lock().map_err(after_a_bug)?, true) {
+            return Ok(());
+        }
+        let logs: Vec<Arc<File>> = {
+            let names = self.names()?;
+            let logs = names.files().filter(|entry| entry.file.class == Class::Log);
+            logs.map(|entry| entry.file.clone()).collect()
+        };
+        let left = logs.iter().try_for_each(|log| self.leave_log(log));
+        left.and(self.drive.close())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Whoever wants to know how it ended has called it.
+        drop(self.close());
+    }
+}
+
+fn shown(value: CounterValue) -> String {
+    match value {
+        CounterValue::Count(count) | CounterValue::Gauge(count) => count.to_string(),
+        CounterValue::Ratio(ratio) => ratio.map_or("none yet".to_owned(), |ratio| format!("{ratio:.3}")),
     }
 }
 

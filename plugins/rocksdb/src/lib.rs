@@ -55,7 +55,7 @@ pub unsafe extern "C" fn lightlsm_open(
         let options = uri.split_once("://").map_or(uri, |(_, options)| options);
         // What RocksDB appends to an address that it takes for a path.
         let store = Store::open_shared(options.trim_end_matches('/'))?;
-        if std::env::var_os("OCSSD_NOTES").is_some() {
+        if says_notes() {
             store.notes().iter().for_each(|note| eprintln!("ocssd: {note}"));
         }
         // SAFETY: the caller's promise.
@@ -70,8 +70,19 @@ pub unsafe extern "C" fn lightlsm_open(
 /// The handle must be one of [`lightlsm_open`], and not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lightlsm_close(opened: *mut FileSystem) {
-    // SAFETY: the caller's promise.
-    call(|| Ok(drop(unsafe { Box::from_raw(opened) })));
+    call(|| {
+        // SAFETY: the caller's promise.
+        let FileSystem { store } = *unsafe { Box::from_raw(opened) };
+        if says_notes() {
+            store.report()?.iter().for_each(|line| eprintln!("ocssd: {line}"));
+        }
+        Ok(())
+    });
+}
+
+/// True if the user wants to be told what was found and done.
+fn says_notes() -> bool {
+    std::env::var_os("OCSSD_NOTES").is_some()
 }
 
 /// Bytes that fit at least, and bytes that are used.

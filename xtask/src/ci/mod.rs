@@ -12,6 +12,7 @@ mod guest;
 mod kills;
 mod linux_pblk;
 mod packages;
+mod rocksdb;
 mod root;
 mod served;
 mod smoke;
@@ -71,6 +72,11 @@ const STEPS: &[Step] = &[
         shows: "Linux 5.10's own LightNVM and pblk run on our drive (--long)",
         run: linux_pblk,
     },
+    Step {
+        name: "rocksdb",
+        shows: "RocksDB's own programs work on a drive, and after a kill, by the plugin",
+        run: rocksdb,
+    },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
     Step {
         name: "mutants",
@@ -126,8 +132,14 @@ fn packages(workspace: &Workspace, _: &Options) -> Result<Outcome> {
 
 fn fmt(workspace: &Workspace, _: &Options) -> Result<Outcome> {
     process::run(workspace.cargo().args(["fmt", "--all", "--check"]))?;
-    // The fuzz targets are a workspace of their own and are not reached by `--all`.
+    // These are workspaces of their own and are not reached by `--all`.
     process::run(workspace.cargo().args(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
+    process::run(workspace.cargo().args([
+        "fmt",
+        "--manifest-path",
+        "plugins/rocksdb/Cargo.toml",
+        "--check",
+    ]))?;
     Ok(Outcome::Passed)
 }
 
@@ -174,6 +186,11 @@ fn linux_pblk(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     }
     packages::ensure_installed(packages::KERNEL_BUILD)?;
     linux_pblk::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn rocksdb(workspace: &Workspace, _: &Options) -> Result<Outcome> {
+    rocksdb::run(workspace)?;
     Ok(Outcome::Passed)
 }
 

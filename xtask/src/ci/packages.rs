@@ -94,6 +94,16 @@ pub const PACKAGES: &[Package] = &[
     Package { name: "gcc", proofs: &[&["gcc", "--version"]], why: "programs use the C library" },
     Package { name: "g++", proofs: &[&["g++", "--version"]], why: "the C library's header is C++ too" },
     Package {
+        name: "rocksdb-tools",
+        proofs: &[&["test", "-x", "/usr/bin/db_bench"]],
+        why: "RocksDB's own programs run on drives",
+    },
+    Package {
+        name: "librocksdb-dev",
+        proofs: &[&["test", "-e", "/usr/include/rocksdb/file_system.h"]],
+        why: "the RocksDB plugin inherits its classes",
+    },
+    Package {
         name: "pkg-config",
         proofs: &[&["pkg-config", "--version"]],
         why: "programs find the installed C library as its users do",

@@ -1,0 +1,119 @@
+//! A program of RocksDB's with the plugin loaded, and what it prints.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Makes load.
+    DbBench,
+    /// Looks into databases.
+    Ldb,
+    /// Looks into tables.
+    SstDump,
+}
+
+impl Program {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::DbBench => "db_bench",
+            Self::Ldb => "ldb",
+            Self::SstDump => "sst_dump",
+        }
+    }
+}
+
+/// Where the programs run, and with what.
+pub struct Rocks {
+    directory: PathBuf,
+    plugin: PathBuf,
+}
+
+impl Rocks {
+    /// An empty directory for their images.
+    ///
+    /// Errors: it cannot be made.
+    pub fn new(directory: PathBuf, plugin: PathBuf) -> Result<Self> {
+        ensure!(plugin.is_file(), "the plugin was built, and is not at {}", plugin.display());
+        if directory.exists() {
+            fs::remove_dir_all(&directory)
+                .with_context(|| format!("{} cannot be emptied", directory.display()))?;
+        }
+        fs::create_dir_all(&directory).with_context(|| format!("{} cannot be made", directory.display()))?;
+        Ok(Self { directory, plugin })
+    }
+
+    /// Writes a file the programs are given.
+    ///
+    /// Errors: it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
+        fs::write(self.directory.join(name), text).with_context(|| format!("{name} cannot be written"))
+    }
+
+    /// A program on a store.
+    pub fn program(&self, program: Program, store: &str) -> Line {
+        let mut command = Command::new(program.name());
+        command.current_dir(&self.directory).env("LD_PRELOAD", &self.plugin);
+        command.arg(format!("--fs_uri=lightlsm://{store}"));
+        if program != Program::SstDump {
+            command.arg("--db=/db");
+        }
+        Line { command }
+    }
+}
+
+/// A command line.
+pub struct Line {
+    command: Command,
+}
+
+impl Line {
+    /// With these arguments too.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// What it printed, on both ways out.
+    ///
+    /// Errors: it did not succeed.
+    pub fn succeeds(self) -> Result<String> {
+        let shown = crate::process::line(&self.command);
+        let (code, told) = self.run()?;
+        ensure!(code == Some(0), "`{shown}` ended with {code:?} after printing:\n{told}");
+        Ok(told)
+    }
+
+    /// What it printed when it was refused.
+    ///
+    /// Errors: it succeeded, or crashed instead of ending.
+    pub fn fails(self) -> Result<String> {
+        let shown = crate::process::line(&self.command);
+        match self.run()? {
+            (Some(0), told) => bail!("`{shown}` should be refused, but succeeded after printing:\n{told}"),
+            (None, told) => bail!("`{shown}` should end, but crashed after printing:\n{told}"),
+            (Some(_), told) => Ok(told),
+        }
+    }
+
+    /// The exit code, `None` after a signal, and what was printed.
+    fn run(mut self) -> Result<(Option<i32>, String)> {
+        let shown = crate::process::line(&self.command);
+        let done = self.command.output().with_context(|| format!("`{shown}` could not be started"))?;
+        let told = [done.stdout, done.stderr].concat();
+        Ok((done.status.code(), String::from_utf8_lossy(&told).into_owned()))
+    }
+
+    /// Starts it; what it prints as errors and progress comes by a pipe.
+    ///
+    /// Errors: it cannot be started.
+    pub fn start(mut self) -> Result<Child> {
+        let shown = crate::process::line(&self.command);
+        let started = self.command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        started.with_context(|| format!("`{shown}` could not be started"))
+    }
+}

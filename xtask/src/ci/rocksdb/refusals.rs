@@ -1,0 +1,61 @@
+//! What cannot be is refused in a sentence, and nothing is lost by it.
+
+use super::SMALL;
+use super::program::{Program, Rocks};
+use anyhow::{Context, Result, ensure};
+use std::io::Read;
+
+/// Runs all of them.
+///
+/// Errors: something was not refused, or not in the words a user needs.
+pub fn run(rocks: &Rocks) -> Result<()> {
+    for (store, part) in [
+        ("clock=wall", "names no drive"),
+        ("drive=none.ocssd", "no preset and no file"),
+        ("drive=drive.toml,clock=sun", "wall or virtual"),
+        ("drive=drive.toml,color=blue", "no option \"color\""),
+        ("drive=drive.toml,target=pblk", "a store needs tables"),
+        ("drive=tiny", "needs"),
+    ] {
+        let told =
+            rocks.program(Program::DbBench, store).args(["--benchmarks=fillseq", "--num=10"]).fails()?;
+        ensure!(
+            told.contains(part),
+            "lightlsm://{store} should be refused with \"{part}\", but db_bench printed:\n{told}"
+        );
+    }
+    second_process(rocks)?;
+    full_drive(rocks)
+}
+
+/// One process has the image, and another wants it.
+fn second_process(rocks: &Rocks) -> Result<()> {
+    let image = "drive=shared.ocssd,create=drive.toml";
+    let bench = rocks.program(Program::DbBench, image).args(SMALL);
+    let mut first = bench.args(["--benchmarks=fillseq", "--num=100000000"]).start()?;
+    let mut errors = first.stderr.take().expect("it has a pipe");
+    errors.read_exact(&mut [0; 64]).context("db_bench should report progress")?;
+    let second = rocks.program(Program::Ldb, image).args(["checkconsistency"]).fails();
+    first.kill().context("db_bench cannot be killed")?;
+    first.wait().context("db_bench was killed and does not end")?;
+    let told = second?;
+    ensure!(
+        told.contains("in use by another process"),
+        "ldb should be told who has the image, but printed:\n{told}"
+    );
+    Ok(())
+}
+
+/// A database outgrows its drive: RocksDB is told, and what it has stays.
+fn full_drive(rocks: &Rocks) -> Result<()> {
+    let image = "drive=full.ocssd,create=drive.toml,set.chunks_per_pu=60,tables_max=48";
+    let bench = rocks.program(Program::DbBench, image).args(SMALL);
+    let told = bench.args(["--benchmarks=fillrandom", "--num=1000000"]).fails()?;
+    ensure!(told.contains("No space"), "a full drive should be told as such, but db_bench printed:\n{told}");
+    let told = rocks
+        .program(Program::Ldb, "drive=full.ocssd,tables_max=48")
+        .args(["checkconsistency"])
+        .succeeds()?;
+    ensure!(told.contains("OK"), "on a full drive ldb checkconsistency should say OK, but said:\n{told}");
+    Ok(())
+}
