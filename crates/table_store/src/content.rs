@@ -60,8 +60,24 @@ pub struct Content {
 pub struct NewPlace {
     /// The place.
     pub place: Place,
-    /// A file that lies there goes in the same edit; else it is in the way.
-    pub replace: bool,
+    /// What may lie there, and goes in the same edit.
+    pub replace: Replace,
+}
+
+/// What may lie at the place of a file that appears there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// No file.
+    Nothing,
+    /// A file, or none.
+    Anything,
+    /// The file that lies in this table, and was changed at this time.
+    Only {
+        /// [`crate::FileStatus::table`].
+        table: TableId,
+        /// [`crate::FileStatus::modified_ns`].
+        modified_ns: u64,
+    },
 }
 
 /// Nanoseconds since 1970.
@@ -288,17 +304,12 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut names = self.names()?;
         let Some(entry) = names.file(file.number) else { return Ok(()) };
-        let replace = to.as_ref().is_none_or(|to| to.replace);
+        let replace = to.as_ref().map_or(Replace::Anything, |to| to.replace);
         let Some(place) = to.map(|to| to.place).or_else(|| entry.place.clone()) else { return Ok(()) };
         let delete = |table| (EditOp::Delete, table, Vec::new());
         let mut rows: Vec<EditRow> = entry.replaces.iter().copied().map(delete).collect();
         if entry.place.as_ref() != Some(&place) {
-            if !replace && names.at(&place).is_some() {
-                return Err(StoreError::new(
-                    ErrorKind::Exists,
-                    format!("{}: there is such a file already", place.1),
-                ));
-            }
+            names.may_replace(&place, replace)?;
             self.make_room_at(&names, &place, &mut rows)?;
         }
         file.touch();

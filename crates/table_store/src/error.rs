@@ -11,6 +11,8 @@ pub enum ErrorKind {
     NotFound,
     /// There is one already, and that was not wanted.
     Exists,
+    /// Something else is there than was expected.
+    Changed,
     /// The drive, or its table of files, is full. Deleting files makes room.
     NoSpace,
     /// Somebody has it: another process the image, or this one the lock.

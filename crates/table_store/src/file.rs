@@ -1,6 +1,6 @@
 //! An open file: who writes it, and who reads it.
 
-use crate::content::{File, NewPlace};
+use crate::content::{File, NewPlace, Replace};
 use crate::error::StoreError;
 use crate::names::Place;
 use crate::path;
@@ -69,13 +69,13 @@ impl Writer {
         self.file.bytes()
     }
 
-    /// Ends a file that was begun without a name: it appears at `to` as a whole, in place of a file that lies there if
-    /// `replace` says so. Directories on the way are made. It is durable when this returns.
+    /// Ends a file that was begun without a name: it appears at `to` as a whole, in the place of what `replace` allows.
+    /// Directories on the way are made. It is durable when this returns.
     ///
     /// # Errors
-    /// If there is such a file and it is not to be replaced, a directory has the name, or the drive is full or fails. The file
+    /// If something else lies there, a directory has the name, or the drive is full or fails. The file
     /// can be tried again then.
-    pub fn publish_at(&mut self, to: &str, replace: bool) -> Result<(), StoreError> {
+    pub fn publish_at(&mut self, to: &str, replace: Replace) -> Result<(), StoreError> {
         let place = self.place(to)?;
         self.store.publish(&self.file, Some(NewPlace { place, replace }))?;
         self.is_closed = true;

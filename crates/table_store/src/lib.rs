@@ -31,9 +31,12 @@ mod rename;
 mod shared_drive;
 mod store;
 
+pub use content::Replace;
 pub use error::{ErrorKind, StoreError};
 pub use file::{Reader, Writer};
-pub use options::StoreOptions;
+/// The name of a table or log of the target.
+pub use ocssd_lightnvm::interface::table::TableId;
+pub use options::{Flushed, StoreOptions};
 pub use record::Class;
 pub use shared_drive::{DriveCounts, SharedDrive};
 pub use store::{Created, FileStatus, Hint, Space, Store};

@@ -3,7 +3,7 @@
 //! Directories are known by the name of their table, so that a directory is renamed by one change, whatever lies in it.
 //! Deliberately not here: content, and what is asked of the drive (`store`, `rename`, `content`).
 
-use crate::content::File;
+use crate::content::{File, Replace};
 use crate::error::{ErrorKind, StoreError};
 use crate::record::{Record, RecordKind};
 use ocssd_lightnvm::interface::table::TableId;
@@ -266,6 +266,33 @@ impl Names {
             modified_ns: entry.file.modified_ns(),
             label: entry.label.clone(),
             content: content.to_vec(),
+        }
+    }
+
+    /// Looks whether what lies at a place may be replaced so.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn may_replace(&self, place: &Place, replace: Replace) -> Result<(), StoreError> {
+        let found = match self.at(place) {
+            Some(Node::File(number)) => self.files.get(&number),
+            _ => None,
+        };
+        match (replace, found) {
+            (Replace::Anything, _) => Ok(()),
+            (Replace::Nothing, _) if self.at(place).is_none() => Ok(()),
+            (Replace::Nothing, _) => {
+                Err(StoreError::new(ErrorKind::Exists, format!("{}: there is such a file already", place.1)))
+            }
+            (Replace::Only { table, modified_ns }, Some(entry))
+                if entry.identity.table() == Some(table) && entry.file.modified_ns() == modified_ns =>
+            {
+                Ok(())
+            }
+            (Replace::Only { .. }, _) => {
+                let sentence = format!("{}: another file has this name than the one to be replaced", place.1);
+                Err(StoreError::new(ErrorKind::Changed, sentence))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use crate::content::File;
 use crate::error::{ErrorKind, StoreError};
 use crate::log_tail;
 use crate::names::{Directory, FileEntry, Identity, Names, ROOT};
-use crate::options::StoreOptions;
+use crate::options::{Flushed, StoreOptions};
 use crate::record::{Class, Record, RecordKind};
 use crate::shared_drive::SharedDrive;
 use crate::store::Store;
@@ -54,8 +54,11 @@ impl Store {
         } else {
             DriveClock::Virtual(clock)
         };
-        let image = open.image.as_ref().map(|image| image.path().to_owned());
+        let keeps = options.flushed == Flushed::ForProcess && options.power_cut.is_none();
+        let image = open.image.as_ref().filter(|_| keeps);
+        let image = image.map(|image| image.path().to_owned());
         let drive = SharedDrive::new(open.flash, clock, buffers, target, open.image);
+        let drive = drive.with_power_cut(options.power_cut);
         Self::mount(drive, image, notes)
     }
 

@@ -10,6 +10,17 @@ const TARGET: &str = "lightlsm";
 /// What begins a setting of the drive.
 const SETTING: &str = "set.";
 
+/// What a flush of a log on an image promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flushed {
+    /// What was flushed survives the process.
+    #[default]
+    ForProcess,
+    /// Nothing: what was appended since the last sync goes with the process. RocksDB's own crash tests fail on it; it shows
+    /// what keeping costs, and that those tests can fail.
+    Never,
+}
+
 /// What a store is opened with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
@@ -19,6 +30,10 @@ pub struct StoreOptions {
     pub create: Option<String>,
     /// Time is the machine's: a command takes as long as on the drive. Else it passes only by waiting.
     pub is_wall_clock: bool,
+    /// What a flush of a log promises.
+    pub flushed: Flushed,
+    /// After so many requests the power of drive and machine goes: for tests of what is left.
+    pub power_cut: Option<u64>,
     /// A kind of target that has tables, or the name of such a target on the image.
     pub target: String,
     /// The units it lies on.
@@ -37,6 +52,8 @@ impl StoreOptions {
             drive: drive.to_owned(),
             create: None,
             is_wall_clock: false,
+            flushed: Flushed::default(),
+            power_cut: None,
             target: TARGET.to_owned(),
             place: UnitSelection::All,
             target_options: Vec::new(),
@@ -49,6 +66,9 @@ impl StoreOptions {
     /// - `drive`: a preset, a drive file or an image; it must be there, unless there is a
     /// - `create`: the preset or drive file that an image is made of if there is none.
     /// - `clock`: `virtual` (as it is without) or `wall`.
+    /// - `flush`: `process` (as it is without), or `never` for logs that lose what was not synced when the process dies.
+    /// - `power_cut`: after so many requests the drive loses its power, with what had not reached the media, and the process ends
+    ///   by SIGABRT. Nothing that was only flushed is kept. For tests.
     /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
     /// - `on`: the parallel units, as `pu:0-3`; all without.
     /// - `set.NAME`: a setting of the drive, as `set.media.read=50us`.
@@ -68,6 +88,8 @@ impl StoreOptions {
                 "drive" => (options.drive, has_drive) = (value.to_owned(), true),
                 "create" => options.create = Some(value.to_owned()),
                 "clock" => options.is_wall_clock = clock(value).map_err(invalid)?,
+                "flush" => options.flushed = flushed(value).map_err(invalid)?,
+                "power_cut" => options.power_cut = Some(requests(value).map_err(invalid)?),
                 "target" => options.target = value.to_owned(),
                 "on" => {
                     options.place = value.parse().map_err(|error| invalid(format!("on={value}: {error}")))?
@@ -92,6 +114,19 @@ fn clock(value: &str) -> Result<bool, String> {
         "wall" => Ok(true),
         "virtual" => Ok(false),
         _ => Err(format!("clock should be wall or virtual, but is \"{value}\"")),
+    }
+}
+
+fn requests(value: &str) -> Result<u64, String> {
+    let count = value.parse().ok().filter(|&count| count > 0);
+    count.ok_or_else(|| format!("power_cut should be a number of requests from 1, but is \"{value}\""))
+}
+
+fn flushed(value: &str) -> Result<Flushed, String> {
+    match value {
+        "process" => Ok(Flushed::ForProcess),
+        "never" => Ok(Flushed::Never),
+        _ => Err(format!("flush should be process or never, but is \"{value}\"")),
     }
 }
 
@@ -125,6 +160,8 @@ mod tests {
             ("drive", "NAME=VALUE"),
             ("drive=tiny,=3", "NAME=VALUE"),
             ("drive=tiny,clock=sun", "wall or virtual"),
+            ("drive=tiny,flush=often", "process or never"),
+            ("drive=tiny,power_cut=0", "from 1"),
             ("drive=tiny,on=moon", "on=moon"),
         ] {
             let error = StoreOptions::parse(text).expect_err(text);

@@ -6,7 +6,7 @@
 
 use crate::error::{ErrorKind, StoreError};
 use crate::questions::Questions;
-use ocssd_base::{Nanos, SlabKey, usize_of};
+use ocssd_base::{Nanos, Prng, SlabKey, usize_of};
 use ocssd_drive::Image;
 use ocssd_engine::{Clock, DriveClock, Host, RunEnd};
 use ocssd_flash::{Flash, FlashCounters};
@@ -37,6 +37,8 @@ struct State {
     image: Option<Image>,
     /// The target was shut down.
     is_closed: bool,
+    /// Requests until the power goes.
+    power_cut: Option<u64>,
 }
 
 /// A drive with a table target, for any thread.
@@ -80,8 +82,14 @@ impl SharedDrive {
         let mut host = Host::new(flash, clock, buffers);
         host.add(target);
         let has_image = image.is_some();
-        let state = State { host, questions: Questions::new(), image, is_closed: false };
+        let state = State { host, questions: Questions::new(), image, is_closed: false, power_cut: None };
         Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image }
+    }
+
+    /// The same drive, whose power goes after so many requests, and the process with it.
+    pub(crate) fn with_power_cut(mut self, requests: Option<u64>) -> Self {
+        self.state.get_mut().expect("nobody else has it").power_cut = requests;
+        self
     }
 
     /// What the target takes.
@@ -330,6 +338,7 @@ impl SharedDrive {
                 None => state = self.told.wait(state).map_err(|_| after_a_bug())?,
             }
         };
+        state.near_power_cut();
         loop {
             if let Some(reply) = state.go_on(key) {
                 if state.questions.unfetched() > 0 {
@@ -390,6 +399,29 @@ impl State {
                 return Some(reply);
             }
         }
+    }
+
+    /// The power goes in the middle of the last request that was counted down to.
+    fn near_power_cut(&mut self) {
+        let Some(left) = &mut self.power_cut else { return };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        // Where in the request is drawn from what is on the way.
+        let now = self.host.clock().now();
+        let mut prng = Prng::new(now.0);
+        for _ in 0..prng.below(8) {
+            while self.host.step(&mut self.questions) {}
+            let Some(at) = self.host.next_deadline() else { break };
+            let ahead = at.saturating_since(self.host.clock().now()).0;
+            let until = self.host.clock().now() + Nanos(prng.below(2 * ahead + 1));
+            self.host.clock_mut().wait_until(until.min(at));
+        }
+        let now = self.host.clock().now();
+        let cut = self.host.device_mut().power_cut(now, &mut prng);
+        eprintln!("ocssd: the power was cut after {now}: {cut:?}");
+        std::process::abort();
     }
 
     /// A whole buffer for `bytes` bytes. Sizes are powers of two, so that buffers are used again.

@@ -7,7 +7,7 @@ use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::interface::table::TableLimits;
 use ocssd_sim::model::target::ReferenceTarget;
 use ocssd_sim::table::TableModel;
-use ocssd_table_store::{Created, ErrorKind, Hint, SharedDrive, Store, StoreError};
+use ocssd_table_store::{Created, ErrorKind, Hint, Replace, SharedDrive, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ fn directories_move_with_what_lies_in_them() {
 fn write_in(store: &Arc<Store>, path: &str, content: &[u8]) {
     let mut writer = store.create_unnamed(b"label".to_vec()).expect("no bug");
     writer.append(content).expect("there is room");
-    writer.publish_at(path, false).expect("the name is free");
+    writer.publish_at(path, Replace::Nothing).expect("the name is free");
 }
 
 #[test]
@@ -147,9 +147,13 @@ fn an_unnamed_file_appears_as_a_whole_and_not_over_another_unless_asked() {
     assert_eq!((status.bytes, status.label.as_slice()), (5, &b"label"[..]));
     let mut second = store.create_unnamed(Vec::new()).expect("no bug");
     second.append(&[2; 3_000_000]).expect("there is room");
-    assert_eq!(kind(second.publish_at("/x/y/object", false)), ErrorKind::Exists);
+    assert_eq!(kind(second.publish_at("/x/y/object", Replace::Nothing)), ErrorKind::Exists);
     assert_eq!(read(&store, "/x/y/object"), b"first");
-    second.publish_at("/x/y/object", true).expect("it may replace");
+    let table = status.table.expect("it lies in one");
+    let other = Replace::Only { table, modified_ns: status.modified_ns + 1 };
+    assert_eq!(kind(second.publish_at("/x/y/object", other)), ErrorKind::Changed);
+    let this = Replace::Only { table, modified_ns: status.modified_ns };
+    second.publish_at("/x/y/object", this).expect("it may replace");
     assert_eq!(read(&store, "/x/y/object").len(), 3_000_000);
     let given_up = store.create_unnamed(Vec::new()).expect("no bug");
     given_up.append(&[3; 3_000_000]).expect("there is room");

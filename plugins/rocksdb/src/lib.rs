@@ -30,6 +30,7 @@ pub(crate) const fn code(kind: ErrorKind) -> i32 {
         ErrorKind::NotSupported => 6,
         ErrorKind::Corrupt => 7,
         ErrorKind::Io => 8,
+        ErrorKind::Changed => 9,
     }
 }
 

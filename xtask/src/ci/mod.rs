@@ -74,7 +74,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "rocksdb",
-        shows: "RocksDB's own programs work on a drive, and after a kill, by the plugin",
+        shows: "RocksDB's own programs work on a drive, and after a kill (power cuts with --long)",
         run: rocksdb,
     },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
@@ -189,8 +189,8 @@ fn linux_pblk(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-fn rocksdb(workspace: &Workspace, _: &Options) -> Result<Outcome> {
-    rocksdb::run(workspace)?;
+fn rocksdb(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    rocksdb::run(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 

@@ -124,6 +124,21 @@ pub const PACKAGES: &[Package] = &[
 /// `ensurepip` is the part Debian ships in python3-venv only.
 const PYTHON_HAS_VENV: &str = "import venv, ensurepip";
 
+/// What building RocksDB's stress test needs beside them. Only `--long` asks for it.
+pub const STRESS_BUILD: &[Package] = &[
+    Package { name: "make", proofs: &[&["make", "--version"]], why: "RocksDB's stress test is built by it" },
+    Package {
+        name: "libgflags-dev",
+        proofs: &[&["test", "-e", "/usr/include/gflags/gflags.h"]],
+        why: "RocksDB's stress test reads its flags by it",
+    },
+    Package {
+        name: "dpkg-dev",
+        proofs: &[&["dpkg-source", "--version"]],
+        why: "RocksDB's source is a package of Debian's",
+    },
+];
+
 /// What building a Linux kernel needs beside them, and how its sources are checked. Only the step that builds one asks for it.
 pub const KERNEL_BUILD: &[Package] = &[
     Package { name: "make", proofs: &[&["make", "--version"]], why: "a kernel is built by it" },
@@ -234,7 +249,7 @@ mod tests {
 
     #[test]
     fn every_package_can_be_proven_and_says_why() {
-        for package in PACKAGES.iter().chain(KERNEL_BUILD) {
+        for package in PACKAGES.iter().chain(KERNEL_BUILD).chain(STRESS_BUILD) {
             assert!(
                 !package.proofs.is_empty() && package.proofs.iter().all(|proof| !proof.is_empty()),
                 "{}",

@@ -6,6 +6,7 @@
 mod kill;
 mod program;
 mod refusals;
+mod stress;
 
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result, ensure};
@@ -43,13 +44,14 @@ const SMALL: &[&str] = &[
 /// Runs it.
 ///
 /// Errors: a program did not find what it wrote, or was not refused in words what it must be refused.
-pub fn run(workspace: &Workspace) -> Result<()> {
+pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     let rocks = Rocks::new(workspace.target.join("rocksdb"), build(workspace)?)?;
     rocks.write("drive.toml", DRIVE)?;
     in_memory(&rocks)?;
     on_an_image(&rocks)?;
     kill::run(&rocks)?;
-    refusals::run(&rocks)
+    refusals::run(&rocks)?;
+    if long { stress::run(workspace, &rocks) } else { Ok(()) }
 }
 
 /// Builds the plugin, a workspace of its own.
@@ -63,7 +65,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
 
 /// Every benchmark that reads what it wrote, on a fresh drive in memory.
 fn in_memory(rocks: &Rocks) -> Result<()> {
-    let bench = rocks.program(Program::DbBench, "drive=drive.toml");
+    let bench = rocks.program(&Program::DbBench, "drive=drive.toml");
     let told = bench.args(SMALL).args([
         "--num=20000",
         "--threads=2",
@@ -81,14 +83,14 @@ fn in_memory(rocks: &Rocks) -> Result<()> {
 /// What one process wrote the next ones find, and find sound.
 fn on_an_image(rocks: &Rocks) -> Result<()> {
     let image = "drive=image.ocssd,create=drive.toml,placement=vertical";
-    let write = rocks.program(Program::DbBench, image).args(SMALL);
+    let write = rocks.program(&Program::DbBench, image).args(SMALL);
     write.args(["--num=20000", "--benchmarks=fillseq,overwrite"]).succeeds()?;
-    let read = rocks.program(Program::DbBench, image).args(SMALL);
+    let read = rocks.program(&Program::DbBench, image).args(SMALL);
     let told = read.args(["--num=20000", "--use_existing_db=1", "--benchmarks=readrandom"]).succeeds()?;
     ensure!(told.contains("(20000 of 20000 found)"), "not all keys were found after reopening:\n{told}");
-    let told = rocks.program(Program::Ldb, image).args(["checkconsistency"]).succeeds()?;
+    let told = rocks.program(&Program::Ldb, image).args(["checkconsistency"]).succeeds()?;
     ensure!(told.contains("OK"), "ldb checkconsistency should say OK, but said:\n{told}");
-    let told = rocks.program(Program::SstDump, image).args(["--file=/db", "--command=verify"]).succeeds()?;
+    let told = rocks.program(&Program::SstDump, image).args(["--file=/db", "--command=verify"]).succeeds()?;
     let (files, sound) = (told.matches("/db/").count(), told.matches("The file is ok").count());
     ensure!(files > 4 && sound > 4, "sst_dump should find every table ok, but printed:\n{told}");
     Ok(())

@@ -3,11 +3,11 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Makes load.
     DbBench,
@@ -15,14 +15,17 @@ pub enum Program {
     Ldb,
     /// Looks into tables.
     SstDump,
+    /// Finds what a file system lost; built from source.
+    DbStress(PathBuf),
 }
 
 impl Program {
-    const fn name(self) -> &'static str {
+    fn path(&self) -> &Path {
         match self {
-            Self::DbBench => "db_bench",
-            Self::Ldb => "ldb",
-            Self::SstDump => "sst_dump",
+            Self::DbBench => Path::new("db_bench"),
+            Self::Ldb => Path::new("ldb"),
+            Self::SstDump => Path::new("sst_dump"),
+            Self::DbStress(path) => path,
         }
     }
 }
@@ -54,12 +57,19 @@ impl Rocks {
         fs::write(self.directory.join(name), text).with_context(|| format!("{name} cannot be written"))
     }
 
+    /// Makes a folder the programs are given.
+    ///
+    /// Errors: it cannot be made.
+    pub fn make_folder(&self, name: &str) -> Result<()> {
+        fs::create_dir(self.directory.join(name)).with_context(|| format!("{name} cannot be made"))
+    }
+
     /// A program on a store.
-    pub fn program(&self, program: Program, store: &str) -> Line {
-        let mut command = Command::new(program.name());
+    pub fn program(&self, program: &Program, store: &str) -> Line {
+        let mut command = Command::new(program.path());
         command.current_dir(&self.directory).env("LD_PRELOAD", &self.plugin);
         command.arg(format!("--fs_uri=lightlsm://{store}"));
-        if program != Program::SstDump {
+        if *program != Program::SstDump {
             command.arg("--db=/db");
         }
         Line { command }
@@ -101,7 +111,9 @@ impl Line {
     }
 
     /// The exit code, `None` after a signal, and what was printed.
-    fn run(mut self) -> Result<(Option<i32>, String)> {
+    ///
+    /// Errors: it cannot be started.
+    pub fn run(mut self) -> Result<(Option<i32>, String)> {
         let shown = crate::process::line(&self.command);
         let done = self.command.output().with_context(|| format!("`{shown}` could not be started"))?;
         let told = [done.stdout, done.stderr].concat();

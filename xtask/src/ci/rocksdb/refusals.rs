@@ -18,7 +18,7 @@ pub fn run(rocks: &Rocks) -> Result<()> {
         ("drive=tiny", "needs"),
     ] {
         let told =
-            rocks.program(Program::DbBench, store).args(["--benchmarks=fillseq", "--num=10"]).fails()?;
+            rocks.program(&Program::DbBench, store).args(["--benchmarks=fillseq", "--num=10"]).fails()?;
         ensure!(
             told.contains(part),
             "lightlsm://{store} should be refused with \"{part}\", but db_bench printed:\n{told}"
@@ -31,11 +31,11 @@ pub fn run(rocks: &Rocks) -> Result<()> {
 /// One process has the image, and another wants it.
 fn second_process(rocks: &Rocks) -> Result<()> {
     let image = "drive=shared.ocssd,create=drive.toml";
-    let bench = rocks.program(Program::DbBench, image).args(SMALL);
+    let bench = rocks.program(&Program::DbBench, image).args(SMALL);
     let mut first = bench.args(["--benchmarks=fillseq", "--num=100000000"]).start()?;
     let mut errors = first.stderr.take().expect("it has a pipe");
     errors.read_exact(&mut [0; 64]).context("db_bench should report progress")?;
-    let second = rocks.program(Program::Ldb, image).args(["checkconsistency"]).fails();
+    let second = rocks.program(&Program::Ldb, image).args(["checkconsistency"]).fails();
     first.kill().context("db_bench cannot be killed")?;
     first.wait().context("db_bench was killed and does not end")?;
     let told = second?;
@@ -49,7 +49,7 @@ fn second_process(rocks: &Rocks) -> Result<()> {
 /// A database outgrows its drive: RocksDB is told, and what it has stays.
 fn full_drive(rocks: &Rocks) -> Result<()> {
     let image = "drive=full.ocssd,create=drive.toml,set.chunks_per_pu=60,tables_max=48";
-    let bench = rocks.program(Program::DbBench, image).args(SMALL);
+    let bench = rocks.program(&Program::DbBench, image).args(SMALL);
     let told = bench.args(["--benchmarks=fillrandom", "--num=1000000"]).fails()?;
     ensure!(told.contains("No space"), "a full drive should be told as such, but db_bench printed:\n{told}");
     let told = rocks
