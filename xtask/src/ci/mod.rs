@@ -77,6 +77,11 @@ const STEPS: &[Step] = &[
         shows: "RocksDB's own programs work on a drive, and after a kill (power cuts with --long)",
         run: rocksdb,
     },
+    Step {
+        name: "object-store",
+        shows: "a drive passes the suite of the object_store crate (--long)",
+        run: object_store,
+    },
     Step { name: "smoke", shows: "the same seed gives the same trace, another seed another", run: smoke },
     Step {
         name: "mutants",
@@ -191,6 +196,16 @@ fn linux_pblk(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn rocksdb(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     rocksdb::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn object_store(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    if !options.long && options.only.is_empty() {
+        return Ok(Outcome::NotAsked("needs --long, and some hundred crates"));
+    }
+    let mut command = workspace.cargo();
+    command.args(["test", "--locked", "--manifest-path", "plugins/object_store/Cargo.toml", "--target-dir"]);
+    process::run(command.arg(&workspace.target))?;
     Ok(Outcome::Passed)
 }
 

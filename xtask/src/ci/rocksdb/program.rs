@@ -64,6 +64,14 @@ impl Rocks {
         fs::create_dir(self.directory.join(name)).with_context(|| format!("{name} cannot be made"))
     }
 
+    /// Copies a file the programs were given, or made.
+    ///
+    /// Errors: it cannot be copied.
+    pub fn copy(&self, from: &str, to: &str) -> Result<()> {
+        let mut copy = Command::new("cp");
+        crate::process::run(copy.current_dir(&self.directory).args(["--sparse=always", from, to]))
+    }
+
     /// A program on a store.
     pub fn program(&self, program: &Program, store: &str) -> Line {
         let mut command = Command::new(program.path());

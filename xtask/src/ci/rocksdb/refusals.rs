@@ -53,7 +53,7 @@ fn full_drive(rocks: &Rocks) -> Result<()> {
     let told = bench.args(["--benchmarks=fillrandom", "--num=1000000"]).fails()?;
     ensure!(told.contains("No space"), "a full drive should be told as such, but db_bench printed:\n{told}");
     let told = rocks
-        .program(Program::Ldb, "drive=full.ocssd,tables_max=48")
+        .program(&Program::Ldb, "drive=full.ocssd,tables_max=48")
         .args(["checkconsistency"])
         .succeeds()?;
     ensure!(told.contains("OK"), "on a full drive ldb checkconsistency should say OK, but said:\n{told}");
