@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A small drive of 200 MiB: the file is as long as what is written.
 const DRIVE: &str =
-    "create=westlake,set.groups=1,set.pus_per_group=2,set.chunks_per_pu=200,set.sectors_per_chunk=128";
+    "create=westlake,set.groups=1,set.pus_per_group=2,set.chunks_per_pu=200,set.sectors_per_chunk=128,set.mw_cunits=32";
 
 fn text(image: &Path, more: &str) -> String {
     format!("drive={},{DRIVE}{more}", image.display())
