@@ -172,7 +172,7 @@ fn tcp_endpoint(text: &str) -> Result<Endpoint, String> {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// Listen for NBD clients: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse", "vfio_user", "endpoints"])]
+    #[arg(long, value_name = "ENDPOINT", required_unless_present_any = ["nvme_tcp", "vhost_user_blk", "fuse", "vfio_user", "resp"])]
     pub nbd: Vec<Endpoint>,
     /// Mount on this empty directory: each export is a file in it, of which losetup makes a block device
     #[arg(long, value_name = "DIR")]
@@ -185,7 +185,7 @@ pub struct ServeArgs {
     pub vhost_user_blk: Vec<DeviceSocket>,
     /// Redis' protocol.
     #[command(flatten)]
-    pub resp: RespArgs,
+    pub redis: RespArgs,
     /// The drive in a PCI slot.
     #[command(flatten)]
     pub slot: SlotArgs,

@@ -16,16 +16,16 @@ pub enum DurabilityArg {
 #[derive(Args, Debug)]
 pub struct RespArgs {
     /// Listen for clients of Redis, on a key-value target: unix:/path (mode 0600) or tcp:ADDRESS:PORT; may be repeated
-    #[arg(long = "resp", value_name = "ENDPOINT")]
-    pub endpoints: Vec<Endpoint>,
+    #[arg(long, value_name = "ENDPOINT")]
+    pub resp: Vec<Endpoint>,
     /// The export they are served [default: the first that is of keys and values]
-    #[arg(long = "resp-export", value_name = "NAME", requires = "endpoints")]
-    pub export: Option<String>,
+    #[arg(long, value_name = "NAME", requires = "resp")]
+    pub resp_export: Option<String>,
     /// When what they change is durable
-    #[arg(long = "resp-durability", value_enum, default_value = "reply", requires = "endpoints")]
-    pub durability: DurabilityArg,
+    #[arg(long, value_enum, default_value = "reply", requires = "resp")]
+    pub resp_durability: DurabilityArg,
     /// Memory for their requests and answers, beyond 64 KiB of each
-    #[arg(long = "resp-memory", value_name = "SIZE", default_value = "256MiB", requires = "endpoints")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", requires = "resp")]
     #[arg(value_parser = crate::drive_facts::parse_bytes)]
-    pub memory: u64,
+    pub resp_memory: u64,
 }

@@ -7,7 +7,7 @@ use ocssd_export::reactor::Endpoint;
 const NOT_FOR_VFIO_USER: [&str; 13] = [
     "nbd",
     "nvme_tcp",
-    "endpoints",
+    "resp",
     "target",
     "place",
     "export",

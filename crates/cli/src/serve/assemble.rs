@@ -134,7 +134,7 @@ fn check_kinds(args: &ServeArgs) -> anyhow::Result<()> {
 fn check_reach(args: &ServeArgs, name: &str, kind: &str) -> anyhow::Result<()> {
     let interface = crate::kinds::find(kind).map_err(anyhow::Error::msg)?.make_of().interface();
     match interface {
-        Interface::KeyValue if !args.resp.endpoints.is_empty() => Ok(()),
+        Interface::KeyValue if !args.redis.resp.is_empty() => Ok(()),
         Interface::KeyValue if args.nvme_tcp.is_empty() => bail!(
             "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP and in Redis' protocol; say \
              --nvme-tcp ADDRESS:PORT or --resp tcp:ADDRESS:PORT, or serve a block device, as pblk"

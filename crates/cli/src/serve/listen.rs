@@ -26,8 +26,7 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
         }
         _ => None,
     };
-    let mut endpoints =
-        args.nbd.iter().chain(&args.nvme_tcp).chain(&args.resp.endpoints).chain(&args.metrics);
+    let mut endpoints = args.nbd.iter().chain(&args.nvme_tcp).chain(&args.redis.resp).chain(&args.metrics);
     let Some(exposed) = endpoints.find(|endpoint| !endpoint.is_local()) else {
         return Ok(Security { tls });
     };
@@ -55,7 +54,7 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
              so add --allow ADDRESSES; --host NQN alone is no protection, since hosts name themselves"
         );
     }
-    let resp = args.resp.endpoints.iter().find(|endpoint| !endpoint.is_local());
+    let resp = args.redis.resp.iter().find(|endpoint| !endpoint.is_local());
     if let (Some(exposed), true) = (resp, args.allow.is_empty()) {
         bail!(
             "{exposed} would be reached by any machine: Redis' protocol is served without TLS and without passwords, so add \
@@ -68,7 +67,7 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
 /// Everywhere that is listened.
 pub fn endpoints(args: &ServeArgs) -> impl Iterator<Item = &Endpoint> {
     let devices = args.vhost_user_blk.iter().map(|device| &device.endpoint);
-    args.nbd.iter().chain(&args.nvme_tcp).chain(&args.resp.endpoints).chain(&args.metrics).chain(devices)
+    args.nbd.iter().chain(&args.nvme_tcp).chain(&args.redis.resp).chain(&args.metrics).chain(devices)
 }
 
 /// Listens; returns where, with the ports that were found.

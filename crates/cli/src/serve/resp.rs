@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The export that clients of Redis get, and what its target takes.
 fn find(args: &ServeArgs, exports: &Exports) -> anyhow::Result<(ExportId, KvLimits)> {
-    let wanted = args.resp.export.as_deref();
+    let wanted = args.redis.resp_export.as_deref();
     for (number, export) in (0..).zip(exports.iter()) {
         match export.kind {
             ExportKind::KeyValue(limits) if wanted.is_none_or(|name| name == export.name) => {
@@ -50,7 +50,7 @@ pub fn listen<D: Device>(
     exports: &Exports,
     now: Nanos,
 ) -> anyhow::Result<Vec<Endpoint>> {
-    if args.resp.endpoints.is_empty() {
+    if args.redis.resp.is_empty() {
         return Ok(Vec::new());
     }
     let (export, limits) = find(args, exports)?;
@@ -58,11 +58,11 @@ pub fn listen<D: Device>(
         export,
         limits,
         is_read_only: args.read_only,
-        durability: match args.resp.durability {
+        durability: match args.redis.resp_durability {
             DurabilityArg::Reply => Durability::AtReply,
             DurabilityArg::Flush => Durability::AtFlush,
         },
-        memory_bytes: args.resp.memory,
+        memory_bytes: args.redis.resp_memory,
         epoch_ms: now_ms(),
         at: now,
     };
@@ -71,7 +71,7 @@ pub fn listen<D: Device>(
     let make = Box::new(move |connection| Box::new(Lane::new(of_lane, setup, connection)) as _);
     server.host_transport(make).context("Redis' protocol cannot be served")?;
     let mut found = Vec::new();
-    for endpoint in &args.resp.endpoints {
+    for endpoint in &args.redis.resp {
         let listener =
             Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
         found.push(listener.endpoint().clone());
