@@ -34,13 +34,13 @@ fn find(args: &ServeArgs, exports: &Exports) -> anyhow::Result<(ExportId, KvLimi
 }
 
 /// Milliseconds since 1970.
-fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Listens for clients of Redis, if that was asked for; returns where, with the ports that were found. `now` is the time of the
-/// server's clock.
+/// Listens for clients of Redis, if that was asked for; returns where, with the ports that were found. The pair is one time, by the
+/// server's clock and in milliseconds since 1970.
 ///
 /// # Errors
 /// No export that can be served, or an endpoint that cannot be had.
@@ -48,7 +48,7 @@ pub fn listen<D: Device>(
     server: &mut Server<D>,
     args: &ServeArgs,
     exports: &Exports,
-    now: Nanos,
+    (at, epoch_ms): (Nanos, i64),
 ) -> anyhow::Result<Vec<Endpoint>> {
     if args.redis.resp.is_empty() {
         return Ok(Vec::new());
@@ -63,8 +63,8 @@ pub fn listen<D: Device>(
             DurabilityArg::Flush => Durability::AtFlush,
         },
         memory_bytes: args.redis.resp_memory,
-        epoch_ms: now_ms(),
-        at: now,
+        epoch_ms,
+        at,
     };
     let database = setup.database().map_err(|sentence| anyhow!("--resp: {sentence}"))?;
     let of_lane = database.clone();
