@@ -53,7 +53,6 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let view = View::new(args.live, args.metrics.is_some().then(|| Page::clone(&page)));
     let spoken = view.clone();
     let log = Box::new(move |sentence: &str| spoken.say(sentence));
-    // At one time: a server is not made in an instant.
     let started = (host.clock().now(), resp::now_ms());
     let mut server =
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;

@@ -40,7 +40,7 @@ pub fn now_ms() -> i64 {
 }
 
 /// Listens for clients of Redis, if that was asked for; returns where, with the ports that were found. The pair is one time, by the
-/// server's clock and in milliseconds since 1970.
+/// server's clock and in milliseconds since 1970: a server is not made in an instant.
 ///
 /// # Errors
 /// No export that can be served, or an endpoint that cannot be had.
