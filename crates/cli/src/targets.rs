@@ -106,6 +106,19 @@ const LIGHTLSM: &[TargetOption] = &[
     SEED,
 ];
 
+const ZNS: &[TargetOption] = &[
+    option("width", "all, group, 1 to all units", "all"),
+    option("zone_chunks", "1 to all", "the width"),
+    option("buffer_bytes", "bytes", "eight open zones"),
+    option("partial", "log, pad", "log"),
+    option("finish", "leave, pad", "leave"),
+    option("checkpoint_log_bytes", "bytes", "a 64th, to 4 MiB"),
+    option("log_copies", "1, 2", "2"),
+    option("writes_per_unit", "1 to 16", "2"),
+    option("plane_reads", "aligned, never", "aligned"),
+    SEED,
+];
+
 fn options_of(kind: &str) -> &'static [TargetOption] {
     match kind {
         "linear" => LINEAR,
@@ -114,6 +127,7 @@ fn options_of(kind: &str) -> &'static [TargetOption] {
         "linux-pblk" => LINUX_PBLK,
         "ox-block" => OX_BLOCK,
         "eleos" => ELEOS,
+        "zns" => ZNS,
         "kv" => KV,
         "lightlsm" => LIGHTLSM,
         _ => &[],

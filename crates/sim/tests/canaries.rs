@@ -11,7 +11,7 @@ use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind, TargetOptions};
-use ocssd_targets::{eleos, kv, lightlsm, linux_pblk, ox_block, pblk, small_blocks};
+use ocssd_targets::{eleos, kv, lightlsm, linux_pblk, ox_block, pblk, small_blocks, zns};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -224,6 +224,20 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_ZNS: "zns", "canary", NONE, SEEDS;
+    zns_flush_forgets_tail_is_found: "flush-forgets-tail", Tiny;
+    zns_flush_forgets_log_is_found: "flush-forgets-log", Tiny;
+    zns_reset_not_logged_is_found: "reset-not-logged", Tiny;
+    zns_reset_before_durable_is_found: "reset-before-durable", Tiny;
+    zns_finish_not_logged_is_found: "finish-not-logged", Tiny;
+    zns_stale_tail_is_found: "stale-tail", Tiny;
+    zns_window_forgotten_is_found: "window-forgotten", Tiny;
+    zns_longest_column_is_found: "longest-column", Tiny;
+    zns_truncated_too_early_is_found: "truncated-too-early", Tiny;
+    zns_reset_all_skips_full_is_found: "reset-all-skips-full", Tiny;
+}
+
+canaries! {
     TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary", [("block_bytes", "512")], SEEDS;
     merge_loses_neighbour_is_found: "merge-loses-neighbour", Tiny;
     order_ignored_is_found: "order-ignored", Tiny;
@@ -245,6 +259,8 @@ fn every_canary_is_looked_for() {
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable"]].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(keys, all(TESTED_OF_KV));
+    let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(zones, all(TESTED_OF_ZNS));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

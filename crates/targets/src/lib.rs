@@ -22,6 +22,7 @@ pub mod registry;
 pub mod small_blocks;
 mod staging;
 mod vector_reset;
+pub mod zns;
 
 pub use linear::{Layout, Linear};
 pub use mount_error::MountError;

@@ -13,6 +13,7 @@ use crate::plane_reads::PlaneReads;
 #[cfg(feature = "canaries")]
 use crate::small_blocks;
 use crate::small_blocks::SmallBlocks;
+use crate::zns::{self, Zns};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::interface::key_value::KvTarget;
@@ -349,6 +350,11 @@ pub const ALL: &[Kind] = &[
         runs_on_host: true,
         make: MakeOf::Table(make_lightlsm),
     },
+    Kind::of(
+        "zns",
+        "zones of chunks on an open-channel drive (options: width=all|group|N, zone_chunks=..., buffer_bytes=..., ...)",
+        MakeOf::Zoned(make_zns),
+    ),
     Kind {
         name: "null",
         about: "answers at once and keeps nothing: the ceiling of a generator",
@@ -454,6 +460,15 @@ fn make_kv(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Mad
         options.set(name, value)?;
     }
     let (target, report) = Kv::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
+    Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_zns(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn ZonedTarget>, String> {
+    let mut options = zns::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, report) = Zns::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 

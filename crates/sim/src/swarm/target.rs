@@ -45,6 +45,7 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "linux-pblk" => linux_pblk(draw),
         "ox-block" => ox_block(draw, config, size, asked.fixed("durability")),
         "eleos" => eleos(draw, config, size),
+        "zns" => zns(draw, config),
         "lightlsm" => lightlsm(draw, config),
         "kv" => kv(draw, config, size),
         _ => Chosen::durable(Vec::new()),
@@ -158,6 +159,33 @@ fn ox_block(draw: &mut Draw, config: &Config, size: Size, durability: Option<&st
 fn eleos(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
     let mut options = Vec::new();
     ox_machines(draw, config, size, &mut options);
+    Chosen::durable(options)
+}
+
+/// Zones: narrow and wide, a chunk or a few deep.
+fn zns(draw: &mut Draw, config: &Config) -> Chosen {
+    let mut options = Vec::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let width: &str = draw.one_of(&["all", "group", "1", "1"]);
+    set("width", width.to_owned());
+    if draw.percent(40) {
+        set("zone_chunks", draw.between(1, 4).to_string());
+    }
+    if draw.percent(30) {
+        set("partial", "pad".to_owned());
+    }
+    if draw.percent(30) {
+        set("finish", "pad".to_owned());
+    }
+    if draw.percent(60) {
+        let pages: u32 = draw.one_of(&[8, 12, 40, 200]);
+        let page = config.geometry.ws_min * config.geometry.sector_bytes;
+        set("checkpoint_log_bytes", (u64::from(page) * u64::from(pages)).to_string());
+    }
+    if draw.percent(50) {
+        set("writes_per_unit", draw.between(1, 4).to_string());
+    }
+    set("seed", draw.raw().to_string());
     Chosen::durable(options)
 }
 

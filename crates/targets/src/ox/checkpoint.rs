@@ -100,9 +100,9 @@ pub(crate) struct CheckpointState {
     pub previous: Option<Kept>,
     /// The number of the next.
     pub next: Serial,
-    writer: Option<CheckpointWriter>,
+    pub writer: Option<CheckpointWriter>,
     /// Where replay from the one being written begins.
-    start: Lsn,
+    pub start: Lsn,
 }
 
 impl CheckpointState {

@@ -1,0 +1,29 @@
+//! `zns`: a write pointer after a power cut lies between what was durable and what was written, and all below it is right.
+
+use ocssd_sim::campaign::run_seed;
+use ocssd_sim::journal::Keep;
+use ocssd_sim::run::Ended;
+use ocssd_sim::swarm::Size;
+use ocssd_sim::tally::Tally;
+use ocssd_targets::registry;
+
+fn assert_ends_well(size: Size, seed: u64, tally: &mut Tally) {
+    let kind = registry::find("zns").expect("a kind");
+    let done = run_seed(kind, size, seed, &|_| true, Keep::Nothing).expect("one of the drives fits");
+    if let Ended::Failed(failure) = &done.ran.ended {
+        panic!("seed {seed}: {}\nstep {}: {}\n{}", done.plan, failure.step, failure.cause, failure.state);
+    }
+    tally.merge(&done.ran.tally);
+}
+
+#[test]
+fn tiny_worlds_keep_every_promise() {
+    let mut tally = Tally::default();
+    for seed in 0..60 {
+        assert_ends_well(Size::Tiny, seed, &mut tally);
+    }
+    assert!(tally.of("cuts.in_flight") > 300, "{tally:?}");
+    assert!(tally.of("cuts.in_mount") > 50, "{tally:?}");
+    assert!(tally.of("zone_resets") > 100 && tally.of("zones_finished") > 50, "{tally:?}");
+    assert!(tally.of("tail_written_sectors") > 500, "{tally:?}");
+}

@@ -1,0 +1,94 @@
+//! Canaries: bugs planted on purpose, each of which the simulator must find, as those of `pblk`.
+//!
+//! Only in builds with the feature `canaries`, and only in instances with the option `canary=NAME`. Deliberately not here: how
+//! soon each is found (`docs/simulate.md`).
+
+use super::options::Options;
+
+/// A planted bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canary {
+    /// A flush is answered though the part of a unit that no unit was written for is in memory only.
+    FlushForgetsTail,
+    /// A flush does not wait for the log to say which chunks a zone has.
+    FlushForgetsLog,
+    /// A reset is answered before the log has it.
+    ResetNotLogged,
+    /// Chunks of a reset zone are reset before the log says so.
+    ResetBeforeDurable,
+    /// A zone that was finished is not logged as full.
+    FinishNotLogged,
+    /// Tails of a zone's earlier life are taken for its own at a mount.
+    StaleTail,
+    /// What the last write units hold is not made readable at a mount.
+    WindowForgotten,
+    /// A mount takes the longest column for the end of a zone, not the shortest.
+    LongestColumn,
+    /// The log is truncated to where a new checkpoint starts when that begins, not when it is whole.
+    TruncatedTooEarly,
+    /// A reset of all zones leaves those that are full.
+    ResetAllSkipsFull,
+}
+
+impl Options {
+    /// True if this bug is planted.
+    #[cfg(feature = "canaries")]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.canary == Some(canary)
+    }
+
+    /// False: no bug is planted in builds that people use.
+    #[cfg(not(feature = "canaries"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
+    pub(super) const fn has_canary(&self, _: Canary) -> bool {
+        false
+    }
+}
+
+#[cfg(feature = "canaries")]
+impl Canary {
+    /// Every canary with its name, as `canary=NAME` takes it.
+    pub const ALL: &[(Self, &str)] = &[
+        (Self::FlushForgetsTail, "flush-forgets-tail"),
+        (Self::FlushForgetsLog, "flush-forgets-log"),
+        (Self::ResetNotLogged, "reset-not-logged"),
+        (Self::ResetBeforeDurable, "reset-before-durable"),
+        (Self::FinishNotLogged, "finish-not-logged"),
+        (Self::StaleTail, "stale-tail"),
+        (Self::WindowForgotten, "window-forgotten"),
+        (Self::LongestColumn, "longest-column"),
+        (Self::TruncatedTooEarly, "truncated-too-early"),
+        (Self::ResetAllSkipsFull, "reset-all-skips-full"),
+    ];
+}
+
+#[cfg(feature = "canaries")]
+impl std::str::FromStr for Canary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|&(canary, _)| canary).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
+            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_planted_unless_asked_for() {
+        assert!(!Options::default().has_canary(Canary::FlushForgetsTail));
+    }
+
+    #[cfg(not(feature = "canaries"))]
+    #[test]
+    fn a_build_without_canaries_refuses_the_option() {
+        let error = Options::default().set("canary", "stale-tail").expect_err("no such option");
+        assert!(error.starts_with("zns has no option \"canary\""), "{error}");
+    }
+}

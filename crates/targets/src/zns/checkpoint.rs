@@ -1,0 +1,369 @@
+//! Checkpoints: the zone table, the chunks of tails and where replay begins, written beside everything else; then the log
+//! before the checkpoint before is cut.
+//!
+//! Two checkpoints and the log from the older one on are on media at any time, and a third is written in places of its own.
+//! Deliberately not here: pages (`ocssd_ftl::checkpoint`), reading them (`mount`).
+
+use super::canary::Canary;
+use super::flight::Purpose;
+use super::journal::Table;
+use super::program::landing;
+use super::sizes::{INFO_BYTES, Sizes};
+use super::space::Role;
+use super::state::Zns;
+use super::zone::{Column, Segment, Zone};
+use crate::ox::checkpoint::Kept;
+use crate::ox::log_pages::tag_page;
+use ocssd_base::{SlabKey, usize_of};
+use ocssd_ftl::checkpoint::{CheckpointWriter, SectionName, Serial};
+use ocssd_ftl::log::Lsn;
+use ocssd_ftl::{ChunkIndex, Kind};
+use ocssd_lightnvm::interface::zoned::ZoneState;
+use ocssd_lightnvm::{Buffers, Completion, Op};
+
+/// The section about the instance.
+pub(super) const INFO: SectionName = *b"zns     ";
+/// The section of the zone table.
+pub(super) const ZONES: SectionName = *b"zones   ";
+/// The section of the chunks of tails.
+pub(super) const TAILS: SectionName = *b"tails   ";
+/// The layout of these sections; raised when an older reader would misread it.
+const VERSION: u32 = 1;
+/// Numbers of 32 bits at the front of the section about the instance.
+const SMALL: usize = 8;
+
+/// What a checkpoint says of the instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Info {
+    pub chunk: u32,
+    pub units: u32,
+    pub lines: u32,
+    pub zone_count: u32,
+    pub zone_chunks: u32,
+    /// The generation of the pages that replay begins with.
+    pub generation: u64,
+    /// The page that replay begins with.
+    pub start: Lsn,
+    /// The newest transaction that the table has.
+    pub applied: u64,
+    /// Blocks written so far.
+    pub sequence: u64,
+    /// The same at the last mount: tails that are older count as far as that mount found them.
+    pub mounted: u64,
+}
+
+impl Info {
+    pub fn encode(&self) -> [u8; INFO_BYTES] {
+        let mut bytes = [0; INFO_BYTES];
+        let small = [VERSION, self.chunk, self.units, self.lines, self.zone_count, self.zone_chunks];
+        for (place, number) in bytes.chunks_exact_mut(4).zip(small) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        let large = [self.generation, self.start.0, self.applied, self.sequence, self.mounted];
+        for (place, number) in bytes[4 * SMALL..].chunks_exact_mut(8).zip(large) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// # Errors
+    /// A sentence, if the bytes are of another layout.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let bytes: &[u8; INFO_BYTES] = bytes.try_into().map_err(|_| {
+            format!("{INFO_BYTES} bytes about the instance were expected, but {} were found", bytes.len())
+        })?;
+        let small = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
+        let large = |at: usize| {
+            let at = 4 * SMALL + 8 * at;
+            u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+        };
+        if small(0) != VERSION {
+            return Err(format!(
+                "an instance of version {VERSION} was expected, but it has {}: use a newer program",
+                small(0)
+            ));
+        }
+        Ok(Self {
+            chunk: small(1),
+            units: small(2),
+            lines: small(3),
+            zone_count: small(4),
+            zone_chunks: small(5),
+            generation: large(0),
+            start: Lsn(large(1)),
+            applied: large(2),
+            sequence: large(3),
+            mounted: large(4),
+        })
+    }
+}
+
+/// The zone table as bytes: of each zone since when it lives, what sealed it, its segments, and their columns.
+pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let small = |bytes: &mut Vec<u8>, number: u32| bytes.extend_from_slice(&number.to_le_bytes());
+    for zone in zones {
+        bytes.extend_from_slice(&zone.since.to_le_bytes());
+        let offline = u32::from(zone.state == ZoneState::Offline);
+        let segments = u32::try_from(zone.segments.len()).expect("fewer segments than 2^31");
+        small(&mut bytes, zone.sealed().unwrap_or(u32::MAX));
+        small(&mut bytes, segments << 1 | offline);
+        small(&mut bytes, zone.shown);
+        for segment in &zone.segments {
+            small(&mut bytes, segment.start);
+            small(&mut bytes, u32::try_from(segment.columns.len()).expect("fewer columns than 2^32"));
+            for column in &segment.columns {
+                small(&mut bytes, column.chunk.0);
+                small(&mut bytes, column.sector);
+            }
+        }
+    }
+    bytes
+}
+
+/// The numbers of a section, one after the other.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn next(&mut self) -> Option<u32> {
+        let (first, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*first))
+    }
+}
+
+/// The zone table in these bytes; `None` if it is none of an instance of these sizes with `chunks` chunks.
+pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<Table> {
+    let mut numbers = Numbers(bytes);
+    let mut table = Table::new(sizes.zone_count);
+    for zone in &mut table.zones {
+        let since = u64::from(numbers.next()?) | u64::from(numbers.next()?) << 32;
+        zone.since = since;
+        let (sealed, flags) = (numbers.next()?, numbers.next()?);
+        zone.shown = numbers.next()?;
+        if flags & 1 == 1 {
+            zone.state = ZoneState::Offline;
+        }
+        for _ in 0..flags >> 1 {
+            let (start, width) = (numbers.next()?, numbers.next()?);
+            if usize_of(width) > numbers.0.len() / 8 {
+                return None;
+            }
+            let mut columns = Vec::with_capacity(usize_of(width));
+            for _ in 0..width {
+                let column = Column { chunk: ChunkIndex(numbers.next()?), sector: numbers.next()? };
+                if column.chunk.0 >= chunks || column.sector >= sizes.chunk {
+                    return None;
+                }
+                columns.push(column);
+            }
+            zone.segments.push(Segment { start, columns: columns.into() });
+        }
+        let starts = zone.segments.iter().map(|segment| segment.start);
+        if !starts.clone().is_sorted_by(|one, other| one < other)
+            || starts.clone().next().is_some_and(|first| first != 0)
+        {
+            return None;
+        }
+        if sealed != u32::MAX {
+            if sealed > sizes.capacity() {
+                return None;
+            }
+            zone.seal(sealed, sizes.unit);
+        }
+    }
+    numbers.0.is_empty().then_some(table)
+}
+
+impl Zns {
+    /// Begins a checkpoint when one is due, and goes on with it. True if anything was done.
+    pub(super) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        if !self.checkpoint.is_writing() && self.is_checkpoint_due() {
+            self.begin_checkpoint();
+            any = true;
+        }
+        while self.flight.has_room(1) && self.write_checkpoint_page(buffers) {
+            any = true;
+        }
+        any
+    }
+
+    fn is_checkpoint_due(&mut self) -> bool {
+        let Some(current) = self.checkpoint.current else { return true };
+        let since = self.log.next().0 - current.start.0;
+        let is_full = std::mem::take(&mut self.log_is_full) && since > 0;
+        let is_first = self.is_mounting && self.checkpoint.previous.is_none();
+        is_first || since >= u64::from(self.sizes.interval_pages) || is_full || self.is_last_due()
+    }
+
+    pub(super) fn begin_checkpoint(&mut self) {
+        // What the log has by now is in the table: replay skips it by its number.
+        let start = self.log.next();
+        let info = Info {
+            chunk: self.sizes.chunk,
+            units: self.space.shape.units(),
+            lines: self.space.shape.lines(),
+            zone_count: self.sizes.zone_count,
+            zone_chunks: self.sizes.zone_chunks,
+            generation: self.generation,
+            start,
+            applied: self.last_transaction.0,
+            sequence: self.sequence,
+            mounted: self.mounted,
+        };
+        let zones = encode_zones(&self.zones);
+        let tails: Vec<u8> = self.tails.chunks().flat_map(|chunk| chunk.0.to_le_bytes()).collect();
+        assert!(!self.checkpoint.is_writing(), "a checkpoint begins within another");
+        let serial = self.checkpoint.next;
+        self.checkpoint.next = serial.next();
+        let page_bytes = self.sizes.unit * self.geometry.block_bytes;
+        let sections = [(INFO, &info.encode()[..]), (ZONES, zones.as_slice()), (TAILS, tails.as_slice())];
+        self.checkpoint.writer = Some(CheckpointWriter::new(self.instance, serial, page_bytes, &sections));
+        self.checkpoint.start = start;
+        assert!(self.checkpoint.current.is_none_or(|kept| kept.start <= start), "replay would begin earlier");
+        if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
+            self.cut_log(start);
+        }
+    }
+
+    fn write_checkpoint_page(&mut self, buffers: &mut Buffers) -> bool {
+        let is_again = self.checkpoint.io.has_again();
+        let is_fresh = self.checkpoint.writer.as_ref().is_some_and(CheckpointWriter::has_page);
+        if !is_again && (!is_fresh || self.checkpoint.io.spare().is_none()) {
+            return false;
+        }
+        let sectors = self.checkpoint.io.sectors();
+        let Self { checkpoint_point, space, .. } = self;
+        let next = checkpoint_point.next(sectors, |units| space.open(units, Role::Checkpoint));
+        let Some(at) = next else { return false };
+        let fresh = (!is_again).then(|| {
+            let buffer = self.checkpoint.io.spare().expect("it was looked at");
+            let writer = self.checkpoint.writer.as_mut().expect("it was looked at");
+            let index = writer.take_page(buffers.whole_mut(buffer, 0, sectors)).expect("a page is due");
+            let serial = writer.serial();
+            tag_page(Kind::Map, (u64::from(index.0), serial.0), buffer, sectors, buffers);
+            index
+        });
+        let written = if is_again { &mut self.stats.rewritten } else { &mut self.stats.checkpoint_written };
+        *written += u64::from(sectors);
+        self.stats.programmed += u64::from(sectors);
+        let (page, buffer) = self.checkpoint.io.issue(fresh, at);
+        let addresses = self.run_at(at, sectors);
+        let purpose = Purpose::CheckpointPage { page };
+        self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
+        true
+    }
+
+    /// A write of a page ended.
+    pub(super) fn checkpoint_page_done(&mut self, page: SlabKey, completion: &Completion) {
+        let status = completion.status;
+        let (index, at) = self.checkpoint.io.ended(page, status.is_success());
+        if status.is_drive_failure() {
+            self.stop(status);
+        }
+        if let Some(writer) = self.checkpoint.writer.as_mut().filter(|_| status.is_success()) {
+            writer.on_written(index);
+            let (serial, is_complete) = (writer.serial(), writer.is_complete());
+            self.space.has_page(at.chunk, serial.0);
+            if is_complete {
+                self.checkpoint.writer = None;
+                self.checkpoint_complete(serial);
+            }
+        }
+        let mut events = Vec::new();
+        self.checkpoint_point.landed(at, landing(status, ()), &mut events);
+        self.close_page_chunks(&events);
+    }
+
+    fn checkpoint_complete(&mut self, serial: Serial) {
+        let is_next = self.checkpoint.current.is_none_or(|kept| kept.serial < serial);
+        assert!(is_next, "checkpoint {} goes back", serial.0);
+        self.stats.checkpoints += 1;
+        let start = self.checkpoint.start;
+        self.checkpoint.previous = self.checkpoint.current.replace(Kept { serial, start });
+        let oldest = self.checkpoint.previous.map_or(start, |kept| kept.start);
+        self.cut_log(oldest);
+        self.work_due = true;
+    }
+
+    /// Pages of the log before `oldest` are not needed any more.
+    fn cut_log(&mut self, oldest: Lsn) {
+        let oldest = oldest.min(self.log.durable());
+        if oldest > self.log.tail() {
+            self.log.truncate(oldest);
+        }
+        for role in [Role::Log, Role::Checkpoint] {
+            for chunk in self.space.closed(role) {
+                self.look_at_pages(chunk);
+            }
+        }
+    }
+
+    /// Looks whether a chunk of pages is needed any more.
+    pub(super) fn look_at_pages(&mut self, chunk: ChunkIndex) {
+        let oldest = match self.space.role(chunk) {
+            Role::Log => self.log.tail().0,
+            Role::Checkpoint => self.checkpoint.oldest_serial(),
+            Role::Data | Role::Tail => unreachable!("chunk {} holds no pages", chunk.0),
+        };
+        assert!(!self.tails.holds(chunk), "chunk {} holds pages and tails", chunk.0);
+        self.space.look(chunk, oldest);
+        self.work_due = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zns::Options;
+    use crate::zns::sizes::Ground;
+    use ocssd_ftl::Shape;
+    use ocssd_lightnvm::{Geometry, PuId};
+
+    #[test]
+    fn what_is_said_of_the_instance_comes_back() {
+        let info = Info {
+            chunk: 1,
+            units: 2,
+            lines: 3,
+            zone_count: 4,
+            zone_chunks: 5,
+            generation: 6,
+            start: Lsn(7),
+            applied: 8,
+            sequence: 1 << 40,
+            mounted: 9,
+        };
+        let mut bytes = info.encode();
+        assert_eq!(Info::decode(&bytes), Ok(info));
+        assert!(Info::decode(&bytes[1..]).is_err_and(|error| error.contains("80 bytes")));
+        bytes[0] = 9;
+        assert!(Info::decode(&bytes).is_err_and(|error| error.contains("newer program")));
+    }
+
+    #[test]
+    fn the_zone_table_comes_back_and_no_cut_of_its_bytes_is_one() {
+        let geometry = Geometry::example(1, 2, 40, 24, 4);
+        let shape = Shape::new(&geometry, &[PuId(0), PuId(1)]);
+        let ground = Ground { geometry: &geometry, shape: &shape, good: 80, group_units: 2 };
+        let sizes = Sizes::new(&ground, &Options::default(), None).expect("it fits");
+        let mut zones = Table::new(sizes.zone_count).zones;
+        let column = |chunk| Column { chunk: ChunkIndex(chunk), sector: 4 };
+        zones[1].segments = vec![
+            Segment { start: 0, columns: Box::new([column(3), column(4)]) },
+            Segment { start: 7, columns: Box::new([]) },
+        ];
+        (zones[1].since, zones[2].state) = (1 << 40, ZoneState::Offline);
+        zones[3].seal(5, sizes.unit);
+        zones[4].shown = 7;
+        let bytes = encode_zones(&zones);
+        let table = decode_zones(&bytes, &sizes, 80).expect("sound");
+        let facts = |zone: &Zone| (zone.shown, zone.since, zone.sealed(), zone.segments.clone(), zone.state);
+        assert!(table.zones.iter().map(facts).eq(zones.iter().map(facts)));
+        for length in 0..bytes.len() {
+            assert!(decode_zones(&bytes[..length], &sizes, 80).is_none(), "{length} bytes");
+        }
+        assert!(decode_zones(&bytes, &sizes, 4).is_none(), "chunk 4 is none of four");
+    }
+}

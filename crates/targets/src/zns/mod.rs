@@ -1,0 +1,50 @@
+//! `zns`: zones on an open-channel drive, each a set of chunks the target chooses (NVMe's Zoned Namespace command set).
+//!
+//! A zone is striped over the units its width names: all, one group's, or a few. Chunks are bound to a zone when it is
+//! written, a stripe at a time, and let go of at a reset; nothing is ever collected. So what the target keeps of a zone is a
+//! row of columns (eight bytes a chunk), logged when it is bound and checkpointed; where a block lies is arithmetic.
+//! The limits on open and active zones follow from the write buffer: an open zone needs a write unit for each unit it
+//! is striped over.
+//!
+//! A part of a write unit that a flush must make durable goes to *tails*: chunks where such parts of all zones lie one after
+//! the other, until the unit is written in its own place.
+//!
+//! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), where units go
+//! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `checkpoint`, `reset`,
+//! ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees. Deliberately not here: conventional zones,
+//! zone random write areas and zone descriptor extensions, which the interface does not have.
+
+mod canary;
+mod checkpoint;
+mod describe;
+mod flight;
+mod frames;
+mod journal;
+mod judge;
+mod log_pages;
+mod manage;
+mod mount;
+mod options;
+mod program;
+mod read;
+mod requests;
+mod reset;
+mod retry;
+mod sizes;
+mod space;
+mod state;
+mod stats;
+mod stop;
+mod stripe;
+mod tails;
+mod target;
+mod write;
+mod writer;
+mod zone;
+
+#[cfg(feature = "canaries")]
+pub use canary::Canary;
+pub use mount::MountReport;
+pub use options::{Finish, Options, Partial, Width};
+pub use state::Zns;
+pub use stats::ZnsStats;

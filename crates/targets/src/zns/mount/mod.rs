@@ -1,0 +1,437 @@
+//! Mounting: an instance is made on fresh units, or recovered, which may be cut short at any command and begun again.
+//!
+//! Survey, checkpoint, log, then each zone that was being written: how far it is on media, and what of it is in tails; then a
+//! checkpoint of a new generation, before which nothing that recovery read is reset. A zone that disturbances gave too many
+//! chunks is copied. Linear code; commands go to the device in batches. Deliberately not here: anything a running instance does.
+
+mod copy;
+mod load;
+mod recover;
+mod survey;
+
+use super::canary::Canary;
+use super::flight::Purpose;
+use super::frames::Frames;
+use super::journal::Table;
+use super::options::Options;
+use super::program::pad;
+use super::requests::Requests;
+use super::retry::Retries;
+use super::sizes::{Fixed, Ground, Sizes};
+use super::space::{Role, Space};
+use super::state::{Changes, Zns};
+use super::stats::ZnsStats;
+use super::tails::Tails;
+use crate::flight::{COMMANDS_MAX, Flight};
+use crate::mount_error::MountError;
+use crate::ox::checkpoint::CheckpointState;
+use crate::ox::mount::media::Media;
+use crate::ox::page_io::PageIo;
+use crate::plane_reads::PlaneRule;
+use load::{Known, Loaded, Pages};
+use ocssd_base::{Prng, Slab, usize_of};
+use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
+use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
+use ocssd_lightnvm::interface::zoned::ZoneState;
+use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
+use recover::Recovered;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use survey::Survey;
+
+/// Writes of padding in flight at once (chosen: a unit each of a drive with 32).
+const PADDING: u32 = 32;
+
+/// What a mount did, phase by phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountReport {
+    /// A new instance was made.
+    pub is_new: bool,
+    /// Sectors read in all.
+    pub sectors_read: u64,
+    /// Sectors of padding written, so that what was written last can be read.
+    pub sectors_padded: u64,
+    /// Chunks that are offline.
+    pub bad_chunks: u32,
+    /// Pages of the log that were replayed.
+    pub log_pages: u64,
+    /// Transactions in them that the checkpoint did not have.
+    pub transactions: u64,
+    /// Zones that were being written, and go on with new segments.
+    pub zones_cut: u32,
+    /// Blocks that only tails had.
+    pub tail_blocks: u64,
+    /// Zones that were copied, because they had too many chunks.
+    pub zones_copied: u32,
+    /// Sectors of the checkpoint that ended the mount.
+    pub checkpoint_sectors: u64,
+}
+
+/// The group of each unit, counted densely.
+fn groups(geometry: &Geometry, units: &[PuId]) -> Vec<u32> {
+    let mut seen: Vec<u32> = Vec::new();
+    let of = units.iter().map(|unit| {
+        let group = unit.0 / geometry.pus_per_group;
+        let at = seen.iter().position(|&other| other == group).unwrap_or_else(|| {
+            seen.push(group);
+            seen.len() - 1
+        });
+        u32::try_from(at).expect("fewer groups than 2^32")
+    });
+    of.collect()
+}
+
+/// Where the target's own pages go.
+struct Points {
+    log: AppendPoint<()>,
+    checkpoint: AppendPoint<()>,
+    tails: AppendPoint<()>,
+}
+
+impl Points {
+    fn new(shape: &Shape, options: &Options, sizes: &Sizes) -> Self {
+        let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
+        let config = |width: u32| AppendConfig {
+            chunk_sectors: sizes.chunk,
+            mw_cunits: sizes.mw_cunits,
+            width,
+            depth: options.writes_per_unit,
+        };
+        Self {
+            log: AppendPoint::new(config(sizes.log_width), &all),
+            checkpoint: AppendPoint::new(config(sizes.checkpoint_width), &all),
+            tails: AppendPoint::new(config(sizes.tail_width), &all),
+        }
+    }
+}
+
+/// What a mount has found out.
+struct Mounting {
+    geometry: Geometry,
+    shape: Shape,
+    groups: Vec<u32>,
+    sizes: Sizes,
+    survey: Survey,
+    pages: Pages,
+    loaded: Option<Loaded>,
+    recovered: Recovered,
+}
+
+impl Zns {
+    /// Makes an instance on fresh units, or recovers the one that is there.
+    ///
+    /// # Errors
+    /// [`MountError`] if the units cannot carry one, it cannot be read, the drive fails or the power goes.
+    pub fn mount(
+        device: &mut dyn BlockingDevice,
+        units: &[PuId],
+        options: &Options,
+    ) -> Result<(Self, MountReport), MountError> {
+        let geometry = device.geometry().clone();
+        let shape = Shape::new(&geometry, units);
+        let groups = groups(&geometry, units);
+        let group_units = (0..=groups.iter().copied().max().unwrap_or(0))
+            .map(|group| groups.iter().filter(|&&other| other == group).count())
+            .max()
+            .and_then(|most| u32::try_from(most).ok())
+            .expect("fewer units than 2^32");
+        let ground = |good| Ground { geometry: &geometry, shape: &shape, good, group_units };
+        // Before anything is written.
+        Sizes::new(&ground(shape.chunks()), options, None).map_err(MountError::DoesNotFit)?;
+        let mut media = Media::new(device);
+        let mut survey = Survey::new(&media, &shape);
+        let good = survey.good();
+        survey.identify(&mut media, &shape, !options.has_canary(Canary::WindowForgotten))?;
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
+        let (checkpoint, pages) = load::find(&mut media, &known)?;
+        let fixed = checkpoint
+            .as_ref()
+            .map(|found| Fixed { zone_count: found.info.zone_count, zone_chunks: found.info.zone_chunks });
+        let sizes = Sizes::new(&ground(good), options, fixed).map_err(MountError::DoesNotFit)?;
+        let loaded = checkpoint.map(|found| load::replay(found, &sizes, &shape)).transpose()?;
+        let table =
+            loaded.as_ref().map_or_else(|| Table::new(sizes.zone_count), |loaded| loaded.table.clone());
+        let mounted = loaded.as_ref().map_or(0, |loaded| loaded.info.mounted);
+        let recovered = Recovered::new(&mut media, (&shape, &sizes, options), &mut survey, (table, mounted))?;
+        let (sectors_read, sectors_padded) = media.end();
+        let mut report = MountReport {
+            is_new: loaded.is_none(),
+            sectors_read,
+            sectors_padded,
+            bad_chunks: shape.chunks() - good,
+            log_pages: loaded.as_ref().map_or(0, |loaded| loaded.log_pages),
+            transactions: loaded.as_ref().map_or(0, |loaded| loaded.transactions),
+            zones_cut: recovered.zones_cut,
+            tail_blocks: recovered.tail_blocks(),
+            ..MountReport::default()
+        };
+        let mounting = Mounting { geometry, shape, groups, sizes, survey, pages, loaded, recovered };
+        let mut target = assemble(device, options, mounting)?;
+        first_checkpoint(device, &mut target)?;
+        report.checkpoint_sectors = target.stats.checkpoint_written;
+        report.zones_copied = copy::copy_zones(device, &mut target)?;
+        target.is_mounting = false;
+        target.work_due = true;
+        Ok((target, report))
+    }
+}
+
+/// What each chunk is used for, once the log, checkpoints and tails go on with those that are open.
+fn space(mounting: &Mounting, points: &mut Points) -> (Space, BTreeSet<ChunkIndex>) {
+    let Mounting { geometry, shape, groups, sizes, survey, pages, loaded, recovered } = mounting;
+    let mut adopted = BTreeSet::new();
+    let mut role_of = BTreeMap::new();
+    for (chunk, found) in survey.iter() {
+        let (_, unit) = shape.split_chunk(chunk);
+        let (point, role) = if recovered.table.tails.contains(&chunk) {
+            (&mut points.tails, Role::Tail)
+        } else {
+            match found.role {
+                Some(Role::Log) => (&mut points.log, Role::Log),
+                Some(Role::Checkpoint) => (&mut points.checkpoint, Role::Checkpoint),
+                _ => continue,
+            }
+        };
+        role_of.insert(chunk, role);
+        let goes_on = found.state == ChunkState::Open && found.written.is_multiple_of(sizes.unit);
+        if goes_on && point.adopt(chunk, unit, found.written) {
+            adopted.insert(chunk);
+        }
+    }
+    let is_needed = |chunk: ChunkIndex| match (role_of.get(&chunk), loaded) {
+        (None, _) => recovered.owned.contains(&chunk),
+        (Some(Role::Tail), _) => true,
+        (_, None) => false,
+        (Some(Role::Log), Some(found)) => {
+            pages.newest_in.get(&chunk).is_some_and(|&newest| newest >= found.kept.start)
+        }
+        (Some(_), Some(found)) => {
+            pages.serials_in.get(&chunk).is_some_and(|serials| serials.contains(&found.kept.serial))
+        }
+    };
+    let usage = |chunk: ChunkIndex| match survey.get(chunk).state {
+        ChunkState::Offline => ChunkUse::Bad,
+        _ if adopted.contains(&chunk) || recovered.columns.contains(&chunk) => ChunkUse::Open,
+        ChunkState::Free => ChunkUse::Free,
+        _ if is_needed(chunk) => ChunkUse::Closed,
+        _ => ChunkUse::Dead,
+    };
+    let pool = ChunkPool::new(shape, groups, usage);
+    let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
+    let mut space = Space::new(shape.clone(), pool, sizes, geometry.max_open_chunks_per_pu);
+    let mut closed_tails = BTreeSet::new();
+    for (chunk, of) in uses {
+        let found = survey.get(chunk);
+        let tip = (found.state == ChunkState::Open).then_some(found.written);
+        match of {
+            ChunkUse::Free | ChunkUse::Bad => continue,
+            ChunkUse::Dead => {
+                space.found_dead(chunk, tip);
+                continue;
+            }
+            ChunkUse::Open => {}
+            ChunkUse::Closed => space.found_tip(chunk, tip),
+        }
+        let role = role_of.get(&chunk).copied().unwrap_or(Role::Data);
+        space.set_role(chunk, role);
+        match role {
+            Role::Log => space.has_page(chunk, pages.newest_in.get(&chunk).map_or(0, |lsn| lsn.0)),
+            Role::Checkpoint => {
+                let newest = pages.serials_in.get(&chunk).and_then(BTreeSet::last);
+                space.has_page(chunk, newest.map_or(0, |serial| serial.0));
+            }
+            Role::Tail if of == ChunkUse::Closed => drop(closed_tails.insert(chunk)),
+            Role::Tail | Role::Data => {}
+        }
+    }
+    (space, closed_tails)
+}
+
+fn new_log(mounting: &Mounting, options: &Options, instance: InstanceId, generation: Generation) -> Log {
+    let Mounting { geometry, sizes, loaded, .. } = mounting;
+    let (first, tail) = loaded.as_ref().map_or((Lsn(1), Lsn(1)), |found| (found.end, found.kept.start));
+    let old_pages = u32::try_from(first.0 - tail.0).expect("a log is bounded");
+    let page_bytes = sizes.page * geometry.sector_bytes;
+    let depth = sizes.log_width;
+    // Pages of a mount with a longer interval may be there still.
+    let pages_max = sizes.log_pages_max.max(old_pages + sizes.interval_pages + 2 * depth);
+    let copies = options.log_copies;
+    Log::new(LogConfig { instance, generation, first, tail, page_bytes, depth, copies, pages_max })
+}
+
+/// Buffers of padding.
+fn padding(unit: u32, buffers: &mut Buffers) -> Vec<BufId> {
+    let padding: Vec<BufId> = (0..PADDING).map(|_| buffers.take(unit)).collect();
+    padding.iter().for_each(|&buffer| pad(buffer, 0, unit, buffers));
+    padding
+}
+
+fn new_tails(
+    point: AppendPoint<()>,
+    sizes: &Sizes,
+    (recovered, closed): (&Recovered, BTreeSet<ChunkIndex>),
+    buffers: &mut Buffers,
+) -> Tails {
+    let mut live: BTreeMap<ChunkIndex, u32> = recovered.table.tails.iter().map(|&chunk| (chunk, 0)).collect();
+    recovered.count_tails(&mut live);
+    Tails::new(point, sizes.tail_page, (live, closed), buffers)
+}
+
+fn assemble(
+    device: &mut dyn BlockingDevice,
+    options: &Options,
+    mounting: Mounting,
+) -> Result<Zns, MountError> {
+    let mut points = Points::new(&mounting.shape, options, &mounting.sizes);
+    let (space, closed_tails) = space(&mounting, &mut points);
+    let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
+    let instance = mounting.loaded.as_ref().map_or(named, |found| found.instance);
+    let generation = Generation(mounting.pages.newest_generation.0 + 1);
+    let log = new_log(&mounting, options, instance, generation);
+    let Mounting { geometry, shape, sizes, pages, loaded, mut recovered, .. } = mounting;
+    let buffers = device.buffers();
+    let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
+    let tails = new_tails(points.tails, &sizes, (&recovered, closed_tails), buffers);
+    let sequence = loaded.as_ref().map_or(0, |found| found.info.sequence).max(recovered.sequence);
+    let last_transaction = loaded.as_ref().map_or(TransactionId(0), |found| found.applied);
+    let mut target = Zns {
+        options: options.clone(),
+        geometry: sizes.zone_geometry(geometry.sector_bytes),
+        early_reset: geometry.capabilities.early_reset,
+        has_open_limit: geometry.max_open_chunks_per_pu > 0 || geometry.max_open_chunks > 0,
+        group_units: geometry.pus_per_group,
+        instance,
+        generation: generation.0,
+        zones: std::mem::take(&mut recovered.table.zones),
+        open: Vec::new(),
+        active: 0,
+        writers: Slab::new(sizes.zone_count),
+        turns: VecDeque::new(),
+        frames: Frames::new(sizes.frames, sizes.unit, buffers),
+        requests: Requests::default(),
+        flight: Flight::<Purpose>::new(COMMANDS_MAX, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
+        retries: Retries::new(COMMANDS_MAX),
+        tails,
+        space,
+        filling: VecDeque::new(),
+        fills: BTreeSet::new(),
+        reset_after_fill: BTreeSet::new(),
+        padding: padding(sizes.unit, buffers),
+        log,
+        log_io: PageIo::new(sizes.page, sizes.log_width * options.log_copies, buffers),
+        log_point: points.log,
+        log_awaited: Lsn(0),
+        log_is_full: false,
+        checkpoint: CheckpointState::new(
+            io,
+            loaded.as_ref().map(|found| found.kept),
+            pages.newest_serial.next(),
+        ),
+        checkpoint_point: points.checkpoint,
+        waits: VecDeque::new(),
+        flushes: VecDeque::new(),
+        shutdown: None,
+        is_shut_down: false,
+        changes: Changes::Taken,
+        sequence,
+        mounted: sequence,
+        last_transaction,
+        resets: 0,
+        is_mounting: true,
+        work_due: true,
+        now: device.now(),
+        stats: ZnsStats::default(),
+        sizes,
+    };
+    assert!(target.log.tail() <= target.log.next(), "the log ends before it begins");
+    target.begin_zones(&shape, recovered, device)?;
+    Ok(target)
+}
+
+impl Zns {
+    /// Zones begin as they were found: full, closed with their open chunks and the part of a unit that tails had, or empty.
+    fn begin_zones(
+        &mut self,
+        shape: &Shape,
+        recovered: Recovered,
+        device: &mut dyn BlockingDevice,
+    ) -> Result<(), MountError> {
+        for number in 0..self.sizes.zone_count {
+            let zone = self.zone_mut(number);
+            if zone.state == ZoneState::Offline {
+                continue;
+            }
+            let sealed = zone.sealed();
+            (zone.written, zone.shown) = (sealed.unwrap_or(0), 0);
+            if sealed.is_some() {
+                self.set_state(number, ZoneState::Full);
+            }
+        }
+        for (number, found) in recovered.zones {
+            let key = self.writer_of(number);
+            let blocks =
+                found.units * self.sizes.unit + u32::try_from(found.tail.len()).expect("a part of a unit");
+            assert!(
+                blocks > 0 && blocks < self.sizes.capacity(),
+                "zone {number} is closed with {blocks} blocks"
+            );
+            self.zone_mut(number).written = blocks;
+            self.zone_mut(number).shown = blocks;
+            self.set_state(number, ZoneState::Closed);
+            let frame = (!found.tail.is_empty())
+                .then(|| self.frames.take(found.units).expect("a frame for each active zone"));
+            let writer = self.writers.get_mut(key);
+            writer.columns = found.columns;
+            (writer.admitted, writer.next, writer.end, writer.landed) =
+                (blocks, found.units, found.units, found.units);
+            let Some(frame) = frame else { continue };
+            writer.held.insert(found.units, frame);
+            (writer.tail.end, writer.tail.sent) = (blocks, blocks);
+            writer.tail.chunks = found.tail_chunks;
+            let (buffer, _) =
+                self.frames.push(frame, u32::try_from(found.tail.len()).expect("a part of a unit"));
+            for (at, sector) in (0..).zip(&found.tail) {
+                let (data, oob) = device.buffers().sectors_mut(buffer, at, 1);
+                data.copy_from_slice(&sector.data);
+                oob.copy_from_slice(&sector.oob);
+            }
+            if self.frames.room(frame) == 0 {
+                writer.ready.push_back(frame);
+            } else {
+                writer.filling = Some(frame);
+            }
+        }
+        if self.has_open_limit {
+            let tips = (0..shape.chunks()).map(ChunkIndex).filter(|&chunk| self.space.tip(chunk).is_some());
+            self.filling = tips.collect();
+        }
+        Ok(())
+    }
+}
+
+/// The running instance carries on until it has nothing to do.
+fn carry_on(device: &mut dyn BlockingDevice, target: &mut Zns) -> Result<bool, MountError> {
+    let mut commands: Vec<Command> = Vec::new();
+    while let Some(command) = target.next_command(device.buffers()) {
+        commands.push(command);
+    }
+    for completion in device.call(&commands)? {
+        target.completed(&completion, device.buffers());
+        assert!(usize_of(COMMANDS_MAX) >= target.flight.len(), "more commands than there is room");
+    }
+    match target.changes {
+        Changes::DriveFailed(status) => Err(MountError::Drive { what: "a write of a checkpoint", status }),
+        _ => Ok(!commands.is_empty()),
+    }
+}
+
+/// The running instance writes its checkpoint; a new one two, so that one that the media lose is never the only one.
+fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Zns) -> Result<(), MountError> {
+    while target.checkpoint.previous.is_none() {
+        if !carry_on(device, target)? && target.checkpoint.previous.is_none() {
+            return Err(MountError::DoesNotFit(
+                "no chunk is left for a checkpoint: too many chunks went bad; read what is there with the drive's own tools".to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}

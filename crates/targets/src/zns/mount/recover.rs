@@ -1,0 +1,308 @@
+//! How far each zone is written: by its columns, by the tags of what was written last, and by what tails have behind that.
+//!
+//! Units of a zone are on media up to the first one that its column is too short for. Where a write failed, or a mount was cut
+//! after it padded, a column may be long enough and yet hold something else: so the tags of the last units are read.
+//! Deliberately not here: what becomes of the chunks (`mod`).
+
+use super::survey::Survey;
+use crate::mount_error::MountError;
+use crate::ox::mount::media::Media;
+use crate::read_again;
+use crate::zns::canary::Canary;
+use crate::zns::journal::Table;
+use crate::zns::options::Options;
+use crate::zns::sizes::Sizes;
+use crate::zns::writer::HeldFrame;
+use crate::zns::zone::{Segment, UnitOfZone, Zone};
+use ocssd_base::usize_of;
+use ocssd_ftl::{ChunkIndex, Kind, OpenChunk, SectorTag, Shape};
+use ocssd_lightnvm::interface::zoned::ZoneState;
+use ocssd_lightnvm::{Addresses, ChunkState, Command, Op, PlaneMode, Ppa, Tag};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows of a zone whose tags are read at a time, from its end back: more than may be in flight to a chunk.
+const ROWS: u32 = 17;
+
+/// Rows whose units may be torn, at least: an earlier mount may have written more to a chunk at a time (chosen).
+const TORN_ROWS: u32 = 4;
+
+/// A sector as it lies on media.
+pub struct Sector {
+    pub data: Vec<u8>,
+    pub oob: Vec<u8>,
+}
+
+/// A zone that goes on.
+pub struct FoundZone {
+    /// Whole units on media.
+    pub units: UnitOfZone,
+    /// Blocks behind them that tails have.
+    pub tail: Vec<Sector>,
+    /// Where these are, chunk by chunk.
+    pub tail_chunks: Vec<ChunkIndex>,
+    /// Chunks that take more.
+    pub columns: Vec<OpenChunk<HeldFrame>>,
+}
+
+/// What a mount found out about zones.
+pub struct Recovered {
+    /// The zone table, each zone cut where it ends.
+    pub table: Table,
+    /// Zones that are neither empty nor full.
+    pub zones: BTreeMap<u32, FoundZone>,
+    /// Chunks that zones have.
+    pub owned: BTreeSet<ChunkIndex>,
+    /// Those of them that go on being written.
+    pub columns: BTreeSet<ChunkIndex>,
+    /// Zones whose end was looked for.
+    pub zones_cut: u32,
+    /// The newest block that tails have.
+    pub sequence: u64,
+}
+
+/// A block in tails: how new it is, and where.
+#[derive(Clone, Copy)]
+struct TailBlock {
+    sequence: u64,
+    chunk: ChunkIndex,
+    ppa: Ppa,
+}
+
+type TailBlocks = BTreeMap<u64, TailBlock>;
+
+/// The first unit of a zone that its column is too short for; `units` says how many each chunk has from a sector on.
+fn first_missing(
+    zone: &Zone,
+    sizes: &Sizes,
+    longest: bool,
+    units: impl Fn(ChunkIndex, u32) -> u32,
+) -> UnitOfZone {
+    let mut last = 0;
+    for (index, segment) in zone.segments.iter().enumerate() {
+        let end = zone
+            .segments
+            .get(index + 1)
+            .map_or_else(|| segment.end(sizes.unit, sizes.chunk).min(sizes.zone_units), |next| next.start);
+        let width = u32::try_from(segment.columns.len()).expect("fewer columns than 2^32");
+        let missing = (0..)
+            .zip(segment.columns.iter())
+            .map(|(nth, column)| segment.start + units(column.chunk, column.sector) * width + nth);
+        let first = if longest { missing.max() } else { missing.min() };
+        let first = first.unwrap_or(segment.start);
+        if first < end {
+            return first;
+        }
+        assert!(end >= last, "segments go back from unit {last} to {end}");
+        last = end;
+    }
+    last
+}
+
+impl Recovered {
+    /// Looks at all zones of a table.
+    pub fn new(
+        media: &mut Media<'_>,
+        (shape, sizes, options): (&Shape, &Sizes, &Options),
+        survey: &mut Survey,
+        (table, mounted): (Table, u64),
+    ) -> Result<Self, MountError> {
+        let window = !options.has_canary(Canary::WindowForgotten);
+        let is_written = |zone: &&Zone| zone.sealed().is_none() && !zone.is_cut();
+        let written: Vec<ChunkIndex> = table.zones.iter().filter(is_written).flat_map(Zone::chunks).collect();
+        let written: BTreeSet<ChunkIndex> = written.into_iter().collect();
+        survey.pad(media, shape, &written.into_iter().collect::<Vec<_>>(), window)?;
+        survey.pad(media, shape, &table.tails.iter().copied().collect::<Vec<_>>(), window)?;
+        let (blocks, sequence) = tail_blocks(media, shape, survey, &table)?;
+        let mut found = Self {
+            table,
+            zones: BTreeMap::new(),
+            owned: BTreeSet::new(),
+            columns: BTreeSet::new(),
+            zones_cut: 0,
+            sequence,
+        };
+        for number in 0..sizes.zone_count {
+            let zone = &found.table.zones[usize_of(number)];
+            if zone.sealed().is_none() && zone.state != ZoneState::Offline {
+                found.look_at(media, (shape, sizes, options), survey, (number, &blocks, mounted))?;
+            }
+            found.sequence = found.sequence.max(found.table.zones[usize_of(number)].since);
+            found.owned.extend(found.table.zones[usize_of(number)].chunks());
+        }
+        Ok(found)
+    }
+
+    /// Finds the end of a zone that was not sealed.
+    fn look_at(
+        &mut self,
+        media: &mut Media<'_>,
+        (shape, sizes, options): (&Shape, &Sizes, &Options),
+        survey: &Survey,
+        (number, blocks, mounted): (u32, &TailBlocks, u64),
+    ) -> Result<(), MountError> {
+        let start = u64::from(number) * u64::from(sizes.capacity()).next_power_of_two();
+        let zone = &self.table.zones[usize_of(number)];
+        let units = |chunk: ChunkIndex, from: u32| survey.get(chunk).before.saturating_sub(from) / sizes.unit;
+        let longest = options.has_canary(Canary::LongestColumn);
+        let mut end = first_missing(zone, sizes, longest, units);
+        if !zone.is_cut() {
+            self.zones_cut += 1;
+            if !longest {
+                end = verified(media, shape, (sizes, options.writes_per_unit), (zone, start), end)?;
+            }
+        }
+        let since = if options.has_canary(Canary::StaleTail) { 0 } else { zone.since };
+        let first = start + u64::from(end * sizes.unit);
+        let shown = start + u64::from(zone.shown);
+        let counts = |block: u64, found: &TailBlock| {
+            found.sequence > since && (found.sequence > mounted || block < shown)
+        };
+        let tail = (first..first + u64::from(sizes.unit))
+            .map_while(|block| blocks.get(&block).copied().filter(|found| counts(block, found)));
+        let tail: Vec<TailBlock> = if end < sizes.zone_units { tail.collect() } else { Vec::new() };
+        let zone = &mut self.table.zones[usize_of(number)];
+        if end == sizes.zone_units {
+            zone.seal(sizes.capacity(), sizes.unit);
+            return Ok(());
+        }
+        zone.cut(end);
+        if end == 0 && tail.is_empty() {
+            return Ok(());
+        }
+        let chunks: BTreeSet<ChunkIndex> = zone.chunks().collect();
+        let mut columns = Vec::new();
+        for chunk in chunks {
+            let found = survey.get(chunk);
+            let is_open = matches!(found.state, ChunkState::Open | ChunkState::Free);
+            if is_open && found.written.is_multiple_of(sizes.unit) {
+                columns.push(OpenChunk::new(chunk, found.written));
+                self.columns.insert(chunk);
+            }
+        }
+        let tail_chunks: BTreeSet<ChunkIndex> = tail.iter().map(|block| block.chunk).collect();
+        let tail = read_sectors(media, &tail)?;
+        let tail_chunks = tail_chunks.into_iter().collect();
+        self.zones.insert(number, FoundZone { units: end, tail, tail_chunks, columns });
+        Ok(())
+    }
+
+    /// Blocks that only tails have.
+    pub fn tail_blocks(&self) -> u64 {
+        let counts = self.zones.values().map(|zone| zone.tail.len());
+        u64::try_from(counts.sum::<usize>()).expect("an index")
+    }
+
+    /// Counts the parts that zones have in chunks of tails.
+    pub fn count_tails(&self, live: &mut BTreeMap<ChunkIndex, u32>) {
+        for chunk in self.zones.values().flat_map(|zone| &zone.tail_chunks) {
+            *live.get_mut(chunk).expect("a chunk of tails") += 1;
+        }
+    }
+}
+
+/// The end of a zone, if units before `end` are none of it: where the first of them is.
+fn verified(
+    media: &mut Media<'_>,
+    shape: &Shape,
+    (sizes, depth): (&Sizes, u32),
+    (zone, start): (&Zone, u64),
+    end: UnitOfZone,
+) -> Result<UnitOfZone, MountError> {
+    let width = zone.segments.iter().map(|segment: &Segment| segment.columns.len()).max().unwrap_or(1);
+    let width = u32::try_from(width.max(1)).expect("fewer columns than 2^32");
+    // A unit that was on its way may be torn: of those every sector is looked at.
+    let torn = end.saturating_sub((depth.max(TORN_ROWS) + 1) * width);
+    let (mut from, mut first_bad) = (end, end);
+    while from > 0 {
+        let to = from;
+        from = to.saturating_sub(ROWS * width);
+        let sectors = (from..to).flat_map(|at| {
+            let count = if at >= torn { sizes.unit } else { 1 };
+            (0..count).map(move |sector| (at, sector))
+        });
+        let sectors: Vec<(UnitOfZone, u32)> = sectors.collect();
+        let places: Vec<Ppa> = sectors
+            .iter()
+            .map(|&(at, sector)| {
+                let place = zone.place(at, sizes.unit);
+                Ppa::new(shape.chunk_id(place.chunk), place.sector + sector)
+            })
+            .collect();
+        let tags = media.read_tags(&places)?;
+        assert_eq!(tags.len(), sectors.len(), "every sector was asked for");
+        let is_of = |(at, sector): (UnitOfZone, u32), tag: &Option<SectorTag>| {
+            let block = start + u64::from(at) * u64::from(sizes.unit) + u64::from(sector);
+            // A write that failed leaves a place that cannot be read.
+            tag.is_some_and(|tag| tag.kind == Kind::Data && tag.block == block && tag.sequence.0 > zone.since)
+        };
+        let bad = sectors.iter().zip(&tags).find(|&(&at, tag)| !is_of(at, tag)).map(|(&(at, _), _)| at);
+        let Some(bad) = bad else { break };
+        first_bad = bad;
+        if bad >= from + width {
+            break;
+        }
+    }
+    Ok(first_bad)
+}
+
+/// Every block in tails that may count, the newest of each, and the newest of all.
+fn tail_blocks(
+    media: &mut Media<'_>,
+    shape: &Shape,
+    survey: &Survey,
+    table: &Table,
+) -> Result<(TailBlocks, u64), MountError> {
+    let geometry = media.device.geometry().clone();
+    let places: Vec<(ChunkIndex, Ppa)> = table
+        .tails
+        .iter()
+        .flat_map(|&chunk| {
+            let readable = survey.readable(&geometry, chunk);
+            (0..readable).map(move |sector| (chunk, Ppa::new(shape.chunk_id(chunk), sector)))
+        })
+        .collect();
+    let ppas: Vec<Ppa> = places.iter().map(|&(_, ppa)| ppa).collect();
+    let tags = media.read_tags(&ppas)?;
+    let (mut blocks, mut newest) = (TailBlocks::new(), 0);
+    for (&(chunk, ppa), tag) in places.iter().zip(tags) {
+        let Some(tag) = tag.filter(|tag| tag.kind == Kind::Data) else { continue };
+        let sequence = tag.sequence.0;
+        newest = newest.max(sequence);
+        let old = blocks.get(&tag.block);
+        if old.is_none_or(|old| old.sequence < sequence) {
+            blocks.insert(tag.block, TailBlock { sequence, chunk, ppa });
+        }
+    }
+    Ok((blocks, newest))
+}
+
+/// Reads sectors with what lies beside them.
+fn read_sectors(media: &mut Media<'_>, blocks: &[TailBlock]) -> Result<Vec<Sector>, MountError> {
+    let mut sectors = Vec::new();
+    for block in blocks {
+        let buffer = media.device.buffers().take(1);
+        let addresses = Addresses::Run { first: block.ppa, count: 1 };
+        let command = Command {
+            tag: Tag(0),
+            op: Op::Read,
+            addresses,
+            buffer: Some(buffer),
+            buffer_first: 0,
+            oob: true,
+            plane_mode: PlaneMode::Single,
+        };
+        let ends = read_again::call(media.device, &[command], 1)?;
+        crate::mount_error::look_at_reads(&ends)?;
+        media.sectors_read += 1;
+        let buffers = media.device.buffers();
+        if ends[0].status.has_data() {
+            let (data, oob) = (buffers.data(buffer, 0, 1).to_vec(), buffers.oob(buffer, 0, 1).to_vec());
+            sectors.push(Sector { data, oob });
+        }
+        buffers.give_back(buffer);
+        if !ends[0].status.has_data() {
+            break;
+        }
+    }
+    Ok(sectors)
+}

@@ -1,0 +1,285 @@
+//! The chunks of an instance: what each is for, and which may be reset.
+//!
+//! A chunk of a zone dies when the zone is reset, one of the log, of checkpoints or of tails when nothing in it is needed. A
+//! dead chunk is reset once what killed it is durable. A chunk may be dead while the drive still holds it open, because
+//! its zone was never written to its end: its *tip* says where. Deliberately not here: resets as commands.
+
+use super::sizes::Sizes;
+use ocssd_base::usize_of;
+use ocssd_ftl::log::Lsn;
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What a chunk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A zone's.
+    Data,
+    /// The log.
+    Log,
+    /// Checkpoints.
+    Checkpoint,
+    /// Tails.
+    Tail,
+}
+
+impl Role {
+    const fn index(self) -> usize {
+        match self {
+            Self::Data => 0,
+            Self::Log => 1,
+            Self::Checkpoint => 2,
+            Self::Tail => 3,
+        }
+    }
+}
+
+/// Chunks the drive holds open on each unit for the target itself: the log's, a checkpoint's, tails'.
+const OPEN_BESIDE: u32 = 3;
+
+/// The chunks.
+#[derive(Clone, Debug)]
+pub struct Space {
+    pub shape: Shape,
+    pub pool: ChunkPool,
+    roles: Vec<Role>,
+    /// The number of the newest page in a chunk of the log or of checkpoints.
+    newest: BTreeMap<ChunkIndex, u64>,
+    /// Where chunks that nobody writes any more are open.
+    tips: BTreeMap<ChunkIndex, u32>,
+    /// Chunks that were bound and not written: they need no reset.
+    unwritten: BTreeSet<ChunkIndex>,
+    /// Dead chunks, and the page of the log before which everything must be durable.
+    dead: VecDeque<(Lsn, ChunkIndex)>,
+    /// The latest of these pages.
+    awaited: Lsn,
+    /// By role: chunks, and how many it may rely on.
+    taken: [u32; 4],
+    quota: [u32; 4],
+    /// By unit: chunks the drive holds open, or will.
+    open_on: Vec<u32>,
+    /// Most of these for zones; none for no limit.
+    open_max: Option<u32>,
+}
+
+impl Space {
+    pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, open_per_unit: u32) -> Self {
+        let mut open_on = vec![0; usize_of(shape.units())];
+        for (chunk, of) in pool.iter().filter(|&(_, of)| of == ChunkUse::Open) {
+            assert_eq!(of, ChunkUse::Open, "chunk {} is not open", chunk.0);
+            open_on[shape.split_chunk(chunk).1.index()] += 1;
+        }
+        Self {
+            roles: vec![Role::Data; usize_of(shape.chunks())],
+            newest: BTreeMap::new(),
+            tips: BTreeMap::new(),
+            unwritten: BTreeSet::new(),
+            dead: VecDeque::new(),
+            awaited: Lsn(0),
+            taken: [0; 4],
+            quota: [0, sizes.log_chunks, sizes.checkpoint_chunks, sizes.tail_chunks],
+            open_on,
+            open_max: (open_per_unit > 0).then(|| open_per_unit.saturating_sub(OPEN_BESIDE)),
+            shape,
+            pool,
+        }
+    }
+
+    /// Chunks of the log, of checkpoints and of tails that are not taken yet, and must be there when they are.
+    pub fn owed(&self) -> u32 {
+        self.quota.iter().zip(self.taken).map(|(&quota, taken)| quota.saturating_sub(taken)).sum()
+    }
+
+    /// Chunks of a role.
+    pub const fn taken(&self, role: Role) -> u32 {
+        self.taken[role.index()]
+    }
+
+    /// Chunks a role may rely on.
+    pub const fn quota(&self, role: Role) -> u32 {
+        self.quota[role.index()]
+    }
+
+    /// Opens a free chunk on one of these units; for zones only where the target itself needs none, and the drive holds few open.
+    pub fn open(&mut self, units: &[UnitIndex], role: Role) -> Option<ChunkIndex> {
+        if role == Role::Data && self.pool.free() <= self.owed() {
+            return None;
+        }
+        let Self { pool, open_on, open_max, .. } = self;
+        let may =
+            |unit: UnitIndex| role != Role::Data || open_max.is_none_or(|most| open_on[unit.index()] < most);
+        let chunk = pool.open(units, |_, unit| may(unit))?;
+        let unit = self.unit_of(chunk);
+        self.open_on[unit.index()] += 1;
+        self.set_role(chunk, role);
+        assert!(!self.tips.contains_key(&chunk), "chunk {} is opened again before it was reset", chunk.0);
+        Some(chunk)
+    }
+
+    pub fn unit_of(&self, chunk: ChunkIndex) -> UnitIndex {
+        self.shape.split_chunk(chunk).1
+    }
+
+    /// Free chunks of a unit.
+    pub fn free_of(&self, unit: UnitIndex) -> u32 {
+        self.pool.free_of_unit(unit)
+    }
+
+    /// A chunk is in use for `role`.
+    pub fn set_role(&mut self, chunk: ChunkIndex, role: Role) {
+        assert!(chunk.0 < self.shape.chunks(), "chunk {} is beyond the instance", chunk.0);
+        self.roles[chunk.index()] = role;
+        self.newest.remove(&chunk);
+        self.taken[role.index()] += 1;
+    }
+
+    pub fn role(&self, chunk: ChunkIndex) -> Role {
+        self.roles[chunk.index()]
+    }
+
+    /// A page of the log or of a checkpoint is in a chunk.
+    pub fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
+        assert!(matches!(self.role(chunk), Role::Log | Role::Checkpoint), "a page is in chunk {}", chunk.0);
+        let newest = self.newest.entry(chunk).or_default();
+        *newest = (*newest).max(number);
+    }
+
+    /// A chunk that was opened is closed without being written.
+    pub fn leave_unwritten(&mut self, chunk: ChunkIndex) {
+        self.close(chunk);
+        assert!(self.unwritten.insert(chunk), "chunk {} is closed twice", chunk.0);
+    }
+
+    /// True of a dead chunk that was never written, so that it is free as it is.
+    pub fn take_unwritten(&mut self, chunk: ChunkIndex) -> bool {
+        self.unwritten.remove(&chunk)
+    }
+
+    fn leave_open(&mut self, chunk: ChunkIndex) {
+        let unit = self.unit_of(chunk);
+        assert!(self.open_on[unit.index()] > 0, "more chunks of unit {} are closed than were open", unit.0);
+        self.open_on[unit.index()] -= 1;
+    }
+
+    /// A chunk that was being written takes no more: the drive closed it.
+    pub fn close(&mut self, chunk: ChunkIndex) {
+        self.leave_open(chunk);
+        self.pool.close(chunk);
+    }
+
+    /// A chunk is not written any more, though the drive holds it open at `tip`.
+    pub fn leave(&mut self, chunk: ChunkIndex, tip: u32) {
+        assert!(tip > 0 && tip < self.shape.sectors_per_chunk(), "chunk {} is not open at {tip}", chunk.0);
+        self.pool.close(chunk);
+        self.tips.insert(chunk, tip);
+    }
+
+    /// Where a chunk is open that nobody writes.
+    pub fn tip(&self, chunk: ChunkIndex) -> Option<u32> {
+        self.tips.get(&chunk).copied()
+    }
+
+    /// A chunk that nobody writes was filled up to `tip`; at its end it is closed.
+    pub fn filled(&mut self, chunk: ChunkIndex, tip: u32) {
+        assert!(self.tips.get(&chunk).is_some_and(|&old| old < tip), "chunk {} goes back to {tip}", chunk.0);
+        if tip >= self.shape.sectors_per_chunk() {
+            self.tips.remove(&chunk);
+            self.leave_open(chunk);
+        } else {
+            self.tips.insert(chunk, tip);
+        }
+    }
+
+    /// Nothing in a chunk is needed any more, once the log is durable up to `until`.
+    pub fn die(&mut self, chunk: ChunkIndex, until: Lsn) {
+        assert!(self.taken(self.role(chunk)) > 0, "chunk {} dies, and is none of those in use", chunk.0);
+        self.pool.died(chunk);
+        self.awaited = self.awaited.max(until);
+        self.dead.push_back((until, chunk));
+    }
+
+    /// Looks whether a chunk of pages is needed, of which the oldest that recovery may need is `oldest`.
+    pub fn look(&mut self, chunk: ChunkIndex, oldest: u64) {
+        let newest = self.newest.get(&chunk).copied().unwrap_or(0);
+        if self.pool.get(chunk) == ChunkUse::Closed && newest < oldest {
+            self.die(chunk, Lsn(0));
+        }
+    }
+
+    /// Chunks of a role that are closed.
+    pub fn closed(&self, role: Role) -> Vec<ChunkIndex> {
+        let is_closed =
+            |&(chunk, of): &(ChunkIndex, ChunkUse)| of == ChunkUse::Closed && self.role(chunk) == role;
+        self.pool.iter().filter(is_closed).map(|(chunk, _)| chunk).collect()
+    }
+
+    /// Dead chunks, whether they may be reset or not.
+    pub fn dead_count(&self) -> u32 {
+        u32::try_from(self.dead.len()).expect("fewer chunks than 2^32")
+    }
+
+    /// True if a chunk that died waits for the log.
+    pub fn waits_for_log(&self, durable: Lsn) -> bool {
+        self.awaited > durable && !self.dead.is_empty()
+    }
+
+    /// The next dead chunk that may be reset; looks at `most` of them.
+    pub fn next_dead(&mut self, durable: Lsn, most: usize) -> Option<ChunkIndex> {
+        for _ in 0..self.dead.len().min(most) {
+            let (until, chunk) = self.dead.pop_front()?;
+            if until <= durable {
+                assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
+                return Some(chunk);
+            }
+            self.dead.push_back((until, chunk));
+        }
+        None
+    }
+
+    /// A dead chunk was found at a mount, open at a tip if there is one.
+    pub fn found_dead(&mut self, chunk: ChunkIndex, tip: Option<u32>) {
+        assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} is not dead", chunk.0);
+        self.taken[Role::Data.index()] += 1;
+        self.dead.push_back((Lsn(0), chunk));
+        self.found_tip(chunk, tip);
+    }
+
+    /// A chunk that nobody writes was found open at a mount.
+    pub fn found_tip(&mut self, chunk: ChunkIndex, tip: Option<u32>) {
+        if let Some(tip) = tip {
+            self.tips.insert(chunk, tip);
+            let unit = self.unit_of(chunk);
+            self.open_on[unit.index()] += 1;
+        }
+    }
+
+    /// A dead chunk was reset, or cannot be.
+    pub fn reset_done(&mut self, chunk: ChunkIndex, is_good: bool) {
+        assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} was reset, and was not dead", chunk.0);
+        if self.tips.remove(&chunk).is_some() {
+            self.leave_open(chunk);
+        }
+        self.taken[self.role(chunk).index()] -= 1;
+        self.roles[chunk.index()] = Role::Data;
+        self.newest.remove(&chunk);
+        if is_good {
+            self.pool.freed(chunk);
+        } else {
+            self.pool.mark_bad(chunk);
+        }
+    }
+
+    /// Asserts that counts agree.
+    pub fn check(&self) {
+        self.pool.check();
+        let mut taken = [0; 4];
+        let mut open_on = vec![0; self.open_on.len()];
+        for (chunk, of) in self.pool.iter() {
+            taken[self.role(chunk).index()] += u32::from(!matches!(of, ChunkUse::Free | ChunkUse::Bad));
+            let is_open = of == ChunkUse::Open || self.tips.contains_key(&chunk);
+            open_on[self.unit_of(chunk).index()] += u32::from(is_open);
+        }
+        assert_eq!(taken, self.taken, "chunks are counted wrong, by role");
+        assert_eq!(open_on, self.open_on, "open chunks are counted wrong, by unit");
+    }
+}

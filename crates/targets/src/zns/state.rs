@@ -1,0 +1,242 @@
+//! The instance: its parts, and what they have in common.
+//!
+//! Deliberately not here: procedures; each has a file of its own.
+
+use super::canary::Canary;
+use super::flight::Purpose;
+use super::frames::Frames;
+use super::options::Options;
+use super::requests::Requests;
+use super::retry::Retries;
+use super::sizes::Sizes;
+use super::space::{Role, Space};
+use super::stats::ZnsStats;
+use super::stop::Flush;
+use super::tails::Tails;
+use super::writer::Writer;
+use super::zone::Zone;
+use crate::flight::Flight;
+use crate::ox::checkpoint::CheckpointState;
+use crate::ox::page_io::PageIo;
+use ocssd_base::{Nanos, Slab, SlabKey, usize_of};
+use ocssd_ftl::log::{Log, Lsn, TransactionId};
+use ocssd_ftl::{Append, AppendConfig, AppendPoint, ChunkUse, InstanceId};
+use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZoneState};
+use ocssd_lightnvm::{Addresses, Ppa, Status};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Whether an instance takes changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changes {
+    /// It does.
+    Taken,
+    /// So many chunks are bad that there is no room for more.
+    NoSpare,
+    /// The drive itself failed, with this status.
+    DriveFailed(Status),
+}
+
+/// Zones on an open-channel drive.
+#[derive(Clone, Debug)]
+pub struct Zns {
+    pub(super) options: Options,
+    pub(super) sizes: Sizes,
+    pub(super) geometry: ZoneGeometry,
+    /// The drive resets open chunks.
+    pub(super) early_reset: bool,
+    /// The drive has a limit on open chunks, so that none is left open.
+    pub(super) has_open_limit: bool,
+    /// Units of a group of the drive, for the order of stripes.
+    pub(super) group_units: u32,
+    pub(super) instance: InstanceId,
+    /// The generation of this mount.
+    pub(super) generation: u64,
+    pub(super) zones: Vec<Zone>,
+    /// Open zones, the one opened first in front.
+    pub(super) open: Vec<u32>,
+    /// Open and closed zones.
+    pub(super) active: u32,
+    pub(super) writers: Slab<Writer>,
+    /// All of them, in the order of their turns.
+    pub(super) turns: VecDeque<SlabKey>,
+    pub(super) frames: Frames,
+    pub(super) requests: Requests,
+    pub(super) flight: Flight<Purpose>,
+    pub(super) retries: Retries,
+    pub(super) tails: Tails,
+    pub(super) space: Space,
+    /// Chunks that are being filled to their end.
+    pub(super) filling: VecDeque<ocssd_ftl::ChunkIndex>,
+    /// Those of them that are being written.
+    pub(super) fills: BTreeSet<ocssd_ftl::ChunkIndex>,
+    /// Those of both that are reset then.
+    pub(super) reset_after_fill: BTreeSet<ocssd_ftl::ChunkIndex>,
+    /// Buffers of padding, a unit each, that no command has.
+    pub(super) padding: Vec<ocssd_lightnvm::BufId>,
+    pub(super) log: Log,
+    pub(super) log_io: PageIo<Lsn>,
+    pub(super) log_point: AppendPoint<()>,
+    /// Somebody waits for the log to be durable up to here.
+    pub(super) log_awaited: Lsn,
+    /// Something waits for room in the log.
+    pub(super) log_is_full: bool,
+    pub(super) checkpoint: CheckpointState,
+    pub(super) checkpoint_point: AppendPoint<()>,
+    /// Requests that are over once the log is durable, in the order of its pages.
+    pub(super) waits: VecDeque<(Lsn, SlabKey)>,
+    pub(super) flushes: VecDeque<Flush>,
+    /// A shutdown was asked for.
+    pub(super) shutdown: Option<SlabKey>,
+    pub(super) is_shut_down: bool,
+    pub(super) changes: Changes,
+    /// Blocks written to the instance, ever.
+    pub(super) sequence: u64,
+    /// The same when it was mounted.
+    pub(super) mounted: u64,
+    pub(super) last_transaction: TransactionId,
+    pub(super) resets: usize,
+    /// The instance is being mounted: nothing but its checkpoint and resets go on.
+    pub(super) is_mounting: bool,
+    pub(super) work_due: bool,
+    pub(super) now: Nanos,
+    pub(super) stats: ZnsStats,
+}
+
+impl Zns {
+    /// True if this bug is planted in the instance.
+    #[inline]
+    pub(super) fn has_canary(&self, canary: Canary) -> bool {
+        self.options.has_canary(canary)
+    }
+
+    /// The status of what would change something; none while changes are taken.
+    pub(super) const fn refuses_changes(&self) -> Option<Status> {
+        match self.changes {
+            Changes::Taken => None,
+            Changes::NoSpare => Some(Status::ZONE_IS_READ_ONLY),
+            Changes::DriveFailed(status) => Some(status),
+        }
+    }
+
+    pub(super) fn zone(&self, zone: u32) -> &Zone {
+        &self.zones[usize_of(zone)]
+    }
+
+    pub(super) fn zone_mut(&mut self, zone: u32) -> &mut Zone {
+        &mut self.zones[usize_of(zone)]
+    }
+
+    /// How chunks of zones are written.
+    pub(super) const fn append_config(&self) -> AppendConfig {
+        AppendConfig {
+            chunk_sectors: self.sizes.chunk,
+            mw_cunits: self.sizes.mw_cunits,
+            width: self.sizes.width,
+            depth: self.options.writes_per_unit,
+        }
+    }
+
+    /// A run of sectors of a chunk, as the drive calls it.
+    pub(super) fn run_at(&self, at: Append, count: u32) -> Addresses {
+        assert!(at.sector + count <= self.sizes.chunk, "a run of {count} at {at:?} leaves its chunk");
+        Addresses::Run { first: Ppa::new(self.space.shape.chunk_id(at.chunk), at.sector), count }
+    }
+
+    /// The writer of a zone, made if it has none.
+    pub(super) fn writer_of(&mut self, zone: u32) -> SlabKey {
+        if let Some(key) = self.zone(zone).writer {
+            return key;
+        }
+        // A reset of the zone may be in the log and not on media, and the next life must not be taken for the last.
+        let wait = if self.log.is_pending() { self.log.end() } else { ocssd_ftl::log::Lsn(0) };
+        let fresh = Writer { tail_wait: wait, bound: wait, ..Writer::new(zone, self.sizes.zone_units) };
+        let key = self.writers.insert(fresh);
+        let key = key.unwrap_or_else(|_| unreachable!("there is a place for each zone"));
+        self.zone_mut(zone).writer = Some(key);
+        self.turns.push_back(key);
+        key
+    }
+
+    /// A writer has nothing to do any more.
+    pub(super) fn remove_writer(&mut self, key: SlabKey) {
+        let writer = self.writers.remove(key);
+        assert!(
+            writer.is_settled() && writer.queue.is_empty(),
+            "the writer of zone {} is at work",
+            writer.zone
+        );
+        assert!(writer.tail.chunks.is_empty(), "tails of zone {} are left behind", writer.zone);
+        self.zone_mut(writer.zone).writer = None;
+        self.turns.retain(|&other| other != key);
+    }
+
+    /// Changes the state a zone shows, and what is counted of it.
+    pub(super) fn set_state(&mut self, zone: u32, state: ZoneState) {
+        let before = std::mem::replace(&mut self.zone_mut(zone).state, state);
+        if before.is_active() != state.is_active() {
+            self.active = if state.is_active() { self.active + 1 } else { self.active - 1 };
+        }
+        if before.is_open() && !state.is_open() {
+            self.open.retain(|&other| other != zone);
+        } else if !before.is_open() && state.is_open() {
+            self.open.push(zone);
+        }
+        assert!(self.active <= self.sizes.zone_count, "{} zones are active", self.active);
+        assert!(usize_of(self.sizes.open_max) >= self.open.len(), "{} zones are open", self.open.len());
+    }
+
+    /// Asserts every invariant of the whole state.
+    pub(super) fn check_all(&self) {
+        self.space.check();
+        self.log.check();
+        self.frames.check();
+        self.requests.check();
+        self.log_point.check();
+        self.checkpoint_point.check();
+        self.check_zones();
+        let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();
+        assert_eq!(held, self.frames.in_use(), "a frame is in use and held by no zone");
+        assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);
+    }
+
+    fn check_zones(&self) {
+        let active = self.zones.iter().filter(|zone| zone.state.is_active()).count();
+        assert_eq!(u32::try_from(active), Ok(self.active), "active zones are counted wrong");
+        let mut owner: Vec<Option<u32>> = vec![None; usize_of(self.space.shape.chunks())];
+        for (number, zone) in (0..).zip(&self.zones) {
+            assert!(zone.written <= self.sizes.capacity(), "zone {number} holds more than it can");
+            assert!(zone.segments.is_sorted_by_key(|segment| segment.start), "zone {number} is out of order");
+            assert_eq!(
+                zone.state.is_open(),
+                self.open.contains(&number),
+                "zone {number} is {:?}",
+                zone.state
+            );
+            for chunk in zone.chunks() {
+                let other = owner[chunk.index()].replace(number);
+                assert!(
+                    other.is_none_or(|other| other == number),
+                    "chunk {} is of zones {other:?} and {number}",
+                    chunk.0
+                );
+                assert_eq!(
+                    self.space.role(chunk),
+                    Role::Data,
+                    "chunk {} of zone {number} is not its",
+                    chunk.0
+                );
+                let of = self.space.pool.get(chunk);
+                assert!(
+                    !matches!(of, ChunkUse::Free | ChunkUse::Dead),
+                    "chunk {} of zone {number} is {of:?}",
+                    chunk.0
+                );
+            }
+            if let Some(key) = zone.writer {
+                let writer = self.writers.get(key);
+                assert_eq!(writer.zone, number, "a writer is of another zone");
+                writer.check(self.sizes.unit, &self.append_config());
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Ends: flushes, shutdown, and what happens when nothing can be written any more.
+//!
+//! A flush waits for what was answered before it: each zone's blocks up to where it was, or a reset of the zone after that,
+//! and for the log to say where they are. A drive that fails as such, or so many bad chunks that no room is left, ends changes;
+//! reads go on. Deliberately not here: chunks that fail one by one.
+
+use super::canary::Canary;
+use super::state::{Changes, Zns};
+use super::writer::ZoneOp;
+use ocssd_base::SlabKey;
+use ocssd_ftl::log::Lsn;
+use ocssd_lightnvm::Status;
+
+/// A flush that was taken.
+#[derive(Clone, Debug)]
+pub(super) struct Flush {
+    request: SlabKey,
+    /// The page of the log before which everything must be durable.
+    until: Lsn,
+    /// Zones with blocks that were not durable: the zone, since when it lives, and how many blocks it had.
+    zones: Vec<(u32, u64, u32)>,
+}
+
+impl Zns {
+    /// A flush: what was answered is to be durable.
+    pub(super) fn take_flush(&mut self, request: SlabKey) {
+        let unit = self.sizes.unit;
+        let mut zones = Vec::new();
+        for nth in 0..self.turns.len() {
+            let writer = self.writers.get_mut(self.turns[nth]);
+            let (zone, admitted) = (writer.zone, writer.admitted);
+            writer.awaited = writer.awaited.max(admitted);
+            if writer.durable(unit) < admitted || writer.bound > self.log.durable() {
+                zones.push((zone, self.zone(zone).since, admitted));
+            }
+        }
+        self.flushes.push_back(Flush { request, until: self.log.end(), zones });
+        self.await_log(self.log.end());
+        self.work_due = true;
+    }
+
+    /// Answers flushes that are over. True if there was one.
+    pub(super) fn flush(&mut self) -> bool {
+        let mut any = false;
+        while let Some(mut flush) = self.flushes.pop_front() {
+            let failed = self.refuses_changes();
+            if failed.is_none() && !self.is_flushed(&mut flush) {
+                self.flushes.push_front(flush);
+                break;
+            }
+            if let Some(status) = failed {
+                self.requests.fail(flush.request, status);
+            }
+            self.requests.part_done(flush.request);
+            any = true;
+        }
+        any
+    }
+
+    fn is_flushed(&mut self, flush: &mut Flush) -> bool {
+        let (unit, end) = (self.sizes.unit, self.log.end());
+        let forgets_log = self.has_canary(Canary::FlushForgetsLog);
+        let forgets_tail = self.has_canary(Canary::FlushForgetsTail);
+        let mut until = flush.until;
+        flush.zones.retain(|&(number, since, blocks)| {
+            let zone = &self.zones[ocssd_base::usize_of(number)];
+            let Some(key) = zone.writer.filter(|_| zone.since == since) else {
+                // It was reset or sealed meanwhile, which the log says.
+                until = until.max(end);
+                return false;
+            };
+            let writer = self.writers.get(key);
+            let blocks = if forgets_tail { blocks / unit * unit } else { blocks };
+            if writer.durable(unit) < blocks {
+                return true;
+            }
+            until = until.max(writer.bound);
+            false
+        });
+        flush.until = until;
+        if !forgets_log {
+            self.await_log(until);
+        }
+        flush.zones.is_empty() && (until <= self.log.durable() || forgets_log)
+    }
+
+    pub(super) const fn has_drive_failed(&self) -> bool {
+        matches!(self.changes, Changes::DriveFailed(_))
+    }
+
+    /// Everything that was asked for but the shutdown is over, and durable.
+    fn is_quiet_but_for_shutdown(&mut self) -> bool {
+        if self.shutdown.is_none() || !self.requests.is_idle_but_for(1) || self.tails.in_flight() > 0 {
+            return false;
+        }
+        if self.log.is_pending() {
+            self.await_log(self.log.end());
+            return false;
+        }
+        let (unit, mut is_quiet) = (self.sizes.unit, true);
+        for nth in 0..self.turns.len() {
+            let writer = self.writers.get_mut(self.turns[nth]);
+            self.work_due |= writer.awaited < writer.admitted;
+            writer.awaited = writer.admitted;
+            is_quiet &= writer.durable(unit) == writer.admitted && writer.is_quiet();
+        }
+        is_quiet
+    }
+
+    /// True if a shutdown waits for a checkpoint that is not begun.
+    pub(super) fn is_last_due(&mut self) -> bool {
+        let end = self.log.end();
+        let is_covered = self.checkpoint.current.is_some_and(|kept| kept.start == end);
+        !is_covered && self.is_quiet_but_for_shutdown()
+    }
+
+    /// Ends the instance once its last checkpoint is there. True if it did.
+    pub(super) fn shut_down(&mut self) -> bool {
+        let Some(request) = self.shutdown else { return false };
+        let is_stopped = self.refuses_changes().is_some() && self.requests.is_idle_but_for(1);
+        let is_done =
+            self.is_quiet_but_for_shutdown() && !self.is_last_due() && !self.checkpoint.is_writing();
+        if !is_done && !is_stopped || self.flight.len() > 0 {
+            return false;
+        }
+        assert!(!self.is_shut_down, "an instance is shut down twice");
+        self.shutdown = None;
+        self.is_shut_down = true;
+        if let Changes::DriveFailed(status) = self.changes {
+            self.requests.fail(request, status);
+        }
+        self.requests.part_done(request);
+        true
+    }
+
+    /// The drive failed with `status`.
+    pub(super) fn stop(&mut self, status: Status) {
+        assert!(status.is_drive_failure(), "{status} says nothing of the drive");
+        if !self.has_drive_failed() {
+            self.end_changes(Changes::DriveFailed(status));
+        }
+    }
+
+    /// No more changes are taken: those under way are answered. Frames stay, for reads.
+    fn end_changes(&mut self, how: Changes) {
+        assert!(how != Changes::Taken, "changes end by being taken");
+        self.changes = how;
+        let status = self.refuses_changes().expect("changes are not taken");
+        self.checkpoint.writer = None;
+        let mut ended: Vec<SlabKey> = self.waits.drain(..).map(|(_, request)| request).collect();
+        for nth in 0..self.turns.len() {
+            let writer = self.writers.get_mut(self.turns[nth]);
+            ended.extend(writer.waiters.drain(..).map(|(_, request)| request));
+            ended.extend(writer.queue.drain(..).map(ZoneOp::request));
+        }
+        for request in ended {
+            self.requests.give_up(request, status);
+        }
+        self.work_due = true;
+    }
+
+    /// Nothing is in flight and somebody waits: changes end. True if they did.
+    pub(super) fn give_up(&mut self) -> bool {
+        let waits =
+            self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || !writer.waiters.is_empty())
+                || !self.waits.is_empty()
+                || !self.flushes.is_empty()
+                || self.checkpoint.is_writing();
+        let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
+        if is_stuck {
+            self.end_changes(Changes::NoSpare);
+        }
+        is_stuck
+    }
+}

@@ -1,0 +1,289 @@
+//! What the host sees: the contract of a zoned target, and which procedure a call reaches.
+//!
+//! Deliberately not here: the procedures.
+
+use super::flight::Purpose;
+use super::state::Zns;
+use ocssd_base::{Nanos, SlabKey};
+use ocssd_lightnvm::block::{Counter, CounterValue};
+use ocssd_lightnvm::interface::List;
+use ocssd_lightnvm::interface::zoned::{
+    ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp, ZonedReply,
+    ZonedRequest, ZonedTarget,
+};
+use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Status, Target};
+
+impl Zns {
+    /// Lets every procedure go on until none can.
+    pub(super) fn work(&mut self, buffers: &mut Buffers) {
+        while std::mem::take(&mut self.work_due) || self.give_up() {
+            let mut any = false;
+            if self.refuses_changes().is_none() {
+                if !self.is_mounting {
+                    any |= self.admit(buffers);
+                    any |= self.answer_durable();
+                    any |= self.program(buffers);
+                    any |= self.write_tails(buffers);
+                }
+                any |= self.write_log(buffers);
+                any |= self.write_checkpoint(buffers);
+                any |= self.reset();
+            }
+            any |= self.serve_reads(buffers);
+            any |= self.flush();
+            any |= self.shut_down();
+            self.work_due |= any;
+        }
+    }
+
+    /// Takes a request, or answers it at once.
+    fn take_request(&mut self, request: &ZonedRequest, buffers: &mut Buffers) {
+        if self.is_shut_down || self.shutdown.is_some() {
+            return self.requests.answer(request, Status::NAMESPACE_NOT_READY, ZonedAnswer::Done);
+        }
+        let refused = match request.op {
+            ZonedOp::Read => self.judge_read(request).map(|zone| {
+                let key = self.requests.take(*request, ZonedAnswer::Done);
+                self.take_read(zone, key, buffers);
+            }),
+            ZonedOp::Write { .. } => self.write(request, false),
+            ZonedOp::Append { .. } => self.write(request, true),
+            ZonedOp::Flush => {
+                let key = self.take_whole(request);
+                self.take_flush(key);
+                Ok(())
+            }
+            ZonedOp::Shutdown => {
+                self.shutdown = Some(self.take_whole(request));
+                Ok(())
+            }
+            ZonedOp::Manage { action, scope } => self.manage(request, action, scope),
+            ZonedOp::Report { only } => self.report(request, only, buffers),
+        };
+        if let Err(status) = refused {
+            self.requests.answer(request, status, ZonedAnswer::Done);
+        }
+        self.work_due = true;
+    }
+
+    /// Takes a request that is over once one thing happened.
+    fn take_whole(&mut self, request: &ZonedRequest) -> SlabKey {
+        let key = self.requests.take(*request, ZonedAnswer::Done);
+        let pending = self.requests.get_mut(key);
+        (pending.parts, pending.done) = (1, request.count);
+        key
+    }
+
+    fn write(&mut self, request: &ZonedRequest, is_append: bool) -> Result<(), Status> {
+        let (zone, at) = self.judge_write(request, is_append)?;
+        let block = self.geometry.start_of(zone) + at;
+        let answer = if is_append { ZonedAnswer::Appended { block } } else { ZonedAnswer::Done };
+        let key = self.requests.take(*request, answer);
+        self.requests.get_mut(key).parts = 1;
+        let writer = self.writer_of(zone);
+        self.writers.get_mut(writer).queue.push_back(super::writer::ZoneOp::Write(key));
+        Ok(())
+    }
+
+    fn manage(&mut self, request: &ZonedRequest, action: ZoneAction, scope: ZoneScope) -> Result<(), Status> {
+        let zones = match scope {
+            ZoneScope::One => vec![self.judge_start(request.block)?],
+            ZoneScope::All => {
+                let chosen = self.chosen(action);
+                if action == ZoneAction::Open {
+                    self.judge_open_all(&chosen)?;
+                }
+                chosen
+            }
+        };
+        let mut waits = Vec::new();
+        for zone in zones {
+            if self.judge_action(zone, action)? {
+                waits.push(zone);
+            }
+        }
+        if waits.is_empty() {
+            self.requests.answer(request, Status::SUCCESS, ZonedAnswer::Done);
+            return Ok(());
+        }
+        let key = self.take_whole(request);
+        self.requests.get_mut(key).parts = u32::try_from(waits.len()).expect("fewer zones than 2^32");
+        for zone in waits {
+            self.take_management(zone, action, key);
+        }
+        Ok(())
+    }
+
+    fn report(
+        &mut self,
+        request: &ZonedRequest,
+        only: Option<ZoneState>,
+        buffers: &mut Buffers,
+    ) -> Result<(), Status> {
+        let first = self.geometry.zone_of(request.block).ok_or(Status::LBA_OUT_OF_RANGE)?;
+        let buffer = request.buffer.ok_or(Status::INVALID_FIELD)?;
+        let list = List::<ZoneDescriptor>::new(buffer, request.count);
+        if !list.lies_within(buffers) {
+            return Err(Status::INVALID_FIELD);
+        }
+        let zones = (first..self.geometry.zone_count)
+            .filter(|&zone| only.is_none_or(|only| self.zone(zone).state == only));
+        let most = usize::try_from(request.count).expect("32 bits fit an index");
+        let listed: Vec<ZoneDescriptor> =
+            zones.clone().take(most).map(|zone| self.descriptor(zone)).collect();
+        let matching = u32::try_from(zones.count()).expect("fewer zones than 2^32");
+        let listed = List::write(buffers, buffer, &listed);
+        self.requests.answer(request, Status::SUCCESS, ZonedAnswer::Reported { listed, matching });
+        Ok(())
+    }
+
+    fn descriptor(&self, zone: u32) -> ZoneDescriptor {
+        let (start, entry) = (self.geometry.start_of(zone), self.zone(zone));
+        let write_pointer = entry.state.is_writable().then(|| start + u64::from(entry.written));
+        ZoneDescriptor { state: entry.state, capacity: self.geometry.capacity_blocks, start, write_pointer }
+    }
+
+    fn give_replies(&mut self, out: &mut Out<ZonedReply>) {
+        while let Some(reply) = self.requests.poll_reply() {
+            out.reply(reply);
+        }
+    }
+
+    /// The next command for the device.
+    pub(super) fn next_command(&mut self, buffers: &mut Buffers) -> Option<Command> {
+        if !self.flight.has_next() && self.work_due {
+            self.work(buffers);
+        }
+        self.flight.take()
+    }
+
+    /// A command ended.
+    pub(super) fn completed(&mut self, completion: &Completion, buffers: &Buffers) {
+        match self.flight.end(completion.tag) {
+            Purpose::Read { request, index, count } => {
+                self.read_done(request, (index, count), completion, buffers);
+                // What waits for a command has room for one.
+                self.work_due |= self.requests.next_read().is_some() || self.flight.len() == 0;
+                return;
+            }
+            Purpose::Retry { number } => self.retry_done(number, completion, buffers),
+            Purpose::Unit { writer, frame, at } => self.unit_done(writer, frame, at, completion),
+            Purpose::Window { writer, at, padding } => {
+                self.padding.push(padding);
+                self.window_done(writer, at, completion);
+            }
+            Purpose::Fill { chunk, sectors, padding } => {
+                self.padding.push(padding);
+                self.fill_done(chunk, sectors, completion);
+            }
+            Purpose::Tail { page } => self.tail_page_done(page, completion),
+            Purpose::LogPage { page } => self.log_page_done(page, completion),
+            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, completion),
+            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+        }
+        self.work_due = true;
+    }
+}
+
+impl Target for Zns {
+    type Request = ZonedRequest;
+    type Reply = ZonedReply;
+
+    fn submit(&mut self, now: Nanos, request: &ZonedRequest, out: &mut Out<ZonedReply>) -> Admission {
+        self.now = now;
+        if !self.requests.has_room() {
+            return Admission::Full;
+        }
+        self.take_request(request, &mut out.buffers);
+        Admission::Taken
+    }
+
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<ZonedReply>) {
+        self.now = now;
+        self.completed(&completion, &out.buffers);
+        self.give_replies(out);
+    }
+
+    fn has_deadlines(&self) -> bool {
+        false
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Out<ZonedReply>) {
+        self.now = now;
+        while out.has_room() {
+            let Some(command) = self.next_command(&mut out.buffers) else { break };
+            out.command(command);
+        }
+        self.give_replies(out);
+    }
+
+    fn check(&self) {
+        self.check_all();
+        self.check_tails();
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
+        let mut counters = self.stats.counters();
+        counters.extend([
+            gauge("active_zones", "Zones that are open or closed.", u64::from(self.active)),
+            gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),
+            gauge("good_chunks", "Chunks that are not bad.", u64::from(self.space.pool.good())),
+            gauge(
+                "chunks_needed",
+                "Good chunks below which changes may be refused.",
+                u64::from(self.sizes.chunks_needed),
+            ),
+            gauge("log_pages", "Pages of the log that recovery would read.", self.log.pages()),
+            gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
+        ]);
+        counters
+    }
+
+    fn summary(&self) -> String {
+        let writers: Vec<String> = self
+            .writers
+            .iter()
+            .map(|(_, writer)| {
+                format!(
+                    "zone {}: {} waiting, {} admitted, {} durable, units {} landed {} given of {}, {} held, {} in flight",
+                    writer.zone,
+                    writer.queue.len(),
+                    writer.admitted,
+                    writer.durable(self.sizes.unit),
+                    writer.landed,
+                    writer.next,
+                    writer.end,
+                    writer.held.len(),
+                    writer.in_flight
+                )
+            })
+            .collect();
+        format!(
+            "{:?}; {} free chunks of {} good, {} owed, {} dead; {} frames; log {:?}, awaited {:?}; checkpoint being written: {}; {} \
+             commands; {:?}; {}",
+            self.changes,
+            self.space.pool.free(),
+            self.space.pool.good(),
+            self.space.owed(),
+            self.space.dead_count(),
+            self.frames.in_use(),
+            (self.log.tail(), self.log.durable(), self.log.next()),
+            self.log_awaited,
+            self.checkpoint.is_writing(),
+            self.flight.len(),
+            self.stats,
+            writers.join("; ")
+        )
+    }
+}
+
+impl ZonedTarget for Zns {
+    fn zone_geometry(&self) -> ZoneGeometry {
+        self.geometry
+    }
+
+    fn zone(&self, zone: u32) -> ZoneDescriptor {
+        self.descriptor(zone)
+    }
+}

@@ -1,0 +1,164 @@
+//! What waits for a zone is done in order: blocks are taken into frames, reads are looked up, resets and finishes happen.
+//!
+//! Deliberately not here: where frames go (`stripe`, `program`).
+
+use super::state::Zns;
+use super::writer::ZoneOp;
+use ocssd_base::SlabKey;
+use ocssd_ftl::{Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
+use ocssd_lightnvm::interface::Durability;
+use ocssd_lightnvm::interface::zoned::ZonedOp;
+use ocssd_lightnvm::{BufId, Buffers};
+
+impl Zns {
+    /// Goes on with what waits for zones. True if anything was done.
+    pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        for _ in 0..self.turns.len() {
+            let Some(key) = self.turns.pop_front() else { return any };
+            self.turns.push_back(key);
+            any |= self.admit_zone(key, buffers);
+        }
+        any
+    }
+
+    fn admit_zone(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        while let Some(&op) = self.writers.get(key).queue.front() {
+            let is_done = match op {
+                ZoneOp::Write(request) => {
+                    let (taken, is_done) = self.take_blocks(key, request, buffers);
+                    any |= taken;
+                    is_done
+                }
+                ZoneOp::Read(request) => {
+                    self.resolve(request, buffers);
+                    true
+                }
+                ZoneOp::Reset(request) => self.reset_zone(key, request, false),
+                ZoneOp::Offline(request) => self.reset_zone(key, request, true),
+                ZoneOp::Finish(request) => self.finish_zone(key, request),
+            };
+            if !is_done {
+                break;
+            }
+            any = true;
+            let writer = self.writers.get_mut(key);
+            assert_eq!(
+                writer.queue.pop_front(),
+                Some(op),
+                "another operation of zone {} is in front",
+                writer.zone
+            );
+        }
+        any |= self.retire_writer(key);
+        any
+    }
+
+    /// Takes blocks of a write into frames. Whether any was taken, and whether all were.
+    fn take_blocks(&mut self, key: SlabKey, request: SlabKey, buffers: &mut Buffers) -> (bool, bool) {
+        let asked = self.requests.get(request).request;
+        let source = asked.buffer.expect("a write without a buffer was refused");
+        let (unit, zone) = (self.sizes.unit, self.writers.get(key).zone);
+        let start = self.geometry.start_of(zone);
+        let mut any = false;
+        loop {
+            let done = self.requests.get(request).done;
+            if done == asked.count {
+                self.blocks_taken(key, request);
+                return (any, true);
+            }
+            let writer = self.writers.get_mut(key);
+            let frame = match writer.filling {
+                Some(frame) => frame,
+                None => {
+                    let at = writer.admitted / unit;
+                    assert!(writer.admitted.is_multiple_of(unit), "a unit of zone {zone} has no frame");
+                    let has_share =
+                        u32::try_from(writer.held.len()).is_ok_and(|held| held < self.sizes.frames_of_zone);
+                    let Some(frame) = has_share.then(|| self.frames.take(at)).flatten() else {
+                        return (any, false);
+                    };
+                    writer.filling = Some(frame);
+                    writer.held.insert(at, frame);
+                    frame
+                }
+            };
+            let count = self.frames.room(frame).min(asked.count - done);
+            assert!(count > 0, "a frame without room is filled for zone {zone}");
+            let first = start + u64::from(writer.admitted);
+            let (buffer, at) = self.frames.push(frame, count);
+            writer.admitted += count;
+            if self.frames.room(frame) == 0 {
+                writer.filling = None;
+                writer.ready.push_back(frame);
+            }
+            assert!(writer.admitted <= self.sizes.capacity(), "zone {zone} is written beyond its capacity");
+            buffers.copy_data(source, done, buffer, at, count);
+            self.tag(first, (buffer, at, count), buffers);
+            self.requests.get_mut(request).done += count;
+            self.stats.user_written += u64::from(count);
+            any = true;
+        }
+    }
+
+    /// Writes the tags of blocks beside them.
+    fn tag(&mut self, block: u64, (buffer, at, count): (BufId, u32, u32), buffers: &mut Buffers) {
+        for offset in 0..count {
+            self.sequence += 1;
+            assert!(self.sequence <= SEQUENCE_MAX, "more blocks were written than a tag can count");
+            let tag = SectorTag {
+                kind: Kind::Data,
+                block: block + u64::from(offset),
+                sequence: Sequence(self.sequence),
+            };
+            let (data, oob) = buffers.sectors_mut(buffer, at + offset, 1);
+            let bytes = tag.encode(data);
+            oob.fill(0);
+            oob[..TAG_BYTES].copy_from_slice(&bytes);
+        }
+    }
+
+    /// All blocks of a write are in frames: it is answered, now or when they are durable.
+    fn blocks_taken(&mut self, key: SlabKey, request: SlabKey) {
+        let op = self.requests.get(request).request.op;
+        let writer = self.writers.get_mut(key);
+        let durability = match op {
+            ZonedOp::Write { durability } | ZonedOp::Append { durability } => durability,
+            other => unreachable!("{other:?} is no write"),
+        };
+        if writer.admitted == self.sizes.capacity() {
+            writer.is_ending = true;
+        }
+        if durability == Durability::AtFlush {
+            return self.requests.part_done(request);
+        }
+        let end = writer.admitted;
+        assert!(writer.waiters.back().is_none_or(|&(last, _)| last < end), "writes wait out of order");
+        writer.awaited = writer.awaited.max(end);
+        writer.waiters.push_back((end, request));
+    }
+
+    /// Answers writes that are durable. True if there was one.
+    pub(super) fn answer_durable(&mut self) -> bool {
+        let mut any = false;
+        for nth in 0..self.turns.len() {
+            let key = self.turns[nth];
+            let writer = self.writers.get_mut(key);
+            let Some(&(end, request)) = writer.waiters.front() else { continue };
+            if writer.durable(self.sizes.unit) < end {
+                continue;
+            }
+            let bound = writer.bound;
+            if bound > self.log.durable() {
+                self.await_log(bound);
+                continue;
+            }
+            writer.waiters.pop_front();
+            self.requests.part_done(request);
+            // There may be more.
+            (any, self.work_due) = (true, true);
+        }
+        any
+    }
+}

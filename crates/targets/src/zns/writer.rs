@@ -1,0 +1,274 @@
+//! Who writes a zone: what waits for it, the frames it has, the chunks that are open for it, and how far it is durable.
+//!
+//! A zone has one while anything of it is not settled: while it is active, and until all of a full one can be read from media.
+//! Deliberately not here: commands, other zones.
+
+use super::frames::FrameId;
+use super::zone::UnitOfZone;
+use ocssd_base::SlabKey;
+use ocssd_ftl::log::Lsn;
+use ocssd_ftl::{Append, AppendConfig, ChunkIndex, OpenChunk};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What is done to a zone, in the order in which it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneOp {
+    /// Blocks to be written.
+    Write(SlabKey),
+    /// A read that must see what was asked for before it.
+    Read(SlabKey),
+    /// It becomes empty.
+    Reset(SlabKey),
+    /// It becomes full.
+    Finish(SlabKey),
+    /// It becomes offline.
+    Offline(SlabKey),
+}
+
+impl ZoneOp {
+    /// The request it is of.
+    pub const fn request(self) -> SlabKey {
+        let (Self::Write(request)
+        | Self::Read(request)
+        | Self::Reset(request)
+        | Self::Finish(request)
+        | Self::Offline(request)) = self;
+        request
+    }
+}
+
+/// What an open chunk holds until it can be read: a frame, or padding.
+pub type HeldFrame = Option<FrameId>;
+
+/// Parts of a unit that were made durable in tails.
+#[derive(Clone, Debug, Default)]
+pub struct TailState {
+    /// Blocks before this one are in tails, as far as they are not on media in their own place.
+    pub end: u32,
+    /// The same, once what is on its way has landed.
+    pub sent: u32,
+    /// Pages on their way.
+    pub pages: u32,
+    /// One of them failed.
+    pub has_failed: bool,
+    /// The chunks of tails that hold them.
+    pub chunks: Vec<ChunkIndex>,
+    /// Those that hold them until what they hold is written anew.
+    pub old: Vec<ChunkIndex>,
+    /// Blocks before this one are in the old ones.
+    pub goal: u32,
+}
+
+/// The writer of a zone.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// Which zone.
+    pub zone: u32,
+    /// What waits.
+    pub queue: VecDeque<ZoneOp>,
+    /// Blocks of the zone that are in frames, or were.
+    pub admitted: u32,
+    /// The frame that is being filled.
+    pub filling: Option<FrameId>,
+    /// Frames to be written, in order.
+    pub ready: VecDeque<FrameId>,
+    /// Frames that the media failed, by unit.
+    pub failed: BTreeMap<UnitOfZone, FrameId>,
+    /// Frames that have a new place, and wait for the log to say so.
+    pub moved: VecDeque<(FrameId, Append)>,
+    /// Every frame, by unit, from its first block until it can be read from media.
+    pub held: BTreeMap<UnitOfZone, FrameId>,
+    /// The first unit that was given no place.
+    pub next: UnitOfZone,
+    /// The first unit behind the segment at hand.
+    pub end: UnitOfZone,
+    /// The first unit that will never be written.
+    pub limit: UnitOfZone,
+    /// The chunks of the segment at hand, in the order of its columns.
+    pub columns: Vec<OpenChunk<HeldFrame>>,
+    /// Chunks of segments before that are not over.
+    pub ended: Vec<OpenChunk<HeldFrame>>,
+    /// Writes in flight, of frames and padding.
+    pub in_flight: u32,
+    /// Every unit before this one is on media.
+    pub landed: UnitOfZone,
+    /// Units behind that are, too.
+    pub beyond: BTreeSet<UnitOfZone>,
+    /// Nothing is given out before the log is durable up to here.
+    pub wait: Lsn,
+    /// No tail is given out before the log is durable up to here: it says when the zone's life began.
+    pub tail_wait: Lsn,
+    /// Once the log is durable up to here, a mount finds all that was given out.
+    pub bound: Lsn,
+    /// Parts of units.
+    pub tail: TailState,
+    /// Somebody waits for the blocks before this one to be durable.
+    pub awaited: u32,
+    /// Writes that are answered when durable, and the blocks before which that must be.
+    pub waiters: VecDeque<(u32, SlabKey)>,
+    /// Nothing is written behind what is: what remains is made readable.
+    pub is_ending: bool,
+    /// The log has that it is full.
+    pub is_sealed: bool,
+}
+
+impl Writer {
+    /// The writer of an empty zone of `limit` units.
+    pub fn new(zone: u32, limit: UnitOfZone) -> Self {
+        Self {
+            zone,
+            queue: VecDeque::new(),
+            admitted: 0,
+            filling: None,
+            ready: VecDeque::new(),
+            failed: BTreeMap::new(),
+            moved: VecDeque::new(),
+            held: BTreeMap::new(),
+            next: 0,
+            end: 0,
+            limit,
+            columns: Vec::new(),
+            ended: Vec::new(),
+            in_flight: 0,
+            landed: 0,
+            beyond: BTreeSet::new(),
+            wait: Lsn(0),
+            tail_wait: Lsn(0),
+            bound: Lsn(0),
+            tail: TailState::default(),
+            awaited: 0,
+            waiters: VecDeque::new(),
+            is_ending: false,
+            is_sealed: false,
+        }
+    }
+
+    /// Blocks before this one survive a power cut once the log is durable up to [`Self::bound`]; of units of `unit` blocks.
+    pub fn durable(&self, unit: u32) -> u32 {
+        // Of a unit that is not whole a mount knows only once the zone is sealed.
+        let is_part = self.landed * unit > self.admitted && !self.is_sealed;
+        let landed = if is_part { self.landed - 1 } else { self.landed };
+        let whole = landed * unit;
+        let durable =
+            if self.tail.end > whole && (self.tail.end - 1) / unit == landed { self.tail.end } else { whole };
+        durable.min(self.admitted)
+    }
+
+    /// A unit is on media.
+    pub fn on_landed(&mut self, at: UnitOfZone) {
+        assert!(at >= self.landed && self.beyond.insert(at), "unit {at} of zone {} landed twice", self.zone);
+        while self.beyond.remove(&self.landed) {
+            self.landed += 1;
+        }
+        assert!(self.landed <= self.next, "more of zone {} landed than was given out", self.zone);
+    }
+
+    /// An open chunk of it.
+    pub fn chunk_mut(&mut self, chunk: ChunkIndex) -> &mut OpenChunk<HeldFrame> {
+        let open = self.columns.iter_mut().chain(&mut self.ended).find(|open| open.chunk() == chunk);
+        open.unwrap_or_else(|| panic!("chunk {} is not open for zone {}", chunk.0, self.zone))
+    }
+
+    /// Nothing of it waits to be given out, or is on its way.
+    pub fn is_quiet(&self) -> bool {
+        self.in_flight == 0
+            && self.ready.is_empty()
+            && self.failed.is_empty()
+            && self.moved.is_empty()
+            && self.tail.pages == 0
+    }
+
+    /// Nothing is in memory that is not on media, and nothing waits.
+    pub fn is_settled(&self) -> bool {
+        self.is_quiet() && self.held.is_empty()
+    }
+
+    /// True if the part of a unit should go to tails.
+    pub fn wants_tail(&self, unit: u32) -> bool {
+        let Some(begin) = self.filling.map(|_| self.admitted / unit * unit) else { return false };
+        self.tail.pages == 0 && self.awaited > self.tail.end.max(begin) && self.failed.is_empty()
+    }
+
+    /// What of a unit is in tails is to be written anew: the chunks that hold it are wanted.
+    pub fn write_tail_anew(&mut self, unit: u32) {
+        let begin = self.admitted / unit * unit;
+        if self.filling.is_none()
+            || self.tail.pages > 0
+            || !self.tail.old.is_empty()
+            || self.tail.end <= begin
+        {
+            return;
+        }
+        let tail = &mut self.tail;
+        tail.old = std::mem::take(&mut tail.chunks);
+        tail.goal = tail.end;
+        (tail.end, tail.sent) = (begin, begin);
+        self.awaited = self.awaited.max(tail.goal);
+    }
+
+    /// Asserts what must hold between calls.
+    pub fn check(&self, unit: u32, config: &AppendConfig) {
+        assert!(
+            self.durable(unit) <= self.admitted,
+            "more of zone {} is durable than was written",
+            self.zone
+        );
+        assert!(self.landed <= self.next, "more of zone {} landed than was given out", self.zone);
+        let flying: usize = self.columns.iter().chain(&self.ended).map(OpenChunk::in_flight).sum();
+        assert_eq!(
+            u32::try_from(flying),
+            Ok(self.in_flight),
+            "writes to zone {} are counted wrong",
+            self.zone
+        );
+        for open in &self.columns {
+            assert!(open.pointer() <= config.chunk_sectors, "chunk {} is overfull", open.chunk().0);
+        }
+        let is_held =
+            self.ready.iter().chain(&self.filling).all(|frame| self.held.values().any(|held| held == frame));
+        assert!(is_held, "a frame of zone {} is not held", self.zone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durable_is_what_landed_without_a_gap_and_the_tail_right_behind() {
+        let mut writer = Writer { admitted: 30, next: 7, ..Writer::new(3, 100) };
+        assert_eq!(writer.durable(4), 0);
+        writer.on_landed(1);
+        assert_eq!((writer.landed, writer.durable(4)), (0, 0));
+        writer.on_landed(0);
+        assert_eq!((writer.landed, writer.durable(4)), (2, 8));
+        writer.tail.end = 11;
+        assert_eq!(writer.durable(4), 11, "a part of the third unit");
+        writer.tail.end = 30;
+        assert_eq!(writer.durable(4), 8, "a part of a unit behind one that did not land");
+        (2..7).for_each(|at| writer.on_landed(at));
+        assert_eq!(writer.durable(4), 28);
+        (writer.next, writer.tail.end) = (8, 29);
+        writer.on_landed(7);
+        assert_eq!(writer.durable(4), 29, "a unit that is not whole counts once the zone is sealed");
+        writer.is_sealed = true;
+        assert_eq!(writer.durable(4), 30);
+    }
+
+    #[test]
+    fn a_part_goes_to_tails_only_if_somebody_waits_for_it() {
+        let mut writer = Writer { admitted: 10, filling: Some(FrameId(1)), ..Writer::new(3, 100) };
+        for (awaited, end, expected) in
+            [(0, 0, false), (8, 0, false), (9, 0, true), (10, 9, true), (10, 10, false)]
+        {
+            (writer.awaited, writer.tail.end) = (awaited, end);
+            assert_eq!(writer.wants_tail(4), expected, "{awaited} awaited, {end} in tails");
+        }
+        (writer.awaited, writer.tail.chunks) = (0, vec![ChunkIndex(7)]);
+        writer.write_tail_anew(4);
+        assert_eq!((writer.tail.end, writer.tail.goal, &writer.tail.old), (8, 10, &vec![ChunkIndex(7)]));
+        assert!(writer.wants_tail(4), "all of the unit is written anew");
+        writer.filling = None;
+        assert!(!writer.wants_tail(4), "whole units go to their own place");
+    }
+}
