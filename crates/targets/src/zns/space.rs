@@ -56,7 +56,7 @@ pub struct Space {
     /// By role: chunks, and how many it may rely on.
     taken: [u32; 4],
     quota: [u32; 4],
-    /// By unit: chunks the drive holds open, or will.
+    /// By unit: chunks of zones the drive holds open, or will.
     open_on: Vec<u32>,
     /// Most of these for zones; none for no limit.
     open_max: Option<u32>,
@@ -64,11 +64,7 @@ pub struct Space {
 
 impl Space {
     pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, open_per_unit: u32) -> Self {
-        let mut open_on = vec![0; usize_of(shape.units())];
-        for (chunk, of) in pool.iter().filter(|&(_, of)| of == ChunkUse::Open) {
-            assert_eq!(of, ChunkUse::Open, "chunk {} is not open", chunk.0);
-            open_on[shape.split_chunk(chunk).1.index()] += 1;
-        }
+        let open_on = vec![0; usize_of(shape.units())];
         Self {
             roles: vec![Role::Data; usize_of(shape.chunks())],
             newest: BTreeMap::new(),
@@ -109,9 +105,8 @@ impl Space {
         let may =
             |unit: UnitIndex| role != Role::Data || open_max.is_none_or(|most| open_on[unit.index()] < most);
         let chunk = pool.open(units, |_, unit| may(unit))?;
-        let unit = self.unit_of(chunk);
-        self.open_on[unit.index()] += 1;
         self.set_role(chunk, role);
+        self.found_open(chunk);
         assert!(!self.tips.contains_key(&chunk), "chunk {} is opened again before it was reset", chunk.0);
         Some(chunk)
     }
@@ -155,7 +150,16 @@ impl Space {
         self.unwritten.remove(&chunk)
     }
 
+    /// A chunk is open: those of zones are counted, for drives that allow few.
+    pub fn found_open(&mut self, chunk: ChunkIndex) {
+        let unit = self.unit_of(chunk);
+        self.open_on[unit.index()] += u32::from(self.role(chunk) == Role::Data);
+    }
+
     fn leave_open(&mut self, chunk: ChunkIndex) {
+        if self.role(chunk) != Role::Data {
+            return;
+        }
         let unit = self.unit_of(chunk);
         assert!(self.open_on[unit.index()] > 0, "more chunks of unit {} are closed than were open", unit.0);
         self.open_on[unit.index()] -= 1;
@@ -248,8 +252,7 @@ impl Space {
     pub fn found_tip(&mut self, chunk: ChunkIndex, tip: Option<u32>) {
         if let Some(tip) = tip {
             self.tips.insert(chunk, tip);
-            let unit = self.unit_of(chunk);
-            self.open_on[unit.index()] += 1;
+            self.found_open(chunk);
         }
     }
 
@@ -277,6 +280,7 @@ impl Space {
         for (chunk, of) in self.pool.iter() {
             taken[self.role(chunk).index()] += u32::from(!matches!(of, ChunkUse::Free | ChunkUse::Bad));
             let is_open = of == ChunkUse::Open || self.tips.contains_key(&chunk);
+            let is_open = is_open && self.role(chunk) == Role::Data;
             open_on[self.unit_of(chunk).index()] += u32::from(is_open);
         }
         assert_eq!(taken, self.taken, "chunks are counted wrong, by role");

@@ -228,11 +228,15 @@ fn space(mounting: &Mounting, points: &mut Points) -> (Space, BTreeSet<ChunkInde
                 space.found_dead(chunk, tip);
                 continue;
             }
-            ChunkUse::Open => {}
-            ChunkUse::Closed => space.found_tip(chunk, tip),
+            ChunkUse::Open | ChunkUse::Closed => {}
         }
         let role = role_of.get(&chunk).copied().unwrap_or(Role::Data);
         space.set_role(chunk, role);
+        if of == ChunkUse::Open {
+            space.found_open(chunk);
+        } else {
+            space.found_tip(chunk, tip);
+        }
         match role {
             Role::Log => space.has_page(chunk, pages.newest_in.get(&chunk).map_or(0, |lsn| lsn.0)),
             Role::Checkpoint => {
