@@ -222,13 +222,11 @@ fn space(mounting: &Mounting, points: &mut Points) -> (Space, BTreeSet<ChunkInde
     for (chunk, of) in uses {
         let found = survey.get(chunk);
         let tip = (found.state == ChunkState::Open).then_some(found.written);
-        match of {
-            ChunkUse::Free | ChunkUse::Bad => continue,
-            ChunkUse::Dead => {
-                space.found_dead(chunk, tip);
-                continue;
-            }
-            ChunkUse::Open | ChunkUse::Closed => {}
+        if of == ChunkUse::Dead {
+            space.found_dead(chunk, tip);
+        }
+        if !matches!(of, ChunkUse::Open | ChunkUse::Closed) {
+            continue;
         }
         let role = role_of.get(&chunk).copied().unwrap_or(Role::Data);
         space.set_role(chunk, role);
