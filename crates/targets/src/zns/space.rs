@@ -156,6 +156,15 @@ impl Space {
         self.open_on[unit.index()] += u32::from(self.role(chunk) == Role::Data);
     }
 
+    /// A chunk in use was found at a mount, open at a tip if nobody goes on with it.
+    pub fn found_written(&mut self, chunk: ChunkIndex, tip: Option<u32>) {
+        if self.pool.get(chunk) == ChunkUse::Open {
+            self.found_open(chunk);
+        } else {
+            self.found_tip(chunk, tip);
+        }
+    }
+
     fn leave_open(&mut self, chunk: ChunkIndex) {
         if self.role(chunk) != Role::Data {
             return;

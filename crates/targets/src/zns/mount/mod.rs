@@ -230,11 +230,7 @@ fn space(mounting: &Mounting, points: &mut Points) -> (Space, BTreeSet<ChunkInde
         }
         let role = role_of.get(&chunk).copied().unwrap_or(Role::Data);
         space.set_role(chunk, role);
-        if of == ChunkUse::Open {
-            space.found_open(chunk);
-        } else {
-            space.found_tip(chunk, tip);
-        }
+        space.found_written(chunk, tip);
         match role {
             Role::Log => space.has_page(chunk, pages.newest_in.get(&chunk).map_or(0, |lsn| lsn.0)),
             Role::Checkpoint => {
