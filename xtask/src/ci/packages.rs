@@ -72,6 +72,11 @@ pub const PACKAGES: &[Package] = &[
         why: "it connects drives in the guest",
     },
     Package {
+        name: "util-linux",
+        proofs: &[&["/usr/sbin/blkzone", "--version"], &["/sbin/blkzone", "--version"]],
+        why: "zones of a served drive are looked at and managed in the guest by blkzone",
+    },
+    Package {
         name: "busybox-static",
         proofs: &[&["/bin/busybox", "true"]],
         why: "the guest's other programs",
@@ -180,6 +185,20 @@ pub const KERNEL_BUILD: &[Package] = &[
     },
 ];
 
+/// What makes the file systems that Linux has for zones. Only the guest with `--long` asks for it.
+pub const ZONED_FILE_SYSTEMS: &[Package] = &[
+    Package {
+        name: "btrfs-progs",
+        proofs: &[&["/usr/sbin/mkfs.btrfs", "--version"], &["/usr/bin/mkfs.btrfs", "--version"]],
+        why: "btrfs is made on served zones in the guest",
+    },
+    Package {
+        name: "f2fs-tools",
+        proofs: &[&["/usr/sbin/mkfs.f2fs", "-V"]],
+        why: "f2fs is made on served zones in the guest, and checked",
+    },
+];
+
 /// Makes sure that every package of a list is there; installs missing ones when this user may.
 ///
 /// Errors: something is missing and this user is not root, there is no `apt-get`, or installing did not help.
@@ -249,7 +268,7 @@ mod tests {
 
     #[test]
     fn every_package_can_be_proven_and_says_why() {
-        for package in PACKAGES.iter().chain(KERNEL_BUILD).chain(STRESS_BUILD) {
+        for package in PACKAGES.iter().chain(KERNEL_BUILD).chain(STRESS_BUILD).chain(ZONED_FILE_SYSTEMS) {
             assert!(
                 !package.proofs.is_empty() && package.proofs.iter().all(|proof| !proof.is_empty()),
                 "{}",

@@ -54,6 +54,19 @@ impl Root {
         fs::write(self.0.join(inside), text).with_context(|| format!("{inside} could not be written"))
     }
 
+    /// Copies of a kernel's modules in `modules.d`; their places in the guest, a line each, in the same order.
+    ///
+    /// Errors: one is missing, or the disk is full.
+    pub fn modules(&self, modules: &[PathBuf]) -> Result<String> {
+        let mut list = String::new();
+        for module in modules {
+            let name = module.file_name().context("a module has a name")?.to_string_lossy();
+            self.copy(module, &format!("modules.d/{name}"))?;
+            list += &format!("modules.d/{name}\n");
+        }
+        Ok(list)
+    }
+
     /// The program that the kernel starts; it reads `/checks.sh` first.
     ///
     /// Errors: the disk is full.

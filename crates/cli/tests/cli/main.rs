@@ -7,6 +7,7 @@ mod fuse;
 mod interrupt;
 mod lint;
 mod logs;
+mod namespaces;
 mod output;
 mod profile;
 mod program;

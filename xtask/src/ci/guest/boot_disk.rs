@@ -13,12 +13,21 @@ use std::process::Command;
 /// What the guest does.
 const INIT: &str = include_str!("init.sh");
 
+/// What it does with zones, and with keys and values.
+const ZONES: &str = include_str!("zones.sh");
+
 /// Programs of this machine that the guest uses, with the libraries they need.
-const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs"];
+const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blkzone", "/usr/bin/fio"];
 
 /// Settings of the drive: 400 MB for users, and media that take little time.
 const DRIVE: &[&str] =
     &["chunks_per_pu=256", "sectors_per_chunk=128", "media.read=2us", "media.program=5us", "media.erase=9us"];
+
+/// Size of the file system. Chosen: 100 MB of programs leave room for what the guest writes.
+const FILE_SYSTEM_MIB: u32 = 192;
+
+/// What it does with file systems on them, if it is asked to.
+const ZONED_FILE_SYSTEMS: &str = include_str!("file_systems.sh");
 
 /// A served disk.
 pub struct BootDisk {
@@ -29,16 +38,19 @@ pub struct BootDisk {
 }
 
 impl BootDisk {
-    /// Makes the file system, with the programs that are asked for beside the usual, and serves it.
+    /// Makes the file system, with the programs and modules that are asked for beside the usual, and serves it.
     ///
     /// Errors: a program is missing, the disk is full, or the server does not take it.
-    pub fn start(program: &Path, folder: &Path, more_programs: &[&str]) -> Result<Self> {
+    pub fn start(program: &Path, folder: &Path, programs: &[&str], modules: &[PathBuf]) -> Result<Self> {
         let root = Root::new(folder.join("root"))?;
-        PROGRAMS.iter().chain(more_programs).try_for_each(|program| root.program(program))?;
+        PROGRAMS.iter().chain(programs).try_for_each(|program| root.program(program))?;
         root.init(INIT)?;
-        // Chosen: 10 MB of programs, or 100 with fio, leave room for what the guest writes.
-        let mib = if more_programs.is_empty() { 64 } else { 192 };
-        let made = root.file_system(folder.join("root.ext4"), mib)?;
+        root.text("zones.sh", ZONES)?;
+        if !modules.is_empty() {
+            root.text("file_systems.sh", ZONED_FILE_SYSTEMS)?;
+            root.text("modules", &root.modules(modules)?)?;
+        }
+        let made = root.file_system(folder.join("root.ext4"), FILE_SYSTEM_MIB)?;
         let image = folder.join("boot.img");
         if image.exists() {
             fs::remove_file(&image).with_context(|| format!("{} could not be removed", image.display()))?;
@@ -119,6 +131,6 @@ mod tests {
 
     #[test]
     fn the_guest_waits_for_no_fixed_time() {
-        assert!(!INIT.contains(" sleep "), "it waits for what it waits for");
+        assert!(!INIT.contains(" sleep ") && !ZONES.contains(" sleep "), "it waits for what it waits for");
     }
 }

@@ -170,6 +170,8 @@ check raw-vector-reset nvme io-passthru $raw -o 0x90 -n 2 --cdw10=0 --cdw12=0
 check raw-chunk-is-free-again state 1
 check raw-wrong-write-is-refused sh -c "! nvme io-passthru $raw -o 0x01 -n 2 --cdw10=4 --cdw12=3 -l 16384 -w -i /scratch/sector4"
 check disconnect-again leaves
+. /zones.sh
+[ -e /modules ] && . /file_systems.sh
 check disk-checksum-at-the-end sum_is /file /scratch/sum
 check disk-is-left-sound mount -o remount,ro /
 say end

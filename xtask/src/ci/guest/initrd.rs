@@ -2,7 +2,7 @@
 
 use super::kernel::Kernel;
 use crate::ci::root::Root;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 
 /// Loads the modules and finds the disk.
@@ -13,13 +13,7 @@ const BOOT: &str = include_str!("boot.sh");
 /// Errors: a program is missing, or the disk is full.
 pub fn make(folder: &Path, kernel: &Kernel) -> Result<PathBuf> {
     let root = Root::new(folder.join("initrd.root"))?;
-    let mut list = String::new();
-    for module in &kernel.modules {
-        let name = module.file_name().context("a module has a name")?.to_string_lossy();
-        root.copy(module, &format!("modules.d/{name}"))?;
-        list += &format!("modules.d/{name}\n");
-    }
-    root.text("modules", &list)?;
+    root.text("modules", &root.modules(&kernel.modules)?)?;
     root.init(BOOT)?;
     root.pack(folder.join("initrd"))
 }

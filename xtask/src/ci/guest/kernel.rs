@@ -23,6 +23,12 @@ pub const NEXT: Release = Release("linux-image-6.12-amd64");
 /// Modules the guest loads, with those they need; `crc32c_generic` is asked for by name while others are loaded.
 const WANTED: &[&str] = &["virtio_pci", "virtio_net", "virtio_blk", "crc32c_generic", "ext4", "nvme-tcp"];
 
+/// Modules of file systems that take zones, for the runs that make some; `crc32_generic` is asked for by name too.
+const FILE_SYSTEMS: &[&str] = &["crc32_generic", "btrfs", "f2fs"];
+
+/// What stands in the list before the modules of file systems.
+const LATER: &str = "later ";
+
 /// The file that says which modules were wanted, and lists those there are. It is written last.
 const LIST: &str = "modules.list";
 
@@ -33,6 +39,8 @@ pub struct Kernel {
     pub image: PathBuf,
     /// The modules, in the order they are loaded.
     pub modules: Vec<PathBuf>,
+    /// Modules of file systems that take zones, to be loaded after them.
+    pub file_systems: Vec<PathBuf>,
 }
 
 /// The kernel, fetched if it is not there yet.
@@ -88,8 +96,10 @@ fn keep(unpacked: &Path, place: &Path) -> Result<()> {
     process::run(Command::new("/sbin/depmod").arg("-b").arg(&base).arg(version))?;
     let dependencies = fs::read_to_string(tree.join("modules.dep"))?;
     let builtin = fs::read_to_string(tree.join("modules.builtin"))?;
-    let mut list = format!("{}\n", WANTED.join(" "));
-    for path in load_order(&dependencies, &builtin)? {
+    let mut list = format!("{}\n", wanted());
+    let at_boot = load_order(WANTED, &dependencies, &builtin)?;
+    let all = load_order(&[WANTED, FILE_SYSTEMS].concat(), &dependencies, &builtin)?;
+    for path in all {
         let name = module_name(path);
         let packed = tree.join(path);
         let plain = File::create(place.join(format!("{name}.ko")))?;
@@ -97,18 +107,24 @@ fn keep(unpacked: &Path, place: &Path) -> Result<()> {
         let reader = if path.ends_with(".xz") { "xz" } else { "cat" };
         let arguments: &[&str] = if reader == "xz" { &["-dc"] } else { &[] };
         process::run(Command::new(reader).args(arguments).arg(packed).stdout(plain))?;
-        list += &format!("{name}.ko\n");
+        let when = if at_boot.contains(&path) { "" } else { LATER };
+        list += &format!("{when}{name}.ko\n");
     }
     fs::write(place.join(LIST), list).with_context(|| format!("{} could not be written", place.display()))
 }
 
+/// Everything that is wanted, as a line.
+fn wanted() -> String {
+    [WANTED, FILE_SYSTEMS].concat().join(" ")
+}
+
 /// Paths of the wanted modules that are not part of the image, each after those it needs. Source: modprobe(8), depmod(8).
-fn load_order<'a>(dependencies: &'a str, builtin: &str) -> Result<Vec<&'a str>> {
+fn load_order<'a>(wanted: &[&str], dependencies: &'a str, builtin: &str) -> Result<Vec<&'a str>> {
     let lines = dependencies.lines().filter_map(|line| line.split_once(':'));
     let needs: BTreeMap<&str, (&str, &str)> =
         lines.map(|(path, needs)| (module_name(path), (path, needs))).collect();
     let mut order = Vec::new();
-    for wanted in WANTED {
+    for wanted in wanted {
         if builtin.lines().any(|path| module_name(path) == *wanted) {
             continue;
         }
@@ -133,11 +149,15 @@ fn module_name(path: &str) -> &str {
 /// The kernel at its place, if it is whole and has what is wanted today.
 fn find(place: &Path) -> Option<Kernel> {
     let list = fs::read_to_string(place.join(LIST)).ok()?;
-    let (wanted, names) = list.split_once('\n')?;
-    let modules: Vec<PathBuf> = names.lines().map(|name| place.join(name)).collect();
+    let (found, names) = list.split_once('\n')?;
+    let (later, at_boot): (Vec<&str>, Vec<&str>) = names.lines().partition(|line| line.starts_with(LATER));
+    let modules: Vec<PathBuf> = at_boot.into_iter().map(|name| place.join(name)).collect();
+    let later = later.into_iter().filter_map(|line| line.strip_prefix(LATER));
+    let file_systems: Vec<PathBuf> = later.map(|name| place.join(name)).collect();
     let image = place.join("vmlinuz");
-    let is_whole = wanted == WANTED.join(" ") && modules.iter().chain([&image]).all(|path| path.exists());
-    is_whole.then_some(Kernel { image, modules })
+    let is_whole =
+        found == wanted() && modules.iter().chain(&file_systems).chain([&image]).all(|path| path.exists());
+    is_whole.then_some(Kernel { image, modules, file_systems })
 }
 
 #[cfg(test)]
@@ -168,8 +188,8 @@ mod tests {
             "kernel/n/core.ko",
             "kernel/n/nvme-tcp.ko",
         ];
-        assert_eq!(load_order(dependencies, builtin).unwrap(), expected);
-        let error = load_order(dependencies, "").unwrap_err().to_string();
+        assert_eq!(load_order(WANTED, dependencies, builtin).unwrap(), expected);
+        let error = load_order(WANTED, dependencies, "").unwrap_err().to_string();
         assert!(error.contains("virtio_pci"), "{error}");
     }
 }

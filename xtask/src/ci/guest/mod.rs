@@ -11,6 +11,7 @@ mod kernel;
 mod machine;
 mod proxy;
 
+use super::packages;
 use super::served::Served;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, ensure};
@@ -18,7 +19,7 @@ use boot_disk::BootDisk;
 use kernel::Release;
 use machine::{Happening, Machine};
 use proxy::Proxy;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The only host that may come; another is tried and must be refused.
@@ -52,14 +53,48 @@ const SERVE: &[&str] = &[
     "media.sectors_per_page=1",
 ];
 
+/// A drive for zones, blocks, and keys and values: namespaces 1, 2 and 3. Zones of four units are 4 MiB.
+const SERVE_ZONES: &[&str] = &[
+    "--nvme-tcp",
+    "127.0.0.1:0",
+    "--host",
+    HOST,
+    "--drive",
+    "tiny",
+    "--set",
+    "groups=2",
+    "--set",
+    "pus_per_group=4",
+    "--set",
+    "chunks_per_pu=128",
+    "--set",
+    "sectors_per_chunk=256",
+    "--set",
+    "media.read=2us",
+    "--set",
+    "media.program=5us",
+    "--set",
+    "media.erase=9us",
+    "--export",
+    "z=zns@pu:0-3",
+    "--export",
+    "m=pblk:over_provisioning_percent=25@pu:4-5",
+    "--export",
+    "k=kv@pu:6-7",
+];
+
 /// Chooses one kernel by its package.
 const KERNEL: &str = "OCSSD_KERNEL";
+
+/// Programs of this machine for file systems on zones.
+const FILE_SYSTEM_PROGRAMS: &[&str] =
+    &["/usr/bin/btrfs", "/usr/sbin/mkfs.btrfs", "/usr/sbin/mkfs.f2fs", "/usr/sbin/fsck.f2fs"];
 
 /// How much a run does.
 struct Extent {
     /// Kernels that are booted, one after the other.
     releases: &'static [Release],
-    /// Programs of this machine that the guest has beside the usual.
+    /// Programs of this machine for file systems on zones; of none such are made.
     programs: &'static [&'static str],
     /// Blocks of 64 KiB of the file that is written.
     blocks: u32,
@@ -87,7 +122,7 @@ const SHORT: Extent = Extent {
 /// What is done with `--long`.
 const LONG: Extent = Extent {
     releases: &[kernel::OWN, kernel::NEXT],
-    programs: &["/usr/bin/fio"],
+    programs: FILE_SYSTEM_PROGRAMS,
     blocks: 256,
     cuts: 8,
     fio_cuts: 4,
@@ -100,6 +135,9 @@ const LONG: Extent = Extent {
 /// Errors: a package is missing, or a check failed.
 pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     let extent = if long { &LONG } else { &SHORT };
+    if long {
+        packages::ensure_installed(packages::ZONED_FILE_SYSTEMS)?;
+    }
     let folder = workspace.target.join("guest");
     let program = workspace.program()?;
     let chosen = std::env::var(KERNEL).ok();
@@ -123,16 +161,21 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
 fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Result<usize> {
     let kernel = kernel::ensure_there(folder, release)?;
     let initrd = initrd::make(folder, &kernel)?;
-    let mut disk = BootDisk::start(program, folder, extent.programs)?;
-    let server = Server::start(program)?;
+    let modules: &[PathBuf] = if extent.programs.is_empty() { &[] } else { &kernel.file_systems };
+    let mut disk = BootDisk::start(program, folder, extent.programs, modules)?;
+    let server = Server::start(program, SERVE)?;
+    let zones = Server::start(program, SERVE_ZONES)?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
-        "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={} ocssd_fio_cuts={}",
+        "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={} ocssd_fio_cuts={} \
+         ocssd_zones_port={} ocssd_zones_nqn={}",
         proxy.port(),
         server.nqn,
         extent.blocks,
         extent.cuts,
-        extent.fio_cuts
+        extent.fio_cuts,
+        zones.port,
+        zones.nqn
     );
     let socket = disk.socket();
     let machine =
@@ -148,6 +191,7 @@ fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Res
     let least = extent.checks_min;
     ensure!(passed >= least, "only {passed} of at least {least} checks were made in the guest");
     server.stop()?;
+    zones.stop()?;
     disk.finish()?;
     Ok(passed)
 }
@@ -160,8 +204,8 @@ struct Server {
 }
 
 impl Server {
-    fn start(program: &Path) -> Result<Self> {
-        let (served, said) = Served::start(program, SERVE)?;
+    fn start(program: &Path, arguments: &[&str]) -> Result<Self> {
+        let (served, said) = Served::start(program, arguments)?;
         let address = after(&said, "\"addresses\": [").context("the server did not say where it listens")?;
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
         let nqn = after(&said, "\"nqn\": ").context("the server did not say its name")?;
