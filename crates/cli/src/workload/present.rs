@@ -20,7 +20,10 @@ pub fn present(args: &WorkloadArgs, finished: &Finished, as_json: bool) -> anyho
         (None, None) if nothing => {
             (Outcome::Failed, "fail: nothing was asked, so nothing was measured".to_owned())
         }
-        (None, None) => (Outcome::Good, "pass".to_owned()),
+        (None, None) => match timeless(&finished.phases) {
+            Some(why) => (Outcome::Failed, format!("fail: {why}")),
+            None => (Outcome::Good, "pass".to_owned()),
+        },
     };
     if as_json {
         table::print_json(&to_json(finished, &verdict));
@@ -41,6 +44,19 @@ pub fn present(args: &WorkloadArgs, finished: &Finished, as_json: bool) -> anyho
     }
     table::line(&format!("took {:.1} s", finished.took.as_secs_f64()));
     Ok(outcome)
+}
+
+/// Why a result has no rate: a phase that asked for something and took no time.
+fn timeless(phases: &[Phase]) -> Option<String> {
+    let took_none = |phase: &&Phase| !phase.measured.is_empty() && phase.took() == Nanos::ZERO;
+    let names: Vec<&str> = phases.iter().filter(took_none).map(|phase| phase.name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} took no time, so there is no rate: buffers of the target answered every request, and in virtual time they cost \
+             nothing; ask for more than they hold, for durable answers (durable=reply, sync, fsync), or use --clock wall",
+            names.join(", ")
+        )
+    })
 }
 
 fn show_phase(phase: &Phase) {
