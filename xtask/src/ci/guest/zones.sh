@@ -42,7 +42,7 @@ check zones-write-pointer points_to 0x000020
 appends_at() { nvme zns zone-append "$zoned" -s 0 -z 4096 -d /scratch/one 2>&1 | grep -q "LBA $1\$"; }
 check zones-append appends_at 4
 check zones-append-again appends_at 5
-reads() { nvme read "$zoned" -s "$1" -c "$2" -z "$3" -d /scratch/back && cmp /scratch/back "$4"; }
+reads() { rm -f /scratch/back && nvme read "$zoned" -s "$1" -c "$2" -z "$3" -d /scratch/back && cmp /scratch/back "$4"; }
 check zones-read reads 0 3 16384 /scratch/four
 check zones-read-what-was-appended reads 5 0 4096 /scratch/one
 check zones-open blkzone open -c 1 "$zoned"
