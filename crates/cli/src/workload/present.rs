@@ -46,16 +46,13 @@ pub fn present(args: &WorkloadArgs, finished: &Finished, as_json: bool) -> anyho
     Ok(outcome)
 }
 
-/// Why a result has no rate: a phase that asked for something and took no time.
+/// Why a result has no rate: whatever was asked for took no time.
 fn timeless(phases: &[Phase]) -> Option<String> {
-    let took_none = |phase: &&Phase| !phase.measured.is_empty() && phase.took() == Nanos::ZERO;
-    let names: Vec<&str> = phases.iter().filter(took_none).map(|phase| phase.name).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "{} took no time, so there is no rate: buffers of the target answered every request, and in virtual time they cost \
-             nothing; ask for more than they hold, for durable answers (durable=reply, sync, fsync), or use --clock wall",
-            names.join(", ")
-        )
+    let took_none = phases.iter().all(|phase| phase.measured.is_empty() || phase.took() == Nanos::ZERO);
+    took_none.then(|| {
+        "it took no time, so there is no rate: buffers of the target answered every request, and in virtual time they cost \
+         nothing; ask for more than they hold, for durable answers (durable=reply, sync, fsync), or use --clock wall"
+            .to_owned()
     })
 }
 
@@ -69,6 +66,11 @@ fn show_phase(phase: &Phase) {
     )));
     let rows: Vec<Vec<String>> = phase.measured.iter().map(|measured| row(measured, seconds)).collect();
     table::print(&["request", "count", "MB/s", "mean us", "p50 us", "p99 us", "p99.9 us", "max us"], &rows);
+    if !phase.measured.is_empty() && phase.took() == Nanos::ZERO {
+        table::line(&fold(
+            "it took no time: buffers of the target answered every request, so there is no rate",
+        ));
+    }
     let absent: u64 = phase.measured.iter().map(|measured| measured.absent).sum();
     if absent > 0 {
         table::line(&format!("{absent} of them found nothing under the name they asked for"));

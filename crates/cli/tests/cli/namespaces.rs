@@ -19,7 +19,7 @@ use std::net::TcpStream;
 
 /// Zones, blocks, and keys and values on one image: namespaces 1, 2 and 3.
 const EXPORTS: &str = "--nvme-tcp 127.0.0.1:0 --drive x.img --nqn nqn.2014-08.org.nvmexpress:test --export z=zns@pu:0-3 \
-                       --export m=pblk:over_provisioning_percent=25@pu:4-5 --export k=kv@pu:6-7";
+                       --export m=pblk:over_provisioning_percent=40@pu:4-5 --export k=kv@pu:6-7";
 
 /// A queue of a host.
 struct Queue {

@@ -114,7 +114,11 @@ impl Zone {
         assert!(blocks != UNSEALED, "a zone of 2^32 blocks");
         assert!(self.sealed == UNSEALED, "a zone is sealed twice, at {} and {blocks} blocks", self.sealed);
         self.sealed = blocks;
-        let units = blocks.div_ceil(unit);
+        self.drop_columns_behind(blocks.div_ceil(unit));
+    }
+
+    /// It holds so many units, and columns without one of them are none of it.
+    pub fn drop_columns_behind(&mut self, units: UnitOfZone) {
         self.segments.retain(|segment| segment.start < units);
         let mut end = units;
         for segment in self.segments.iter_mut().rev() {

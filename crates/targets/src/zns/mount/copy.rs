@@ -157,7 +157,8 @@ fn copy_zone(device: &mut dyn BlockingDevice, target: &mut Zns, number: u32) -> 
     if is_copied {
         match old.sealed() {
             None => target.zone_mut(number).cut(extent.0),
-            Some(blocks) => target.zone_mut(number).seal(blocks, unit),
+            // It is sealed already, and what it holds lies elsewhere now.
+            Some(_) => target.zone_mut(number).drop_columns_behind(extent.0),
         }
         let entries = journal::whole(number, target.zone(number));
         let end = target.log_change(&entries);
