@@ -92,7 +92,7 @@ def main():
         settings = ["payload=bytes", "chunks_per_pu=64", "sectors_per_chunk=192"]
         settings += ["media.read=2us", "media.program=5us", "media.erase=9us"]
         words = [word for setting in settings for word in ("--set", setting)]
-        subprocess.run([program, "format", image, "--preset", "tiny", *words], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, "format", image, "--drive", "tiny", *words], check=True, stdout=subprocess.DEVNULL)
         for number in range(rounds):
             server = Server(program, ["--drive", image])
             client = Client(server.port)
