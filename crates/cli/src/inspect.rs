@@ -6,14 +6,14 @@ mod geometry;
 use crate::args::{InspectArgs, InspectVerb};
 use crate::{table, target};
 use ocssd_drive::image::Access;
-use ocssd_drive::{OpenDrive, OpenOptions, Source};
+use ocssd_drive::{OpenOptions, Source};
 use serde_json::{Value, json};
 
 /// Shows what was asked for.
 pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
     let source = Source::named(&args.drive)?;
     let options = OpenOptions { access: Access::Inspect, ..OpenOptions::default() };
-    let drive = ocssd_drive::open_with(&source, &options)?;
+    let drive = crate::open_drive::open_drive(&source, &options)?;
     match args.what.clone().unwrap_or(InspectVerb::Drive) {
         InspectVerb::Drive => show_rows(&geometry::summary(&drive), as_json),
         InspectVerb::Geometry => show_rows(&geometry::fields(&drive), as_json),
@@ -24,7 +24,6 @@ pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
         InspectVerb::Toml if as_json => table::print_json(&json!({ "toml": drive.spec.to_toml() })),
         InspectVerb::Toml => table::show(&drive.spec.to_toml()),
     }
-    warn_of_damage(&drive);
     Ok(())
 }
 
@@ -46,10 +45,4 @@ fn to_json(value: &str) -> Value {
         return json!(number);
     }
     value.parse::<bool>().map_or_else(|_| json!(value), |flag| json!(flag))
-}
-
-fn warn_of_damage(drive: &OpenDrive) {
-    for sentence in drive.image.iter().flat_map(|image| image.damage()) {
-        eprintln!("ocssd: {sentence}");
-    }
 }

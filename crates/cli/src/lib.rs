@@ -15,6 +15,7 @@ mod kinds;
 mod lease;
 mod lint;
 mod live;
+mod open_drive;
 mod options;
 mod plot;
 mod presets;

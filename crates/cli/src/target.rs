@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 fn open(image: &Path) -> anyhow::Result<OpenDrive> {
-    Ok(ocssd_drive::open(&Source::Image(PathBuf::from(image)))?)
+    Ok(crate::open_drive::open_drive(&Source::Image(PathBuf::from(image)), &OpenOptions::default())?)
 }
 
 /// Prints who has which units.
@@ -53,7 +53,7 @@ pub fn target(verb: TargetVerb, as_json: bool) -> anyhow::Result<()> {
         TargetVerb::List { image } => {
             // Looking needs no right to write.
             let options = OpenOptions { access: Access::Inspect, ..OpenOptions::default() };
-            let drive = ocssd_drive::open_with(&Source::Image(image), &options)?;
+            let drive = crate::open_drive::open_drive(&Source::Image(image), &options)?;
             print_leases(&drive.media_manager, as_json);
         }
     }

@@ -59,7 +59,7 @@ fn make<T: Tool>(args: &WorkloadArgs) -> anyhow::Result<Made<T>> {
     }
     let options = OpenOptions { settings, ..OpenOptions::default() };
     let OpenDrive { mut flash, mut media_manager, image, spec, .. } =
-        ocssd_drive::open_with(&source, &options)?;
+        crate::open_drive::open_drive(&source, &options)?;
     let text = args.target.as_deref().unwrap_or(T::KIND);
     let geometry = &spec.config.geometry;
     let named = NamedTarget::named(text, &args.place, geometry, &media_manager, crate::kinds::find)?;

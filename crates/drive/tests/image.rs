@@ -363,8 +363,8 @@ fn what_is_no_whole_image_is_refused_with_what_is_wrong() {
     let table: [(Vec<u8>, String); 7] = [
         (Vec::new(), "it has 0 bytes, but an image has more than 4096".into()),
         (vec![b'x'; 9000], "it does not begin with \"OCSSDIMG\"".into()),
-        (version, "it has format version 9, but this program reads version 2; use the newer program".into()),
-        (older, "it has format version 1, but this program reads version 2; use the older program".into()),
+        (version, "it has format version 9, but this program reads version 3; use the newer program".into()),
+        (older, "it has format version 1, but this program reads version 3; use the older program".into()),
         (
             whole[..length - 1].to_vec(),
             format!("it is truncated: {length} bytes are expected, {} were found", length - 1),

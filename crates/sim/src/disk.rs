@@ -56,7 +56,9 @@ impl Disk {
     pub fn crash<C: Contract>(&mut self, world: &mut World<C>, prng: &mut Prng) {
         self.leave(world);
         if prng.below(HOST_CRASH_ONE_IN) == 0 {
-            self.file.crash(Unsynced::Lost);
+            let unsynced =
+                if prng.split("unsynced").below(2) == 0 { Unsynced::Lost } else { Unsynced::InPart };
+            self.file.crash(unsynced);
             world.tally.add("disk.host_crashes", 1);
         } else {
             world.tally.add("disk.kills", 1);
@@ -90,6 +92,8 @@ impl Disk {
         };
         let OpenDrive { flash, image, .. } =
             opened.unwrap_or_else(|error| panic!("an image on a disk that works: {error}"));
+        let taken = image.as_ref().map_or(0, |image| image.taken_back().chunks);
+        world.tally.add("disk.tails_taken_back", taken.into());
         self.image = image;
         world.enter_drive(flash);
     }

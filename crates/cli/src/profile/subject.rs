@@ -79,7 +79,7 @@ pub fn virtual_drive(
 ) -> anyhow::Result<Box<dyn DeviceUnderTest>> {
     let source = Source::named(name)?;
     let OpenDrive { flash, mut media_manager, image, spec, .. } =
-        ocssd_drive::open_with(&source, &OpenOptions::default())?;
+        crate::open_drive::open_drive(&source, &OpenOptions::default())?;
     if image.is_some() {
         anyhow::bail!("{name} is an image, and a profile would overwrite it; name a preset or a .toml file");
     }

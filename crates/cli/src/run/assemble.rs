@@ -72,7 +72,8 @@ const ADVICE: [&str; 2] = [
 pub fn assemble(args: &RunArgs, choice: &Choice, parsed: &Parsed) -> anyhow::Result<Assembled> {
     let source = Source::named(&choice.drive)?;
     let options = OpenOptions { settings: args.set.clone(), ..OpenOptions::default() };
-    let OpenDrive { flash, mut media_manager, image, spec, .. } = ocssd_drive::open_with(&source, &options)?;
+    let OpenDrive { flash, mut media_manager, image, spec, .. } =
+        crate::open_drive::open_drive(&source, &options)?;
     let geometry = spec.config.geometry.clone();
     let mut targets: Vec<JobTarget> = Vec::new();
     let mut jobs = Vec::new();

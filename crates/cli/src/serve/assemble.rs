@@ -81,7 +81,8 @@ pub(super) fn open(args: &ServeArgs) -> anyhow::Result<OpenDrive> {
         // First, so that who says otherwise is told why not.
         settings.insert(0, "payload=bytes".to_owned());
     }
-    let mut drive = ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?;
+    let mut drive =
+        crate::open_drive::open_drive(&source, &OpenOptions { settings, ..OpenOptions::default() })?;
     drive.flash.take_memory_ahead(args.memory);
     if drive.spec.config.payload != Payload::Bytes {
         bail!(

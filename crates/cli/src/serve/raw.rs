@@ -32,7 +32,7 @@ pub fn open(args: &ServeArgs) -> anyhow::Result<Option<Raw>> {
     if !matches!(source, Source::Image(_)) {
         settings.insert(0, "payload=bytes".to_owned());
     }
-    let drive = ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })
+    let drive = crate::open_drive::open_drive(&source, &OpenOptions { settings, ..OpenOptions::default() })
         .with_context(|| format!("--raw {name}"))?;
     if drive.spec.config.payload != Payload::Bytes {
         bail!("--raw {name} keeps stamps of 16 bytes instead of what is written; make it with payload=bytes");

@@ -4,6 +4,7 @@ mod bad_input;
 mod disk_full;
 mod examples;
 mod fuse;
+mod host_crash;
 mod interrupt;
 mod lint;
 mod logs;

@@ -1,7 +1,7 @@
 //! A new image: the file is made and filled, and its first page is written last, so that half an image is none.
 
 use super::file::ImageFile;
-use super::handle::Image;
+use super::handle::{Image, TakenBack};
 use super::header::{HEADER_BYTES, Header};
 use super::layout::{Layout, SETTINGS_BYTES_MAX, padded};
 use super::leases::Table;
@@ -100,7 +100,7 @@ fn fill(
     let page: [u8; HEADER_BYTES] = header.encode();
     file.write(0, &page).map_err(|error| file.failed("written", error))?;
     file.settle()?;
-    let image = Image { file, layout, table, damage: Vec::new() };
+    let image = Image { file, layout, table, damage: Vec::new(), taken_back: TakenBack::default() };
     let leases = MediaManager::new(&spec.config.geometry);
     Ok(OpenDrive::new(flash, leases, Some(image), (spec.clone(), uuid)))
 }

@@ -41,7 +41,7 @@ fn content(chunk: ChunkId, sector: u32, life: u32, is_whole: bool) -> Content {
     Content { stamp, oob: sixteen(2), all }
 }
 
-fn run(flash: &mut Flash, now: &mut Nanos, operation: Operation<'_>) -> Status {
+pub(super) fn run(flash: &mut Flash, now: &mut Nanos, operation: Operation<'_>) -> Status {
     flash.execute(*now, operation).expect("the drive is idle");
     let mut none = Buffers::new(flash.payload_format());
     loop {
@@ -54,7 +54,7 @@ fn run(flash: &mut Flash, now: &mut Nanos, operation: Operation<'_>) -> Status {
 
 /// The next command on a chunk: a write where it ends, or a reset of a full one. Every other write is whole; `turn` says
 /// which of them.
-fn step(flash: &mut Flash, now: &mut Nanos, chunk: ChunkId, turn: u32) -> Status {
+pub(super) fn step(flash: &mut Flash, now: &mut Nanos, chunk: ChunkId, turn: u32) -> Status {
     let (found, life) = (flash.chunk(chunk), flash.cycles(chunk));
     let (mut data, mut oob, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kind, mut count) = (OperationKind::Reset, 1);
@@ -90,7 +90,7 @@ fn seen(flash: &Flash) -> Seen {
 }
 
 /// Asserts that every sector below its write pointer can be read or is marked, and tells how many are whole.
-fn check_content(flash: &mut Flash, context: &str) -> u32 {
+pub(super) fn check_content(flash: &mut Flash, context: &str) -> u32 {
     let (mut now, mut whole_sectors) = (Nanos::ZERO, 0);
     for (chunk, (found, life, marks)) in (0..).map(ChunkId).zip(seen(flash)) {
         for sector in 0..found.write_pointer.unwrap_or(0) {

@@ -8,6 +8,16 @@ use ocssd_lightnvm::media_manager::MediaManager;
 use std::path::Path;
 use std::sync::Arc;
 
+/// What chunks lost of what was written since the last sync, because a crash of the host, or a sync that failed, left not all
+/// of it on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakenBack {
+    /// Chunks that end sooner than their records said.
+    pub chunks: u32,
+    /// Sectors they lost.
+    pub sectors: u64,
+}
+
 /// The image of an open drive. The file stays locked until both the drive and this are dropped.
 #[derive(Debug)]
 pub struct Image {
@@ -15,6 +25,7 @@ pub struct Image {
     pub(super) layout: Layout,
     pub(super) table: Table,
     pub(super) damage: Vec<String>,
+    pub(super) taken_back: TakenBack,
 }
 
 impl Image {
@@ -34,6 +45,12 @@ impl Image {
     #[must_use]
     pub fn damage(&self) -> &[String] {
         &self.damage
+    }
+
+    /// What was not flushed and is gone, as after a power cut of the drive.
+    #[must_use]
+    pub const fn taken_back(&self) -> TakenBack {
+        self.taken_back
     }
 
     /// Bytes the file has from its first to its last, holes included.

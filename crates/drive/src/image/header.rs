@@ -8,8 +8,8 @@ use ocssd_nvme::identify::Uuid;
 
 /// What an image begins with.
 pub(super) const MAGIC: [u8; 8] = *b"OCSSDIMG";
-/// The version of this layout. Version 1 had no regions for whole sectors.
-pub(super) const VERSION: u32 = 2;
+/// The version of this layout. Version 1 had no regions for whole sectors, version 2 no tails in the records of chunks.
+pub(super) const VERSION: u32 = 3;
 /// Bytes of the page.
 pub(super) const HEADER_BYTES: usize = 4096;
 

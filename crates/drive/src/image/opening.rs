@@ -13,6 +13,7 @@ use super::whole::WholeFlags;
 use crate::error::DriveError;
 use crate::open::{OpenDrive, OpenOptions};
 use crate::spec::{DriveSpec, same_shape};
+use ocssd_flash::store::Backing;
 use ocssd_flash::{ChunkRecord, Flash};
 use ocssd_lightnvm::media_manager::MediaManager;
 use ocssd_lightnvm::{ChunkId, ChunkState};
@@ -45,8 +46,8 @@ pub enum Damage {
 impl Image {
     /// Opens an image, with the drive and the table of targets it holds.
     ///
-    /// Cost: reads 32 bytes a chunk, 4.2 MiB for a drive of 2 TB, and 4096 bytes for each chunk that has unreadable or
-    /// whole sectors.
+    /// Cost: reads 32 bytes a chunk, 4.2 MiB for a drive of 2 TB, 4096 bytes for each chunk that has unreadable or whole
+    /// sectors, and what was written since the last sync but one.
     ///
     /// # Errors
     /// A file that is no image, of another version, damaged, truncated, or in use; each with a sentence.
@@ -77,14 +78,20 @@ impl Image {
             Reading { file: &file, layout: &layout, options, damage: note.into_iter().collect() };
         let mut kept = reading.records(spec.config.wear.initial_cycles)?;
         let flags = reading.whole(&kept)?;
+        let taken_back = reading.take_back(&mut kept, &flags)?;
         let unreadable = reading.unreadable(&mut kept, &flags)?;
         let whole = reading.settle_whole(&kept, flags)?;
         let damage = reading.damage;
         let records: Vec<ChunkRecord> = kept.iter().map(|kept| kept.record).collect();
-        let store = ImageStore::new(Arc::clone(&file), layout, kept, whole);
+        let mut store = ImageStore::new(Arc::clone(&file), layout, kept, whole);
+        if file.writable && (store.has_tails() || taken_back.chunks > 0) {
+            // What a drive has when it is switched on, the next crash does not take. If this fails, so does every later sync, and
+            // with the first of them all changes end; what is there can still be read.
+            drop(store.sync());
+        }
         let flash = Flash::open_on(spec.config.clone(), Box::new(store), &records, unreadable);
         let flash = flash.map_err(|error| DriveError::Open { path: file.path().to_owned(), error })?;
-        let image = Self { file, layout, table, damage };
+        let image = Self { file, layout, table, damage, taken_back };
         Ok(OpenDrive::new(flash, leases, Some(image), (spec, uuid)))
     }
 }
@@ -143,17 +150,17 @@ fn read_spec(file: &ImageFile, layout: &Layout, crc: u32) -> Result<DriveSpec, D
 }
 
 /// Records and marks on their way in.
-struct Reading<'a> {
-    file: &'a ImageFile,
-    layout: &'a Layout,
+pub(super) struct Reading<'a> {
+    pub(super) file: &'a ImageFile,
+    pub(super) layout: &'a Layout,
     options: &'a OpenOptions,
     damage: Vec<String>,
 }
 
 /// One bit a sector, as read from pages; `lost` are the bits of damaged pages, whose `bits` are zero.
-struct Found {
-    bits: Vec<u64>,
-    lost: Option<Vec<u64>>,
+pub(super) struct Found {
+    pub(super) bits: Vec<u64>,
+    pub(super) lost: Option<Vec<u64>>,
 }
 
 /// What pages of bits are called in sentences.
@@ -194,7 +201,7 @@ impl Reading<'_> {
                         let at = self.layout.record(chunk);
                         let sentence = format!("the record of chunk {} at byte {at} {what}", chunk.0);
                         self.found_damage(&sentence, "the chunk is OFFLINE from now on")?;
-                        kept.push(Kept { record: offline, marked: false, whole: false });
+                        kept.push(Kept { record: offline, ..fresh });
                     }
                 }
             }

@@ -4,6 +4,7 @@
 //! image of any size is formatted without writing a table.
 
 use super::layout::RECORD_BYTES;
+use super::tail::{Digest, Tail};
 use ocssd_flash::ChunkRecord;
 use ocssd_lightnvm::{ChunkId, ChunkState};
 
@@ -21,7 +22,8 @@ mod at {
     pub(super) const ZERO: usize = 7;
     pub(super) const WRITE_POINTER: usize = 8;
     pub(super) const CYCLES: usize = 12;
-    pub(super) const RESERVED: usize = 16;
+    pub(super) const TAIL_FIRST: usize = 16;
+    pub(super) const TAIL_DIGEST: usize = 20;
     pub(super) const CRC: usize = 28;
 }
 
@@ -33,6 +35,8 @@ pub(super) struct Kept {
     pub(super) marked: bool,
     /// Flags of whole sectors were written in this life of the chunk.
     pub(super) whole: bool,
+    /// What no sync had covered when the record was written.
+    pub(super) tail: Tail,
 }
 
 /// Zero is left to records that were never written.
@@ -43,7 +47,7 @@ impl Kept {
     /// A chunk that was never touched.
     pub(super) const fn fresh(initial_cycles: u32) -> Self {
         let record = ChunkRecord { state: ChunkState::Free, write_pointer: 0, cycles: initial_cycles };
-        Self { record, marked: false, whole: false }
+        Self { record, marked: false, whole: false, tail: Tail::empty(0) }
     }
 
     /// The bytes.
@@ -56,7 +60,9 @@ impl Kept {
         bytes[at::MARKED] = self.marked.into();
         bytes[at::WHOLE] = self.whole.into();
         bytes[at::WRITE_POINTER..at::CYCLES].copy_from_slice(&self.record.write_pointer.to_le_bytes());
-        bytes[at::CYCLES..at::RESERVED].copy_from_slice(&self.record.cycles.to_le_bytes());
+        bytes[at::CYCLES..at::TAIL_FIRST].copy_from_slice(&self.record.cycles.to_le_bytes());
+        bytes[at::TAIL_FIRST..at::TAIL_DIGEST].copy_from_slice(&self.tail.first.to_le_bytes());
+        bytes[at::TAIL_DIGEST..at::CRC].copy_from_slice(&self.tail.digest.0.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..at::CRC]);
         bytes[at::CRC..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -87,8 +93,7 @@ impl Kept {
         let Some((_, state)) = STATES.iter().find(|(known, _)| *known == code) else {
             return Err(format!("has state {code}, but states are 1 to 4"));
         };
-        let zeros = bytes[at::ZERO..at::WRITE_POINTER].iter().chain(&bytes[at::RESERVED..at::CRC]);
-        if bytes[at::MARKED] > 1 || bytes[at::WHOLE] > 1 || zeros.copied().any(|byte| byte != 0) {
+        if bytes[at::MARKED] > 1 || bytes[at::WHOLE] > 1 || bytes[at::ZERO..at::WRITE_POINTER] != [0] {
             return Err("has bytes set that this version does not know".to_owned());
         }
         let (state, write_pointer, cycles) = (*state, number(at::WRITE_POINTER), number(at::CYCLES));
@@ -102,8 +107,16 @@ impl Kept {
                 "says {state} with write pointer {write_pointer} of {sectors}, which is impossible"
             ));
         }
+        let digest = bytes[at::TAIL_DIGEST..at::CRC].try_into().expect("eight bytes");
+        let tail = Tail { first: number(at::TAIL_FIRST), digest: Digest(u64::from_le_bytes(digest)) };
+        if tail.first > write_pointer {
+            return Err(format!(
+                "says that sectors up to {} were synced, but ends at {write_pointer}, which is impossible",
+                tail.first
+            ));
+        }
         let record = ChunkRecord { state, write_pointer, cycles };
-        Ok(Self { record, marked: bytes[at::MARKED] == 1, whole: bytes[at::WHOLE] == 1 })
+        Ok(Self { record, marked: bytes[at::MARKED] == 1, whole: bytes[at::WHOLE] == 1, tail })
     }
 }
 
@@ -119,7 +132,8 @@ mod tests {
 
     fn kept(state: ChunkState, write_pointer: u32) -> Kept {
         let whole = state == ChunkState::Closed;
-        Kept { record: ChunkRecord { state, write_pointer, cycles: 9 }, marked: true, whole }
+        let tail = Tail { first: write_pointer / 2, digest: Digest(0x0123_4567_89AB_CDEF) };
+        Kept { record: ChunkRecord { state, write_pointer, cycles: 9 }, marked: true, whole, tail }
     }
 
     #[test]
@@ -149,12 +163,13 @@ mod tests {
     #[test]
     fn a_sealed_record_that_is_impossible_is_refused_with_its_cause() {
         type Change = fn(&mut [u8; BYTES]);
-        let table: [(Change, &str); 7] = [
+        let table: [(Change, &str); 8] = [
             (|b| b[0] = 6, "belongs to chunk 6"),
             (|b| b[4] = 5, "state 5"),
             (|b| b[5] = 2, "does not know"),
             (|b| b[6] = 2, "does not know"),
-            (|b| b[20] = 1, "does not know"),
+            (|b| b[7] = 1, "does not know"),
+            (|b| b[16] = 9, "up to 9 were synced, but ends at 8"),
             (|b| b[8] = 64, "OPEN with write pointer 64 of 64"),
             (|b| b[4] = 1, "FREE with write pointer 8 of 64"),
         ];

@@ -1,12 +1,14 @@
 //! Content and chunk records in the image file, as the drive asks for them.
 //!
-//! Every call ends in writes at places; nothing is buffered here. Memory: 16 bytes a chunk, what the file holds of each
-//! record, so that only changes are written; and the flags of whole sectors.
+//! Every call ends in writes at places; nothing is buffered here. Memory: 48 bytes a chunk, what the file holds of each
+//! record, so that only changes are written, and where its tail begins; and the flags of whole sectors.
 
 use super::file::{Action, ImageFile};
 use super::layout::Layout;
 use super::marks;
 use super::record::Kept;
+use super::tail::{Digest, Tail};
+use super::tails::{Next, Tails};
 use super::whole::WholeFlags;
 use ocssd_flash::ChunkRecord;
 use ocssd_flash::store::{Backing, StoreError, StoreErrorKind};
@@ -27,12 +29,20 @@ pub(super) struct ImageStore {
     unmarked: BTreeSet<ChunkId>,
     /// Which sectors are whole, as the file says it too.
     whole: WholeFlags,
+    /// What no sync has covered.
+    tails: Tails,
 }
 
 impl ImageStore {
     pub(super) fn new(file: Arc<ImageFile>, layout: Layout, kept: Vec<Kept>, whole: WholeFlags) -> Self {
         assert_eq!(kept.len(), ChunkId(layout.chunks).index(), "one record per chunk");
-        Self { file, layout, kept, unmarked: BTreeSet::new(), whole }
+        let tails = Tails::new(&kept);
+        Self { file, layout, kept, unmarked: BTreeSet::new(), whole, tails }
+    }
+
+    /// True if anything is there that no sync covered, as far as is known.
+    pub(super) fn has_tails(&self) -> bool {
+        self.tails.is_unsynced()
     }
 
     /// The chunk's life as its record in the file says.
@@ -70,7 +80,29 @@ impl ImageStore {
         }
         self.put(self.layout.record(chunk), &kept.encode(chunk))?;
         self.kept[chunk.index()] = kept;
+        self.tails.put(chunk, kept.tail);
         Ok(())
+    }
+
+    /// What the chunk's next record says of its tail.
+    fn tail_of(&mut self, chunk: ChunkId, record: &ChunkRecord) -> Result<Tail, StoreError> {
+        let before = self.kept[chunk.index()].record;
+        let first = match self.tails.next(chunk, &before, record) {
+            Next::Tail(tail) => return Ok(tail),
+            Next::Read { first } => first,
+        };
+        let is_whole = |sector| self.whole.sectors(chunk, record.cycles, sector, 1) == 1;
+        let (file, sectors) = ((&*self.file, &self.layout), first..record.write_pointer);
+        let digest = Digest::read(file, chunk, sectors, is_whole);
+        let digest = digest.map_err(|(at, error)| self.file.store_error(Action::Read { at }, &error))?;
+        Ok(Tail { first, digest })
+    }
+
+    /// Called between the first pages of marks or flags of a chunk's life and the record that makes them count. Else the
+    /// record might be on the disk after a crash of the host, and in the place of the pages older ones: of the same life, if
+    /// the crash before took that life's record. What no sync covered its digest finds.
+    fn sync_pages(&mut self, chunk: ChunkId) -> Result<(), StoreError> {
+        if self.tails.tail(chunk).first > 0 { self.sync() } else { Ok(()) }
     }
 
     /// Metadata of sectors written without any reads as zero.
@@ -95,6 +127,10 @@ impl Backing for ImageStore {
         let room = u64::from(self.layout.sectors_per_chunk - first);
         assert!(sectors <= room, "{sectors} sectors from {first} on are beyond the chunk");
         let count = u32::try_from(sectors).expect("at most a chunk");
+        if self.tails.needs_sync(chunk) {
+            self.sync()?;
+        }
+        self.tails.store(&self.layout, chunk, first, (data, oob));
         if self.whole.clear(chunk, self.life(chunk), first, count) {
             self.put_flags(chunk)?;
         }
@@ -122,9 +158,12 @@ impl Backing for ImageStore {
         assert!(length.is_multiple_of(self.layout.whole_bytes), "{length} bytes are no whole sectors");
         let count = length / self.layout.whole_bytes;
         assert!(count <= self.layout.sectors_per_chunk - first, "{count} sectors reach beyond the chunk");
+        self.tails.store_whole(&self.layout, chunk, first, bytes);
         self.put(self.layout.whole(chunk, first), bytes)?;
+        let are_first = self.whole.bits(chunk, self.life(chunk)).is_none();
         self.whole.set(chunk, self.life(chunk), (first, count), self.layout.words());
-        self.put_flags(chunk)
+        self.put_flags(chunk)?;
+        if are_first { self.sync_pages(chunk) } else { Ok(()) }
     }
 
     fn read_whole(&mut self, chunk: ChunkId, first: u32, bytes: &mut [u8]) -> Result<(), StoreError> {
@@ -151,7 +190,8 @@ impl Backing for ImageStore {
         let Kept { marked, record: before, .. } = self.kept[chunk.index()];
         // Flags count from here on. A reset begins a life without any; an undone one comes back with them.
         let whole = self.whole.bits(chunk, record.cycles).is_some();
-        self.put_record(chunk, Kept { record: *record, marked, whole })?;
+        let tail = self.tail_of(chunk, record)?;
+        self.put_record(chunk, Kept { record: *record, marked, whole, tail })?;
         if self.unmarked.remove(&chunk) && before.cycles == record.cycles {
             // A power cut took the marked sectors back. Only now may the marks go: the record has voided them.
             let pages = marks::encode(chunk, record.cycles, &vec![0; self.layout.words()]);
@@ -173,10 +213,20 @@ impl Backing for ImageStore {
         let kept = self.kept[chunk.index()];
         let pages = marks::encode(chunk, kept.record.cycles, bits);
         self.put(self.layout.marks(chunk), &pages)?;
-        self.put_record(chunk, Kept { marked: true, ..kept })
+        if !kept.marked {
+            self.sync_pages(chunk)?;
+        }
+        let kept = self.kept[chunk.index()];
+        self.put_record(chunk, Kept { marked: true, tail: self.tails.tail(chunk), ..kept })
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        self.file.sync().map_err(|error| self.file.store_error(Action::Sync, &error))
+        while let Some(chunk) = self.tails.outdated() {
+            let tail = self.tails.tail(chunk);
+            self.put_record(chunk, Kept { tail, ..self.kept[chunk.index()] })?;
+        }
+        self.file.sync().map_err(|error| self.file.store_error(Action::Sync, &error))?;
+        self.tails.synced(&self.kept);
+        Ok(())
     }
 }
