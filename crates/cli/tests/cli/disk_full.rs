@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 /// 64 MiB raw on 4 units whose media is quick, in real bytes.
 const DRIVE: &str = "--drive tiny --set payload=bytes --set chunks_per_pu=64 --set sectors_per_chunk=64 --set media.read=2us \
                      --set media.program=5us --set media.erase=9us";
-const SERVE: &str = "serve --nbd unix:socket --drive disk/d.img --target pblk:over_provisioning_percent=25";
 /// NBD's number for "no space left on device".
 const ENOSPC: u32 = 28;
 const BLOCK: usize = 4096;
@@ -23,13 +22,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A shell in a mount namespace of its own.
 struct Shell {
+    /// What is served, as `--target` has it.
+    target: &'static str,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Shell {
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, target: &'static str) -> Self {
         // Root needs no user namespace, and may not get one in a container.
         let id = Command::new("id").arg("-u").output().expect("id is part of every system");
         let as_user: &[&str] =
@@ -44,7 +45,7 @@ impl Shell {
             .expect("unshare is part of util-linux");
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        Self { child, input, output }
+        Self { target, child, input, output }
     }
 
     /// Runs commands; what they said, and how the last one ended.
@@ -73,7 +74,8 @@ impl Shell {
 
     /// Starts a server; a client of it, or none if it ended before there was one.
     fn serve(&mut self, program: &Program) -> Option<Client> {
-        self.good(&format!("rm -f socket; $OCSSD {SERVE} >> out 2>> err & server=$!"));
+        let serve = format!("serve --nbd unix:socket --drive disk/d.img --target {}", self.target);
+        self.good(&format!("rm -f socket; $OCSSD {serve} >> out 2>> err & server=$!"));
         let begun = Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "the server neither serves nor ends");
@@ -188,10 +190,10 @@ fn lines_with(path: &Path, word: &str) -> usize {
         .count()
 }
 
-#[test]
-fn a_disk_that_fills_up_is_told_to_clients_and_costs_nothing_that_was_flushed() {
+/// From the first write to space that came back.
+fn tell(target: &'static str) {
     let program = Program::new();
-    let mut shell = Shell::new(&program);
+    let mut shell = Shell::new(&program, target);
     shell.good("mkdir disk && mount -t tmpfs -o size=12m tmpfs disk");
     shell.good(&format!("$OCSSD format disk/d.img {DRIVE} > /dev/null"));
     let mut client = shell.serve(&program).expect("there is room for a fresh image");
@@ -214,4 +216,51 @@ fn a_disk_that_fills_up_is_told_to_clients_and_costs_nothing_that_was_flushed() 
     (0..flushed).for_each(|block| client.check(block, "with room again"));
     assert_eq!((client.write(0), client.flush()), (0, 0), "changes are taken again");
     assert_eq!(shell.stop(), 0);
+}
+
+#[test]
+fn a_disk_that_fills_up_is_told_to_clients_and_costs_nothing_that_was_flushed() {
+    tell("pblk:over_provisioning_percent=25");
+}
+
+#[test]
+fn a_full_disk_below_blocks_smaller_than_sectors_is_no_other() {
+    tell("pblk:over_provisioning_percent=25,block_bytes=512");
+}
+
+#[test]
+fn a_full_disk_below_a_black_box_is_no_other() {
+    tell("block_ssd:over_provisioning_percent=25");
+}
+
+#[test]
+fn a_full_disk_below_linux_pblk_is_no_other() {
+    tell("linux-pblk:over_provisioning_percent=25,create=yes");
+}
+
+#[test]
+fn a_full_disk_below_transactions_is_no_other() {
+    tell("ox-block:over_provisioning_percent=25");
+}
+
+#[test]
+fn a_program_that_writes_a_served_file_is_told_that_there_is_no_space() {
+    let program = Program::new();
+    let mut shell = Shell::new(&program, "pblk:over_provisioning_percent=25");
+    shell.good("mkdir disk mnt && mount -t tmpfs -o size=12m tmpfs disk");
+    shell.good(&format!("$OCSSD format disk/d.img {DRIVE} > /dev/null"));
+    shell.good(&format!(
+        "$OCSSD serve --fuse mnt --drive disk/d.img --target {} >> out 2>> err & server=$!",
+        shell.target
+    ));
+    let begun = Instant::now();
+    while shell.run("test -e mnt/disk").1 != 0 {
+        assert!(begun.elapsed() < PATIENCE, "the file does not appear");
+        shell.good("sleep 0.05");
+    }
+    let write = "dd if=/dev/urandom of=mnt/disk bs=64k count=400 conv=notrunc,fsync oflag=direct 2>&1";
+    let (said, code) = shell.run(write);
+    assert!(code == 1 && said.contains("No space left on device"), "exit code {code}: {said}");
+    shell.good("cmp --bytes=65536 mnt/disk mnt/disk");
+    assert_eq!(shell.stop(), 2, "what was not flushed is lost, and the exit code says so");
 }
