@@ -52,7 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let made = registry::find(kind)?.make_any(&mut caller, &spec)?;
     let export = Export::of("", target, &made.target, 4096, false)?;
     let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
-    host.add(Box::new(made.target));
+    let target = made.target.into_block().ok_or("no target of blocks")?;
+    host.add(target);
     let log = Box::new(|sentence: &str| eprintln!("{sentence}"));
     let exports = Exports::new(vec![export.clone()])?;
     let mut server = Server::new(host, exports, Signals::new()?, Limits::default(), log)?;

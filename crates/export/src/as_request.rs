@@ -27,7 +27,11 @@ pub fn request(job: &Job, interface: Interface, tag: Tag) -> AnyRequest {
     }
 }
 
-fn blocks(job: &Job, tag: Tag) -> BlockRequest {
+/// The request of a job on an export of blocks.
+///
+/// # Panics
+/// If there is none.
+pub fn blocks(job: &Job, tag: Tag) -> BlockRequest {
     let op = match job.work {
         Work::Read => BlockOp::Read,
         Work::Write { fua } => BlockOp::Write { fua },

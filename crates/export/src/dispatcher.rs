@@ -3,20 +3,19 @@
 //! It is also the [`Source`] the host takes requests from. Jobs of a client on an export go to its target in order, clients in
 //! turn; a target that has no room holds up its own jobs only. Deliberately not here: connections.
 
-use crate::as_request;
 use crate::exports::{ExportId, ExportKind, Exports};
 use crate::fair_queue::FairQueue;
 use crate::job::{Answer, Done, Job, Work};
 use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::raw_lane::RawLane;
+use crate::served_target::ServedTarget;
 use crate::shares::{ClientId, Shares, Supply, Want};
 use crate::stages::Stages;
 use crate::stats::Stats;
 use crate::survey::Survey;
 use ocssd_base::{Nanos, Slab, SlabKey};
 use ocssd_lightnvm::interface::zoned::ZoneGeometry;
-use ocssd_lightnvm::interface::{AnyReply, AnyRequest, AnyTarget};
 use ocssd_lightnvm::{Buffers, Source, Status, Tag, TargetId};
 use ocssd_nvme::Lba;
 use std::collections::VecDeque;
@@ -328,19 +327,19 @@ impl Dispatcher {
         }
     }
 
-    fn request(&self, key: SlabKey) -> AnyRequest {
+    fn request<T: ServedTarget + ?Sized>(&self, key: SlabKey) -> T::Request {
         let job = &self.jobs.get(key).job;
-        as_request::request(job, self.exports.get(job.export).interface(), Tag(key.0))
+        T::request_of(job, self.exports.get(job.export).interface(), Tag(key.0))
     }
 }
 
-impl Source<AnyTarget> for Dispatcher {
+impl<T: ServedTarget + ?Sized> Source<T> for Dispatcher {
     /// Requests come from sockets, not from the passing of time.
     fn next_arrival(&self) -> Option<Nanos> {
         None
     }
 
-    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, AnyRequest)> {
+    fn poll_request(&mut self, _now: Nanos, _buffers: &mut Buffers) -> Option<(TargetId, T::Request)> {
         for step in 0..if self.is_round_over() { 0 } else { self.lanes.len() } {
             let place = (self.next + step) % self.lanes.len();
             let lane = &mut self.lanes[place];
@@ -353,14 +352,14 @@ impl Source<AnyTarget> for Dispatcher {
                 let job = &self.jobs.get(key).job;
                 let (export, cost) = (job.export, self.cost(job));
                 self.round_left = self.round_left.saturating_sub(cost);
-                return Some((export.target(), self.request(key)));
+                return Some((export.target(), self.request::<T>(key)));
             }
         }
         None
     }
 
-    fn on_refused(&mut self, _now: Nanos, target: TargetId, request: AnyRequest) {
-        let key = SlabKey(request.tag().0);
+    fn on_refused(&mut self, _now: Nanos, target: TargetId, request: T::Request) {
+        let key = SlabKey(T::tag_of(&request).0);
         let job = &self.jobs.get(key).job;
         let (client, cost) = (job.owner.client(), self.cost(job));
         let lane = &mut self.lanes[target.index()];
@@ -369,15 +368,15 @@ impl Source<AnyTarget> for Dispatcher {
         lane.waiting.put_back(client, cost, key);
     }
 
-    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: AnyReply, _buffers: &mut Buffers) {
+    fn on_reply(&mut self, now: Nanos, target: TargetId, reply: T::Reply, _buffers: &mut Buffers) {
         let lane = &mut self.lanes[target.index()];
         lane.full = false;
         lane.out -= 1;
-        let OpenJob { job, since, .. } = self.remove(SlabKey(reply.tag().0));
+        let (tag, status, answer) = T::answer_of(reply);
+        let OpenJob { job, since, .. } = self.remove(SlabKey(tag.0));
         assert_eq!(job.export, ExportId(target.0), "a target replied to another's request");
         let bytes = job.work.payload_bytes(job.count, self.exports.get(job.export).block_bytes);
         let took = now.saturating_since(since);
-        let (status, answer) = as_request::answer(reply);
         self.done.push_back(Done { job, status, answer, took, bytes });
     }
 
@@ -391,7 +390,16 @@ mod tests {
     use super::*;
     use crate::job::JobOwner;
     use crate::nbd::testing::{buffers, dispatcher};
-    use ocssd_lightnvm::block::BlockReply;
+    use ocssd_lightnvm::block::{BlockReply, BlockRequest, BlockTarget};
+
+    fn poll(dispatcher: &mut Dispatcher) -> Option<(TargetId, BlockRequest)> {
+        Source::<dyn BlockTarget>::poll_request(dispatcher, Nanos::ZERO, &mut buffers())
+    }
+
+    fn end(dispatcher: &mut Dispatcher, target: TargetId, tag: Tag) {
+        let reply = BlockReply { tag, status: Status::SUCCESS, violation: None };
+        Source::<dyn BlockTarget>::on_reply(dispatcher, Nanos::ZERO, target, reply, &mut buffers());
+    }
 
     fn flush(export: u32, request: u32) -> Job {
         let owner = JobOwner { connection: 0, generation: 0, request };
@@ -409,24 +417,21 @@ mod tests {
     #[test]
     fn a_full_target_holds_up_its_own_jobs_only_and_they_keep_their_order() {
         let mut dispatcher = dispatcher(&[("a", 8), ("b", 8)]);
-        let mut none = buffers();
         for (export, request) in [(0, 1), (0, 2), (1, 3)] {
             dispatcher.give(flush(export, request));
         }
-        let (target, first) = dispatcher.poll_request(Nanos::ZERO, &mut none).unwrap();
+        let (target, first) = poll(&mut dispatcher).unwrap();
         assert_eq!(target, TargetId(0));
-        dispatcher.on_refused(Nanos::ZERO, target, first);
-        let (other, reply_to) = dispatcher.poll_request(Nanos::ZERO, &mut none).unwrap();
+        Source::<dyn BlockTarget>::on_refused(&mut dispatcher, Nanos::ZERO, target, first);
+        let (other, reply_to) = poll(&mut dispatcher).unwrap();
         assert_eq!(other, TargetId(1));
-        assert!(dispatcher.poll_request(Nanos::ZERO, &mut none).is_none() && !dispatcher.has_requests());
-        let reply = |tag| AnyReply::Block(BlockReply { tag, status: Status::SUCCESS, violation: None });
-        dispatcher.on_reply(Nanos::ZERO, other, reply(reply_to.tag()), &mut none);
+        assert!(poll(&mut dispatcher).is_none() && !dispatcher.has_requests());
+        end(&mut dispatcher, other, reply_to.tag);
         assert!(!dispatcher.has_requests(), "the reply of another target makes no room");
         assert_eq!(dispatcher.poll_done().unwrap().job.owner.request, 3);
         dispatcher.lanes[0].full = false;
-        let requests: Vec<_> =
-            std::iter::from_fn(|| dispatcher.poll_request(Nanos::ZERO, &mut none)).collect();
-        let owner = |request: &AnyRequest| dispatcher.jobs.get(SlabKey(request.tag().0)).job.owner.request;
+        let requests: Vec<_> = std::iter::from_fn(|| poll(&mut dispatcher)).collect();
+        let owner = |request: &BlockRequest| dispatcher.jobs.get(SlabKey(request.tag.0)).job.owner.request;
         let order: Vec<u32> = requests.iter().map(|(_, request)| owner(request)).collect();
         assert_eq!(order, [1, 2]);
     }
@@ -434,7 +439,6 @@ mod tests {
     #[test]
     fn a_client_that_asks_for_one_thing_waits_for_a_turn_of_the_others() {
         let mut dispatcher = dispatcher(&[("a", 8)]);
-        let mut none = buffers();
         let of = |connection: u32, request: u32| {
             let job = flush(0, request);
             Job { owner: JobOwner { connection, ..job.owner }, ..job }
@@ -446,20 +450,17 @@ mod tests {
         }
         assert!(given > LANE_JOBS_MAX && dispatcher.has_room(ClientId(1)), "{given} jobs of one client");
         dispatcher.give(of(1, 0));
-        let mut taken: Vec<AnyRequest> = Vec::new();
+        let mut taken: Vec<BlockRequest> = Vec::new();
         for round in 1..=3 {
             dispatcher.begin_round();
-            taken.extend(
-                std::iter::from_fn(|| dispatcher.poll_request(Nanos::ZERO, &mut none)).map(|(_, one)| one),
-            );
+            taken.extend(std::iter::from_fn(|| poll(&mut dispatcher)).map(|(_, one)| one));
             assert_eq!(taken.len(), 512.min(256 * round), "so much a round, and no more at once");
         }
-        let owner = |request: &AnyRequest| dispatcher.jobs.get(SlabKey(request.tag().0)).job.owner.connection;
+        let owner = |request: &BlockRequest| dispatcher.jobs.get(SlabKey(request.tag.0)).job.owner.connection;
         let place = taken.iter().position(|request| owner(request) == 1);
         assert_eq!(place, Some(64), "a turn is 64 small jobs");
-        let reply = BlockReply { tag: taken[0].tag(), status: Status::SUCCESS, violation: None };
         assert!(!dispatcher.take_room_made() && !dispatcher.has_requests());
-        dispatcher.on_reply(Nanos::ZERO, TargetId(0), reply.into(), &mut none);
+        end(&mut dispatcher, TargetId(0), taken[0].tag);
         assert!(dispatcher.take_room_made() && dispatcher.has_requests());
     }
 

@@ -101,7 +101,9 @@ impl MemoryDisks {
     pub fn take(&mut self, dispatcher: &mut Dispatcher) {
         let mut none = Buffers::new(FORMAT);
         dispatcher.begin_round();
-        while let Some((target, request)) = dispatcher.poll_request(Nanos::ZERO, &mut none) {
+        while let Some((target, request)) =
+            Source::<AnyTarget>::poll_request(dispatcher, Nanos::ZERO, &mut none)
+        {
             match request {
                 AnyRequest::Block(request) => self.open.push((target, request)),
                 request => self.submit(target, request, dispatcher),
@@ -121,7 +123,7 @@ impl MemoryDisks {
         let status = self.status(target, &request, &mut dispatcher.buffers);
         let reply = BlockReply { tag: request.tag, status, violation: None };
         let mut none = Buffers::new(FORMAT);
-        dispatcher.on_reply(Nanos::ZERO, target, reply.into(), &mut none);
+        Source::<AnyTarget>::on_reply(dispatcher, Nanos::ZERO, target, reply.into(), &mut none);
         true
     }
 
@@ -142,7 +144,7 @@ impl MemoryDisks {
         let now = self.now;
         let admission = self.call(target, dispatcher, |target, out| target.submit(now, &request, out));
         if !admission.is_taken() {
-            dispatcher.on_refused(now, target, request);
+            Source::<AnyTarget>::on_refused(dispatcher, now, target, request);
         }
         self.deliver(target, dispatcher);
     }
@@ -185,7 +187,7 @@ impl MemoryDisks {
         let any = !replies.is_empty();
         let mut none = Buffers::new(FORMAT);
         for reply in replies {
-            dispatcher.on_reply(self.now, target, reply, &mut none);
+            Source::<AnyTarget>::on_reply(dispatcher, self.now, target, reply, &mut none);
         }
         any
     }

@@ -4,11 +4,13 @@ use crate::args::ServeArgs;
 use crate::drive_failure::with_cause;
 use crate::lease::lease;
 use anyhow::{Context, anyhow, bail};
+use ocssd_base::Nanos;
 use ocssd_drive::{Image, OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::reactor::ServedHost;
-use ocssd_export::{Export, Exports};
+use ocssd_export::{Export, Exports, ServedTarget};
 use ocssd_flash::Flash;
+use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::interface::{AnyTarget, Interface};
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, TargetId};
@@ -16,10 +18,51 @@ use ocssd_nvme::identify::Uuid;
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_targets::registry::Kind;
 
+/// A drive with mounted targets, of any interfaces.
+pub struct Mounted {
+    device: Flash,
+    now: Nanos,
+    buffers: Buffers,
+    targets: Vec<AnyTarget>,
+    exports: Exports,
+    notes: Vec<String>,
+    uuid: Uuid,
+    image: Option<Image>,
+}
+
+impl Mounted {
+    /// It has block devices alone.
+    pub fn has_blocks_alone(&self) -> bool {
+        self.exports.iter().all(Export::is_block)
+    }
+
+    /// Ready to be served, with targets of blocks alone: those who serve them look at no other interface.
+    ///
+    /// # Panics
+    /// If a target is of another interface.
+    pub fn with_blocks(self) -> Assembled<dyn BlockTarget> {
+        self.with_targets(|target| {
+            target.into_block().expect("the caller has looked: there are blocks alone")
+        })
+    }
+
+    /// Ready to be served, with targets of any interfaces.
+    pub fn with_any(self) -> Assembled<AnyTarget> {
+        self.with_targets(Box::new)
+    }
+
+    fn with_targets<T: ServedTarget + ?Sized>(self, of: impl Fn(AnyTarget) -> Box<T>) -> Assembled<T> {
+        let Self { device, now, buffers, targets, exports, notes, uuid, image } = self;
+        let mut host = Host::new(device, WallClock::starting_at(now), buffers);
+        let targets = targets.into_iter().map(|target| host.add(of(target))).collect();
+        Assembled { host, targets, exports, notes, uuid, image }
+    }
+}
+
 /// Everything ready to be served.
-pub struct Assembled {
+pub struct Assembled<T: ServedTarget + ?Sized> {
     /// The drive with its targets.
-    pub host: ServedHost<Flash>,
+    pub host: ServedHost<Flash, T>,
     /// The targets, in order.
     pub targets: Vec<TargetId>,
     /// What clients see of them, in the same order.
@@ -42,7 +85,7 @@ const ADVICE: [&str; 2] = [
 const SMALL_BLOCK: &str = "512";
 
 /// Opens the drive and mounts the targets.
-pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
+pub fn assemble(args: &ServeArgs) -> anyhow::Result<Mounted> {
     check_kinds(args)?;
     let OpenDrive { flash, mut media_manager, image, spec, uuid } = open(args)?;
     let geometry = &spec.config.geometry;
@@ -53,7 +96,7 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
     let kept: Vec<String> = media_manager.list().iter().map(|lease| lease.name.clone()).collect();
     let mut buffers = Buffers::new(flash.payload_format());
     let (mut device, mut clock) = (flash, VirtualClock::default());
-    let (mut made, mut exports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut targets, mut exports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (number, (name, named_target)) in named_targets.iter().enumerate() {
         lease(named_target, &mut media_manager, &format!("serve{number}"), &kept, ADVICE)?;
         let kind = crate::kinds::find(&named_target.kind).map_err(anyhow::Error::msg)?;
@@ -65,12 +108,10 @@ pub fn assemble(args: &ServeArgs) -> anyhow::Result<Assembled> {
         let export = export(name, named_target, &target.target, geometry, args.read_only)?;
         let part = u32::try_from(number + 1).expect("a host has at most 256 targets");
         exports.push(Export { uuid: uuid.of_part(part), ..export });
-        made.push(target.target);
+        targets.push(target.target);
     }
     let exports = Exports::new(exports).map_err(anyhow::Error::msg)?;
-    let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
-    let targets = made.into_iter().map(|target| host.add(Box::new(target))).collect();
-    Ok(Assembled { host, targets, exports, notes, uuid, image })
+    Ok(Mounted { device, now: clock.now(), buffers, targets, exports, notes, uuid, image })
 }
 
 /// The drive, with real bytes: clients read what they wrote.

@@ -2,6 +2,7 @@
 
 use crate::args::ServeArgs;
 use anyhow::{Context, anyhow};
+use ocssd_export::ServedTarget;
 use ocssd_export::reactor::{Endpoint, Listener, Server, Transport};
 use ocssd_export::vhost_user_blk::VhostUserBlk;
 use ocssd_export::{Export, ExportId, Exports};
@@ -66,7 +67,10 @@ pub fn find(args: &ServeArgs, exports: &Exports) -> anyhow::Result<Vec<DeviceAt>
 ///
 /// # Errors
 /// An endpoint that cannot be had.
-pub fn listen<D: Device>(server: &mut Server<D>, devices: &[DeviceAt]) -> anyhow::Result<()> {
+pub fn listen<D: Device, T: ServedTarget + ?Sized>(
+    server: &mut Server<D, T>,
+    devices: &[DeviceAt],
+) -> anyhow::Result<()> {
     for DeviceAt { id, export, endpoint } in devices {
         let listener =
             Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;

@@ -2,6 +2,7 @@
 
 use crate::args::ServeArgs;
 use anyhow::{Context, anyhow, bail};
+use ocssd_export::ServedTarget;
 use ocssd_export::nbd::{self, TlsPolicy};
 use ocssd_export::nvme_tcp;
 use ocssd_export::reactor::{Arrival, Endpoint, Listener, Server, TlsConfig, load_tls};
@@ -74,8 +75,8 @@ pub fn endpoints(args: &ServeArgs) -> impl Iterator<Item = &Endpoint> {
 ///
 /// # Errors
 /// An endpoint that cannot be had.
-pub fn listen<D: Device>(
-    server: &mut Server<D>,
+pub fn listen<D: Device, T: ServedTarget + ?Sized>(
+    server: &mut Server<D, T>,
     args: &ServeArgs,
     security: &Security,
 ) -> anyhow::Result<Vec<Endpoint>> {
@@ -100,7 +101,10 @@ pub fn listen<D: Device>(
 ///
 /// # Errors
 /// An endpoint that cannot be had.
-pub fn listen_nvme<D: Device>(server: &mut Server<D>, args: &ServeArgs) -> anyhow::Result<Vec<Endpoint>> {
+pub fn listen_nvme<D: Device, T: ServedTarget + ?Sized>(
+    server: &mut Server<D, T>,
+    args: &ServeArgs,
+) -> anyhow::Result<Vec<Endpoint>> {
     let mut endpoints = Vec::new();
     for endpoint in &args.nvme_tcp {
         let listener =
@@ -118,8 +122,8 @@ pub fn listen_nvme<D: Device>(server: &mut Server<D>, args: &ServeArgs) -> anyho
 ///
 /// # Errors
 /// An endpoint that cannot be had.
-pub fn listen_metrics<D: Device>(
-    server: &mut Server<D>,
+pub fn listen_metrics<D: Device, T: ServedTarget + ?Sized>(
+    server: &mut Server<D, T>,
     args: &ServeArgs,
     page: &Page,
 ) -> anyhow::Result<Option<Endpoint>> {

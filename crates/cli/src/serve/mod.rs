@@ -28,10 +28,9 @@ pub use devices::DeviceSocket;
 use observe::{Counted, Served, View};
 use ocssd_engine::Clock;
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
-use ocssd_export::{Page, Stats};
+use ocssd_export::{Page, ServedTarget, Stats};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::interface::AnyRequest;
-use ocssd_lightnvm::{Tag, Target, TargetId};
+use ocssd_lightnvm::TargetId;
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
@@ -39,7 +38,20 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
         return vfio_user::serve(args, endpoint, as_json);
     }
     let security = listen::security(args)?;
-    let assembled = assemble::assemble(args)?;
+    let mounted = assemble::assemble(args)?;
+    if mounted.has_blocks_alone() {
+        serve_targets(args, &security, mounted.with_blocks(), as_json)
+    } else {
+        serve_targets(args, &security, mounted.with_any(), as_json)
+    }
+}
+
+fn serve_targets<T: ServedTarget + ?Sized>(
+    args: &ServeArgs,
+    security: &listen::Security,
+    assembled: Assembled<T>,
+    as_json: bool,
+) -> anyhow::Result<()> {
     let Assembled { host, targets, exports, mut notes, image, uuid } = assembled;
     let devices = devices::find(args, &exports)?;
     let raw = raw::open(args)?;
@@ -57,7 +69,7 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
     let mut server =
         Server::new(host, exports.clone(), signals, limits, log).context("serving cannot begin")?;
     server.tell_failures(|flash| flash.store_error().map(|error| error.sentence.as_str()));
-    let endpoints = listen::listen(&mut server, args, &security)?;
+    let endpoints = listen::listen(&mut server, args, security)?;
     let nvme_endpoints = listen::listen_nvme(&mut server, args)?;
     let resp_endpoints = resp::listen(&mut server, args, &exports, started)?;
     let metrics = listen::listen_metrics(&mut server, args, &page)?;
@@ -106,11 +118,12 @@ pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
 }
 
 /// Targets write out what they hold, and drives are closed; gives what the server and the targets counted in the end.
-fn put_away(stopped: Stopped<Flash>, targets: Vec<(String, TargetId)>) -> anyhow::Result<(Stats, Counted)> {
+fn put_away<T: ServedTarget + ?Sized>(
+    stopped: Stopped<Flash, T>,
+    targets: Vec<(String, TargetId)>,
+) -> anyhow::Result<(Stats, Counted)> {
     let Stopped { mut host, stats, raw } = stopped;
-    let last =
-        |(_, id): &(String, TargetId)| (*id, AnyRequest::shutdown(host.target(*id).interface(), Tag(0)));
-    let last = targets.iter().map(last).collect();
+    let last = targets.iter().map(|(_, id)| (*id, host.target(*id).last_request())).collect();
     shut_down(&mut host, last)?;
     let counted = targets.into_iter().map(|(name, id)| (name, host.target(id).counters())).collect();
     host.settle();

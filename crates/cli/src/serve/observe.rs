@@ -9,13 +9,13 @@ use crate::live::{Every, Inside, Live, Sample};
 use ocssd_base::Nanos;
 use ocssd_engine::Clock;
 use ocssd_export::reactor::{Observer, ServedHost};
-use ocssd_export::{Done, Page, Stats, Work};
+use ocssd_export::{Done, Page, ServedTarget, Stats, Work};
 use ocssd_flash::Flash;
+use ocssd_lightnvm::TargetId;
 use ocssd_lightnvm::block::Counter;
 use ocssd_lightnvm::interface::key_value::KvOp;
 use ocssd_lightnvm::interface::log_structured::LogOp;
 use ocssd_lightnvm::interface::table::TableOp;
-use ocssd_lightnvm::{Target, TargetId};
 use ocssd_workload::results::LatencyStats;
 use ocssd_workload::run::Tally;
 use std::cell::RefCell;
@@ -109,7 +109,10 @@ impl View {
     }
 
     /// Who looks on for it: at these targets, by name.
-    pub fn observer(&self, targets: Vec<(String, TargetId)>) -> Box<dyn Observer<Flash>> {
+    pub fn observer<T: ServedTarget + ?Sized>(
+        &self,
+        targets: Vec<(String, TargetId)>,
+    ) -> Box<dyn Observer<Flash, T>> {
         let (live, served, page) = (self.live.clone(), Rc::clone(&self.served), self.page.clone());
         Box::new(Watcher { page, live, served, targets, tally: Tally::default(), began: None })
     }
@@ -125,7 +128,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn show(&mut self, host: &ServedHost<Flash>, streams: usize) {
+    fn show<T: ServedTarget + ?Sized>(&mut self, host: &ServedHost<Flash, T>, streams: usize) {
         let is_due = |live: &&Rc<RefCell<Live>>| self.page.is_none() || live.borrow().is_due();
         let Some(live) = self.live.as_ref().filter(is_due) else { return };
         let now = host.clock().now();
@@ -143,7 +146,7 @@ impl Watcher {
     }
 }
 
-impl Observer<Flash> for Watcher {
+impl<T: ServedTarget + ?Sized> Observer<Flash, T> for Watcher {
     fn on_done(&mut self, done: &Done) {
         self.served.borrow_mut().note(done);
         if self.live.is_some() {
@@ -158,7 +161,7 @@ impl Observer<Flash> for Watcher {
         self.live.as_ref().map_or(page, |live| live.borrow().every().min(page))
     }
 
-    fn look(&mut self, host: &ServedHost<Flash>, stats: &Stats, streams: usize) {
+    fn look(&mut self, host: &ServedHost<Flash, T>, stats: &Stats, streams: usize) {
         let counted = self.targets.iter().map(|(name, id)| (name.clone(), host.target(*id).counters()));
         self.served.borrow_mut().targets = counted.collect();
         if let Some(page) = &self.page {

@@ -3,6 +3,7 @@
 use crate::args::{DurabilityArg, ServeArgs};
 use anyhow::{Context, anyhow, bail};
 use ocssd_base::Nanos;
+use ocssd_export::ServedTarget;
 use ocssd_export::reactor::{Arrival, Endpoint, Listener, Server};
 use ocssd_export::resp::{Lane, Session, Setup};
 use ocssd_export::{ExportId, ExportKind, Exports};
@@ -44,8 +45,8 @@ pub fn now_ms() -> i64 {
 ///
 /// # Errors
 /// No export that can be served, or an endpoint that cannot be had.
-pub fn listen<D: Device>(
-    server: &mut Server<D>,
+pub fn listen<D: Device, T: ServedTarget + ?Sized>(
+    server: &mut Server<D, T>,
     args: &ServeArgs,
     exports: &Exports,
     (at, epoch_ms): (Nanos, i64),

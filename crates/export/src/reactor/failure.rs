@@ -4,6 +4,7 @@
 //! a failure ends, which is the device's and the targets' to know.
 
 use super::server::Server;
+use crate::served_target::ServedTarget;
 use ocssd_lightnvm::Device;
 
 /// The sentence of a device that has failed. Asked after every round, so it costs nothing while there is none.
@@ -24,7 +25,7 @@ impl Told {
     }
 }
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// Tells of a failure of the device, in its own words.
     pub fn tell_failures(&mut self, failure_of: FailureOf<D>) {
         self.failure_of = Some(failure_of);

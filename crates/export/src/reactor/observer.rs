@@ -4,13 +4,15 @@
 
 use super::server::{ServedHost, Server};
 use crate::job::Done;
+use crate::served_target::ServedTarget;
 use crate::stats::Stats;
 use ocssd_base::Nanos;
 use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
+use ocssd_lightnvm::interface::AnyTarget;
 
 /// Who looks on.
-pub trait Observer<D: Device> {
+pub trait Observer<D: Device, T: ServedTarget + ?Sized = AnyTarget> {
     /// A job has ended. A large request of a client may be several.
     fn on_done(&mut self, done: &Done);
 
@@ -18,18 +20,18 @@ pub trait Observer<D: Device> {
     fn every(&self) -> Nanos;
 
     /// How things stand, what the server counted, and how many streams of clients are open.
-    fn look(&mut self, host: &ServedHost<D>, stats: &Stats, streams: usize);
+    fn look(&mut self, host: &ServedHost<D, T>, stats: &Stats, streams: usize);
 }
 
 /// An observer and when it looked.
-pub(super) struct Looking<D: Device> {
-    observer: Box<dyn Observer<D>>,
+pub(super) struct Looking<D: Device, T: ServedTarget + ?Sized> {
+    observer: Box<dyn Observer<D, T>>,
     looked: Nanos,
 }
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// Shows this one what goes on; one at most.
-    pub fn show_to(&mut self, observer: Box<dyn Observer<D>>) {
+    pub fn show_to(&mut self, observer: Box<dyn Observer<D, T>>) {
         self.looking = Some(Looking { observer, looked: self.host.clock().now() });
     }
 

@@ -20,6 +20,7 @@ use crate::nvme_tcp::Subsystem;
 use crate::pool::Pool;
 use crate::protocol::{Phase, Protocol};
 use crate::raw_lane::RawLane;
+use crate::served_target::ServedTarget;
 use crate::stats::{DropReason, Stats};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, Host, WallClock};
@@ -79,13 +80,13 @@ pub struct Arrival {
 /// Makes a protocol's side of a new connection.
 pub type MakeProtocol = Box<dyn Fn(Arrival) -> Box<dyn Protocol>>;
 
-/// What a server runs: a device in real time, with targets of any interfaces.
-pub type ServedHost<D> = Host<D, WallClock, AnyTarget>;
+/// What a server runs: a device in real time, with targets of one interface, or of any.
+pub type ServedHost<D, T = AnyTarget> = Host<D, WallClock, T>;
 
 /// A server that has stopped.
-pub struct Stopped<D: Device> {
+pub struct Stopped<D: Device, T: ServedTarget + ?Sized = AnyTarget> {
     /// The host, with no request open.
-    pub host: ServedHost<D>,
+    pub host: ServedHost<D, T>,
     /// What was counted.
     pub stats: Stats,
     /// The raw drive, if there was one.
@@ -93,8 +94,8 @@ pub struct Stopped<D: Device> {
 }
 
 /// A server.
-pub struct Server<D: Device> {
-    pub(super) host: ServedHost<D>,
+pub struct Server<D: Device, T: ServedTarget + ?Sized = AnyTarget> {
+    pub(super) host: ServedHost<D, T>,
     pub(super) dispatcher: Dispatcher,
     /// Exports of zones, which may change by themselves.
     pub(super) zoned: Vec<(ExportId, ZoneGeometry)>,
@@ -122,7 +123,7 @@ pub struct Server<D: Device> {
     pub(super) accept_after: Option<Nanos>,
     pub(super) stopping: Option<Nanos>,
     pub(super) watched: Nanos,
-    pub(super) looking: Option<Looking<D>>,
+    pub(super) looking: Option<Looking<D, T>>,
     /// How the device says that it has failed.
     pub(super) failure_of: Option<FailureOf<D>>,
     /// What was told of it, and of the raw drive.
@@ -139,14 +140,14 @@ const REPORT: u64 = 1;
 const FIRST_LISTENER: u64 = 2;
 const FIRST_CONNECTION: u64 = 1 << 16;
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// A server of these exports, whose targets the host has in the same order. `log` is told in a sentence of every client
     /// that is dropped.
     ///
     /// # Errors
     /// As the system says.
     pub fn new(
-        mut host: ServedHost<D>,
+        mut host: ServedHost<D, T>,
         exports: Exports,
         signals: Signals,
         limits: Limits,
@@ -216,7 +217,7 @@ impl<D: Device> Server<D> {
     ///
     /// # Errors
     /// If waiting fails, which no client can cause.
-    pub fn run(mut self, report: &mut dyn FnMut(&Stats)) -> io::Result<Stopped<D>> {
+    pub fn run(mut self, report: &mut dyn FnMut(&Stats)) -> io::Result<Stopped<D, T>> {
         wait_precisely();
         loop {
             let timeout = self.timeout();

@@ -4,6 +4,7 @@ use super::poller::Ready;
 use super::server::Server;
 use super::transport::{SOCKETS_MAX, Sockets, Transport};
 use crate::job::Done;
+use crate::served_target::ServedTarget;
 use crate::shares::ClientId;
 use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
@@ -15,7 +16,7 @@ pub(super) const FIRST_TRANSPORT: u64 = 1 << 40;
 /// Makes a transport whose jobs have this number as their owner's connection.
 pub type MakeTransport = Box<dyn FnOnce(u32) -> Box<dyn Transport>>;
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// Serves clients that are no streams of bytes.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::connection::End;
 use super::server::Server;
 use crate::job::Done;
+use crate::served_target::ServedTarget;
 use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
 
@@ -12,14 +13,14 @@ const TURNS_MAX: usize = 32;
 /// Clients that try again in one turn (chosen), so that a crowd that waits does not hold up those that do not.
 const TRIES_MAX: usize = 64;
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// Gives the host turns, and everybody what came of them.
     pub(super) fn turns(&mut self) {
         self.dispatcher.now = self.host.clock().now();
         self.dispatcher.begin_round();
         // Once between two looks at sockets, so that questions do not hold up who comes with something else.
         let host = &self.host;
-        self.dispatcher.look_up(|target, block| host.target(target).block()?.is_mapped(block));
+        self.dispatcher.look_up(|target, block| host.target(target).holds(block));
         for _ in 0..TURNS_MAX {
             self.dispatcher.now = self.host.clock().now();
             let mut any = self.edges_take();
@@ -59,8 +60,8 @@ impl<D: Device> Server<D> {
     /// Hosts hear of zones that changed by themselves.
     fn tell_changed_zones(&mut self) {
         for (id, zones) in &self.zoned {
-            let Some(target) = self.host.target_mut(id.target()).zoned_mut() else { continue };
-            while let Some(zone) = target.poll_changed_zone() {
+            let target = self.host.target_mut(id.target());
+            while let Some(zone) = target.next_changed_zone() {
                 self.dispatcher.note_changed_zone(*id, zones.start_of(zone));
             }
         }

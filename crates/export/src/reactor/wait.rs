@@ -1,6 +1,7 @@
 //! How long the server may wait: until the drive has something to do, or a client has been slow for too long.
 
 use super::server::Server;
+use crate::served_target::ServedTarget;
 use ocssd_base::Nanos;
 use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
@@ -13,7 +14,7 @@ const SPIN: Nanos = Nanos::from_micros(20);
 /// How often clients are looked at for what they may not do for ever (chosen: limits are whole seconds).
 pub(super) const WATCH: Nanos = Nanos::from_millis(500);
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// How long nothing can happen but at sockets; `None` for ever.
     pub(super) fn timeout(&self) -> Option<Duration> {
         let dispatcher = &self.dispatcher;

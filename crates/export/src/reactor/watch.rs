@@ -4,6 +4,7 @@ use super::connection::{Connection, End};
 use super::poller::Interest;
 use super::server::{Limits, Server, number_of_listener};
 use super::wait::WATCH;
+use crate::served_target::ServedTarget;
 use crate::shares::ClientId;
 use crate::stats::DropReason;
 use ocssd_base::Nanos;
@@ -19,7 +20,7 @@ const GREETING_CROWDED: Nanos = Nanos::from_secs(1);
 /// Nobody is looked for who could make room before so much time has passed (chosen: a look takes some microseconds).
 const LOOK_AGAIN: Nanos = Nanos::from_millis(10);
 
-impl<D: Device> Server<D> {
+impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     /// Drops clients whose time is over; rarely, since a look costs as much as there are connections.
     pub(super) fn watch(&mut self) {
         let now = self.host.clock().now();

@@ -226,6 +226,12 @@ impl AnyTarget {
         }
     }
 
+    /// The target within, if it is one of blocks, for a host that has no others.
+    #[must_use]
+    pub fn into_block(self) -> Option<Box<dyn BlockTarget>> {
+        if let Self::Block(member) = self { Some(member.target) } else { None }
+    }
+
     /// The target within, if it is one of blocks.
     #[must_use]
     pub fn block(&self) -> Option<&dyn BlockTarget> {
