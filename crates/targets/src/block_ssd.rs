@@ -9,6 +9,7 @@
 //! Deliberately not here: a read cache beyond what waits to be written (drives that have one do not say how it works), power
 //! loss protection of the DRAM, the time the device's own processor takes (the drive's time per command is its place).
 
+use crate::option_value::{number, small};
 use crate::pblk::{self, MountError, MountReport, OVER_PROVISIONING_PERCENT, Pblk};
 use ocssd_lightnvm::{BlockingDevice, PuId};
 
@@ -50,16 +51,13 @@ impl BlockSsdOptions {
     /// # Errors
     /// A sentence that says which names there are, or what the value should be.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
         match name {
-            "dram_cache_bytes" => self.dram_cache_bytes = Some(number()?),
+            "dram_cache_bytes" => self.dram_cache_bytes = Some(number(name, value)?),
             "over_provisioning_percent" => {
-                self.over_provisioning_percent = u32::try_from(number()?).unwrap_or(u32::MAX);
+                self.over_provisioning_percent = small(name, value)?;
                 self.over_provisioning_stated = true;
             }
-            "seed" => self.seed = number()?,
+            "seed" => self.seed = number(name, value)?,
             _ => {
                 return Err(format!(
                     "a block_ssd has no option \"{name}\": it is a black box; its options are dram_cache_bytes, \

@@ -283,7 +283,7 @@ fn small_blocks_canary(
     mut options: TargetOptions,
 ) -> Result<(Option<small_blocks::Canary>, TargetOptions), String> {
     let at = options.iter().position(|(name, _)| name == "small_blocks_canary");
-    let found = at.map(|at| small_blocks::Canary::named(&options.remove(at).1)).transpose()?;
+    let found = at.map(|at| options.remove(at).1.parse()).transpose()?;
     Ok((found, options))
 }
 

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use crate::option_value::{check_above_zero, check_within, number, small, victim};
 use crate::plane_reads::PlaneReads;
 use ocssd_ftl::VictimPolicy;
 
@@ -63,21 +64,14 @@ impl Options {
     /// # Errors
     /// A sentence that says which names there are, or what the value should be.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
-        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         match name {
-            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
-            "index_percent" => self.index_percent = small()?,
-            "checkpoint_interval_bytes" => self.checkpoint_interval_bytes = Some(number()?),
-            "gc_start_chunks" => self.gc_start_chunks = Some(small()?),
-            "victim" => {
-                self.victim =
-                    value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| error.to_string())?;
-            }
+            "over_provisioning_percent" => self.over_provisioning_percent = small(name, value)?,
+            "index_percent" => self.index_percent = small(name, value)?,
+            "checkpoint_interval_bytes" => self.checkpoint_interval_bytes = Some(number(name, value)?),
+            "gc_start_chunks" => self.gc_start_chunks = Some(small(name, value)?),
+            "victim" => self.victim = victim(value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
-            "seed" => self.seed = number()?,
+            "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => {
@@ -99,22 +93,10 @@ impl Options {
             ("over_provisioning_percent", self.over_provisioning_percent, PERCENT_MAX),
             ("index_percent", self.index_percent, INDEX_PERCENT_MAX),
         ] {
-            if !(1..=most).contains(&found) {
-                return Err(format!("{name} must be 1 to {most}, but is {found}"));
-            }
+            check_within(name, found, most)?;
         }
-        if self.gc_start_chunks == Some(0) {
-            return Err(
-                "gc_start_chunks must be at least 1, but is 0; leave it out for the default".to_owned()
-            );
-        }
-        if self.checkpoint_interval_bytes == Some(0) {
-            return Err(
-                "checkpoint_interval_bytes must be at least 1, but is 0; leave it out for the default"
-                    .to_owned(),
-            );
-        }
-        Ok(())
+        check_above_zero("gc_start_chunks", self.gc_start_chunks.map(u64::from))?;
+        check_above_zero("checkpoint_interval_bytes", self.checkpoint_interval_bytes)
     }
 }
 

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use crate::option_value::{check_above_zero, check_within, number, small, word};
 use crate::plane_reads::PlaneReads;
 use std::fmt;
 
@@ -73,11 +74,7 @@ impl std::str::FromStr for ReadUnit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "sector" => Ok(Self::Sector),
-            "write_unit" => Ok(Self::WriteUnit),
-            _ => Err(format!("read_unit should be \"sector\" or \"write_unit\", but is \"{text}\"")),
-        }
+        word("read_unit", text, &[("sector", Self::Sector), ("write_unit", Self::WriteUnit)])
     }
 }
 
@@ -145,20 +142,16 @@ impl Options {
     /// # Errors
     /// A sentence that says which names there are, or what the value should be.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
-        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         match name {
             "placement" => self.placement = value.parse()?,
             "read_unit" => self.read_unit = value.parse()?,
-            "tables_max" => self.tables_max = Some(small()?),
-            "spare_percent" => self.spare_percent = small()?,
-            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number()?),
-            "log_copies" => self.log_copies = small()?,
-            "writes_per_unit" => self.writes_per_unit = small()?,
+            "tables_max" => self.tables_max = Some(small(name, value)?),
+            "spare_percent" => self.spare_percent = small(name, value)?,
+            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number(name, value)?),
+            "log_copies" => self.log_copies = small(name, value)?,
+            "writes_per_unit" => self.writes_per_unit = small(name, value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
-            "seed" => self.seed = number()?,
+            "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => {
@@ -176,20 +169,11 @@ impl Options {
     /// # Errors
     /// One sentence.
     pub fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u32, most: u32| {
-            let is = (1..=most).contains(&value);
-            if is { Ok(()) } else { Err(format!("{name} must be 1 to {most}, but is {value}")) }
-        };
-        within("tables_max", self.tables_max.unwrap_or(1), TABLES_MAX)?;
-        within("spare_percent", self.spare_percent, SPARE_PERCENT_MAX)?;
-        within("writes_per_unit", self.writes_per_unit, WRITES_PER_UNIT_MAX)?;
-        within("log_copies", self.log_copies, 2)?;
-        if self.checkpoint_log_bytes == Some(0) {
-            return Err(
-                "checkpoint_log_bytes must be at least 1, but is 0; leave it out for the default".to_owned()
-            );
-        }
-        Ok(())
+        check_within("tables_max", self.tables_max.unwrap_or(1), TABLES_MAX)?;
+        check_within("spare_percent", self.spare_percent, SPARE_PERCENT_MAX)?;
+        check_within("writes_per_unit", self.writes_per_unit, WRITES_PER_UNIT_MAX)?;
+        check_within("log_copies", self.log_copies, 2)?;
+        check_above_zero("checkpoint_log_bytes", self.checkpoint_log_bytes)
     }
 }
 

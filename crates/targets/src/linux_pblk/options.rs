@@ -4,6 +4,7 @@
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
 use super::size::OVER_PROVISIONING_PERCENT;
+use crate::option_value::number;
 
 /// Which of Linux's two forms of addresses a checksum of the map is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +65,7 @@ impl Options {
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             "create" => self.create = yes_or_no(name, value)?,
-            "seed" => {
-                let seed = value.parse();
-                self.seed =
-                    seed.map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))?;
-            }
+            "seed" => self.seed = number(name, value)?,
             _ => {
                 return Err(format!(
                     "a linux-pblk has no option \"{name}\"; its options are over_provisioning_percent, read_only, create, \

@@ -4,6 +4,7 @@
 //! soon each is found (`docs/simulate.md`).
 
 use super::options::Options;
+use crate::planted::planted_in;
 
 /// A planted bug: what it does, and the real defect it stands for (numbers are of `ox.md` 1.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,21 +24,7 @@ pub enum Canary {
     WindowForgotten,
 }
 
-impl Options {
-    /// True if this bug is planted.
-    #[cfg(feature = "canaries")]
-    pub(crate) fn has_canary(&self, canary: Canary) -> bool {
-        self.canary == Some(canary)
-    }
-
-    /// False: no bug is planted in builds that people use.
-    #[cfg(not(feature = "canaries"))]
-    #[inline]
-    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
-    pub(crate) const fn has_canary(&self, _: Canary) -> bool {
-        false
-    }
-}
+planted_in!(Options, Canary);
 
 #[cfg(feature = "canaries")]
 impl Canary {
@@ -50,19 +37,6 @@ impl Canary {
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::WindowForgotten, "window-forgotten"),
     ];
-}
-
-#[cfg(feature = "canaries")]
-impl std::str::FromStr for Canary {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, name)| *name == text);
-        found.map(|&(canary, _)| canary).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
-            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
-        })
-    }
 }
 
 #[cfg(test)]

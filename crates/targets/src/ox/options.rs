@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use crate::option_value::{check_above_zero, check_within, number, small, victim, word};
 use crate::plane_reads::PlaneReads;
 use ocssd_base::Nanos;
 use ocssd_ftl::VictimPolicy;
@@ -33,11 +34,7 @@ impl std::str::FromStr for Durability {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "request" => Ok(Self::Request),
-            "flush" => Ok(Self::Flush),
-            _ => Err(format!("durability should be \"request\" or \"flush\", but is \"{text}\"")),
-        }
+        word("durability", text, &[("request", Self::Request), ("flush", Self::Flush)])
     }
 }
 
@@ -120,23 +117,16 @@ impl Options {
     /// # Errors
     /// A sentence that says what the value should be.
     pub fn set_common(&mut self, name: &str, value: &str) -> Result<bool, String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
-        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         match name {
-            "over_provisioning_percent" => self.over_provisioning_percent = small()?,
-            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number()?),
+            "over_provisioning_percent" => self.over_provisioning_percent = small(name, value)?,
+            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number(name, value)?),
             "recovery" => self.recovery = Some(duration(value)?),
-            "log_copies" => self.log_copies = small()?,
-            "gc_groups_max" => self.gc_groups_max = small()?,
-            "victim" => {
-                self.victim =
-                    value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| error.to_string())?;
-            }
-            "writes_per_unit" => self.writes_per_unit = small()?,
+            "log_copies" => self.log_copies = small(name, value)?,
+            "gc_groups_max" => self.gc_groups_max = small(name, value)?,
+            "victim" => self.victim = victim(value)?,
+            "writes_per_unit" => self.writes_per_unit = small(name, value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
-            "seed" => self.seed = number()?,
+            "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => return Ok(false),
@@ -149,19 +139,9 @@ impl Options {
     /// # Errors
     /// One sentence.
     pub fn check(&self) -> Result<(), String> {
-        let percent = self.over_provisioning_percent;
-        if !(1..=PERCENT_MAX).contains(&percent) {
-            return Err(format!("over_provisioning_percent must be 1 to {PERCENT_MAX}, but is {percent}"));
-        }
-        if !(1..=WRITES_PER_UNIT_MAX).contains(&self.writes_per_unit) {
-            return Err(format!(
-                "writes_per_unit must be 1 to {WRITES_PER_UNIT_MAX}, but is {}",
-                self.writes_per_unit
-            ));
-        }
-        if !(1..=2).contains(&self.log_copies) {
-            return Err(format!("log_copies must be 1 or 2, but is {}", self.log_copies));
-        }
+        check_within("over_provisioning_percent", self.over_provisioning_percent, PERCENT_MAX)?;
+        check_within("writes_per_unit", self.writes_per_unit, WRITES_PER_UNIT_MAX)?;
+        check_within("log_copies", self.log_copies, 2)?;
         if self.recovery.is_some() && self.checkpoint_log_bytes.is_some() {
             return Err(
                 "recovery and checkpoint_log_bytes both say how much log there is between checkpoints: give one of them"
@@ -173,11 +153,6 @@ impl Options {
                 "gc_groups_max must be at least 1, but is 0: garbage is collected in some group".to_owned()
             );
         }
-        if self.checkpoint_log_bytes == Some(0) {
-            return Err(
-                "checkpoint_log_bytes must be at least 1, but is 0; leave it out for the default".to_owned()
-            );
-        }
-        Ok(())
+        check_above_zero("checkpoint_log_bytes", self.checkpoint_log_bytes)
     }
 }

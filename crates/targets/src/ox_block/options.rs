@@ -51,7 +51,7 @@ mod tests {
             ("over_provisioning_percent", "0", "1 to 95"),
             ("writes_per_unit", "17", "1 to 16"),
             ("gc_groups_max", "0", "at least 1"),
-            ("log_copies", "3", "1 or 2"),
+            ("log_copies", "3", "1 to 2"),
             ("checkpoint_log_bytes", "0", "at least 1"),
         ] {
             let mut options = Options::default();

@@ -6,6 +6,7 @@
 
 use super::options::Options;
 use super::state::Pblk;
+use crate::planted::planted_in;
 use ocssd_ftl::Slot;
 
 /// A planted bug: what it does, and the real defect it stands for.
@@ -95,21 +96,7 @@ pub enum Canary {
     PaddingUnchecked,
 }
 
-impl Options {
-    /// True if this bug is planted.
-    #[cfg(feature = "canaries")]
-    pub(super) fn has_canary(&self, canary: Canary) -> bool {
-        self.canary == Some(canary)
-    }
-
-    /// False: no bug is planted in builds that people use.
-    #[cfg(not(feature = "canaries"))]
-    #[inline]
-    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
-    pub(super) const fn has_canary(&self, _: Canary) -> bool {
-        false
-    }
-}
+planted_in!(Options, Canary);
 
 impl Pblk {
     /// True if this bug is planted in the instance.
@@ -173,19 +160,6 @@ impl Canary {
         (Self::TwinsUnread, "twins-unread"),
         (Self::GoneIsUnwritten, "gone-is-unwritten"),
     ];
-}
-
-#[cfg(feature = "canaries")]
-impl std::str::FromStr for Canary {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, name)| *name == text);
-        found.map(|&(canary, _)| canary).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
-            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
-        })
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
 use super::knobs::Knobs;
+use crate::option_value::{check_within, number, small, victim};
 use crate::plane_reads::PlaneReads;
 use ocssd_ftl::{Classification, VictimPolicy, WEAR_SPREAD_MIN};
 use std::fmt;
@@ -173,37 +174,29 @@ impl Options {
     /// # Errors
     /// A sentence that says which names there are, or what the value should be.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
-        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-        let sentence = |error: &dyn fmt::Display| error.to_string();
         match name {
             "mode" => self.mode = value.parse()?,
             "over_provisioning_percent" => {
-                (self.over_provisioning_percent, self.over_provisioning_stated) = (small()?, true);
+                (self.over_provisioning_percent, self.over_provisioning_stated) = (small(name, value)?, true);
             }
-            "write_buffer_bytes" => self.write_buffer_bytes = Some(number()?),
+            "write_buffer_bytes" => self.write_buffer_bytes = Some(number(name, value)?),
             "small_write_buffer" => {
                 self.small_write_buffer = value
                     .parse()
                     .map_err(|_| format!("small_write_buffer should be true or false, but is \"{value}\""))?;
             }
-            "active_units" => self.active_units = Some(small()?),
-            "victim" => {
-                self.victim =
-                    Some(value.parse().map_err(|error: ocssd_ftl::VictimPolicyError| sentence(&error))?);
-            }
+            "active_units" => self.active_units = Some(small(name, value)?),
+            "victim" => self.victim = Some(victim(value)?),
             "classification" => {
                 self.classification =
-                    Some(value.parse().map_err(|error: ocssd_ftl::ClassificationError| sentence(&error))?);
+                    Some(value.parse().map_err(|error: ocssd_ftl::ClassificationError| error.to_string())?);
             }
-            "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number()?),
-            "sec_per_write" => self.sec_per_write = Some(small()?),
+            "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number(name, value)?),
+            "sec_per_write" => self.sec_per_write = Some(small(name, value)?),
             "plane_reads" => self.plane_reads = value.parse()?,
-            "writes_per_unit" => self.writes_per_unit = Some(small()?),
-            "wear_spread" => self.wear_spread = Some(small()?),
-            "seed" => self.seed = number()?,
+            "writes_per_unit" => self.writes_per_unit = Some(small(name, value)?),
+            "wear_spread" => self.wear_spread = Some(small(name, value)?),
+            "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => {
@@ -222,14 +215,8 @@ impl Options {
     /// # Errors
     /// One sentence.
     pub fn check(&self) -> Result<(), String> {
-        let percent = self.over_provisioning_percent;
-        if !(1..=PERCENT_MAX).contains(&percent) {
-            return Err(format!("over_provisioning_percent must be 1 to {PERCENT_MAX}, but is {percent}"));
-        }
-        let depth = self.writes_per_unit();
-        if !(1..=WRITES_PER_UNIT_MAX).contains(&depth) {
-            return Err(format!("writes_per_unit must be 1 to {WRITES_PER_UNIT_MAX}, but is {depth}"));
-        }
+        check_within("over_provisioning_percent", self.over_provisioning_percent, PERCENT_MAX)?;
+        check_within("writes_per_unit", self.writes_per_unit(), WRITES_PER_UNIT_MAX)?;
         if let Some(spread) = self.wear_spread().filter(|&spread| spread < WEAR_SPREAD_MIN) {
             return Err(format!(
                 "wear_spread must be 0, to move no cold data, or at least {WEAR_SPREAD_MIN} erases, but is {spread}"

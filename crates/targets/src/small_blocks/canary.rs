@@ -4,6 +4,7 @@
 //! soon each is found (`docs/simulate.md`).
 
 use super::SmallBlocks;
+use crate::planted::planted_in;
 
 /// A planted bug: what it does, and the real defect it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +20,9 @@ impl Canary {
     /// Every canary with its name.
     pub const ALL: &[(Self, &str)] =
         &[(Self::MergeLosesNeighbour, "merge-loses-neighbour"), (Self::OrderIgnored, "order-ignored")];
-
-    /// The canary of this name.
-    ///
-    /// # Errors
-    /// A sentence, if there is none.
-    pub fn named(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, known)| *known == name);
-        found
-            .map(|&(canary, _)| canary)
-            .ok_or_else(|| format!("there is no canary \"{name}\" of small blocks"))
-    }
 }
+
+planted_in!(SmallBlocks, Canary);
 
 impl SmallBlocks {
     /// The same with a bug planted in it.
@@ -39,20 +31,6 @@ impl SmallBlocks {
     pub fn with_canary(mut self, canary: Option<Canary>) -> Self {
         self.canary = canary;
         self
-    }
-
-    /// True if this bug is planted.
-    #[cfg(feature = "canaries")]
-    pub(super) fn has_canary(&self, canary: Canary) -> bool {
-        self.canary == Some(canary)
-    }
-
-    /// False: no bug is planted in builds that people use.
-    #[cfg(not(feature = "canaries"))]
-    #[inline]
-    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
-    pub(super) const fn has_canary(&self, _: Canary) -> bool {
-        false
     }
 }
 
@@ -63,9 +41,9 @@ mod tests {
     #[test]
     fn a_canary_is_called_by_its_name_and_no_other() {
         for &(canary, name) in Canary::ALL {
-            assert_eq!(Canary::named(name), Ok(canary));
+            assert_eq!(name.parse(), Ok(canary));
         }
-        let error = Canary::named("polly").expect_err("no such canary");
+        let error = "polly".parse::<Canary>().expect_err("no such canary");
         assert!(error.contains("polly"), "{error}");
     }
 }

@@ -4,6 +4,7 @@
 //! soon each is found (`docs/simulate.md`).
 
 use super::options::Options;
+use crate::planted::planted_in;
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,21 +31,7 @@ pub enum Canary {
     ResetAllSkipsFull,
 }
 
-impl Options {
-    /// True if this bug is planted.
-    #[cfg(feature = "canaries")]
-    pub(super) fn has_canary(&self, canary: Canary) -> bool {
-        self.canary == Some(canary)
-    }
-
-    /// False: no bug is planted in builds that people use.
-    #[cfg(not(feature = "canaries"))]
-    #[inline]
-    #[expect(clippy::unused_self, reason = "the same call does something in builds with canaries")]
-    pub(super) const fn has_canary(&self, _: Canary) -> bool {
-        false
-    }
-}
+planted_in!(Options, Canary);
 
 #[cfg(feature = "canaries")]
 impl Canary {
@@ -61,19 +48,6 @@ impl Canary {
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::ResetAllSkipsFull, "reset-all-skips-full"),
     ];
-}
-
-#[cfg(feature = "canaries")]
-impl std::str::FromStr for Canary {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, name)| *name == text);
-        found.map(|&(canary, _)| canary).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|&(_, name)| name).collect();
-            format!("there is no canary \"{text}\"; the canaries are: {}", names.join(", "))
-        })
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use crate::option_value::{check_above_zero, check_within, number, small, word};
 use crate::plane_reads::PlaneReads;
 use std::fmt;
 
@@ -66,11 +67,7 @@ impl std::str::FromStr for Partial {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "log" => Ok(Self::Log),
-            "pad" => Ok(Self::Pad),
-            _ => Err(format!("partial should be \"log\" or \"pad\", but is \"{text}\"")),
-        }
+        word("partial", text, &[("log", Self::Log), ("pad", Self::Pad)])
     }
 }
 
@@ -97,11 +94,7 @@ impl std::str::FromStr for Finish {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "leave" => Ok(Self::Leave),
-            "pad" => Ok(Self::Pad),
-            _ => Err(format!("finish should be \"leave\" or \"pad\", but is \"{text}\"")),
-        }
+        word("finish", text, &[("leave", Self::Leave), ("pad", Self::Pad)])
     }
 }
 
@@ -164,21 +157,17 @@ impl Options {
     /// # Errors
     /// A sentence that says which names there are, or what the value should be.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("{name} should be a whole number, but is \"{value}\""))
-        };
-        let small = || number().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         match name {
             "width" => self.width = value.parse()?,
-            "zone_chunks" => self.zone_chunks = Some(small()?),
-            "buffer_bytes" => self.buffer_bytes = Some(number()?),
+            "zone_chunks" => self.zone_chunks = Some(small(name, value)?),
+            "buffer_bytes" => self.buffer_bytes = Some(number(name, value)?),
             "partial" => self.partial = value.parse()?,
             "finish" => self.finish = value.parse()?,
-            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number()?),
-            "log_copies" => self.log_copies = small()?,
-            "writes_per_unit" => self.writes_per_unit = small()?,
+            "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number(name, value)?),
+            "log_copies" => self.log_copies = small(name, value)?,
+            "writes_per_unit" => self.writes_per_unit = small(name, value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
-            "seed" => self.seed = number()?,
+            "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => {
@@ -196,21 +185,10 @@ impl Options {
     /// # Errors
     /// One sentence.
     pub fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u32, most: u32| {
-            if (1..=most).contains(&value) {
-                return Ok(());
-            }
-            Err(format!("{name} must be 1 to {most}, but is {value}"))
-        };
-        within("writes_per_unit", self.writes_per_unit, WRITES_PER_UNIT_MAX)?;
-        within("log_copies", self.log_copies, 2)?;
-        within("zone_chunks", self.zone_chunks.unwrap_or(1), u32::MAX)?;
-        if self.checkpoint_log_bytes == Some(0) {
-            return Err(
-                "checkpoint_log_bytes must be at least 1, but is 0; leave it out for the default".to_owned()
-            );
-        }
-        Ok(())
+        check_within("writes_per_unit", self.writes_per_unit, WRITES_PER_UNIT_MAX)?;
+        check_within("log_copies", self.log_copies, 2)?;
+        check_within("zone_chunks", self.zone_chunks.unwrap_or(1), u32::MAX)?;
+        check_above_zero("checkpoint_log_bytes", self.checkpoint_log_bytes)
     }
 }
 
