@@ -8,9 +8,10 @@ use ocssd_export::reactor::{
     Arrival, Endpoint, Limits, Listener, MakeProtocol, ServedHost, Server, Signals, TlsConfig, Transport,
 };
 use ocssd_export::vhost_user_blk::VhostUserBlk;
-use ocssd_export::{Export, ExportId, Exports, Protocol, Stats};
+use ocssd_export::{Export, ExportId, Exports, Protocol, ServedTarget, Stats};
 use ocssd_flash::{Flash, presets};
-use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId, Target};
+use ocssd_lightnvm::interface::AnyTarget;
+use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId};
 use ocssd_nvme::identify::Uuid;
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry::{self, TargetSpec};
@@ -19,7 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -77,8 +78,17 @@ impl Default for ServerOptions {
     }
 }
 
+/// A drive with its target.
+struct Made {
+    device: Flash,
+    now: Nanos,
+    buffers: Buffers,
+    target: AnyTarget,
+    export: Export,
+}
+
 /// 4 units of 64 chunks of 256 KiB, whose media is faster than a socket.
-fn host() -> (ServedHost<Flash>, Export) {
+fn made() -> Made {
     let mut config = presets::find("tiny").expect("a test has sockets, pipes and threads").config();
     config.geometry = Geometry { ws_min: 4, mw_cunits: 8, ..Geometry::example(2, 2, 64, 64, 8) };
     config.payload = Payload::Bytes;
@@ -99,9 +109,68 @@ fn host() -> (ServedHost<Flash>, Export) {
         .expect("it fits");
     let export = Export::of("a", "pblk in a test", &made.target, 4096, false)
         .expect("a test has sockets, pipes and threads");
-    let mut host = Host::new(device, WallClock::starting_at(clock.now()), buffers);
-    host.add(Box::new(made.target));
-    (host, export)
+    Made { device, now: clock.now(), buffers, target: made.target, export }
+}
+
+/// What a thread serves with.
+struct Serving {
+    listener: Listener,
+    beside: Option<Listener>,
+    signals: Signals,
+    limits: Limits,
+    tls: Option<Arc<TlsConfig>>,
+    nvme: bool,
+    vhost_user_blk: bool,
+    send: Sender<Stats>,
+}
+
+impl Serving {
+    /// Serves until it is told to stop, and looks at what is left.
+    fn serve<T: ServedTarget + ?Sized>(self, host: ServedHost<Flash, T>, export: Export) -> (Stats, bool) {
+        let Self { listener, beside, signals, limits, tls, nvme, vhost_user_blk, send } = self;
+        let device = export.clone();
+        let exports = Exports::new(vec![export]).expect("a test has sockets, pipes and threads");
+        let mut server = Server::new(host, exports, signals, limits, Box::new(|_| {}))
+            .expect("a test has sockets, pipes and threads");
+        let policy = if tls.is_some() { TlsPolicy::Required } else { TlsPolicy::None };
+        if let Some(tls) = tls {
+            server.use_tls(tls);
+        }
+        let make: MakeProtocol = if nvme {
+            let config =
+                SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(1), ..SubsystemConfig::default() };
+            server.use_nvme(Subsystem::new(config).expect("a sound name"), None);
+            Box::new(|Arrival { connection, generation, local }| {
+                Box::new(nvme_tcp::Session::new(connection, generation, local))
+            })
+        } else {
+            Box::new(move |arrival: Arrival| {
+                Box::new(Session::new(policy, arrival.connection, arrival.generation))
+            })
+        };
+        if vhost_user_blk {
+            let transport = Box::new(|owner| {
+                Box::new(VhostUserBlk::new(listener, ExportId(0), device, owner)) as Box<dyn Transport>
+            });
+            server.host_transport(transport).expect("a test has sockets, pipes and threads");
+        } else {
+            server.listen(listener, make).expect("a test has sockets, pipes and threads");
+        }
+        if let Some(beside) = beside {
+            let make = move |arrival: Arrival| {
+                Box::new(Session::new(policy, arrival.connection, arrival.generation)) as Box<dyn Protocol>
+            };
+            server.listen(beside, Box::new(make)).expect("a test has sockets, pipes and threads");
+        }
+        let stopped = server
+            .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))
+            .expect("a test has sockets, pipes and threads");
+        let mut host = stopped.host;
+        // Whatever clients did, nothing is open and every invariant holds.
+        host.settle();
+        host.target(ocssd_lightnvm::TargetId(0)).check();
+        (stopped.stats, true)
+    }
 }
 
 impl World {
@@ -119,56 +188,21 @@ impl World {
         let (send, reported) = channel();
         let (ready, is_ready) = channel();
         let thread = std::thread::spawn(move || {
-            let (host, export) = host();
+            let Made { device, now, buffers, target, export } = made();
             let export = Export { read_only, ..export };
             ready.send(export.bytes()).expect("a test has sockets, pipes and threads");
             let signals = Signals::of(stop_end, report_end).expect("a test has sockets, pipes and threads");
-            let device = export.clone();
-            let exports = Exports::new(vec![export]).expect("a test has sockets, pipes and threads");
-            let mut server = Server::new(host, exports, signals, limits, Box::new(|_| {}))
-                .expect("a test has sockets, pipes and threads");
-            let policy = if tls.is_some() { TlsPolicy::Required } else { TlsPolicy::None };
-            if let Some(tls) = tls {
-                server.use_tls(tls);
-            }
-            let make: MakeProtocol = if nvme {
-                let config = SubsystemConfig {
-                    nqn: NQN.to_owned(),
-                    uuid: Uuid::of_seed(1),
-                    ..SubsystemConfig::default()
-                };
-                server.use_nvme(Subsystem::new(config).expect("a sound name"), None);
-                Box::new(|Arrival { connection, generation, local }| {
-                    Box::new(nvme_tcp::Session::new(connection, generation, local))
-                })
+            let serving = Serving { listener, beside, signals, limits, tls, nvme, vhost_user_blk, send };
+            let clock = WallClock::starting_at(now);
+            if nvme {
+                let mut host = Host::new(device, clock, buffers);
+                host.add(Box::new(target));
+                serving.serve(host, export)
             } else {
-                Box::new(move |arrival: Arrival| {
-                    Box::new(Session::new(policy, arrival.connection, arrival.generation))
-                })
-            };
-            if vhost_user_blk {
-                let transport = Box::new(|owner| {
-                    Box::new(VhostUserBlk::new(listener, ExportId(0), device, owner)) as Box<dyn Transport>
-                });
-                server.host_transport(transport).expect("a test has sockets, pipes and threads");
-            } else {
-                server.listen(listener, make).expect("a test has sockets, pipes and threads");
+                let mut host = Host::new(device, clock, buffers);
+                host.add(target.into_block().expect("it has blocks"));
+                serving.serve(host, export)
             }
-            if let Some(beside) = beside {
-                let make = move |arrival: Arrival| {
-                    Box::new(Session::new(policy, arrival.connection, arrival.generation))
-                        as Box<dyn Protocol>
-                };
-                server.listen(beside, Box::new(make)).expect("a test has sockets, pipes and threads");
-            }
-            let stopped = server
-                .run(&mut |stats| send.send(stats.clone()).expect("a test has sockets, pipes and threads"))
-                .expect("a test has sockets, pipes and threads");
-            let mut host = stopped.host;
-            // Whatever clients did, nothing is open and every invariant holds.
-            host.settle();
-            host.target(ocssd_lightnvm::TargetId(0)).check();
-            (stopped.stats, true)
         });
         let bytes = is_ready.recv().expect("the server begins");
         Self { endpoint, bytes, stop, report, reported, thread: Some(thread) }
