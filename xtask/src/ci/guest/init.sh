@@ -67,6 +67,7 @@ check discover discovers
 check stranger sh -c "! nvme connect $target -n $ocssd_nqn $stranger"
 check connect connect
 check block-device until_true is_there
+check physical-block grep -qx 4096 "/sys/block/${block##*/}/queue/physical_block_size"
 check no-raw-block-device [ "$(ls /dev/nvme0n* | wc -l)" = 1 ]
 check smart nvme smart-log /dev/nvme0
 check effects nvme effects-log /dev/nvme0
@@ -170,6 +171,8 @@ check raw-vector-reset nvme io-passthru $raw -o 0x90 -n 2 --cdw10=0 --cdw12=0
 check raw-chunk-is-free-again state 1
 check raw-wrong-write-is-refused sh -c "! nvme io-passthru $raw -o 0x01 -n 2 --cdw10=4 --cdw12=3 -l 16384 -w -i /scratch/sector4"
 check disconnect-again leaves
+first_target=$target
+first_nqn=$ocssd_nqn
 . /zones.sh
 [ -e /modules ] && . /file_systems.sh
 check disk-checksum-at-the-end sum_is /file /scratch/sum

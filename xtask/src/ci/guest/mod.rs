@@ -115,7 +115,7 @@ const SHORT: Extent = Extent {
     blocks: 32,
     cuts: 1,
     fio_cuts: 0,
-    checks_min: 115,
+    checks_min: 122,
     limit: Duration::from_secs(300),
 };
 
@@ -126,7 +126,7 @@ const LONG: Extent = Extent {
     blocks: 256,
     cuts: 8,
     fio_cuts: 4,
-    checks_min: 156,
+    checks_min: 163,
     limit: Duration::from_secs(1800),
 };
 

@@ -16,6 +16,13 @@ keys_are_there() {
 fails() { ! "$@"; }
 check zones-connect connect
 check zones-are-there until_true zones_are_there
+# Two drives at once are two to the kernel, though both were made with the same seed.
+block_devices_are() { [ "$(ls /dev/nvme*n* | wc -l)" = "$1" ]; }
+check two-drives-connect nvme connect $first_target -n "$first_nqn" $host
+check two-drives-have-three-devices until_true block_devices_are 3
+check two-drives-are-told-apart sh -c "! dmesg | grep -i 'duplicate IDs'"
+check two-drives-disconnect nvme disconnect -n "$first_nqn"
+check two-drives-are-one-again until_true block_devices_are 2
 queue=/sys/block/$zoned/queue
 zoned=/dev/$zoned
 check zones-are-host-managed grep -qx host-managed "$queue/zoned"
