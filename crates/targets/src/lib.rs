@@ -5,6 +5,7 @@
 pub mod block_ssd;
 pub mod eleos;
 mod flight;
+mod journal;
 pub mod kv;
 pub mod lightlsm;
 pub mod linear;
@@ -19,6 +20,7 @@ pub mod pblk;
 mod plane_reads;
 mod planted;
 mod read_again;
+mod recovery;
 mod refusal;
 pub mod registry;
 pub mod small_blocks;

@@ -137,7 +137,7 @@ impl Eleos {
     /// A frame that is filled in part goes out once somebody waits for it and nothing else of users is on its way.
     fn close_partial(&mut self) -> bool {
         let is_awaited = !self.store.awaiting.is_empty() || self.ending == Ending::Asked;
-        let is_idle = self.points.data[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
+        let is_idle = self.data_points[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
         let is_due = is_awaited && is_idle && self.buffer.partial(StreamIndex::USER) > 0;
         if is_due {
             self.buffer.close(StreamIndex::USER);

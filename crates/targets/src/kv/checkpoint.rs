@@ -13,7 +13,7 @@ use super::record::UnitNumber;
 use super::sizes::{INFO_BYTES, Promised};
 use super::space::{Claim, Needed};
 use super::state::Kv;
-use crate::ox::page_io::PageIo;
+use crate::journal::{PageIo, landing};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::AppendEvent;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
@@ -255,7 +255,7 @@ impl Kv {
             }
         }
         let mut events = Vec::new();
-        self.points.checkpoint.landed(at, Self::landing(status, ()), &mut events);
+        self.points.checkpoint.landed(at, landing(status, ()), &mut events);
         for event in events {
             if let AppendEvent::Closed(chunk) = event {
                 self.space.close(chunk, 0);

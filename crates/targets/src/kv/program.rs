@@ -10,9 +10,10 @@ use super::long_values::ValuePiece;
 use super::record::{RecordKind, UnitHeader, UnitNumber, records};
 use super::space::Claim;
 use super::state::{Kv, record_bytes};
+use crate::journal::landing;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, AppendEvent, Landing, Place};
-use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
+use ocssd_ftl::{Append, AppendEvent, Place};
+use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa};
 
 /// What a record of a frame that moves is.
 enum Moved {
@@ -78,16 +79,6 @@ impl Kv {
         Addresses::Run { first: Ppa::new(self.space.shape.chunk_id(at.chunk), at.sector), count }
     }
 
-    /// What a write's end says of its place.
-    pub(super) fn landing<T>(status: Status, what: T) -> Landing<T> {
-        match status {
-            _ if status.is_success() => Landing::Written(what),
-            Status::WRITE_NEXT_UNIT => Landing::Lost,
-            _ if status.is_drive_failure() => Landing::Refused,
-            _ => Landing::Closed,
-        }
-    }
-
     /// A write of a unit ended.
     pub(super) fn unit_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
         let (status, stream) = (completion.status, self.frames.stream(frame));
@@ -102,7 +93,7 @@ impl Kv {
             self.stats.units_again += 1;
         }
         let mut events = Vec::new();
-        self.points.streams[stream.index()].landed(at, Self::landing(status, frame), &mut events);
+        self.points.streams[stream.index()].landed(at, landing(status, frame), &mut events);
         for event in events {
             match event {
                 AppendEvent::Readable(frame) => self.frames.release(frame),

@@ -5,8 +5,8 @@
 //! pages (`journal`).
 
 use super::canary::Canary;
-use super::change::{Change, Number, records_of};
-use super::journal::Info;
+use super::change::{Change, Number, records_of, to_records};
+use super::journal::{CATALOG, INFO, Info};
 use super::shelf::Row;
 use super::sizes::RUNS_PIECE;
 use super::state::LightLsm;
@@ -89,7 +89,7 @@ impl LightLsm {
         for change in changes {
             self.catalog.apply(change).unwrap_or_else(|error| panic!("its own change: {error}"));
         }
-        Some(self.journal.append(&bytes))
+        Some(self.journal.append(&to_records(&bytes)).durable_at)
     }
 
     fn log_begin(&mut self, number: Number) -> bool {
@@ -243,13 +243,13 @@ impl LightLsm {
             kept: self.sizes.kept,
             generation: self.journal.generation,
             start: self.journal.log.next(),
-            applied: self.journal.last.0,
+            applied: self.journal.last_transaction().0,
             next_number: self.next_number,
         };
-        assert!(info.start >= self.journal.log.tail(), "replay would begin before the log");
         let catalog = self.catalog.encode(!self.has_canary(Canary::AttributesForgotten));
         let page_bytes = u32::try_from(self.sizes.unit_bytes).expect("a unit is small");
-        self.journal.begin_checkpoint(&info, &catalog, page_bytes);
+        let sections = [(INFO, &info.encode()[..]), (CATALOG, catalog.as_slice())];
+        self.journal.begin_checkpoint(info.start, page_bytes, &sections);
         if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
             self.journal.cut_log(info.start, &mut self.space);
         }
@@ -257,10 +257,10 @@ impl LightLsm {
     }
 
     fn is_checkpoint_due(&self) -> bool {
-        let Some(current) = self.journal.current else { return true };
+        let Some(current) = self.journal.current() else { return true };
         let since = self.journal.log.next().0 - current.start.0;
         let is_full = since > 0 && !self.journal.has_room(self.sizes.largest_records);
-        let is_first = self.is_mounting && self.journal.previous.is_none();
+        let is_first = self.is_mounting && !self.journal.has_two();
         is_first || since >= u64::from(self.sizes.interval_pages) || is_full || self.is_last_due()
     }
 }

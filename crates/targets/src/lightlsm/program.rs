@@ -5,8 +5,9 @@
 
 use super::change::Number;
 use super::flight::Purpose;
-use super::journal::{landing, run_at};
+use super::journal::run_at;
 use super::state::LightLsm;
+use crate::journal::landing;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Append, AppendEvent, ChunkIndex, OpenChunk};
 use ocssd_lightnvm::interface::table::TableKind;

@@ -5,6 +5,7 @@
 //! as commands (`reset`), who gets a reservation (`append`).
 
 use super::sizes::Sizes;
+use crate::journal::{Oldest, PageKind};
 use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
 use std::collections::VecDeque;
 
@@ -17,6 +18,16 @@ pub enum Role {
     Log,
     /// Checkpoints.
     Checkpoint,
+}
+
+impl Role {
+    /// That of chunks with pages of this kind.
+    pub const fn of(kind: PageKind) -> Self {
+        match kind {
+            PageKind::Log => Self::Log,
+            PageKind::Checkpoint => Self::Checkpoint,
+        }
+    }
 }
 
 /// The chunks.
@@ -137,14 +148,17 @@ impl Space {
         *newest = (*newest).max(number);
     }
 
-    /// Looks whether a closed chunk of pages is needed: the oldest page and checkpoint that recovery may need are given.
-    pub fn look_at_pages(&mut self, chunk: ChunkIndex, log_tail: u64, checkpoint_tail: u64) {
+    /// Looks whether a closed chunk of pages is needed.
+    pub fn look_at_pages(&mut self, chunk: ChunkIndex, oldest: Oldest) {
         if self.pool.get(chunk) != ChunkUse::Closed {
             return;
         }
-        let tail = if self.role(chunk) == Role::Log { log_tail } else { checkpoint_tail };
-        assert_ne!(self.role(chunk), Role::Content, "chunk {} of content is judged by pages", chunk.0);
-        if self.newest[chunk.index()] < tail {
+        let kind = match self.role(chunk) {
+            Role::Content => panic!("chunk {} of content is judged by pages", chunk.0),
+            Role::Log => PageKind::Log,
+            Role::Checkpoint => PageKind::Checkpoint,
+        };
+        if self.newest[chunk.index()] < oldest.of(kind) {
             self.pool.died(chunk);
             self.dead.push_back(chunk);
         }

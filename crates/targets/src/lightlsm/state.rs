@@ -7,7 +7,6 @@ use super::catalog::Catalog;
 use super::change::Number;
 use super::commit::{Awaited, EditJob, SyncJob};
 use super::flight::Purpose;
-use super::journal::{Around, Journal};
 use super::options::Options;
 use super::placement::Placer;
 use super::read::Reads;
@@ -17,9 +16,10 @@ use super::sizes::Sizes;
 use super::space::Space;
 use super::stats::LightLsmStats;
 use crate::flight::Flight;
+use crate::journal::Journal;
 use ocssd_base::SlabKey;
 use ocssd_ftl::AppendConfig;
-use ocssd_lightnvm::{BufId, Buffers, Geometry, Status};
+use ocssd_lightnvm::{BufId, Geometry, Status};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Whether an instance takes changes.
@@ -91,12 +91,6 @@ impl LightLsm {
             Changes::NoSpare => Some(Status::WRITE_TO_READ_ONLY),
             Changes::DriveFailed(status) => Some(status),
         }
-    }
-
-    /// The journal, and what it needs of the rest.
-    pub(super) fn journal<'a>(&'a mut self, buffers: &'a mut Buffers) -> (&'a mut Journal, Around<'a>) {
-        let Self { journal, space, flight, stats, .. } = self;
-        (journal, Around { space, flight, stats, buffers })
     }
 
     /// Something of it is to be done.

@@ -15,7 +15,7 @@ impl LightLsm {
 
     /// True if a shutdown waits for a checkpoint that is not begun.
     pub(super) fn is_last_due(&self) -> bool {
-        let is_covered = self.journal.current.is_some_and(|whole| whole.start == self.journal.log.end());
+        let is_covered = self.journal.current().is_some_and(|kept| kept.start == self.journal.log.end());
         self.is_quiet_but_for_shutdown() && !is_covered
     }
 
@@ -51,7 +51,7 @@ impl LightLsm {
         assert!(how != Changes::Taken, "changes end by being taken");
         self.changes = how;
         let status = self.refuses_changes().expect("changes are not taken");
-        self.journal.writer = None;
+        self.journal.stop();
         self.edits.clear();
         self.syncs.clear();
         self.syncing.clear();

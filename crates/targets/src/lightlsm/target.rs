@@ -4,6 +4,7 @@
 
 use super::flight::Purpose;
 use super::state::LightLsm;
+use crate::journal::PageKind;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{Counter, CounterValue};
 use ocssd_lightnvm::interface::table::{TableLimits, TableReply, TableRequest, TableTarget};
@@ -19,10 +20,8 @@ impl LightLsm {
                 any |= self.commit(buffers);
                 any |= self.leave(buffers);
                 any |= self.checkpoint();
-                let is_awaited = !self.awaited.is_empty();
-                let (journal, mut around) = self.journal(buffers);
-                any |= journal.write_log(is_awaited, &mut around);
-                any |= journal.write_checkpoint(&mut around);
+                any |= self.write_log(buffers);
+                any |= self.write_checkpoint(buffers);
                 any |= self.reset();
             }
             any |= self.shut_down();
@@ -52,25 +51,12 @@ impl LightLsm {
             Purpose::Unit { number, column, what, at } => {
                 self.unit_done((number, column, what), at, completion, buffers);
             }
-            Purpose::LogPage { page } => {
-                self.journal.log_page_done(page, status, &mut self.space);
-                self.look_at_drive(completion);
-            }
-            Purpose::CheckpointPage { page } => {
-                let is_whole = self.journal.checkpoint_page_done(page, status, &mut self.space);
-                self.stats.checkpoints += u64::from(is_whole);
-                self.look_at_drive(completion);
-            }
+            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, status),
+            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, status),
             Purpose::Close { chunk, from, fill } => self.close_done((chunk, from, fill), completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, completion),
         }
         self.work_due = true;
-    }
-
-    fn look_at_drive(&mut self, completion: &Completion) {
-        if completion.status.is_drive_failure() {
-            self.stop(completion.status);
-        }
     }
 }
 

@@ -1,23 +1,13 @@
-//! Checkpoints: what the store maps and where replay begins, written beside everything else; then the log before the
-//! checkpoint before is cut.
+//! Checkpoints: what the store maps and where replay begins, and when one is due.
 //!
-//! Two checkpoints and the log from the older one on are on media at any time, and a third is written in places of its own:
-//! a power cut at any write, or one checkpoint that the media lost, leaves one that is whole. Deliberately not here: pages
-//! (`ocssd_ftl::checkpoint`), reading them (`mount`).
+//! Deliberately not here: pages (`ocssd_ftl::checkpoint`), how they go to media (`journal`), reading them (`mount`).
 
 use super::canary::Canary;
-use super::flight::Purpose;
-use super::log_pages::tag_page;
-use super::page_io::PageIo;
 use super::sizes::INFO_BYTES;
-use super::space::Claim;
 use super::state::Ox;
 use super::store::Store;
-use ocssd_base::SlabKey;
-use ocssd_ftl::Kind;
-use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
+use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
-use ocssd_lightnvm::{Buffers, Completion, Op};
 
 /// The section about the instance.
 pub(crate) const INFO: SectionName = *b"instance";
@@ -83,177 +73,37 @@ impl Info {
     }
 }
 
-/// A checkpoint on media: its number, and where replay from it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
-    pub serial: Serial,
-    pub start: Lsn,
-}
-
-/// How checkpoints stand.
-#[derive(Clone, Debug)]
-pub(crate) struct CheckpointState {
-    pub io: PageIo<PageIndex>,
-    /// The newest that is whole.
-    pub current: Option<Kept>,
-    /// The one before.
-    pub previous: Option<Kept>,
-    /// The number of the next.
-    pub next: Serial,
-    pub writer: Option<CheckpointWriter>,
-    /// Where replay from the one being written begins.
-    pub start: Lsn,
-}
-
-impl CheckpointState {
-    pub fn new(io: PageIo<PageIndex>, current: Option<Kept>, next: Serial) -> Self {
-        assert!(current.is_none_or(|kept| kept.serial < next), "checkpoints go back");
-        Self { io, current, previous: None, next, writer: None, start: Lsn(0) }
-    }
-
-    /// The oldest checkpoint that recovery may need; of a new instance the first.
-    pub fn oldest_serial(&self) -> u64 {
-        self.previous.or(self.current).map_or(0, |kept| kept.serial.0)
-    }
-
-    /// True while one is being written.
-    pub const fn is_writing(&self) -> bool {
-        self.writer.is_some()
-    }
-}
-
 impl<S: Store> Ox<S> {
-    /// Begins a checkpoint when one is due, and goes on with it. True if anything was done.
-    pub(crate) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = false;
-        if !self.checkpoint.is_writing() && self.is_checkpoint_due() {
-            self.begin_checkpoint();
-            any = true;
-        }
-        while self.flight.has_room(1) && self.write_checkpoint_page(buffers) {
-            any = true;
-        }
-        any
-    }
-
-    fn is_checkpoint_due(&self) -> bool {
-        let Some(current) = self.checkpoint.current else { return true };
-        let since = self.log.next().0 - current.start.0;
-        let waits = self.commits.front().is_some_and(|front| !self.log.has_room(front.entries.len() + 1));
+    pub(super) fn is_checkpoint_due(&self) -> bool {
+        let Some(current) = self.journal.current() else { return true };
+        let since = self.journal.log.next().0 - current.start.0;
+        let waits = self.commits.front().is_some_and(|front| !self.journal.has_room(front.entries.len()));
         let is_full = waits && since > 0;
-        let is_first = self.is_mounting && self.checkpoint.previous.is_none();
+        let is_first = self.is_mounting && !self.journal.has_two();
         is_first || since >= u64::from(self.sizes.interval_pages) || is_full || self.is_last_due()
     }
 
-    pub(crate) fn begin_checkpoint(&mut self) {
+    pub(super) fn begin_checkpoint(&mut self) {
         let start = self.replay_start();
         let info = Info {
             chunk: self.sizes.chunk,
             units: self.space.shape.units(),
             lines: self.space.shape.lines(),
             blocks: self.sizes.blocks,
-            generation: self.generation,
+            generation: self.journal.generation,
             start,
             applied: self.applied.0,
             sequence: self.sequence,
         };
         let image = S::image(self);
-        let serial = self.checkpoint.next;
-        self.checkpoint.next = serial.next();
         let page_bytes = self.sizes.unit * self.sector_bytes;
         let info = info.encode();
         let own = image.iter().map(|(name, bytes)| (*name, bytes.as_slice()));
         let sections: Vec<(SectionName, &[u8])> = [(INFO, &info[..])].into_iter().chain(own).collect();
-        self.checkpoint.writer = Some(CheckpointWriter::new(self.instance, serial, page_bytes, &sections));
-        self.checkpoint.start = start;
-        assert!(self.checkpoint.current.is_none_or(|kept| kept.start <= start), "replay would begin earlier");
+        self.journal.begin_checkpoint(start, page_bytes, &sections);
         if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
-            self.cut_log(start);
+            self.journal.cut_log(start, &mut self.space);
         }
-    }
-
-    fn write_checkpoint_page(&mut self, buffers: &mut Buffers) -> bool {
-        let is_again = self.checkpoint.io.has_again();
-        let is_fresh = self.checkpoint.writer.as_ref().is_some_and(CheckpointWriter::has_page);
-        if !is_again && (!is_fresh || self.checkpoint.io.spare().is_none()) {
-            return false;
-        }
-        let sectors = self.checkpoint.io.sectors();
-        let Self { points, space, .. } = self;
-        let next = points.checkpoint.next(sectors, |units| space.open(units, Claim::Checkpoint));
-        let Some(at) = next else { return false };
-        let fresh = (!is_again).then(|| {
-            let buffer = self.checkpoint.io.spare().expect("it was looked at");
-            let writer = self.checkpoint.writer.as_mut().expect("it was looked at");
-            let index = writer.take_page(buffers.whole_mut(buffer, 0, sectors)).expect("a page is due");
-            let serial = writer.serial();
-            tag_page(Kind::Map, (u64::from(index.0), serial.0), buffer, sectors, buffers);
-            index
-        });
-        let written = if is_again { &mut self.stats.rewritten } else { &mut self.stats.checkpoint_written };
-        *written += u64::from(sectors);
-        self.stats.programmed += u64::from(sectors);
-        let (page, buffer) = self.checkpoint.io.issue(fresh, at);
-        let addresses = self.run_at(at, sectors);
-        self.flight.send(
-            Purpose::CheckpointPage { page },
-            Op::Write { fua: true },
-            addresses,
-            Some(buffer),
-            0,
-        );
-        true
-    }
-
-    /// A write of a page ended.
-    pub(crate) fn checkpoint_page_done(&mut self, page: SlabKey, completion: &Completion) {
-        let status = completion.status;
-        let (index, at) = self.checkpoint.io.ended(page, status.is_success());
-        if status.is_drive_failure() {
-            self.stop(status);
-        }
-        if let Some(writer) = self.checkpoint.writer.as_mut().filter(|_| status.is_success()) {
-            writer.on_written(index);
-            let (serial, is_complete) = (writer.serial(), writer.is_complete());
-            self.space.has_page(at.chunk, serial.0);
-            if is_complete {
-                self.checkpoint.writer = None;
-                self.checkpoint_complete(serial);
-            }
-        }
-        let mut events = Vec::new();
-        self.points.checkpoint.landed(at, Self::landing(status, ()), &mut events);
-        self.close_chunks(&events);
-    }
-
-    fn checkpoint_complete(&mut self, serial: Serial) {
-        assert!(
-            self.checkpoint.current.is_none_or(|kept| kept.serial < serial),
-            "checkpoint {} goes back",
-            serial.0
-        );
-        self.stats.checkpoints += 1;
-        let start = self.checkpoint.start;
-        self.checkpoint.previous = self.checkpoint.current.replace(Kept { serial, start });
-        let oldest = self.checkpoint.previous.map_or(start, |kept| kept.start);
-        self.cut_log(oldest);
-        self.work_due = true;
-    }
-
-    /// Pages of the log before `oldest` are not needed any more.
-    fn cut_log(&mut self, oldest: Lsn) {
-        let oldest = oldest.min(self.log.durable());
-        if oldest > self.log.tail() {
-            self.log.truncate(oldest);
-        }
-        for chunk in self.space.closed_pages() {
-            self.look_at(chunk);
-        }
-    }
-
-    /// A checkpoint under way is given up: the drive failed.
-    pub(crate) fn abandon_checkpoint(&mut self) {
-        self.checkpoint.writer = None;
     }
 }
 

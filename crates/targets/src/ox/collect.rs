@@ -94,7 +94,7 @@ impl<S: Store> Ox<S> {
     pub(super) fn collection_waits_for_log(&self) -> bool {
         let is_copied = |victim: &Victim| victim.is_read && victim.reads == 0;
         let victims = &self.collector.victims;
-        let has_landed = self.points.data[1..].iter().all(|point| point.in_flight() == 0);
+        let has_landed = self.data_points[1..].iter().all(|point| point.in_flight() == 0);
         !victims.is_empty()
             && victims.iter().all(is_copied)
             && has_landed
@@ -155,7 +155,7 @@ impl<S: Store> Ox<S> {
         let (space, collector) = (&self.space, &self.collector);
         let may = |chunk: ChunkIndex| {
             let group = space.pool.group_of(chunk);
-            let has_room = self.points.data[StreamIndex::of_group(group).index()].room() > 0
+            let has_room = self.data_points[StreamIndex::of_group(group).index()].room() > 0
                 || space.pool.free_of_group(group) > 0;
             wanted(group)
                 && has_room

@@ -2,11 +2,12 @@
 //!
 //! What a transaction changes, changes when it is durable, so that nobody reads what a power cut can take; or when it is
 //! logged, if the store wants that. Moves of garbage collection go through the same queue. Deliberately not here: pages of the
-//! log (`log_pages`), what a transaction changes (the store).
+//! log (`pages`), what a transaction changes (the store).
 
 use super::canary::Canary;
 use super::state::Ox;
 use super::store::Store;
+use crate::journal::Logged as InLog;
 use ocssd_ftl::log::{Lsn, TransactionId};
 
 /// Whose a transaction is.
@@ -43,7 +44,7 @@ pub struct Commit<S: Store> {
 pub struct Logged<S: Store> {
     pub id: TransactionId,
     first: Lsn,
-    last: Lsn,
+    durable_at: Lsn,
     entries: Vec<S::Entry>,
     blocks: u32,
     /// What is still to be answered.
@@ -68,14 +69,14 @@ impl<S: Store> Ox<S> {
     pub(super) fn commit(&mut self) -> bool {
         let mut any = false;
         while let Some(front) = self.commits.front() {
-            if !self.log.has_room(front.entries.len() + 1) {
+            if !self.journal.has_room(front.entries.len()) {
                 break;
             }
             let commit = self.commits.pop_front().expect("it was looked at");
             self.log_transaction(commit);
             any = true;
         }
-        while self.logged.front().is_some_and(|logged| logged.last < self.log.durable()) {
+        while self.logged.front().is_some_and(|logged| self.journal.is_durable(logged.durable_at)) {
             let Logged { id, entries, blocks, done, is_applied, .. } =
                 self.logged.pop_front().expect("it was looked at");
             if !is_applied {
@@ -88,17 +89,15 @@ impl<S: Store> Ox<S> {
     }
 
     fn log_transaction(&mut self, Commit { entries, blocks, done }: Commit<S>) {
-        let id = TransactionId(self.last_transaction.0 + 1);
-        self.last_transaction = id;
-        assert!(!entries.is_empty(), "transaction {} changes nothing", id.0);
         assert!(
             u64::from(blocks) <= self.gathered,
-            "transaction {} has sectors that were not gathered",
-            id.0
+            "a transaction has {blocks} sectors, but {} were gathered",
+            self.gathered
         );
-        let (first, last) = self.log.append(id, &entries);
+        let InLog { id, first, durable_at } = self.journal.append(&entries);
         self.stats.transactions += u64::from(done != Done::Gc);
-        let mut logged = Logged { id, first, last, entries, blocks, done: Some(done), is_applied: false };
+        let mut logged =
+            Logged { id, first, durable_at, entries, blocks, done: Some(done), is_applied: false };
         let waiter = if let Done::User(waiter) = done { Some(waiter) } else { None };
         let AtLog { is_true, is_answered } = S::logged(self, waiter);
         if is_true {
@@ -115,7 +114,7 @@ impl<S: Store> Ox<S> {
 
     fn make_true(&mut self, id: TransactionId, entries: &[S::Entry], blocks: u32) {
         assert!(self.applied < id, "transaction {} is applied after {}", id.0, self.applied.0);
-        assert!(id <= self.last_transaction, "transaction {} is applied before it is logged", id.0);
+        assert!(id <= self.journal.last_transaction(), "transaction {} is applied before it is logged", id.0);
         assert!(self.gathered >= u64::from(blocks), "{blocks} sectors were not gathered");
         self.gathered -= u64::from(blocks);
         self.applied = id;
@@ -131,6 +130,6 @@ impl<S: Store> Ox<S> {
     /// The page that replay must begin with to find every transaction that is not applied.
     pub(super) fn replay_start(&self) -> Lsn {
         let open = self.logged.iter().find(|logged| !logged.is_applied);
-        open.map_or(self.log.next(), |logged| logged.first)
+        open.map_or(self.journal.log.next(), |logged| logged.first)
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`Ox`] is an FTL made of them; what it maps, and which requests it takes, a [`Store`] says (`ox_block`: blocks of a sector;
 //! `eleos`: pages of any length). Each procedure is a file: frames (`write_buffer`, `program`), transactions (`commit`,
-//! `log_pages`), `checkpoint`, garbage collection (`collect`, `retry`), resets (`reset`, of what `space` says is dead), ends
+//! `pages`), `checkpoint`, garbage collection (`collect`, `retry`), resets (`reset`, of what `space` says is dead), ends
 //! (`stop`), `mount`; `state` owns the parts. Deliberately not here: maps, requests, what entries of the log mean.
 
 pub mod canary;
@@ -11,10 +11,9 @@ pub mod checkpoint;
 pub mod collect;
 pub mod commit;
 pub mod flight;
-pub mod log_pages;
 pub mod mount;
 pub mod options;
-pub mod page_io;
+mod pages;
 pub mod program;
 mod reset;
 pub mod retry;

@@ -9,15 +9,16 @@ use super::space::Claim;
 use super::state::Ox;
 use super::store::Store;
 use super::write_buffer::{FrameId, StreamIndex};
+use crate::journal::landing;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, AppendEvent, Landing, Place, SectorTag, TAG_BYTES};
-use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa, Status};
+use ocssd_ftl::{Append, AppendEvent, Place, SectorTag, TAG_BYTES};
+use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa};
 
 impl<S: Store> Ox<S> {
     /// Gives out ready frames, as far as there are places. True if any was.
     pub(crate) fn program(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        for stream in (0..u32::try_from(self.points.data.len()).expect("few streams")).map(StreamIndex) {
+        for stream in (0..u32::try_from(self.data_points.len()).expect("few streams")).map(StreamIndex) {
             while self.flight.has_room(1) && self.program_next(stream, buffers) {
                 any = true;
             }
@@ -28,8 +29,8 @@ impl<S: Store> Ox<S> {
     fn program_next(&mut self, stream: StreamIndex, buffers: &mut Buffers) -> bool {
         let Some(frame) = self.buffer.next_ready(stream) else { return false };
         let claim = if stream == StreamIndex::USER { Claim::User } else { Claim::Gc };
-        let Self { points, space, sizes, .. } = self;
-        let next = points.data[stream.index()].next(sizes.unit, |units| space.open(units, claim));
+        let Self { data_points, space, sizes, .. } = self;
+        let next = data_points[stream.index()].next(sizes.unit, |units| space.open(units, claim));
         let Some(at) = next else { return false };
         let place = Place(self.space.shape.first_place(at.chunk).0 + u64::from(at.sector));
         let filled = self.buffer.filled(frame);
@@ -77,16 +78,6 @@ impl<S: Store> Ox<S> {
         }
     }
 
-    /// What a write's end says of its place.
-    pub(crate) fn landing<T>(status: Status, what: T) -> Landing<T> {
-        match status {
-            _ if status.is_success() => Landing::Written(what),
-            Status::WRITE_NEXT_UNIT => Landing::Lost,
-            _ if status.is_drive_failure() => Landing::Refused,
-            _ => Landing::Closed,
-        }
-    }
-
     /// A write of a frame ended.
     pub(crate) fn frame_done(&mut self, frame: FrameId, at: Append, completion: &Completion) {
         let (status, stream) = (completion.status, self.buffer.stream(frame));
@@ -107,8 +98,8 @@ impl<S: Store> Ox<S> {
             self.space.unpin(at.chunk, self.pieces(frame));
         }
         let mut events = Vec::new();
-        let landing = Self::landing(status, frame);
-        self.points.data[stream.index()].landed(at, landing, &mut events);
+        let landing = landing(status, frame);
+        self.data_points[stream.index()].landed(at, landing, &mut events);
         for event in events {
             match event {
                 AppendEvent::Readable(frame) => self.buffer.release(frame),
@@ -133,7 +124,7 @@ impl<S: Store> Ox<S> {
             return None;
         }
         let at = Append { chunk, sector };
-        let held = self.points.data.iter().find_map(|point| point.held(at));
+        let held = self.data_points.iter().find_map(|point| point.held(at));
         assert!(
             held.is_none_or(|(_, offset)| usize_of(offset) < usize_of(self.sizes.unit)),
             "beyond a frame"

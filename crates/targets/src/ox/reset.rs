@@ -22,7 +22,9 @@ impl<S: Store> Ox<S> {
             if self.is_mounting && self.space.pool.free() > self.sizes.checkpoint_width {
                 return any;
             }
-            let Some(chunk) = self.space.next_dead(self.log.durable(), LOOKED_AT_MAX) else { return any };
+            let Some(chunk) = self.space.next_dead(self.journal.log.durable(), LOOKED_AT_MAX) else {
+                return any;
+            };
             let addresses = self.run_at(Append { chunk, sector: 0 }, 1);
             self.flight.send(Purpose::Reset { chunk }, Op::Reset, addresses, None, 0);
             self.resets += 1;

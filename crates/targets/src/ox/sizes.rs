@@ -6,6 +6,7 @@
 
 use super::options::Options;
 use super::store::Store;
+use crate::journal::JournalSizes;
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
@@ -129,6 +130,23 @@ impl Sizes {
                 ));
             }
             blocks -= over;
+        }
+    }
+
+    /// What the journal needs to know of them.
+    pub const fn of_journal(&self, options: &Options, sector_bytes: u32) -> JournalSizes {
+        JournalSizes {
+            chunk: self.chunk,
+            mw_cunits: self.mw_cunits,
+            depth: options.writes_per_unit,
+            page: self.page,
+            unit: self.unit,
+            sector_bytes,
+            log_width: self.log_width,
+            checkpoint_width: self.checkpoint_width,
+            copies: options.log_copies,
+            interval_pages: self.interval_pages,
+            log_pages_max: self.log_pages_max,
         }
     }
 

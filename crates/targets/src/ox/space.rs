@@ -5,6 +5,7 @@
 //! durable and nobody reads it. Deliberately not here: resets as commands.
 
 use super::sizes::Sizes;
+use crate::journal::Oldest;
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
 use std::collections::VecDeque;
@@ -234,17 +235,17 @@ impl<L: Live> Space<L> {
         self.pool.close(chunk);
     }
 
-    /// Looks whether a chunk is needed; one that is not is reset once the log is durable up to `until`. `log_tail` and
-    /// `checkpoint_tail` are the oldest page and checkpoint that recovery may need.
-    pub fn look(&mut self, chunk: ChunkIndex, until: Lsn, log_tail: Lsn, checkpoint_tail: u64) {
+    /// Looks whether a chunk is needed; one that is not is reset once the log is durable up to `until`. `oldest` is what recovery
+    /// may need.
+    pub fn look(&mut self, chunk: ChunkIndex, until: Lsn, oldest: Oldest) {
         if self.pool.get(chunk) != ChunkUse::Closed {
             return;
         }
         let newest = self.newest[chunk.index()];
         let is_dead = match self.role(chunk) {
             Role::Data => self.live_count(chunk) == 0 && self.pins(chunk) == 0,
-            Role::Log => newest < log_tail.0,
-            Role::Checkpoint => newest < checkpoint_tail,
+            Role::Log => newest < oldest.lsn.0,
+            Role::Checkpoint => newest < oldest.serial.0,
         };
         if is_dead {
             assert_eq!(self.pins(chunk), 0, "chunk {} died with data to be committed", chunk.0);

@@ -3,12 +3,10 @@
 //! Deliberately not here: procedures; each has a file of its own.
 
 use super::canary::Canary;
-use super::checkpoint::CheckpointState;
 use super::collect::Collector;
 use super::commit::{Commit, Logged};
 use super::flight::Purpose;
 use super::options::Options;
-use super::page_io::PageIo;
 use super::retry::Retries;
 use super::sizes::Sizes;
 use super::space::Space;
@@ -16,9 +14,10 @@ use super::stats::OxStats;
 use super::store::Store;
 use super::write_buffer::{FrameId, WriteBuffer};
 use crate::flight::Flight;
+use crate::journal::{Journal, PageKind};
 use ocssd_base::Nanos;
-use ocssd_ftl::log::{Log, Lsn, TransactionId};
-use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId};
+use ocssd_ftl::log::{Lsn, TransactionId};
+use ocssd_ftl::{AppendPoint, ChunkIndex};
 use ocssd_lightnvm::{Buffers, Command, Completion, Status};
 use std::collections::VecDeque;
 
@@ -31,15 +30,6 @@ pub enum Changes {
     NoSpare,
     /// The drive itself failed, with this status.
     DriveFailed(Status),
-}
-
-/// Where the streams are written.
-#[derive(Clone, Debug)]
-pub struct Points {
-    /// By stream: users', then garbage collection's by group.
-    pub data: Vec<AppendPoint<FrameId>>,
-    pub log: AppendPoint<()>,
-    pub checkpoint: AppendPoint<()>,
 }
 
 /// How far a shutdown is.
@@ -59,12 +49,10 @@ pub struct Ox<S: Store> {
     pub(crate) options: Options,
     pub(crate) sizes: Sizes,
     pub(crate) sector_bytes: u32,
-    pub(crate) instance: InstanceId,
-    /// The generation of this mount.
-    pub(crate) generation: u64,
     pub(crate) store: S,
     pub(crate) space: Space<S::Live>,
-    pub(crate) points: Points,
+    /// Where data go, by stream: users', then garbage collection's by group.
+    pub(crate) data_points: Vec<AppendPoint<FrameId>>,
     pub(crate) buffer: WriteBuffer<S::Slot>,
     pub(crate) flight: Flight<Purpose<S::Read>>,
     /// Sectors of transactions that are not in the log.
@@ -73,16 +61,13 @@ pub struct Ox<S: Store> {
     pub(crate) commits: VecDeque<Commit<S>>,
     /// Transactions in the log that are not durable.
     pub(crate) logged: VecDeque<Logged<S>>,
-    pub(crate) log: Log<S::Entry>,
-    pub(crate) log_io: PageIo<Lsn>,
-    pub(crate) checkpoint: CheckpointState,
+    pub(crate) journal: Journal<S::Entry>,
     pub(crate) collector: Collector,
     pub(crate) retries: Retries<S::Read>,
     pub(crate) ending: Ending,
     pub(crate) changes: Changes,
     /// Sectors of data written to the instance, ever.
     pub(crate) sequence: u64,
-    pub(crate) last_transaction: TransactionId,
     pub(crate) applied: TransactionId,
     pub(crate) resets: usize,
     /// The instance is being mounted: nothing but its checkpoint goes on.
@@ -118,9 +103,8 @@ impl<S: Store> Ox<S> {
     /// Looks whether a chunk is needed any more.
     pub(crate) fn look_at(&mut self, chunk: ChunkIndex) {
         let early = self.has_canary(Canary::ResetBeforeDurable);
-        let until = if early { Lsn(0) } else { self.log.end() };
-        let oldest = self.checkpoint.oldest_serial();
-        self.space.look(chunk, until, self.log.tail(), oldest);
+        let until = if early { Lsn(0) } else { self.journal.log.end() };
+        self.space.look(chunk, until, self.journal.oldest());
         self.work_due = true;
     }
 
@@ -158,8 +142,8 @@ impl<S: Store> Ox<S> {
             Purpose::Own(read) => return S::read_done(self, read, completion, buffers),
             Purpose::Retry { number } => self.retry_done(number, completion, buffers),
             Purpose::Frame { frame, at } => self.frame_done(frame, at, completion),
-            Purpose::LogPage { page } => self.log_page_done(page, completion),
-            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, completion),
+            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, completion),
+            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, completion),
             Purpose::Collect { read } => self.collected(read, completion, buffers),
             Purpose::Reset { chunk } => self.reset_done(chunk, completion),
         }
@@ -169,14 +153,15 @@ impl<S: Store> Ox<S> {
     /// Asserts every invariant of the whole state.
     pub(crate) fn check_all(&self) {
         self.space.check();
-        self.log.check();
+        self.journal.check();
         self.buffer.check();
-        self.points.data.iter().for_each(AppendPoint::check);
-        self.points.log.check();
-        self.points.checkpoint.check();
+        self.data_points.iter().for_each(AppendPoint::check);
         S::check(self);
         assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);
-        assert!(self.applied <= self.last_transaction, "transactions are true that were not logged");
+        assert!(
+            self.applied <= self.journal.last_transaction(),
+            "transactions are true that were not logged"
+        );
         assert!(self.ending != Ending::Over || self.commits.is_empty(), "an instance ended with work to do");
         let is_ordered = self.logged.iter().map(|one| one.id).is_sorted();
         assert!(is_ordered, "transactions are logged out of order");
@@ -196,8 +181,11 @@ impl<S: Store> Ox<S> {
             self.gathered,
             self.commits.len(),
             self.logged.len(),
-            (self.log.tail(), self.log.durable(), self.log.next()),
-            self.checkpoint.is_writing(),
+            {
+                let log = &self.journal.log;
+                (log.tail(), log.durable(), log.next())
+            },
+            self.journal.is_writing(),
             self.flight.len(),
             self.stats,
         )

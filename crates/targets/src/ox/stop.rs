@@ -19,12 +19,12 @@ impl<S: Store> Ox<S> {
             && S::is_idle(self)
             && self.commits.is_empty()
             && self.logged.is_empty()
-            && self.points.data.iter().all(|point| point.in_flight() == 0)
+            && self.data_points.iter().all(|point| point.in_flight() == 0)
     }
 
     /// True if a shutdown waits for a checkpoint that is not begun.
     pub(crate) fn is_last_due(&self) -> bool {
-        let is_covered = self.checkpoint.current.is_some_and(|kept| kept.start == self.log.end());
+        let is_covered = self.journal.current().is_some_and(|kept| kept.start == self.journal.log.end());
         self.is_quiet_but_for_shutdown() && !is_covered
     }
 
@@ -34,8 +34,7 @@ impl<S: Store> Ox<S> {
             return false;
         }
         let is_stopped = self.refuses_changes().is_some() && S::is_idle(self);
-        let is_done =
-            self.is_quiet_but_for_shutdown() && !self.is_last_due() && !self.checkpoint.is_writing();
+        let is_done = self.is_quiet_but_for_shutdown() && !self.is_last_due() && !self.journal.is_writing();
         if !is_done && !is_stopped || self.flight.len() > 0 {
             return false;
         }
@@ -59,7 +58,7 @@ impl<S: Store> Ox<S> {
         assert!(how != Changes::Taken, "changes end by being taken");
         self.changes = how;
         let status = self.refuses_changes().expect("changes are not taken");
-        self.abandon_checkpoint();
+        self.journal.stop();
         self.drop_waiting();
         self.gathered = 0;
         self.commits.clear();
@@ -80,7 +79,7 @@ impl<S: Store> Ox<S> {
         let waits = S::is_waiting(self)
             || !self.commits.is_empty()
             || !self.logged.is_empty() && S::is_log_awaited(self)
-            || self.checkpoint.is_writing()
+            || self.journal.is_writing()
             || self.buffer.ready(StreamIndex::USER) > 0;
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
         if !is_stuck {

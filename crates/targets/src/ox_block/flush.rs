@@ -9,7 +9,7 @@ use ocssd_base::SlabKey;
 impl OxBlock {
     /// A flush: what was answered is durable once the log is.
     pub(super) fn take_flush(&mut self, key: SlabKey) {
-        self.store.flushes.push_back((self.log.end(), key));
+        self.store.flushes.push_back((self.journal.log.end(), key));
         self.work_due = true;
     }
 
@@ -17,7 +17,8 @@ impl OxBlock {
     pub(super) fn flush(&mut self) -> bool {
         let mut any = false;
         while let Some(&(until, key)) = self.store.flushes.front() {
-            let is_answerable = self.options.durability == Durability::Request || until <= self.log.durable();
+            let is_answerable =
+                self.options.durability == Durability::Request || until <= self.journal.log.durable();
             let failed = self.refuses_changes().filter(|_| !is_answerable || self.has_drive_failed());
             if !is_answerable && failed.is_none() {
                 break;

@@ -104,7 +104,7 @@ impl Target for OxBlock {
                 "Good chunks below which changes may be refused.",
                 u64::from(self.sizes.chunks_needed),
             ),
-            gauge("log_pages", "Pages of the log that recovery would read.", self.log.pages()),
+            gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
         counters

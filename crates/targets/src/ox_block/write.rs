@@ -122,7 +122,7 @@ impl OxBlock {
 
     /// A frame that is filled in part goes out once nothing else of users is on its way: what is, brings more to fill it.
     fn close_partial(&mut self) -> bool {
-        let is_idle = self.points.data[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
+        let is_idle = self.data_points[0].in_flight() == 0 && self.buffer.ready(StreamIndex::USER) == 0;
         // Blocks of open transactions wait for others: nobody waits for them.
         let is_awaited = !self.store.parts.is_empty() || self.has_ended_transaction();
         let is_due = is_idle && is_awaited && self.buffer.partial(StreamIndex::USER) > 0;

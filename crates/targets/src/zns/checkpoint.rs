@@ -1,25 +1,17 @@
-//! Checkpoints: the zone table, the chunks of tails and where replay begins, written beside everything else; then the log
-//! before the checkpoint before is cut.
+//! Checkpoints: the zone table, the chunks of tails and where replay begins, and when one is due.
 //!
-//! Two checkpoints and the log from the older one on are on media at any time, and a third is written in places of its own.
-//! Deliberately not here: pages (`ocssd_ftl::checkpoint`), reading them (`mount`).
+//! Deliberately not here: pages (`ocssd_ftl::checkpoint`), how they go to media (`crate::journal`), reading them (`mount`).
 
 use super::canary::Canary;
-use super::flight::Purpose;
 use super::journal::Table;
-use super::program::landing;
 use super::sizes::{INFO_BYTES, Sizes};
-use super::space::Role;
 use super::state::Zns;
 use super::zone::{Column, Segment, Zone};
-use crate::ox::checkpoint::Kept;
-use crate::ox::log_pages::tag_page;
-use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::checkpoint::{CheckpointWriter, SectionName, Serial};
+use ocssd_base::usize_of;
+use ocssd_ftl::ChunkIndex;
+use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{ChunkIndex, Kind};
 use ocssd_lightnvm::interface::zoned::ZoneState;
-use ocssd_lightnvm::{Buffers, Completion, Op};
 
 /// The section about the instance.
 pub(super) const INFO: SectionName = *b"zns     ";
@@ -176,140 +168,37 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
 }
 
 impl Zns {
-    /// Begins a checkpoint when one is due, and goes on with it. True if anything was done.
-    pub(super) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = false;
-        if !self.checkpoint.is_writing() && self.is_checkpoint_due() {
-            self.begin_checkpoint();
-            any = true;
-        }
-        while self.flight.has_room(1) && self.write_checkpoint_page(buffers) {
-            any = true;
-        }
-        any
-    }
-
-    fn is_checkpoint_due(&mut self) -> bool {
-        let Some(current) = self.checkpoint.current else { return true };
-        let since = self.log.next().0 - current.start.0;
+    pub(super) fn is_checkpoint_due(&mut self) -> bool {
+        let Some(current) = self.journal.current() else { return true };
+        let since = self.journal.log.next().0 - current.start.0;
         let is_full = std::mem::take(&mut self.log_is_full) && since > 0;
-        let is_first = self.is_mounting && self.checkpoint.previous.is_none();
+        let is_first = self.is_mounting && !self.journal.has_two();
         is_first || since >= u64::from(self.sizes.interval_pages) || is_full || self.is_last_due()
     }
 
     pub(super) fn begin_checkpoint(&mut self) {
         // What the log has by now is in the table: replay skips it by its number.
-        let start = self.log.next();
+        let start = self.journal.log.next();
         let info = Info {
             chunk: self.sizes.chunk,
             units: self.space.shape.units(),
             lines: self.space.shape.lines(),
             zone_count: self.sizes.zone_count,
             zone_chunks: self.sizes.zone_chunks,
-            generation: self.generation,
+            generation: self.journal.generation,
             start,
-            applied: self.last_transaction.0,
+            applied: self.journal.last_transaction().0,
             sequence: self.sequence,
             mounted: self.mounted,
         };
         let zones = encode_zones(&self.zones);
         let tails: Vec<u8> = self.tails.chunks().flat_map(|chunk| chunk.0.to_le_bytes()).collect();
-        assert!(!self.checkpoint.is_writing(), "a checkpoint begins within another");
-        let serial = self.checkpoint.next;
-        self.checkpoint.next = serial.next();
         let page_bytes = self.sizes.unit * self.geometry.block_bytes;
         let sections = [(INFO, &info.encode()[..]), (ZONES, zones.as_slice()), (TAILS, tails.as_slice())];
-        self.checkpoint.writer = Some(CheckpointWriter::new(self.instance, serial, page_bytes, &sections));
-        self.checkpoint.start = start;
-        assert!(self.checkpoint.current.is_none_or(|kept| kept.start <= start), "replay would begin earlier");
+        self.journal.begin_checkpoint(start, page_bytes, &sections);
         if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
-            self.cut_log(start);
+            self.journal.cut_log(start, &mut self.space);
         }
-    }
-
-    fn write_checkpoint_page(&mut self, buffers: &mut Buffers) -> bool {
-        let is_again = self.checkpoint.io.has_again();
-        let is_fresh = self.checkpoint.writer.as_ref().is_some_and(CheckpointWriter::has_page);
-        if !is_again && (!is_fresh || self.checkpoint.io.spare().is_none()) {
-            return false;
-        }
-        let sectors = self.checkpoint.io.sectors();
-        let Self { checkpoint_point, space, .. } = self;
-        let next = checkpoint_point.next(sectors, |units| space.open(units, Role::Checkpoint));
-        let Some(at) = next else { return false };
-        let fresh = (!is_again).then(|| {
-            let buffer = self.checkpoint.io.spare().expect("it was looked at");
-            let writer = self.checkpoint.writer.as_mut().expect("it was looked at");
-            let index = writer.take_page(buffers.whole_mut(buffer, 0, sectors)).expect("a page is due");
-            let serial = writer.serial();
-            tag_page(Kind::Map, (u64::from(index.0), serial.0), buffer, sectors, buffers);
-            index
-        });
-        let written = if is_again { &mut self.stats.rewritten } else { &mut self.stats.checkpoint_written };
-        *written += u64::from(sectors);
-        self.stats.programmed += u64::from(sectors);
-        let (page, buffer) = self.checkpoint.io.issue(fresh, at);
-        let addresses = self.run_at(at, sectors);
-        let purpose = Purpose::CheckpointPage { page };
-        self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
-        true
-    }
-
-    /// A write of a page ended.
-    pub(super) fn checkpoint_page_done(&mut self, page: SlabKey, completion: &Completion) {
-        let status = completion.status;
-        let (index, at) = self.checkpoint.io.ended(page, status.is_success());
-        if status.is_drive_failure() {
-            self.stop(status);
-        }
-        if let Some(writer) = self.checkpoint.writer.as_mut().filter(|_| status.is_success()) {
-            writer.on_written(index);
-            let (serial, is_complete) = (writer.serial(), writer.is_complete());
-            self.space.has_page(at.chunk, serial.0);
-            if is_complete {
-                self.checkpoint.writer = None;
-                self.checkpoint_complete(serial);
-            }
-        }
-        let mut events = Vec::new();
-        self.checkpoint_point.landed(at, landing(status, ()), &mut events);
-        self.close_page_chunks(&events);
-    }
-
-    fn checkpoint_complete(&mut self, serial: Serial) {
-        let is_next = self.checkpoint.current.is_none_or(|kept| kept.serial < serial);
-        assert!(is_next, "checkpoint {} goes back", serial.0);
-        self.stats.checkpoints += 1;
-        let start = self.checkpoint.start;
-        self.checkpoint.previous = self.checkpoint.current.replace(Kept { serial, start });
-        let oldest = self.checkpoint.previous.map_or(start, |kept| kept.start);
-        self.cut_log(oldest);
-        self.work_due = true;
-    }
-
-    /// Pages of the log before `oldest` are not needed any more.
-    fn cut_log(&mut self, oldest: Lsn) {
-        let oldest = oldest.min(self.log.durable());
-        if oldest > self.log.tail() {
-            self.log.truncate(oldest);
-        }
-        for role in [Role::Log, Role::Checkpoint] {
-            for chunk in self.space.closed(role) {
-                self.look_at_pages(chunk);
-            }
-        }
-    }
-
-    /// Looks whether a chunk of pages is needed any more.
-    pub(super) fn look_at_pages(&mut self, chunk: ChunkIndex) {
-        let oldest = match self.space.role(chunk) {
-            Role::Log => self.log.tail().0,
-            Role::Checkpoint => self.checkpoint.oldest_serial(),
-            Role::Data | Role::Tail => unreachable!("chunk {} holds no pages", chunk.0),
-        };
-        assert!(!self.tails.holds(chunk), "chunk {} holds pages and tails", chunk.0);
-        self.space.look(chunk, oldest);
-        self.work_due = true;
     }
 }
 

@@ -1,21 +1,51 @@
-//! Pages of the log go to media, in places of their own, and say when they are there.
+//! Pages of the log and of checkpoints become commands, and their ends are told to the journal; who waits for the log hears of it.
 //!
-//! A page that is not full waits until somebody waits for it. Deliberately not here: what is in them (`journal`).
+//! A page that is not full waits until somebody waits for it. Deliberately not here: where pages go and what is on media by them
+//! (`crate::journal`), what is in them (`journal`, `checkpoint`).
 
 use super::flight::Purpose;
-use super::program::landing;
-use super::space::Role;
+use super::space::{Role, Space};
 use super::state::Zns;
-use crate::ox::log_pages::tag_page;
+use crate::journal::{Oldest, PageChunks, PageKind, PageWrite};
 use ocssd_base::SlabKey;
-use ocssd_ftl::{AppendEvent, Kind};
+use ocssd_ftl::{ChunkIndex, UnitIndex};
 use ocssd_lightnvm::{Buffers, Completion, Op};
+
+impl PageChunks for Space {
+    fn open_for(&mut self, units: &[UnitIndex], kind: PageKind) -> Option<ChunkIndex> {
+        self.open(units, Role::of(kind))
+    }
+
+    fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
+        Self::has_page(self, chunk, number);
+    }
+
+    fn close_pages(&mut self, chunk: ChunkIndex) {
+        self.close(chunk);
+    }
+
+    fn closed_pages(&self) -> Vec<ChunkIndex> {
+        [Role::Log, Role::Checkpoint].into_iter().flat_map(|role| self.closed(role)).collect()
+    }
+
+    fn look_at_pages(&mut self, chunk: ChunkIndex, oldest: Oldest) {
+        let kind = match self.role(chunk) {
+            Role::Log => PageKind::Log,
+            Role::Checkpoint => PageKind::Checkpoint,
+            Role::Data | Role::Tail => unreachable!("chunk {} holds no pages", chunk.0),
+        };
+        self.look(chunk, oldest.of(kind));
+    }
+}
 
 impl Zns {
     /// Gives out pages of the log, and ends what waited for it. True if anything was done.
     pub(super) fn write_log(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = self.end_waits();
-        while self.flight.has_room(1) && self.write_log_page(buffers) {
+        while self.flight.has_room(1) {
+            let is_awaited = self.log_awaited > self.journal.log.durable();
+            let Some(write) = self.journal.next_log_page(is_awaited, &mut self.space, buffers) else { break };
+            self.send_page(write);
             any = true;
         }
         any
@@ -25,7 +55,7 @@ impl Zns {
     fn end_waits(&mut self) -> bool {
         let mut any = false;
         while let Some(&(until, request)) = self.waits.front() {
-            if until > self.log.durable() {
+            if !self.journal.is_durable(until) {
                 break;
             }
             self.waits.pop_front();
@@ -36,58 +66,47 @@ impl Zns {
         any
     }
 
-    fn is_page_due(&self) -> bool {
-        let is_wanted = self.log.has_full_page() || self.log_awaited > self.log.durable();
-        is_wanted && self.log.has_page() && self.log_io.spare().is_some()
+    /// Begins a checkpoint when one is due, and goes on with it. True if anything was done.
+    pub(super) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        if !self.journal.is_writing() && self.is_checkpoint_due() {
+            self.begin_checkpoint();
+            any = true;
+        }
+        while self.flight.has_room(1) {
+            let Some(write) = self.journal.next_checkpoint_page(&mut self.space, buffers) else { break };
+            self.send_page(write);
+            any = true;
+        }
+        any
     }
 
-    fn write_log_page(&mut self, buffers: &mut Buffers) -> bool {
-        let is_again = self.log_io.has_again();
-        if !is_again && !self.is_page_due() {
-            return false;
-        }
-        let sectors = self.log_io.sectors();
-        let Self { log_point, space, .. } = self;
-        let Some(at) = log_point.next(sectors, |units| space.open(units, Role::Log)) else { return false };
-        let fresh = (!is_again).then(|| {
-            let buffer = self.log_io.spare().expect("it was looked at");
-            let lsn = self.log.take_page(buffers.whole_mut(buffer, 0, sectors)).expect("a page is due");
-            tag_page(Kind::Log, (lsn.0, self.generation), buffer, sectors, buffers);
-            lsn
-        });
-        let written = if is_again { &mut self.stats.rewritten } else { &mut self.stats.log_written };
+    fn send_page(&mut self, write: PageWrite) {
+        let PageWrite { kind, key: page, at, sectors, buffer, is_again } = write;
+        let (purpose, fresh) = match kind {
+            PageKind::Log => (Purpose::LogPage { page }, &mut self.stats.log_written),
+            PageKind::Checkpoint => (Purpose::CheckpointPage { page }, &mut self.stats.checkpoint_written),
+        };
+        let written = if is_again { &mut self.stats.rewritten } else { fresh };
         *written += u64::from(sectors);
         self.stats.programmed += u64::from(sectors);
-        let (page, buffer) = self.log_io.issue(fresh, at);
         let addresses = self.run_at(at, sectors);
-        self.flight.send(Purpose::LogPage { page }, Op::Write { fua: true }, addresses, Some(buffer), 0);
-        true
+        self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
     }
 
     /// A write of a page ended.
-    pub(super) fn log_page_done(&mut self, page: SlabKey, completion: &Completion) {
+    pub(super) fn page_done(&mut self, kind: PageKind, page: SlabKey, completion: &Completion) {
         let status = completion.status;
-        let (lsn, at) = self.log_io.ended(page, status.is_success());
-        if status.is_success() {
-            self.space.has_page(at.chunk, lsn.0);
-            if self.refuses_changes().is_none() {
-                self.log.on_written(lsn);
+        match kind {
+            PageKind::Log => self.journal.log_page_done(page, status, &mut self.space),
+            PageKind::Checkpoint => {
+                let whole = self.journal.checkpoint_page_done(page, status, &mut self.space);
+                self.stats.checkpoints += u64::from(whole.is_some());
             }
-        } else if status.is_drive_failure() {
+        }
+        if status.is_drive_failure() {
             self.stop(status);
         }
-        let mut events = Vec::new();
-        self.log_point.landed(at, landing(status, ()), &mut events);
-        self.close_page_chunks(&events);
-    }
-
-    /// Chunks of pages were written to their end.
-    pub(super) fn close_page_chunks(&mut self, events: &[AppendEvent<()>]) {
-        for event in events {
-            if let AppendEvent::Closed(chunk) = *event {
-                self.space.close(chunk);
-                self.look_at_pages(chunk);
-            }
-        }
+        self.work_due = true;
     }
 }

@@ -145,7 +145,7 @@ impl Zns {
         let unit = self.sizes.unit;
         self.zone_mut(number).seal(blocks, unit);
         let end = if self.has_canary(Canary::FinishNotLogged) {
-            self.log.end()
+            self.journal.log.end()
         } else {
             self.log_change(&[journal::seal(number, blocks)])
         };

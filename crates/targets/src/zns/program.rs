@@ -6,9 +6,10 @@
 use super::flight::Purpose;
 use super::frames::FrameId;
 use super::state::Zns;
+use crate::journal::landing;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Append, AppendEvent, ChunkUse, Landing, SectorTag, TAG_BYTES};
-use ocssd_lightnvm::{BufId, Buffers, Completion, Op, Status};
+use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 
 /// Fills sectors of a buffer with padding.
 pub(super) fn pad(buffer: BufId, from: u32, to: u32, buffers: &mut Buffers) {
@@ -18,16 +19,6 @@ pub(super) fn pad(buffer: BufId, from: u32, to: u32, buffers: &mut Buffers) {
         data.fill(0);
         oob.fill(0);
         oob[..TAG_BYTES].copy_from_slice(&SectorTag::PAD.encode(data));
-    }
-}
-
-/// What a write's end says of its place.
-pub(super) fn landing<T>(status: Status, what: T) -> Landing<T> {
-    match status {
-        _ if status.is_success() => Landing::Written(what),
-        Status::WRITE_NEXT_UNIT => Landing::Lost,
-        _ if status.is_drive_failure() => Landing::Refused,
-        _ => Landing::Closed,
     }
 }
 
@@ -49,7 +40,7 @@ impl Zns {
             return true;
         }
         let writer = self.writers.get(key);
-        if writer.wait > self.log.durable() {
+        if writer.wait > self.journal.log.durable() {
             return false;
         }
         if let Some(&(frame, at)) = writer.moved.front() {
@@ -63,7 +54,7 @@ impl Zns {
         }
         let (config, page, unit) = (self.append_config(), self.sizes.page, self.sizes.unit);
         let writer = self.writers.get_mut(key);
-        if writer.wait > self.log.durable() {
+        if writer.wait > self.journal.log.durable() {
             return true;
         }
         let zone = &self.zones[usize_of(writer.zone)];

@@ -18,7 +18,7 @@ impl Zns {
     pub(super) fn reset(&mut self) -> bool {
         let mut any = false;
         while self.resets < RESETS_MAX && self.flight.has_room(1) {
-            let Some(chunk) = self.space.next_dead(self.log.durable(), LOOKED_AT_MAX) else { break };
+            let Some(chunk) = self.space.next_dead(self.journal.log.durable(), LOOKED_AT_MAX) else { break };
             any = true;
             if self.space.take_unwritten(chunk) {
                 self.space.reset_done(chunk, true);
@@ -36,10 +36,10 @@ impl Zns {
                 self.send_reset(chunk);
             }
         }
-        if self.space.waits_for_log(self.log.durable())
+        if self.space.waits_for_log(self.journal.log.durable())
             && self.space.pool.free() <= self.space.owed() + self.sizes.zone_chunks
         {
-            self.await_log(self.log.end());
+            self.await_log(self.journal.log.end());
         }
         any | self.fill()
     }

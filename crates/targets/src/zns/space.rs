@@ -5,6 +5,7 @@
 //! its zone was never written to its end: its *tip* says where. Deliberately not here: resets as commands.
 
 use super::sizes::Sizes;
+use crate::journal::PageKind;
 use ocssd_base::usize_of;
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
@@ -24,6 +25,14 @@ pub enum Role {
 }
 
 impl Role {
+    /// That of chunks with pages of this kind.
+    pub const fn of(kind: PageKind) -> Self {
+        match kind {
+            PageKind::Log => Self::Log,
+            PageKind::Checkpoint => Self::Checkpoint,
+        }
+    }
+
     const fn index(self) -> usize {
         match self {
             Self::Data => 0,

@@ -16,11 +16,10 @@ use super::tails::Tails;
 use super::writer::Writer;
 use super::zone::Zone;
 use crate::flight::Flight;
-use crate::ox::checkpoint::CheckpointState;
-use crate::ox::page_io::PageIo;
+use crate::journal::Journal;
 use ocssd_base::{Nanos, Slab, SlabKey, usize_of};
-use ocssd_ftl::log::{Log, Lsn, TransactionId};
-use ocssd_ftl::{Append, AppendConfig, AppendPoint, ChunkUse, InstanceId};
+use ocssd_ftl::log::Lsn;
+use ocssd_ftl::{Append, AppendConfig, ChunkUse};
 use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZoneState};
 use ocssd_lightnvm::{Addresses, Ppa, Status};
 use std::collections::{BTreeSet, VecDeque};
@@ -48,9 +47,6 @@ pub struct Zns {
     pub(super) has_open_limit: bool,
     /// Units of a group of the drive, for the order of stripes.
     pub(super) group_units: u32,
-    pub(super) instance: InstanceId,
-    /// The generation of this mount.
-    pub(super) generation: u64,
     pub(super) zones: Vec<Zone>,
     /// Open zones, the one opened first in front.
     pub(super) open: Vec<u32>,
@@ -73,15 +69,11 @@ pub struct Zns {
     pub(super) reset_after_fill: BTreeSet<ocssd_ftl::ChunkIndex>,
     /// Buffers of padding, a unit each, that no command has.
     pub(super) padding: Vec<ocssd_lightnvm::BufId>,
-    pub(super) log: Log,
-    pub(super) log_io: PageIo<Lsn>,
-    pub(super) log_point: AppendPoint<()>,
+    pub(super) journal: Journal,
     /// Somebody waits for the log to be durable up to here.
     pub(super) log_awaited: Lsn,
     /// Something waits for room in the log.
     pub(super) log_is_full: bool,
-    pub(super) checkpoint: CheckpointState,
-    pub(super) checkpoint_point: AppendPoint<()>,
     /// Requests that are over once the log is durable, in the order of its pages.
     pub(super) waits: VecDeque<(Lsn, SlabKey)>,
     pub(super) flushes: VecDeque<Flush>,
@@ -93,7 +85,6 @@ pub struct Zns {
     pub(super) sequence: u64,
     /// The same when it was mounted.
     pub(super) mounted: u64,
-    pub(super) last_transaction: TransactionId,
     pub(super) resets: usize,
     /// The instance is being mounted: nothing but its checkpoint and resets go on.
     pub(super) is_mounting: bool,
@@ -148,7 +139,8 @@ impl Zns {
             return key;
         }
         // A reset of the zone may be in the log and not on media, and the next life must not be taken for the last.
-        let wait = if self.log.is_pending() { self.log.end() } else { ocssd_ftl::log::Lsn(0) };
+        let log = &self.journal.log;
+        let wait = if log.is_pending() { log.end() } else { Lsn(0) };
         let fresh = Writer { tail_wait: wait, bound: wait, ..Writer::new(zone, self.sizes.zone_units) };
         let key = self.writers.insert(fresh);
         let key = key.unwrap_or_else(|_| unreachable!("there is a place for each zone"));
@@ -188,11 +180,9 @@ impl Zns {
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
         self.space.check();
-        self.log.check();
+        self.journal.check();
         self.frames.check();
         self.requests.check();
-        self.log_point.check();
-        self.checkpoint_point.check();
         self.check_zones();
         let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();
         assert_eq!(held, self.frames.in_use(), "a frame is in use and held by no zone");

@@ -30,12 +30,12 @@ impl Zns {
             let writer = self.writers.get_mut(self.turns[nth]);
             let (zone, admitted) = (writer.zone, writer.admitted);
             writer.awaited = writer.awaited.max(admitted);
-            if writer.durable(unit) < admitted || writer.bound > self.log.durable() {
+            if writer.durable(unit) < admitted || writer.bound > self.journal.log.durable() {
                 zones.push((zone, self.zone(zone).since, admitted));
             }
         }
-        self.flushes.push_back(Flush { request, until: self.log.end(), zones });
-        self.await_log(self.log.end());
+        self.flushes.push_back(Flush { request, until: self.journal.log.end(), zones });
+        self.await_log(self.journal.log.end());
         self.work_due = true;
     }
 
@@ -58,7 +58,7 @@ impl Zns {
     }
 
     fn is_flushed(&mut self, flush: &mut Flush) -> bool {
-        let (unit, end) = (self.sizes.unit, self.log.end());
+        let (unit, end) = (self.sizes.unit, self.journal.log.end());
         let forgets_log = self.has_canary(Canary::FlushForgetsLog);
         let forgets_tail = self.has_canary(Canary::FlushForgetsTail);
         let mut until = flush.until;
@@ -81,7 +81,7 @@ impl Zns {
         if !forgets_log {
             self.await_log(until);
         }
-        flush.zones.is_empty() && (until <= self.log.durable() || forgets_log)
+        flush.zones.is_empty() && (until <= self.journal.log.durable() || forgets_log)
     }
 
     pub(super) const fn has_drive_failed(&self) -> bool {
@@ -93,8 +93,8 @@ impl Zns {
         if self.shutdown.is_none() || !self.requests.is_idle_but_for(1) || self.tails.in_flight() > 0 {
             return false;
         }
-        if self.log.is_pending() {
-            self.await_log(self.log.end());
+        if self.journal.log.is_pending() {
+            self.await_log(self.journal.log.end());
             return false;
         }
         let (unit, mut is_quiet) = (self.sizes.unit, true);
@@ -109,8 +109,8 @@ impl Zns {
 
     /// True if a shutdown waits for a checkpoint that is not begun.
     pub(super) fn is_last_due(&mut self) -> bool {
-        let end = self.log.end();
-        let is_covered = self.checkpoint.current.is_some_and(|kept| kept.start == end);
+        let end = self.journal.log.end();
+        let is_covered = self.journal.current().is_some_and(|kept| kept.start == end);
         !is_covered && self.is_quiet_but_for_shutdown()
     }
 
@@ -118,8 +118,7 @@ impl Zns {
     pub(super) fn shut_down(&mut self) -> bool {
         let Some(request) = self.shutdown else { return false };
         let is_stopped = self.refuses_changes().is_some() && self.requests.is_idle_but_for(1);
-        let is_done =
-            self.is_quiet_but_for_shutdown() && !self.is_last_due() && !self.checkpoint.is_writing();
+        let is_done = self.is_quiet_but_for_shutdown() && !self.is_last_due() && !self.journal.is_writing();
         if !is_done && !is_stopped || self.flight.len() > 0 {
             return false;
         }
@@ -146,7 +145,7 @@ impl Zns {
         assert!(how != Changes::Taken, "changes end by being taken");
         self.changes = how;
         let status = self.refuses_changes().expect("changes are not taken");
-        self.checkpoint.writer = None;
+        self.journal.stop();
         let mut ended: Vec<SlabKey> = self.waits.drain(..).map(|(_, request)| request).collect();
         for nth in 0..self.turns.len() {
             let writer = self.writers.get_mut(self.turns[nth]);
@@ -165,7 +164,7 @@ impl Zns {
             self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || !writer.waiters.is_empty())
                 || !self.waits.is_empty()
                 || !self.flushes.is_empty()
-                || self.checkpoint.is_writing();
+                || self.journal.is_writing();
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
         if is_stuck {
             self.end_changes(Changes::NoSpare);

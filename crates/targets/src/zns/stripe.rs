@@ -171,16 +171,18 @@ impl Zns {
     /// Logs changes of the zone table, and says when they are durable. There is room.
     pub(super) fn log_change(&mut self, entries: &[LogEntry]) -> ocssd_ftl::log::Lsn {
         assert!(!entries.is_empty(), "a change of nothing is logged");
-        self.last_transaction.0 += 1;
-        self.log.append(self.last_transaction, entries);
+        self.journal.append(entries);
         self.stats.log_entries += u64::try_from(entries.len()).expect("an index");
-        assert!(self.log.end() > self.log.durable(), "a change is durable before it is written");
-        self.log.end()
+        assert!(
+            self.journal.log.end() > self.journal.log.durable(),
+            "a change is durable before it is written"
+        );
+        self.journal.log.end()
     }
 
     /// True if so many entries fit the log; else a checkpoint makes room.
     pub(super) fn has_log_room(&mut self, entries: usize) -> bool {
-        let has_room = self.log.has_room(entries + 1);
+        let has_room = self.journal.has_room(entries);
         self.log_is_full |= !has_room;
         has_room
     }

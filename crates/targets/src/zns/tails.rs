@@ -9,10 +9,11 @@ use super::canary::Canary;
 use super::flight::Purpose;
 use super::journal;
 use super::options::Partial;
-use super::program::{landing, pad};
+use super::program::pad;
 use super::sizes::TAIL_DEPTH;
 use super::space::Role;
 use super::state::Zns;
+use crate::journal::landing;
 use ocssd_base::{Slab, SlabKey};
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{Append, AppendEvent, AppendPoint, ChunkIndex};
@@ -123,7 +124,7 @@ impl Zns {
             let from = begin.max(writer.tail.end);
             let (to, wait) = (writer.admitted, writer.tail_wait);
             assert!(from < to, "a part of zone {} without a block", writer.zone);
-            if wait > self.log.durable() {
+            if wait > self.journal.log.durable() {
                 self.await_log(wait);
                 continue;
             }

@@ -4,6 +4,7 @@
 
 use super::flight::Purpose;
 use super::state::Zns;
+use crate::journal::PageKind;
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::block::{Counter, CounterValue};
 use ocssd_lightnvm::interface::List;
@@ -177,8 +178,8 @@ impl Zns {
                 self.fill_done(chunk, sectors, completion);
             }
             Purpose::Tail { page } => self.tail_page_done(page, completion),
-            Purpose::LogPage { page } => self.log_page_done(page, completion),
-            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, completion),
+            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, completion),
+            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, completion),
         }
         self.work_due = true;
@@ -234,7 +235,7 @@ impl Target for Zns {
                 "Good chunks below which changes may be refused.",
                 u64::from(self.sizes.chunks_needed),
             ),
-            gauge("log_pages", "Pages of the log that recovery would read.", self.log.pages()),
+            gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
         counters
@@ -268,9 +269,12 @@ impl Target for Zns {
             self.space.owed(),
             self.space.dead_count(),
             self.frames.in_use(),
-            (self.log.tail(), self.log.durable(), self.log.next()),
+            {
+                let log = &self.journal.log;
+                (log.tail(), log.durable(), log.next())
+            },
             self.log_awaited,
-            self.checkpoint.is_writing(),
+            self.journal.is_writing(),
             self.flight.len(),
             self.stats,
             writers.join("; ")

@@ -150,7 +150,7 @@ impl Zns {
                 continue;
             }
             let bound = writer.bound;
-            if bound > self.log.durable() {
+            if bound > self.journal.log.durable() {
                 self.await_log(bound);
                 continue;
             }

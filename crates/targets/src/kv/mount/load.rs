@@ -12,7 +12,7 @@ use crate::kv::options::Options;
 use crate::kv::record::{RecordHeader, RecordKind, UnitHeader, UnitNumber, records};
 use crate::kv::space::{Needed, Role};
 use crate::mount_error::MountError;
-use crate::ox::mount::media::Media;
+use crate::recovery::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
 use ocssd_ftl::{ChunkIndex, InstanceId, Shape};

@@ -22,10 +22,10 @@ use super::space::{Needed, Role, Space};
 use super::state::{Changes, Kv, Points, record_bytes};
 use super::stats::KvStats;
 use crate::flight::{COMMANDS_MAX, Flight};
+use crate::journal::PageIo;
 use crate::mount_error::MountError;
-use crate::ox::mount::media::Media;
-use crate::ox::page_io::PageIo;
 use crate::plane_reads::PlaneRule;
+use crate::recovery::media::Media;
 use load::{Known, Pages, Recovered, load};
 use ocssd_base::Prng;
 use ocssd_ftl::{

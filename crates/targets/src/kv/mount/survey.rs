@@ -7,7 +7,7 @@
 use crate::kv::record::{UnitHeader, UnitNumber};
 use crate::kv::space::Role;
 use crate::mount_error::MountError;
-use crate::ox::mount::media::{Media, Padding};
+use crate::recovery::media::{Media, Padding};
 use ocssd_ftl::checkpoint::{CheckpointPage, CheckpointPageError};
 use ocssd_ftl::{ChunkIndex, Shape};
 use ocssd_lightnvm::{ChunkState, Geometry, Ppa};

@@ -7,12 +7,10 @@
 
 mod load;
 mod shelve;
-mod survey;
 
 use super::canary::Canary;
 use super::catalog::Catalog;
 use super::flight::Purpose;
-use super::journal::Journal;
 use super::options::Options;
 use super::placement::Placer;
 use super::read::Reads;
@@ -23,20 +21,18 @@ use super::space::{Role, Space};
 use super::state::{Changes, LightLsm};
 use super::stats::LightLsmStats;
 use crate::flight::{COMMANDS_MAX, Flight};
+use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
-use crate::ox::mount::media::Media;
-use crate::ox::page_io::PageIo;
 use crate::plane_reads::PlaneRule;
-use load::{Known, Pages, Recovered, load};
+use crate::recovery::found::{Known, Pages};
+use crate::recovery::groups;
+use crate::recovery::media::Media;
+use crate::recovery::survey::Survey;
+use load::{Recovered, load};
 use ocssd_base::Prng;
-use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
-use ocssd_ftl::{
-    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, SectorTag, Shape, TAG_BYTES,
-    UnitIndex,
-};
+use ocssd_ftl::{AppendConfig, ChunkIndex, ChunkPool, ChunkUse, InstanceId, SectorTag, Shape, TAG_BYTES};
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
 use std::collections::{BTreeSet, VecDeque};
-use survey::{FoundChunk, Survey};
 
 /// Units of fill on their way at once (chosen: as many as a drive has units).
 const FILLS: usize = 32;
@@ -92,11 +88,12 @@ impl LightLsm {
         options.check().map_err(MountError::DoesNotFit)?;
         find_pages(&mut media, &shape, &mut survey, options)?;
         let is_log_ignored = options.has_canary(Canary::LogNotReplayed);
-        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, is_log_ignored };
-        let (found, pages) = load(&mut media, &known)?;
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
+        let (found, pages) = load(&mut media, &known, is_log_ignored)?;
         let sizes = fits(good, found.as_ref().map(|found| found.info.kept))?;
         if let Some(found) = found.as_ref().filter(|_| !options.has_canary(Canary::WindowForgotten)) {
-            survey.make_readable(&mut media, &shape, &shelve::ends(&found.catalog, sizes.unit))?;
+            let ends = shelve::ends(&found.catalog, sizes.unit, geometry.mw_cunits);
+            survey.pad(&mut media, &shape, &ends)?;
         }
         let (sectors_read, sectors_padded) = media.end();
         let replayed = found.as_ref().map_or((0, 0, 0), |found| found.replayed);
@@ -129,38 +126,17 @@ fn find_pages(
     survey: &mut Survey,
     options: &Options,
 ) -> Result<(), MountError> {
-    let ws_min = media.device.geometry().ws_min;
-    let firsts: Vec<(ChunkIndex, u32)> = survey
-        .iter()
-        .filter(|(_, found)| found.state == ChunkState::Open)
-        .map(|(chunk, found)| (chunk, ws_min.min(found.written)))
-        .collect();
-    survey.make_readable(media, shape, &firsts)?;
+    let geometry = media.device.geometry().clone();
+    let first = |written: u32| geometry.ws_min.min(written) + geometry.mw_cunits;
+    let open = survey.iter().filter(|(_, found)| found.is_open());
+    let firsts: Vec<(ChunkIndex, u32)> = open.map(|(chunk, found)| (chunk, first(found.written))).collect();
+    survey.pad(media, shape, &firsts)?;
     survey.identify(media, shape)?;
     if options.has_canary(Canary::WindowForgotten) {
         return Ok(());
     }
-    let is_pages = |found: &FoundChunk| matches!(found.role, Some(Role::Log | Role::Checkpoint));
-    let pages: Vec<(ChunkIndex, u32)> = survey
-        .iter()
-        .filter(|(_, found)| found.state == ChunkState::Open && is_pages(found))
-        .map(|(chunk, found)| (chunk, found.written))
-        .collect();
-    survey.make_readable(media, shape, &pages)
-}
-
-/// The group of each unit, counted densely.
-fn groups(geometry: &Geometry, units: &[PuId]) -> Vec<u32> {
-    let mut seen: Vec<u32> = Vec::new();
-    let of = units.iter().map(|unit| {
-        let group = unit.0 / geometry.pus_per_group;
-        let at = seen.iter().position(|&other| other == group).unwrap_or_else(|| {
-            seen.push(group);
-            seen.len() - 1
-        });
-        u32::try_from(at).expect("fewer groups than 2^32")
-    });
-    of.collect()
+    let windows = survey.windows(&geometry, |found| found.pages().is_some());
+    survey.pad(media, shape, &windows)
 }
 
 /// What a mount has found out.
@@ -182,6 +158,22 @@ fn config(sizes: &Sizes, options: &Options, width: u32) -> AppendConfig {
     }
 }
 
+fn journal_sizes(sizes: &Sizes, options: &Options, sector_bytes: u32) -> JournalSizes {
+    JournalSizes {
+        chunk: sizes.chunk,
+        mw_cunits: sizes.mw_cunits,
+        depth: options.writes_per_unit,
+        page: sizes.page,
+        unit: sizes.unit,
+        sector_bytes,
+        log_width: sizes.log_width,
+        checkpoint_width: sizes.checkpoint_width,
+        copies: options.log_copies,
+        interval_pages: sizes.interval_pages,
+        log_pages_max: sizes.log_pages_max,
+    }
+}
+
 fn journal(
     buffers: &mut Buffers,
     options: &Options,
@@ -189,32 +181,11 @@ fn journal(
     found: Option<&Recovered>,
 ) -> Journal {
     let Mounting { geometry, shape, sizes, pages, .. } = mounting;
-    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
-    let instance = found.map_or(named, |found| found.instance);
-    let generation = Generation(pages.newest_generation.0 + 1);
-    let (first, tail) = found.map_or((Lsn(1), Lsn(1)), |found| (found.end, found.whole.start));
-    let old_pages = u32::try_from(first.0 - tail.0).expect("a log is bounded");
-    let page_bytes = sizes.page * geometry.sector_bytes;
-    let depth = sizes.log_width;
-    // Pages of a mount with a longer interval may be there still.
-    let pages_max = sizes.log_pages_max.max(old_pages + sizes.interval_pages + 2 * depth);
-    let copies = options.log_copies;
-    Journal {
-        instance,
-        generation: generation.0,
-        log: Log::new(LogConfig { instance, generation, first, tail, page_bytes, depth, copies, pages_max }),
-        log_io: PageIo::new(sizes.page, depth * copies, buffers),
-        log_point: AppendPoint::new(config(sizes, options, sizes.log_width), &all),
-        checkpoint_io: PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers),
-        checkpoint_point: AppendPoint::new(config(sizes, options, sizes.checkpoint_width), &all),
-        current: found.map(|found| found.whole),
-        previous: None,
-        next: pages.newest_serial.next(),
-        writer: None,
-        start: Lsn(0),
-        last: found.map_or(TransactionId(0), |found| found.applied),
-    }
+    let newest = (pages.newest_generation, pages.newest_serial);
+    let new = NewJournal { named, found: found.map(|found| found.end), newest };
+    let sizes = journal_sizes(sizes, options, geometry.sector_bytes);
+    Journal::new(&sizes, PagePoints::new(shape, &sizes), &new, buffers)
 }
 
 fn assemble(
@@ -290,19 +261,11 @@ fn space(mounting: &Mounting, found: Option<&Recovered>) -> Space {
         ChunkState::Closed => ChunkUse::Closed,
     };
     let mut space = Space::new(shape.clone(), ChunkPool::new(shape, groups, usage), sizes);
-    for (chunk, FoundChunk { state, role, .. }) in survey.iter() {
-        let is_written = matches!(state, ChunkState::Open | ChunkState::Closed);
-        if let Some(role @ (Role::Log | Role::Checkpoint)) = *role
-            && is_written
-            && found.is_some()
-        {
-            space.set_pages(chunk, role);
-            let serial = pages.serials_in.get(&chunk).and_then(|serials| serials.last());
-            let newest = match role {
-                Role::Log => pages.newest_in.get(&chunk).map(|lsn| lsn.0),
-                Role::Checkpoint | Role::Content => serial.map(|serial| serial.0),
-            };
-            space.has_page(chunk, newest.unwrap_or(0));
+    for (chunk, of) in survey.iter() {
+        let is_written = matches!(of.state, ChunkState::Open | ChunkState::Closed);
+        if let Some(kind) = of.pages().filter(|_| is_written && found.is_some()) {
+            space.set_pages(chunk, Role::of(kind));
+            space.has_page(chunk, pages.newest(chunk, kind));
         }
     }
     space
@@ -315,19 +278,18 @@ fn dispose(space: &mut Space, journal: &mut Journal, survey: &Survey, owned: &BT
             continue;
         }
         let (_, unit) = space.shape.split_chunk(chunk);
-        let point = match space.role(chunk) {
+        let kind = match space.role(chunk) {
             Role::Content => None,
-            Role::Log => Some(&mut journal.log_point),
-            Role::Checkpoint => Some(&mut journal.checkpoint_point),
+            Role::Log => Some(PageKind::Log),
+            Role::Checkpoint => Some(PageKind::Checkpoint),
         };
-        match point {
+        match kind {
             None => space.dispose(chunk, found.written),
             Some(_) if found.state == ChunkState::Closed => {
-                let oldest = journal.current.map_or(0, |whole| whole.serial.0);
-                space.look_at_pages(chunk, journal.log.tail().0, oldest);
+                space.look_at_pages(chunk, journal.oldest());
             }
-            Some(point) => {
-                if !point.adopt(chunk, unit, found.written) {
+            Some(kind) => {
+                if !journal.adopt(kind, chunk, unit, found.written) {
                     space.orphan(chunk, found.written);
                 }
             }
@@ -338,7 +300,7 @@ fn dispose(space: &mut Space, journal: &mut Journal, survey: &Survey, owned: &BT
 /// The running instance writes its checkpoint, a batch of commands at a time; a new one two, so that one that the media lose
 /// is never the only one.
 fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut LightLsm) -> Result<(), MountError> {
-    while target.journal.previous.is_none() {
+    while !target.journal.has_two() {
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {
             commands.push(command);

@@ -2,27 +2,27 @@
 //!
 //! Deliberately not here: the catalog (`load`).
 
-use super::survey::Survey;
 use crate::lightlsm::catalog::{Catalog, Record};
 use crate::lightlsm::change::Number;
 use crate::lightlsm::object::{Base, Object};
 use crate::lightlsm::shelf::Shelf;
 use crate::lightlsm::sizes::Sizes;
 use crate::lightlsm::space::Space;
+use crate::recovery::survey::Survey;
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, OpenChunk, UnitIndex};
 use ocssd_lightnvm::interface::table::TableKind;
 use ocssd_lightnvm::{Buffers, ChunkState};
 use std::collections::BTreeMap;
 
-/// How far content goes in each chunk.
-pub fn ends(catalog: &Catalog, unit: u32) -> Vec<(ChunkIndex, u32)> {
+/// Up to where each chunk must be written so that all content in it can be read, if `window` sectors must follow.
+pub fn ends(catalog: &Catalog, unit: u32, window: u32) -> Vec<(ChunkIndex, u32)> {
     let mut ends: BTreeMap<ChunkIndex, u32> = BTreeMap::new();
     for (_, run) in catalog.iter().flat_map(|(_, record)| record.layout.runs(0)) {
         let end = ends.entry(run.chunk).or_default();
         *end = (*end).max(run.sector + run.rows * unit);
     }
-    ends.into_iter().collect()
+    ends.into_iter().map(|(chunk, end)| (chunk, end + window)).collect()
 }
 
 /// Makes an object of every record.

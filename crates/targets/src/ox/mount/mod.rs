@@ -5,33 +5,32 @@
 //! Deliberately not here: anything a running instance does; the last step is the running instance's own checkpoint.
 
 mod load;
-pub(crate) mod media;
-mod survey;
 
 use super::canary::Canary;
-use super::checkpoint::{CheckpointState, Kept};
 use super::collect::Collector;
 use super::options::Options;
-use super::page_io::PageIo;
 use super::retry::Retries;
 use super::sizes::Sizes;
 use super::space::{Live, Role, Space};
-use super::state::{Changes, Ending, Ox, Points};
+use super::state::{Changes, Ending, Ox};
 use super::stats::OxStats;
 use super::store::Store;
-use super::write_buffer::WriteBuffer;
+use super::write_buffer::{FrameId, WriteBuffer};
 use crate::flight::{COMMANDS_MAX, Flight};
+use crate::journal::{Journal, JournalSizes, Kept, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
-use load::{Known, Pages, Recovered, load};
-use media::Media;
+use crate::recovery::found::{Known, Pages};
+use crate::recovery::groups;
+use crate::recovery::media::Media;
+use crate::recovery::survey::{FoundChunk, Survey};
+use load::{Recovered, load};
 use ocssd_base::{Nanos, Prng, usize_of};
-use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
+use ocssd_ftl::log::TransactionId;
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, BufId, ChunkState, Command, Geometry, PuId};
 use std::collections::VecDeque;
 use std::fmt;
-use survey::{FoundChunk, Survey};
 
 /// How long each phase of a mount took, on the drive's clock, in the order in which they come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,18 +107,21 @@ impl<S: Store> Ox<S> {
         let good = survey.good();
         let began = media.device.now();
         if !options.has_canary(Canary::WindowForgotten) {
-            survey.make_readable(&mut media, &shape)?;
+            let windows = survey.windows(&geometry, |_| true);
+            survey.pad(&mut media, &shape, &windows)?;
         }
         survey.identify(&mut media, &shape)?;
         let surveyed = media.device.now();
-        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, options };
-        let (found, pages) = load::<S>(&mut media, &known)?;
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
+        let (found, pages) = load::<S>(&mut media, &known, options)?;
         let loaded = media.device.now();
         let blocks = found.as_ref().map(|found| found.info.blocks);
         let sizes = Sizes::new::<S>(&geometry, &shape, options, (good, group_count), blocks);
         let sizes = sizes.map_err(MountError::DoesNotFit)?;
-        let mut points = points(&geometry, &shape, options, &sizes, &groups);
-        adopt(&mut media, &shape, &mut survey, &mut points)?;
+        let journal_sizes = sizes.of_journal(options, geometry.sector_bytes);
+        let mut data_points = data_points(&geometry, &shape, &journal_sizes, &groups);
+        let mut page_points = PagePoints::new(&shape, &journal_sizes);
+        adopt(&mut media, &shape, &mut survey, (&mut data_points, &mut page_points))?;
         let (sectors_read, sectors_padded) = media.end();
         let replayed = found.as_ref().map_or((0, 0, 0), |found| found.replayed);
         let mut report = MountReport {
@@ -139,7 +141,17 @@ impl<S: Store> Ox<S> {
                 new_checkpoint: Nanos(0),
             },
         };
-        let parts = Mounting { geometry, shape, groups, sizes, points, survey, pages };
+        let parts = Mounting {
+            geometry,
+            shape,
+            groups,
+            sizes,
+            journal_sizes,
+            data_points,
+            page_points,
+            survey,
+            pages,
+        };
         let mut target = assemble(device, options, parts, found);
         first_checkpoint(device, &mut target)?;
         report.checkpoint_sectors = target.stats.checkpoint_written;
@@ -148,43 +160,31 @@ impl<S: Store> Ox<S> {
     }
 }
 
-/// The group of each unit, counted densely.
-fn groups(geometry: &Geometry, units: &[PuId]) -> Vec<u32> {
-    let mut seen: Vec<u32> = Vec::new();
-    let of = units.iter().map(|unit| {
-        let group = unit.0 / geometry.pus_per_group;
-        let at = seen.iter().position(|&other| other == group).unwrap_or_else(|| {
-            seen.push(group);
-            seen.len() - 1
-        });
-        u32::try_from(at).expect("fewer groups than 2^32")
-    });
-    of.collect()
-}
-
-fn points(geometry: &Geometry, shape: &Shape, options: &Options, sizes: &Sizes, groups: &[u32]) -> Points {
+/// Where data go.
+fn data_points(
+    geometry: &Geometry,
+    shape: &Shape,
+    sizes: &JournalSizes,
+    groups: &[u32],
+) -> Vec<AppendPoint<FrameId>> {
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
     // The next group comes first, so that neighbours in a stripe share no channel.
     let mut stripe = all.clone();
     stripe.sort_by_key(|unit| (shape.pu(*unit).0 % geometry.pus_per_group, unit.0));
-    let config = |units: &[UnitIndex], width: u32| AppendConfig {
+    let config = |units: &[UnitIndex]| AppendConfig {
         chunk_sectors: sizes.chunk,
         mw_cunits: sizes.mw_cunits,
-        width: width.min(u32::try_from(units.len()).expect("fewer units than 2^32")),
-        depth: options.writes_per_unit,
+        width: u32::try_from(units.len()).expect("fewer units than 2^32"),
+        depth: sizes.depth,
     };
     let group_count = groups.iter().max().map_or(0, |&last| last + 1);
-    let mut data = vec![AppendPoint::new(config(&stripe, u32::MAX), &stripe)];
+    let mut points = vec![AppendPoint::new(config(&stripe), &stripe)];
     for group in 0..group_count {
         let units: Vec<UnitIndex> =
             all.iter().copied().filter(|unit| groups[unit.index()] == group).collect();
-        data.push(AppendPoint::new(config(&units, u32::MAX), &units));
+        points.push(AppendPoint::new(config(&units), &units));
     }
-    Points {
-        data,
-        log: AppendPoint::new(config(&all, sizes.log_width), &all),
-        checkpoint: AppendPoint::new(config(&all, sizes.checkpoint_width), &all),
-    }
+    points
 }
 
 /// Open chunks go on where they are; those for which there is no place are written to their end, for an open chunk cannot be
@@ -193,23 +193,20 @@ fn adopt(
     media: &mut Media<'_>,
     shape: &Shape,
     survey: &mut Survey,
-    points: &mut Points,
+    (data, pages): (&mut [AppendPoint<FrameId>], &mut PagePoints),
 ) -> Result<(), MountError> {
     let mut left = Vec::new();
-    for (chunk, found) in survey.iter().filter(|(_, found)| found.state == ChunkState::Open) {
+    for (chunk, found) in survey.iter().filter(|(_, found)| found.is_open()) {
         let (_, unit) = shape.split_chunk(chunk);
-        let is_adopted = match found.role {
-            Some(Role::Log) => points.log.adopt(chunk, unit, found.written),
-            Some(Role::Checkpoint) => points.checkpoint.adopt(chunk, unit, found.written),
-            Some(Role::Data) | None => {
-                points.data.iter_mut().any(|point| point.adopt(chunk, unit, found.written))
-            }
+        let is_adopted = match found.pages() {
+            Some(kind) => pages.adopt(kind, chunk, unit, found.written),
+            None => data.iter_mut().any(|point| point.adopt(chunk, unit, found.written)),
         };
         if !is_adopted {
-            left.push(chunk);
+            left.push((chunk, shape.sectors_per_chunk()));
         }
     }
-    survey.close(media, shape, &left)
+    survey.pad(media, shape, &left)
 }
 
 /// What a mount has found out and made.
@@ -218,7 +215,9 @@ struct Mounting {
     shape: Shape,
     groups: Vec<u32>,
     sizes: Sizes,
-    points: Points,
+    journal_sizes: JournalSizes,
+    data_points: Vec<AppendPoint<FrameId>>,
+    page_points: PagePoints,
     survey: Survey,
     pages: Pages,
 }
@@ -229,41 +228,29 @@ fn assemble<S: Store>(
     mounting: Mounting,
     recovered: Option<Recovered<S>>,
 ) -> Ox<S> {
-    let Mounting { geometry, shape, groups, sizes, points, survey, pages } = mounting;
+    let Mounting { geometry, shape, groups, sizes, journal_sizes, data_points, page_points, survey, pages } =
+        mounting;
     let group_count = groups.iter().max().map_or(0, |&last| last + 1);
-    let found = recovered.as_ref().map(Recovered::known);
+    let found = recovered.as_ref().map(|found| found.end);
+    let sequence = recovered.as_ref().map_or(0, |found| found.info.sequence);
     let map = recovered.map_or_else(|| S::new_map(&geometry, &shape, sizes.blocks), |found| found.map);
     let space = space::<S>(&shape, &groups, &sizes, &map, &survey, &pages, found.map(|found| found.kept));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
-    let instance = found.map_or(named, |found| found.instance);
-    let generation = Generation(pages.newest_generation.0 + 1);
-    let (first, tail) = found.map_or((Lsn(1), Lsn(1)), |found| (found.end, found.kept.start));
-    let old_pages = u32::try_from(first.0 - tail.0).expect("a log is bounded");
-    let page_bytes = sizes.page * geometry.sector_bytes;
-    let depth = sizes.log_width;
-    // Pages of a mount with a longer interval may be there still.
-    let pages_max = sizes.log_pages_max.max(old_pages + sizes.interval_pages + 2 * depth);
-    let copies = options.log_copies;
-    let log = Log::new(LogConfig { instance, generation, first, tail, page_bytes, depth, copies, pages_max });
-    let kept = found.map(|found| found.kept);
     let applied = found.map_or(TransactionId(0), |found| found.applied);
-    let sequence = found.map_or(0, |found| found.sequence);
     let buffers = device.buffers();
-    let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
+    let new = NewJournal { named, found, newest: (pages.newest_generation, pages.newest_serial) };
+    let journal = Journal::new(&journal_sizes, page_points, &new, buffers);
     let store = S::new(map, &geometry, &sizes, options, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
     let mut take = |sectors: u32| -> BufId {
         if S::WHOLE { buffers.take_whole(sectors) } else { buffers.take(sectors) }
     };
-    let target = Ox {
+    Ox {
         options: options.clone(),
         sector_bytes: geometry.sector_bytes,
-        instance,
-        generation: generation.0,
         buffer: WriteBuffer::new(&sizes, group_count, &mut take),
         collector: Collector::new(sizes.unit, group_count, options.seed, &mut take),
-        log_io: PageIo::new(sizes.page, depth * copies, buffers),
-        checkpoint: CheckpointState::new(io, kept, pages.newest_serial.next()),
+        journal,
         flight: Flight::new(COMMANDS_MAX, planes),
         gathered: 0,
         commits: VecDeque::new(),
@@ -272,7 +259,6 @@ fn assemble<S: Store>(
         ending: Ending::No,
         changes: Changes::Taken,
         sequence,
-        last_transaction: applied,
         applied,
         resets: 0,
         is_mounting: true,
@@ -281,12 +267,9 @@ fn assemble<S: Store>(
         stats: OxStats::default(),
         store,
         space,
-        points,
-        log,
+        data_points,
         sizes,
-    };
-    assert!(target.log.tail() <= target.log.next(), "the log ends before it begins");
-    target
+    }
 }
 
 /// What each chunk is used for.
@@ -300,23 +283,17 @@ fn space<S: Store>(
     kept: Option<Kept>,
 ) -> Space<S::Live> {
     let live = S::live(map, shape);
-    let is_needed = |chunk: ChunkIndex, role: Option<Role>| match (role, kept) {
-        (Some(Role::Data) | None, _) => live.count(chunk) > 0,
-        (_, None) => false,
-        (Some(Role::Log), Some(kept)) => {
-            pages.newest_in.get(&chunk).is_some_and(|&newest| newest >= kept.start)
-        }
-        (Some(Role::Checkpoint), Some(kept)) => {
-            pages.serials_in.get(&chunk).is_some_and(|serials| serials.contains(&kept.serial))
-        }
+    let is_needed = |chunk: ChunkIndex, found: &FoundChunk| match found.pages() {
+        None => live.count(chunk) > 0,
+        Some(kind) => kept.is_some_and(|kept| pages.is_needed(chunk, kind, kept)),
     };
     let usage = |chunk: ChunkIndex| {
-        let &FoundChunk { state, role, .. } = survey.get(chunk);
-        match state {
+        let found = survey.get(chunk);
+        match found.state {
             ChunkState::Offline => ChunkUse::Bad,
             ChunkState::Free => ChunkUse::Free,
             ChunkState::Open => ChunkUse::Open,
-            ChunkState::Closed if is_needed(chunk, role) => ChunkUse::Closed,
+            ChunkState::Closed if is_needed(chunk, found) => ChunkUse::Closed,
             ChunkState::Closed => ChunkUse::Dead,
         }
     };
@@ -324,15 +301,15 @@ fn space<S: Store>(
     let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
     let mut space = Space::new(shape.clone(), pool, sizes, live);
     for (chunk, of) in uses {
-        match (of, survey.get(chunk).role) {
+        match (of, survey.get(chunk).pages()) {
             (ChunkUse::Dead, _) => space.found_dead(chunk),
-            (ChunkUse::Open | ChunkUse::Closed, Some(role @ (Role::Log | Role::Checkpoint))) => {
+            (ChunkUse::Open | ChunkUse::Closed, Some(kind)) => {
+                let role = match kind {
+                    PageKind::Log => Role::Log,
+                    PageKind::Checkpoint => Role::Checkpoint,
+                };
                 space.set_role(chunk, role);
-                let newest = pages.newest_in.get(&chunk).map(|lsn| lsn.0);
-                let serial =
-                    pages.serials_in.get(&chunk).and_then(|serials| serials.last()).map(|serial| serial.0);
-                let number = if role == Role::Log { newest } else { serial };
-                space.has_page(chunk, number.unwrap_or(0));
+                space.has_page(chunk, pages.newest(chunk, kind));
             }
             _ => {}
         }
@@ -343,7 +320,7 @@ fn space<S: Store>(
 /// The running instance writes its checkpoint, a batch of commands at a time; a new one two, so that one that the media lose
 /// is never the only one.
 fn first_checkpoint<S: Store>(device: &mut dyn BlockingDevice, target: &mut Ox<S>) -> Result<(), MountError> {
-    while target.checkpoint.previous.is_none() {
+    while !target.journal.has_two() {
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {
             commands.push(command);

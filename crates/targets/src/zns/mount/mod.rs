@@ -7,7 +7,6 @@
 mod copy;
 mod load;
 mod recover;
-mod survey;
 
 use super::canary::Canary;
 use super::flight::Purpose;
@@ -23,20 +22,21 @@ use super::state::{Changes, Zns};
 use super::stats::ZnsStats;
 use super::tails::Tails;
 use crate::flight::{COMMANDS_MAX, Flight};
+use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
-use crate::ox::checkpoint::CheckpointState;
-use crate::ox::mount::media::Media;
-use crate::ox::page_io::PageIo;
 use crate::plane_reads::PlaneRule;
-use load::{Known, Loaded, Pages};
+use crate::recovery::found::{Known, Pages, check_units, find};
+use crate::recovery::groups;
+use crate::recovery::media::Media;
+use crate::recovery::survey::{FoundChunk, Holds, Survey};
+use load::Loaded;
 use ocssd_base::{Prng, Slab, usize_of};
-use ocssd_ftl::log::{Generation, Log, LogConfig, Lsn, TransactionId};
+use ocssd_ftl::log::{LogEntry, Lsn};
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
 use recover::Recovered;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use survey::Survey;
 
 /// Writes of padding in flight at once (chosen: a unit each of a drive with 32).
 const PADDING: u32 = 32;
@@ -66,41 +66,45 @@ pub struct MountReport {
     pub checkpoint_sectors: u64,
 }
 
-/// The group of each unit, counted densely.
-fn groups(geometry: &Geometry, units: &[PuId]) -> Vec<u32> {
-    let mut seen: Vec<u32> = Vec::new();
-    let of = units.iter().map(|unit| {
-        let group = unit.0 / geometry.pus_per_group;
-        let at = seen.iter().position(|&other| other == group).unwrap_or_else(|| {
-            seen.push(group);
-            seen.len() - 1
-        });
-        u32::try_from(at).expect("fewer groups than 2^32")
-    });
-    of.collect()
+/// Finds out what each chunk holds, and makes chunks of pages readable, with those that do not say what they hold.
+fn find_pages(
+    media: &mut Media<'_>,
+    shape: &Shape,
+    survey: &mut Survey,
+    options: &Options,
+) -> Result<(), MountError> {
+    let geometry = media.device.geometry().clone();
+    survey.identify(media, shape)?;
+    let is_ours = |found: &FoundChunk| matches!(found.holds, None | Some(Holds::Pages(_)));
+    let mut windows = survey.windows(&geometry, is_ours);
+    if options.has_canary(Canary::WindowForgotten) {
+        // To a border of write units, and no further.
+        windows.iter_mut().for_each(|(_, until)| *until = 0);
+    }
+    survey.pad(media, shape, &windows)?;
+    survey.identify(media, shape)
 }
 
-/// Where the target's own pages go.
-struct Points {
-    log: AppendPoint<()>,
-    checkpoint: AppendPoint<()>,
-    tails: AppendPoint<()>,
+/// Where tails go.
+fn tail_point(shape: &Shape, sizes: &JournalSizes, width: u32) -> AppendPoint<()> {
+    let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
+    let &JournalSizes { chunk: chunk_sectors, mw_cunits, depth, .. } = sizes;
+    AppendPoint::new(AppendConfig { chunk_sectors, mw_cunits, width, depth }, &all)
 }
 
-impl Points {
-    fn new(shape: &Shape, options: &Options, sizes: &Sizes) -> Self {
-        let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
-        let config = |width: u32| AppendConfig {
-            chunk_sectors: sizes.chunk,
-            mw_cunits: sizes.mw_cunits,
-            width,
-            depth: options.writes_per_unit,
-        };
-        Self {
-            log: AppendPoint::new(config(sizes.log_width), &all),
-            checkpoint: AppendPoint::new(config(sizes.checkpoint_width), &all),
-            tails: AppendPoint::new(config(sizes.tail_width), &all),
-        }
+fn journal_sizes(sizes: &Sizes, options: &Options, sector_bytes: u32) -> JournalSizes {
+    JournalSizes {
+        chunk: sizes.chunk,
+        mw_cunits: sizes.mw_cunits,
+        depth: options.writes_per_unit,
+        page: sizes.page,
+        unit: sizes.unit,
+        sector_bytes,
+        log_width: sizes.log_width,
+        checkpoint_width: sizes.checkpoint_width,
+        copies: options.log_copies,
+        interval_pages: sizes.interval_pages,
+        log_pages_max: sizes.log_pages_max,
     }
 }
 
@@ -140,14 +144,17 @@ impl Zns {
         let mut media = Media::new(device);
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
-        survey.identify(&mut media, &shape, !options.has_canary(Canary::WindowForgotten))?;
+        find_pages(&mut media, &shape, &mut survey, options)?;
         let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
-        let (checkpoint, pages) = load::find(&mut media, &known)?;
-        let fixed = checkpoint
-            .as_ref()
-            .map(|found| Fixed { zone_count: found.info.zone_count, zone_chunks: found.info.zone_chunks });
+        let (checkpoint, mut pages) = find::<LogEntry>(&mut media, &known, "zns")?;
+        let info = checkpoint.as_ref().map(|found| load::info(&found.sections)).transpose()?;
+        if let Some(info) = &info {
+            check_units(&shape, (info.chunk, info.units, info.lines))?;
+        }
+        let fixed = info.map(|info| Fixed { zone_count: info.zone_count, zone_chunks: info.zone_chunks });
         let sizes = Sizes::new(&ground(good), options, fixed).map_err(MountError::DoesNotFit)?;
-        let loaded = checkpoint.map(|found| load::replay(found, &sizes, &shape)).transpose()?;
+        let loaded = checkpoint.zip(info).map(|found| load::replay(found, &sizes, &shape, &mut pages));
+        let loaded = loaded.transpose()?;
         let table =
             loaded.as_ref().map_or_else(|| Table::new(sizes.zone_count), |loaded| loaded.table.clone());
         let mounted = loaded.as_ref().map_or(0, |loaded| loaded.info.mounted);
@@ -176,37 +183,35 @@ impl Zns {
 }
 
 /// What each chunk is used for, once the log, checkpoints and tails go on with those that are open.
-fn space(mounting: &Mounting, points: &mut Points) -> (Space, BTreeSet<ChunkIndex>) {
+fn space(
+    mounting: &Mounting,
+    (points, tails): (&mut PagePoints, &mut AppendPoint<()>),
+) -> (Space, BTreeSet<ChunkIndex>) {
     let Mounting { geometry, shape, groups, sizes, survey, pages, loaded, recovered } = mounting;
     let mut adopted = BTreeSet::new();
     let mut role_of = BTreeMap::new();
     for (chunk, found) in survey.iter() {
         let (_, unit) = shape.split_chunk(chunk);
-        let (point, role) = if recovered.table.tails.contains(&chunk) {
-            (&mut points.tails, Role::Tail)
+        let goes_on = found.is_open() && found.written.is_multiple_of(sizes.unit);
+        let is_adopted = if recovered.table.tails.contains(&chunk) {
+            role_of.insert(chunk, Role::Tail);
+            goes_on && tails.adopt(chunk, unit, found.written)
+        } else if let Some(kind) = found.pages() {
+            role_of.insert(chunk, Role::of(kind));
+            goes_on && points.adopt(kind, chunk, unit, found.written)
         } else {
-            match found.role {
-                Some(Role::Log) => (&mut points.log, Role::Log),
-                Some(Role::Checkpoint) => (&mut points.checkpoint, Role::Checkpoint),
-                _ => continue,
-            }
+            false
         };
-        role_of.insert(chunk, role);
-        let goes_on = found.state == ChunkState::Open && found.written.is_multiple_of(sizes.unit);
-        if goes_on && point.adopt(chunk, unit, found.written) {
+        if is_adopted {
             adopted.insert(chunk);
         }
     }
     let is_needed = |chunk: ChunkIndex| match (role_of.get(&chunk), loaded) {
-        (None, _) => recovered.owned.contains(&chunk),
+        (None | Some(Role::Data), _) => recovered.owned.contains(&chunk),
         (Some(Role::Tail), _) => true,
         (_, None) => false,
-        (Some(Role::Log), Some(found)) => {
-            pages.newest_in.get(&chunk).is_some_and(|&newest| newest >= found.kept.start)
-        }
-        (Some(_), Some(found)) => {
-            pages.serials_in.get(&chunk).is_some_and(|serials| serials.contains(&found.kept.serial))
-        }
+        (Some(Role::Log), Some(found)) => pages.is_needed(chunk, PageKind::Log, found.end.kept),
+        (Some(Role::Checkpoint), Some(found)) => pages.is_needed(chunk, PageKind::Checkpoint, found.end.kept),
     };
     let usage = |chunk: ChunkIndex| match survey.get(chunk).state {
         ChunkState::Offline => ChunkUse::Bad,
@@ -232,28 +237,13 @@ fn space(mounting: &Mounting, points: &mut Points) -> (Space, BTreeSet<ChunkInde
         space.set_role(chunk, role);
         space.found_written(chunk, tip);
         match role {
-            Role::Log => space.has_page(chunk, pages.newest_in.get(&chunk).map_or(0, |lsn| lsn.0)),
-            Role::Checkpoint => {
-                let newest = pages.serials_in.get(&chunk).and_then(BTreeSet::last);
-                space.has_page(chunk, newest.map_or(0, |serial| serial.0));
-            }
+            Role::Log => space.has_page(chunk, pages.newest(chunk, PageKind::Log)),
+            Role::Checkpoint => space.has_page(chunk, pages.newest(chunk, PageKind::Checkpoint)),
             Role::Tail if of == ChunkUse::Closed => drop(closed_tails.insert(chunk)),
             Role::Tail | Role::Data => {}
         }
     }
     (space, closed_tails)
-}
-
-fn new_log(mounting: &Mounting, options: &Options, instance: InstanceId, generation: Generation) -> Log {
-    let Mounting { geometry, sizes, loaded, .. } = mounting;
-    let (first, tail) = loaded.as_ref().map_or((Lsn(1), Lsn(1)), |found| (found.end, found.kept.start));
-    let old_pages = u32::try_from(first.0 - tail.0).expect("a log is bounded");
-    let page_bytes = sizes.page * geometry.sector_bytes;
-    let depth = sizes.log_width;
-    // Pages of a mount with a longer interval may be there still.
-    let pages_max = sizes.log_pages_max.max(old_pages + sizes.interval_pages + 2 * depth);
-    let copies = options.log_copies;
-    Log::new(LogConfig { instance, generation, first, tail, page_bytes, depth, copies, pages_max })
 }
 
 /// Buffers of padding.
@@ -279,26 +269,24 @@ fn assemble(
     options: &Options,
     mounting: Mounting,
 ) -> Result<Zns, MountError> {
-    let mut points = Points::new(&mounting.shape, options, &mounting.sizes);
-    let (space, closed_tails) = space(&mounting, &mut points);
+    let journal_sizes = journal_sizes(&mounting.sizes, options, mounting.geometry.sector_bytes);
+    let mut points = PagePoints::new(&mounting.shape, &journal_sizes);
+    let mut tail_point = tail_point(&mounting.shape, &journal_sizes, mounting.sizes.tail_width);
+    let (space, closed_tails) = space(&mounting, (&mut points, &mut tail_point));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
-    let instance = mounting.loaded.as_ref().map_or(named, |found| found.instance);
-    let generation = Generation(mounting.pages.newest_generation.0 + 1);
-    let log = new_log(&mounting, options, instance, generation);
     let Mounting { geometry, shape, sizes, pages, loaded, mut recovered, .. } = mounting;
     let buffers = device.buffers();
-    let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
-    let tails = new_tails(points.tails, &sizes, (&recovered, closed_tails), buffers);
+    let newest = (pages.newest_generation, pages.newest_serial);
+    let new = NewJournal { named, found: loaded.as_ref().map(|found| found.end), newest };
+    let journal = Journal::new(&journal_sizes, points, &new, buffers);
+    let tails = new_tails(tail_point, &sizes, (&recovered, closed_tails), buffers);
     let sequence = loaded.as_ref().map_or(0, |found| found.info.sequence).max(recovered.sequence);
-    let last_transaction = loaded.as_ref().map_or(TransactionId(0), |found| found.applied);
     let mut target = Zns {
         options: options.clone(),
         geometry: sizes.zone_geometry(geometry.sector_bytes),
         early_reset: geometry.capabilities.early_reset,
         has_open_limit: geometry.max_open_chunks_per_pu > 0 || geometry.max_open_chunks > 0,
         group_units: geometry.pus_per_group,
-        instance,
-        generation: generation.0,
         zones: std::mem::take(&mut recovered.table.zones),
         open: Vec::new(),
         active: 0,
@@ -314,17 +302,9 @@ fn assemble(
         fills: BTreeSet::new(),
         reset_after_fill: BTreeSet::new(),
         padding: padding(sizes.unit, buffers),
-        log,
-        log_io: PageIo::new(sizes.page, sizes.log_width * options.log_copies, buffers),
-        log_point: points.log,
+        journal,
         log_awaited: Lsn(0),
         log_is_full: false,
-        checkpoint: CheckpointState::new(
-            io,
-            loaded.as_ref().map(|found| found.kept),
-            pages.newest_serial.next(),
-        ),
-        checkpoint_point: points.checkpoint,
         waits: VecDeque::new(),
         flushes: VecDeque::new(),
         shutdown: None,
@@ -332,7 +312,6 @@ fn assemble(
         changes: Changes::Taken,
         sequence,
         mounted: sequence,
-        last_transaction,
         resets: 0,
         is_mounting: true,
         work_due: true,
@@ -340,7 +319,6 @@ fn assemble(
         stats: ZnsStats::default(),
         sizes,
     };
-    assert!(target.log.tail() <= target.log.next(), "the log ends before it begins");
     target.begin_zones(&shape, recovered, device)?;
     Ok(target)
 }
@@ -424,8 +402,8 @@ fn carry_on(device: &mut dyn BlockingDevice, target: &mut Zns) -> Result<bool, M
 
 /// The running instance writes its checkpoint; a new one two, so that one that the media lose is never the only one.
 fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Zns) -> Result<(), MountError> {
-    while target.checkpoint.previous.is_none() {
-        if !carry_on(device, target)? && target.checkpoint.previous.is_none() {
+    while !target.journal.has_two() {
+        if !carry_on(device, target)? && !target.journal.has_two() {
             return Err(MountError::DoesNotFit(
                 "no chunk is left for a checkpoint: too many chunks went bad; read what is there with the drive's own tools".to_owned(),
             ));

@@ -4,10 +4,10 @@
 //! after it padded, a column may be long enough and yet hold something else: so the tags of the last units are read.
 //! Deliberately not here: what becomes of the chunks (`mod`).
 
-use super::survey::Survey;
 use crate::mount_error::MountError;
-use crate::ox::mount::media::Media;
 use crate::read_again;
+use crate::recovery::media::Media;
+use crate::recovery::survey::Survey;
 use crate::zns::canary::Canary;
 use crate::zns::journal::Table;
 use crate::zns::options::Options;
@@ -110,8 +110,12 @@ impl Recovered {
         let is_written = |zone: &&Zone| zone.sealed().is_none() && !zone.is_cut();
         let written: Vec<ChunkIndex> = table.zones.iter().filter(is_written).flat_map(Zone::chunks).collect();
         let written: BTreeSet<ChunkIndex> = written.into_iter().collect();
-        survey.pad(media, shape, &written.into_iter().collect::<Vec<_>>(), window)?;
-        survey.pad(media, shape, &table.tails.iter().copied().collect::<Vec<_>>(), window)?;
+        for chunks in [written, table.tails.clone()] {
+            let until = |chunk| if window { survey.get(chunk).written + sizes.mw_cunits } else { 0 };
+            let wanted: Vec<(ChunkIndex, u32)> =
+                chunks.into_iter().map(|chunk| (chunk, until(chunk))).collect();
+            survey.pad(media, shape, &wanted)?;
+        }
         let (blocks, sequence) = tail_blocks(media, shape, survey, &table)?;
         let mut found = Self {
             table,

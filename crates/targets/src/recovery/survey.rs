@@ -1,0 +1,170 @@
+//! What lies on the units: how far each chunk is written, and what it holds, by the first tag that can be read.
+//!
+//! What was written last cannot be read before as much follows as MW_CUNITS says, so padding is written behind what must be
+//! read. Deliberately not here: which chunks must be readable (the target's mount), what is in them (`found`).
+
+use super::media::{Media, Padding};
+use crate::journal::PageKind;
+use crate::mount_error::MountError;
+use ocssd_base::usize_of;
+use ocssd_ftl::{ChunkIndex, Kind, Shape};
+use ocssd_lightnvm::{ChunkState, Geometry, Ppa};
+
+/// What a chunk holds, as its tags say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// What the host wrote, or something beside it that is no page.
+    Content,
+    /// Pages of the target's own.
+    Pages(PageKind),
+}
+
+impl Holds {
+    /// What a tag says of its chunk; nothing, if it is of padding.
+    const fn of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Log => Some(Self::Pages(PageKind::Log)),
+            Kind::Map => Some(Self::Pages(PageKind::Checkpoint)),
+            Kind::Pad => None,
+            Kind::Data | Kind::Lost | Kind::Trim | Kind::Head | Kind::Tail => Some(Self::Content),
+        }
+    }
+}
+
+/// A chunk as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundChunk {
+    pub state: ChunkState,
+    /// Sectors written, padding of this mount counted.
+    pub written: u32,
+    /// Sectors written before this mount.
+    pub before: u32,
+    /// What it holds; `None` if nothing in it says so.
+    pub holds: Option<Holds>,
+}
+
+impl FoundChunk {
+    /// Which pages it holds, if it holds any.
+    pub const fn pages(&self) -> Option<PageKind> {
+        if let Some(Holds::Pages(kind)) = self.holds { Some(kind) } else { None }
+    }
+
+    /// Open on the drive.
+    pub fn is_open(&self) -> bool {
+        self.state == ChunkState::Open
+    }
+}
+
+fn found(media: &Media<'_>, shape: &Shape, chunk: ChunkIndex) -> FoundChunk {
+    let descriptor = media.device.chunk(shape.chunk_id(chunk));
+    let written = descriptor.write_pointer.unwrap_or(0);
+    FoundChunk { state: descriptor.state, written, before: written, holds: None }
+}
+
+/// All chunks.
+pub struct Survey(Vec<FoundChunk>);
+
+impl Survey {
+    /// What the drive reports.
+    pub fn new(media: &Media<'_>, shape: &Shape) -> Self {
+        Self((0..shape.chunks()).map(|chunk| found(media, shape, ChunkIndex(chunk))).collect())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (ChunkIndex, &FoundChunk)> {
+        (0..).map(ChunkIndex).zip(&self.0)
+    }
+
+    pub fn get(&self, chunk: ChunkIndex) -> &FoundChunk {
+        &self.0[chunk.index()]
+    }
+
+    /// Chunks that are not offline.
+    pub fn good(&self) -> u32 {
+        let good = self.0.iter().filter(|chunk| chunk.state != ChunkState::Offline).count();
+        u32::try_from(good).expect("fewer chunks than 2^32")
+    }
+
+    /// Open chunks of which `is_wanted` is true, and up to where each must be padded so that all that is written can be read.
+    pub fn windows(
+        &self,
+        geometry: &Geometry,
+        is_wanted: impl Fn(&FoundChunk) -> bool,
+    ) -> Vec<(ChunkIndex, u32)> {
+        let wanted = self.iter().filter(|(_, found)| found.is_open() && is_wanted(found));
+        wanted.map(|(chunk, found)| (chunk, found.written + geometry.mw_cunits)).collect()
+    }
+
+    /// Pads those of these chunks that are open: up to the sector given with each, and to a border of write units.
+    pub fn pad(
+        &mut self,
+        media: &mut Media<'_>,
+        shape: &Shape,
+        wanted: &[(ChunkIndex, u32)],
+    ) -> Result<(), MountError> {
+        let Geometry { ws_opt, sectors_per_chunk, .. } = *media.device.geometry();
+        let is_open = |&&(chunk, _): &&(ChunkIndex, u32)| self.get(chunk).is_open();
+        let open: Vec<(ChunkIndex, u32)> = wanted.iter().filter(is_open).copied().collect();
+        let padding = |&(chunk, until): &(ChunkIndex, u32)| {
+            let from = self.get(chunk).written;
+            let to = until.max(from).next_multiple_of(ws_opt).min(sectors_per_chunk);
+            Padding { chunk: shape.chunk_id(chunk), from, to }
+        };
+        let paddings: Vec<Padding> = open.iter().map(padding).collect();
+        assert!(paddings.iter().all(|padding| padding.from <= padding.to), "padding goes back: {paddings:?}");
+        media.pad(&paddings, ws_opt)?;
+        for (chunk, _) in open {
+            let FoundChunk { holds, before, .. } = *self.get(chunk);
+            let now = found(media, shape, chunk);
+            assert!(before <= now.written, "chunk {} was written before it was", chunk.0);
+            self.0[chunk.index()] = FoundChunk { holds, before, ..now };
+        }
+        Ok(())
+    }
+
+    /// Sectors of a chunk that can be read.
+    pub fn readable(&self, geometry: &Geometry, chunk: ChunkIndex) -> u32 {
+        let found = self.get(chunk);
+        match found.state {
+            ChunkState::Free | ChunkState::Offline => 0,
+            ChunkState::Closed => found.written,
+            ChunkState::Open => found.written.saturating_sub(geometry.mw_cunits),
+        }
+    }
+
+    /// Finds out what each chunk holds of which that is not known: by its first page, or the next where the media lost that.
+    pub fn identify(&mut self, media: &mut Media<'_>, shape: &Shape) -> Result<(), MountError> {
+        let geometry = media.device.geometry().clone();
+        let mut unknown: Vec<ChunkIndex> = self.iter().map(|(chunk, _)| chunk).collect();
+        for sector in (0..geometry.sectors_per_chunk).step_by(usize_of(geometry.ws_min)) {
+            unknown
+                .retain(|&chunk| self.get(chunk).holds.is_none() && sector < self.readable(&geometry, chunk));
+            if unknown.is_empty() {
+                break;
+            }
+            let asked: Vec<Ppa> =
+                unknown.iter().map(|&chunk| Ppa::new(shape.chunk_id(chunk), sector)).collect();
+            let tags = media.read_tags(&asked)?;
+            for (&chunk, tag) in unknown.iter().zip(tags) {
+                self.0[chunk.index()].holds = tag.and_then(|tag| Holds::of(tag.kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first sectors of all pages of `step` sectors that can be read, in chunks of this kind.
+    pub fn pages(
+        &self,
+        geometry: &Geometry,
+        shape: &Shape,
+        kind: PageKind,
+        step: u32,
+    ) -> Vec<(ChunkIndex, Ppa)> {
+        assert!(step > 0, "pages of no sectors");
+        let of = self.iter().filter(|(_, found)| found.pages() == Some(kind)).map(|(chunk, _)| chunk);
+        let pages = of.flat_map(|chunk| {
+            let whole = self.readable(geometry, chunk) / step;
+            (0..whole).map(move |page| (chunk, Ppa::new(shape.chunk_id(chunk), page * step)))
+        });
+        pages.collect()
+    }
+}
