@@ -6,63 +6,15 @@
 
 use super::canary::Canary;
 use super::flight::Purpose;
-use super::requests::REQUESTS_MAX;
 use super::state::LinuxPblk;
-use ocssd_base::{Ring, SlabKey, usize_of};
-use ocssd_ftl::{LineId, Sequence};
+use ocssd_base::SlabKey;
+use ocssd_ftl::BarrierEnd;
 use ocssd_lightnvm::{Addresses, Op, Status};
-
-/// Who waits for durability, and how far it is.
-#[derive(Clone, Debug)]
-pub struct Flushes {
-    /// Requests and the newest sector each waits for, oldest first.
-    waiting: Ring<(Sequence, SlabKey)>,
-    /// All of them wait for at least this.
-    least: Sequence,
-    /// Requests the barrier in flight answers.
-    answered: Vec<SlabKey>,
-    /// Lines that may be reset once the barrier in flight is done.
-    freed: Vec<LineId>,
-    is_in_flight: bool,
-}
-
-impl Flushes {
-    pub fn new() -> Self {
-        let (answered, freed) = (Vec::new(), Vec::new());
-        let waiting = Ring::new(usize_of(REQUESTS_MAX));
-        Self { waiting, least: Sequence(0), answered, freed, is_in_flight: false }
-    }
-
-    /// Whoever waits now waits for this sector, too.
-    pub fn wait_for(&mut self, sequence: Sequence) {
-        if !self.waiting.is_empty() {
-            self.least = sequence;
-        }
-    }
-
-    /// True if nobody waits.
-    pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && !self.is_in_flight
-    }
-
-    /// What the oldest of them waits for.
-    fn next(&self) -> Option<(Sequence, SlabKey)> {
-        self.waiting.front().map(|&(newest, key)| (newest.max(self.least), key))
-    }
-
-    /// The newest sector anybody waits for.
-    fn newest(&self) -> Option<Sequence> {
-        self.waiting.iter().next_back().map(|&(newest, _)| newest.max(self.least))
-    }
-}
 
 impl LinuxPblk {
     /// A request is answered once everything up to now is durable.
     pub(super) fn await_durable(&mut self, key: SlabKey) {
-        if self.flushes.waiting.is_empty() {
-            self.flushes.least = Sequence(0);
-        }
-        self.flushes.waiting.push((self.sequence, key)).expect("there are as many places as requests");
+        self.flushes.wait(self.sequence, key);
         self.stats.flushes += 1;
         self.work_due = true;
     }
@@ -75,29 +27,25 @@ impl LinuxPblk {
         {
             any |= self.close_filling();
         }
-        if self.flushes.is_in_flight || !self.flight.has_room(1) {
+        if self.flushes.is_in_flight() || !self.flight.has_room(1) {
             return any;
         }
-        while let Some((newest, key)) = self.flushes.next() {
-            if self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest) {
-                break;
-            }
-            assert!(newest <= self.sequence, "a flush waits for what nobody wrote");
-            self.flushes.waiting.pop();
-            self.flushes.answered.push(key);
-        }
+        let Self { flushes, frames, sequence, .. } = self;
+        flushes.gather(|newest, _| {
+            assert!(newest <= *sequence, "a flush waits for what nobody wrote");
+            frames.oldest_unwritten().is_none_or(|oldest| oldest > newest)
+        });
         let dead = self.eraser.take_dead();
         if self.options.has_canary(Canary::ResetWithoutBarrier) {
             any |= !dead.is_empty();
             dead.iter().for_each(|&line| self.eraser.freed(line, true));
         } else {
-            self.flushes.freed.extend(dead);
+            self.flushes.free(dead);
         }
-        if self.flushes.answered.is_empty() && self.flushes.freed.is_empty() {
+        if !self.flushes.wants_barrier() {
             return any;
         }
-        assert!(!self.flushes.is_in_flight, "two barriers are in flight");
-        self.flushes.is_in_flight = true;
+        self.flushes.sent();
         self.flight.send(Purpose::Barrier, Op::Flush, Addresses::None, None, 0);
         true
     }
@@ -105,9 +53,8 @@ impl LinuxPblk {
     /// The drive's cache is on media, or it failed.
     pub(super) fn barrier_done(&mut self, status: Status) {
         let is_sound = status.is_success();
-        assert!(self.flushes.is_in_flight, "a barrier ended that was not sent");
-        self.flushes.is_in_flight = false;
-        for key in std::mem::take(&mut self.flushes.answered) {
+        let BarrierEnd { answered, freed } = self.flushes.ended();
+        for key in answered {
             if !is_sound {
                 self.requests.fail(
                     key,
@@ -117,7 +64,7 @@ impl LinuxPblk {
             }
             self.requests.end(key);
         }
-        for line in std::mem::take(&mut self.flushes.freed) {
+        for line in freed {
             self.eraser.freed(line, is_sound);
         }
     }
@@ -126,7 +73,7 @@ impl LinuxPblk {
     pub(super) fn fail_flushes(&mut self, status: Status) -> bool {
         assert!(self.is_read_only, "flushes are failed while writes are taken");
         let mut any = false;
-        while let Some((_, key)) = self.flushes.waiting.pop() {
+        while let Some(key) = self.flushes.give_up() {
             self.requests.fail(key, status, None);
             self.requests.end(key);
             any = true;

@@ -71,7 +71,7 @@ impl LinuxPblk {
             }
             assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
             *entry = Entry::PAD;
-            self.flushes.wait_for(self.sequence);
+            self.flushes.raise(self.sequence);
         }
         self.ready.push_front(frame);
     }

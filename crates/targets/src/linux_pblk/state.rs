@@ -5,17 +5,18 @@
 use super::collect::Collector;
 use super::erase::Eraser;
 use super::flight::Flight;
-use super::flush::Flushes;
 use super::format::{LineLayout, Uuid};
 use super::open_line::OpenLine;
 use super::options::Options;
-use super::requests::Requests;
+use super::requests::{REQUESTS_MAX, Requests};
 use super::retry::Retries;
 use super::shutdown::Shutdown;
 use super::stats::LinuxPblkStats;
 use crate::plane_reads::{PlaneReads, PlaneRule};
 use ocssd_base::{Divisor, usize_of};
-use ocssd_ftl::{FrameId, Frames, L2p, LineId, LineState, Lines, Release, Sequence, Shape, ValidMap};
+use ocssd_ftl::{
+    FlushQueue, FrameId, Frames, L2p, LineId, LineState, Lines, Release, Sequence, Shape, ValidMap,
+};
 use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -61,7 +62,7 @@ pub struct LinuxPblk {
     pub(super) requests: Requests,
     pub(super) flight: Flight,
     pub(super) retries: Retries,
-    pub(super) flushes: Flushes,
+    pub(super) flushes: FlushQueue<LineId>,
     pub(super) collector: Collector,
     pub(super) eraser: Eraser,
     pub(super) shutdown: Shutdown,
@@ -176,7 +177,7 @@ impl LinuxPblk {
                 crate::flight::COMMANDS_MAX,
                 PlaneRule::new(PlaneReads::Aligned, geometry.ws_opt),
             ),
-            flushes: Flushes::new(),
+            flushes: FlushQueue::new(usize_of(REQUESTS_MAX)),
             collector: Collector::new(read),
             eraser: Eraser::new(lists),
             shutdown: Shutdown::default(),

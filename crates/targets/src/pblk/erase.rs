@@ -55,7 +55,7 @@ impl Pblk {
         entry.state == LineState::Closed
             && self.valid.count(line) == 0
             && !self.to_erase.contains(&line)
-            && !self.flushes.holds(line)
+            && !self.awaits_barrier(line)
             && (!self.is_map_stream(entry.stream) || self.snapshots.is_obsolete(entry.sequence))
     }
 

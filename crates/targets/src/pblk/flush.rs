@@ -8,59 +8,14 @@ use super::Pblk;
 use super::canary::Canary;
 use super::erase::Dead;
 use super::flight::Purpose;
-use ocssd_base::{Ring, SlabKey};
-use ocssd_ftl::{Line, LineId, LineState, Sequence};
+use ocssd_base::SlabKey;
+use ocssd_ftl::{BarrierEnd, Line, LineId, LineState, Sequence};
 use ocssd_lightnvm::{Addresses, Op, Status};
-
-/// Who waits for durability, and how far it is.
-#[derive(Clone, Debug)]
-pub struct Flushes {
-    /// Requests and the newest sector each waits for, oldest first.
-    waiting: Ring<(Sequence, SlabKey)>,
-    /// Requests the barrier in flight answers.
-    answered: Vec<SlabKey>,
-    /// Lines that may be reset once the barrier in flight is done.
-    freed: Vec<Dead>,
-    in_flight: bool,
-}
-
-impl Flushes {
-    pub fn new(requests: u32) -> Self {
-        let places = usize::try_from(requests).expect("32 bits fit an index");
-        Self { waiting: Ring::new(places), answered: Vec::new(), freed: Vec::new(), in_flight: false }
-    }
-
-    /// True if somebody was promised that a write of this age will be durable.
-    pub fn covers(&self, sequence: Sequence) -> bool {
-        self.waiting.iter().next_back().is_some_and(|&(newest, _)| newest >= sequence)
-    }
-
-    /// True if a line waits for a barrier before it is reset.
-    pub fn holds(&self, line: LineId) -> bool {
-        self.freed.iter().any(|dead| dead.line == line)
-    }
-
-    /// Lines that wait for a barrier before they are reset.
-    pub fn lines_held(&self) -> usize {
-        self.freed.len()
-    }
-
-    /// True if nobody waits.
-    pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && !self.in_flight
-    }
-}
 
 impl Pblk {
     /// A request is answered once everything up to now is durable.
     pub(super) fn await_durable(&mut self, key: SlabKey) {
-        let newest = self.sequence;
-        let before = self.flushes.waiting.iter().next_back();
-        assert!(
-            before.is_none_or(|&(before, _)| before <= newest),
-            "a flush waits for less than the one before"
-        );
-        self.flushes.waiting.push((newest, key)).expect("there are as many places as requests");
+        self.flushes.wait(self.sequence, key);
         self.stats.flushes += 1;
         self.work_due = true;
     }
@@ -68,29 +23,26 @@ impl Pblk {
     /// Closes frames that a flush waits for, and sends a barrier when one can. True if anything was done.
     pub(super) fn flush(&mut self) -> bool {
         let mut any = false;
-        let newest = self.flushes.waiting.iter().next_back().map(|&(newest, _)| newest);
-        if let Some(newest) = newest {
+        if let Some(newest) = self.flushes.newest() {
             any |= self.close_older(newest);
         }
-        if self.flushes.in_flight || !self.flight.has_room(1) {
+        if self.flushes.is_in_flight() || !self.flight.has_room(1) {
             return any;
         }
-        while let Some(&(newest, key)) = self.flushes.waiting.front() {
-            let is_waiting = self.frames.oldest_unwritten().is_some_and(|oldest| oldest <= newest);
-            let goes_along = self.has_canary(Canary::FlushAnswersAll) && !self.flushes.answered.is_empty();
-            if is_waiting && !self.has_canary(Canary::FlushTooEarly) && !goes_along {
-                break;
-            }
-            assert!(newest <= self.sequence, "a flush waits for what nobody wrote");
-            self.flushes.waiting.pop();
-            self.flushes.answered.push(key);
-        }
+        let Self { flushes, frames, sequence, options, .. } = self;
+        flushes.gather(|newest, before| {
+            assert!(newest <= *sequence, "a flush waits for what nobody wrote");
+            let goes_along = options.has_canary(Canary::FlushAnswersAll) && before > 0;
+            frames.oldest_unwritten().is_none_or(|oldest| oldest > newest)
+                || options.has_canary(Canary::FlushTooEarly)
+                || goes_along
+        });
         any |= self.free_dead();
         let for_snapshot = self.snapshots.wants_barrier();
-        if self.flushes.answered.is_empty() && self.flushes.freed.is_empty() && !for_snapshot {
+        if !self.flushes.wants_barrier() && !for_snapshot {
             return any;
         }
-        self.flushes.in_flight = true;
+        self.flushes.sent();
         if for_snapshot {
             self.snapshots.barrier_sent();
         }
@@ -113,14 +65,14 @@ impl Pblk {
         self.dead = waiting;
         let newest = self.dead.iter().map(|dead| dead.since).max();
         self.keep_name(&mut free);
-        self.flushes.freed.append(&mut free);
+        self.flushes.free(free);
         newest.is_some_and(|newest| self.close_older(newest))
     }
 
     /// Keeps back a dead line if no line that stays has a head: heads alone say on media that there is an instance, and how
     /// large it is. The barrier the others wait for makes the head that stays durable.
     fn keep_name(&mut self, free: &mut Vec<Dead>) {
-        let goes = |line: LineId| free.iter().any(|dead| dead.line == line) || self.flushes.holds(line);
+        let goes = |line: LineId| free.iter().any(|dead| dead.line == line) || self.awaits_barrier(line);
         let stays = |(id, line): (LineId, &Line)| {
             line.headed && line.state != LineState::Erasing && !goes(id) && !self.to_erase.contains(&id)
         };
@@ -130,6 +82,11 @@ impl Pblk {
         {
             self.dead.push(free.swap_remove(at));
         }
+    }
+
+    /// True if a line waits for a barrier before it is reset.
+    pub(super) fn awaits_barrier(&self, line: LineId) -> bool {
+        self.flushes.freed().iter().any(|dead| dead.line == line)
     }
 
     /// Closes the frames of users that hold a sector as old as `newest`.
@@ -149,7 +106,7 @@ impl Pblk {
     pub(super) fn fail_flushes(&mut self, status: Status) -> bool {
         assert!(self.is_read_only(), "flushes are failed while writes are taken");
         let mut any = false;
-        while let Some((_, key)) = self.flushes.waiting.pop() {
+        while let Some(key) = self.flushes.give_up() {
             self.fail(key, status, None);
             self.finish(key);
             any = true;
@@ -160,13 +117,9 @@ impl Pblk {
     /// The drive's cache is on media, or the drive could not say so.
     pub(super) fn barrier_done(&mut self, status: Status) {
         let sound = status.is_success() || self.has_canary(Canary::BarrierUnchecked);
-        assert!(self.flushes.in_flight, "a barrier ended that was not sent");
-        self.flushes.in_flight = false;
-        assert!(
-            self.flushes.answered.iter().all(|&key| self.requests.get(key).commands == 0),
-            "a flush has commands"
-        );
-        for key in std::mem::take(&mut self.flushes.answered) {
+        let BarrierEnd { answered, freed } = self.flushes.ended();
+        assert!(answered.iter().all(|&key| self.requests.get(key).commands == 0), "a flush has commands");
+        for key in answered {
             let request = self.requests.get_mut(key);
             request.done = request.request.count;
             if !sound {
@@ -174,7 +127,7 @@ impl Pblk {
             }
             self.finish(key);
         }
-        for dead in std::mem::take(&mut self.flushes.freed) {
+        for dead in freed {
             if sound {
                 self.to_erase.push_back(dead.line);
             } else {

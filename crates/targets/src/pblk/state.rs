@@ -6,7 +6,6 @@ use super::capacity::Capacity;
 use super::collect::Collector;
 use super::erase::Dead;
 use super::flight::Flight;
-use super::flush::Flushes;
 use super::knobs::Knobs;
 use super::limit;
 use super::options::{Mode, Options};
@@ -20,7 +19,7 @@ use super::trims::Trims;
 use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
-    Candidate, Classification, Classifier, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
+    Candidate, Classification, Classifier, FlushQueue, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
     LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Release, Sequence, Shape, Slot,
     Stream, UnitIndex, ValidMap, WearLeveller,
 };
@@ -87,7 +86,7 @@ pub struct Pblk {
     pub(super) writes: Ring<SlabKey>,
     pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
     pub(super) flight: Flight,
-    pub(super) flushes: Flushes,
+    pub(super) flushes: FlushQueue<Dead>,
     pub(super) collector: Collector,
     pub(super) wear: WearLeveller,
     pub(super) snapshots: Snapshots,
@@ -177,7 +176,7 @@ impl Pblk {
             writes: Ring::new(usize_of(knobs.requests_max)),
             replies: Ring::new(usize_of(knobs.requests_max)),
             flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
-            flushes: Flushes::new(knobs.requests_max),
+            flushes: FlushQueue::new(usize_of(knobs.requests_max)),
             collector: Collector::new(own.collect),
             wear: WearLeveller::new(options.wear_spread()),
             snapshots: Snapshots::new(0, LineSequence(0)),
