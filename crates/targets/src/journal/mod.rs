@@ -6,13 +6,15 @@
 //! Deliberately not here: what is logged and what the sections of a checkpoint hold, when a checkpoint is due (the target), and
 //! reading them back (`recovery`).
 
+mod info;
 mod page_io;
 mod pages;
 #[cfg(test)]
 mod tests;
 
+pub use info::{decode_info, encode_info};
 pub use page_io::PageIo;
 pub use pages::{
     Journal, JournalSizes, Kept, Logged, NewJournal, Oldest, PageChunks, PageKind, PagePoints, PageWrite,
-    landing,
+    chunks_of, landing, narrow,
 };

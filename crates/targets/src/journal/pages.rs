@@ -130,6 +130,21 @@ pub struct JournalSizes {
     pub log_pages_max: u32,
 }
 
+/// A number as 32 bits; a larger one is taken for the largest.
+pub fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
+const SPARE_CHUNKS: u32 = 1;
+
+/// Chunks that `pages` of `page` sectors take, striped over `width` chunks, wherever they begin; one may fail.
+pub fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
+    assert!(page > 0 && chunk >= page && width > 0, "pages of {page} sectors in chunks of {chunk}");
+    let per_chunk = u64::from(chunk / page);
+    width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
+}
+
 /// Where pages go.
 #[derive(Clone, Debug)]
 pub struct PagePoints {

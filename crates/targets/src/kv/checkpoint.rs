@@ -13,7 +13,7 @@ use super::record::UnitNumber;
 use super::sizes::{INFO_BYTES, Promised};
 use super::space::{Claim, Needed};
 use super::state::Kv;
-use crate::journal::{PageIo, landing};
+use crate::journal::{PageIo, decode_info, encode_info, landing};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::AppendEvent;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
@@ -43,48 +43,21 @@ pub(super) struct Info {
 
 impl Info {
     pub fn encode(&self) -> [u8; INFO_BYTES] {
-        let mut bytes = [0; INFO_BYTES];
-        let small = [VERSION, self.chunk, self.units, self.lines];
-        for (place, number) in bytes.chunks_exact_mut(4).zip(small) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
         let Promised { capacity_bytes, value_bytes_max, index_bytes_max, live_bytes_max } = self.promised;
         let value = u64::from(value_bytes_max);
         let large = [self.start.0, self.sequence, capacity_bytes, value, index_bytes_max, live_bytes_max];
-        for (place, number) in bytes[16..].chunks_exact_mut(8).zip(large) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes
+        encode_info(VERSION, [self.chunk, self.units, self.lines], large)
     }
 
     /// # Errors
     /// A sentence, if the bytes are of another layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let bytes: &[u8; INFO_BYTES] = bytes.try_into().map_err(|_| {
-            format!("{INFO_BYTES} bytes about the instance were expected, but {} were found", bytes.len())
-        })?;
-        let small = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
-        let large =
-            |at: usize| u64::from_le_bytes(bytes[16 + 8 * at..24 + 8 * at].try_into().expect("eight bytes"));
-        if small(0) != VERSION {
-            return Err(format!(
-                "a key-value instance of version {VERSION} was expected, but it has {}: use a newer program",
-                small(0)
-            ));
-        }
-        Ok(Self {
-            chunk: small(1),
-            units: small(2),
-            lines: small(3),
-            start: UnitNumber(large(0)),
-            sequence: large(1),
-            promised: Promised {
-                capacity_bytes: large(2),
-                value_bytes_max: u32::try_from(large(3)).map_err(|_| "values are longer than can be")?,
-                index_bytes_max: large(4),
-                live_bytes_max: large(5),
-            },
-        })
+        let ([chunk, units, lines], large) =
+            decode_info::<INFO_BYTES, 3, 6>(bytes, VERSION, "a key-value instance")?;
+        let [start, sequence, capacity_bytes, value, index_bytes_max, live_bytes_max] = large;
+        let value_bytes_max = u32::try_from(value).map_err(|_| "values are longer than can be")?;
+        let promised = Promised { capacity_bytes, value_bytes_max, index_bytes_max, live_bytes_max };
+        Ok(Self { chunk, units, lines, start: UnitNumber(start), sequence, promised })
     }
 }
 

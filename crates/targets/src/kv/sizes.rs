@@ -7,6 +7,7 @@
 use super::long_values::LongValues;
 use super::options::Options;
 use super::record::{RECORD_HEADER_BYTES, UNIT_HEADER_BYTES};
+use crate::journal::narrow;
 use ocssd_base::usize_of;
 use ocssd_ftl::Shape;
 use ocssd_ftl::checkpoint::CheckpointWriter;
@@ -81,10 +82,6 @@ pub struct Sizes {
     pub gc_start: u32,
     /// Good chunks with which changes are taken.
     pub chunks_needed: u32,
-}
-
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 fn wide(number: usize) -> u64 {

@@ -7,7 +7,7 @@ use super::flight::Purpose;
 use super::sizes::{INFO_BYTES, Kept};
 use super::space::{Role, Space};
 use super::state::LightLsm;
-use crate::journal::{Oldest, PageChunks, PageKind, PageWrite};
+use crate::journal::{Oldest, PageChunks, PageKind, PageWrite, decode_info, encode_info};
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
@@ -40,43 +40,19 @@ pub struct Info {
 
 impl Info {
     pub fn encode(&self) -> [u8; INFO_BYTES] {
-        let mut bytes = [0; INFO_BYTES];
-        let small = [VERSION, self.chunk, self.units, self.lines, self.kept.tables_max, 0];
-        for (place, number) in bytes.chunks_exact_mut(4).zip(small) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
+        let small = [self.chunk, self.units, self.lines, self.kept.tables_max, 0];
         let large = [self.kept.capacity_bytes, self.generation, self.start.0, self.applied, self.next_number];
-        for (place, number) in bytes[24..].chunks_exact_mut(8).zip(large) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes
+        encode_info(VERSION, small, large)
     }
 
     /// # Errors
     /// A sentence, if the bytes are of another layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let bytes: &[u8; INFO_BYTES] = bytes.try_into().map_err(|_| {
-            format!("{INFO_BYTES} bytes about the instance were expected, but {} were found", bytes.len())
-        })?;
-        let small = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
-        let large =
-            |at: usize| u64::from_le_bytes(bytes[24 + 8 * at..32 + 8 * at].try_into().expect("eight bytes"));
-        if small(0) != VERSION {
-            return Err(format!(
-                "a lightlsm instance of version {VERSION} was expected, but it has {}: use a newer program",
-                small(0)
-            ));
-        }
-        Ok(Self {
-            chunk: small(1),
-            units: small(2),
-            lines: small(3),
-            kept: Kept { tables_max: small(4), capacity_bytes: large(0) },
-            generation: large(1),
-            start: Lsn(large(2)),
-            applied: large(3),
-            next_number: large(4),
-        })
+        let ([chunk, units, lines, tables_max, _], large) =
+            decode_info::<INFO_BYTES, 5, 5>(bytes, VERSION, "an instance of lightlsm")?;
+        let [capacity_bytes, generation, start, applied, next_number] = large;
+        let (kept, start) = (Kept { tables_max, capacity_bytes }, Lsn(start));
+        Ok(Self { chunk, units, lines, kept, generation, start, applied, next_number })
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::change::{CHANGE_BYTES, records_of};
 use super::options::Options;
+use crate::journal::{chunks_of, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::log::ENTRY_BYTES;
@@ -31,8 +32,6 @@ const CHECKPOINT_LOG_BYTES_MAX: u64 = 64 << 20;
 const INTERVAL_PAGES_MIN: u64 = 8;
 /// Chunks the log is striped over at most (chosen: four pages in flight keep up with a drive's commits in groups).
 const LOG_WIDTH_MAX: u32 = 4;
-/// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
-const SPARE_CHUNKS: u32 = 1;
 /// Chunks for content that fail before anything else is short (chosen).
 const FAILING_CHUNKS: u32 = 2;
 /// Chunks to a table by default (chosen: an eighth of the drive is the price of the promise).
@@ -92,17 +91,6 @@ pub struct Sizes {
     pub content_chunks: u32,
     /// Good chunks with which everything that is promised fits.
     pub chunks_needed: u32,
-}
-
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Chunks that `pages` of `page` sectors take, striped over `width` chunks, wherever they begin.
-fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
-    assert!(page > 0 && chunk >= page && width > 0, "pages of {page} sectors in chunks of {chunk}");
-    let per_chunk = u64::from(chunk / page);
-    width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
 }
 
 impl Sizes {

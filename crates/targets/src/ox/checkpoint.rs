@@ -6,6 +6,7 @@ use super::canary::Canary;
 use super::sizes::INFO_BYTES;
 use super::state::Ox;
 use super::store::Store;
+use crate::journal::{decode_info, encode_info};
 use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
 
@@ -33,43 +34,17 @@ pub(crate) struct Info {
 
 impl Info {
     pub fn encode(&self) -> [u8; INFO_BYTES] {
-        let mut bytes = [0; INFO_BYTES];
-        let small = [VERSION, self.chunk, self.units, self.lines];
-        for (place, number) in bytes.chunks_exact_mut(4).zip(small) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
+        let small = [self.chunk, self.units, self.lines];
         let large = [self.blocks, self.generation, self.start.0, self.applied, self.sequence];
-        for (place, number) in bytes[16..].chunks_exact_mut(8).zip(large) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes
+        encode_info(VERSION, small, large)
     }
 
     /// # Errors
     /// A sentence, if the bytes are of another layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let bytes: &[u8; INFO_BYTES] = bytes.try_into().map_err(|_| {
-            format!("{INFO_BYTES} bytes about the instance were expected, but {} were found", bytes.len())
-        })?;
-        let small = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
-        let large =
-            |at: usize| u64::from_le_bytes(bytes[16 + 8 * at..24 + 8 * at].try_into().expect("eight bytes"));
-        if small(0) != VERSION {
-            return Err(format!(
-                "an instance of version {VERSION} was expected, but it has {}: use a newer program",
-                small(0)
-            ));
-        }
-        Ok(Self {
-            chunk: small(1),
-            units: small(2),
-            lines: small(3),
-            blocks: large(0),
-            generation: large(1),
-            start: Lsn(large(2)),
-            applied: large(3),
-            sequence: large(4),
-        })
+        let ([chunk, units, lines], [blocks, generation, start, applied, sequence]) =
+            decode_info::<INFO_BYTES, 3, 5>(bytes, VERSION, "an instance")?;
+        Ok(Self { chunk, units, lines, blocks, generation, start: Lsn(start), applied, sequence })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::options::Options;
 use super::store::Store;
-use crate::journal::JournalSizes;
+use crate::journal::{JournalSizes, chunks_of, narrow};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
@@ -20,8 +20,6 @@ const INTERVAL_PAGES_MIN: u64 = 8;
 const LOG_WIDTH_MAX: u32 = 4;
 /// Sectors that wait in frames beyond what open chunks hold (chosen: a transaction of OX, 1 MiB of 4 KiB sectors).
 const BUFFERED_SECTORS: u32 = 256;
-/// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
-const SPARE_CHUNKS: u32 = 1;
 /// Intervals of log that a bound on recovery counts with: two that it needs, one being written, one that is not reset yet; and
 /// half as much again for the transfer of pages, which the drive does not tell (chosen).
 const READ_INTERVALS: u64 = 6;
@@ -74,17 +72,6 @@ pub struct Sizes {
     pub gathered: u32,
     /// Good chunks that hold the users' blocks and all that is needed beside them: with as many, changes are taken.
     pub chunks_needed: u32,
-}
-
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Chunks that `pages` of `page` sectors take, striped over `width` chunks, wherever they begin.
-fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
-    assert!(page > 0 && chunk >= page && width > 0, "pages of {page} sectors in chunks of {chunk}");
-    let per_chunk = u64::from(chunk / page);
-    width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
 }
 
 /// Pages of the log between checkpoints for which recovery reads no longer than this, striped over `width` units.

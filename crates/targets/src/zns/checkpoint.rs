@@ -7,6 +7,7 @@ use super::journal::Table;
 use super::sizes::{INFO_BYTES, Sizes};
 use super::state::Zns;
 use super::zone::{Column, Segment, Zone};
+use crate::journal::{decode_info, encode_info};
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::checkpoint::SectionName;
@@ -21,8 +22,6 @@ pub(super) const ZONES: SectionName = *b"zones   ";
 pub(super) const TAILS: SectionName = *b"tails   ";
 /// The layout of these sections; raised when an older reader would misread it.
 const VERSION: u32 = 1;
-/// Numbers of 32 bits at the front of the section about the instance.
-const SMALL: usize = 8;
 
 /// What a checkpoint says of the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,46 +45,29 @@ pub(super) struct Info {
 
 impl Info {
     pub fn encode(&self) -> [u8; INFO_BYTES] {
-        let mut bytes = [0; INFO_BYTES];
-        let small = [VERSION, self.chunk, self.units, self.lines, self.zone_count, self.zone_chunks];
-        for (place, number) in bytes.chunks_exact_mut(4).zip(small) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
+        let small = [self.chunk, self.units, self.lines, self.zone_count, self.zone_chunks, 0, 0];
         let large = [self.generation, self.start.0, self.applied, self.sequence, self.mounted];
-        for (place, number) in bytes[4 * SMALL..].chunks_exact_mut(8).zip(large) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes
+        encode_info(VERSION, small, large)
     }
 
     /// # Errors
     /// A sentence, if the bytes are of another layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let bytes: &[u8; INFO_BYTES] = bytes.try_into().map_err(|_| {
-            format!("{INFO_BYTES} bytes about the instance were expected, but {} were found", bytes.len())
-        })?;
-        let small = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four bytes"));
-        let large = |at: usize| {
-            let at = 4 * SMALL + 8 * at;
-            u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
-        };
-        if small(0) != VERSION {
-            return Err(format!(
-                "an instance of version {VERSION} was expected, but it has {}: use a newer program",
-                small(0)
-            ));
-        }
+        let ([chunk, units, lines, zone_count, zone_chunks, _, _], large) =
+            decode_info::<INFO_BYTES, 7, 5>(bytes, VERSION, "an instance of zns")?;
+        let [generation, start, applied, sequence, mounted] = large;
+        let start = Lsn(start);
         Ok(Self {
-            chunk: small(1),
-            units: small(2),
-            lines: small(3),
-            zone_count: small(4),
-            zone_chunks: small(5),
-            generation: large(0),
-            start: Lsn(large(1)),
-            applied: large(2),
-            sequence: large(3),
-            mounted: large(4),
+            chunk,
+            units,
+            lines,
+            zone_count,
+            zone_chunks,
+            generation,
+            start,
+            applied,
+            sequence,
+            mounted,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! Deliberately not here: what any of it is used for at a moment.
 
 use super::options::{Options, Partial, Width};
+use crate::journal::{chunks_of, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
@@ -27,8 +28,6 @@ const TAIL_WIDTH_MAX: u32 = 2;
 const TAIL_CHUNKS: u32 = 2;
 /// One good chunk in so many is kept to replace those that fail (chosen).
 const SPARE_OF: u32 = 64;
-/// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
-const SPARE_CHUNKS: u32 = 1;
 /// Most blocks of an append by default: 1 MiB of 4 KiB blocks, as drives report for ZASL (chosen).
 const APPEND_BLOCKS_MAX: u64 = 256;
 /// Bytes of the checkpoint's section about the instance.
@@ -102,17 +101,6 @@ pub struct Sizes {
     pub window_chunks: u32,
     /// Good chunks that hold all zones and what is needed beside them: with as many, zones are written.
     pub chunks_needed: u32,
-}
-
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Chunks that `pages` of `page` sectors take, striped over `width` chunks, wherever they begin.
-fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
-    assert!(page > 0 && chunk >= page && width > 0, "pages of {page} sectors in chunks of {chunk}");
-    let per_chunk = u64::from(chunk / page);
-    width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
 }
 
 /// Chunks more than its share that a zone over `width` units may need, because what lies at the end of its columns was padded.
