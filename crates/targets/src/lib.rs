@@ -23,6 +23,7 @@ mod read_again;
 mod recovery;
 mod refusal;
 pub mod registry;
+mod request_table;
 pub mod small_blocks;
 mod staging;
 mod vector_reset;

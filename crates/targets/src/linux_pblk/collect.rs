@@ -285,7 +285,7 @@ impl LinuxPblk {
         let is_all = self.collector.victim.is_none() && self.collector.arrived.is_empty();
         let is_due = !self.collector.draining.is_empty() && is_all && is_waiting && self.ready.is_empty();
         // Users may read all the time: that frees no line.
-        is_due && self.flight.len() == self.requests.commands() && self.close_filling()
+        is_due && self.flight.len() == self.requests.parts() && self.close_filling()
     }
 
     /// Asserts that the lists agree with the lines.

@@ -56,11 +56,7 @@ impl LinuxPblk {
         let BarrierEnd { answered, freed } = self.flushes.ended();
         for key in answered {
             if !is_sound {
-                self.requests.fail(
-                    key,
-                    if status.is_drive_failure() { status } else { Status::WRITE_FAULT },
-                    None,
-                );
+                self.requests.fail(key, if status.is_drive_failure() { status } else { Status::WRITE_FAULT });
             }
             self.requests.end(key);
         }
@@ -74,7 +70,7 @@ impl LinuxPblk {
         assert!(self.is_read_only, "flushes are failed while writes are taken");
         let mut any = false;
         while let Some(key) = self.flushes.give_up() {
-            self.requests.fail(key, status, None);
+            self.requests.fail(key, status);
             self.requests.end(key);
             any = true;
         }

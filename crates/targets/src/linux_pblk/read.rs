@@ -27,7 +27,7 @@ impl LinuxPblk {
         while let Some(key) = self.requests.next_read() {
             let pending = *self.requests.get(key);
             if pending.done == pending.request.count {
-                self.requests.looked_up(key);
+                self.requests.read_issued(key);
                 any = true;
                 continue;
             }
@@ -46,7 +46,7 @@ impl LinuxPblk {
                     let purpose = ReadPurpose { request: key, index: pending.done, count };
                     let addresses = Addresses::List { offset: pending.done, count };
                     self.flight.send(Purpose::Read(purpose), Op::Read, addresses, Some(buffer), pending.done);
-                    self.requests.command_sent(key);
+                    self.requests.begin_parts(key, 1);
                     self.reads_in_flight += 1;
                     count
                 }
@@ -116,13 +116,13 @@ impl LinuxPblk {
             let is_lost = completion.failed >> offset & 1 == 1 && !completion.status.has_data();
             if is_lost {
                 self.stats.read_failed += 1;
-                self.requests.fail(key, as_loss(completion.status), completion.violation);
+                self.requests.fail_by(key, as_loss(completion.status), completion.violation);
             } else if !self.is_block(request.block + u64::from(at), buffers.oob(buffer, at, 1)) {
                 self.stats.read_corrupt += 1;
-                self.requests.fail(key, Status::UNRECOVERED_READ, None);
+                self.requests.fail(key, Status::UNRECOVERED_READ);
             }
         }
-        self.requests.command_done(key);
+        self.requests.part_done(key);
     }
 
     /// Whether what lies beside a sector names the block. Linux writes the same into its log and hands the data out.

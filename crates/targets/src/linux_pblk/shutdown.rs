@@ -102,11 +102,7 @@ impl LinuxPblk {
         let key = self.shutdown.request.take().expect("a host waits for it");
         self.shutdown.step = Step::Over;
         if !status.is_success() {
-            self.requests.fail(
-                key,
-                if status.is_drive_failure() { status } else { Status::WRITE_FAULT },
-                None,
-            );
+            self.requests.fail(key, if status.is_drive_failure() { status } else { Status::WRITE_FAULT });
         }
         self.requests.end(key);
         true

@@ -171,7 +171,7 @@ impl LinuxPblk {
             sequence: Sequence(0),
             filling: None,
             ready: VecDeque::with_capacity(usize_of(count)),
-            requests: Requests::default(),
+            requests: Requests::new(REQUESTS_MAX),
             retries: Retries::default(),
             flight: Flight::new(
                 crate::flight::COMMANDS_MAX,
@@ -237,7 +237,8 @@ impl LinuxPblk {
         // A line that was taken is free until its reset begins.
         let is_free = |line: LineId| matches!(self.lines.get(line).state, LineState::Free { .. });
         self.lines.check(usize::from(self.eraser.taken().is_some_and(is_free)));
-        self.requests.check(self.flight.len());
+        self.requests.check();
+        assert!(self.requests.parts() <= self.flight.len(), "reads have more commands than there are");
         self.check_collector();
         let newest = u64::try_from(self.frames.count_newest()).expect("a buffer's slots");
         assert!(newest <= self.l2p.count_mapped(), "more blocks are in the buffer than are somewhere");

@@ -28,7 +28,7 @@ impl LinuxPblk {
         let mut any = false;
         while let Some(key) = self.requests.next_change() {
             self.requests.admitted(key);
-            self.requests.fail(key, status, None);
+            self.requests.fail(key, status);
             self.requests.end(key);
             any = true;
         }

@@ -23,7 +23,7 @@ impl LinuxPblk {
         while let Some(key) = self.requests.next_change() {
             if let Some(status) = self.refuses_changes() {
                 self.requests.admitted(key);
-                self.requests.fail(key, status, None);
+                self.requests.fail(key, status);
                 self.requests.end(key);
                 any = true;
                 continue;

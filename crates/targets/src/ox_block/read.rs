@@ -18,7 +18,7 @@ impl OxBlock {
     pub(super) fn serve_reads(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(key) = self.store.requests.next_read() {
-            if !self.store.requests.get(key).is_resolved {
+            if !self.store.requests.get(key).own.is_resolved {
                 self.resolve(key, buffers);
                 any = true;
             }
@@ -59,7 +59,7 @@ impl OxBlock {
             };
             buffers.addresses_mut(buffer)[usize_of(index)] = ppa;
         }
-        self.store.requests.get_mut(key).is_resolved = true;
+        self.store.requests.get_mut(key).own.is_resolved = true;
     }
 
     /// What is held may be the copy of a sector that the media lost.
@@ -103,9 +103,8 @@ impl OxBlock {
             };
             let purpose = Purpose::Own(UserRead { request: key, index, count });
             self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
-            let pending = self.store.requests.get_mut(key);
-            pending.parts += 1;
-            pending.done += count;
+            self.store.requests.begin_parts(key, 1);
+            self.store.requests.get_mut(key).done += count;
         }
     }
 

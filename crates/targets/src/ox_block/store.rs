@@ -135,7 +135,7 @@ impl Store for Blocks {
     fn new(l2p: L2p, _: &Geometry, _: &Sizes, _: &Options, _: &mut Buffers) -> Self {
         Self {
             l2p,
-            requests: Requests::default(),
+            requests: Requests::new(REQUESTS_MAX),
             parts: Slab::new(2 * REQUESTS_MAX),
             open_part: None,
             transactions: OpenTransactions::default(),

@@ -146,7 +146,7 @@ impl OxBlock {
         match part {
             TransactionPart::Write => self.store.requests.end(key),
             TransactionPart::Commit => {
-                self.store.requests.get_mut(key).parts = 1;
+                self.store.requests.begin_parts(key, 1);
                 self.end_transaction(transaction, End::Committed(key));
             }
             TransactionPart::Abort => {

@@ -3,11 +3,12 @@
 //! Discards and zeroes have no data: they are committed at once. Deliberately not here: where data go (`program`), when a
 //! transaction is true (`commit`).
 
-use super::requests::Pending;
+use super::requests::OfRequest;
 use super::sizes::TRANSACTION_BLOCKS_MAX;
 use super::store::{Owner, OxBlock, Part, Slot};
 use crate::ox::commit::{Commit, Done};
 use crate::ox::write_buffer::StreamIndex;
+use crate::request_table::Pending;
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
@@ -19,7 +20,7 @@ impl OxBlock {
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(key) = self.store.requests.next_change() {
-            let &Pending { request, role, .. } = self.store.requests.get(key);
+            let &Pending { request, own: OfRequest { role, .. }, .. } = self.store.requests.get(key);
             if let Some((transaction, part)) = role {
                 if !self.admit_of_transaction(key, transaction, part, buffers) {
                     break;
@@ -46,8 +47,8 @@ impl OxBlock {
     fn admit_discard(&mut self, key: SlabKey) {
         let request = self.store.requests.get(key).request;
         assert!(matches!(request.op, BlockOp::Discard | BlockOp::WriteZeroes), "{request:?} has data");
-        let pending = self.store.requests.get_mut(key);
-        (pending.done, pending.parts) = (request.count, 1);
+        self.store.requests.get_mut(key).done = request.count;
+        self.store.requests.begin_parts(key, 1);
         self.store.stats.user_discarded += u64::from(request.count);
         let entries = vec![LogEntry::Discard { lba: request.block, count: request.count }];
         self.commits.push_back(Commit { entries, blocks: 0, done: Done::User(key) });
@@ -98,7 +99,7 @@ impl OxBlock {
             self.store.parts.insert(Part { request: key, left, blocks: left, entries: Vec::new() }).ok()?;
         self.gathered += u64::from(left);
         self.store.open_part = Some(part);
-        self.store.requests.get_mut(key).parts += 1;
+        self.store.requests.begin_parts(key, 1);
         Some(part)
     }
 

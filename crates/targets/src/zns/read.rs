@@ -127,9 +127,8 @@ impl Zns {
             };
             let purpose = Purpose::Read { request, index, count };
             self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
-            let pending = self.requests.get_mut(request);
-            pending.parts += 1;
-            pending.done += count;
+            self.requests.begin_parts(request, 1);
+            self.requests.get_mut(request).done += count;
         }
     }
 

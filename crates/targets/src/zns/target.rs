@@ -44,7 +44,7 @@ impl Zns {
         }
         let refused = match request.op {
             ZonedOp::Read => self.judge_read(request).map(|zone| {
-                let key = self.requests.take(*request, ZonedAnswer::Done);
+                let key = self.requests.insert(*request, ZonedAnswer::Done);
                 self.take_read(zone, key, buffers);
             }),
             ZonedOp::Write { .. } => self.write(request, false),
@@ -69,9 +69,9 @@ impl Zns {
 
     /// Takes a request that is over once one thing happened.
     fn take_whole(&mut self, request: &ZonedRequest) -> SlabKey {
-        let key = self.requests.take(*request, ZonedAnswer::Done);
-        let pending = self.requests.get_mut(key);
-        (pending.parts, pending.done) = (1, request.count);
+        let key = self.requests.insert(*request, ZonedAnswer::Done);
+        self.requests.get_mut(key).done = request.count;
+        self.requests.begin_parts(key, 1);
         key
     }
 
@@ -79,8 +79,8 @@ impl Zns {
         let (zone, at) = self.judge_write(request, is_append)?;
         let block = self.geometry.start_of(zone) + at;
         let answer = if is_append { ZonedAnswer::Appended { block } } else { ZonedAnswer::Done };
-        let key = self.requests.take(*request, answer);
-        self.requests.get_mut(key).parts = 1;
+        let key = self.requests.insert(*request, answer);
+        self.requests.begin_parts(key, 1);
         let writer = self.writer_of(zone);
         self.writers.get_mut(writer).queue.push_back(super::writer::ZoneOp::Write(key));
         Ok(())
@@ -108,7 +108,7 @@ impl Zns {
             return Ok(());
         }
         let key = self.take_whole(request);
-        self.requests.get_mut(key).parts = u32::try_from(waits.len()).expect("fewer zones than 2^32");
+        self.requests.begin_parts(key, u32::try_from(waits.len() - 1).expect("fewer zones than 2^32"));
         for zone in waits {
             self.take_management(zone, action, key);
         }

@@ -14,7 +14,7 @@ use super::frames::Frames;
 use super::journal::Table;
 use super::options::Options;
 use super::program::pad;
-use super::requests::Requests;
+use super::requests::{REQUESTS_MAX, Requests};
 use super::retry::Retries;
 use super::sizes::{Fixed, Ground, Sizes};
 use super::space::{Role, Space};
@@ -293,7 +293,7 @@ fn assemble(
         writers: Slab::new(sizes.zone_count),
         turns: VecDeque::new(),
         frames: Frames::new(sizes.frames, sizes.unit, buffers),
-        requests: Requests::default(),
+        requests: Requests::new(REQUESTS_MAX),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
         retries: Retries::new(COMMANDS_MAX),
         tails,
