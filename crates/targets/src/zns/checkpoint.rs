@@ -22,6 +22,8 @@ pub(super) const ZONES: SectionName = *b"zones   ";
 pub(super) const TAILS: SectionName = *b"tails   ";
 /// The layout of these sections; raised when an older reader would misread it.
 const VERSION: u32 = 1;
+/// In place of what sealed a zone: nothing did, and it is read only.
+const READ_ONLY: u32 = u32::MAX - 1;
 
 /// What a checkpoint says of the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +82,8 @@ pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
         bytes.extend_from_slice(&zone.since.to_le_bytes());
         let offline = u32::from(zone.state == ZoneState::Offline);
         let segments = u32::try_from(zone.segments.len()).expect("fewer segments than 2^31");
-        small(&mut bytes, zone.sealed().unwrap_or(u32::MAX));
+        let open_end = if zone.state == ZoneState::ReadOnly { READ_ONLY } else { u32::MAX };
+        small(&mut bytes, zone.sealed().unwrap_or(open_end));
         small(&mut bytes, segments << 1 | offline);
         small(&mut bytes, zone.shown);
         for segment in &zone.segments {
@@ -139,7 +142,9 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
         {
             return None;
         }
-        if sealed != u32::MAX {
+        if sealed == READ_ONLY {
+            zone.state = ZoneState::ReadOnly;
+        } else if sealed != u32::MAX {
             if sealed > sizes.capacity() {
                 return None;
             }
@@ -227,7 +232,7 @@ mod tests {
         ];
         (zones[1].since, zones[2].state) = (1 << 40, ZoneState::Offline);
         zones[3].seal(5, sizes.unit);
-        zones[4].shown = 7;
+        (zones[4].shown, zones[4].state) = (7, ZoneState::ReadOnly);
         let bytes = encode_zones(&zones);
         let table = decode_zones(&bytes, &sizes, 80).expect("sound");
         let facts = |zone: &Zone| (zone.shown, zone.since, zone.sealed(), zone.segments.clone(), zone.state);

@@ -27,6 +27,8 @@ const OFFLINE: u8 = 6;
 const TAIL: u8 = 7;
 /// A chunk takes none any more, and holds none that is needed.
 const TAIL_GONE: u8 = 8;
+/// The zone takes no more, because no chunk was left for it; what was durable of it can be read.
+const READ_ONLY: u8 = 9;
 
 fn record(code: u8, count: u32, numbers: [u64; 3]) -> LogEntry {
     LogEntry::Owner { code, count, numbers }
@@ -67,6 +69,11 @@ pub fn seal(zone: u32, blocks: u32) -> LogEntry {
 /// A zone becomes offline.
 pub fn offline(zone: u32) -> LogEntry {
     record(OFFLINE, 0, [u64::from(zone), 0, 0])
+}
+
+/// A zone becomes read only.
+pub fn read_only(zone: u32) -> LogEntry {
+    record(READ_ONLY, 0, [u64::from(zone), 0, 0])
 }
 
 /// A chunk takes tails, or does not any more.
@@ -131,6 +138,7 @@ impl Table {
             RESET if second >= zone.since => zone.clear(second),
             SEAL if count <= sizes.capacity() => zone.seal(count, sizes.unit),
             OFFLINE => zone.state = ZoneState::Offline,
+            READ_ONLY => zone.state = ZoneState::ReadOnly,
             _ => return Err(wrong()),
         }
         Ok(())
@@ -165,11 +173,13 @@ mod tests {
         let mut table = Table::new(sizes.zone_count);
         let mut entries = vec![reset(2, 77), tail(ChunkIndex(5), true), tail(ChunkIndex(6), true)];
         entries.extend(whole(2, &zone));
-        entries.extend([seal(1, 0), tail(ChunkIndex(5), false)]);
+        entries.extend([seal(1, 0), tail(ChunkIndex(5), false), read_only(2), offline(0)]);
         for entry in &entries {
             table.replay(entry, &sizes, 80).expect("sound");
         }
         assert_eq!((table.zones[2].since, &table.zones[2].segments), (77, &zone.segments));
+        let states = [0, 1, 2].map(|zone: usize| table.zones[zone].state);
+        assert_eq!(states, [ZoneState::Offline, ZoneState::Empty, ZoneState::ReadOnly]);
         assert_eq!(
             (table.zones[1].sealed(), table.tails.into_iter().collect::<Vec<_>>()),
             (Some(0), vec![ChunkIndex(6)])

@@ -11,7 +11,7 @@
 //!
 //! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), where units go
 //! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `checkpoint`, `reset`,
-//! ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees. Deliberately not here: conventional zones,
+//! zones that have no chunk left (`give_up`), ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees. Deliberately not here: conventional zones,
 //! zone random write areas and zone descriptor extensions, which the interface does not have.
 
 mod canary;
@@ -19,6 +19,7 @@ mod checkpoint;
 mod describe;
 mod flight;
 mod frames;
+mod give_up;
 mod journal;
 mod judge;
 mod log_pages;

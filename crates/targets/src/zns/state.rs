@@ -88,6 +88,8 @@ pub struct Zns {
     pub(super) resets: usize,
     /// The instance is being mounted: nothing but its checkpoint and resets go on.
     pub(super) is_mounting: bool,
+    /// Zones that became read only and nobody was told of, each once.
+    pub(super) changed: VecDeque<u32>,
     pub(super) work_due: bool,
     pub(super) now: Nanos,
     pub(super) stats: ZnsStats,

@@ -9,7 +9,7 @@ use super::state::{Changes, Zns};
 use super::writer::ZoneOp;
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
-use ocssd_lightnvm::Status;
+use ocssd_lightnvm::{Buffers, Status};
 
 /// A flush that was taken.
 #[derive(Clone, Debug)]
@@ -29,6 +29,10 @@ impl Zns {
         for nth in 0..self.turns.len() {
             let writer = self.writers.get_mut(self.turns[nth]);
             let (zone, admitted) = (writer.zone, writer.admitted);
+            if writer.is_given_up {
+                // Whoever waited for its blocks was told.
+                continue;
+            }
             writer.awaited = writer.awaited.max(admitted);
             if writer.durable(unit) < admitted || writer.bound > self.journal.log.durable() {
                 zones.push((zone, self.zone(zone).since, admitted));
@@ -61,7 +65,7 @@ impl Zns {
         let (unit, end) = (self.sizes.unit, self.journal.log.end());
         let forgets_log = self.has_canary(Canary::FlushForgetsLog);
         let forgets_tail = self.has_canary(Canary::FlushForgetsTail);
-        let mut until = flush.until;
+        let (mut until, mut is_lost) = (flush.until, false);
         flush.zones.retain(|&(number, since, blocks)| {
             let zone = &self.zones[ocssd_base::usize_of(number)];
             let Some(key) = zone.writer.filter(|_| zone.since == since) else {
@@ -72,12 +76,16 @@ impl Zns {
             let writer = self.writers.get(key);
             let blocks = if forgets_tail { blocks / unit * unit } else { blocks };
             if writer.durable(unit) < blocks {
-                return true;
+                is_lost |= writer.is_given_up;
+                return !writer.is_given_up;
             }
             until = until.max(writer.bound);
             false
         });
         flush.until = until;
+        if is_lost {
+            self.requests.fail(flush.request, Status::WRITE_FAULT);
+        }
         if !forgets_log {
             self.await_log(until);
         }
@@ -102,7 +110,8 @@ impl Zns {
             let writer = self.writers.get_mut(self.turns[nth]);
             self.work_due |= writer.awaited < writer.admitted;
             writer.awaited = writer.admitted;
-            is_quiet &= writer.durable(unit) == writer.admitted && writer.is_quiet();
+            let is_durable = writer.is_given_up || writer.durable(unit) == writer.admitted;
+            is_quiet &= is_durable && writer.is_quiet();
         }
         is_quiet
     }
@@ -158,15 +167,16 @@ impl Zns {
         self.work_due = true;
     }
 
-    /// Nothing is in flight and somebody waits: changes end. True if they did.
-    pub(super) fn give_up(&mut self) -> bool {
+    /// Nothing is in flight and somebody waits: a zone that has no place for what it holds becomes read only; if there is
+    /// none, changes end. True if something was given up.
+    pub(super) fn give_up(&mut self, buffers: &mut Buffers) -> bool {
         let waits =
             self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || !writer.waiters.is_empty())
                 || !self.waits.is_empty()
                 || !self.flushes.is_empty()
                 || self.journal.is_writing();
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
-        if is_stuck {
+        if is_stuck && !self.give_up_zone(buffers) {
             self.end_changes(Changes::NoSpare);
         }
         is_stuck

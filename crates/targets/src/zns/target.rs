@@ -17,7 +17,7 @@ use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Status, Targe
 impl Zns {
     /// Lets every procedure go on until none can.
     pub(super) fn work(&mut self, buffers: &mut Buffers) {
-        while std::mem::take(&mut self.work_due) || self.give_up() {
+        while std::mem::take(&mut self.work_due) || self.give_up(buffers) {
             let mut any = false;
             if self.refuses_changes().is_none() {
                 if !self.is_mounting {
@@ -289,5 +289,9 @@ impl ZonedTarget for Zns {
 
     fn zone(&self, zone: u32) -> ZoneDescriptor {
         self.descriptor(zone)
+    }
+
+    fn poll_changed_zone(&mut self) -> Option<u32> {
+        self.changed.pop_front()
     }
 }

@@ -110,6 +110,8 @@ pub struct Writer {
     pub is_ending: bool,
     /// The log has that it is full.
     pub is_sealed: bool,
+    /// The zone is read only: frames that have no place are kept for reads.
+    pub is_given_up: bool,
 }
 
 impl Writer {
@@ -140,6 +142,7 @@ impl Writer {
             waiters: VecDeque::new(),
             is_ending: false,
             is_sealed: false,
+            is_given_up: false,
         }
     }
 

@@ -49,6 +49,9 @@ impl Zns {
             return if zone.state == ZoneState::Empty { self.sizes.zone_chunks } else { bound };
         };
         let writer = self.writers.get(key);
+        if zone.state == ZoneState::ReadOnly {
+            return bound;
+        }
         let room: u32 =
             writer.columns.iter().map(|open| (self.sizes.chunk - open.pointer()) / self.sizes.unit).sum();
         let left = (self.sizes.zone_units - writer.next).saturating_sub(room);

@@ -35,7 +35,7 @@ use ocssd_ftl::log::{LogEntry, Lsn};
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
-use recover::Recovered;
+use recover::{FoundZone, Recovered};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Writes of padding in flight at once (chosen: a unit each of a drive with 32).
@@ -314,6 +314,7 @@ fn assemble(
         mounted: sequence,
         resets: 0,
         is_mounting: true,
+        changed: VecDeque::new(),
         work_due: true,
         now: device.now(),
         stats: ZnsStats::default(),
@@ -342,45 +343,61 @@ impl Zns {
                 self.set_state(number, ZoneState::Full);
             }
         }
-        for (number, found) in recovered.zones {
-            let key = self.writer_of(number);
-            let blocks =
-                found.units * self.sizes.unit + u32::try_from(found.tail.len()).expect("a part of a unit");
-            assert!(
-                blocks > 0 && blocks < self.sizes.capacity(),
-                "zone {number} is closed with {blocks} blocks"
-            );
-            self.zone_mut(number).written = blocks;
-            self.zone_mut(number).shown = blocks;
-            self.set_state(number, ZoneState::Closed);
-            let frame = (!found.tail.is_empty())
-                .then(|| self.frames.take(found.units).expect("a frame for each active zone"));
-            let writer = self.writers.get_mut(key);
-            writer.columns = found.columns;
-            (writer.admitted, writer.next, writer.end, writer.landed) =
-                (blocks, found.units, found.units, found.units);
-            let Some(frame) = frame else { continue };
-            writer.held.insert(found.units, frame);
-            (writer.tail.end, writer.tail.sent) = (blocks, blocks);
-            writer.tail.chunks = found.tail_chunks;
-            let (buffer, _) =
-                self.frames.push(frame, u32::try_from(found.tail.len()).expect("a part of a unit"));
-            for (at, sector) in (0..).zip(&found.tail) {
-                let (data, oob) = device.buffers().sectors_mut(buffer, at, 1);
-                data.copy_from_slice(&sector.data);
-                oob.copy_from_slice(&sector.oob);
-            }
-            if self.frames.room(frame) == 0 {
-                writer.ready.push_back(frame);
-            } else {
-                writer.filling = Some(frame);
-            }
+        // Zones that go on have a frame each; read-only ones have what is left.
+        let (read_only, active): (Vec<_>, Vec<_>) = recovered
+            .zones
+            .into_iter()
+            .partition(|&(number, _)| self.zone(number).state == ZoneState::ReadOnly);
+        for (number, found) in active.into_iter().chain(read_only) {
+            self.begin_zone(number, found, device);
         }
         if self.has_open_limit {
             let tips = (0..shape.chunks()).map(ChunkIndex).filter(|&chunk| self.space.tip(chunk).is_some());
             self.filling = tips.collect();
         }
         Ok(())
+    }
+
+    /// A zone goes on where it ends, or can be read up to there.
+    fn begin_zone(&mut self, number: u32, found: FoundZone, device: &mut dyn BlockingDevice) {
+        let is_read_only = self.zone(number).state == ZoneState::ReadOnly;
+        let key = self.writer_of(number);
+        let part = u32::try_from(found.tail.len()).expect("a part of a unit");
+        let blocks = found.units * self.sizes.unit + part;
+        assert!(blocks > 0 && blocks < self.sizes.capacity(), "zone {number} is closed with {blocks} blocks");
+        self.zone_mut(number).written = blocks;
+        self.zone_mut(number).shown = blocks;
+        if !is_read_only {
+            self.set_state(number, ZoneState::Closed);
+        }
+        let frame = if part == 0 { None } else { self.frames.take(found.units) };
+        assert!(frame.is_some() || part == 0 || is_read_only, "zone {number} is active and has no frame");
+        let writer = self.writers.get_mut(key);
+        (writer.is_given_up, writer.is_ending) = (is_read_only, is_read_only);
+        writer.columns = found.columns;
+        (writer.admitted, writer.next, writer.end, writer.landed) =
+            (blocks, found.units, found.units, found.units);
+        writer.tail.chunks = found.tail_chunks;
+        let Some(frame) = frame else {
+            writer.admitted = found.units * self.sizes.unit;
+            return;
+        };
+        writer.held.insert(found.units, frame);
+        (writer.tail.end, writer.tail.sent) = (blocks, blocks);
+        let (buffer, _) = self.frames.push(frame, part);
+        for (at, sector) in (0..).zip(&found.tail) {
+            let (data, oob) = device.buffers().sectors_mut(buffer, at, 1);
+            data.copy_from_slice(&sector.data);
+            oob.copy_from_slice(&sector.oob);
+        }
+        if is_read_only {
+            return;
+        }
+        if self.frames.room(frame) == 0 {
+            writer.ready.push_back(frame);
+        } else {
+            writer.filling = Some(frame);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use ocssd_ftl::{ChunkIndex, Kind, OpenChunk, SectorTag, Shape};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{Addresses, ChunkState, Command, Op, PlaneMode, Ppa, Tag};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Rows of a zone whose tags are read at a time, from its end back: more than may be in flight to a chunk.
 const ROWS: u32 = 17;
@@ -165,6 +166,7 @@ impl Recovered {
             .map_while(|block| blocks.get(&block).copied().filter(|found| counts(block, found)));
         let tail: Vec<TailBlock> = if end < sizes.zone_units { tail.collect() } else { Vec::new() };
         let zone = &mut self.table.zones[usize_of(number)];
+        let takes_more = zone.state != ZoneState::ReadOnly;
         if end == sizes.zone_units {
             zone.seal(sizes.capacity(), sizes.unit);
             return Ok(());
@@ -178,7 +180,7 @@ impl Recovered {
         for chunk in chunks {
             let found = survey.get(chunk);
             let is_open = matches!(found.state, ChunkState::Open | ChunkState::Free);
-            if is_open && found.written.is_multiple_of(sizes.unit) {
+            if takes_more && is_open && found.written.is_multiple_of(sizes.unit) {
                 columns.push(OpenChunk::new(chunk, found.written));
                 self.columns.insert(chunk);
             }
@@ -205,48 +207,59 @@ impl Recovered {
 }
 
 /// The end of a zone, if units before `end` are none of it: where the first of them is.
+///
+/// First the first sector of each unit is looked at, from `end` back, which leaves padding behind. Then every sector of the last
+/// units before that: one that was on its way may be torn, and a zone that was being finished ends in a part of a unit.
 fn verified(
     media: &mut Media<'_>,
     shape: &Shape,
     (sizes, depth): (&Sizes, u32),
-    (zone, start): (&Zone, u64),
+    zone: (&Zone, u64),
     end: UnitOfZone,
 ) -> Result<UnitOfZone, MountError> {
-    let width = zone.segments.iter().map(|segment: &Segment| segment.columns.len()).max().unwrap_or(1);
+    let width = zone.0.segments.iter().map(|segment: &Segment| segment.columns.len()).max().unwrap_or(1);
     let width = u32::try_from(width.max(1)).expect("fewer columns than 2^32");
-    // A unit that was on its way may be torn: of those every sector is looked at.
-    let torn = end.saturating_sub((depth.max(TORN_ROWS) + 1) * width);
     let (mut from, mut first_bad) = (end, end);
     while from > 0 {
         let to = from;
         from = to.saturating_sub(ROWS * width);
-        let sectors = (from..to).flat_map(|at| {
-            let count = if at >= torn { sizes.unit } else { 1 };
-            (0..count).map(move |sector| (at, sector))
-        });
-        let sectors: Vec<(UnitOfZone, u32)> = sectors.collect();
-        let places: Vec<Ppa> = sectors
-            .iter()
-            .map(|&(at, sector)| {
-                let place = zone.place(at, sizes.unit);
-                Ppa::new(shape.chunk_id(place.chunk), place.sector + sector)
-            })
-            .collect();
-        let tags = media.read_tags(&places)?;
-        assert_eq!(tags.len(), sectors.len(), "every sector was asked for");
-        let is_of = |(at, sector): (UnitOfZone, u32), tag: &Option<SectorTag>| {
-            let block = start + u64::from(at) * u64::from(sizes.unit) + u64::from(sector);
-            // A write that failed leaves a place that cannot be read.
-            tag.is_some_and(|tag| tag.kind == Kind::Data && tag.block == block && tag.sequence.0 > zone.since)
-        };
-        let bad = sectors.iter().zip(&tags).find(|&(&at, tag)| !is_of(at, tag)).map(|(&(at, _), _)| at);
-        let Some(bad) = bad else { break };
+        let Some(bad) = first_foreign(media, shape, (sizes, 1), zone, from..to)? else { break };
         first_bad = bad;
         if bad >= from + width {
             break;
         }
     }
-    Ok(first_bad)
+    let torn = first_bad.saturating_sub((depth.max(TORN_ROWS) + 1) * width);
+    let bad = first_foreign(media, shape, (sizes, sizes.unit), zone, torn..first_bad)?;
+    assert!(bad.is_none_or(|bad| bad < first_bad), "unit {bad:?} is behind the end at {first_bad}");
+    Ok(bad.unwrap_or(first_bad))
+}
+
+/// The first of these units of which one of the first `count` sectors is not the zone's.
+fn first_foreign(
+    media: &mut Media<'_>,
+    shape: &Shape,
+    (sizes, count): (&Sizes, u32),
+    (zone, start): (&Zone, u64),
+    units: Range<UnitOfZone>,
+) -> Result<Option<UnitOfZone>, MountError> {
+    let sectors = units.flat_map(|at| (0..count).map(move |sector| (at, sector)));
+    let sectors: Vec<(UnitOfZone, u32)> = sectors.collect();
+    let places: Vec<Ppa> = sectors
+        .iter()
+        .map(|&(at, sector)| {
+            let place = zone.place(at, sizes.unit);
+            Ppa::new(shape.chunk_id(place.chunk), place.sector + sector)
+        })
+        .collect();
+    let tags = media.read_tags(&places)?;
+    assert_eq!(tags.len(), sectors.len(), "every sector was asked for");
+    let is_of = |(at, sector): (UnitOfZone, u32), tag: &Option<SectorTag>| {
+        let block = start + u64::from(at) * u64::from(sizes.unit) + u64::from(sector);
+        // A write that failed leaves a place that cannot be read.
+        tag.is_some_and(|tag| tag.kind == Kind::Data && tag.block == block && tag.sequence.0 > zone.since)
+    };
+    Ok(sectors.iter().zip(&tags).find(|&(&at, tag)| !is_of(at, tag)).map(|(&(at, _), _)| at))
 }
 
 /// Every block in tails that may count, the newest of each, and the newest of all.
