@@ -11,8 +11,9 @@
 //!
 //! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), where units go
 //! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `checkpoint`, `reset`,
-//! zones that have no chunk left (`give_up`), ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees. Deliberately not here: conventional zones,
-//! zone random write areas and zone descriptor extensions, which the interface does not have.
+//! zones that have no chunk left (`give_up`), ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees.
+//! Deliberately not here: conventional zones, zone random write areas and zone descriptor extensions, which the interface does not
+//! have.
 
 mod canary;
 mod checkpoint;
