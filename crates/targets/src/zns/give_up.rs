@@ -17,7 +17,7 @@ impl Zns {
     /// Nothing is in flight, so nothing would bring the zone a place.
     pub(super) fn give_up_zone(&mut self, buffers: &mut Buffers) -> bool {
         assert_eq!(self.flight.len(), 0, "a zone is given up while commands are under way");
-        let durable = self.log.durable();
+        let durable = self.journal.log.durable();
         let lacks_place = |&key: &SlabKey| {
             let writer = self.writers.get(key);
             let has_unplaced = !writer.ready.is_empty() || !writer.failed.is_empty();
