@@ -230,19 +230,36 @@ impl<T: Copy> AppendPoint<T> {
     pub fn next(
         &mut self,
         sectors: u32,
-        mut open: impl FnMut(&[UnitIndex]) -> Option<ChunkIndex>,
+        open: impl FnMut(&[UnitIndex]) -> Option<ChunkIndex>,
+    ) -> Option<Append> {
+        let mut open = open;
+        self.next_among(sectors, &mut open, |_, _| true, |open, units| open(units))
+    }
+
+    /// As [`Self::next`], but passes over positions whose chunk is not among those that `may` names; both procedures are given
+    /// `space`.
+    ///
+    /// # Panics
+    /// As [`Self::next`].
+    pub fn next_among<S>(
+        &mut self,
+        sectors: u32,
+        space: &mut S,
+        may: impl Fn(&S, ChunkIndex) -> bool,
+        open: impl Fn(&mut S, &[UnitIndex]) -> Option<ChunkIndex>,
     ) -> Option<Append> {
         assert!(self.config.chunk_sectors.is_multiple_of(sectors), "{sectors} sectors do not divide a chunk");
         let count = self.positions.len();
         let turn = self.turn;
         let position = (0..count).map(|offset| (turn + offset) % count).find(|&position| {
             if self.positions[position].is_none()
-                && let Some(chunk) = open(self.units_of(position))
+                && let Some(chunk) = open(space, self.units_of(position))
             {
                 self.adopt_at(position, chunk, 0);
             }
             let depth = usize_of(self.config.depth);
-            let takes = |chunk: &OpenChunk<T>| chunk.in_flight() < depth && !chunk.is_refused;
+            let takes =
+                |open: &OpenChunk<T>| open.in_flight() < depth && !open.is_refused && may(space, open.chunk);
             self.positions[position].as_ref().is_some_and(takes)
         })?;
         let chunk = self.positions[position].as_mut().expect("it was found open");

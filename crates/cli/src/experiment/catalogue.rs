@@ -3,7 +3,7 @@
 use super::compare::Why;
 use super::data::Data;
 use super::lab::Lab;
-use super::{fast17, ksc17, wa_theory};
+use super::{cidr20, fast17, ksc17, wa_theory};
 use anyhow::bail;
 use ocssd_report::{PaperTable, Report};
 
@@ -50,6 +50,9 @@ pub static ALL: &[Experiment] = &[
     ksc17::writes::EXPERIMENT,
     ksc17::rootcause::EXPERIMENT,
     ksc17::fix::EXPERIMENT,
+    cidr20::f3::EXPERIMENT,
+    cidr20::gc::EXPERIMENT,
+    cidr20::atomicity::EXPERIMENT,
 ];
 
 /// The experiment of this name.

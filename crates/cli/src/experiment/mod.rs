@@ -7,6 +7,7 @@
 //! here: charts and checks (`ocssd_report`).
 
 mod catalogue;
+mod cidr20;
 mod claims;
 mod compare;
 mod data;

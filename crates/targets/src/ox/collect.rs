@@ -48,6 +48,8 @@ pub(crate) struct Collector {
     victims: Vec<Victim>,
     pub reads: Slab<Read>,
     pub spare: Vec<BufId>,
+    /// Nothing is begun until the victims there are have ended: the next is better chosen in another group.
+    is_leaving: bool,
     /// By group: what its victims give back beyond what was filled, in the measure of `Live`.
     credit: Vec<u64>,
     prng: Prng,
@@ -58,6 +60,7 @@ impl Collector {
     pub fn new(unit: u32, groups: u32, seed: u64, take: &mut dyn FnMut(u32) -> BufId) -> Self {
         Self {
             victims: Vec::new(),
+            is_leaving: false,
             reads: Slab::new(READS_MAX),
             spare: (0..READS_MAX).map(|_| take(unit)).collect(),
             credit: vec![0; usize_of(groups)],
@@ -141,7 +144,8 @@ impl<S: Store> Ox<S> {
             if is_enough && reading == 0 && self.space.dead_count() == 0 && is_idle {
                 return any | self.choose_victim(|_| true);
             }
-            if is_enough || reading >= VICTIMS_READ_MAX || !self.choose_victim(|_| true) {
+            let is_over = is_enough || reading >= VICTIMS_READ_MAX || self.is_leaving();
+            if is_over || !self.choose_victim(|_| true) {
                 return any;
             }
             any = true;
@@ -150,6 +154,39 @@ impl<S: Store> Ox<S> {
 
     /// Chooses a chunk to be emptied among those of groups that `wanted` names.
     fn choose_victim(&mut self, wanted: impl Fn(u32) -> bool) -> bool {
+        let groups_max = self.options.gc_groups_max;
+        let candidates = self.candidates(|group| wanted(group) && self.space.may_collect(group, groups_max));
+        let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
+            return false;
+        };
+        self.begin_victim(ChunkIndex(line.0));
+        true
+    }
+
+    /// True if the marked groups are being left. Looked at anew when none is marked, and when nothing is going on.
+    fn is_leaving(&mut self) -> bool {
+        let is_waiting = !self.collector.victims.is_empty() && self.flight.len() > 0;
+        self.collector.is_leaving = is_waiting && (self.collector.is_leaving || self.is_better_elsewhere());
+        self.collector.is_leaving
+    }
+
+    /// True if a group that may not be marked now has a chunk that gives clearly more than any of the marked ones: by an eighth
+    /// of a chunk, so that groups do not take turns for nothing (chosen). No more is begun in the marked ones then, they end,
+    /// and the next is chosen anywhere: a group that stays marked is emptied of garbage, for users write elsewhere.
+    fn is_better_elsewhere(&self) -> bool {
+        let groups_max = self.options.gc_groups_max;
+        let is_allowed = |group| self.space.may_collect(group, groups_max);
+        if (0..self.space.pool.groups()).all(is_allowed) {
+            return false;
+        }
+        let least = |of: Vec<Candidate>| of.into_iter().map(|candidate| candidate.valid).min();
+        let inside = least(self.candidates(is_allowed)).unwrap_or(u64::MAX);
+        let beside = least(self.candidates(|group| !is_allowed(group)));
+        beside.is_some_and(|valid| valid.saturating_add(self.space.live.per_chunk() / 8) < inside)
+    }
+
+    /// Closed chunks of data that may be emptied, in groups that `wanted` names.
+    fn candidates(&self, wanted: impl Fn(u32) -> bool) -> Vec<Candidate> {
         let chunk_live = self.space.live.per_chunk();
         let now = self.applied.0;
         let (space, collector) = (&self.space, &self.collector);
@@ -163,9 +200,8 @@ impl<S: Store> Ox<S> {
                 && space.pins(chunk) == 0
                 && !space.is_stuck(chunk)
                 && !collector.has(chunk)
-                && space.may_collect(group, self.options.gc_groups_max)
         };
-        let candidates: Vec<Candidate> = space
+        space
             .pool
             .iter()
             .filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk))
@@ -175,18 +211,18 @@ impl<S: Store> Ox<S> {
                 sectors: chunk_live,
                 age: now.saturating_sub(space.live.last_change(chunk)),
             })
-            .collect();
-        let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
-            return false;
-        };
-        let chunk = ChunkIndex(line.0);
-        let (group, valid) = (self.space.pool.group_of(chunk), self.space.live_count(chunk));
+            .collect()
+    }
+
+    /// A chunk is emptied from now on, and its group marked.
+    fn begin_victim(&mut self, chunk: ChunkIndex) {
+        let (chunk_live, valid) = (self.space.live.per_chunk(), self.space.live_count(chunk));
+        let group = self.space.pool.group_of(chunk);
         assert!(valid < chunk_live, "chunk {} gives nothing", chunk.0);
         self.collector.credit[usize_of(group)] += chunk_live - valid;
         self.space.mark(group, true);
         let next = self.space.shape.first_place(chunk);
         self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
-        true
     }
 
     /// Reads the next valid sectors of victims, as far as there are buffers and frames.

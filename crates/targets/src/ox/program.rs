@@ -5,7 +5,7 @@
 
 use super::commit::{Commit, Done};
 use super::flight::Purpose;
-use super::space::Claim;
+use super::space::{Claim, Space};
 use super::state::Ox;
 use super::store::Store;
 use super::write_buffer::{FrameId, StreamIndex};
@@ -29,9 +29,7 @@ impl<S: Store> Ox<S> {
     fn program_next(&mut self, stream: StreamIndex, buffers: &mut Buffers) -> bool {
         let Some(frame) = self.buffer.next_ready(stream) else { return false };
         let claim = if stream == StreamIndex::USER { Claim::User } else { Claim::Gc };
-        let Self { data_points, space, sizes, .. } = self;
-        let next = data_points[stream.index()].next(sizes.unit, |units| space.open(units, claim));
-        let Some(at) = next else { return false };
+        let Some(at) = self.place_for(stream, claim) else { return false };
         let place = Place(self.space.shape.first_place(at.chunk).0 + u64::from(at.sector));
         let filled = self.buffer.filled(frame);
         assert!((1..=self.sizes.unit).contains(&filled), "{filled} sectors go out in a frame");
@@ -54,6 +52,21 @@ impl<S: Store> Ox<S> {
         let buffer = self.buffer.buffer(frame);
         self.flight.send(Purpose::Frame { frame, at }, Op::Write { fua: true }, addresses, Some(buffer), 0);
         true
+    }
+
+    /// A place for a unit of a stream. Users' go to a chunk of a group that is not marked, if there is any: one that was opened
+    /// before its group was marked waits until garbage is collected elsewhere.
+    fn place_for(&mut self, stream: StreamIndex, claim: Claim) -> Option<Append> {
+        let Self { data_points, space, sizes, .. } = self;
+        let point = &mut data_points[stream.index()];
+        if claim == Claim::User && space.is_any_marked() {
+            let is_quiet = |space: &Space<S::Live>, chunk| !space.is_marked(space.pool.group_of(chunk));
+            let next = point.next_among(sizes.unit, space, is_quiet, |space, units| space.open(units, claim));
+            if next.is_some() {
+                return next;
+            }
+        }
+        point.next(sizes.unit, |units| space.open(units, claim))
     }
 
     /// Pieces in a frame.

@@ -126,8 +126,14 @@ impl<L: Live> Space<L> {
         self.marked[usize::try_from(group).expect("32 bits fit an index")] = is_marked;
     }
 
-    fn is_marked(&self, group: u32) -> bool {
+    /// True while garbage is collected in a group.
+    pub fn is_marked(&self, group: u32) -> bool {
         self.marked[usize::try_from(group).expect("32 bits fit an index")]
+    }
+
+    /// True while garbage is collected in some group.
+    pub fn is_any_marked(&self) -> bool {
+        self.marked.contains(&true)
     }
 
     /// Opens a free chunk on one of these units, if the claim allows.

@@ -151,7 +151,8 @@ impl Survey {
         Ok(())
     }
 
-    /// The first sectors of all pages of `step` sectors that can be read, in chunks of this kind.
+    /// The first sectors of all pages of `step` sectors that can be read, in chunks of this kind: the first page of each chunk,
+    /// then the second, so that those who read them in batches read many units at a time.
     pub fn pages(
         &self,
         geometry: &Geometry,
@@ -165,6 +166,8 @@ impl Survey {
             let whole = self.readable(geometry, chunk) / step;
             (0..whole).map(move |page| (chunk, Ppa::new(shape.chunk_id(chunk), page * step)))
         });
-        pages.collect()
+        let mut pages: Vec<(ChunkIndex, Ppa)> = pages.collect();
+        pages.sort_by_key(|(chunk, ppa)| (ppa.sector, chunk.0));
+        pages
     }
 }
