@@ -3,7 +3,7 @@
 use ocssd_base::Nanos;
 use ocssd_drive::spec::FIELDS;
 use ocssd_drive::{DriveError, DriveSpec, OpenOptions, Source, open, open_with};
-use ocssd_flash::config::{CellType, Revision, Scheduler};
+use ocssd_flash::config::{CellType, Revision, Scheduler, Suspension};
 use ocssd_flash::{FailedOp, FaultKind, ScheduledFault, presets};
 use ocssd_lightnvm::{ChunkId, Device, Payload, Status};
 
@@ -38,6 +38,8 @@ fn everything_unusual_survives_its_own_text() {
     let settings = [
         "scheduler.kind=read_priority",
         "scheduler.suspend=120us",
+        "scheduler.program_suspend=30us",
+        "scheduler.program_suspends_max=2",
         "scheduler.bypasses_max=9",
         "revision=1.2",
         "payload=bytes",
@@ -65,7 +67,11 @@ fn everything_unusual_survives_its_own_text() {
     assert_eq!((config.faults.spike, config.geometry.lba_format.chunk_bits), (Nanos(1_500_000), 9));
     assert!(matches!(
         config.scheduler,
-        Scheduler::ReadPriority { suspend: Nanos(120_000), bypasses_max: 9, .. }
+        Scheduler::ReadPriority {
+            erase: Suspension { suspend: Nanos(120_000), .. },
+            program: Suspension { suspend: Nanos(30_000), suspends_max: 2, .. },
+            bypasses_max: 9
+        }
     ));
     assert_eq!(parse(&spec.to_toml()), spec);
 }

@@ -108,17 +108,31 @@ pub struct CacheConfig {
 pub enum Scheduler {
     /// In the order they came.
     Fifo,
-    /// Reads first, and a reset in progress is suspended for them.
+    /// Reads first, and what is in progress is suspended for them.
     ReadPriority {
-        /// Time from the decision until the array is free.
-        suspend: Nanos,
-        /// Time a resumed reset loses.
-        resume: Nanos,
-        /// How often one reset may be suspended.
-        suspends_max: u32,
-        /// Reads that may pass a waiting write or reset before it goes first.
+        /// What suspending a reset costs, and how often one may be.
+        erase: Suspension,
+        /// The same for the program of a write unit.
+        program: Suspension,
+        /// Reads that may pass a waiting write or reset, or a suspended one, before it goes first.
         bypasses_max: u32,
     },
+}
+
+/// How an operation of the array makes way for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspension {
+    /// Time from the decision until the array is free. An operation that ends sooner is not suspended.
+    pub suspend: Nanos,
+    /// Time a resumed operation loses.
+    pub resume: Nanos,
+    /// How often one operation may be suspended; 0 for never.
+    pub suspends_max: u32,
+}
+
+impl Suspension {
+    /// Of an operation that is never suspended.
+    pub const NEVER: Self = Self { suspend: Nanos::ZERO, resume: Nanos::ZERO, suspends_max: 0 };
 }
 
 /// How the media age.
@@ -225,6 +239,7 @@ impl Config {
         self.check_media(&mut problems);
         self.check_transfer(&mut problems);
         self.check_faults(&mut problems);
+        self.check_scheduler(&mut problems);
         let depth = self.queue_depth;
         problems.require((1..=QUEUE_DEPTH_MAX).contains(&depth), "queue_depth", depth, "must be 1 to 65535");
         problems.into_result()
@@ -290,6 +305,18 @@ impl Config {
         problems.require(cache == 0 || (64..=16_777_216).contains(&cache), "cache.sectors", cache, expected);
         for (field, time) in [("channel.command", self.channel.command), ("link.command", self.link.command)]
         {
+            problems.require(time <= TIME_MAX, field, time, "must be at most 60 s");
+        }
+    }
+
+    fn check_scheduler(&self, problems: &mut Problems) {
+        let Scheduler::ReadPriority { erase, program, .. } = self.scheduler else { return };
+        for (field, time) in [
+            ("scheduler.suspend", erase.suspend),
+            ("scheduler.resume", erase.resume),
+            ("scheduler.program_suspend", program.suspend),
+            ("scheduler.program_resume", program.resume),
+        ] {
             problems.require(time <= TIME_MAX, field, time, "must be at most 60 s");
         }
     }

@@ -23,7 +23,12 @@ pub fn summary(drive: &OpenDrive) -> Vec<(String, String)> {
     };
     let scheduler = match config.scheduler {
         Scheduler::Fifo => "in order".to_owned(),
-        Scheduler::ReadPriority { suspend, .. } => format!("reads first, erases suspended in {suspend}"),
+        Scheduler::ReadPriority { erase, program, .. } if program.suspends_max > 0 => {
+            format!("reads first, erases suspended in {}, programs in {}", erase.suspend, program.suspend)
+        }
+        Scheduler::ReadPriority { erase, .. } => {
+            format!("reads first, erases suspended in {}", erase.suspend)
+        }
     };
     let mut rows = vec![
         ("model", config.model.clone()),

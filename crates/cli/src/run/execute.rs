@@ -278,6 +278,7 @@ fn since(before: &FlashCounters, mut after: FlashCounters) -> FlashCounters {
     after.media.programs -= before.media.programs;
     after.media.erases -= before.media.erases;
     after.media.suspends -= before.media.suspends;
+    after.media.program_suspends -= before.media.program_suspends;
     let busy = after.unit_busy.iter_mut().zip(&before.unit_busy);
     for (after, before) in busy.chain(after.channel_busy.iter_mut().zip(&before.channel_busy)) {
         *after = *after - *before;

@@ -215,6 +215,7 @@ fn counters(finished: &Finished) -> serde_json::Value {
         "programs": counters.media.programs,
         "erases": counters.media.erases,
         "erases_suspended": counters.media.suspends,
+        "programs_suspended": counters.media.program_suspends,
         "targets": super::metrics::to_json(&finished.targets),
         "channel_busy_ns": counters.channel_busy.iter().map(|busy| busy.0).collect::<Vec<_>>(),
         "units": units,

@@ -180,6 +180,17 @@ pub const FIELDS: &[Field] = &[
     field("scheduler.suspend", Own(own::SUSPEND), "time until a suspended reset frees the array"),
     field("scheduler.resume", Own(own::RESUME), "time a resumed reset loses"),
     field("scheduler.suspends_max", Own(own::SUSPENDS_MAX), "how often one reset may be suspended"),
+    field(
+        "scheduler.program_suspend",
+        Own(own::PROGRAM_SUSPEND),
+        "time until a suspended program frees the array",
+    ),
+    field("scheduler.program_resume", Own(own::PROGRAM_RESUME), "time a resumed program loses"),
+    field(
+        "scheduler.program_suspends_max",
+        Own(own::PROGRAM_SUSPENDS_MAX),
+        "how often one program may be suspended; 0 for never",
+    ),
     field("scheduler.bypasses_max", Own(own::BYPASSES_MAX), "reads that may pass a waiting write or reset"),
     field("wear.endurance", Count(|c| &mut c.wear.endurance), "resets a chunk survives, from 1"),
     field("wear.initial_cycles", Count(|c| &mut c.wear.initial_cycles), "resets behind every chunk when new"),

@@ -5,15 +5,18 @@ use super::quantity::{PARTS, SIZE, TIME};
 use super::value::{Value, quoted};
 use ocssd_base::Nanos;
 use ocssd_flash::Config;
-use ocssd_flash::config::{CellType, PlaneReads, Revision, Scheduler, SlowRead};
+use ocssd_flash::config::{CellType, PlaneReads, Revision, Scheduler, SlowRead, Suspension};
 use ocssd_lightnvm::Payload;
 
-/// Chosen: about what published erase-suspend schemes need to free the array (tens to hundreds of microseconds).
-const SUSPEND_DEFAULT: Nanos = Nanos::from_micros(100);
-/// Chosen: half of the suspend time, to restore the erase voltage.
-const RESUME_DEFAULT: Nanos = Nanos::from_micros(50);
-/// Chosen: vendors bound suspends so that an erase ends; eight keep a 3 ms erase within twice its time.
-const SUSPENDS_MAX_DEFAULT: u32 = 8;
+/// Chosen. Suspend: about what published erase-suspend schemes need to free the array (tens to hundreds of microseconds).
+/// Resume: half of that, to restore the erase voltage. Vendors bound suspends so that an erase ends; eight keep a 3 ms erase
+/// within twice its time.
+const ERASE_DEFAULT: Suspension =
+    Suspension { suspend: Nanos::from_micros(100), resume: Nanos::from_micros(50), suspends_max: 8 };
+/// Chosen: programs are not suspended unless asked. If they are, the array stops at the end of a pulse with its verify, some
+/// tens of microseconds (Wu and He, FAST 2012, suspend there), and raises its voltages again in half of that.
+const PROGRAM_DEFAULT: Suspension =
+    Suspension { suspend: Nanos::from_micros(20), resume: Nanos::from_micros(10), suspends_max: 0 };
 /// Chosen: as many reads as one vector command holds may pass a waiting write.
 const BYPASSES_MAX_DEFAULT: u32 = 64;
 
@@ -152,9 +155,8 @@ pub(super) const SCHEDULER_KIND: Own = Own {
             ("read_priority", Scheduler::ReadPriority { .. }) => {}
             ("read_priority", Scheduler::Fifo) => {
                 config.scheduler = Scheduler::ReadPriority {
-                    suspend: SUSPEND_DEFAULT,
-                    resume: RESUME_DEFAULT,
-                    suspends_max: SUSPENDS_MAX_DEFAULT,
+                    erase: ERASE_DEFAULT,
+                    program: PROGRAM_DEFAULT,
                     bypasses_max: BYPASSES_MAX_DEFAULT,
                 };
             }
@@ -181,48 +183,52 @@ fn quoted_time(time: Nanos) -> String {
     quoted(&TIME.show(time.0))
 }
 
-const TIME_EXPECTED: &str = "must be a time of at most 60s such as \"100us\" and needs scheduler.kind = \"read_priority\", the kind that suspends resets";
+const TIME_EXPECTED: &str = "must be a time of at most 60s such as \"100us\" and needs scheduler.kind = \"read_priority\", the kind that suspends";
 const COUNT_EXPECTED: &str =
     "must be a whole number from 0 to 4294967295 and needs scheduler.kind = \"read_priority\"";
 
-pub(super) const SUSPEND: Own = Own {
-    expected: TIME_EXPECTED,
-    set: |config, value| {
-        let Scheduler::ReadPriority { suspend, .. } = &mut config.scheduler else { return None };
-        *suspend = time(value)?;
-        Some(())
-    },
-    show: |config| match config.scheduler {
-        Scheduler::ReadPriority { suspend, .. } => Some(quoted_time(suspend)),
-        Scheduler::Fifo => None,
-    },
-};
+/// A time of the scheduler.
+macro_rules! scheduler_time {
+    ($name:ident, $kind:ident, $field:ident) => {
+        pub(super) const $name: Own = Own {
+            expected: TIME_EXPECTED,
+            set: |config, value| {
+                let Scheduler::ReadPriority { $kind, .. } = &mut config.scheduler else { return None };
+                $kind.$field = time(value)?;
+                Some(())
+            },
+            show: |config| match config.scheduler {
+                Scheduler::ReadPriority { $kind, .. } => Some(quoted_time($kind.$field)),
+                Scheduler::Fifo => None,
+            },
+        };
+    };
+}
 
-pub(super) const RESUME: Own = Own {
-    expected: TIME_EXPECTED,
-    set: |config, value| {
-        let Scheduler::ReadPriority { resume, .. } = &mut config.scheduler else { return None };
-        *resume = time(value)?;
-        Some(())
-    },
-    show: |config| match config.scheduler {
-        Scheduler::ReadPriority { resume, .. } => Some(quoted_time(resume)),
-        Scheduler::Fifo => None,
-    },
-};
+/// How often an operation may be suspended.
+macro_rules! suspends_max {
+    ($name:ident, $kind:ident) => {
+        pub(super) const $name: Own = Own {
+            expected: COUNT_EXPECTED,
+            set: |config, value| {
+                let Scheduler::ReadPriority { $kind, .. } = &mut config.scheduler else { return None };
+                $kind.suspends_max = value.number()?;
+                Some(())
+            },
+            show: |config| match config.scheduler {
+                Scheduler::ReadPriority { $kind, .. } => Some($kind.suspends_max.to_string()),
+                Scheduler::Fifo => None,
+            },
+        };
+    };
+}
 
-pub(super) const SUSPENDS_MAX: Own = Own {
-    expected: COUNT_EXPECTED,
-    set: |config, value| {
-        let Scheduler::ReadPriority { suspends_max, .. } = &mut config.scheduler else { return None };
-        *suspends_max = value.number()?;
-        Some(())
-    },
-    show: |config| match config.scheduler {
-        Scheduler::ReadPriority { suspends_max, .. } => Some(suspends_max.to_string()),
-        Scheduler::Fifo => None,
-    },
-};
+scheduler_time!(SUSPEND, erase, suspend);
+scheduler_time!(RESUME, erase, resume);
+suspends_max!(SUSPENDS_MAX, erase);
+scheduler_time!(PROGRAM_SUSPEND, program, suspend);
+scheduler_time!(PROGRAM_RESUME, program, resume);
+suspends_max!(PROGRAM_SUSPENDS_MAX, program);
 
 pub(super) const BYPASSES_MAX: Own = Own {
     expected: COUNT_EXPECTED,

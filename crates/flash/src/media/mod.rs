@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   read     queue ─► sense (array) ─► out (channel) ─► done
-//!   program  queue ─► in (channel) ─► program (array) ─► done
+//!   program  queue ─► in (channel) ─► program (array, may be suspended) ─► done
 //!   erase    queue ─► erase (array, may be suspended) ─► done
 //! ```
 //!
@@ -131,6 +131,8 @@ pub struct MediaCounters {
     pub erases: u64,
     /// Erases suspended for a read.
     pub suspends: u64,
+    /// Programs suspended for a read.
+    pub program_suspends: u64,
 }
 
 impl Media {
@@ -324,7 +326,7 @@ impl Media {
                 );
             }
             if let Some(suspended) = unit.suspended {
-                assert_eq!(self.parts.get(suspended.id).kind, PartKind::Erase, "only erases are suspended");
+                self.check_suspended(unit, suspended.id);
             }
         }
         let working = self.units.iter().filter(|unit| unit.array.is_some()).count();
@@ -349,6 +351,16 @@ impl Media {
             assert!(part.kind == PartKind::Erase || part.count > 0, "a part moves nothing");
             assert!(part.moved <= part.count, "a part moved more than it has");
         }
+    }
+
+    /// Asserts that what a unit has suspended may be, and was not more often than it may.
+    fn check_suspended(&self, unit: &Unit, id: PartId) {
+        let part = self.parts.get(id);
+        assert!(part.kind != PartKind::Read, "a read is suspended");
+        assert_eq!(part.phase, Phase::Array, "what is suspended was in the array");
+        let (suspends, most) =
+            (unit.suspends, self.suspension(part.kind).map_or(0, |suspension| suspension.suspends_max));
+        assert!(suspends <= most, "an operation was suspended {suspends} times, but {most} are allowed");
     }
 
     /// Everything in progress is gone; the counters stay.

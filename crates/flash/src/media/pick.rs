@@ -1,10 +1,10 @@
-//! What a parallel unit does next: in arrival order, or reads first with a reset suspended for them.
+//! What a parallel unit does next: in arrival order, or reads first with a reset or a program suspended for them.
 
 use super::part::{PartId, PartKind, Phase};
 use super::sense::{Held, Span, nth_of};
 use super::unit::Suspended;
 use super::{Event, Media};
-use crate::config::Scheduler;
+use crate::config::{Scheduler, Suspension};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::PuId;
 
@@ -47,8 +47,8 @@ impl Media {
                 (None, None) => Choice::Nothing,
             },
             Scheduler::ReadPriority { .. } => match (read, change) {
-                // A suspended reset waits like any other: without this, reads that never end would starve it. And what
-                // holds the only register goes before any read, which could not take it, but behind the reset.
+                // What is suspended waits like any other: without this, reads that never end would starve it. And what
+                // holds the only register goes before any read, which could not take it, but behind what is suspended.
                 (Some(_), change) if unit.suspended.is_some() && self.is_turn_of_changes(pu, change) => {
                     Choice::Resume
                 }
@@ -63,7 +63,7 @@ impl Media {
         }
     }
 
-    /// True if reads passed the waiting change, or a suspended reset, often enough, or cannot go first because a loaded
+    /// True if reads passed the waiting change, or what is suspended, often enough, or cannot go first because a loaded
     /// program holds the last register.
     fn is_turn_of_changes(&self, pu: PuId, change: Option<PartId>) -> bool {
         let Scheduler::ReadPriority { bypasses_max, .. } = self.scheduler else { return false };
@@ -112,7 +112,7 @@ impl Media {
             return;
         }
         let time = if is_held {
-            // The unit is still busy suspending an erase: nothing leaves it before that is done.
+            // The unit is still busy suspending an operation: nothing leaves it before that is done.
             self.counters.register_hits += 1;
             Nanos::ZERO
         } else {
@@ -184,36 +184,62 @@ impl Media {
         self.events.push(unit.array_until, Event::array(pu, unit.generation));
     }
 
-    /// A read came: an erase in the array makes way, unless it has done so often enough.
+    /// What suspending such an operation costs; none if the scheduler suspends nothing, or reads never.
+    pub(super) const fn suspension(&self, kind: PartKind) -> Option<Suspension> {
+        match (self.scheduler, kind) {
+            (Scheduler::ReadPriority { erase, .. }, PartKind::Erase) => Some(erase),
+            (Scheduler::ReadPriority { program, .. }, PartKind::Program) => Some(program),
+            (Scheduler::Fifo, _) | (_, PartKind::Read) => None,
+        }
+    }
+
+    /// A read came: an erase or a program in the array makes way, unless it has done so often enough. The data of a program
+    /// stays in the array's latches meanwhile (chosen; parts differ), so that its register is free for the read.
     pub(super) fn suspend_for_read(&mut self, at: Nanos, pu: PuId) {
-        let Scheduler::ReadPriority { suspend, suspends_max, bypasses_max, .. } = self.scheduler else {
-            return;
-        };
-        let unit = &mut self.units[pu.index()];
+        let Scheduler::ReadPriority { bypasses_max, .. } = self.scheduler else { return };
+        let unit = &self.units[pu.index()];
         let Some(id) = unit.array else { return };
-        let erasing = self.parts.get(id).kind == PartKind::Erase;
-        let worthwhile = unit.array_until > at + suspend;
-        if !erasing || !worthwhile || unit.suspends >= suspends_max || unit.bypasses >= bypasses_max {
+        let kind = self.parts.get(id).kind;
+        let Some(Suspension { suspend, suspends_max, .. }) = self.suspension(kind) else { return };
+        let is_program = kind == PartKind::Program;
+        let read = unit.reads.head().map_or(0, |read| self.registers_of(read));
+        let taken = unit.registers_used - u32::from(is_program);
+        let worthwhile = unit.array_until > at + suspend && taken + read <= self.config.registers;
+        if !worthwhile || unit.suspends >= suspends_max || unit.bypasses >= bypasses_max {
             return;
         }
-        assert!(unit.suspended.is_none(), "one erase is suspended at a time");
-        unit.suspended = Some(Suspended { id, remaining: unit.array_until - at });
+        let unit = &mut self.units[pu.index()];
+        assert!(unit.suspended.is_none(), "one operation is suspended at a time");
+        let remaining = unit.array_until - at;
+        assert!(remaining > suspend, "{remaining} are left: ending takes less time than suspending");
+        unit.suspended = Some(Suspended { id, remaining });
         unit.suspends += 1;
+        unit.registers_used = taken;
         unit.busy += at - unit.array_since;
         unit.array = None;
         unit.generation = unit.generation.wrapping_add(1);
         unit.ready_at = at + suspend;
-        self.counters.suspends += 1;
+        self.counters.suspends += u64::from(!is_program);
+        self.counters.program_suspends += u64::from(is_program);
     }
 
+    /// What is suspended goes on; a program as soon as a register is free again.
     fn resume(&mut self, at: Nanos, pu: PuId) -> bool {
-        let Scheduler::ReadPriority { resume, .. } = self.scheduler else { return false };
-        let unit = &mut self.units[pu.index()];
-        if unit.array.is_some() {
+        let unit = &self.units[pu.index()];
+        let Some(Suspended { id, remaining }) = unit.suspended else { return false };
+        let kind = self.parts.get(id).kind;
+        let Some(Suspension { resume, .. }) = self.suspension(kind) else { return false };
+        let is_program = kind == PartKind::Program;
+        if unit.array.is_some() || is_program && unit.registers_used >= self.config.registers {
             return false;
         }
-        let Some(Suspended { id, remaining }) = unit.suspended.take() else { return false };
+        let unit = &mut self.units[pu.index()];
+        unit.suspended = None;
         unit.bypasses = 0;
+        if is_program {
+            unit.registers_used += 1;
+            unit.held = None;
+        }
         self.run_array(at, pu, id, remaining + resume);
         true
     }

@@ -5,7 +5,7 @@ use super::queue::Queue;
 use super::sense::Held;
 use ocssd_base::Nanos;
 
-/// An erase that was interrupted.
+/// An erase or a program that was interrupted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspended {
     pub(super) id: PartId,
@@ -26,7 +26,7 @@ pub(super) struct Unit {
     pub(super) array_since: Nanos,
     pub(super) array_until: Nanos,
     pub(super) generation: u32,
-    /// The array is not free before this: an erase is being suspended.
+    /// The array is not free before this: an operation is being suspended.
     pub(super) ready_at: Nanos,
     pub(super) suspended: Option<Suspended>,
     pub(super) suspends: u32,
@@ -83,7 +83,7 @@ impl Unit {
         );
         self.reads.check();
         self.changes.check();
-        assert!(self.suspended.is_none() || self.suspends > 0, "an erase is suspended that never was");
+        assert!(self.suspended.is_none() || self.suspends > 0, "an operation is suspended that never was");
     }
 
     /// Nothing is in progress any more; what was counted stays.

@@ -4,7 +4,7 @@
 
 use crate::rig::{Rig, index, ppa, preset};
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::config::{CacheConfig, PlaneReads, Scheduler};
+use ocssd_flash::config::{CacheConfig, PlaneReads, Scheduler, Suspension};
 use ocssd_flash::{Config, FaultKind, ScheduledFault};
 use ocssd_lightnvm::{
     Addresses, BufId, ChunkId, ChunkState, Command, Completion, Device, Op, Payload, PlaneMode, Ppa, Tag,
@@ -106,12 +106,9 @@ fn command(prng: &mut Prng, side: &Side, number: u32) -> (Command, Vec<Ppa>, u64
 
 #[test]
 fn stamps_and_bytes_end_alike_in_random_runs() {
-    let priority = Scheduler::ReadPriority {
-        suspend: Nanos::from_micros(50),
-        resume: Nanos::from_micros(30),
-        suspends_max: 3,
-        bypasses_max: 5,
-    };
+    let suspension =
+        Suspension { suspend: Nanos::from_micros(50), resume: Nanos::from_micros(30), suspends_max: 3 };
+    let priority = Scheduler::ReadPriority { erase: suspension, program: suspension, bypasses_max: 5 };
     let mut plain_ends = 0;
     for seed in 0..12u64 {
         let mut prng = Prng::new(seed);

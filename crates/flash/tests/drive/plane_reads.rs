@@ -4,7 +4,7 @@
 use crate::rig::{Rig, ppa, preset, run};
 use ocssd_base::Nanos;
 use ocssd_flash::Config;
-use ocssd_flash::config::{PlaneReads, Scheduler};
+use ocssd_flash::config::{PlaneReads, Scheduler, Suspension};
 use ocssd_lightnvm::{Command, Op, PlaneMode, Ppa};
 
 const CHANNEL_COMMAND: u64 = 1_000;
@@ -90,9 +90,12 @@ fn a_drive_that_always_drives_all_planes_takes_either_mode_the_same() {
 fn a_page_read_waits_for_a_write_that_has_a_register_and_goes_before_no_program() {
     let mut rig = asked(|config| {
         config.scheduler = Scheduler::ReadPriority {
-            suspend: Nanos::from_micros(50),
-            resume: Nanos::from_micros(30),
-            suspends_max: 3,
+            erase: Suspension {
+                suspend: Nanos::from_micros(50),
+                resume: Nanos::from_micros(30),
+                suspends_max: 3,
+            },
+            program: Suspension::NEVER,
             bypasses_max: 64,
         };
     });

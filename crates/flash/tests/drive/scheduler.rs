@@ -1,8 +1,8 @@
-//! Read priority and erase suspend, against the same commands in order of arrival. Times as in `timing`.
+//! Read priority, and erases and programs suspended for reads, against the same commands in order of arrival. Times as in `timing`.
 
 use crate::rig::{Ended, Rig, ppa, preset, run};
 use ocssd_base::Nanos;
-use ocssd_flash::config::Scheduler;
+use ocssd_flash::config::{Scheduler, Suspension};
 use ocssd_lightnvm::{Command, Op};
 
 const SUSPEND: Nanos = Nanos::from_micros(50);
@@ -13,7 +13,14 @@ const ERASE: u64 = 3_000_000;
 const COMMAND: u64 = 5_000;
 
 fn priority(suspends_max: u32, bypasses_max: u32) -> Scheduler {
-    Scheduler::ReadPriority { suspend: SUSPEND, resume: RESUME, suspends_max, bypasses_max }
+    let erase = Suspension { suspend: SUSPEND, resume: RESUME, suspends_max };
+    Scheduler::ReadPriority { erase, program: Suspension::NEVER, bypasses_max }
+}
+
+/// The same, for programs.
+fn programs(suspends_max: u32, bypasses_max: u32) -> Scheduler {
+    let program = Suspension { suspend: SUSPEND, resume: RESUME, suspends_max };
+    Scheduler::ReadPriority { erase: Suspension::NEVER, program, bypasses_max }
 }
 
 /// A rig whose chunks 0 and 1, of one unit, are full.
@@ -162,4 +169,90 @@ fn reads_and_writes_that_share_one_register_all_end() {
     commands.push((0, rig.command(Op::Write { fua: false }, run(ppa(2, 0), 8))));
     commands.extend((0..9).map(|at| (at * 20_000, rig.command(Op::Read, run(ppa(1, 0), 1)))));
     assert_eq!(play(&mut rig, &commands).len(), 11);
+}
+
+/// A write of one unit of chunk 2 at 0, and reads of chunk 1, alternating between its rows, at these times. When each ended.
+fn write_and_reads(rig: &mut Rig, reads: &[u64]) -> Vec<u64> {
+    for sector in 0..8 {
+        rig.fill(rig.buffer, sector, 7);
+    }
+    let mut commands = vec![(0, rig.command(Op::Write { fua: false }, run(ppa(2, 0), 8)))];
+    for (number, &at) in (0u32..).zip(reads) {
+        commands.push((at, rig.command(Op::Read, run(ppa(1, number % 2 * 8), 1))));
+    }
+    play(rig, &commands)
+}
+
+/// When the write of such a run ends if nobody reads, and one sector of a slower row.
+fn alone() -> u64 {
+    write_and_reads(&mut rig(Scheduler::Fifo), &[])[0]
+}
+
+/// While the program is in the array.
+const DURING: u64 = 300_000;
+
+#[test]
+fn a_read_behind_a_program_waits_for_the_suspend_and_the_program_grows_by_what_it_lost() {
+    let alone = alone();
+    let (mut fifo, mut priority, mut suspended) =
+        (rig(Scheduler::Fifo), rig(priority(4, 8)), rig(programs(4, 8)));
+    let waits = write_and_reads(&mut fifo, &[DURING]);
+    // The array is free a command's time before the host is told of the write.
+    assert_eq!(waits, [alone, alone - COMMAND + READ]);
+    assert_eq!(write_and_reads(&mut priority, &[DURING]), waits, "programs are not suspended unless asked");
+    let ended = write_and_reads(&mut suspended, &[DURING]);
+    assert_eq!(ended, [alone + SUSPEND.0 + 40_000 + RESUME.0, DURING + SUSPEND.0 + READ]);
+    let counted = |rig: &Rig| {
+        let media = rig.drive.counters().media;
+        (media.suspends, media.program_suspends, media.programs)
+    };
+    let before = counted(&fifo).2;
+    assert_eq!(
+        [counted(&fifo), counted(&priority), counted(&suspended)],
+        [(0, 0, before), (0, 0, before), (0, 1, before)]
+    );
+}
+
+#[test]
+fn a_program_is_suspended_only_so_often_and_ends_with_every_read() {
+    let mut rig = rig(programs(2, 64));
+    let reads: Vec<u64> = (0..8).map(|number| 150_000 + number * 150_000).collect();
+    let ended = write_and_reads(&mut rig, &reads);
+    assert_eq!(rig.drive.counters().media.program_suspends, 2);
+    let before = ended[1..].iter().filter(|&&read| read < ended[0]).count();
+    assert_eq!(before, 2, "what comes after two suspends waits");
+    let senses = 40_000 + 60_000;
+    assert_eq!(ended[0], alone() + 2 * (SUSPEND.0 + RESUME.0) + senses);
+}
+
+/// Reads that never leave the queue empty must not keep a suspended program from its end.
+#[test]
+fn an_endless_stream_of_reads_does_not_starve_a_suspended_program() {
+    let mut rig = rig(programs(8, 4));
+    let reads: Vec<u64> = (0..60).map(|number| DURING + number * 10).collect();
+    let ended = write_and_reads(&mut rig, &reads);
+    let before = ended[1..].iter().filter(|&&read| read < ended[0]).count();
+    assert_eq!(before, 4, "of 60 waiting reads, bypasses_max may pass");
+    assert_eq!(rig.drive.counters().media.program_suspends, 1);
+}
+
+/// The next write is in the other register while the first is suspended: both end, in order, and read back.
+#[test]
+fn what_is_loaded_behind_a_suspended_program_waits_for_it() {
+    for registers in [1, 2, 4] {
+        let mut rig = rig_with(programs(3, 4), registers);
+        for sector in 0..16 {
+            rig.fill(rig.buffer, sector, 7);
+        }
+        let mut commands = vec![(0, rig.command(Op::Write { fua: false }, run(ppa(2, 0), 8)))];
+        commands.push((1_000, rig.command(Op::Write { fua: false }, run(ppa(2, 8), 8))));
+        commands.extend((0u32..40).map(|number| {
+            (DURING + u64::from(number) * 45_000, rig.command(Op::Read, run(ppa(1, number % 2 * 8), 8)))
+        }));
+        let ended = play(&mut rig, &commands);
+        assert!(ended[0] < ended[1], "{registers} registers: the second write ended first");
+        let suspends = rig.drive.counters().media.program_suspends;
+        assert!(suspends > 0, "{registers} registers: nothing was suspended");
+        rig.drive.check();
+    }
 }

@@ -5,7 +5,7 @@
 
 use super::{Draw, Size};
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::config::{CacheConfig, CellType, FaultConfig, PlaneReads, Scheduler};
+use ocssd_flash::config::{CacheConfig, CellType, FaultConfig, PlaneReads, Scheduler, Suspension};
 use ocssd_flash::{Config, presets};
 use ocssd_lightnvm::{Geometry, LbaFormat, Payload};
 
@@ -40,12 +40,15 @@ pub(super) fn draw(draw: &mut Draw, size: Size, seed: u64) -> Config {
         config.payload = Payload::Bytes;
     }
     if size == Size::Any && draw.percent(30) {
-        config.scheduler = Scheduler::ReadPriority {
+        let erase = Suspension {
             suspend: Nanos::from_micros(20),
             resume: Nanos::from_micros(50),
             suspends_max: draw.between(1, 8),
-            bypasses_max: draw.between(1, 16),
         };
+        // Apart from the other draws, as above.
+        let suspends_max = u32::try_from(Prng::new(seed).split("program suspend").below(4)).expect("few");
+        let program = Suspension { suspends_max, ..erase };
+        config.scheduler = Scheduler::ReadPriority { erase, program, bypasses_max: draw.between(1, 16) };
     }
     config.geometry = geometry;
     config
