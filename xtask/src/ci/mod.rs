@@ -12,6 +12,7 @@ mod guest;
 mod kills;
 mod linux_pblk;
 mod packages;
+mod redis;
 mod rocksdb;
 mod root;
 mod served;
@@ -66,6 +67,11 @@ const STEPS: &[Step] = &[
         name: "fsx",
         shows: "what fsx writes to a served drive it reads, over nbdfuse (longer with --long)",
         run: fsx,
+    },
+    Step {
+        name: "redis",
+        shows: "clients of Redis are answered, and what they stored is there after a kill (Redis' tests with --long)",
+        run: redis,
     },
     Step {
         name: "linux-pblk",
@@ -182,6 +188,11 @@ fn guest(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn kills(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     kills::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn redis(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    redis::run(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 

@@ -62,6 +62,12 @@ pub const PACKAGES: &[Package] = &[
         why: "served drives are mounted as files by users who are not root",
     },
     Package {
+        name: "redis-tools",
+        proofs: &[&["redis-benchmark", "--version"]],
+        why: "served keys and values are set and read by redis-benchmark and redis-cli",
+    },
+    Package { name: "tcl", proofs: &[&["test", "-x", "/usr/bin/tclsh"]], why: "Redis' own tests run in it" },
+    Package {
         name: "e2fsprogs",
         proofs: &[&["/usr/sbin/mkfs.ext4", "-V"]],
         why: "a file system is made on a served drive, and checked; the guest boots from one",
