@@ -88,7 +88,7 @@ impl Tails {
         stored.digest.add_whole(layout, first, bytes);
     }
 
-    /// What the record that follows `before` says of the tail. Told again, it is the same.
+    /// What the record that follows `before` says of the tail.
     pub(super) fn next(&mut self, chunk: ChunkId, before: &ChunkRecord, record: &ChunkRecord) -> Next {
         let now = self.tails[chunk.index()];
         let end = record.write_pointer;

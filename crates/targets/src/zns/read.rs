@@ -1,4 +1,4 @@
-//! Reads: blocks come from frames, from media, or are zeroes behind the write pointer.
+//! Reads: blocks come from frames, from media, or are zeroes behind the write pointer; what a read-only zone lost is an error.
 //!
 //! A read that was taken while something waits for its zone waits its turn, unless all it asks for is in frames or on media
 //! and no reset is ahead of it. Every sector from media is judged by its tag. Deliberately not here: sectors that
@@ -10,7 +10,7 @@ use super::writer::ZoneOp;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, SectorTag};
-use ocssd_lightnvm::interface::zoned::ZonedRequest;
+use ocssd_lightnvm::interface::zoned::{ZoneState, ZonedRequest};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 
 impl Zns {
@@ -52,6 +52,10 @@ impl Zns {
             let at = first + u64::from(index);
             if at >= u64::from(readable) {
                 let left = asked.count - index;
+                if zone.state == ZoneState::ReadOnly && at < u64::from(zone.written) {
+                    // Answered, and its frame was needed, or a mount had none for it: not to be taken for never written.
+                    self.requests.fail(request, Status::UNRECOVERED_READ);
+                }
                 buffers.data_mut(buffer, index, left).fill(0);
                 buffers.addresses_mut(buffer)[usize_of(index)..usize_of(asked.count)].fill(Ppa::NOWHERE);
                 self.stats.read_empty += u64::from(left);

@@ -4,6 +4,7 @@ use crate::rig::{Rig, UNITS, config};
 use ocssd_flash::{FaultKind, ScheduledFault};
 use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneState};
 use ocssd_lightnvm::{ChunkId, Status};
+use std::ops::Range;
 
 const OPTIONS: &[(&str, &str)] = &[("width", "1"), ("zone_chunks", "2")];
 
@@ -31,10 +32,10 @@ fn write_until_given_up(rig: &mut Rig) -> (u32, u64) {
 }
 
 /// A drive that lost so many chunks to failed resets that not all zones can be written any more.
-fn worn_rig() -> Rig {
-    let mut rig = Rig::new(OPTIONS);
+fn worn_rig(options: &[(&'static str, &'static str)], failing: Range<u32>) -> Rig {
+    let mut rig = Rig::new(options);
     let chunks = config().geometry.chunks_per_pu;
-    for chunk in (0..UNITS * chunks).filter(|chunk| (20..32).contains(&(chunk % chunks))) {
+    for chunk in (0..UNITS * chunks).filter(|chunk| failing.contains(&(chunk % chunks))) {
         let fault =
             ScheduledFault { kind: FaultKind::ResetFailure, chunk: ChunkId(chunk), sector: None, times: 1 };
         rig.host.device_mut().schedule_fault(fault);
@@ -52,7 +53,7 @@ fn worn_rig() -> Rig {
 
 #[test]
 fn a_zone_without_a_chunk_becomes_read_only_and_is_told_once() {
-    let mut rig = worn_rig();
+    let mut rig = worn_rig(OPTIONS, 20..32);
     let (zone, answered) = write_until_given_up(&mut rig);
     let geometry = rig.geometry();
     let start = geometry.start_of(zone);
@@ -82,7 +83,7 @@ fn a_zone_without_a_chunk_becomes_read_only_and_is_told_once() {
 
 #[test]
 fn a_zone_stays_read_only_after_a_power_cut_and_holds_what_was_durable() {
-    let mut rig = worn_rig();
+    let mut rig = worn_rig(OPTIONS, 20..32);
     let (zone, answered) = write_until_given_up(&mut rig);
     assert_eq!(rig.flush(), Status::SUCCESS);
     let start = rig.geometry().start_of(zone);
@@ -105,4 +106,36 @@ fn a_zone_stays_read_only_after_a_power_cut_and_holds_what_was_durable() {
     assert_eq!((rig.state(zone), rig.read(start, 1).0), (ZoneState::Offline, Status::ZONE_IS_OFFLINE));
     rig = rig.cut();
     assert_eq!(rig.state(zone), ZoneState::Offline);
+}
+
+/// Zones that are given up hold more frames with what was answered and not flushed than others can spare.
+#[test]
+fn what_a_read_only_zone_lost_is_an_error_and_not_zeroes() {
+    let mut rig = worn_rig(&[OPTIONS[0], OPTIONS[1], ("buffer_bytes", "262144")], 16..40);
+    let geometry = rig.geometry();
+    let mut answered = Vec::new();
+    for zone in 0..geometry.zone_count {
+        let start = geometry.start_of(zone);
+        let write = |nth: &u64| rig.write(start + nth * 8, 8, fill(zone, *nth)) == Status::SUCCESS;
+        let units = (0..8).take_while(write).count();
+        rig.flush();
+        answered.push(u64::try_from(units).expect("at most 8"));
+    }
+    let (mut there, mut lost) = (0, 0);
+    for (zone, units) in (0..).zip(answered) {
+        for nth in 0..units {
+            match rig.read(geometry.start_of(zone) + nth * 8, 8) {
+                (Status::SUCCESS, content) => {
+                    assert_eq!(content[0], fill(zone, nth), "unit {nth} of zone {zone}");
+                    there += 1;
+                }
+                (status, _) => {
+                    assert_eq!(status, Status::UNRECOVERED_READ, "unit {nth} of zone {zone}");
+                    assert_eq!(rig.state(zone), ZoneState::ReadOnly, "zone {zone}");
+                    lost += 1;
+                }
+            }
+        }
+    }
+    assert!(there > 0 && lost > 0, "{there} units there, {lost} lost: {}", rig.target().summary());
 }
