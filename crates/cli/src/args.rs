@@ -87,7 +87,7 @@ pub enum Verb {
     /// Look for broken promises of a target: drawn drives, requests, media faults and power cuts, in virtual time
     #[command(after_help = SIMULATE_HELP)]
     Simulate(SimulateArgs),
-    /// Serve a drive to programs: block devices over NBD and NVMe/TCP, itself to a virtual machine, in real time
+    /// Serve a drive to programs, in real time: as blocks, zones and keys, to clients of Redis, or itself to a virtual machine
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeArgs>),
     /// Draw how long the I/Os of kept results took, by percentile: ours, or fio's json+
