@@ -18,6 +18,7 @@ pub mod log;
 mod open_line;
 mod place;
 mod rate_limiter;
+mod reclaimer;
 mod stamp_checksum;
 mod stream;
 mod tag;
@@ -41,6 +42,7 @@ pub use rate_limiter::{
     Admission, ContinuousGauges, ContinuousLimiter, ContinuousLimits, PblkGauges, PblkLimiter, PblkLimits,
     PblkState, RateLimiter, Situation,
 };
+pub use reclaimer::{EmptyLine, Reclaimer, ResetCommand, ResetOrder};
 pub use stream::Stream;
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};
 pub use valid_map::{ValidMap, ValidMapError};

@@ -200,7 +200,7 @@ impl LinuxPblk {
             self.collector.draining.push(line);
         }
         if self.valid.count(line) == 0 {
-            self.eraser.look_at(line);
+            self.reclaimer.suspect(line);
         }
         self.work_due = true;
     }

@@ -5,7 +5,7 @@
 use super::open_line::UnitWrite;
 use super::read::ReadPurpose;
 use crate::vector_reset::VectorReset;
-use ocssd_ftl::{FrameId, LineId, Place};
+use ocssd_ftl::{FrameId, LineId, Place, ResetCommand};
 use ocssd_lightnvm::BufId;
 
 /// Commands in flight and not yet given out.
@@ -48,9 +48,9 @@ pub enum Purpose {
     },
     /// Chunks of a line.
     Reset {
-        /// Which line.
-        line: LineId,
-        /// The command, or those that repeat entries of it.
+        /// Which chunks of which line.
+        command: ResetCommand,
+        /// Where their list is, and what became of each.
         reset: VectorReset,
     },
     /// Everything acknowledged so far becomes durable.

@@ -35,10 +35,10 @@ impl LinuxPblk {
             assert!(newest <= *sequence, "a flush waits for what nobody wrote");
             frames.oldest_unwritten().is_none_or(|oldest| oldest > newest)
         });
-        let dead = self.eraser.take_dead();
+        let dead = self.reclaimer.take_empty();
         if self.options.has_canary(Canary::ResetWithoutBarrier) {
             any |= !dead.is_empty();
-            dead.iter().for_each(|&line| self.eraser.freed(line, true));
+            self.reclaimer.barrier_ended(dead, true);
         } else {
             self.flushes.free(dead);
         }
@@ -60,9 +60,7 @@ impl LinuxPblk {
             }
             self.requests.end(key);
         }
-        for line in freed {
-            self.eraser.freed(line, is_sound);
-        }
+        self.reclaimer.barrier_ended(freed, is_sound);
     }
 
     /// Answers every flush that waits for what cannot be written. True if there was one.

@@ -57,7 +57,7 @@ impl LinuxPblk {
         if open.is_damaged() {
             self.condemned.insert(open.line());
         }
-        self.eraser.look_at(open.line());
+        self.reclaimer.suspect(open.line());
     }
 
     /// A frame waits for another unit. What was overwritten meanwhile may be on media already.
@@ -117,7 +117,7 @@ impl LinuxPblk {
     fn invalidate(&mut self, place: Place) {
         let line = self.valid.clear(place, self.sequence.0);
         if self.valid.count(line) == 0 {
-            self.eraser.look_at(line);
+            self.reclaimer.suspect(line);
         }
     }
 }

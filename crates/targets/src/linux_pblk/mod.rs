@@ -122,7 +122,7 @@ impl Target for LinuxPblk {
             Purpose::Read(_) | Purpose::Collect { .. } => self.on_read_end(purpose, &completion, buffers),
             Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
             Purpose::Write { write, carried } => self.write_done(write, carried, &completion),
-            Purpose::Reset { line, reset } => self.reset_done(line, reset, &completion, buffers),
+            Purpose::Reset { command, reset } => self.reset_done(command, reset, &completion),
             Purpose::Barrier if self.shutdown.is_last_barrier() => {
                 self.end_shutdown(completion.status);
             }

@@ -76,14 +76,14 @@ impl LinuxPblk {
             Step::Tidying => {
                 let is_open = self.close_filling();
                 let is_quiet = self.ready.is_empty() && self.frames.in_use() == 0 && self.flushes.is_idle();
-                if is_open || !is_quiet || !self.is_tidy() || !self.eraser.is_idle() {
+                if is_open || !is_quiet || !self.is_tidy() || !self.reclaimer.is_idle() {
                     return is_open;
                 }
                 self.shutdown.step = Step::Filling;
                 true
             }
             Step::Filling if self.open.is_none() && self.flight.len() == 0 => {
-                let is_all = self.frames.in_use() == 0 && self.is_tidy() && self.eraser.is_idle();
+                let is_all = self.frames.in_use() == 0 && self.is_tidy() && self.reclaimer.is_idle();
                 if !is_all {
                     // The line failed, or held nothing: it is dealt with like any other.
                     self.shutdown.step = Step::Tidying;

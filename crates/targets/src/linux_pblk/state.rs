@@ -3,7 +3,6 @@
 //! Deliberately not here: what happens to it.
 
 use super::collect::Collector;
-use super::erase::Eraser;
 use super::flight::Flight;
 use super::format::{LineLayout, Uuid};
 use super::open_line::OpenLine;
@@ -15,7 +14,8 @@ use super::stats::LinuxPblkStats;
 use crate::plane_reads::{PlaneReads, PlaneRule};
 use ocssd_base::{Divisor, usize_of};
 use ocssd_ftl::{
-    FlushQueue, FrameId, Frames, L2p, LineId, LineState, Lines, Release, Sequence, Shape, ValidMap,
+    EmptyLine, FlushQueue, FrameId, Frames, L2p, LineId, LineState, Lines, Reclaimer, Release, Sequence,
+    Shape, ValidMap,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
 use std::collections::{BTreeSet, VecDeque};
@@ -62,9 +62,14 @@ pub struct LinuxPblk {
     pub(super) requests: Requests,
     pub(super) flight: Flight,
     pub(super) retries: Retries,
-    pub(super) flushes: FlushQueue<LineId>,
+    pub(super) flushes: FlushQueue<EmptyLine>,
     pub(super) collector: Collector,
-    pub(super) eraser: Eraser,
+    /// Lines on their way to be free.
+    pub(super) reclaimer: Reclaimer,
+    /// A free line that is reset before it is opened.
+    pub(super) to_open: Option<LineId>,
+    /// Lists of chunks to be reset.
+    pub(super) reset_lists: Vec<BufId>,
     pub(super) shutdown: Shutdown,
     /// Nothing is changed: it was asked for, or nothing more can be written.
     pub(super) is_read_only: bool,
@@ -179,7 +184,9 @@ impl LinuxPblk {
             ),
             flushes: FlushQueue::new(usize_of(REQUESTS_MAX)),
             collector: Collector::new(read),
-            eraser: Eraser::new(lists),
+            reclaimer: Reclaimer::new(),
+            to_open: None,
+            reset_lists: lists,
             shutdown: Shutdown::default(),
             is_read_only: found.is_read_only,
             stopped: None,
@@ -199,7 +206,7 @@ impl LinuxPblk {
     /// Lines that hold nothing are reset before anything is written.
     fn looked_at(mut self) -> Self {
         let closed = self.lines.iter().filter(|(_, line)| line.state == LineState::Closed);
-        closed.for_each(|(line, _)| self.eraser.look_at(line));
+        closed.for_each(|(line, _)| self.reclaimer.suspect(line));
         self
     }
 
@@ -213,7 +220,7 @@ impl LinuxPblk {
     pub(super) fn give_up(&mut self) -> bool {
         let waits_to_write = self.requests.next_change().is_some() || !self.flushes.is_idle();
         // A line that waits for the ends of reads to be reset is something to come.
-        let only_reads_go_on = self.flight.has_only(self.reads_in_flight) && !self.eraser.awaits_readers();
+        let only_reads_go_on = self.flight.has_only(self.reads_in_flight) && self.reclaimer.due().len() == 0;
         let is_stuck = match self.flight.len() {
             0 => waits_to_write || self.shutdown.is_waiting(),
             _ => waits_to_write && only_reads_go_on,
@@ -236,7 +243,7 @@ impl LinuxPblk {
         self.frames.check();
         // A line that was taken is free until its reset begins.
         let is_free = |line: LineId| matches!(self.lines.get(line).state, LineState::Free { .. });
-        self.lines.check(usize::from(self.eraser.taken().is_some_and(is_free)));
+        self.lines.check(usize::from(self.to_open.is_some_and(is_free)));
         self.requests.check();
         assert!(self.requests.parts() <= self.flight.len(), "reads have more commands than there are");
         self.check_collector();

@@ -86,12 +86,13 @@ impl LinuxPblk {
     /// Opens the next line; false if none is free, it must be reset first, or the numbers of lines are used up.
     fn open_next(&mut self) -> bool {
         // Linux counts from 0, the FTL from 1.
-        if self.eraser.taken().is_some() || self.lines.next_sequence().0 - 1 > SEQUENCE_MAX {
+        if self.to_open.is_some() || self.lines.next_sequence().0 - 1 > SEQUENCE_MAX {
             return false;
         }
         let Some(line) = self.lines.take_free() else { return false };
         if self.lines.get(line).state != (LineState::Free { erased: true }) {
-            self.eraser.take(line);
+            self.to_open = Some(line);
+            self.reclaimer.reset_soon(line);
             self.work_due = true;
             return false;
         }

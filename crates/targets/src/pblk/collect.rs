@@ -169,8 +169,8 @@ impl Pblk {
     /// would be written again and again, faster than resets give back what that took. So are dead lines that wait for the
     /// record of a discard: that may wait behind other writes of users for a line, which collection would use up.
     pub(super) fn is_space_low(&self) -> bool {
-        let held = self.flushes.freed().len() + self.dead.len();
-        let coming = self.resets.len() + self.to_erase.len() + held;
+        let held = self.flushes.freed().len() + self.reclaimer.empty().len();
+        let coming = self.reclaimer.resetting() + self.reclaimer.due().len() + held;
         let coming = u64::try_from(coming).expect("a length fits 64 bits");
         assert!(coming <= u64::from(self.shape.lines()), "{coming} lines are on their way to be reset");
         self.limiter.gc_should_run() && self.limiter.is_low_with(coming, u64::from(self.shape.units()))

@@ -7,37 +7,28 @@ use super::Pblk;
 use super::canary::Canary;
 use super::flight::Purpose;
 use crate::vector_reset::VectorReset;
-use ocssd_ftl::{ChunkLayout, LineId, LineState, OpenLine, Sequence, Stream, Turns, UnitIndex};
+use ocssd_ftl::{
+    ChunkLayout, LineId, LineState, OpenLine, ResetCommand, ResetOrder, Stream, Turns, UnitIndex,
+};
 use ocssd_lightnvm::{Buffers, Completion, Op, Ppa};
-
-/// A line that holds nothing any more.
-#[derive(Clone, Copy, Debug)]
-pub struct Dead {
-    pub line: LineId,
-    /// When it was found: discards up to then may have killed it.
-    pub since: Sequence,
-}
 
 impl Pblk {
     /// Finds lines that died, and resets those whose barrier is done. True if anything was done.
     pub(super) fn erase(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        for line in std::mem::take(&mut self.maybe_dead) {
-            if self.is_dead(line) && !self.dead.iter().any(|dead| dead.line == line) {
-                self.dead.push(Dead { line, since: self.sequence });
-                any = true;
-            }
+        for line in self.reclaimer.take_suspects() {
+            any |= self.is_dead(line) && self.reclaimer.found_empty(line, self.sequence);
         }
         if self.has_canary(Canary::ResetWithoutBarrier) {
-            self.to_erase.extend(self.dead.drain(..).map(|dead| dead.line));
+            let dead = self.reclaimer.take_empty();
+            self.reclaimer.barrier_ended(dead, true);
         }
-        for _ in 0..self.to_erase.len() {
-            let line = self.to_erase.pop_front().expect("it was counted");
-            let is_read = self.lines.get(line).readers > 0 && !self.has_canary(Canary::ResetUnderReads);
-            if is_read || !self.has_room_to_reset() {
-                self.to_erase.push_back(line);
-                continue;
-            }
+        let under_reads = self.has_canary(Canary::ResetUnderReads);
+        while self.reclaimer.due().len() > 0 && self.has_room_to_reset() {
+            let Self { reclaimer, lines, .. } = self;
+            let Some(line) = reclaimer.next_due(|line| lines.get(line).readers == 0 || under_reads) else {
+                break;
+            };
             self.begin_erase(line, buffers);
             any = true;
         }
@@ -54,7 +45,7 @@ impl Pblk {
         let entry = self.lines.get(line);
         entry.state == LineState::Closed
             && self.valid.count(line) == 0
-            && !self.to_erase.contains(&line)
+            && !self.reclaimer.is_due(line)
             && !self.awaits_barrier(line)
             && (!self.is_map_stream(entry.stream) || self.snapshots.is_obsolete(entry.sequence))
     }
@@ -66,72 +57,56 @@ impl Pblk {
         self.forget_copies(line);
         assert_eq!(self.valid.count(line), 0, "line {} is reset with data in it", line.0);
         assert!(self.open[line.index()].is_none(), "line {} is reset while it is written", line.0);
-        assert!(!self.resets.contains_key(&line), "line {} is being reset already", line.0);
         let good: Vec<UnitIndex> =
             (0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit)).collect();
-        assert!(!good.is_empty(), "line {} has no chunk to reset", line.0);
-        let per_command = usize::try_from(self.reset_sectors).expect("32 bits fit an index");
-        let mut commands = 0;
-        for units in good.chunks(per_command) {
+        self.reclaimer.begin(line, good, ResetOrder::Together);
+        while let Some(command) = self.reclaimer.next_command(self.reset_sectors) {
+            assert_eq!(command.line, line, "another line was left half reset");
             let buffer = self.lists.pop().expect("room was asked for before");
+            let units = self.reclaimer.chunks(&command);
             for (place, &unit) in buffers.addresses_mut(buffer).iter_mut().zip(units) {
                 *place = Ppa::new(self.shape.chunk(line, unit), 0);
             }
-            let count = u32::try_from(units.len()).expect("at most 64");
-            self.send_reset(line, units[0], VectorReset::new(buffer, count));
-            commands += 1;
+            self.send_reset(command, VectorReset::new(buffer, command.count()));
         }
-        self.resets.insert(line, commands);
     }
 
-    fn send_reset(&mut self, line: LineId, first_unit: UnitIndex, reset: VectorReset) {
-        let purpose = Purpose::Reset { line, first_unit, reset };
+    fn send_reset(&mut self, command: ResetCommand, reset: VectorReset) {
+        let purpose = Purpose::Reset { command, reset };
         self.flight.send(purpose, Op::Reset, reset.addresses(), Some(reset.buffer()), 0);
     }
 
     /// Resets ended, or one that repeated an entry. A chunk that failed is bad from now on.
     pub(super) fn reset_done(
         &mut self,
-        line: LineId,
-        first: UnitIndex,
+        command: ResetCommand,
         mut reset: VectorReset,
         completion: &Completion,
     ) {
         let Some(bad) = reset.on_end(completion) else {
             // In the place of the command that has just ended.
-            return self.send_reset(line, first, reset);
+            return self.send_reset(command, reset);
         };
         assert!(!self.lists.contains(&reset.buffer()), "a list was given back before its reset ended");
         self.lists.push(reset.buffer());
-        let units =
-            (first.0..self.shape.units()).map(UnitIndex).filter(|&unit| !self.lines.is_bad(line, unit));
-        let per_command = usize::try_from(self.reset_sectors).expect("32 bits fit an index");
-        let units: Vec<UnitIndex> = units.take(per_command).collect();
-        for (offset, &unit) in units.iter().enumerate() {
-            if bad >> offset & 1 == 1 {
-                self.stats.erase_failed += 1;
-                self.failed_chunks.push((line, unit));
-            }
-        }
+        self.stats.erase_failed += u64::from(bad.count_ones());
         if completion.status.is_drive_failure() {
             self.stop(completion.status);
         }
-        let left = self.resets.get_mut(&line).expect("the line is being reset");
-        assert!(*left > 0, "more resets of line {} ended than were sent", line.0);
-        assert!(*left > 0, "line {} was reset more often than asked", line.0);
-        *left -= 1;
-        if *left > 0 {
-            return;
+        if self.reclaimer.command_ended(&command, bad) {
+            self.erased(command.line);
         }
-        self.resets.remove(&line);
+    }
+
+    fn erased(&mut self, line: LineId) {
+        let failed = self.reclaimer.end(line);
         if self.stopped().is_some() {
             // Some of its chunks may be as they were: the next mount looks at them.
             return;
         }
-        for &(_, unit) in self.failed_chunks.iter().filter(|&&(of, _)| of == line) {
+        for unit in failed {
             self.lines.mark_bad(line, unit);
         }
-        self.failed_chunks.retain(|&(of, _)| of != line);
         self.valid.clear_line(line);
         self.lines.erased(line);
         self.wear.on_reset(&self.lines);
@@ -155,7 +130,7 @@ impl Pblk {
         }
         let line = self.take_line(stream)?;
         if self.lines.get(line).state == (LineState::Free { erased: false }) {
-            self.to_erase.push_back(line);
+            self.reclaimer.reset_soon(line);
             self.work_due = true;
             return None;
         }

@@ -4,7 +4,7 @@
 
 use crate::vector_reset::VectorReset;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{FrameId, LineId, UnitIndex, Write};
+use ocssd_ftl::{FrameId, LineId, ResetCommand, Write};
 use ocssd_lightnvm::{BufId, Ppa};
 
 /// Commands in flight and not yet given out.
@@ -63,11 +63,9 @@ pub enum Purpose {
     },
     /// Chunks of a line.
     Reset {
-        /// Which line.
-        line: LineId,
-        /// From which unit on; the addresses follow the good chunks.
-        first_unit: UnitIndex,
-        /// The command, or those that repeat entries of it.
+        /// Which chunks of which line.
+        command: ResetCommand,
+        /// Where their list is, and what became of each.
         reset: VectorReset,
     },
     /// Everything acknowledged so far becomes durable.

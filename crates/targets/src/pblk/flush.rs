@@ -6,10 +6,9 @@
 
 use super::Pblk;
 use super::canary::Canary;
-use super::erase::Dead;
 use super::flight::Purpose;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{BarrierEnd, Line, LineId, LineState, Sequence};
+use ocssd_ftl::{BarrierEnd, EmptyLine, Line, LineId, LineState, Sequence};
 use ocssd_lightnvm::{Addresses, Op, Status};
 
 impl Pblk {
@@ -56,14 +55,14 @@ impl Pblk {
     fn free_dead(&mut self) -> bool {
         let is_early = self.has_canary(Canary::ResetBeforeDiscard);
         let pending = self.trims.oldest_pending().filter(|_| !is_early);
-        let dead = std::mem::take(&mut self.dead);
-        let waits = |dead: &Dead| {
+        let dead = self.reclaimer.take_empty();
+        let waits = |dead: &EmptyLine| {
             let is_data = !self.is_map_stream(self.lines.get(dead.line).stream);
             is_data && pending.is_some_and(|pending| dead.since >= pending)
         };
-        let (waiting, mut free): (Vec<Dead>, Vec<Dead>) = dead.into_iter().partition(waits);
-        self.dead = waiting;
-        let newest = self.dead.iter().map(|dead| dead.since).max();
+        let (waiting, mut free): (Vec<EmptyLine>, Vec<EmptyLine>) = dead.into_iter().partition(waits);
+        let newest = waiting.iter().map(|dead| dead.since).max();
+        waiting.into_iter().for_each(|dead| self.reclaimer.keep(dead));
         self.keep_name(&mut free);
         self.flushes.free(free);
         newest.is_some_and(|newest| self.close_older(newest))
@@ -71,16 +70,16 @@ impl Pblk {
 
     /// Keeps back a dead line if no line that stays has a head: heads alone say on media that there is an instance, and how
     /// large it is. The barrier the others wait for makes the head that stays durable.
-    fn keep_name(&mut self, free: &mut Vec<Dead>) {
+    fn keep_name(&mut self, free: &mut Vec<EmptyLine>) {
         let goes = |line: LineId| free.iter().any(|dead| dead.line == line) || self.awaits_barrier(line);
         let stays = |(id, line): (LineId, &Line)| {
-            line.headed && line.state != LineState::Erasing && !goes(id) && !self.to_erase.contains(&id)
+            line.headed && line.state != LineState::Erasing && !goes(id) && !self.reclaimer.is_due(id)
         };
         if !free.is_empty()
             && !self.lines.iter().any(stays)
             && let Some(at) = free.iter().position(|dead| self.lines.get(dead.line).headed)
         {
-            self.dead.push(free.swap_remove(at));
+            self.reclaimer.keep(free.swap_remove(at));
         }
     }
 
@@ -127,13 +126,7 @@ impl Pblk {
             }
             self.finish(key);
         }
-        for dead in freed {
-            if sound {
-                self.to_erase.push_back(dead.line);
-            } else {
-                self.dead.push(dead);
-            }
-        }
+        self.reclaimer.barrier_ended(freed, sound);
         if self.snapshots.barrier_done(sound) {
             self.snapshot_complete();
         }

@@ -16,7 +16,7 @@ impl Pblk {
         }
         let waits_to_write = !self.writes.is_empty() || !self.flushes.is_idle();
         // A line that waits for the ends of reads to be reset is something to come.
-        let only_reads_go_on = self.flight.has_only(self.reading.by_users) && self.to_erase.is_empty();
+        let only_reads_go_on = self.flight.has_only(self.reading.by_users) && self.reclaimer.due().len() == 0;
         let is_still = self.flight.len() == 0 || (waits_to_write && only_reads_go_on);
         if self.requests.is_empty() || !is_still || self.limiter_deadline(self.now).is_some() {
             return false;

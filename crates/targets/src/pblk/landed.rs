@@ -140,7 +140,7 @@ impl Pblk {
                 stream.line = None;
             }
         }
-        self.maybe_dead.push(line);
+        self.reclaimer.suspect(line);
         self.told.is_stale = true;
     }
 

@@ -192,7 +192,7 @@ impl Pblk {
         let is_coming = |&(id, line): &(LineId, &Line)| match line.state {
             LineState::Erasing => true,
             LineState::Closed if self.is_map_stream(line.stream) => {
-                self.to_erase.contains(&id) || self.awaits_barrier(id)
+                self.reclaimer.is_due(id) || self.awaits_barrier(id)
             }
             LineState::Closed => self.valid.count(id) == 0 || self.collector.drains(id),
             LineState::Free { .. } | LineState::Open | LineState::Bad => false,
@@ -215,7 +215,7 @@ impl Pblk {
             let is_used = matches!(line.state, LineState::Open | LineState::Closed);
             if is_used
                 && lines < self.capacity.map_lines
-                && !self.to_erase.contains(&id)
+                && !self.reclaimer.is_due(id)
                 && !self.awaits_barrier(id)
             {
                 (lines, chunks) = (lines + 1, chunks + line.good_chunks);

@@ -127,7 +127,7 @@ impl Pblk {
         self.reading.by_users -= 1;
         let reply = self.read_done(request, (index, count, first), completion, buffers);
         // The last reader of a line lets it be reset, and what waits may find room.
-        self.work_due |= !self.to_erase.is_empty() || !self.reads.is_empty() || self.flight.len() == 0;
+        self.work_due |= self.reclaimer.due().len() > 0 || !self.reads.is_empty() || self.flight.len() == 0;
         reply
     }
 
@@ -146,9 +146,7 @@ impl Pblk {
             Purpose::Collect { buffer, count, victim } => {
                 self.collect_done((buffer, count), victim, completion, buffers);
             }
-            Purpose::Reset { line, first_unit, reset } => {
-                self.reset_done(line, first_unit, reset, completion);
-            }
+            Purpose::Reset { command, reset } => self.reset_done(command, reset, completion),
             Purpose::Barrier => self.barrier_done(completion.status),
         }
     }

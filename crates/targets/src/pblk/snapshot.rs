@@ -456,7 +456,7 @@ impl Pblk {
         }
         for (line, entry) in self.lines.iter() {
             if self.is_map_stream(entry.stream) {
-                self.maybe_dead.push(line);
+                self.reclaimer.suspect(line);
             }
         }
         self.stats.snapshots += 1;
@@ -501,7 +501,7 @@ impl Pblk {
         if self.close_filling() {
             return true;
         }
-        if self.frames.in_use() > 0 || self.flight.len() > 0 || !self.to_erase.is_empty() {
+        if self.frames.in_use() > 0 || self.flight.len() > 0 || self.reclaimer.due().len() > 0 {
             return false;
         }
         if self.is_read_only() {

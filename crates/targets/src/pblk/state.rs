@@ -4,7 +4,6 @@
 
 use super::capacity::Capacity;
 use super::collect::Collector;
-use super::erase::Dead;
 use super::flight::Flight;
 use super::knobs::Knobs;
 use super::limit;
@@ -19,12 +18,12 @@ use super::trims::Trims;
 use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
-    Candidate, Classification, Classifier, FlushQueue, FrameId, Frames, InstanceId, L2p, LastWrites, LineId,
-    LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Release, Sequence, Shape, Slot,
-    Stream, UnitIndex, ValidMap, WearLeveller,
+    Candidate, Classification, Classifier, EmptyLine, FlushQueue, FrameId, Frames, InstanceId, L2p,
+    LastWrites, LineId, LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Reclaimer,
+    Release, Sequence, Shape, Slot, Stream, UnitIndex, ValidMap, WearLeveller,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Granularity of last write times, as a power of two of sectors (chosen: finer than any line).
 const LAST_WRITES_SHIFT: u32 = 6;
@@ -86,21 +85,15 @@ pub struct Pblk {
     pub(super) writes: Ring<SlabKey>,
     pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
     pub(super) flight: Flight,
-    pub(super) flushes: FlushQueue<Dead>,
+    pub(super) flushes: FlushQueue<EmptyLine>,
     pub(super) collector: Collector,
     pub(super) wear: WearLeveller,
     pub(super) snapshots: Snapshots,
     pub(super) shutdown: Shutdown,
     pub(super) changes: Changes,
 
-    /// Lines whose last valid sector went, to be looked at.
-    pub(super) maybe_dead: Vec<LineId>,
-    /// Lines that hold nothing, waiting for a barrier.
-    pub(super) dead: Vec<Dead>,
-    pub(super) to_erase: VecDeque<LineId>,
-    /// Commands in flight per line being reset.
-    pub(super) resets: BTreeMap<LineId, u32>,
-    pub(super) failed_chunks: Vec<(LineId, UnitIndex)>,
+    /// Lines on their way to be free.
+    pub(super) reclaimer: Reclaimer,
     /// Chunks one reset may name.
     pub(super) reset_sectors: u32,
     pub(super) tails_due: VecDeque<LineId>,
@@ -182,11 +175,7 @@ impl Pblk {
             snapshots: Snapshots::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),
             changes: Changes::Taken,
-            maybe_dead: Vec::new(),
-            dead: Vec::new(),
-            to_erase: VecDeque::new(),
-            resets: BTreeMap::new(),
-            failed_chunks: Vec::new(),
+            reclaimer: Reclaimer::new(),
             reset_sectors: VECTOR_MAX,
             tails_due: VecDeque::new(),
             fill_left: 0,
@@ -283,8 +272,8 @@ impl Pblk {
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
         self.frames.check();
-        let is_free = |line: &&LineId| matches!(self.lines.get(**line).state, LineState::Free { .. });
-        self.lines.check(self.to_erase.iter().filter(is_free).count());
+        let is_free = |line: &LineId| matches!(self.lines.get(*line).state, LineState::Free { .. });
+        self.lines.check(self.reclaimer.due().filter(is_free).count());
         self.l2p.check();
         self.valid.check();
         self.open.iter().flatten().for_each(|open| open.check());
@@ -305,7 +294,7 @@ impl Pblk {
             let is_open = stream.line.is_none_or(|line| self.open[line.index()].is_some());
             assert!(is_open, "a stream writes to line {:?}, which is not open", stream.line);
         }
-        for Dead { line, .. } in &self.dead {
+        for EmptyLine { line, .. } in self.reclaimer.empty() {
             assert_eq!(self.valid.count(*line), 0, "dead line {} holds something", line.0);
         }
         for line in &self.tails_due {
@@ -316,7 +305,7 @@ impl Pblk {
             return;
         }
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
-        assert!(self.resets.is_empty(), "a line is reset by nobody");
+        assert_eq!(self.reclaimer.resetting(), 0, "a line is reset by nobody");
         assert!(self.reading.is_first(), "a sector is read again by nobody");
         let own = usize_of(self.options.knobs.metadata_buffers);
         assert_eq!(self.plain.len(), own, "a buffer for heads was lost");

@@ -20,7 +20,7 @@ impl Pblk {
         writeln!(out, "reads, writes, requests, commands: {waiting:?}, changes: {:?}", self.changes)?;
         writeln!(out, "free lines {} worth {}", self.lines.free_count(), self.free_lines_worth())?;
         writeln!(out, "buffer {:?}, kept {}", self.frames.occupancy(), self.frames_kept())?;
-        writeln!(out, "dead {:?}, to reset {:?}, being reset {:?}", self.dead, self.to_erase, self.resets)?;
+        writeln!(out, "{:?}", self.reclaimer)?;
         writeln!(out, "{:?}, {:?}", self.collector, self.wear)?;
         writeln!(out, "{:?}, snapshots idle: {}", self.shutdown, self.snapshots.is_idle())?;
         writeln!(out, "{:?}", self.limiter)?;

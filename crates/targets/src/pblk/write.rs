@@ -287,7 +287,7 @@ impl Pblk {
         // There may be something to collect now, and users may have been told that there is not.
         self.told.is_stale |= !self.told.gc_has_work;
         if self.valid.count(line) == 0 {
-            self.maybe_dead.push(line);
+            self.reclaimer.suspect(line);
         }
     }
 

@@ -69,7 +69,7 @@ pub fn restore_lines(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>) 
         if let Some(found) = survey.lines[line.index()] {
             restore_line(pblk, survey, loaded, line, found);
         }
-        pblk.maybe_dead.push(line);
+        pblk.reclaimer.suspect(line);
     }
 }
 
