@@ -18,6 +18,10 @@ use ocssd_lightnvm::interface::zoned::{
 use ocssd_lightnvm::{Buffers, Tag};
 use std::collections::VecDeque;
 
+/// Bytes that are read and written if `io_size` does not say, or `size` if that is less (chosen: seconds of one core in requests
+/// of a block, where all zones of a drive of 2 TB take an hour).
+const IO_BYTES: u64 = 1 << 30;
+
 /// What is read and written, and how (fio `rw`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -100,7 +104,7 @@ impl ZonedOptions {
         let all = zone_bytes * u64::from(geometry.zone_count);
         let size = words.number("size", all, zone_bytes..=all);
         words.require(size.is_multiple_of(zone_bytes), "size", size, "it must be whole zones");
-        let io_size = words.number("io_size", size, 1..=u64::MAX);
+        let io_size = words.number("io_size", size.min(IO_BYTES), 1..=u64::MAX);
         let limit = geometry.open_bound().min(geometry.zone_count);
         let options = Self {
             access,
@@ -256,6 +260,14 @@ impl Zoned {
         Some(zone)
     }
 
+    /// The part of all blocks that is written.
+    #[expect(clippy::cast_precision_loss, reason = "blocks of a target are far below 2^53")]
+    fn share(&self) -> f64 {
+        let written: u64 = self.zones.iter().map(|zone| zone.written).sum();
+        let all = self.geometry.capacity_blocks * long(self.zones.len());
+        written as f64 / all as f64
+    }
+
     /// fio's `zone_reset_frequency`, and the same for finishing, after a write to a zone.
     fn manage_early(&mut self, zone: usize) {
         if self.prng.unit_f64() < self.options.finish_frequency {
@@ -264,11 +276,9 @@ impl Zoned {
             self.manage(zone, ZoneAction::Finish);
             return;
         }
-        let written: u64 = self.zones.iter().map(|zone| zone.written).sum();
-        let all = self.geometry.capacity_blocks * long(self.zones.len());
-        #[expect(clippy::cast_precision_loss, reason = "blocks of a target are far below 2^53")]
-        let share = written as f64 / all as f64;
-        if share >= self.options.reset_threshold && self.prng.unit_f64() < self.options.reset_frequency {
+        // The draw comes first: what is written is counted over all zones.
+        if self.prng.unit_f64() < self.options.reset_frequency && self.share() >= self.options.reset_threshold
+        {
             let idle = |zone: &Zone| zone.is_full && !zone.is_busy && zone.outstanding == 0;
             if let Some(zone) = self.zones.iter().position(idle) {
                 self.manage(zone, ZoneAction::Reset);
@@ -552,6 +562,9 @@ mod tests {
         let reads = count(&mixed, |op| op == ZonedOp::Read);
         assert!((620..800).contains(&reads), "seed 3: {reads} of 1024 are reads");
         assert_eq!(run("rw=randread,bs=4k", 1).len(), 0, "nothing is written");
+        let large = ZoneGeometry::plain(1 << 20, 1_000);
+        let options = ZonedOptions::parse("bs=1m", &large).expect("defaults can be used");
+        assert_eq!(options.requests, 1 << 10, "without io_size no more than a GiB of 4 TB");
         assert_eq!(count(&run("rw=read,bs=4k,read_beyond_wp=1,size=256k", 1), |_| true), 64);
     }
 
