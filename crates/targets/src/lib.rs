@@ -28,6 +28,7 @@ pub mod small_blocks;
 mod staging;
 mod vector_reset;
 pub mod zns;
+mod zones_as_blocks;
 
 pub use linear::{Layout, Linear};
 pub use mount_error::MountError;

@@ -14,6 +14,7 @@ use crate::plane_reads::PlaneReads;
 use crate::small_blocks;
 use crate::small_blocks::SmallBlocks;
 use crate::zns::{self, Zns};
+use crate::zones_as_blocks::ZonesAsBlocks;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::interface::key_value::KvTarget;
@@ -241,13 +242,20 @@ impl Kind {
             // Before anything is written to the drive.
             SmallBlocks::fits(bytes, &format).map_err(named)?;
         }
-        let MakeOf::Block(make) = self.make else {
-            return Err(named(format!(
-                "it speaks of {}, not of blocks, and here blocks are needed; `ocssd targets` lists the kinds of each interface",
-                self.make.interface()
-            )));
+        let spec = &TargetSpec { options: &options, ..*spec };
+        let mut made: Made = match self.make {
+            MakeOf::Block(make) => make(device, spec).map_err(named)?,
+            MakeOf::Zoned(make) => {
+                let Made { target, notes } = make(device, spec).map_err(named)?;
+                Made { target: Box::new(ZonesAsBlocks::new(target)), notes }
+            }
+            MakeOf::Log(_) | MakeOf::Table(_) | MakeOf::KeyValue(_) => {
+                return Err(named(format!(
+                    "it speaks of {}, not of blocks, and here blocks are needed; `ocssd targets` lists the kinds of each interface",
+                    self.make.interface()
+                )));
+            }
         };
-        let mut made = make(device, &TargetSpec { options: &options, ..*spec }).map_err(named)?;
         made.target = around(made.target)?;
         if let Some(bytes) = small {
             let target = SmallBlocks::new(made.target, bytes, device.buffers()).map_err(named)?;
