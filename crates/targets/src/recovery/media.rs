@@ -18,6 +18,8 @@ pub struct Media<'a> {
     pub device: &'a mut dyn BlockingDevice,
     plain: Vec<BufId>,
     whole: Vec<BufId>,
+    /// Padding is on media when it is written, whatever the drive's cache forgets.
+    is_padding_durable: bool,
     /// Sectors read so far.
     pub sectors_read: u64,
     /// Sectors of padding written so far.
@@ -48,7 +50,19 @@ fn command(index: usize, op: Op, addresses: Addresses, buffer: BufId) -> Command
 
 impl<'a> Media<'a> {
     pub fn new(device: &'a mut dyn BlockingDevice) -> Self {
-        Self { device, plain: Vec::new(), whole: Vec::new(), sectors_read: 0, sectors_padded: 0 }
+        Self {
+            device,
+            plain: Vec::new(),
+            whole: Vec::new(),
+            is_padding_durable: false,
+            sectors_read: 0,
+            sectors_padded: 0,
+        }
+    }
+
+    /// The same, whose padding survives a power cut: for a target whose next mount does not pad the same chunks again.
+    pub fn with_durable_padding(self) -> Self {
+        Self { is_padding_durable: true, ..self }
     }
 
     /// Gives the buffers back to the pool.
@@ -147,7 +161,7 @@ impl<'a> Media<'a> {
                     let end = padding.to.min((padding.from / unit + 1) * unit);
                     let (first, count) = (Ppa::new(padding.chunk, padding.from), end - padding.from);
                     self.fill(self.plain[index], count);
-                    let write = Op::Write { fua: false };
+                    let write = Op::Write { fua: self.is_padding_durable };
                     commands.push(command(index, write, Addresses::Run { first, count }, self.plain[index]));
                     padding.from = end;
                     self.sectors_padded += u64::from(count);

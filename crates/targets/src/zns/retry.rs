@@ -4,7 +4,7 @@
 
 use super::flight::Purpose;
 use super::state::Zns;
-use crate::read_again::Failed;
+use crate::read_again::{Failed, as_loss};
 use ocssd_base::{Slab, SlabKey, usize_of};
 use ocssd_lightnvm::{Addresses, Buffers, Completion, Op};
 
@@ -58,7 +58,7 @@ impl Zns {
         assert_eq!(lost == 0, status.is_success(), "sectors {lost:#x} were given up with {status}");
         if lost != 0 {
             self.stats.read_failed += u64::from(lost.count_ones());
-            self.requests.fail(request, status);
+            self.requests.fail(request, as_loss(status));
         }
         self.read_over(request, count);
     }

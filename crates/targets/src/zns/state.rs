@@ -179,6 +179,16 @@ impl Zns {
         assert!(usize_of(self.sizes.open_max) >= self.open.len(), "{} zones are open", self.open.len());
     }
 
+    /// Memory of the zone table: what zones cost the host beside buffers and those that write them.
+    pub(super) fn table_bytes(&self) -> u64 {
+        let segments = self.zones.iter().map(|zone| zone.segments.capacity()).sum::<usize>();
+        let columns = self.zones.iter().map(|zone| zone.chunks().count()).sum::<usize>();
+        let bytes = self.zones.len() * size_of::<Zone>()
+            + segments * size_of::<super::zone::Segment>()
+            + columns * size_of::<super::zone::Column>();
+        u64::try_from(bytes).expect("an index")
+    }
+
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
         self.space.check();

@@ -59,12 +59,15 @@ impl Zns {
         Some(segment)
     }
 
-    /// Columns without room for a unit are none any more.
+    /// Columns without room for a unit are none any more, nor is one that ends in a part of a unit: the end of a zone.
     fn set_full_aside(&mut self, key: SlabKey) {
         let (config, unit) = (self.append_config(), self.sizes.unit);
         let writer = self.writers.get_mut(key);
-        let has_room =
-            |open: &OpenChunk<_>| open.takes_more(&config) && open.pointer() + unit <= config.chunk_sectors;
+        let has_room = |open: &OpenChunk<_>| {
+            let is_whole =
+                open.pointer().is_multiple_of(unit) && open.pointer() + unit <= config.chunk_sectors;
+            is_whole && open.takes_more(&config)
+        };
         let (rest, full): (Vec<_>, Vec<_>) =
             std::mem::take(&mut writer.columns).into_iter().partition(has_room);
         writer.columns = rest;

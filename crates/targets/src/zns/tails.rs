@@ -13,6 +13,7 @@ use super::program::pad;
 use super::sizes::TAIL_DEPTH;
 use super::space::Role;
 use super::state::Zns;
+use super::writer::Writer;
 use crate::journal::landing;
 use ocssd_base::{Slab, SlabKey};
 use ocssd_ftl::log::Lsn;
@@ -235,17 +236,34 @@ impl Zns {
             self.space.die(chunk, end);
             any = true;
         }
-        if self.space.taken(Role::Tail) >= self.space.quota(Role::Tail) {
-            let least =
-                self.tails.closed.iter().copied().min_by_key(|chunk| (self.tails.live.get(chunk), *chunk));
-            for nth in 0..self.turns.len() {
-                let writer = self.writers.get_mut(self.turns[nth]);
-                if writer.tail.chunks.iter().any(|&chunk| Some(chunk) == least) {
-                    writer.write_tail_anew(self.sizes.unit);
-                }
+        self.write_old_tails_anew();
+        any
+    }
+
+    /// If chunks of tails are too many, what is in the one with the fewest parts is written anew; those that died are to be reset.
+    fn write_old_tails_anew(&mut self) {
+        let quota = self.space.quota(Role::Tail);
+        if self.space.taken(Role::Tail) < quota {
+            return;
+        }
+        let in_use = u32::try_from(self.tails.live.len()).expect("fewer chunks than 2^32");
+        if in_use < quota {
+            // Those that died are reset once the log has that, which nobody else may wait for.
+            return self.await_log(self.journal.log.end());
+        }
+        let unit = self.sizes.unit;
+        let stays = |writer: &Writer| !writer.may_write_tail_anew(unit);
+        let held = self.writers.iter().filter(|(_, writer)| stays(writer));
+        let stuck: BTreeSet<ChunkIndex> = held.flat_map(|(_, writer)| writer.tail.chunks.clone()).collect();
+        let can_go = |chunk: &ChunkIndex| !stuck.contains(chunk);
+        let least = self.tails.closed.iter().copied().filter(can_go);
+        let least = least.min_by_key(|chunk| (self.tails.live.get(chunk), *chunk));
+        for nth in 0..self.turns.len() {
+            let writer = self.writers.get_mut(self.turns[nth]);
+            if writer.tail.chunks.iter().any(|&chunk| Some(chunk) == least) {
+                writer.write_tail_anew(unit);
             }
         }
-        any
     }
 
     /// Asserts that parts are counted.

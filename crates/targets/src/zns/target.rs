@@ -235,6 +235,12 @@ impl Target for Zns {
                 "Good chunks below which changes may be refused.",
                 u64::from(self.sizes.chunks_needed),
             ),
+            gauge(
+                "filling_chunks",
+                "Chunks that are padded to their end.",
+                u64::try_from(self.filling.len() + self.fills.len()).expect("an index"),
+            ),
+            gauge("table_bytes", "Memory of the zone table.", self.table_bytes()),
             gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);

@@ -192,16 +192,19 @@ impl Writer {
         self.tail.pages == 0 && self.awaited > self.tail.end.max(begin) && self.failed.is_empty()
     }
 
+    /// True if what of a unit is in tails can be written anew: it is in a frame, and that is not under way.
+    pub fn may_write_tail_anew(&self, unit: u32) -> bool {
+        let begin = self.admitted / unit * unit;
+        let is_under_way = self.tail.pages > 0 || !self.tail.old.is_empty();
+        self.filling.is_some() && !is_under_way && self.tail.end > begin
+    }
+
     /// What of a unit is in tails is to be written anew: the chunks that hold it are wanted.
     pub fn write_tail_anew(&mut self, unit: u32) {
-        let begin = self.admitted / unit * unit;
-        if self.filling.is_none()
-            || self.tail.pages > 0
-            || !self.tail.old.is_empty()
-            || self.tail.end <= begin
-        {
+        if !self.may_write_tail_anew(unit) {
             return;
         }
+        let begin = self.admitted / unit * unit;
         let tail = &mut self.tail;
         tail.old = std::mem::take(&mut tail.chunks);
         tail.goal = tail.end;
@@ -271,6 +274,7 @@ mod tests {
         writer.write_tail_anew(4);
         assert_eq!((writer.tail.end, writer.tail.goal, &writer.tail.old), (8, 10, &vec![ChunkIndex(7)]));
         assert!(writer.wants_tail(4), "all of the unit is written anew");
+        assert!(!writer.may_write_tail_anew(4), "that is under way, and must not begin again");
         writer.filling = None;
         assert!(!writer.wants_tail(4), "whole units go to their own place");
     }

@@ -139,9 +139,10 @@ impl Zone {
         }
     }
 
-    /// True if nothing was planned since the zone was cut.
-    pub fn is_cut(&self) -> bool {
-        self.segments.last().is_none_or(|last| last.columns.is_empty())
+    /// True if nothing was planned since a mount found its end, in units of `unit`: what it holds can be read. Segments end
+    /// where a unit moved, too, and there it does not follow.
+    pub fn is_as_mounted(&self, unit: u32) -> bool {
+        self.segments.last().is_none_or(|last| last.columns.is_empty() && last.start == self.shown / unit)
     }
 
     /// It is empty from now on.
@@ -249,7 +250,9 @@ mod tests {
         assert_eq!((sealed.segments[1].columns.len(), sealed.place(12, UNIT)), (1, column(9, 0)));
         let mut cut = zone();
         cut.cut(5);
-        assert!(cut.is_cut() && !zone().is_cut());
+        assert!(!cut.is_as_mounted(UNIT), "a unit moved, and no mount looked since");
+        cut.shown = 5 * UNIT + 1;
+        assert!(cut.is_as_mounted(UNIT) && !zone().is_as_mounted(UNIT));
         assert_eq!((cut.place(4, UNIT), cut.segments.len()), (zone().place(4, UNIT), 2));
         cut.add_column(5, 0, column(3, 0)).expect("it goes on");
         assert_eq!((cut.place(5, UNIT), cut.segments.len()), (column(3, 0), 2));

@@ -141,7 +141,7 @@ impl Zns {
         let ground = |good| Ground { geometry: &geometry, shape: &shape, good, group_units };
         // Before anything is written.
         Sizes::new(&ground(shape.chunks()), options, None).map_err(MountError::DoesNotFit)?;
-        let mut media = Media::new(device);
+        let mut media = Media::new(device).with_durable_padding();
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
         find_pages(&mut media, &shape, &mut survey, options)?;

@@ -105,10 +105,15 @@ impl Recovered {
         media: &mut Media<'_>,
         (shape, sizes, options): (&Shape, &Sizes, &Options),
         survey: &mut Survey,
-        (table, mounted): (Table, u64),
+        (mut table, mounted): (Table, u64),
     ) -> Result<Self, MountError> {
+        // One that was logged before its first page landed may be another's since: an earlier mount's log, or nobody's.
+        table.tails.retain(|&chunk| {
+            let found = survey.get(chunk);
+            !matches!(found.state, ChunkState::Free | ChunkState::Offline) && found.pages().is_none()
+        });
         let window = !options.has_canary(Canary::WindowForgotten);
-        let is_written = |zone: &&Zone| zone.sealed().is_none() && !zone.is_cut();
+        let is_written = |zone: &&Zone| zone.sealed().is_none() && !zone.is_as_mounted(sizes.unit);
         let written: Vec<ChunkIndex> = table.zones.iter().filter(is_written).flat_map(Zone::chunks).collect();
         let written: BTreeSet<ChunkIndex> = written.into_iter().collect();
         for chunks in [written, table.tails.clone()] {
@@ -150,7 +155,7 @@ impl Recovered {
         let units = |chunk: ChunkIndex, from: u32| survey.get(chunk).before.saturating_sub(from) / sizes.unit;
         let longest = options.has_canary(Canary::LongestColumn);
         let mut end = first_missing(zone, sizes, longest, units);
-        if !zone.is_cut() {
+        if !zone.is_as_mounted(sizes.unit) {
             self.zones_cut += 1;
             if !longest {
                 end = verified(media, shape, (sizes, options.writes_per_unit), (zone, start), end)?;
@@ -170,6 +175,10 @@ impl Recovered {
         if end == sizes.zone_units {
             zone.seal(sizes.capacity(), sizes.unit);
             return Ok(());
+        }
+        if !takes_more {
+            // A chunk that was planned and holds nothing of it is free for others.
+            zone.drop_columns_behind(end);
         }
         zone.cut(end);
         if end == 0 && tail.is_empty() {
