@@ -18,6 +18,7 @@
 //! Deliberately not here: RocksDB, object stores, and C (`plugins/`); links, permissions, owners.
 
 mod content;
+mod drive_of_options;
 mod error;
 mod file;
 mod log_tail;
@@ -32,6 +33,7 @@ mod shared_drive;
 mod store;
 
 pub use content::Replace;
+pub use drive_of_options::{lease_target, open_drive};
 pub use error::{ErrorKind, StoreError};
 pub use file::{Reader, Writer};
 /// The name of a table or log of the target.

@@ -1,6 +1,7 @@
 //! How a store begins: the drive is opened, its target mounted, and every table asked what it says of itself.
 
 use crate::content::File;
+use crate::drive_of_options::{invalid, lease_target, open_drive};
 use crate::error::{ErrorKind, StoreError};
 use crate::log_tail;
 use crate::names::{Directory, FileEntry, Identity, Names, ROOT};
@@ -8,36 +9,18 @@ use crate::options::{Flushed, StoreOptions};
 use crate::record::{Class, Record, RecordKind};
 use crate::shared_drive::SharedDrive;
 use crate::store::Store;
-use ocssd_drive::{DriveError, DriveSpec, Existing, Image, OpenDrive, OpenOptions, Source};
+use ocssd_drive::OpenDrive;
 use ocssd_engine::{Caller, Clock, DriveClock, VirtualClock, WallClock};
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::table::{EditOp, TableEntry, TableKind, TableTarget};
-use ocssd_targets::named_target::NamedTarget;
 use ocssd_targets::registry::{self, MakeOf};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
 /// Stores of this process by the text they were opened with.
 static OPEN: Mutex<BTreeMap<String, Weak<Store>>> = Mutex::new(BTreeMap::new());
-
-impl From<DriveError> for StoreError {
-    fn from(error: DriveError) -> Self {
-        let kind = match &error {
-            DriveError::NoSuchSource { .. } => ErrorKind::NotFound,
-            DriveError::Locked { .. } => ErrorKind::Busy,
-            DriveError::Io { .. } => ErrorKind::Io,
-            DriveError::Image { .. } | DriveError::Leases { .. } => ErrorKind::Corrupt,
-            _ => ErrorKind::Invalid,
-        };
-        Self::new(kind, error.to_string())
-    }
-}
-
-fn invalid(sentence: impl Into<String>) -> StoreError {
-    StoreError::new(ErrorKind::Invalid, sentence)
-}
 
 impl Store {
     /// Opens a drive and mounts what lies on it.
@@ -123,38 +106,6 @@ impl Store {
     }
 }
 
-/// Opens the drive, or makes it.
-fn open_drive(options: &StoreOptions) -> Result<OpenDrive, StoreError> {
-    // Stamps would stand beside whole sectors, and nobody asks for them.
-    let fresh = || -> Vec<String> {
-        std::iter::once("payload=bytes".to_owned()).chain(options.settings.iter().cloned()).collect()
-    };
-    let path = Path::new(&options.drive);
-    if let Some(model) = options.create.as_ref().filter(|_| !path.exists()) {
-        let mut spec = match Source::named(model)? {
-            Source::Preset(name) => DriveSpec::preset(&name),
-            Source::Settings(file) => {
-                let text = std::fs::read_to_string(&file);
-                let text = text.map_err(|error| {
-                    invalid(format!("{model} cannot be read: {error}; name a drive file"))
-                })?;
-                DriveSpec::from_toml(&text, model)
-            }
-            Source::Image(_) => {
-                return Err(invalid(format!(
-                    "create={model}: an image is made of a preset or a drive file; copy the image instead"
-                )));
-            }
-        }
-        .map_err(DriveError::Settings)?;
-        spec.apply_all(&fresh()).map_err(DriveError::Settings)?;
-        return Ok(Image::create(path, &spec, Existing::Refuse)?);
-    }
-    let source = Source::named(&options.drive)?;
-    let settings = if matches!(source, Source::Image(_)) { options.settings.clone() } else { fresh() };
-    Ok(ocssd_drive::open_with(&source, &OpenOptions { settings, ..OpenOptions::default() })?)
-}
-
 /// Mounts the target, or makes a new one.
 fn mount_target(
     open: &mut OpenDrive,
@@ -162,11 +113,7 @@ fn mount_target(
     clock: &mut VirtualClock,
     buffers: &mut Buffers,
 ) -> Result<(Box<dyn TableTarget>, Vec<String>), StoreError> {
-    let geometry = open.flash.config().geometry.clone();
-    let named =
-        NamedTarget::named(&options.target, &options.place, &geometry, &open.media_manager, registry::find);
-    let mut named = named.map_err(|error| invalid(error.to_string()))?;
-    named.options.extend(options.target_options.iter().cloned());
+    let named = lease_target(open, options, "store")?;
     let kind = registry::find(&named.kind).map_err(invalid)?;
     let MakeOf::Table(make) = kind.make_of() else {
         return Err(invalid(format!(
@@ -175,13 +122,6 @@ fn mount_target(
             kind.make_of().interface()
         )));
     };
-    if named.lease.is_none() {
-        // For as long as the store is open: nothing else of this image may lie on these units.
-        let leased = open.media_manager.clone().create("store", &named.kind, &named.units).map(|_| ());
-        leased.map_err(|error| {
-            invalid(format!("{error}; name the target with target=NAME, or other units with on=UNITS"))
-        })?;
-    }
     let mut caller = Caller { device: &mut open.flash, clock, buffers, cut_at: None };
     let made = make(&mut caller, &named.spec());
     let cause = open.flash.store_error().map_or_else(String::new, |error| format!("{error}; "));

@@ -77,9 +77,17 @@ impl StoreOptions {
     /// # Errors
     /// A sentence about what is missing or cannot be.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
+        Self::parse_for(text, TARGET)
+    }
+
+    /// As [`Self::parse`], where `target` is the kind of target if none is named.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_for(text: &str, target: &str) -> Result<Self, StoreError> {
         let invalid = |sentence: String| StoreError::new(ErrorKind::Invalid, sentence);
         let separator = if text.contains(';') { ';' } else { ',' };
-        let (mut options, mut has_drive) = (Self::new(""), false);
+        let (mut options, mut has_drive) = (Self { target: target.to_owned(), ..Self::new("") }, false);
         for part in text.split(separator).filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
                 invalid(format!("an option is written NAME=VALUE, but \"{part}\" was given, as in drive=db.ocssd,clock=wall"))
