@@ -32,21 +32,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "sim",
-            "capi",
-            "base",
-            "nvme",
-            "lightnvm",
-            "flash",
-            "ftl",
-            "targets",
-            "engine",
-            "workload",
-            "drive",
-            "report",
-            "measure",
-            "export",
-            "table_store",
+            "sim", "capi", "base", "nvme", "lightnvm", "flash", "ftl", "targets", "engine", "workload",
+            "drive", "report", "measure", "export",
         ],
     ),
 ];

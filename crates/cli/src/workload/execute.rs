@@ -12,7 +12,7 @@ use ocssd_engine::{Clock, Host, RunEnd, VirtualClock, WallClock};
 use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::counter::Counter;
 use ocssd_lightnvm::wrap::Trace;
-use ocssd_lightnvm::{Source, Tag, Target, TargetId};
+use ocssd_lightnvm::{Tag, Target, TargetId};
 use ocssd_workload::generator::Generator;
 use ocssd_workload::generator::closed_loop::{ClosedLoop, Phase};
 use std::time::{Duration, Instant};
@@ -21,33 +21,7 @@ use std::time::{Duration, Instant};
 pub type WorkloadDevice = Trace<Flash>;
 
 /// The only target.
-pub const TARGET: TargetId = TargetId(0);
-
-/// A source that can be stopped and tells how far it is.
-pub trait Progress {
-    /// Makes no more requests.
-    fn stop(&mut self);
-
-    /// Requests without an answer.
-    fn outstanding(&self) -> usize;
-
-    /// How far it is in thousandths, and how many were answered.
-    fn progress(&self) -> (u64, u64);
-}
-
-impl<G: Generator> Progress for ClosedLoop<G> {
-    fn stop(&mut self) {
-        Self::stop(self);
-    }
-
-    fn outstanding(&self) -> usize {
-        Self::outstanding(self)
-    }
-
-    fn progress(&self) -> (u64, u64) {
-        (self.thousandths(), self.answered())
-    }
-}
+const TARGET: TargetId = TargetId(0);
 
 /// Everything there is before the first request.
 pub struct Assembled<G: Generator, T: Target + ?Sized> {
@@ -146,14 +120,14 @@ where
 }
 
 /// Runs until there are no more requests, or a signal ends it. Gives who ended it and when.
-pub fn go<S, T, C>(
+fn go<G, T, C>(
     args: &WorkloadArgs,
     host: &mut Host<WorkloadDevice, C, T>,
-    source: &mut S,
+    source: &mut ClosedLoop<G>,
 ) -> anyhow::Result<Option<String>>
 where
-    S: Source<T> + Progress,
-    T: Target + ?Sized,
+    G: Generator,
+    T: Target<Request = G::Request, Reply = G::Reply> + ?Sized,
     C: Clock,
 {
     let interrupt = Interrupt::listen()?;
@@ -176,8 +150,7 @@ where
             interrupt.say(args.quiet);
             source.stop();
         }
-        let (thousandths, answered) = source.progress();
-        bar.show(thousandths, answered);
+        bar.show(source.thousandths(), source.answered());
     }
     bar.finish();
     Ok(ended)

@@ -14,7 +14,6 @@ mod profile;
 mod program;
 mod serve;
 mod simulate;
-mod tables;
 mod targets;
 mod verbs;
 mod verdict;
