@@ -236,6 +236,12 @@ impl Kv {
             let (key, payload) = (record.key.to_vec(), record.payload.to_vec());
             if is_sound && self.is_live(&header, &key, from) {
                 let bytes = record_bytes(key.len(), header.payload_bytes);
+                if self.is_of_torn_batch(&header) {
+                    // What the rest of it lies in goes out as it is, full or not.
+                    self.frames.close(Stream::Small);
+                    self.collector.copying.front_mut().expect("it is being copied").at = unit.at;
+                    return false;
+                }
                 if !self.make_room(Stream::Cold, std::iter::once(bytes)) {
                     self.collector.copying.front_mut().expect("it is being copied").at = unit.at;
                     return false;
@@ -244,6 +250,16 @@ impl Kv {
             }
             unit.at += header.bytes();
         }
+    }
+
+    /// True of a record whose batch is not whole on media: a copy of it, which is of no batch, would survive a power cut that the
+    /// batch does not.
+    fn is_of_torn_batch(&self, header: &RecordHeader) -> bool {
+        if header.parts == 1 {
+            return false;
+        }
+        let last = header.sequence + u64::from(header.parts - 1 - header.part);
+        self.frames.durable_before(&Stream::USERS, self.sequence + 1) <= last
     }
 
     fn is_live(&self, header: &RecordHeader, key: &[u8], from: u64) -> bool {

@@ -15,7 +15,8 @@ impl Kv {
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve(buffers);
             any |= self.send_reads();
-            if self.refuses_changes().is_none() {
+            // Whoever answered a shutdown begins nothing more.
+            if self.refuses_changes().is_none() && !self.is_shut_down {
                 any |= self.collect(buffers);
                 any |= self.program(buffers);
                 any |= self.write_checkpoint(buffers);
