@@ -94,6 +94,19 @@ const KV: &[TargetOption] = &[
     SEED,
 ];
 
+/// As of `kv`, on extents; options of the block target are written with its prefix.
+const KV_BLOCK: &[TargetOption] = &[
+    option("over", "pblk, block_ssd, ox-block", "pblk"),
+    option("over.NAME", "option NAME of that target", "its own"),
+    option("extent_bytes", "bytes", "a 512th"),
+    option("over_provisioning_percent", "1 to 95", "20"),
+    option("index_percent", "1 to 50", "5"),
+    option("checkpoint_interval_bytes", "bytes", "a sixteenth"),
+    option("gc_start_chunks", "extents", "by the size"),
+    option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
+    SEED,
+];
+
 const LIGHTLSM: &[TargetOption] = &[
     option("placement", "horizontal, vertical, width:K, level", "horizontal"),
     option("read_unit", "sector, write_unit", "sector"),
@@ -129,6 +142,7 @@ fn options_of(kind: &str) -> &'static [TargetOption] {
         "eleos" => ELEOS,
         "zns" => ZNS,
         "kv" => KV,
+        "kv-block" => KV_BLOCK,
         "lightlsm" => LIGHTLSM,
         _ => &[],
     }

@@ -11,7 +11,7 @@ use ocssd_sim::run::{Ended, run};
 use ocssd_sim::shrink::{Short, shrink};
 use ocssd_sim::swarm::Size;
 use ocssd_targets::registry::{self, Kind, TargetOptions};
-use ocssd_targets::{eleos, kv, lightlsm, linux_pblk, ox_block, pblk, small_blocks, zns};
+use ocssd_targets::{eleos, kv, kv_block, lightlsm, linux_pblk, ox_block, pblk, small_blocks, zns};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -27,6 +27,9 @@ const SEEDS_OF_CHECKPOINTS: Range<u64> = 0..1500;
 
 /// The same for what takes a half-done reset, or a dead unit: one of a hundred worlds has either.
 const SEEDS_OF_HARM: Range<u64> = 0..800;
+
+/// The same for what takes garbage collection of a batch half of which is not on media (chosen: one of some seventy worlds).
+const SEEDS_OF_TORN_BATCHES: Range<u64> = 0..1500;
 
 /// An option of a target, and its value.
 type Held<'a> = &'a [(&'a str, &'a str)];
@@ -224,6 +227,18 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_KV_ON_BLOCKS: "kv-block", "canary", [("over", "pblk")], SEEDS_OF_TORN_BATCHES;
+    kv_torn_copies_is_found: "torn-copies", Tiny;
+}
+
+canaries! {
+    TESTED_OF_KV_BLOCK: "kv-block", "block_canary", NONE, SEEDS;
+    kv_block_fua_forgotten_is_found: "fua-forgotten", Tiny;
+    kv_block_tail_forgotten_is_found: "tail-forgotten", Tiny;
+    kv_block_discard_too_long_is_found: "discard-too-long", Tiny;
+}
+
+canaries! {
     TESTED_OF_ZNS: "zns", "canary", NONE, SEEDS;
     zns_flush_forgets_tail_is_found: "flush-forgets-tail", Tiny;
     zns_flush_forgets_log_is_found: "flush-forgets-log", Tiny;
@@ -258,7 +273,9 @@ fn every_canary_is_looked_for() {
     // What a page store changes is durable before it changes: there is nothing to be reset too early.
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable"]].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(keys, all(TESTED_OF_KV));
+    assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_ON_BLOCKS].concat()));
+    let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
+    assert_eq!(on_blocks, all(TESTED_OF_KV_BLOCK));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(zones, all(TESTED_OF_ZNS));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();

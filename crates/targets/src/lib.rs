@@ -7,6 +7,7 @@ pub mod eleos;
 mod flight;
 mod journal;
 pub mod kv;
+pub mod kv_block;
 pub mod lightlsm;
 pub mod linear;
 pub mod linux_pblk;

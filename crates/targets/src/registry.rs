@@ -3,6 +3,7 @@
 use crate::block_ssd::{self, BlockSsdOptions};
 use crate::eleos::{self, Eleos};
 use crate::kv::{self, Kv};
+use crate::kv_block::{self, KvOverBlock};
 use crate::lightlsm::{self, LightLsm};
 use crate::linear::{Layout, Linear};
 use crate::linux_pblk::{self, LinuxPblk};
@@ -350,6 +351,11 @@ pub const ALL: &[Kind] = &[
         "keys and values straight on open-channel units: a log of records, an index in memory, checkpoints (options: index_percent=..., ...)",
         MakeOf::KeyValue(make_kv),
     ),
+    Kind::of(
+        "kv-block",
+        "keys and values on a block device: kv's log of records on extents of another target (options: over=pblk|block_ssd|ox-block, ...)",
+        MakeOf::KeyValue(make_kv_block),
+    ),
     Kind {
         name: "lightlsm",
         about: "tables and logs of an LSM tree on whole chunks, atomic edits (options: placement=horizontal|vertical|width:K|level, ...)",
@@ -469,6 +475,18 @@ fn make_kv(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Mad
     }
     let (target, report) = Kv::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
+}
+
+fn make_kv_block(
+    device: &mut dyn BlockingDevice,
+    spec: &TargetSpec<'_>,
+) -> Result<Made<dyn KvTarget>, String> {
+    let mut options = kv_block::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, notes) = KvOverBlock::mount(device, spec, &options)?;
+    Ok(Made { notes, target: Box::new(target) })
 }
 
 fn make_zns(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn ZonedTarget>, String> {

@@ -130,7 +130,19 @@ fn every_kind_is_listed_with_the_options_it_takes() {
         kinds.as_array().expect("a list").iter().filter_map(|kind| kind["name"].as_str()).collect();
     assert_eq!(
         names,
-        ["linear", "pblk", "block_ssd", "linux-pblk", "ox-block", "eleos", "kv", "lightlsm", "zns", "null"]
+        [
+            "linear",
+            "pblk",
+            "block_ssd",
+            "linux-pblk",
+            "ox-block",
+            "eleos",
+            "kv",
+            "kv-block",
+            "lightlsm",
+            "zns",
+            "null"
+        ]
     );
     let text = program.good("targets");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -139,7 +151,7 @@ fn every_kind_is_listed_with_the_options_it_takes() {
         // What a target says of an option it does not have lists those it has.
         let (verb, ask) = match name {
             "eleos" => ("workload page-store", ""),
-            "kv" => ("workload ycsb", ""),
+            "kv" | "kv-block" => ("workload ycsb", ""),
             "lightlsm" => ("workload db_bench", ""),
             "zns" => ("workload zbd", ""),
             _ => ("run", "--name=a --rw=write --bs=64k --size=1m"),

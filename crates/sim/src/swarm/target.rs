@@ -48,6 +48,7 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "zns" => zns(draw, config),
         "lightlsm" => lightlsm(draw, config),
         "kv" => kv(draw, config, size),
+        "kv-block" => kv_block(draw, config, size, asked.fixed("over")),
         _ => Chosen::durable(Vec::new()),
     }
 }
@@ -257,6 +258,36 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
         set("index_percent", draw.between(1, 20).to_string());
     }
     set("seed", draw.raw().to_string());
+    Chosen::durable(options)
+}
+
+/// Keys and values on a block target: garbage is collected twice.
+fn kv_block(draw: &mut Draw, config: &Config, size: Size, over: Option<&str>) -> Chosen {
+    let drawn = draw.one_of(&["pblk", "pblk", "block_ssd", "ox-block"]);
+    let over = over.unwrap_or(drawn);
+    let below = match over {
+        "pblk" => pblk(draw, config, size, Some("improved")),
+        "block_ssd" => block_ssd(draw, config, size),
+        _ => ox_block(draw, config, size, None),
+    };
+    let mut options = kv(draw, config, size).options;
+    options.push(("over".to_owned(), over.to_owned()));
+    // Room for both.
+    options.retain(|(name, _)| name != "over_provisioning_percent");
+    options.push(("over_provisioning_percent".to_owned(), draw.between(5, 40).to_string()));
+    // What nobody asks for is as much as a block target needs to work, and most drives are too small for more.
+    let is_stated = over == "ox-block" || draw.percent(30);
+    for (name, value) in below.options {
+        if name == "over_provisioning_percent" && !is_stated {
+            continue;
+        }
+        let value = match name.as_str() {
+            "over_provisioning_percent" => draw.between(20, 45).to_string(),
+            "victim" => draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned(),
+            _ => value,
+        };
+        options.push((format!("over.{name}"), value));
+    }
     Chosen::durable(options)
 }
 

@@ -31,6 +31,8 @@ pub enum Canary {
     StaleCopies,
     /// The pieces of a staged value are forgotten by a checkpoint taken before its store.
     StageForgotten,
+    /// Garbage collection copies records of a batch before the rest of it is on media.
+    TornCopies,
 }
 
 planted_in!(Options, Canary);
@@ -50,6 +52,7 @@ impl Canary {
         (Self::WindowForgotten, "window-forgotten"),
         (Self::StaleCopies, "stale-copies"),
         (Self::StageForgotten, "stage-forgotten"),
+        (Self::TornCopies, "torn-copies"),
     ];
 }
 

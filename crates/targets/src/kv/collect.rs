@@ -255,7 +255,7 @@ impl Kv {
     /// True of a record whose batch is not whole on media: a copy of it, which is of no batch, would survive a power cut that the
     /// batch does not.
     fn is_of_torn_batch(&self, header: &RecordHeader) -> bool {
-        if header.parts == 1 {
+        if header.parts == 1 || self.has_canary(Canary::TornCopies) {
             return false;
         }
         let last = header.sequence + u64::from(header.parts - 1 - header.part);
