@@ -563,6 +563,53 @@ pub enum InspectVerb {
     Targets,
     /// The settings as a drive file
     Toml,
+    /// Files of RocksDB or an object store on an image: room (if nothing else is said), names, copies
+    Tables(TablesArgs),
+}
+
+/// `ocssd inspect IMAGE tables`.
+#[derive(Args, Clone, Debug)]
+pub struct TablesArgs {
+    /// What the store is opened with, as after lightlsm://, without drive=: on=group:0,target=db
+    #[arg(long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
+    pub store: String,
+    /// What to do
+    #[command(subcommand)]
+    pub what: Option<TablesVerb>,
+}
+
+/// What to do with the files of an image. Each mounts the store as its user would: what a power cut left open is put in order.
+#[derive(Clone, Debug, Subcommand)]
+pub enum TablesVerb {
+    /// How full it is, and what target and drive did since the mount (this if nothing is said)
+    Df,
+    /// Files and directories, with bytes, time of change, and the table each lies in
+    List {
+        /// The directory
+        #[arg(default_value = "/")]
+        path: String,
+    },
+    /// A file's bytes, to standard output
+    Dump {
+        /// The file, as /db/CURRENT
+        path: String,
+    },
+    /// Copy files to a folder of this machine, which is made
+    Backup {
+        /// The folder
+        folder: PathBuf,
+        /// The directory whose files are copied
+        #[arg(long, default_value = "/")]
+        path: String,
+    },
+    /// Copy a folder of this machine to the image; files that are there are not replaced
+    Restore {
+        /// The folder
+        folder: PathBuf,
+        /// The directory that gets them; it is made
+        #[arg(long, default_value = "/")]
+        path: String,
+    },
 }
 
 /// `ocssd target`.

@@ -2,6 +2,8 @@
 
 mod chunks;
 mod geometry;
+mod tables;
+mod tables_copy;
 
 use crate::args::{InspectArgs, InspectVerb};
 use crate::{table, target};
@@ -11,6 +13,9 @@ use serde_json::{Value, json};
 
 /// Shows what was asked for.
 pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
+    if let Some(InspectVerb::Tables(of_tables)) = &args.what {
+        return tables::tables(&args.drive, of_tables, as_json);
+    }
     let source = Source::named(&args.drive)?;
     let options = OpenOptions { access: Access::Inspect, ..OpenOptions::default() };
     let drive = crate::open_drive::open_drive(&source, &options)?;
@@ -22,6 +27,7 @@ pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
         InspectVerb::Wear => chunks::wear(&drive, as_json),
         InspectVerb::Targets => target::print_leases(&drive.media_manager, as_json),
         InspectVerb::Toml if as_json => table::print_json(&json!({ "toml": drive.spec.to_toml() })),
+        InspectVerb::Tables(_) => unreachable!("tables were shown above"),
         InspectVerb::Toml => table::show(&drive.spec.to_toml()),
     }
     Ok(())

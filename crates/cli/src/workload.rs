@@ -4,6 +4,7 @@
 //! is shown. Deliberately not here: jobs on blocks (`run`), and whether content is right (`simulate`).
 
 mod execute;
+mod lsm;
 mod present;
 mod tool;
 
@@ -19,13 +20,15 @@ use ocssd_lightnvm::wrap::Trace;
 use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::generator::closed_loop::ClosedLoop;
-use tool::{DbBenchTool, PageStoreTool, Tool, YcsbTool, ZbdTool};
+use std::num::NonZeroUsize;
+use tool::{DbBenchTool, PageStoreTool, Speaks, Tool, YcsbTool, ZbdTool};
 
 /// Does what was asked for.
 pub fn workload(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
     match args.tool {
         ToolArg::Ycsb => on_a_target::<YcsbTool>(args, as_json),
         ToolArg::DbBench => on_a_target::<DbBenchTool>(args, as_json),
+        ToolArg::Lsm => lsm::lsm(args, as_json),
         ToolArg::PageStore => on_a_target::<PageStoreTool>(args, as_json),
         ToolArg::Zbd => on_a_target::<ZbdTool>(args, as_json),
     }
@@ -37,19 +40,22 @@ const ADVICE: [&str; 2] = [
     "the units are leased already",
 ];
 
+/// Requests outstanding at most, if nobody says (chosen: what a drive of a few groups is busy with).
+const DEPTH: usize = 16;
+
 /// A host with the target of the tool's interface, and the image it lies on.
-type Made<T> = (Host<WorkloadDevice, VirtualClock, <T as Tool>::Target>, Vec<String>, Option<Image>);
+type Made<T> = (Host<WorkloadDevice, VirtualClock, <T as Speaks>::Target>, Vec<String>, Option<Image>);
 
 fn on_a_target<T: Tool>(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let (host, notes, image) = make::<T>(args)?;
     let generator = T::generator(&args.options, host.target(TargetId(0)), &Prng::new(args.seed))?;
-    let source = ClosedLoop::new(generator, args.iodepth.get());
+    let source = ClosedLoop::new(generator, args.iodepth.map_or(DEPTH, NonZeroUsize::get));
     let finished = execute::execute(args, Assembled { host, source, image, notes })?;
     present::present(args, &finished, as_json)
 }
 
 /// Opens the drive, and makes the target or mounts the one that lies there.
-fn make<T: Tool>(args: &WorkloadArgs) -> anyhow::Result<Made<T>> {
+fn make<T: Speaks>(args: &WorkloadArgs) -> anyhow::Result<Made<T>> {
     let source = Source::named(&args.drive)?;
     let is_image = matches!(source, Source::Image(_));
     let mut settings = args.set.clone();

@@ -5,6 +5,7 @@
 //!
 //! - `options` and `opening`: from a text to a store. `shared_drive`: a target that many threads ask (`questions`).
 //! - `record`: what the attributes of a table say of the file it holds. `names` and `path`: the tree of names in memory.
+//! - `power_cut`: for tests of what is left.
 //! - `content`: the bytes of one file; `log_tail` keeps what a log was given since its last sync, for the process after this.
 //! - `store`: what is done by name. [`Writer`] and [`Reader`]: an open file.
 //!
@@ -26,6 +27,7 @@ mod names;
 mod opening;
 mod options;
 mod path;
+mod power_cut;
 mod questions;
 mod record;
 mod rename;
@@ -39,6 +41,7 @@ pub use file::{Reader, Writer};
 /// The name of a table or log of the target.
 pub use ocssd_lightnvm::interface::table::TableId;
 pub use options::{Flushed, StoreOptions};
+pub use power_cut::AfterCut;
 pub use record::Class;
 pub use shared_drive::{DriveCounts, SharedDrive};
 pub use store::{Created, FileStatus, Hint, Space, Store};

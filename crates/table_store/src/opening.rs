@@ -6,6 +6,7 @@ use crate::error::{ErrorKind, StoreError};
 use crate::log_tail;
 use crate::names::{Directory, FileEntry, Identity, Names, ROOT};
 use crate::options::{Flushed, StoreOptions};
+use crate::power_cut::AfterCut;
 use crate::record::{Class, Record, RecordKind};
 use crate::shared_drive::SharedDrive;
 use crate::store::Store;
@@ -41,8 +42,11 @@ impl Store {
         let image = open.image.as_ref().filter(|_| keeps);
         let image = image.map(|image| image.path().to_owned());
         let drive = SharedDrive::new(open.flash, clock, buffers, target, open.image);
-        let drive = drive.with_power_cut(options.power_cut);
-        Self::mount(drive, image, notes)
+        let store = Self::mount(drive, image, notes)?;
+        if let Some(requests) = options.power_cut {
+            store.drive.cut_power_after(requests, AfterCut::EndProcess)?;
+        }
+        Ok(store)
     }
 
     /// The store of this text, which this process may have opened already: several file systems of a program share it.

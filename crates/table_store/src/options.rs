@@ -32,7 +32,7 @@ pub struct StoreOptions {
     pub is_wall_clock: bool,
     /// What a flush of a log promises.
     pub flushed: Flushed,
-    /// After so many requests the power of drive and machine goes: for tests of what is left.
+    /// After so many requests behind the mount's the power of drive and machine goes: for tests of what is left.
     pub power_cut: Option<u64>,
     /// A kind of target that has tables, or the name of such a target on the image.
     pub target: String,
@@ -67,8 +67,8 @@ impl StoreOptions {
     /// - `create`: the preset or drive file that an image is made of if there is none.
     /// - `clock`: `virtual` (as it is without) or `wall`.
     /// - `flush`: `process` (as it is without), or `never` for logs that lose what was not synced when the process dies.
-    /// - `power_cut`: after so many requests the drive loses its power, with what had not reached the media, and the process ends
-    ///   by SIGABRT. Nothing that was only flushed is kept. For tests.
+    /// - `power_cut`: after so many requests, those of the mount not counted, the drive loses its power, with what had not reached
+    ///   the media, and the process ends by SIGABRT. Nothing that was only flushed is kept. For tests.
     /// - `target`: a kind of target that has tables (`lightlsm`), or a target's name on the image.
     /// - `on`: the parallel units, as `pu:0-3`; all without.
     /// - `set.NAME`: a setting of the drive, as `set.media.read=50us`.

@@ -5,8 +5,9 @@
 //! that come meanwhile ask too. Deliberately not here: names and files (`store`).
 
 use crate::error::{ErrorKind, StoreError};
+use crate::power_cut::{AfterCut, PowerCut, power_is_off};
 use crate::questions::Questions;
-use ocssd_base::{Nanos, Prng, SlabKey, usize_of};
+use ocssd_base::{Nanos, SlabKey, usize_of};
 use ocssd_drive::Image;
 use ocssd_engine::{Clock, DriveClock, Host, RunEnd};
 use ocssd_flash::{Flash, FlashCounters};
@@ -35,10 +36,20 @@ struct State {
     questions: Questions,
     /// Keeps the image locked.
     image: Option<Image>,
-    /// The target was shut down.
-    is_closed: bool,
-    /// Requests until the power goes.
-    power_cut: Option<u64>,
+    phase: Phase,
+    /// When the power goes; `None` if it stays.
+    power_cut: Option<PowerCut>,
+}
+
+/// What of a drive can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Everything.
+    On,
+    /// Nothing: the target was shut down.
+    Closed,
+    /// Nothing: the power was cut.
+    Off,
 }
 
 /// A drive with a table target, for any thread.
@@ -82,14 +93,31 @@ impl SharedDrive {
         let mut host = Host::new(flash, clock, buffers);
         host.add(target);
         let has_image = image.is_some();
-        let state = State { host, questions: Questions::new(), image, is_closed: false, power_cut: None };
+        let state = State { host, questions: Questions::new(), image, phase: Phase::On, power_cut: None };
         Self { state: Mutex::new(state), told: Condvar::new(), limits, has_image }
     }
 
-    /// The same drive, whose power goes after so many requests, and the process with it.
-    pub(crate) fn with_power_cut(mut self, requests: Option<u64>) -> Self {
-        self.state.get_mut().expect("nobody else has it").power_cut = requests;
-        self
+    /// From now on the power goes in the middle of request number `requests`, counted from 1.
+    ///
+    /// # Errors
+    /// After a bug.
+    ///
+    /// # Panics
+    /// If `requests` is 0.
+    pub fn cut_power_after(&self, requests: u64, then: AfterCut) -> Result<(), StoreError> {
+        self.enter()?.power_cut = Some(PowerCut::after(requests, then));
+        Ok(())
+    }
+
+    /// A second drive in exactly this one's state, and the time it has, to try what happens to it; `None` if an image holds the
+    /// content. It can be asked for after a power cut too.
+    ///
+    /// # Errors
+    /// After a bug.
+    pub fn fork(&self) -> Result<Option<(Flash, Nanos)>, StoreError> {
+        let state = self.state.lock().map_err(|_| after_a_bug())?;
+        let now = state.host.clock().now();
+        Ok(state.host.device().fork().map(|flash| (flash, now)))
     }
 
     /// What the target takes.
@@ -297,12 +325,14 @@ impl SharedDrive {
     /// # Errors
     /// If the drive or its image fails.
     pub fn close(&self) -> Result<(), StoreError> {
-        let state = self.enter()?;
-        if state.is_closed {
-            return Ok(());
+        let state = self.state.lock().map_err(|_| after_a_bug())?;
+        match state.phase {
+            Phase::On => {}
+            Phase::Closed => return Ok(()),
+            Phase::Off => return Err(power_is_off()),
         }
         let (mut state, reply) = self.answer(state, TableOp::Shutdown)?;
-        state.is_closed = true;
+        state.phase = Phase::Closed;
         successful("shut the target down", &reply)?;
         state.host.settle();
         if state.image.is_some() {
@@ -316,10 +346,11 @@ impl SharedDrive {
 
     fn enter(&self) -> Result<Guard<'_>, StoreError> {
         let state = self.state.lock().map_err(|_| after_a_bug())?;
-        if state.is_closed {
-            return Err(StoreError::new(ErrorKind::Io, "the drive was closed; open it again"));
+        match state.phase {
+            Phase::On => Ok(state),
+            Phase::Closed => Err(StoreError::new(ErrorKind::Io, "the drive was closed; open it again")),
+            Phase::Off => Err(power_is_off()),
         }
-        Ok(state)
     }
 
     fn ask<'a>(&'a self, state: Guard<'a>, doing: &str, op: TableOp) -> Result<TableAnswer, StoreError> {
@@ -338,8 +369,13 @@ impl SharedDrive {
                 None => state = self.told.wait(state).map_err(|_| after_a_bug())?,
             }
         };
-        state.near_power_cut();
+        if state.loses_power() {
+            self.told.notify_all();
+        }
         loop {
+            if state.phase == Phase::Off {
+                return Err(power_is_off());
+            }
             if let Some(reply) = state.go_on(key) {
                 if state.questions.unfetched() > 0 {
                     self.told.notify_all();
@@ -401,27 +437,15 @@ impl State {
         }
     }
 
-    /// The power goes in the middle of the last request that was counted down to.
-    fn near_power_cut(&mut self) {
-        let Some(left) = &mut self.power_cut else { return };
-        *left -= 1;
-        if *left > 0 {
-            return;
+    /// Counts a request; the power goes in the middle of the last one. True if it did.
+    fn loses_power(&mut self) -> bool {
+        let Some(power_cut) = &mut self.power_cut else { return false };
+        if self.phase == Phase::Off || !power_cut.is_due() {
+            return false;
         }
-        // Where in the request is drawn from what is on the way.
-        let now = self.host.clock().now();
-        let mut prng = Prng::new(now.0);
-        for _ in 0..prng.below(8) {
-            while self.host.step(&mut self.questions) {}
-            let Some(at) = self.host.next_deadline() else { break };
-            let ahead = at.saturating_since(self.host.clock().now()).0;
-            let until = self.host.clock().now() + Nanos(prng.below(2 * ahead + 1));
-            self.host.clock_mut().wait_until(until.min(at));
-        }
-        let now = self.host.clock().now();
-        let cut = self.host.device_mut().power_cut(now, &mut prng);
-        eprintln!("ocssd: the power was cut after {now}: {cut:?}");
-        std::process::abort();
+        power_cut.happen(&mut self.host, &mut self.questions);
+        self.phase = Phase::Off;
+        true
     }
 
     /// A whole buffer for `bytes` bytes. Sizes are powers of two, so that buffers are used again.

@@ -148,6 +148,11 @@ pub const STRESS_BUILD: &[Package] = &[
         proofs: &[&["dpkg-source", "--version"]],
         why: "RocksDB's source is a package of Debian's",
     },
+    Package {
+        name: "python3",
+        proofs: &[&["python3", "--version"]],
+        why: "RocksDB's crash test is a script of Python",
+    },
 ];
 
 /// What building a Linux kernel needs beside them, and how its sources are checked. Only the step that builds one asks for it.

@@ -32,8 +32,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "sim", "capi", "base", "nvme", "lightnvm", "flash", "ftl", "targets", "engine", "workload",
-            "drive", "report", "measure", "export",
+            "sim",
+            "capi",
+            "base",
+            "nvme",
+            "lightnvm",
+            "flash",
+            "ftl",
+            "targets",
+            "engine",
+            "workload",
+            "drive",
+            "report",
+            "measure",
+            "export",
+            "table_store",
         ],
     ),
 ];

@@ -10,7 +10,9 @@ Targets that speak of keys, tables, pages or zones are asked in the words of the
 blocks. One request's time begins when the tool makes it.
 
   ycsb        keys and values: workload=a to f, recordcount, operationcount, fieldlength, requestdistribution, ...
-  db_bench    tables: benchmarks=fillseq,readrandom num=100000 value_size=100, ...: an LSM tree in virtual time
+  db_bench    tables: benchmarks=fillseq,readrandom num=100000 value_size=100, ...; no time, no threads
+  lsm         tables, with time: threads, write stalls, flushes and compactions of RocksDB: benchmarks=fillseq,readrandom
+              threads=4 num=100k write_buffer_size=4m, ...; processors take what was measured once
   page-store  log-structured pages: sessions, buffer, pages, page_bytes_max, rwmixread, requests, ...
   zbd         zones, as fio's zonemode=zbd: rw, bs, max_open_zones, zone_append, zone_reset_frequency, requests, ...
 
@@ -19,6 +21,7 @@ An option that does not exist is answered with those there are.
 Examples:
   ocssd workload ycsb workload=a,recordcount=10k,operationcount=50k
   ocssd workload db_bench benchmarks=fillseq,readrandom num=100k --iodepth 4
+  ocssd workload lsm benchmarks=fillseq,readrandom threads=4 num=50k --target lightlsm:placement=vertical
   ocssd workload zbd rw=randwrite,bs=64k,io_size=256m --target zns --iodepth 16";
 
 /// Whose words the options are.
@@ -29,6 +32,8 @@ pub enum ToolArg {
     /// RocksDB's db_bench, on tables
     #[value(name = "db_bench", alias = "db-bench")]
     DbBench,
+    /// RocksDB's db_bench with its time: threads, stalls, flushes and compactions
+    Lsm,
     /// A log-structured page store, on sessions of flushes
     PageStore,
     /// fio's zonemode=zbd, on zones
@@ -41,7 +46,7 @@ pub struct WorkloadArgs {
     /// The tool
     #[arg(value_enum)]
     pub tool: ToolArg,
-    /// Its options, as name=value, with commas between; those of db_bench with spaces
+    /// Its options, as name=value, with commas between; those of db_bench and lsm with spaces
     #[arg(value_name = "OPTIONS")]
     pub options: Vec<String>,
     /// The target, with options after a colon [default: kv, lightlsm, eleos or zns, by the tool]
@@ -56,9 +61,9 @@ pub struct WorkloadArgs {
     /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Most requests outstanding
-    #[arg(long, value_name = "N", default_value = "16")]
-    pub iodepth: NonZeroUsize,
+    /// Most requests outstanding [default: 16]; lsm has threads instead
+    #[arg(long, value_name = "N")]
+    pub iodepth: Option<NonZeroUsize>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -12,7 +12,7 @@ use ocssd_engine::{Clock, Host, RunEnd, VirtualClock, WallClock};
 use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::counter::Counter;
 use ocssd_lightnvm::wrap::Trace;
-use ocssd_lightnvm::{Tag, Target, TargetId};
+use ocssd_lightnvm::{Source, Tag, Target, TargetId};
 use ocssd_workload::generator::Generator;
 use ocssd_workload::generator::closed_loop::{ClosedLoop, Phase};
 use std::time::{Duration, Instant};
@@ -21,7 +21,33 @@ use std::time::{Duration, Instant};
 pub type WorkloadDevice = Trace<Flash>;
 
 /// The only target.
-const TARGET: TargetId = TargetId(0);
+pub const TARGET: TargetId = TargetId(0);
+
+/// A source that can be stopped and tells how far it is.
+pub trait Progress {
+    /// Makes no more requests.
+    fn stop(&mut self);
+
+    /// Requests without an answer.
+    fn outstanding(&self) -> usize;
+
+    /// How far it is in thousandths, and how many were answered.
+    fn progress(&self) -> (u64, u64);
+}
+
+impl<G: Generator> Progress for ClosedLoop<G> {
+    fn stop(&mut self) {
+        Self::stop(self);
+    }
+
+    fn outstanding(&self) -> usize {
+        Self::outstanding(self)
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        (self.thousandths(), self.answered())
+    }
+}
 
 /// Everything there is before the first request.
 pub struct Assembled<G: Generator, T: Target + ?Sized> {
@@ -120,14 +146,14 @@ where
 }
 
 /// Runs until there are no more requests, or a signal ends it. Gives who ended it and when.
-fn go<G, T, C>(
+pub fn go<S, T, C>(
     args: &WorkloadArgs,
     host: &mut Host<WorkloadDevice, C, T>,
-    source: &mut ClosedLoop<G>,
+    source: &mut S,
 ) -> anyhow::Result<Option<String>>
 where
-    G: Generator,
-    T: Target<Request = G::Request, Reply = G::Reply> + ?Sized,
+    S: Source<T> + Progress,
+    T: Target + ?Sized,
     C: Clock,
 {
     let interrupt = Interrupt::listen()?;
@@ -150,7 +176,8 @@ where
             interrupt.say(args.quiet);
             source.stop();
         }
-        bar.show(source.thousandths(), source.answered());
+        let (thousandths, answered) = source.progress();
+        bar.show(thousandths, answered);
     }
     bar.finish();
     Ok(ended)

@@ -15,15 +15,10 @@ use ocssd_workload::generator::page_store::{PageStore, PageStoreOptions};
 use ocssd_workload::generator::ycsb::{Ycsb, YcsbOptions};
 use ocssd_workload::generator::zoned::{Zoned, ZonedOptions};
 
-/// A tool.
-pub trait Tool {
+/// Which interface a tool speaks.
+pub trait Speaks {
     /// The targets it can ask.
-    type Target: Target<
-            Request = <Self::Generator as Generator>::Request,
-            Reply = <Self::Generator as Generator>::Reply,
-        > + ?Sized;
-    /// Who makes its requests.
-    type Generator: Generator;
+    type Target: Target + ?Sized;
     /// The kind of target if none is named.
     const KIND: &'static str;
     /// Its content is bytes of any length.
@@ -34,6 +29,12 @@ pub trait Tool {
     /// # Errors
     /// A sentence, if the kind has another interface.
     fn make(kind: &Kind) -> Result<Make<Self::Target>, String>;
+}
+
+/// A tool whose requests a generator makes.
+pub trait Tool: Speaks {
+    /// Who makes its requests.
+    type Generator: Generator<Request = <Self::Target as Target>::Request, Reply = <Self::Target as Target>::Reply>;
 
     /// The generator of these options.
     ///
@@ -54,9 +55,8 @@ fn other(kind: &Kind, tool: &str, needed: &str) -> String {
 /// YCSB.
 pub struct YcsbTool;
 
-impl Tool for YcsbTool {
+impl Speaks for YcsbTool {
     type Target = dyn KvTarget;
-    type Generator = Ycsb;
     const KIND: &'static str = "kv";
     const HAS_BYTES: bool = true;
 
@@ -66,6 +66,10 @@ impl Tool for YcsbTool {
             _ => Err(other(kind, "ycsb", "keys and values")),
         }
     }
+}
+
+impl Tool for YcsbTool {
+    type Generator = Ycsb;
 
     fn generator(options: &[String], _: &dyn KvTarget, prng: &Prng) -> anyhow::Result<Ycsb> {
         Ok(Ycsb::new(YcsbOptions::parse(&options.join(","))?, prng))
@@ -75,9 +79,8 @@ impl Tool for YcsbTool {
 /// `db_bench`.
 pub struct DbBenchTool;
 
-impl Tool for DbBenchTool {
+impl Speaks for DbBenchTool {
     type Target = dyn TableTarget;
-    type Generator = DbBench;
     const KIND: &'static str = "lightlsm";
     const HAS_BYTES: bool = true;
 
@@ -87,18 +90,37 @@ impl Tool for DbBenchTool {
             _ => Err(other(kind, "db_bench", "tables")),
         }
     }
+}
+
+impl Tool for DbBenchTool {
+    type Generator = DbBench;
 
     fn generator(options: &[String], target: &dyn TableTarget, prng: &Prng) -> anyhow::Result<DbBench> {
         Ok(DbBench::new(DbBenchOptions::parse(&options.join(" "))?, target.limits(), prng))
     }
 }
 
+/// An LSM tree in virtual time; it is a source by itself.
+pub struct LsmTool;
+
+impl Speaks for LsmTool {
+    type Target = dyn TableTarget;
+    const KIND: &'static str = "lightlsm";
+    const HAS_BYTES: bool = true;
+
+    fn make(kind: &Kind) -> Result<Make<dyn TableTarget>, String> {
+        match kind.make_of() {
+            MakeOf::Table(make) => Ok(make),
+            _ => Err(other(kind, "lsm", "tables")),
+        }
+    }
+}
+
 /// A page store.
 pub struct PageStoreTool;
 
-impl Tool for PageStoreTool {
+impl Speaks for PageStoreTool {
     type Target = dyn LogTarget;
-    type Generator = PageStore;
     const KIND: &'static str = "eleos";
     const HAS_BYTES: bool = true;
 
@@ -108,6 +130,10 @@ impl Tool for PageStoreTool {
             _ => Err(other(kind, "page-store", "log-structured pages")),
         }
     }
+}
+
+impl Tool for PageStoreTool {
+    type Generator = PageStore;
 
     fn generator(options: &[String], target: &dyn LogTarget, prng: &Prng) -> anyhow::Result<PageStore> {
         let limits = target.limits();
@@ -118,9 +144,8 @@ impl Tool for PageStoreTool {
 /// fio's `zonemode=zbd`.
 pub struct ZbdTool;
 
-impl Tool for ZbdTool {
+impl Speaks for ZbdTool {
     type Target = dyn ZonedTarget;
-    type Generator = Zoned;
     const KIND: &'static str = "zns";
     const HAS_BYTES: bool = false;
 
@@ -130,6 +155,10 @@ impl Tool for ZbdTool {
             _ => Err(other(kind, "zbd", "zones")),
         }
     }
+}
+
+impl Tool for ZbdTool {
+    type Generator = Zoned;
 
     fn generator(options: &[String], target: &dyn ZonedTarget, prng: &Prng) -> anyhow::Result<Zoned> {
         let zones = target.zone_geometry();

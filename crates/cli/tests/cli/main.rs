@@ -14,6 +14,7 @@ mod profile;
 mod program;
 mod serve;
 mod simulate;
+mod tables;
 mod targets;
 mod verbs;
 mod verdict;

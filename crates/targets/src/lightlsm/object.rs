@@ -45,6 +45,8 @@ pub struct Object {
     pub number: Number,
     pub name: TableId,
     pub kind: TableKind,
+    /// Who writes it.
+    pub stream: u8,
     /// Its bytes, as the host was told.
     pub bytes: u64,
     pub attributes: Vec<u8>,
@@ -99,6 +101,7 @@ impl Object {
             number,
             name,
             kind,
+            stream: 0,
             bytes: 0,
             attributes: Vec::new(),
             is_published: kind == TableKind::Log,

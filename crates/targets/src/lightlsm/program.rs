@@ -122,6 +122,8 @@ impl LightLsm {
         };
         *cause += u64::from(sectors);
         self.stats.programmed += u64::from(sectors);
+        let stream = object.stream;
+        self.meetings.write(self.space.shape.split_chunk(place.chunk).1, number, stream);
         let addresses = run_at(&self.space.shape, place, sectors);
         let purpose = Purpose::Unit { number, column, what, at: place };
         self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
@@ -138,6 +140,7 @@ impl LightLsm {
     ) {
         let (status, config, unit) = (completion.status, self.append, what.ok());
         self.fills.extend(what.err());
+        self.meetings.written(self.space.shape.split_chunk(at.chunk).1, number);
         let object = self.shelf.get_mut(number);
         assert!(object.in_flight > 0, "a write of number {} ended that was not sent", number.0);
         object.in_flight -= 1;

@@ -11,7 +11,7 @@ use super::options::ReadUnit;
 use super::state::LightLsm;
 use crate::read_again::Failed;
 use ocssd_base::{Slab, SlabKey, usize_of};
-use ocssd_ftl::SectorTag;
+use ocssd_ftl::{SectorTag, UnitIndex};
 use ocssd_lightnvm::interface::Content;
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status};
 use std::collections::VecDeque;
@@ -41,6 +41,8 @@ struct Job {
 struct Part {
     job: SlabKey,
     buffer: BufId,
+    /// Where it is read.
+    at: UnitIndex,
     unit: u64,
     first: Ppa,
     /// The first sector in the unit, and how many.
@@ -157,7 +159,9 @@ impl LightLsm {
             self.shelf.get(number).layout.find(unit).expect("what was taken is in memory or on media");
         let first = Ppa::new(self.space.shape.chunk_id(chunk), start + sector);
         let buffer = self.reads.spare.pop().expect("it was looked at");
-        let part = Part { job, buffer, unit, first, sector, count, from, to, failed: None };
+        let at = self.space.shape.split_chunk(chunk).1;
+        self.meetings.read(at);
+        let part = Part { job, buffer, at, unit, first, sector, count, from, to, failed: None };
         let part =
             self.reads.parts.insert(part).unwrap_or_else(|_| unreachable!("as many places as buffers"));
         self.flight.send(Purpose::Read { part }, Op::Read, Addresses::Run { first, count }, Some(buffer), 0);
@@ -214,7 +218,9 @@ impl LightLsm {
     }
 
     fn part_over(&mut self, key: SlabKey, status: Status, buffers: &mut Buffers) {
-        let Part { job: job_key, buffer, unit, sector, count, from, to, .. } = self.reads.parts.remove(key);
+        let Part { job: job_key, buffer, at, unit, sector, count, from, to, .. } =
+            self.reads.parts.remove(key);
+        self.meetings.was_read(at);
         let begin = unit * self.sizes.unit_bytes + u64::from(sector) * u64::from(self.geometry.sector_bytes);
         assert!(begin <= from && count > 0, "a part begins behind what was wanted of it");
         let job = self.reads.jobs.get_mut(job_key);

@@ -7,6 +7,7 @@ use super::catalog::Catalog;
 use super::change::Number;
 use super::commit::{Awaited, EditJob, SyncJob};
 use super::flight::Purpose;
+use super::meetings::Meetings;
 use super::options::Options;
 use super::placement::Placer;
 use super::read::Reads;
@@ -75,6 +76,7 @@ pub struct LightLsm {
     pub(super) is_mounting: bool,
     pub(super) work_due: bool,
     pub(super) stats: LightLsmStats,
+    pub(super) meetings: Meetings,
 }
 
 impl LightLsm {

@@ -125,7 +125,8 @@ impl LightLsm {
         let number = Number(self.next_number);
         self.next_number += 1;
         assert!(number.0 <= ocssd_ftl::BLOCK_MAX, "more tables were made than a tag can count");
-        self.shelf.create(Object::new(number, name, kind, &units, &self.sizes));
+        let object = Object::new(number, name, kind, &units, &self.sizes);
+        self.shelf.create(Object { stream: hint.stream, ..object });
         if kind == TableKind::Log {
             self.edits.push_back(EditJob::Begin { number });
         }

@@ -94,6 +94,21 @@ impl Target for LightLsm {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = self.stats.counters();
         let (content, unfilled) = self.fragmentation();
+        let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
+        counters.extend([
+            count("stream0_units", "Write units of tables of stream 0, as flushes are.", self.meetings.sent),
+            count(
+                "stream0_units_behind_writes",
+                "Of these, sent to a parallel unit where another table's write was in flight.",
+                self.meetings.behind_writes,
+            ),
+            count(
+                "stream0_units_behind_reads",
+                "Of these, sent to a parallel unit where a read was in flight.",
+                self.meetings.behind_reads,
+            ),
+            count("stream0_units_behind_any", "Of these, where either was.", self.meetings.behind_any),
+        ]);
         counters.extend([
             gauge("tables", "Tables and logs.", self.shelf.names.len() as u64),
             gauge("table_bytes_live", "Bytes of them.", self.shelf.live_bytes),

@@ -3,6 +3,8 @@
 //! Each run is a process of its own that loads the plugin. Deliberately not here: speed, which `docs/rocksdb.md` shows how to
 //! measure.
 
+mod crash_test;
+mod from_source;
 mod kill;
 mod program;
 mod refusals;
@@ -11,7 +13,7 @@ mod stress;
 use crate::{process, workspace::Workspace};
 use anyhow::{Context, Result, ensure};
 use program::{Program, Rocks};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A drive on which little takes long and much happens: chunks of 1 MiB, so that files are many chunks.
 const DRIVE: &str = "preset = \"westlake\"
@@ -51,7 +53,15 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     on_an_image(&rocks)?;
     kill::run(&rocks)?;
     refusals::run(&rocks)?;
-    if long { stress::run(workspace, &rocks) } else { Ok(()) }
+    if long { from_its_source(&workspace.target.join("rocksdb-source"), &rocks) } else { Ok(()) }
+}
+
+/// What RocksDB's own stress test finds when processes are killed, and when the drive loses its power.
+fn from_its_source(folder: &Path, rocks: &Rocks) -> Result<()> {
+    let program = Program::DbStress(from_source::db_stress(folder)?);
+    from_source::counts_too_few(folder)?;
+    crash_test::run(rocks, &program, &from_source::crash_test(folder))?;
+    stress::run(rocks, &program)
 }
 
 /// Builds the plugin, a workspace of its own.

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -70,6 +71,44 @@ impl Rocks {
     pub fn copy(&self, from: &str, to: &str) -> Result<()> {
         let mut copy = Command::new("cp");
         crate::process::run(copy.current_dir(&self.directory).args(["--sparse=always", from, to]))
+    }
+
+    /// Compiles a client of Debian's library and runs it on a store. Returns what it printed.
+    ///
+    /// Errors: it cannot be compiled, or does not succeed.
+    pub fn client(&self, name: &str, source: &str, store: &str) -> Result<String> {
+        let file = format!("{name}.cc");
+        self.write(&file, source)?;
+        let mut compile = Command::new("g++");
+        compile.current_dir(&self.directory).args(["-std=c++17", "-w", "-o", name, &file, "-lrocksdb"]);
+        crate::process::run(&mut compile).with_context(|| format!("{file} cannot be compiled"))?;
+        let mut command = Command::new(self.directory.join(name));
+        command.current_dir(&self.directory).env("LD_PRELOAD", &self.plugin);
+        command.arg(format!("lightlsm://{store}"));
+        Line { command }.succeeds()
+    }
+
+    /// RocksDB's script `db_crashtest.py`, in which `db_stress` runs on a store; with an empty folder for what is expected.
+    ///
+    /// Errors: the folder cannot be made.
+    pub fn crash_test(&self, program: &Program, script: &Path, kind: &str, store: &str) -> Result<Line> {
+        // The script starts python's own processes too, which the plugin is not for.
+        let start = format!(
+            "#!/bin/sh\nLD_PRELOAD='{}' exec '{}' \"$@\"\n",
+            self.plugin.display(),
+            program.path().display()
+        );
+        self.write("db_stress.sh", &start)?;
+        let shell = self.directory.join("db_stress.sh");
+        fs::set_permissions(&shell, fs::Permissions::from_mode(0o755))
+            .context("db_stress.sh stays a text")?;
+        let folder = self.directory.join(format!("crash-{}", store.replace(['=', ',', '.'], "-")));
+        fs::create_dir(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let mut command = Command::new("python3");
+        command.current_dir(&self.directory).env("TEST_TMPDIR", folder).arg(script);
+        command.arg(format!("--stress_cmd={}", shell.display())).arg(kind);
+        command.arg(format!("--fs_uri=lightlsm://{store}"));
+        Ok(Line { command })
     }
 
     /// A program on a store.

@@ -5,6 +5,9 @@ use super::program::{Program, Rocks};
 use anyhow::{Context, Result, ensure};
 use std::io::Read;
 
+/// A client of RocksDB that fills a drive.
+const NO_SPACE: &str = include_str!("no_space.cc");
+
 /// Runs all of them.
 ///
 /// Errors: something was not refused, or not in the words a user needs.
@@ -25,7 +28,8 @@ pub fn run(rocks: &Rocks) -> Result<()> {
         );
     }
     second_process(rocks)?;
-    full_drive(rocks)
+    full_drive(rocks)?;
+    full_compaction(rocks)
 }
 
 /// One process has the image, and another wants it.
@@ -57,5 +61,14 @@ fn full_drive(rocks: &Rocks) -> Result<()> {
         .args(["checkconsistency"])
         .succeeds()?;
     ensure!(told.contains("OK"), "on a full drive ldb checkconsistency should say OK, but said:\n{told}");
+    Ok(())
+}
+
+/// A compaction outgrows its drive; RocksDB goes on once tables were dropped.
+fn full_compaction(rocks: &Rocks) -> Result<()> {
+    let told = rocks.client("no_space", NO_SPACE, "drive=drive.toml,set.chunks_per_pu=60,tables_max=150")?;
+    for part in ["compaction: no space", "every key is there", "the compaction succeeds"] {
+        ensure!(told.contains(part), "a full drive should come to \"{part}\", but no_space printed:\n{told}");
+    }
     Ok(())
 }

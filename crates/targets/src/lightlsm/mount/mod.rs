@@ -11,6 +11,7 @@ mod shelve;
 use super::canary::Canary;
 use super::catalog::Catalog;
 use super::flight::Purpose;
+use super::meetings::Meetings;
 use super::options::Options;
 use super::placement::Placer;
 use super::read::Reads;
@@ -234,6 +235,7 @@ fn assemble(
         is_mounting: true,
         work_due: true,
         stats: LightLsmStats::default(),
+        meetings: Meetings::new(u32::try_from(groups.len()).expect("fewer units than 2^32")),
         geometry,
         sizes,
     }
