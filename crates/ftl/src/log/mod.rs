@@ -25,6 +25,11 @@ use crate::head::InstanceId;
 use ocssd_base::usize_of;
 use std::collections::{BTreeMap, VecDeque};
 
+/// Pages from the oldest that is not on media to the youngest that is given out, at most (chosen: more than are written at a
+/// time). Whatever the media fail, numbers of pages that lie in one chunk one after the other go back by less than this, so
+/// that recovery may search a chunk for where it must begin to read.
+pub const PAGES_AHEAD_MAX: u32 = 16;
+
 /// What a log is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct LogConfig {
@@ -78,6 +83,7 @@ impl<E: Record> Log<E> {
         assert!(per_page >= 2, "a log page of {} bytes", config.page_bytes);
         assert!(config.copies > 0, "a log that is not written");
         assert!(config.depth > 0 && config.pages_max > config.depth, "a log without room: {config:?}");
+        assert!(config.depth <= PAGES_AHEAD_MAX, "{} pages are written at a time", config.depth);
         assert!(config.tail <= config.first, "a log whose oldest page is none yet: {config:?}");
         Self {
             config,
@@ -140,11 +146,13 @@ impl<E: Record> Log<E> {
         self.filling_lsn = self.filling_lsn.next();
     }
 
-    /// True if [`Log::take_page`] would give a page: a full one while fewer than the depth are in flight, or with nothing
-    /// in flight what was gathered meanwhile.
+    /// True if [`Log::take_page`] would give a page: a full one while fewer than the depth are in flight, and none is
+    /// [`PAGES_AHEAD_MAX`] behind it, or with nothing in flight what was gathered meanwhile.
     #[must_use]
     pub fn has_page(&self) -> bool {
-        let has_place = self.in_flight.len() < usize_of(self.config.depth);
+        let next = self.full.front().map_or(self.filling_lsn, |page| page.0);
+        let is_near = next.0 < self.durable.0 + u64::from(PAGES_AHEAD_MAX);
+        let has_place = is_near && self.in_flight.len() < usize_of(self.config.depth);
         self.again.is_some()
             || has_place && (!self.full.is_empty() || self.in_flight.is_empty() && !self.filling.is_empty())
     }
@@ -174,6 +182,7 @@ impl<E: Record> Log<E> {
         self.again = (copies > 1).then_some((page, copies - 1));
         let before = self.in_flight.insert(lsn, copies);
         assert!(before.is_none() && lsn >= self.durable, "page {} is written twice", lsn.0);
+        assert!(lsn.0 - self.durable.0 < u64::from(PAGES_AHEAD_MAX), "page {} is too far ahead", lsn.0);
         Some(lsn)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what their sections and records mean (the target's mount), what chunks are used for after that.
 
+use super::log_start::log_pages_from;
 use super::media::Media;
 use super::survey::Survey;
 use crate::journal::{Kept, PageKind};
@@ -58,12 +59,11 @@ pub struct Known<'a> {
     pub survey: &'a Survey,
 }
 
-/// A whole checkpoint, and the pages of the log that were found.
-pub struct Found<E> {
+/// A whole checkpoint.
+pub struct Found {
     pub serial: Serial,
     pub instance: InstanceId,
     pub sections: Sections,
-    log: Vec<LogPage<E>>,
 }
 
 /// Where replay from a checkpoint begins.
@@ -108,14 +108,14 @@ pub fn find<E: Record>(
     media: &mut Media<'_>,
     known: &Known<'_>,
     name: &str,
-) -> Result<(Option<Found<E>>, Pages), MountError> {
+) -> Result<(Option<Found>, Pages), MountError> {
     let mut pages = Pages::default();
     let places = checkpoint_places(media, known, &mut pages)?;
     let newest = newest_whole(media, known, &places)?;
     pages.log_began = media.device.now();
-    let log = read_log::<E>(media, known, &mut pages)?;
     let Some((serial, instance, sections)) = newest else {
         // The first checkpoint comes before the first request: without one nothing was ever answered.
+        let log = read_log::<E>(media, known, &mut pages, Lsn(0))?;
         if pages.newest_serial > Serial(1) || !log.is_empty() {
             return Err(MountError::Unreadable(format!(
                 "there was an instance of {name} on these units, but none of its checkpoints can be read; nothing was changed, \
@@ -124,7 +124,7 @@ pub fn find<E: Record>(
         }
         return Ok((None, pages));
     };
-    Ok((Some(Found { serial, instance, sections, log }), pages))
+    Ok((Some(Found { serial, instance, sections }), pages))
 }
 
 /// That an instance is opened on units like those it was made on: sectors of a chunk, units, and chunks of a unit.
@@ -143,13 +143,21 @@ pub fn check_units(shape: &Shape, (chunk, units, lines): (u32, u32, u32)) -> Res
     )))
 }
 
-impl<E: Record> Found<E> {
+impl Found {
     /// The log behind the checkpoint.
     ///
     /// # Errors
-    /// If pages of the log contradict each other.
-    pub fn replay(self, from: ReplayFrom, pages: &mut Pages) -> Result<FoundLog<E>, MountError> {
-        let Self { serial, instance, log, .. } = self;
+    /// If pages of the log contradict each other, or the drive fails.
+    pub fn replay<E: Record>(
+        self,
+        media: &mut Media<'_>,
+        known: &Known<'_>,
+        from: ReplayFrom,
+        pages: &mut Pages,
+    ) -> Result<FoundLog<E>, MountError> {
+        let Self { serial, instance, .. } = self;
+        pages.log_began = media.device.now();
+        let log = read_log::<E>(media, known, pages, from.start)?;
         pages.newest_generation = pages.newest_generation.max(Generation(from.generation));
         let mut found = Replay::default();
         log.into_iter().filter(|page| page.instance == instance).for_each(|page| found.add(page));
@@ -214,13 +222,15 @@ fn newest_whole(
     Ok(None)
 }
 
+/// The pages of the log that may be `start` or younger.
 fn read_log<E: Record>(
     media: &mut Media<'_>,
     known: &Known<'_>,
     pages: &mut Pages,
+    start: Lsn,
 ) -> Result<Vec<LogPage<E>>, MountError> {
-    let Known { geometry, shape, survey } = known;
-    let found = survey.pages(geometry, shape, PageKind::Log, geometry.ws_min);
+    let geometry = known.geometry;
+    let found = log_pages_from(media, known, start)?;
     let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
     pages.log_pages_read = u64::try_from(firsts.len()).expect("an index");
     let (mut log, mut unknown) = (Vec::new(), None);

@@ -46,7 +46,7 @@ pub fn load(
     apply(&mut catalog, &mut next, image)
         .map_err(|error| unreadable(format!("the catalog in the checkpoint: {error}")))?;
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
-    let mut log = found.replay(from, &mut pages)?;
+    let mut log = found.replay::<LogEntry>(media, known, from, &mut pages)?;
     if is_log_ignored {
         log.transactions.clear();
     }

@@ -36,7 +36,7 @@ pub fn load<S: Store>(
     check_units(shape, (info.chunk, info.units, info.lines))?;
     let mut map = S::load_map(&found.sections, geometry, shape, info.blocks).map_err(unreadable)?;
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
-    let log = found.replay(from, &mut pages)?;
+    let log = found.replay(media, known, from, &mut pages)?;
     for transaction in &log.transactions {
         if !S::replay(&mut map, &transaction.entries, shape, options) {
             return Err(unreadable(format!(

@@ -3,13 +3,14 @@
 //! Deliberately not here: finding them (`recovery`), what zones look like on media (`recover`).
 
 use crate::mount_error::MountError;
-use crate::recovery::found::{Found, LogEnd, Pages, ReplayFrom};
+use crate::recovery::found::{Found, Known, LogEnd, Pages, ReplayFrom};
+use crate::recovery::media::Media;
 use crate::zns::checkpoint::{INFO, Info, TAILS, ZONES, decode_zones};
 use crate::zns::journal::Table;
 use crate::zns::sizes::Sizes;
+use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::checkpoint::Sections;
 use ocssd_ftl::log::LogEntry;
-use ocssd_ftl::{ChunkIndex, Shape};
 use std::fmt::Display;
 
 /// The zone table, as checkpoint and log have it.
@@ -39,11 +40,13 @@ pub fn info(sections: &Sections) -> Result<Info, MountError> {
 /// # Errors
 /// If they contradict each other.
 pub fn replay(
-    (found, info): (Found<LogEntry>, Info),
+    media: &mut Media<'_>,
+    known: &Known<'_>,
+    (found, info): (Found, Info),
     sizes: &Sizes,
-    shape: &Shape,
     pages: &mut Pages,
 ) -> Result<Loaded, MountError> {
+    let shape = known.shape;
     let zones = found.sections.get(ZONES).map_err(|error| unreadable(&error))?;
     let mut table = decode_zones(zones, sizes, shape.chunks()).ok_or_else(|| {
         unreadable(&"the zone table of the checkpoint names what the instance does not have: it was written by another program")
@@ -52,7 +55,7 @@ pub fn replay(
     let (tails, _) = tails.as_chunks::<4>();
     table.tails = tails.iter().map(|bytes| ChunkIndex(u32::from_le_bytes(*bytes))).collect();
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
-    let log = found.replay(from, pages)?;
+    let log = found.replay::<LogEntry>(media, known, from, pages)?;
     for entry in log.transactions.iter().flat_map(|transaction| &transaction.entries) {
         table.replay(entry, sizes, shape.chunks()).map_err(|error| unreadable(&error))?;
     }

@@ -153,7 +153,8 @@ impl Zns {
         }
         let fixed = info.map(|info| Fixed { zone_count: info.zone_count, zone_chunks: info.zone_chunks });
         let sizes = Sizes::new(&ground(good), options, fixed).map_err(MountError::DoesNotFit)?;
-        let loaded = checkpoint.zip(info).map(|found| load::replay(found, &sizes, &shape, &mut pages));
+        let loaded =
+            checkpoint.zip(info).map(|found| load::replay(&mut media, &known, found, &sizes, &mut pages));
         let loaded = loaded.transpose()?;
         let table =
             loaded.as_ref().map_or_else(|| Table::new(sizes.zone_count), |loaded| loaded.table.clone());
