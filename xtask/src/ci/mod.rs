@@ -9,6 +9,7 @@ mod fio_plot;
 mod fsx;
 mod fuzz;
 mod guest;
+mod histories;
 mod kills;
 mod linux_pblk;
 mod packages;
@@ -62,6 +63,11 @@ const STEPS: &[Step] = &[
         name: "kills",
         shows: "what was flushed is there after a kill, says fio (200 with --long)",
         run: kills,
+    },
+    Step {
+        name: "histories",
+        shows: "transactions of a served ox-block are whole, in an order, and stay, after kills, says porcupine (300 with --long)",
+        run: histories,
     },
     Step {
         name: "fsx",
@@ -190,6 +196,11 @@ fn guest(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn kills(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     kills::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn histories(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    histories::run(workspace, options.long)?;
     Ok(Outcome::Passed)
 }
 
