@@ -13,6 +13,7 @@ pub mod metrics;
 mod present;
 mod progress;
 mod slice;
+mod tail;
 
 pub use progress::Bar;
 pub use slice::Slice;

@@ -9,7 +9,7 @@ use crate::exec::{Operation, OperationKind, ReadPolicy, SavedChunk, WholeScratch
 use crate::faults::{FailedOp, Faults, ScheduledFault, is_factory_bad};
 use crate::fetches::{Destination, Fetches};
 use crate::flow::Flow;
-use crate::media::{Done, Media, MediaCounters, PartId, PartKind};
+use crate::media::{Done, Media, MediaCounters, PartId, PartKind, SlowCommand};
 use crate::notices::{Notice, Notices};
 use crate::store::{Failures, Memory, Store, StoreError, StoreErrorKind};
 use ocssd_base::{Nanos, Prng, Problems};
@@ -261,6 +261,17 @@ impl Flash {
     #[must_use]
     pub const fn commands_failed(&self) -> u64 {
         self.faults.commands_failed()
+    }
+
+    /// From now on notes what commands wait for, and keeps the slowest. What was kept before is forgotten.
+    pub fn watch_waits(&mut self) {
+        self.media.watch_waits();
+    }
+
+    /// The slowest reads and writes of targets since [`Self::watch_waits`], in no order: at most 4096 of each, and none if nobody
+    /// watches. What the units were doing when the watch began counts from then on.
+    pub fn slowest_commands(&self) -> impl Iterator<Item = &SlowCommand> {
+        self.media.waits.iter().flat_map(|waits| waits.slowest())
     }
 
     /// The latest commands that failed as such, at most 256, and how; each is told once.
@@ -579,7 +590,7 @@ impl Device for Flash {
     #[inline(always)]
     fn poll_completion(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<Completion> {
         self.advance(now);
-        let (fetch, completion) = self.flow.poll(now)?;
+        let (fetch, completion) = self.flow.poll(now, &mut self.media)?;
         if self.fetches.is_waiting(fetch) {
             self.copy_fetched(buffers);
         }

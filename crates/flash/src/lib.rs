@@ -30,6 +30,6 @@ pub use config::Config;
 pub use drive::{Flash, FlashCounters, OpenError};
 pub use exec::{Operation, OperationKind, ReadPolicy};
 pub use faults::{FailedOp, FaultKind, ScheduledFault};
-pub use media::MediaCounters;
+pub use media::{MediaCounters, SlowCommand, Wait, WaitFor};
 pub use notices::{Notice, NoticeKind};
 pub use power_cut::PowerCutReport;

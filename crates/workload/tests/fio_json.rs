@@ -205,6 +205,7 @@ fn ours() -> Value {
         environment: Vec::new(),
         drive: Vec::new(),
         limits: Vec::new(),
+        tails: Vec::new(),
         notes: Vec::new(),
         global_options: options_like(&fio["global options"]),
         jobs,

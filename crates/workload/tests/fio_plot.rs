@@ -82,6 +82,7 @@ fn result(depth: u32) -> RunResult {
         environment: Vec::new(),
         drive: vec![Row::new("drive", "sample")],
         limits: Vec::new(),
+        tails: Vec::new(),
         notes: Vec::new(),
         global_options: vec![option("ioengine", "libaio")],
         jobs: vec![job],

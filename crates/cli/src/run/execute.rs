@@ -18,8 +18,8 @@ use ocssd_flash::{Flash, FlashCounters};
 use ocssd_lightnvm::block::{BlockReply, Counter};
 use ocssd_lightnvm::wrap::UnitCounts;
 use ocssd_lightnvm::{Geometry, TargetId};
-use ocssd_workload::results::{ClockKind, Direction, JobResult};
-use ocssd_workload::run::{Plan, Runner, TargetShape};
+use ocssd_workload::results::{ClockKind, Direction, JobResult, Tail};
+use ocssd_workload::run::{Plan, Runner, SlowIo, TargetShape};
 use std::time::Duration;
 
 /// A run that has ended.
@@ -42,6 +42,8 @@ pub struct Finished {
     pub targets: Vec<(String, Vec<Counter>)>,
     /// The same counters when measuring began.
     pub targets_before: Vec<Vec<Counter>>,
+    /// What the slowest I/Os waited for.
+    pub tails: Vec<Tail>,
     /// Who used which target.
     pub parties: Vec<Party>,
     /// Speed of the link to the host.
@@ -140,6 +142,7 @@ fn measure<C: Clock>(
     let now = host.clock().now();
     let mut runner = Runner::new(plan, &shapes(&host, &targets), &mut buffers, args.seed, now);
     host.return_buffers(buffers);
+    host.device_mut().inner_mut().inner_mut().watch_waits();
     if interrupted.is_some() {
         runner.stop();
     }
@@ -156,6 +159,7 @@ fn measure<C: Clock>(
              written after them (mw_cunits)"
         ));
     }
+    let slow: Vec<Vec<SlowIo>> = Direction::ALL.iter().map(|&direction| runner.slowest(direction)).collect();
     let jobs = runner.into_results(host.buffers_mut());
     let counted = targets.iter().map(|&id| host.target(id).counters());
     let targets_counted = names.into_iter().zip(counted).collect();
@@ -174,8 +178,11 @@ fn measure<C: Clock>(
     // Whoever waits for the image may have it now.
     drop(drive.image);
     let config = flash.config();
+    let slow_of = |direction: Direction| slow[usize::from(direction.number())].clone();
+    let tails = super::tail::tails(slow_of, flash.slowest_commands(), &jobs, &config.geometry);
     Ok(Finished {
         jobs,
+        tails,
         hash,
         lateness,
         late_samples,

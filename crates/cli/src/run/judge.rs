@@ -25,6 +25,7 @@ pub fn result(args: &RunArgs, choice: &Choice, request: &Request, finished: &Fin
         environment: environment(wall),
         drive: finished.drive.iter().map(|(name, value)| Row::new(name, value)).collect(),
         limits: super::limit::sentences(finished),
+        tails: finished.tails.clone(),
         notes: finished.notes.clone(),
         global_options: request.parsed.global.clone(),
         jobs: finished.jobs.clone(),

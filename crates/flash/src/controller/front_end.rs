@@ -306,7 +306,7 @@ impl Controller {
             (Some(completion), end)
         } else {
             self.flash.advance(now);
-            let (_, completion) = self.flash.flow.poll(now)?;
+            let (_, completion) = self.flash.flow.poll(now, &mut self.flash.media)?;
             if !PendingCommands::is_entry(completion.tag) {
                 return Some(Ended::Typed(completion));
             }

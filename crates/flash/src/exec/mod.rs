@@ -141,6 +141,11 @@ impl Flash {
             OperationKind::Flush => Kind::Flush,
         };
         let key = self.flow.insert(InFlight::new(operation.tag, kind));
+        if let Some(waits) = &mut self.media.waits {
+            let moves = matches!(kind, Kind::Read | Kind::Write { .. });
+            let buffer = destination.filter(|_| moves).map(|destination| destination.buffer);
+            waits.on_taken(now, key, buffer, kind == Kind::Read);
+        }
         let mut parts = PartList::new(key, destination);
         if let Some(refusal) = self.check_shape(&operation) {
             self.refuse(key, &refusal, operation.addresses.count());

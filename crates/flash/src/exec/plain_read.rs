@@ -51,8 +51,12 @@ impl Flash {
         self.counters.sectors_read += u64::from(count);
         let taken =
             InFlight { sectors: count, remaining: 1, fetch, ..InFlight::new(command.tag, Kind::Read) };
+        let key = self.flow.insert(taken);
+        if let Some(waits) = &mut self.media.waits {
+            waits.on_taken(now, key, command.buffer, true);
+        }
         let id = self.media.add(Part {
-            command: self.flow.insert(taken),
+            command: key,
             kind: PartKind::Read,
             phase: Phase::Waiting,
             pu: self.chunks.pu_of(first.chunk),

@@ -216,6 +216,9 @@ impl Flow {
     pub(crate) fn arrive(&mut self, media: &mut Media) {
         let (at, key) = self.link_in.pop().expect("an arrival was due");
         let command = self.commands.get(key);
+        if let Some(waits) = &mut media.waits {
+            waits.on_arrived(at, key, self.in_times.of(command.sectors));
+        }
         if command.cached && command.kind == (Kind::Write { fua: false }) {
             self.tell(at, key);
         }
@@ -230,6 +233,10 @@ impl Flow {
         command.remaining -= 1;
         if command.kind == Kind::Read {
             if command.remaining == 0 {
+                if let Some(waits) = &mut media.waits {
+                    let wait = self.link_out_free.saturating_since(at);
+                    waits.on_link(key, wait);
+                }
                 self.send_back(at, key);
             }
             return;
@@ -326,7 +333,7 @@ impl Flow {
     /// The next completion due at `now`, and the number of the fetch it needs; of two at the same time, the one without
     /// data first.
     #[inline(always)]
-    pub(crate) fn poll(&mut self, now: Nanos) -> Option<(u64, Completion)> {
+    pub(crate) fn poll(&mut self, now: Nanos, media: &mut Media) -> Option<(u64, Completion)> {
         let (ack, data) = (self.acks.first(), self.link_out.first());
         if ack.min(data) > now {
             return None;
@@ -338,6 +345,9 @@ impl Flow {
         let command = self.commands.get_mut(key);
         assert!(!command.told, "a command's end is told once");
         command.told = true;
+        if let Some(waits) = &mut media.waits {
+            waits.on_told(now, key);
+        }
         let (fetch, completion) = (command.fetch, command.completion());
         if command.done {
             self.commands.free(key);

@@ -17,9 +17,12 @@ mod pick;
 mod queue;
 mod sense;
 mod unit;
+mod waits;
 
 pub(crate) use part::{Part, PartId, PartKind, Phase};
 pub(crate) use sense::{Sensing, Span};
+pub(crate) use waits::Waits;
+pub use waits::{SlowCommand, Wait, WaitFor};
 
 use crate::config::{Config, MediaConfig, Scheduler};
 use ocssd_base::{Divisor, EventQueue, Nanos, SlabKey, TransferTimes};
@@ -116,6 +119,8 @@ pub(crate) struct Media {
     events: EventQueue<Event>,
     /// Array operations, transfers and suspensions so far.
     pub(crate) counters: MediaCounters,
+    /// What waits for what, once somebody asked.
+    pub(crate) waits: Option<Box<Waits>>,
 }
 
 /// What the media did.
@@ -157,7 +162,13 @@ impl Media {
             channels: vec![Channel::default(); groups],
             events: EventQueue::with_capacity(units + groups),
             counters: MediaCounters::default(),
+            waits: None,
         }
+    }
+
+    /// From now on waits are noted; what was noted before is forgotten.
+    pub(crate) fn watch_waits(&mut self) {
+        self.waits = Some(Box::new(Waits::new(self.units.len())));
     }
 
     /// A new part, not queued yet.
@@ -199,6 +210,10 @@ impl Media {
         // What the unit can begin it has begun: a read behind another, as most of a list are, changes nothing of that.
         let is_behind = unit.exclusive || is_read && !unit.reads.is_empty();
         unit.push(&mut self.parts, id, is_read);
+        if let Some(waits) = &mut self.waits {
+            let doing = unit.array.map(|id| (self.parts.get(id).kind, unit.array_since));
+            waits.on_queued(at, pu, id, doing);
+        }
         if is_behind {
             return;
         }
@@ -234,6 +249,9 @@ impl Media {
         unit.busy += at - unit.array_since;
         let (group, can_begin) = (unit.group, unit.can_begin());
         let kind = self.parts.get(id).kind;
+        if let Some(waits) = &mut self.waits {
+            waits.on_array(pu, kind, at - unit.array_since);
+        }
         match kind {
             PartKind::Read => self.request_channel(at, group, id),
             PartKind::Program => {
@@ -251,6 +269,9 @@ impl Media {
     #[inline(always)]
     fn request_channel(&mut self, at: Nanos, group: u32, id: PartId) {
         self.parts.get_mut(id).phase = Phase::Transfer;
+        if let Some(waits) = &mut self.waits {
+            waits.on_channel_wanted(at, id);
+        }
         let channel = &mut self.channels[PuId(group).index()];
         if channel.active.is_some() {
             channel.waiting.push_back(id);
@@ -290,6 +311,9 @@ impl Media {
         }
         let part = self.parts.get_mut(id);
         let (pu, command, is_read) = (part.pu, part.command, part.kind == PartKind::Read);
+        if let Some(waits) = &mut self.waits {
+            waits.on_channel_left(at, pu, id, command, self.transfers.of(part.count));
+        }
         let unit = &mut self.units[pu.index()];
         if is_read {
             assert!(unit.registers_used > 0, "a read's data leaves a register");
@@ -368,6 +392,9 @@ impl Media {
         self.parts.clear();
         for unit in &mut self.units {
             unit.power_off();
+        }
+        if let Some(waits) = &mut self.waits {
+            waits.power_off();
         }
         for channel in &mut self.channels {
             channel.waiting.clear();

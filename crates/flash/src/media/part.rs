@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 pub(crate) struct PartId(NonZeroU32);
 
 impl PartId {
-    fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::try_from(self.0.get()).expect("32 bits fit an index")
     }
 }

@@ -100,6 +100,10 @@ impl Media {
     #[inline]
     pub(super) fn begin_read(&mut self, at: Nanos, pu: PuId, id: PartId) {
         let part = self.parts.get(id);
+        if let Some(waits) = &mut self.waits {
+            // Here and not with the array: what is in a register needs none.
+            waits.on_array_granted(at, pu, id, part.command);
+        }
         let unit = &mut self.units[pu.index()];
         unit.registers_used += self.sensing.registers(part.span);
         unit.exclusive = part.span == Span::Page;
@@ -169,7 +173,11 @@ impl Media {
 
     #[inline(always)]
     fn run_array(&mut self, at: Nanos, pu: PuId, id: PartId, time: Nanos) {
-        self.parts.get_mut(id).phase = Phase::Array;
+        let part = self.parts.get_mut(id);
+        part.phase = Phase::Array;
+        if let Some(waits) = &mut self.waits {
+            waits.on_array_granted(at, pu, id, part.command);
+        }
         let unit = &mut self.units[pu.index()];
         assert!(unit.array.is_none(), "an array does one operation at a time");
         assert!(
@@ -216,6 +224,9 @@ impl Media {
         unit.suspends += 1;
         unit.registers_used = taken;
         unit.busy += at - unit.array_since;
+        if let Some(waits) = &mut self.waits {
+            waits.on_array(pu, kind, at - unit.array_since);
+        }
         unit.array = None;
         unit.generation = unit.generation.wrapping_add(1);
         unit.ready_at = at + suspend;

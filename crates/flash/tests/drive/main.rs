@@ -18,5 +18,6 @@ mod rules;
 mod rules_model;
 mod scheduler;
 mod timing;
+mod waits;
 mod wear;
 mod whole;

@@ -81,6 +81,7 @@ fn verdict(profile: &Profile, report: &Report) -> Verdict {
 fn document(profile: &Profile, rerun: &str) -> Value {
     let run = RunResult {
         limits: Vec::new(),
+        tails: Vec::new(),
         version: VERSION.to_owned(),
         started_unix_secs: profile.started_unix_secs,
         clock: profile.clock,

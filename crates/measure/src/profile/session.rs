@@ -434,6 +434,7 @@ pub(super) fn kept(mut result: JobResult, seed: u64) -> (Value, Value) {
     leave_blank(&mut result);
     let run = RunResult {
         limits: Vec::new(),
+        tails: Vec::new(),
         version: String::new(),
         started_unix_secs: None,
         clock: ClockKind::Wall,

@@ -14,6 +14,7 @@ use super::calendar::ctime;
 use super::group::{ReportedJob, reported_jobs};
 use super::json_job::{job_object, latency_object, options_object};
 use super::model::{ClockKind, Lateness, Row, RunResult};
+use super::tail::Tail;
 
 /// The fio whose format is written; readers only print it or compare its start.
 const FIO_VERSION: &str = "fio-3.33";
@@ -85,6 +86,7 @@ fn own_object(run: &RunResult, reported: &[ReportedJob<'_>], format: Format) -> 
         "trace_hash": run.trace_hash.map(|hash| format!("{hash:016x}")),
         "verdict": { "outcome": run.verdict.outcome(), "reasons": run.verdict.reasons() },
         "limits": run.limits,
+        "tails": run.tails.iter().map(Tail::to_json).collect::<Vec<_>>(),
         "notes": run.notes,
         "drive": rows_object(&run.drive),
         "environment": rows_object(&run.environment),
@@ -146,6 +148,7 @@ mod tests {
             environment: Vec::new(),
             drive: vec![Row::new("drive", "tiny")],
             limits: Vec::new(),
+            tails: Vec::new(),
             notes: Vec::new(),
             global_options: Vec::new(),
             jobs: vec![JobResult::new("j", SeriesOptions::default())],

@@ -24,6 +24,7 @@ mod rounds;
 pub mod series;
 mod steady;
 pub mod table;
+mod tail;
 
 pub use depth::{BatchCounts, DepthCounts};
 pub use direction::{DirectionStats, IoTimes};
@@ -40,3 +41,4 @@ pub use model::{
 pub use percentile::{PERCENTILES_MAX, PercentileError, PercentileList};
 pub use rounds::RoundsReport;
 pub use steady::{SteadyReport, SteadySample};
+pub use tail::{Blame, Tail, TailCause};

@@ -13,6 +13,7 @@ use super::latency::LatencyStats;
 use super::percentile::PercentileList;
 use super::rounds::RoundsReport;
 use super::steady::SteadyReport;
+use super::tail::Tail;
 use crate::job::Logs;
 
 /// The clock that latencies and rates of a run were measured with.
@@ -128,6 +129,8 @@ pub struct RunResult {
     pub drive: Vec<Row>,
     /// What limited the jobs, one sentence for each target.
     pub limits: Vec<String>,
+    /// What the slowest reads and writes waited for, where the drive knows.
+    pub tails: Vec<Tail>,
     /// Sentences the reader must know, for example options accepted without effect.
     pub notes: Vec<String>,
     /// Options of the job file's `[global]` section, name and value as written.

@@ -14,6 +14,7 @@ use super::fold::{COLUMNS, fold, fold_command};
 use super::group::{ReportedDirection, ReportedJob, reported_jobs};
 use super::latency::LatencyStats;
 use super::model::{Row, RunResult, Verdict};
+use super::tail::Tail;
 
 /// The columns, in order.
 const HEADER: [&str; 10] = ["job", "what", "I/Os", "IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max"];
@@ -44,6 +45,7 @@ pub fn render(run: &RunResult) -> String {
     lines.extend(job_lines(&reported, &HEADER, usize::MAX, lines_under));
     lines.push(String::new());
     lines.extend(run.limits.iter().cloned());
+    lines.extend(run.tails.iter().map(Tail::sentence));
     lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
     lines.push(format!("run again: {}", run.rerun_command));
     text(&lines)
@@ -66,6 +68,7 @@ pub fn brief(run: &RunResult, colour: bool) -> String {
     lines.extend(narrower.find(is_narrow).unwrap_or_else(cut));
     lines.push(String::new());
     lines.extend(run.limits.iter().map(|limit| fold(limit)));
+    lines.extend(run.tails.iter().map(|tail| fold(&tail.sentence())));
     lines.extend(verified(&reported));
     let drive: Vec<&str> = run
         .drive
@@ -312,6 +315,7 @@ mod tests {
             environment: Vec::new(),
             drive: vec![Row::new("drive", "tiny, 4 parallel units")],
             limits: vec!["limited by depth".into()],
+            tails: Vec::new(),
             notes: vec!["direct=1 has no effect".into()],
             global_options: Vec::new(),
             jobs,

@@ -95,6 +95,7 @@ impl Runner {
                 response: W::OPTIONS.then(|| now - slot.intended),
             };
             record::<W>(&mut self.results[index(slot.worker)], &measured);
+            self.slowest.offer(purpose, slot, measured.latency);
             if searches && matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim) {
                 self.on_searched(now, slot.worker, measured.latency);
             }

@@ -12,6 +12,7 @@ use super::plan::{Plan, TargetShape};
 use super::report;
 use super::shared::Shared;
 use super::slots::{Purpose, Slot};
+use super::slowest::{SlowIo, Slowest};
 use super::watch::Watch;
 use super::worker::{Phase, Want, Worker};
 use super::zones::ZoneTable;
@@ -70,6 +71,7 @@ pub struct Runner {
     /// What went wrong first, in each worker.
     pub(super) failures: Vec<Option<(Direction, BlockReply)>>,
     pub(super) unread: u64,
+    pub(super) slowest: Slowest,
 }
 
 pub(super) fn index(value: u32) -> usize {
@@ -112,6 +114,7 @@ impl Runner {
             done: 0,
             failures: vec![None; plan.workers.len()],
             unread: 0,
+            slowest: Slowest::default(),
             plan,
         };
         runner.make_workers(&root, buffers);
@@ -389,6 +392,12 @@ impl Runner {
     #[must_use]
     pub const fn unread(&self) -> u64 {
         self.unread
+    }
+
+    /// The slowest measured reads or writes, the slowest first: at most 100, whoever's they are. None of trims.
+    #[must_use]
+    pub fn slowest(&self, direction: Direction) -> Vec<SlowIo> {
+        self.slowest.of(direction)
     }
 
     /// The plan.
