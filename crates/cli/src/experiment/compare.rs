@@ -23,6 +23,24 @@ pub struct Comparison {
     pub largest: Option<(String, f64)>,
     /// The table of those that are off, with reasons.
     pub table: Table,
+    /// All of them, in the order of our rows.
+    pub numbers: Vec<Compared>,
+}
+
+/// A number that both have. Neither is 0.
+pub struct Compared {
+    /// Its keys.
+    pub name: String,
+    /// Unit of both.
+    pub unit: String,
+    /// The paper's.
+    pub paper: f64,
+    /// Ours.
+    pub ours: f64,
+    /// Within [`TOLERANCE_PERCENT`], or within what the figure can be read to.
+    pub is_near: bool,
+    /// A setting was fitted to it.
+    pub is_fitted: bool,
 }
 
 impl Comparison {
@@ -57,6 +75,7 @@ pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
     let mut table = Table::new("Numbers more than 10 % off the paper's", &columns);
     let (mut compared, mut off, mut largest) = (0, 0, None::<(String, f64)>);
     let mut fitted = (0, 0);
+    let mut numbers = Vec::new();
     for row in ours.rows() {
         let keys: Vec<(&str, &str)> =
             ours.keys().iter().map(String::as_str).zip(row.keys.iter().map(String::as_str)).collect();
@@ -70,7 +89,14 @@ pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
         // What the figure can be read to is no deviation.
         let readable = published.error_absolute().unwrap_or(0.0);
         let is_near = percent.abs() <= TOLERANCE_PERCENT || (row.value - published.value).abs() <= readable;
-        if row.note.starts_with(FITTED) {
+        let is_fitted = row.note.starts_with(FITTED);
+        // What is 0 here has no ratio; it is in the table.
+        if row.value > 0.0 {
+            let (name, unit) = (name.clone(), row.unit.clone());
+            let (paper, ours) = (published.value, row.value);
+            numbers.push(Compared { name, unit, paper, ours, is_near, is_fitted });
+        }
+        if is_fitted {
             fitted = (fitted.0 + 1, fitted.1 + usize::from(is_near));
         }
         if is_near {
@@ -87,7 +113,7 @@ pub fn compare(paper: &PaperTable, ours: &PaperTable, why: Why) -> Comparison {
             reason,
         ]);
     }
-    Comparison { compared, off, fitted, largest, table }
+    Comparison { compared, off, fitted, largest, table, numbers }
 }
 
 /// The paper's row of these keys; if both text and figure have it, the first.
@@ -114,6 +140,8 @@ mod tests {
             compare(&load(paper), &load(ours), |_, _, percent| (percent < 0.0).then(|| "slow".to_owned()));
         assert_eq!((found.compared, found.off, found.fitted), (3, 1, (2, 1)));
         assert_eq!(found.count(), "2 of 3 (1 of 2 fitted)");
+        let kinds: Vec<(bool, bool)> = found.numbers.iter().map(|one| (one.is_near, one.is_fitted)).collect();
+        assert_eq!(kinds, [(true, true), (true, false), (false, true)]);
         assert_eq!(found.table.rows, [["3", "100", "50", "us", "-50 %", "slow"]]);
         assert!(
             found.sentence().contains("3 numbers compared with the paper's, 2 within 10 % (1 of 2 fitted)")

@@ -5,6 +5,7 @@
 
 use super::catalogue::{Experiment, Numbers};
 use super::compare::{Comparison, compare};
+use super::ratio;
 use anyhow::Context;
 use ocssd_report::svg::{self, Width};
 use ocssd_report::{PaperTable, Report, html, png};
@@ -109,6 +110,13 @@ pub fn make_report(
         .fact("took", &format!("{:.0} s", provenance.seconds))
         .fact("paper", experiment.source);
     let mut report = (experiment.report)(base, &Numbers { paper, ours })?;
+    if let Some(chart) = ratio::chart(&comparison) {
+        for chart in &mut report.charts {
+            let words = format!("{} within 10 % of the paper's.", comparison.count());
+            chart.subtitle = format!("{} {words}", chart.subtitle).trim_start().to_owned();
+        }
+        report = report.chart(chart);
+    }
     report = report.section("How far off", &format!("{}.", comparison.sentence()));
     if !comparison.table.rows.is_empty() {
         report = report.table(comparison.table.clone());

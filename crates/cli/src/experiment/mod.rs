@@ -2,9 +2,8 @@
 //!
 //! [`catalogue`] names the experiments. Each is two functions: one runs it and gives rows ([`data`]), one makes a report
 //! of such rows, whether they are fresh or were kept. `world` is a drive with targets, `lab` what every run shares,
-//! `compare` sets our rows beside the paper's, `keep` writes and reads files, `claims` makes the table
-//! of all verdicts, `verbs` is the command. Deliberately not
-//! here: charts and checks (`ocssd_report`).
+//! `compare` sets our rows beside the paper's, `ratio` draws how far they are, `keep` writes and reads files, `claims` makes the
+//! table of all verdicts, `verbs` is the command. Deliberately not here: charts and checks (`ocssd_report`).
 
 mod catalogue;
 mod cidr20;
@@ -15,6 +14,7 @@ mod fast17;
 mod keep;
 mod ksc17;
 mod lab;
+mod ratio;
 mod verbs;
 mod wa_theory;
 mod world;

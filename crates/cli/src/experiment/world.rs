@@ -3,6 +3,7 @@
 //! The drive keeps its data from job to job. Deliberately not here: what the jobs are.
 
 use crate::interrupt::{self, Interrupted};
+use crate::shut_down::{last_request, shut_down};
 use anyhow::{Context, anyhow, bail, ensure};
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, RunEnd, VirtualClock};
@@ -54,6 +55,24 @@ impl Instance {
     }
 }
 
+/// A target, made or mounted, and what its host counts.
+type Made = (Box<dyn BlockTarget>, Option<StatsHandle>);
+
+/// Makes a target where none is, and mounts it where it was made.
+fn make(caller: &mut Caller<'_, Flash, VirtualClock>, want: &Instance) -> anyhow::Result<Made> {
+    let spec = registry::TargetSpec { units: &want.units, layout: Layout::Striped, options: &want.options };
+    let kind = crate::kinds::find(want.kind).map_err(anyhow::Error::msg)?;
+    let mut cpu = None;
+    let on_host = |target: Box<dyn BlockTarget>| -> Result<Box<dyn BlockTarget>, String> {
+        let Some(host) = &want.host else { return Ok(target) };
+        let wrapped = HostCpu::new(target, host.clone()).map_err(|problems| problems.to_string())?;
+        cpu = Some(wrapped.stats());
+        Ok(Box::new(wrapped))
+    };
+    let made = kind.make_within(caller, &spec, on_host).map_err(anyhow::Error::msg)?;
+    Ok((made.target, cpu))
+}
+
 /// Everything of one point.
 pub struct World {
     host: Host<Flash, VirtualClock>,
@@ -75,24 +94,27 @@ impl World {
         for want in instance {
             let mut caller =
                 Caller { device: &mut flash, clock: &mut clock, buffers: &mut buffers, cut_at: None };
-            let spec =
-                registry::TargetSpec { units: &want.units, layout: Layout::Striped, options: &want.options };
-            let kind = crate::kinds::find(want.kind).map_err(anyhow::Error::msg)?;
-            let on_host = |target: Box<dyn BlockTarget>| -> Result<Box<dyn BlockTarget>, String> {
-                let Some(host) = &want.host else {
-                    cpus.push(None);
-                    return Ok(target);
-                };
-                let wrapped = HostCpu::new(target, host.clone()).map_err(|problems| problems.to_string())?;
-                cpus.push(Some(wrapped.stats()));
-                Ok(Box::new(wrapped))
-            };
-            let target = kind.make_within(&mut caller, &spec, on_host).map_err(anyhow::Error::msg)?;
-            made.push(target.target);
+            let (target, cpu) = make(&mut caller, want)?;
+            made.push(target);
+            cpus.push(cpu);
         }
         let mut host = Host::new(flash, clock, buffers);
         let targets = made.into_iter().map(|target| host.add(target)).collect();
         Ok(Self { host, targets, cpus })
+    }
+
+    /// Shuts a target down and mounts it again, with other options perhaps. What it was asked must have ended.
+    ///
+    /// # Errors
+    /// A sentence, if the options do not fit what is there.
+    pub fn mount_again(&mut self, target: usize, want: &Instance) -> anyhow::Result<()> {
+        let id = self.targets[target];
+        let last = last_request(self.host.target(id)).map(|request| (id, request));
+        shut_down(&mut self.host, last.into_iter().collect())?;
+        let (made, cpu) = make(&mut self.host.caller(), want)?;
+        drop(self.host.replace(id, made));
+        self.cpus[target] = cpu;
+        Ok(())
     }
 
     /// Runs the jobs of a fio text, the first on target `on[0]`, and so on; what they read is laid out before.

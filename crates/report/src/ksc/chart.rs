@@ -27,6 +27,28 @@ pub fn chart(title: &str, paper: &Grid, ours: &Grid, error_mb_per_second: f64) -
     spec
 }
 
+/// As [`chart`], with a panel for each size of the write buffer and a line for each pattern: where the sizes differ little,
+/// their lines are told apart so.
+pub fn chart_by_buffer(title: &str, paper: &Grid, ours: &Grid, error_mb_per_second: f64) -> ChartSpec {
+    let threads = Axis::log2("threads", "").ticks(&THREADS.map(f64::from));
+    let mut spec = ChartSpec::new(title, threads, Axis::linear("throughput", "MB/s"))
+        .subtitle("One panel for each size of the write buffer.")
+        .source(&format!("Paper: KSC'17, digitised, error {error_mb_per_second} MB/s."));
+    for buffer_mib in BUFFERS_MIB {
+        let mut panel = Panel::new(&format!("{buffer_mib} MiB"));
+        for pattern in Pattern::ALL {
+            for (role, grid, error) in [(Role::Paper, paper, error_mb_per_second), (Role::Ours, ours, 0.0)] {
+                let points = points(grid, pattern, buffer_mib, error);
+                if !points.is_empty() {
+                    panel = panel.series(Series::new(pattern.word(), role, points));
+                }
+            }
+        }
+        spec = spec.panel(panel);
+    }
+    spec
+}
+
 /// The cells of one line that are set.
 fn points(grid: &Grid, pattern: Pattern, buffer_mib: u32, error: f64) -> Vec<Point> {
     let point = |threads: u32| {
@@ -58,5 +80,10 @@ mod tests {
         );
         assert_eq!((measured.role, &measured.points[..]), (Role::Ours, &[Point::new(18.0, 2000.0)][..]));
         assert_eq!(published.name, measured.name);
+        let chart = chart_by_buffer("t", &paper, &ours, 11.0);
+        assert_eq!(chart.check(), Ok(()));
+        let drawn: Vec<(&str, usize)> =
+            chart.panels.iter().map(|panel| (panel.title.as_str(), panel.series.len())).collect();
+        assert_eq!(drawn, [("32 MiB", 0), ("64 MiB", 2), ("128 MiB", 0), ("256 MiB", 0)]);
     }
 }

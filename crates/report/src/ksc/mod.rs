@@ -11,7 +11,7 @@ mod hit_model;
 mod reads;
 mod writes;
 
-pub use chart::chart;
+pub use chart::{chart, chart_by_buffer};
 pub use grid::{BUFFERS_MIB, Cell, Grid, GridError, Pattern, THREADS};
 pub use hit_model::{HitModel, fit_hit_model};
 pub use reads::{judge_reads, r1, r2, r3, r4};

@@ -76,11 +76,11 @@ fn report(report: Report, numbers: &Numbers) -> anyhow::Result<Report> {
     let sizes = SIZES_KIB.map(f64::from);
     let axis = Axis::log2("block size", "KiB").ticks(&sizes);
     let mut chart =
-        ChartSpec::new("Reads by block size and queue depth", axis, Axis::log10("throughput", "GB/s"))
+        ChartSpec::new("Reads by block size and queue depth", axis, Axis::linear("throughput", "GB/s"))
             .subtitle("One hue for each queue depth.")
             .source("Paper: FAST'17, figure 4, digitised, error 1 %.");
     for (metric, axis) in
-        [("throughput", None), ("latency_mean", Some(Axis::log10("mean completion latency", "ms")))]
+        [("throughput", None), ("latency_mean", Some(Axis::linear("mean completion latency", "ms")))]
     {
         for (pattern, _) in PATTERNS {
             let mut panel = Panel::new(&format!("{metric}, {pattern}").replace('_', " "));

@@ -53,7 +53,8 @@ fn report(report: Report, numbers: &Numbers) -> anyhow::Result<Report> {
     let paper = ksc::Grid::from_paper(&numbers.paper).context("the paper's table")?;
     let ours = ksc::Grid::from_paper(&numbers.ours).context("our rows")?;
     let verdicts = ksc::judge_writes(&ours);
-    Ok(report.verdicts(verdicts).chart(ksc::chart("Writes by threads and write buffer", &paper, &ours, 11.0)))
+    let chart = ksc::chart_by_buffer("Writes by threads and write buffer", &paper, &ours, 11.0);
+    Ok(report.verdicts(verdicts).chart(chart))
 }
 
 fn why(ours: &PaperTable, row: &PaperRow, percent: f64) -> Option<String> {
