@@ -8,7 +8,7 @@ use std::fs;
 use tables::{experiments, paper};
 
 /// Every experiment with a paper's numbers, and how many there are.
-const COUNTS: [(&str, usize); 12] = [
+const COUNTS: [(&str, usize); 15] = [
     ("cidr20-atomicity", 1),
     ("cidr20-f3", 2),
     ("cidr20-gc", 4),
@@ -20,6 +20,9 @@ const COUNTS: [(&str, usize); 12] = [
     ("ksc17-rootcause", 28),
     ("ksc17-t2", 56),
     ("ksc17-t3", 56),
+    ("profile-t1", 6),
+    ("profile-t2", 8),
+    ("profile-t3", 6),
     ("wa-theory", 89),
 ];
 

@@ -3,7 +3,7 @@
 use super::compare::Why;
 use super::data::Data;
 use super::lab::Lab;
-use super::{cidr20, fast17, ksc17, wa_theory};
+use super::{cidr20, fast17, ksc17, profile, wa_theory};
 use anyhow::bail;
 use ocssd_report::{PaperTable, Report};
 
@@ -53,6 +53,9 @@ pub static ALL: &[Experiment] = &[
     cidr20::f3::EXPERIMENT,
     cidr20::gc::EXPERIMENT,
     cidr20::atomicity::EXPERIMENT,
+    profile::T1,
+    profile::T2,
+    profile::T3,
 ];
 
 /// The experiment of this name.

@@ -14,6 +14,7 @@ mod fast17;
 mod keep;
 mod ksc17;
 mod lab;
+mod profile;
 mod ratio;
 mod verbs;
 mod wa_theory;
