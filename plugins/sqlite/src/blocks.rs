@@ -84,9 +84,10 @@ fn mount(
     named: &NamedTarget,
     clock: &mut DriveClock,
     buffers: &mut Buffers,
+    cut_at: Option<Nanos>,
 ) -> Result<(Box<dyn BlockTarget>, Vec<String>), StoreError> {
     let kind = registry::find(&named.kind).map_err(invalid)?;
-    let mut caller = Caller { device: flash, clock, buffers, cut_at: None };
+    let mut caller = Caller { device: flash, clock, buffers, cut_at };
     let made = kind.make(&mut caller, &named.spec()).map_err(invalid)?;
     let bytes = usize_of(made.target.block_bytes());
     if made.target.zones().is_some() {
@@ -117,7 +118,7 @@ impl Blocks {
         let named = lease_target(&open, options, "sqlite")?;
         let mut buffers = Buffers::new(open.flash.payload_format());
         let mut clock = DriveClock::Virtual(VirtualClock::default());
-        let (target, notes) = mount(&mut open.flash, &named, &mut clock, &mut buffers)?;
+        let (target, notes) = mount(&mut open.flash, &named, &mut clock, &mut buffers, None)?;
         if options.is_wall_clock {
             clock = DriveClock::Wall(Box::new(WallClock::starting_at(clock.now())));
         }
@@ -195,24 +196,27 @@ impl Blocks {
         self.is_off
     }
 
-    /// The power is there again: the target is mounted anew from what the media hold.
+    /// The power is there again: the target is mounted anew from what the media hold. A cut that was set meanwhile may come during
+    /// the mount; then the power is off again.
     ///
     /// # Errors
-    /// If it cannot be mounted.
+    /// If it cannot be mounted, or the power was cut.
     pub fn restart(&mut self) -> Result<(), StoreError> {
         assert!(self.is_off, "a drive is restarted after its power was cut");
         let host = self.host.take().expect("the drive is there but while it is restarted");
         let mut clock = host.clock().clone();
         let mut flash = host.into_device();
         let mut buffers = Buffers::new(flash.payload_format());
-        let made = mount(&mut flash, &self.named, &mut clock, &mut buffers);
+        let cut_at = self.cut.as_ref().map(|cut| cut.at);
+        let made = mount(&mut flash, &self.named, &mut clock, &mut buffers, cut_at);
+        let is_cut = made.is_err() && cut_at.is_some_and(|at| at <= clock.now());
         let mut host = Host::new(flash, clock, buffers);
         let made = made.map(|(target, notes)| {
             host.add(target);
             self.notes = notes;
         });
         (self.host, self.is_off) = (Some(host), made.is_err());
-        made
+        if is_cut { Err(self.power_goes()) } else { made }
     }
 
     /// Asks for all of these, and waits until all are answered.

@@ -166,6 +166,14 @@ impl DriveVolume {
         Ok(DriveCounts { flash, target, files, now: blocks.now() })
     }
 
+    /// The drive's time, also while its power is off.
+    ///
+    /// # Errors
+    /// After a bug.
+    pub fn now(&self) -> Result<Nanos, StoreError> {
+        Ok(self.enter()?.volume.blocks().now())
+    }
+
     /// The power of the drive will go at `at`, on the drive's clock; `seed` draws which pages of torn units survive. From then
     /// on everything fails, until [`Self::restart`].
     ///
@@ -184,10 +192,11 @@ impl DriveVolume {
         Ok(self.enter()?.volume.blocks().is_off())
     }
 
-    /// The power is there again, and the target is mounted anew. No connection may be open.
+    /// The power is there again, and the target is mounted anew. No connection may be open. A cut that is set before comes during
+    /// the mount if it lasts so long; then the power is off again ([`Self::is_off`]).
     ///
     /// # Errors
-    /// If target or volume cannot be mounted.
+    /// If target or volume cannot be mounted, or the power was cut.
     pub fn restart(&self) -> Result<(), StoreError> {
         let mut state = self.enter()?;
         assert!(state.shared.is_empty(), "a connection is open from before the power cut");

@@ -22,6 +22,8 @@ pub struct Way {
     pub journal_mode: &'static str,
     /// A bug that is put in.
     pub planted: Planted,
+    /// Cuts during the recovery after a cut, at most.
+    pub recoveries_cut: u32,
     /// Content of a row of the history.
     pub transfer_bytes: i64,
 }
@@ -34,6 +36,10 @@ pub struct Bank {
     way: Way,
 }
 
+/// Within which time a recovery is cut (chosen: some of the tests' recoveries are longer and some shorter, which a test counts).
+const RECOVERY: Nanos = Nanos::from_millis(20);
+/// Recoveries that were cut so far.
+pub static RECOVERIES_CUT: AtomicU32 = AtomicU32::new(0);
 /// Which VFS was registered last; each volume has one of its own.
 static VOLUMES: AtomicU32 = AtomicU32::new(0);
 
@@ -109,9 +115,25 @@ impl Bank {
 
     /// The power is there again after a cut: what is wrong with the bank, of which `answered` transfers must be there.
     pub fn after_power_cut(self, answered: i64) -> Result<(), String> {
-        let Self { volume, connection, vfs, .. } = self;
+        let Self { volume, connection, vfs, way } = self;
         drop(connection);
-        volume.restart().map_err(|error| format!("no restart: {error}"))?;
+        // Cuts during recovery, as long as they come: each later than the one before.
+        let mut prng = Prng::new(answered.unsigned_abs());
+        let mut recoveries_cut = 0;
+        while recoveries_cut < way.recoveries_cut {
+            let at = volume.now().unwrap() + Nanos(1 + prng.below(RECOVERY.0));
+            volume.cut_power_at(at, prng.below(1 << 32)).unwrap();
+            match volume.restart() {
+                Ok(()) => break,
+                Err(error) if !volume.is_off().unwrap() => return Err(format!("no restart: {error}")),
+                Err(_) => recoveries_cut += 1,
+            }
+        }
+        RECOVERIES_CUT.fetch_add(recoveries_cut, Ordering::Relaxed);
+        volume.cut_power_at(Nanos::MAX, 0).unwrap();
+        if volume.is_off().unwrap() {
+            volume.restart().map_err(|error| format!("no restart: {error}"))?;
+        }
         let connection = connect(&vfs).map_err(|error| format!("cannot be opened: {error}"))?;
         judge(&connection, answered)
     }

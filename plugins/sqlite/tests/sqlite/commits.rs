@@ -6,7 +6,13 @@ use rusqlite::Connection;
 use std::sync::Arc;
 
 fn bank(options: &'static str, journal_mode: &'static str) -> Bank {
-    Bank::open(Way { options, journal_mode, planted: Planted::Nothing, transfer_bytes: 1_500 })
+    Bank::open(Way {
+        options,
+        journal_mode,
+        planted: Planted::Nothing,
+        recoveries_cut: 0,
+        transfer_bytes: 1_500,
+    })
 }
 
 #[test]

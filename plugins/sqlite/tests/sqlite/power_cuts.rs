@@ -2,8 +2,9 @@
 //!
 //! `OCSSD_SQLITE_CUTS` says how many cuts each way gets; 20 without.
 
-use crate::bank::{Way, cut};
+use crate::bank::{RECOVERIES_CUT, Way, cut};
 use ocssd_sqlite::Planted;
+use std::sync::atomic::Ordering;
 
 const OX_BLOCK: &str = "drive=tiny,set.chunks_per_pu=64,over_provisioning_percent=50";
 
@@ -13,7 +14,7 @@ fn cuts() -> u64 {
 }
 
 fn way(options: &'static str, journal_mode: &'static str) -> Way {
-    Way { options, journal_mode, planted: Planted::Nothing, transfer_bytes: 1_500 }
+    Way { options, journal_mode, planted: Planted::Nothing, recoveries_cut: 0, transfer_bytes: 1_500 }
 }
 
 fn nothing_is_lost(way: Way) {
@@ -49,6 +50,19 @@ fn journals_do_their_work_on_ox_block_and_on_pblk() {
 fn write_ahead_logs_do_their_work_on_ox_block_and_on_pblk() {
     nothing_is_lost(way("drive=tiny,set.chunks_per_pu=64,over_provisioning_percent=50,commit=plain", "wal"));
     nothing_is_lost(way("drive=tiny,set.chunks_per_pu=64,target=pblk", "wal"));
+}
+
+#[test]
+fn recoveries_are_begun_again_after_cuts() {
+    let before = RECOVERIES_CUT.load(Ordering::Relaxed);
+    nothing_is_lost(Way { recoveries_cut: 3, ..way(OX_BLOCK, "delete") });
+    nothing_is_lost(Way {
+        recoveries_cut: 3,
+        ..way("drive=tiny,set.chunks_per_pu=64,target=pblk", "delete")
+    });
+    let cut = RECOVERIES_CUT.load(Ordering::Relaxed) - before;
+    println!("{cut} recoveries were cut");
+    assert!(cut > 0, "no cut came during a recovery");
 }
 
 #[test]
