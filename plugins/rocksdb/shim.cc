@@ -224,7 +224,9 @@ class LightFileSystem final : public FileSystem {
     auto add = [](void* names, const char* name, size_t bytes) {
       static_cast<std::vector<std::string>*>(names)->emplace_back(name, bytes);
     };
-    return StatusOf(lightlsm_children(fs_, path.data(), path.size(), add, result));
+    int code = lightlsm_children(fs_, path.data(), path.size(), add, result);
+    // As the POSIX file system has it: PathNotFound would be an I/O error.
+    return code == kNotFound ? IOStatus::NotFound(lightlsm_error()) : StatusOf(code);
   }
   IOStatus DeleteFile(const std::string& path, const IOOptions&, IODebugContext*) override {
     return StatusOf(lightlsm_delete(fs_, path.data(), path.size()));

@@ -61,7 +61,8 @@ impl StoreOptions {
         }
     }
 
-    /// Reads `drive=..` and other options, with `;` between them, or `,` if there is no `;`:
+    /// Reads `drive=..` and other options, with `;` between them, or `,` if there is no `;`. An option may have `:` instead of `=`,
+    /// as in `drive:db.ocssd`: where RocksDB asks for an `Env` it takes a text with `=` for a list of its own.
     ///
     /// - `drive`: a preset, a drive file or an image; it must be there, unless there is a
     /// - `create`: the preset or drive file that an image is made of if there is none.
@@ -89,7 +90,8 @@ impl StoreOptions {
         let separator = if text.contains(';') { ';' } else { ',' };
         let (mut options, mut has_drive) = (Self { target: target.to_owned(), ..Self::new("") }, false);
         for part in text.split(separator).filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+            let named = part.split_once('=').or_else(|| part.split_once(':'));
+            let (name, value) = named.filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
                 invalid(format!("an option is written NAME=VALUE, but \"{part}\" was given, as in drive=db.ocssd,clock=wall"))
             })?;
             match name {
@@ -156,6 +158,8 @@ mod tests {
         assert_eq!(options.place, "pu:0-1".parse().expect("units"));
         let made = StoreOptions::parse("drive=d.ocssd,create=tiny").expect("options");
         assert_eq!(made.create.as_deref(), Some("tiny"));
+        let with_colon = StoreOptions::parse("drive:d.ocssd,clock:wall").expect("options");
+        assert!(with_colon.drive == "d.ocssd" && with_colon.is_wall_clock);
         let listed = StoreOptions::parse("drive=tiny;on=pu:0,2;clock=virtual").expect("options");
         assert!(!listed.is_wall_clock && listed.place == "pu:0,2".parse().expect("units"));
     }

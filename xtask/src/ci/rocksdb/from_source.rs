@@ -14,21 +14,29 @@ const SOURCE: &str = "rocksdb=7.8.3-2";
 const FOLDER: &str = "rocksdb-7.8.3";
 /// What compiles it: as Debian's library was, with assertions.
 const MAKEFILE: &str = "S = rocksdb-7.8.3
-OBJS = $(patsubst $(S)/db_stress_tool/%.cc,%.o,$(wildcard $(S)/db_stress_tool/*.cc)) testutil.o
-VPATH = $(S)/db_stress_tool $(S)/test_util
-CXXFLAGS = -std=c++17 -O1 -w -I$(S) -I$(S)/include -DROCKSDB_PLATFORM_POSIX -DROCKSDB_LIB_IO_POSIX -DOS_LINUX -DGFLAGS=1 \\
-  -DSNAPPY -DZLIB -DBZIP2 -DLZ4 -DZSTD
-db_stress: $(OBJS)
-\tg++ -o $@ $^ -lrocksdb -lgflags -lpthread -ldl -l:libzstd.so.1
+G = $(S)/third-party/gtest-1.8.1/fused-src
+STRESS = $(patsubst $(S)/db_stress_tool/%.cc,%.o,$(wildcard $(S)/db_stress_tool/*.cc)) testutil.o
+VPATH = $(S)/db_stress_tool $(S)/test_util $(S)/env $(G)/gtest
+CXXFLAGS = -std=c++17 -O1 -w -I$(S) -I$(S)/include -isystem $(G) -DROCKSDB_PLATFORM_POSIX -DROCKSDB_LIB_IO_POSIX -DOS_LINUX \\
+  -DGFLAGS=1 -DSNAPPY -DZLIB -DBZIP2 -DLZ4 -DZSTD
+LIBRARIES = -lrocksdb -lgflags -lpthread -ldl -l:libzstd.so.1
+db_stress: $(STRESS)
+\tg++ -o $@ $^ $(LIBRARIES)
+env_basic_test: env_basic_test.o testharness.o testutil.o gtest-all.o
+\tg++ -o $@ $^ $(LIBRARIES)
+%.o: %.cc
+\tg++ $(CXXFLAGS) -c -o $@ $<
 ";
 /// A program that shows how RocksDB counts its changes.
 const SINGLE_DELETE: &str = include_str!("single_delete.cc");
-/// Fetches RocksDB and compiles `db_stress`, unless that was done before. Returns where it is.
+
+/// Fetches RocksDB and compiles one of its programs, `db_stress` or `env_basic_test`, unless that was done before. Returns where it
+/// is.
 ///
 /// Errors: a package is missing, the source cannot be fetched, or does not compile.
-pub fn db_stress(folder: &Path) -> Result<PathBuf> {
+pub fn build(folder: &Path, name: &str) -> Result<PathBuf> {
     packages::ensure_installed(packages::STRESS_BUILD)?;
-    let program = folder.join("db_stress");
+    let program = folder.join(name);
     if !program.is_file() {
         for place in ["lists/partial", "none"] {
             fs::create_dir_all(folder.join(place))
@@ -36,10 +44,10 @@ pub fn db_stress(folder: &Path) -> Result<PathBuf> {
         }
         fetch(folder)?;
         fs::write(folder.join("Makefile"), MAKEFILE)?;
-        process::run(Command::new("make").current_dir(folder).args(["-j2", "db_stress"]))
-            .context("db_stress cannot be built")?;
+        process::run(Command::new("make").current_dir(folder).args(["-j2", name]))
+            .with_context(|| format!("{name} cannot be built"))?;
     }
-    ensure!(program.is_file(), "db_stress was built, and is not at {}", program.display());
+    ensure!(program.is_file(), "{name} was built, and is not at {}", program.display());
     Ok(program)
 }
 
@@ -103,7 +111,7 @@ pub fn counts_too_few(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The script that kills `db_stress`, behind [`db_stress`].
+/// The script that kills `db_stress`; there once something was built.
 pub fn crash_test(folder: &Path) -> PathBuf {
     folder.join(FOLDER).join("tools/db_crashtest.py")
 }

@@ -56,9 +56,14 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     if long { from_its_source(&workspace.target.join("rocksdb-source"), &rocks) } else { Ok(()) }
 }
 
-/// What RocksDB's own stress test finds when processes are killed, and when the drive loses its power.
+/// What RocksDB's own tests say of the file system, and what its stress test finds when processes are killed, and when the drive loses its power.
 fn from_its_source(folder: &Path, rocks: &Rocks) -> Result<()> {
-    let program = Program::DbStress(from_source::db_stress(folder)?);
+    let told = rocks.env_tests(&from_source::build(folder, "env_basic_test")?, "drive:drive.toml")?;
+    ensure!(
+        told.contains("[  PASSED  ] 8 tests."),
+        "all 8 tests of an Env should pass, but env_basic_test printed:\n{told}"
+    );
+    let program = Program::DbStress(from_source::build(folder, "db_stress")?);
     from_source::counts_too_few(folder)?;
     crash_test::run(rocks, &program, &from_source::crash_test(folder))?;
     stress::run(rocks, &program)

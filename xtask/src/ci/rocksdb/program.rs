@@ -111,6 +111,18 @@ impl Rocks {
         Ok(Line { command })
     }
 
+    /// RocksDB's tests of an `Env`, on a store. One of them makes its folder on the host too. Returns what they printed.
+    ///
+    /// Errors: the folder cannot be made, or a test fails.
+    pub fn env_tests(&self, program: &Path, store: &str) -> Result<String> {
+        let folder = self.directory.join("env");
+        fs::create_dir(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let mut command = Command::new(program);
+        command.current_dir(&self.directory).env("LD_PRELOAD", &self.plugin).env("TEST_TMPDIR", folder);
+        command.env("TEST_FS_URI", format!("lightlsm://{store}")).arg("--gtest_filter=CustomEnv*");
+        Line { command }.succeeds()
+    }
+
     /// A program on a store.
     pub fn program(&self, program: &Program, store: &str) -> Line {
         let mut command = Command::new(program.path());
