@@ -1,7 +1,7 @@
 //! A client of ELEOS: a drive with the target in this process, and one session of flushes.
 //!
-//! What a client keeps is the number of its next flush, and nothing else: no map of media, no log, no garbage collection. Deliberately
-//! not here: what pages mean (`tree`).
+//! What a client keeps is the number of its next flush, and nothing else: no map of media, no log, no garbage collection.
+//! Deliberately not here: what pages mean (`tree`).
 
 use ocssd_base::{Nanos, Prng};
 use ocssd_drive::{OpenOptions, Source};
@@ -18,9 +18,12 @@ use ocssd_targets::registry::{self, MakeOf, TargetSpec};
 /// The session of this program; any number that no other program on the drive has.
 const SESSION: SessionId = SessionId(1);
 
+/// The loop around a drive and its target.
+type LogHost = Host<Flash, VirtualClock, dyn LogTarget>;
+
 /// Pages of a drive.
 pub struct Pages {
-    host: Option<Host<Flash, VirtualClock, dyn LogTarget>>,
+    host: Option<LogHost>,
     units: Vec<PuId>,
     /// The last flush that was answered, and therefore is durable.
     flushed: Wsn,
@@ -54,7 +57,7 @@ impl Pages {
         self.host.as_ref().expect("the drive is on").clock().now()
     }
 
-    fn host(&mut self) -> &mut Host<Flash, VirtualClock, dyn LogTarget> {
+    fn host(&mut self) -> &mut LogHost {
         self.host.as_mut().expect("the drive is on")
     }
 
@@ -162,11 +165,7 @@ fn success(reply: &LogReply) -> Result<(), String> {
 }
 
 /// Mounts the target and resumes the session, which says how far it came: what a client must send next.
-fn mount(
-    mut flash: Flash,
-    mut clock: VirtualClock,
-    units: &[PuId],
-) -> Result<(Host<Flash, VirtualClock, dyn LogTarget>, Wsn), String> {
+fn mount(mut flash: Flash, mut clock: VirtualClock, units: &[PuId]) -> Result<(LogHost, Wsn), String> {
     let MakeOf::Log(make) = registry::find("eleos")?.make_of() else { unreachable!("eleos keeps pages") };
     let mut buffers = Buffers::new(flash.payload_format());
     let spec = TargetSpec { units, layout: ocssd_targets::Layout::default(), options: &[] };

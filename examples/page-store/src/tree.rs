@@ -1,8 +1,9 @@
 //! A B-tree whose nodes are pages of any length.
 //!
-//! A node keeps its page's name for life and is written in place, as far as the tree is concerned: the target puts it elsewhere. Nodes
-//! that changed wait in memory; a commit flushes them all, with page 0 that says where the root is, as one flush. So a restart finds the
-//! tree of some commit, and needs no log. Deliberately not here: merging of nodes that became small; forgetting nodes that were read.
+//! A node keeps its page's name for life and is written in place, as far as the tree is concerned: the target puts it elsewhere.
+//! Nodes that changed wait in memory; a commit flushes them all, with page 0 that says where the root is, as one flush. So a
+//! restart finds the tree of some commit, and needs no log. Deliberately not here: merging of nodes that became small; forgetting
+//! nodes that were read.
 
 use crate::pages::Pages;
 use ocssd_lightnvm::interface::log_structured::PageId;
