@@ -190,6 +190,7 @@ fn report(outcome: &Outcome) -> Value {
         lateness: None,
         counters: None,
         limits: Vec::new(),
+        tails: Vec::new(),
         verdict: Verdict::Pass,
     };
     to_value(&run, Format::JsonPlus)

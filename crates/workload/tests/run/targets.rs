@@ -28,6 +28,7 @@ fn reported(results: Vec<JobResult>) -> Value {
         lateness: None,
         counters: None,
         limits: Vec::new(),
+        tails: Vec::new(),
         verdict: Verdict::Pass,
     };
     to_value(&run, Format::Json)["jobs"][0].clone()
