@@ -65,6 +65,18 @@ impl<D: Device, C: Clock> BlockingDevice for Caller<'_, D, C> {
         }
         Ok(in_order(commands, done))
     }
+
+    fn wait(&mut self, time: Nanos) -> Result<(), PowerCut> {
+        let until = self.clock.now() + time;
+        // Virtual time waits once, wall time until it is late enough.
+        while self.clock.now() < until {
+            if let Some(at) = self.cut_at.filter(|&at| at <= self.clock.now()) {
+                return Err(PowerCut { at });
+            }
+            self.clock.wait_until(self.cut_at.map_or(until, |at| at.min(until)));
+        }
+        Ok(())
+    }
 }
 
 /// The completions in the order of their commands.

@@ -44,4 +44,10 @@ pub trait BlockingDevice {
     /// # Errors
     /// [`PowerCut`] if the power goes first.
     fn call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, PowerCut>;
+
+    /// Lets so much time pass with nothing asked of the device.
+    ///
+    /// # Errors
+    /// [`PowerCut`] if the power goes first.
+    fn wait(&mut self, time: Nanos) -> Result<(), PowerCut>;
 }

@@ -79,4 +79,9 @@ impl<D: Device, C: Clock> BlockingDevice for Fused<'_, D, C> {
         self.caller.cut_at = Some(at);
         self.caller.call(some).and(Err(PowerCut { at }))
     }
+
+    fn wait(&mut self, time: Nanos) -> Result<(), PowerCut> {
+        assert!(!self.is_cut, "a mount waits without power");
+        self.caller.wait(time)
+    }
 }

@@ -32,12 +32,16 @@ impl Target for Eleos {
 
     fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<LogReply>) {
         self.now = now;
-        self.completed(&completion, &mut out.buffers);
+        self.completed(now, completion, &mut out.buffers);
         self.give_replies(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<LogReply>) {
+        self.flight.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flight.deadline()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Out<LogReply>) {
@@ -57,6 +61,7 @@ impl Target for Eleos {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = self.store.stats.counters();
         counters.extend(self.stats.counters());
+        counters.push(self.flight.counter());
         counters.extend([
             gauge("pages", "Pages that are stored.", self.store.pages),
             gauge("page_bytes", "Bytes of them.", self.store.bytes),

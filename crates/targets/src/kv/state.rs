@@ -193,6 +193,7 @@ impl Kv {
 
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
+        self.flight.check();
         self.index.check();
         self.space.check();
         self.frames.check();

@@ -44,13 +44,14 @@ impl Kv {
     }
 
     /// A command ended.
-    pub(super) fn completed(&mut self, completion: &Completion, buffers: &mut Buffers) {
-        match self.flight.end(completion.tag) {
-            Purpose::Read { read } => self.read_done(read, completion, buffers),
-            Purpose::Unit { frame, at } => self.unit_done(frame, at, completion),
-            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, completion),
-            Purpose::Collect { read } => self.collected(read, completion),
-            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+    pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
+        let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
+        match purpose {
+            Purpose::Read { read } => self.read_done(read, &completion, buffers),
+            Purpose::Unit { frame, at } => self.unit_done(frame, at, &completion),
+            Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, &completion),
+            Purpose::Collect { read } => self.collected(read, &completion),
+            Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
         self.work_due = true;
     }
@@ -80,12 +81,16 @@ impl Target for Kv {
 
     fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<KvReply>) {
         self.now = now;
-        self.completed(&completion, &mut out.buffers);
+        self.completed(now, completion, &mut out.buffers);
         self.give_replies(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<KvReply>) {
+        self.flight.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flight.deadline()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Out<KvReply>) {
@@ -104,6 +109,7 @@ impl Target for Kv {
     fn counters(&self) -> Vec<Counter> {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = self.stats.counters();
+        counters.push(self.flight.counter());
         let wide = |number: usize| u64::try_from(number).expect("an index");
         counters.extend([
             gauge("keys", "Keys that exist.", self.index.keys()),

@@ -62,6 +62,14 @@ impl Below<'_> {
         Ok(true)
     }
 
+    /// Lets time pass until the block target wants to be woken. False if it does not.
+    fn pass_time(&mut self) -> Result<bool, PowerCut> {
+        let Some(at) = self.target.deadline() else { return Ok(false) };
+        self.device.wait(at.saturating_since(self.device.now()))?;
+        self.with(|target, now, out| target.on_deadline(now, out));
+        Ok(true)
+    }
+
     fn take_replies(&mut self, done: &mut Vec<Completion>) -> bool {
         let replies: Vec<BlockReply> = self.out.replies_mut().0.drain(..).collect();
         done.extend(replies.iter().filter_map(|reply| self.exchange.ended(reply)));
@@ -108,8 +116,8 @@ impl BlockingDevice for Below<'_> {
         while self.exchange.len() > 0 {
             let offered = self.offer();
             let ran = self.run()?;
-            if !self.take_replies(&mut done) && !ran && !offered {
-                // It waits for something that no command brings; who mounts cannot let time pass.
+            if !self.take_replies(&mut done) && !ran && !offered && !self.pass_time()? {
+                // It waits for something that no command brings, nor time.
                 let all = commands.iter();
                 return Ok(all.map(|command| failed(command, Status::INTERNAL_ERROR)).collect());
             }
@@ -122,6 +130,10 @@ impl BlockingDevice for Below<'_> {
         let completions: Vec<Completion> = commands.iter().map(of).collect();
         self.note(commands, &completions);
         Ok(completions)
+    }
+
+    fn wait(&mut self, time: Nanos) -> Result<(), PowerCut> {
+        self.device.wait(time)
     }
 }
 

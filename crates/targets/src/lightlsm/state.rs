@@ -103,6 +103,7 @@ impl LightLsm {
 
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
+        self.flight.check();
         self.space.check();
         self.journal.check();
         self.catalog.check();

@@ -44,17 +44,18 @@ impl LightLsm {
     }
 
     /// A command ended.
-    pub(super) fn completed(&mut self, completion: &Completion, buffers: &mut Buffers) {
+    pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
+        let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         let status = completion.status;
-        match self.flight.end(completion.tag) {
-            Purpose::Read { part } => self.part_done(part, completion, buffers),
+        match purpose {
+            Purpose::Read { part } => self.part_done(part, &completion, buffers),
             Purpose::Unit { number, column, what, at } => {
-                self.unit_done((number, column, what), at, completion, buffers);
+                self.unit_done((number, column, what), at, &completion, buffers);
             }
             Purpose::LogPage { page } => self.page_done(PageKind::Log, page, status),
             Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, status),
-            Purpose::Close { chunk, from, fill } => self.close_done((chunk, from, fill), completion),
-            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+            Purpose::Close { chunk, from, fill } => self.close_done((chunk, from, fill), &completion),
+            Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
         self.work_due = true;
     }
@@ -69,13 +70,17 @@ impl Target for LightLsm {
         if is_taken { Admission::Taken } else { Admission::Full }
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, out: &mut Out<TableReply>) {
-        self.completed(&completion, &mut out.buffers);
+    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<TableReply>) {
+        self.completed(now, completion, &mut out.buffers);
         self.give_replies(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<TableReply>) {
+        self.flight.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flight.deadline()
     }
 
     fn advance(&mut self, _now: Nanos, out: &mut Out<TableReply>) {
@@ -93,6 +98,7 @@ impl Target for LightLsm {
     fn counters(&self) -> Vec<Counter> {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = self.stats.counters();
+        counters.push(self.flight.counter());
         let (content, unfilled) = self.fragmentation();
         let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
         counters.extend([

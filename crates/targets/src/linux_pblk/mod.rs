@@ -111,10 +111,10 @@ impl Target for LinuxPblk {
         Admission::Taken
     }
 
-    fn on_completion(&mut self, _now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+    fn on_completion(&mut self, now: Nanos, mut completion: Completion, out: &mut Out<BlockReply>) {
         let buffers = &mut out.buffers;
+        let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         self.work_due = true;
-        let purpose = self.flight.end(completion.tag);
         if !matches!(purpose, Purpose::Read(_) | Purpose::Collect { .. } | Purpose::Retry { .. }) {
             self.note_status(completion.status);
         }
@@ -132,8 +132,12 @@ impl Target for LinuxPblk {
         self.give_replies(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
+        self.flight.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flight.deadline()
     }
 
     fn advance(&mut self, _now: Nanos, out: &mut Out<BlockReply>) {
@@ -164,7 +168,9 @@ impl Target for LinuxPblk {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        self.stats.show(self.l2p.count_mapped())
+        let mut counters = self.stats.show(self.l2p.count_mapped());
+        counters.push(self.flight.counter());
+        counters
     }
 }
 

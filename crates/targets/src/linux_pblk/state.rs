@@ -239,6 +239,7 @@ impl LinuxPblk {
 
     /// Asserts every invariant.
     pub(super) fn check_all(&self) {
+        self.flight.check();
         self.l2p.check();
         self.frames.check();
         // A line that was taken is free until its reset begins.

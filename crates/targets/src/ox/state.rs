@@ -136,22 +136,24 @@ impl<S: Store> Ox<S> {
     }
 
     /// A command ended.
-    pub(crate) fn completed(&mut self, completion: &Completion, buffers: &mut Buffers) {
-        match self.flight.end(completion.tag) {
+    pub(crate) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
+        let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
+        match purpose {
             // Whether there is more to do the store knows.
-            Purpose::Own(read) => return S::read_done(self, read, completion, buffers),
-            Purpose::Retry { number } => self.retry_done(number, completion, buffers),
-            Purpose::Frame { frame, at } => self.frame_done(frame, at, completion),
-            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, completion),
-            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, completion),
-            Purpose::Collect { read } => self.collected(read, completion, buffers),
-            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+            Purpose::Own(read) => return S::read_done(self, read, &completion, buffers),
+            Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
+            Purpose::Frame { frame, at } => self.frame_done(frame, at, &completion),
+            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, &completion),
+            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, &completion),
+            Purpose::Collect { read } => self.collected(read, &completion, buffers),
+            Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
         self.work_due = true;
     }
 
     /// Asserts every invariant of the whole state.
     pub(crate) fn check_all(&self) {
+        self.flight.check();
         self.space.check();
         self.journal.check();
         self.buffer.check();

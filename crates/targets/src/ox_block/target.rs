@@ -62,12 +62,16 @@ impl Target for OxBlock {
 
     fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
         self.now = now;
-        self.completed(&completion, &mut out.buffers);
+        self.completed(now, completion, &mut out.buffers);
         self.give_replies(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
+        self.flight.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flight.deadline()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {
@@ -95,6 +99,7 @@ impl Target for OxBlock {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = self.store.stats.counters();
         counters.extend(self.stats.counters());
+        counters.push(self.flight.counter());
         counters.extend([
             gauge("mapped_sectors", "Blocks that hold something.", self.store.l2p.count_mapped()),
             gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),

@@ -39,6 +39,8 @@ pub enum Canary {
     MovesStale,
     /// Sectors are read from media as soon as they are written, within `mw_cunits` of the write pointer.
     WindowIgnored,
+    /// A write or reset that the drive did not carry out is taken for a failure of its chunk: not sent again.
+    FailedCommandIsOfChunk,
     /// A write that failed is treated as one that succeeded: a status nobody looks at.
     FailedWriteLands,
     /// Discards are not written down: as in Linux's pblk, but where they should be durable.
@@ -156,6 +158,7 @@ impl Canary {
         (Self::FlushAnswersAll, "flush-answers-all"),
         (Self::SizeByOptions, "size-by-options"),
         (Self::NeverSettles, "never-settles"),
+        (Self::FailedCommandIsOfChunk, "failed-command-is-of-chunk"),
         (Self::FailedReadIsLoss, "failed-read-is-loss"),
         (Self::TwinsUnread, "twins-unread"),
         (Self::GoneIsUnwritten, "gone-is-unwritten"),

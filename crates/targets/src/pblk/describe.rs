@@ -92,6 +92,7 @@ impl Pblk {
             count("superseded_sectors", "sectors overwritten before they were programmed", stats.superseded),
             count("units_written", "write units sent to the media", stats.units_written),
             count("write_failed", "writes the media failed", stats.write_failed),
+            self.flight.counter(),
             count("erase_failed", "chunks that could not be reset", stats.erase_failed),
             count("lines_opened", "lines opened", stats.lines_opened),
             count("lines_erased", "lines reset", stats.lines_erased),

@@ -180,9 +180,9 @@ impl Target for Pblk {
         self.take_request(*request)
     }
 
-    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<BlockReply>) {
+    fn on_completion(&mut self, now: Nanos, mut completion: Completion, out: &mut Out<BlockReply>) {
         self.now = now;
-        let purpose = self.flight.end(completion.tag);
+        let Some(purpose) = self.flight.end(now, &mut completion, &out.buffers) else { return };
         if matches!(purpose, Purpose::Read { .. }) {
             let reply = self.on_read_done(purpose, &completion, &out.buffers);
             self.give_replies(out);
@@ -197,13 +197,16 @@ impl Target for Pblk {
 
     fn on_deadline(&mut self, now: Nanos, _out: &mut Out<BlockReply>) {
         self.now = now;
+        self.flight.on_deadline(now);
         self.work_due = true;
     }
 
     fn deadline(&self) -> Option<Nanos> {
         let restless = self.has_canary(Canary::NeverSettles) && self.stats.victims > 0;
         // As of the last work: a deadline that passed since, while a request came or a command ended, is still to be told.
-        self.limiter_deadline(self.told.at).or_else(|| restless.then(|| self.now + Nanos::from_micros(1)))
+        let own = self.limiter_deadline(self.told.at);
+        let own = own.or_else(|| restless.then(|| self.now + Nanos::from_micros(1)));
+        own.into_iter().chain(self.flight.deadline()).min()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Out<BlockReply>) {

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what happens to it.
 
+use super::canary::Canary;
 use super::capacity::Capacity;
 use super::collect::Collector;
 use super::flight::Flight;
@@ -168,7 +169,8 @@ impl Pblk {
             reads: Ring::new(usize_of(knobs.requests_max)),
             writes: Ring::new(usize_of(knobs.requests_max)),
             replies: Ring::new(usize_of(knobs.requests_max)),
-            flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
+            flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt))
+                .giving_up_at_once(options.has_canary(Canary::FailedCommandIsOfChunk)),
             flushes: FlushQueue::new(usize_of(knobs.requests_max)),
             collector: Collector::new(own.collect),
             wear: WearLeveller::new(options.wear_spread()),
@@ -271,6 +273,7 @@ impl Pblk {
 
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
+        self.flight.check();
         self.frames.check();
         let is_free = |line: &LineId| matches!(self.lines.get(*line).state, LineState::Free { .. });
         self.lines.check(self.reclaimer.due().filter(is_free).count());

@@ -3,7 +3,7 @@
 //! Deliberately not here: what is read, and why.
 
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
-use crate::read_again;
+use crate::{read_again, send_again};
 use ocssd_base::usize_of;
 use ocssd_ftl::{SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{
@@ -166,7 +166,7 @@ impl<'a> Media<'a> {
                     padding.from = end;
                     self.sectors_padded += u64::from(count);
                 }
-                let ends = self.device.call(&commands)?;
+                let ends = send_again::call(self.device, &commands)?;
                 look_at_drive("a write of padding", &ends)?;
                 for (padding, end) in batch.iter_mut().zip(ends) {
                     if !end.status.is_success() && end.status != Status::WRITE_NEXT_UNIT {

@@ -191,6 +191,7 @@ impl Zns {
 
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
+        self.flight.check();
         self.space.check();
         self.journal.check();
         self.frames.check();

@@ -159,28 +159,29 @@ impl Zns {
     }
 
     /// A command ended.
-    pub(super) fn completed(&mut self, completion: &Completion, buffers: &Buffers) {
-        match self.flight.end(completion.tag) {
+    pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &Buffers) {
+        let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
+        match purpose {
             Purpose::Read { request, index, count } => {
-                self.read_done(request, (index, count), completion, buffers);
+                self.read_done(request, (index, count), &completion, buffers);
                 // What waits for a command has room for one.
                 self.work_due |= self.requests.next_read().is_some() || self.flight.len() == 0;
                 return;
             }
-            Purpose::Retry { number } => self.retry_done(number, completion, buffers),
-            Purpose::Unit { writer, frame, at } => self.unit_done(writer, frame, at, completion),
+            Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
+            Purpose::Unit { writer, frame, at } => self.unit_done(writer, frame, at, &completion),
             Purpose::Window { writer, at, padding } => {
                 self.padding.push(padding);
-                self.window_done(writer, at, completion);
+                self.window_done(writer, at, &completion);
             }
             Purpose::Fill { chunk, sectors, padding } => {
                 self.padding.push(padding);
-                self.fill_done(chunk, sectors, completion);
+                self.fill_done(chunk, sectors, &completion);
             }
-            Purpose::Tail { page } => self.tail_page_done(page, completion),
-            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, completion),
-            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, completion),
-            Purpose::Reset { chunk } => self.reset_done(chunk, completion),
+            Purpose::Tail { page } => self.tail_page_done(page, &completion),
+            Purpose::LogPage { page } => self.page_done(PageKind::Log, page, &completion),
+            Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, &completion),
+            Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
         self.work_due = true;
     }
@@ -201,12 +202,16 @@ impl Target for Zns {
 
     fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<ZonedReply>) {
         self.now = now;
-        self.completed(&completion, &out.buffers);
+        self.completed(now, completion, &out.buffers);
         self.give_replies(out);
     }
 
-    fn has_deadlines(&self) -> bool {
-        false
+    fn on_deadline(&mut self, now: Nanos, _out: &mut Out<ZonedReply>) {
+        self.flight.on_deadline(now);
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.flight.deadline()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Out<ZonedReply>) {
@@ -226,6 +231,7 @@ impl Target for Zns {
     fn counters(&self) -> Vec<Counter> {
         let gauge = |name, about, value| Counter { name, about, value: CounterValue::Gauge(value) };
         let mut counters = self.stats.counters();
+        counters.push(self.flight.counter());
         counters.extend([
             gauge("active_zones", "Zones that are open or closed.", u64::from(self.active)),
             gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),

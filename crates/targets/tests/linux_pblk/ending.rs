@@ -52,6 +52,10 @@ impl BlockingDevice for Noted<'_> {
         }
         Ok(done)
     }
+
+    fn wait(&mut self, time: Nanos) -> Result<(), PowerCut> {
+        self.inner.wait(time)
+    }
 }
 
 /// Two lines that are not full: the first is ended by a mount.

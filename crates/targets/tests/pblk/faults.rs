@@ -5,10 +5,12 @@ use super::mix::Mix;
 use super::world::{World, config};
 use ocssd_base::Prng;
 use ocssd_flash::{Config, FailedOp, FaultKind, ScheduledFault};
-use ocssd_lightnvm::block::{BlockOp, BlockTarget};
+use ocssd_lightnvm::block::{BlockOp, BlockTarget, CounterValue};
 use ocssd_lightnvm::{
     Addresses, ChunkId, ChunkState, Command, Device, Geometry, LbaFormat, Op, PlaneMode, Ppa, Status, Tag,
+    Target,
 };
+use ocssd_targets::SENDS_MAX;
 use ocssd_targets::pblk::{Mode, Options};
 
 const MODES: [Mode; 2] = [Mode::Improved, Mode::Faithful];
@@ -440,6 +442,68 @@ fn a_read_that_fails_for_a_while_loses_nothing() {
             schedule(&mut world);
             world.survive_cut(&mut prng);
         }
+    }
+}
+
+/// What the drive does not carry out is sent again: no chunk is to blame, and nobody hears of it.
+#[test]
+fn a_change_that_was_not_done_is_sent_again_and_costs_no_chunk() {
+    for mode in [Mode::Improved, Mode::Faithful] {
+        for op in [FailedOp::Write, FailedOp::Reset, FailedOp::Flush] {
+            for &status in op.statuses() {
+                let mut world =
+                    World::new(config(geometry()), options(mode), &format!("{mode}, {op:?}, {status}"));
+                // More of them would be more failures of one command than a target bears: a flush names no chunk, and a reset
+                // one of each unit.
+                let chunks = match op {
+                    FailedOp::Flush => 1,
+                    FailedOp::Reset => geometry().chunks_per_pu,
+                    FailedOp::Read | FailedOp::Write => geometry().chunk_count(),
+                };
+                for chunk in 0..chunks {
+                    let failed = fault(FaultKind::Failed(op, status), chunk, None, SENDS_MAX - 1);
+                    world.host.device_mut().inner_mut().schedule_fault(failed);
+                }
+                let mut prng = Prng::new(11);
+                assert!(world.run(&Mix { requests: 1200, discards: 0, ..MIX }, &mut prng), "{}", world.label);
+                world.flush();
+                world.read_all(false);
+                let (stats, label) = (world.pblk().stats(), &world.label);
+                assert_eq!((stats.write_failed, stats.erase_failed), (0, 0), "{label}: a chunk was blamed");
+                assert!(!world.pblk().is_read_only(), "{label}");
+                let counters = world.pblk().counters();
+                let again =
+                    counters.iter().find(|counter| counter.name == "sent_again").expect("it is counted");
+                assert_ne!(again.value, CounterValue::Count(0), "{label}: nothing was sent again");
+                world.survive_cut(&mut prng);
+            }
+        }
+    }
+}
+
+/// A drive that carries out no try of a write does not work: changes end with that word, and everything flushed is there.
+#[test]
+fn a_change_that_is_never_done_ends_all_changes() {
+    for (status, told) in [
+        (Status::ABORT_REQUESTED, Status::INTERNAL_ERROR),
+        (Status::INTERNAL_ERROR, Status::INTERNAL_ERROR),
+        (Status::CAPACITY_EXCEEDED, Status::CAPACITY_EXCEEDED),
+    ] {
+        let mut world =
+            World::new(config(geometry()), options(Mode::Improved), &format!("for good, {status}"));
+        world.write(0, 16);
+        world.flush();
+        (world.media_fail, world.may_give_up) = (true, true);
+        for chunk in 0..geometry().chunk_count() {
+            let failed = fault(FaultKind::Failed(FailedOp::Write, status), chunk, None, 1000);
+            world.host.device_mut().inner_mut().schedule_fault(failed);
+        }
+        world.write(16, 64);
+        world.flush();
+        assert_eq!(world.failures.first(), Some(&told), "{}", world.label);
+        assert!(world.pblk().is_read_only(), "{}", world.label);
+        world.host.device_mut().inner_mut().stop_faults();
+        world.survive_cut(&mut Prng::new(3));
     }
 }
 

@@ -58,4 +58,8 @@ impl<D: Device, C: Clock> BlockingDevice for Fused<'_, D, C> {
         let some = &commands[..usize::try_from(left).expect("few")];
         self.inner.call(some).and(Err(PowerCut { at }))
     }
+
+    fn wait(&mut self, time: Nanos) -> Result<(), PowerCut> {
+        self.inner.wait(time)
+    }
 }

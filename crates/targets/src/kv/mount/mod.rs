@@ -285,6 +285,7 @@ fn assemble(
 /// The running instance writes its checkpoint, a batch of commands at a time.
 fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Kv) -> Result<(), MountError> {
     while target.checkpoint.covered().is_none() {
+        target.flight.wait(device)?;
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {
             commands.push(command);
@@ -299,7 +300,7 @@ fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Kv) -> Result<
             ));
         }
         for completion in device.call(&commands)? {
-            target.completed(&completion, device.buffers());
+            target.completed(device.now(), completion, device.buffers());
         }
     }
     if let Changes::DriveFailed(status) = target.changes {

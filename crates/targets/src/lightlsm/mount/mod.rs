@@ -303,6 +303,7 @@ fn dispose(space: &mut Space, journal: &mut Journal, survey: &Survey, owned: &BT
 /// is never the only one.
 fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut LightLsm) -> Result<(), MountError> {
     while !target.journal.has_two() {
+        target.flight.wait(device)?;
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {
             commands.push(command);
@@ -315,7 +316,7 @@ fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut LightLsm) -> R
             ));
         }
         for completion in device.call(&commands)? {
-            target.completed(&completion, device.buffers());
+            target.completed(device.now(), completion, device.buffers());
         }
         look_at(target)?;
     }

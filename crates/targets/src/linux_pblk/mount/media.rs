@@ -4,7 +4,7 @@
 
 use super::super::writer::name_sectors;
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
-use crate::read_again;
+use crate::{read_again, send_again};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Command, Completion, Op, PlaneMode, Ppa, Tag, VECTOR_MAX,
@@ -126,7 +126,7 @@ impl<'a> Media<'a> {
 
     /// Runs a batch.
     fn call(&mut self, what: &'static str, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
-        let completions = self.device.call(commands)?;
+        let completions = send_again::call(self.device, commands)?;
         look_at_drive(what, &completions)?;
         Ok(completions)
     }

@@ -321,6 +321,7 @@ fn space<S: Store>(
 /// is never the only one.
 fn first_checkpoint<S: Store>(device: &mut dyn BlockingDevice, target: &mut Ox<S>) -> Result<(), MountError> {
     while !target.journal.has_two() {
+        target.flight.wait(device)?;
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {
             commands.push(command);
@@ -334,7 +335,7 @@ fn first_checkpoint<S: Store>(device: &mut dyn BlockingDevice, target: &mut Ox<S
             ));
         }
         for completion in device.call(&commands)? {
-            target.completed(&completion, device.buffers());
+            target.completed(device.now(), completion, device.buffers());
             assert!(usize_of(COMMANDS_MAX) >= target.flight.len(), "more commands than there is room");
         }
         if let Changes::DriveFailed(status) = target.changes {

@@ -5,7 +5,7 @@
 use super::super::canary::Canary;
 use super::super::options::Options;
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
-use crate::read_again;
+use crate::{read_again, send_again};
 use ocssd_base::usize_of;
 use ocssd_ftl::{Corrupt, HEAD_BYTES, Head, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::{
@@ -156,7 +156,7 @@ impl<'a> Batches<'a> {
 
     /// Runs a batch.
     fn call(&mut self, what: &'static str, commands: &[Command]) -> Result<Vec<Completion>, MountError> {
-        let completions = self.device.call(commands)?;
+        let completions = send_again::call(self.device, commands)?;
         look_at_drive(what, &completions)?;
         Ok(completions)
     }
@@ -241,14 +241,8 @@ impl<'a> Batches<'a> {
 
     /// Makes everything so far durable.
     pub fn flush(&mut self) -> Result<(), MountError> {
-        let mut status = Status::SUCCESS;
-        for _ in 0..read_again::TRIES {
-            status = self.call("a flush", &[command(0, Op::Flush, Addresses::None, None)])?[0].status;
-            if status.is_success() {
-                return Ok(());
-            }
-        }
-        Err(MountError::Drive { what: "a flush", status })
+        let status = self.call("a flush", &[command(0, Op::Flush, Addresses::None, None)])?[0].status;
+        if status.is_success() { Ok(()) } else { Err(MountError::Drive { what: "a flush", status }) }
     }
 }
 

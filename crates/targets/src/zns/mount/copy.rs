@@ -6,12 +6,12 @@
 
 use super::carry_on;
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
-use crate::read_again;
 use crate::zns::journal;
 use crate::zns::program::pad;
 use crate::zns::space::Role;
 use crate::zns::state::Zns;
 use crate::zns::zone::{Column, Zone};
+use crate::{read_again, send_again};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{ChunkIndex, ChunkUse, Landing};
@@ -213,7 +213,7 @@ fn copy_units(device: &mut dyn BlockingDevice, target: &Zns, moves: &[Move]) -> 
         look_at_reads(&ends)?;
         is_copied &= ends.iter().all(|end| end.status.has_data());
         if is_copied {
-            let ends = device.call(&writes)?;
+            let ends = send_again::call(device, &writes)?;
             look_at_drive("a write of a zone's copy", &ends)?;
             is_copied &= ends.iter().all(|end| end.status.is_success());
         }

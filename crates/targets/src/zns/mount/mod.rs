@@ -404,12 +404,13 @@ impl Zns {
 
 /// The running instance carries on until it has nothing to do.
 fn carry_on(device: &mut dyn BlockingDevice, target: &mut Zns) -> Result<bool, MountError> {
+    target.flight.wait(device)?;
     let mut commands: Vec<Command> = Vec::new();
     while let Some(command) = target.next_command(device.buffers()) {
         commands.push(command);
     }
     for completion in device.call(&commands)? {
-        target.completed(&completion, device.buffers());
+        target.completed(device.now(), completion, device.buffers());
         assert!(usize_of(COMMANDS_MAX) >= target.flight.len(), "more commands than there is room");
     }
     match target.changes {
