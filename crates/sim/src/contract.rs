@@ -44,7 +44,8 @@ pub struct Room {
     /// Good chunks below which the target may refuse changes (a gauge `chunks_needed`); of one that does not say, as many as
     /// there were at its first mount.
     pub chunks_needed: u32,
-    /// The drive itself failed, because the file below it did: changes end with its status, and so may reads.
+    /// The drive itself failed, because the file below it did, or by not carrying out a change as often as targets send one:
+    /// changes end with its status, and so may reads.
     pub drive_failed: bool,
 }
 
@@ -158,8 +159,8 @@ pub trait Contract {
     /// The media harmed a sector: what it held may be lost to the target from now on, and nothing else.
     fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media);
 
-    /// The drive failed a command as such, and changed nothing: what waits for such a command may be refused. After a status by
-    /// which the drive says that it keeps nothing any more, so may all changes until the next mount.
+    /// The drive failed a command as such, and changed nothing. A target asks again, and nobody shall hear of it, except that
+    /// after a read's status by which the drive says that it does not work all changes may be refused until the next mount.
     fn command_failed(&mut self, op: FailedOp, status: Status);
 
     /// What a harmed sector held, in words.

@@ -113,8 +113,13 @@ impl Part {
                 is_short
             }
             Self::FailedCommands => {
-                let flushes = rate(&mut faults.failed_flush);
-                rate(&mut faults.failed_read) || flushes
+                let rates = [
+                    &mut faults.failed_read,
+                    &mut faults.failed_write,
+                    &mut faults.failed_reset,
+                    &mut faults.failed_flush,
+                ];
+                rates.into_iter().map(rate).fold(false, |any, one| any | one)
             }
             Self::TransientRead => rate(&mut faults.transient_read),
             Self::HalfReset => rate(&mut faults.half_reset),

@@ -9,9 +9,11 @@ use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_flash::store::StoreError;
 use ocssd_flash::{Flash, NoticeKind, PowerCutReport};
 use ocssd_lightnvm::{
-    Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Ppa, PuId, Rejected,
+    Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op, Ppa,
+    PuId, Rejected, Tag,
 };
-use std::collections::BTreeSet;
+use ocssd_targets::SENDS_MAX;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
@@ -60,13 +62,24 @@ pub struct Watched {
     news: Vec<Harmed>,
     /// Units that died.
     dead: BTreeSet<PuId>,
+    /// Changes that were not carried out when they were sent last, and how often in a row.
+    undone: BTreeMap<Tag, (Op, Addresses, u32)>,
+    /// One was not carried out as often as targets send it.
+    gave_up: bool,
 }
 
 impl Watched {
     /// Watches `flash`.
     #[must_use]
     pub const fn new(flash: Flash) -> Self {
-        Self { flash, harmed: BTreeSet::new(), news: Vec::new(), dead: BTreeSet::new() }
+        Self {
+            flash,
+            harmed: BTreeSet::new(),
+            news: Vec::new(),
+            dead: BTreeSet::new(),
+            undone: BTreeMap::new(),
+            gave_up: false,
+        }
     }
 
     /// The same drive in the same state; `None` if its content is not in memory.
@@ -74,7 +87,34 @@ impl Watched {
     pub fn fork(&self) -> Option<Self> {
         let flash = self.flash.fork()?;
         let (harmed, news, dead) = (self.harmed.clone(), self.news.clone(), self.dead.clone());
-        Some(Self { flash, harmed, news, dead })
+        Some(Self { flash, harmed, news, dead, undone: self.undone.clone(), gave_up: self.gave_up })
+    }
+
+    /// A mount begins: what its target sends has nothing to do with what was sent before.
+    pub fn begin_instance(&mut self) {
+        self.undone.clear();
+        self.gave_up = false;
+    }
+
+    /// True if the drive did not carry out some change, in a row as often as targets send one, since the mount began.
+    #[must_use]
+    pub const fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Counts a change that the drive did not carry out; of another that was sent there is nothing to count.
+    fn note_undone(&mut self, command: &Command, is_undone: bool) {
+        // One that is out of order for now is the same still.
+        let is_same = |entry: &(Op, Addresses, u32)| (entry.0, entry.1) == (command.op, command.addresses);
+        if self.undone.get(&command.tag).is_some_and(|entry| !is_same(entry)) {
+            self.undone.remove(&command.tag);
+        }
+        if !is_undone {
+            return;
+        }
+        let entry = self.undone.entry(command.tag).or_insert((command.op, command.addresses, 0));
+        entry.2 += 1;
+        self.gave_up |= entry.2 >= SENDS_MAX;
     }
 
     /// What was harmed since this was asked last, in that order.
@@ -202,7 +242,12 @@ impl Device for Watched {
     }
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        let failed = self.flash.commands_failed();
         self.flash.submit(now, command, buffers)?;
+        let is_undone = self.flash.commands_failed() > failed && command.op != Op::Read;
+        if is_undone || !self.undone.is_empty() {
+            self.note_undone(&command, is_undone);
+        }
         self.note_losses();
         Ok(())
     }

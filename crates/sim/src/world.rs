@@ -399,7 +399,7 @@ impl<C: Contract> World<C> {
                 Room {
                     good_chunks: good_chunks(drive, units),
                     chunks_needed: needed.or(*chunks_at_first).unwrap_or(0),
-                    drive_failed: drive.store_error().is_some(),
+                    drive_failed: drive.store_error().is_some() || drive.gave_up(),
                 }
             };
             let name = contract.replied(&reply, &mut buffers, &room)?;

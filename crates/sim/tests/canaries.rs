@@ -146,6 +146,7 @@ canaries! {
     flush_answers_all_is_found: "flush-answers-all", Tiny;
     size_by_options_is_found: "size-by-options", Tiny;
     never_settles_is_found: "never-settles", Tiny;
+    failed_command_is_of_chunk_is_found: "failed-command-is-of-chunk", Any;
     failed_read_is_loss_is_found: "failed-read-is-loss", Any;
 }
 

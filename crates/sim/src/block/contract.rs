@@ -28,8 +28,6 @@ struct Outstanding {
     request: BlockRequest,
     sent: Moment,
     at: Nanos,
-    /// The drive failed a command it may have waited for.
-    is_excused: bool,
 }
 
 /// The contract of a block device.
@@ -101,7 +99,7 @@ impl BlockContract {
         self.next_tag = self.next_tag.wrapping_add(1);
         let sent = self.oracle().tick();
         let request = BlockRequest { tag, op, block, count, buffer: Some(buffer) };
-        let previous = self.outstanding.insert(tag, Outstanding { request, sent, at, is_excused: false });
+        let previous = self.outstanding.insert(tag, Outstanding { request, sent, at });
         assert!(previous.is_none(), "tag {} is outstanding twice", tag.0);
         Some(request)
     }
@@ -272,7 +270,7 @@ impl BlockContract {
         }
         let room = room();
         let is_of_drive = (room.drive_failed || self.is_stopped) && status.is_drive_failure();
-        if done.is_excused || is_of_drive || room.is_short() {
+        if is_of_drive || room.is_short() {
             return Ok(());
         }
         let Room { good_chunks, chunks_needed, .. } = room;
@@ -429,17 +427,8 @@ impl Contract for BlockContract {
     }
 
     fn command_failed(&mut self, op: FailedOp, status: Status) {
-        self.is_stopped |= status.is_drive_failure();
-        let waits = |request: &BlockRequest| match op {
-            FailedOp::Flush => {
-                matches!(request.op, BlockOp::Flush | BlockOp::Shutdown | BlockOp::Write { fua: true })
-            }
-            // The target asks again.
-            FailedOp::Read | FailedOp::Write | FailedOp::Reset => false,
-        };
-        for other in self.outstanding.values_mut().filter(|other| waits(&other.request)) {
-            other.is_excused = true;
-        }
+        // The target asks again, for a read less often than for a change: that a drive fails one in all tries is told apart.
+        self.is_stopped |= op == FailedOp::Read && status.is_drive_failure();
     }
 
     fn content_in_words(&self, content: &[u8]) -> String {

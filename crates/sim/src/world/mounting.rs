@@ -32,6 +32,7 @@ impl<C: Contract> World<C> {
     fn mount_once(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
         assert!(self.target.is_none(), "a target is mounted already");
         self.host.buffers_mut().reclaim();
+        self.device_mut().inner_mut().begin_instance();
         // A mount reads to learn whose each sector is: what comes from another place looks as good.
         self.device_mut().inner_mut().let_reads_be_misdirected(false);
         let mut device = Fused::new(self.host.caller(), cut, &mut self.journal);
