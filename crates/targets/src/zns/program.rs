@@ -8,8 +8,9 @@ use super::frames::FrameId;
 use super::state::Zns;
 use crate::journal::landing;
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Append, AppendEvent, ChunkUse, Landing, SectorTag, TAG_BYTES};
+use ocssd_ftl::{Append, AppendEvent, ChunkIndex, ChunkUse, Landing, OpenChunk, SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
+use std::collections::BTreeSet;
 
 /// Fills sectors of a buffer with padding.
 pub(super) fn pad(buffer: BufId, from: u32, to: u32, buffers: &mut Buffers) {
@@ -147,15 +148,17 @@ impl Zns {
     fn window(&mut self, key: SlabKey) -> bool {
         let (config, unit) = (self.append_config(), self.sizes.unit);
         let writer = self.writers.get_mut(key);
-        if !writer.is_ending || !writer.is_quiet() || writer.filling.is_some() {
+        if !writer.is_ending || !writer.is_all_landed() || self.padding.is_empty() {
             return false;
         }
-        let Some(open) = writer
-            .columns
-            .iter_mut()
-            .chain(&mut writer.ended)
-            .find(|open| open.is_holding() && open.takes_more(&config))
-        else {
+        // Padding cannot be read before more follows either, and need not: what counts is where frames lie.
+        let zone = &self.zones[usize_of(writer.zone)];
+        let on_media = writer.held.keys().take_while(|&&at| at < writer.landed);
+        let wanted: BTreeSet<ChunkIndex> = on_media.map(|&at| zone.place(at, unit).chunk).collect();
+        let may_go_on = |open: &&mut OpenChunk<_>| {
+            wanted.contains(&open.chunk()) && open.in_flight() == 0 && open.takes_more(&config)
+        };
+        let Some(open) = writer.columns.iter_mut().chain(&mut writer.ended).find(may_go_on) else {
             return false;
         };
         let Some(padding) = self.padding.pop() else { return false };

@@ -181,6 +181,13 @@ impl Writer {
             && self.tail.pages == 0
     }
 
+    /// Every block that was taken is on media in its place, or never will be.
+    pub fn is_all_landed(&self) -> bool {
+        let waits = !self.ready.is_empty() || !self.failed.is_empty() || !self.moved.is_empty();
+        let is_over = self.landed == self.next || self.is_given_up && self.in_flight == 0;
+        is_over && !waits && self.filling.is_none() && self.tail.pages == 0
+    }
+
     /// Nothing is in memory that is not on media, and nothing waits.
     pub fn is_settled(&self) -> bool {
         self.is_quiet() && self.held.is_empty()

@@ -108,7 +108,8 @@ impl Zns {
         let writer = self.writers.get_mut(key);
         let mut moves = Vec::new();
         for open in writer.columns.iter_mut().chain(&mut writer.ended) {
-            while open.is_holding() && open.takes_more(&config) {
+            let until = if open.is_holding() { open.pointer() + config.mw_cunits } else { 0 };
+            while open.pointer() < until && open.takes_more(&config) {
                 let sectors = unit - open.pointer() % unit;
                 let at = open.give(sectors, &config);
                 open.land(&config, at.sector, Landing::Written(None), &mut Vec::new());
