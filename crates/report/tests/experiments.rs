@@ -8,7 +8,7 @@ use std::fs;
 use tables::{experiments, paper};
 
 /// Every experiment with a paper's numbers, and how many there are.
-const COUNTS: [(&str, usize); 15] = [
+const COUNTS: [(&str, usize); 18] = [
     ("cidr20-atomicity", 1),
     ("cidr20-f3", 2),
     ("cidr20-gc", 4),
@@ -24,6 +24,9 @@ const COUNTS: [(&str, usize); 15] = [
     ("profile-t2", 8),
     ("profile-t3", 6),
     ("wa-theory", 89),
+    ("zns-finish", 10),
+    ("zns-width", 5),
+    ("zns-vs-pblk", 3),
 ];
 
 #[test]

@@ -3,7 +3,7 @@
 use super::compare::Why;
 use super::data::Data;
 use super::lab::Lab;
-use super::{cidr20, fast17, ksc17, profile, wa_theory};
+use super::{cidr20, fast17, ksc17, profile, wa_theory, zns};
 use anyhow::bail;
 use ocssd_report::{PaperTable, Report};
 
@@ -56,6 +56,9 @@ pub static ALL: &[Experiment] = &[
     profile::T1,
     profile::T2,
     profile::T3,
+    zns::finish::EXPERIMENT,
+    zns::width::EXPERIMENT,
+    zns::vs_pblk::EXPERIMENT,
 ];
 
 /// The experiment of this name.

@@ -19,5 +19,6 @@ mod ratio;
 mod verbs;
 mod wa_theory;
 mod world;
+mod zns;
 
 pub use verbs::experiment;
