@@ -46,7 +46,7 @@ pub use dispatcher::Dispatcher;
 pub use exports::{Export, ExportId, ExportKind, Exports};
 pub use job::{Answer, Done, Extent, Job, JobOwner, Work};
 pub use metrics_page::{MetricsPage, Page};
-pub use pool::{PIECE_BYTES_MAX, Piece, Pool};
+pub use pool::{PIECE_BYTES_MAX, Piece, Pool, WHOLE_BYTES_MAX};
 pub use protocol::{Phase, Protocol, Rude, Space};
 pub use raw_drive::{RawBusy, RawDrive, RawShape};
 pub use raw_lane::RawLane;

@@ -81,7 +81,7 @@ impl MemoryDisks {
             block_count,
             read_only: name.ends_with("-ro"),
             has_map: true,
-            atomic_blocks: 1,
+            atomic_blocks: if name.ends_with("-whole") { 2048 } else { 1 },
             fast_zero: true,
             uuid: Uuid::of_seed(7).of_part(number),
         });

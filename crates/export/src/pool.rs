@@ -33,6 +33,13 @@ struct Class {
     shares: Shares,
 }
 
+impl Class {
+    /// Such a piece may be lent to who wants so many bytes.
+    const fn fits(&self, bytes: usize) -> bool {
+        bytes <= self.bytes && (self.bytes <= PIECE_BYTES_MAX || bytes > PIECE_BYTES_MAX)
+    }
+}
+
 /// All pieces.
 #[derive(Clone, Debug)]
 pub struct Pool {
@@ -46,6 +53,13 @@ pub struct Pool {
 /// Bytes of a piece.
 const SIZES: [usize; 3] = [4 << 10, 64 << 10, PIECE_BYTES_MAX];
 
+/// Bytes of a piece that holds a whole transaction, for protocols whose commands are not cut: OX's 1 MiB (`ox.md` 0.2).
+pub const WHOLE_BYTES_MAX: usize = 1 << 20;
+
+/// How many of these there are (chosen): whoever wants shorter ones gets none of them, and 32 clients have the two that a compare
+/// takes. 96 MiB, touched as they are used.
+const WHOLE: Supply = Supply { count: 96, reserve: 64, guarantee: 2 };
+
 /// How many there are of each size (chosen). 4 KiB is what databases and file systems ask for: 64 clients have 32 requests of
 /// it at once whatever others hold. 64 KiB and 256 KiB serve what is copied or streamed: 64 clients have four of each. The 128
 /// largest pieces that are kept back for nobody hold a whole request of the largest size (32 MiB). 16 + 32 + 96 = 144 MiB, touched
@@ -56,14 +70,15 @@ const SUPPLIES: [Supply; 3] = [
     Supply { count: 384, reserve: 256, guarantee: 4 },
 ];
 
-/// Bytes of the largest piece: no job carries more.
+/// Bytes of the largest piece of the usual sizes: no job carries more, but for one that is not to be cut.
 pub const PIECE_BYTES_MAX: usize = 256 << 10;
 
 impl Pool {
     /// A pool of the usual sizes.
     #[must_use]
     pub fn new(buffers: &mut Buffers) -> Self {
-        Self::with_supplies(buffers, SUPPLIES)
+        let sizes = SIZES.into_iter().zip(SUPPLIES).chain([(WHOLE_BYTES_MAX, WHOLE)]);
+        Self::of(buffers, sizes)
     }
 
     /// A pool of this many small, middle and large pieces, of which none is kept back.
@@ -75,8 +90,13 @@ impl Pool {
     /// A pool of these small, middle and large pieces.
     #[must_use]
     pub fn with_supplies(buffers: &mut Buffers, supplies: [Supply; 3]) -> Self {
+        let whole = Supply { count: 2, reserve: 0, guarantee: 2 };
+        Self::of(buffers, SIZES.into_iter().zip(supplies).chain([(WHOLE_BYTES_MAX, whole)]))
+    }
+
+    fn of(buffers: &mut Buffers, sizes: impl Iterator<Item = (usize, Supply)>) -> Self {
         let sector_bytes = buffers.format().data_bytes;
-        let classes = SIZES.iter().zip(supplies).map(|(&bytes, supply)| {
+        let classes = sizes.map(|(bytes, supply)| {
             let sectors = u32::try_from(bytes.div_ceil(sector_bytes)).expect("a piece has few sectors");
             // A search for a spare buffer per piece would be quadratic in a pool that is filled elsewhere; here each is new.
             let spare = (0..supply.count).map(|_| buffers.take(sectors)).collect();
@@ -85,12 +105,12 @@ impl Pool {
         Self { classes: classes.collect(), returned: false, starved: false }
     }
 
-    /// A piece for `bytes` bytes, at most [`PIECE_BYTES_MAX`]: of the smallest size that holds them, or larger if the client
+    /// A piece for `bytes` bytes, at most [`WHOLE_BYTES_MAX`]: of the smallest size that holds them, or larger if the client
     /// has its share of those. `None` if it has its share of all.
     #[must_use]
     pub fn take(&mut self, client: ClientId, bytes: usize, want: Want) -> Option<Piece> {
-        assert!(bytes <= PIECE_BYTES_MAX, "a piece of {bytes} bytes was asked for");
-        let mut fitting = self.classes.iter_mut().enumerate().filter(|(_, class)| class.bytes >= bytes);
+        assert!(bytes <= WHOLE_BYTES_MAX, "a piece of {bytes} bytes was asked for");
+        let mut fitting = self.classes.iter_mut().enumerate().filter(|(_, class)| class.fits(bytes));
         let found = fitting.find_map(|(number, class)| {
             if class.shares.room(client, want) == 0 {
                 return None;
@@ -100,7 +120,7 @@ impl Pool {
             Some(Piece { buffer, class: number, client })
         });
         if found.is_none() {
-            let mut fitting = self.classes.iter().filter(|class| class.bytes >= bytes);
+            let mut fitting = self.classes.iter().filter(|class| class.fits(bytes));
             self.starved |= fitting.any(|class| class.shares.is_starved(client));
         }
         found
@@ -109,7 +129,7 @@ impl Pool {
     /// How many pieces that hold `bytes` bytes a client may have now.
     #[must_use]
     pub fn room(&self, client: ClientId, bytes: usize, want: Want) -> u32 {
-        let fitting = self.classes.iter().filter(|class| class.bytes >= bytes);
+        let fitting = self.classes.iter().filter(|class| class.fits(bytes));
         fitting.map(|class| class.shares.room(client, want)).sum()
     }
 
@@ -126,7 +146,8 @@ impl Pool {
     }
 
     fn largest(&mut self) -> &mut Shares {
-        &mut self.classes.last_mut().expect("there are three sizes").shares
+        let class = self.classes.iter_mut().find(|class| class.bytes == PIECE_BYTES_MAX);
+        &mut class.expect("it is one of the sizes").shares
     }
 
     /// The piece comes back.
@@ -222,6 +243,17 @@ mod tests {
         assert_eq!((pool.take(OTHER, 1, Want::Share), pool.take_starved()), (None, true));
         assert!(!pool.take_starved(), "it is told once");
         pool.give_back(piece);
+    }
+
+    #[test]
+    fn a_whole_transaction_has_pieces_that_nobody_else_gets() {
+        let mut buffers = buffers();
+        let mut pool = Pool::with_counts(&mut buffers, [1, 1, 1]);
+        let whole = pool.take(ONE, PIECE_BYTES_MAX + 1, Want::Share).unwrap();
+        assert_eq!(buffers.sectors(whole.buffer), 256);
+        assert_eq!(pool.room(ONE, WHOLE_BYTES_MAX, Want::Share), 1);
+        assert_eq!(pool.room(ONE, PIECE_BYTES_MAX, Want::Share), 1, "of the usual sizes");
+        pool.give_back(whole);
     }
 
     /// The largest requests there are get all the memory they need, however small the share of one that is not alone.

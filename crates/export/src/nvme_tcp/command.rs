@@ -1,7 +1,7 @@
 //! A command that has not been answered: what it is, where its data is, and how far it is.
 
 use super::plan::{BlockKind, BlockPlan, Plan};
-use crate::pool::{PIECE_BYTES_MAX, Piece, Pool};
+use crate::pool::{Piece, Pool};
 use crate::shares::{ClientId, Want};
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
@@ -32,14 +32,14 @@ pub enum Transfer {
 }
 
 impl Transfer {
-    /// What the entry says; `carried` bytes are in the capsule.
+    /// What the entry says; `carried` bytes are in the capsule, and no more than `bytes_max` may move (MDTS).
     ///
     /// # Errors
     /// The status of an entry that asks for what there is not.
-    pub fn of(sqe: &Sqe, direction: DataDirection, carried: usize) -> Result<Self, Status> {
+    pub fn of(sqe: &Sqe, direction: DataDirection, carried: usize, bytes_max: usize) -> Result<Self, Status> {
         let sgl = sqe.sgl().ok_or(Status::INVALID_FIELD)?;
         let bytes = usize_of(sgl.length_bytes);
-        if bytes > PIECE_BYTES_MAX {
+        if bytes > bytes_max {
             return Err(Status::INVALID_FIELD);
         }
         if bytes == 0 {
@@ -196,7 +196,7 @@ mod tests {
         ];
         for (sqe, direction, carried, expected) in cases {
             assert_eq!(
-                Transfer::of(&sqe, direction, carried),
+                Transfer::of(&sqe, direction, carried, 256 << 10),
                 expected,
                 "{:?} {direction:?} {carried}",
                 sqe.sgl()

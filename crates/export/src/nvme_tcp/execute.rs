@@ -5,6 +5,7 @@
 
 use super::association::Purpose;
 use super::command::{Command, State, Transfer};
+use super::identify::transfer_bytes_max;
 use super::key_value;
 use super::plan::{self, BlockKind, BlockPlan, Plan};
 use super::respond::Refusal;
@@ -40,7 +41,8 @@ impl Session {
     ) -> Result<Command, Refusal> {
         let is_fabrics = sqe.opcode == AdminOpcode::FABRICS.0;
         let of_opcode = if is_fabrics { FabricsType::of(sqe).0 } else { sqe.opcode };
-        let transfer = Transfer::of(sqe, DataDirection::of(of_opcode), carried)?;
+        let bytes_max = transfer_bytes_max(dispatcher);
+        let transfer = Transfer::of(sqe, DataDirection::of(of_opcode), carried, bytes_max)?;
         if sqe.fuse != Fuse::Normal {
             return Err(Status::INVALID_FIELD.into());
         }

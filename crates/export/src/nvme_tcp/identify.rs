@@ -10,7 +10,7 @@ use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
 use super::zoned;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportKind};
-use crate::pool::PIECE_BYTES_MAX;
+use crate::pool::{PIECE_BYTES_MAX, WHOLE_BYTES_MAX};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::DISCOVERY_NQN;
@@ -98,7 +98,7 @@ impl Session {
             sn: text(&subsystem.config.uuid.serial()),
             mn: text("ocssd NVMe/TCP target"),
             fr: text(env!("CARGO_PKG_VERSION")),
-            mdts: u8::try_from((PIECE_BYTES_MAX / PAGE_BYTES).ilog2()).expect("a logarithm"),
+            mdts: u8::try_from((transfer_bytes_max(dispatcher) / PAGE_BYTES).ilog2()).expect("a logarithm"),
             cntlid: self.bound().map_or(0, |bound| bound.cntlid),
             ver: VERSION,
             ctratt: TRAFFIC_KEEPS_ALIVE,
@@ -116,6 +116,8 @@ impl Session {
             nn: if discovers { 0 } else { nn },
             oncs: if discovers { 0 } else { OPTIONAL_COMMANDS },
             vwc: if discovers { 0 } else { WRITE_CACHE },
+            awun: if discovers { 0 } else { atomic_in_all(dispatcher) },
+            awupf: if discovers { 0 } else { atomic_in_all(dispatcher) },
             sgls: SGL_SUPPORT,
             subnqn: name.to_owned(),
             fabrics: FabricsLimits {
@@ -215,7 +217,9 @@ fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Res
 /// What is said of blocks; keys have none.
 fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> Result<IdentifyNamespace, Status> {
     Ok(match namespace {
-        Namespace::Block(id) | Namespace::Zoned(id) => block_structure(dispatcher.exports.get(id)),
+        Namespace::Block(id) | Namespace::Zoned(id) => {
+            block_structure(dispatcher.exports.get(id), transfer_bytes_max(dispatcher))
+        }
         Namespace::KeyValue(_) => return Err(Status::INVALID_FIELD),
         Namespace::Raw => {
             let raw = dispatcher.raw.as_ref().expect("it was found");
@@ -230,11 +234,8 @@ fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> Result<IdentifyNa
 
 /// What hosts are told of an export. A sector of the drive is written as one, whatever part of it a command names, and never
 /// found half written: a write within one is atomic. What is no whole sector is read first, or not discarded.
-fn block_structure(export: &Export) -> IdentifyNamespace {
-    let blocks = export.preferred_bytes / export.block_bytes;
-    assert!(blocks >= 1, "a block of {} bytes is larger than a sector", export.block_bytes);
-    // 0-based, as all sizes here.
-    let sector = u16::try_from(blocks - 1).expect("a sector of 64 KiB has 128 blocks of 512 bytes");
+fn block_structure(export: &Export, transfer_bytes: usize) -> IdentifyNamespace {
+    let sector = sector_blocks(export);
     let (held, reads_zeroes) = match export.kind {
         ExportKind::Zoned(zones) => {
             (zones.capacity_blocks * u64::from(zones.zone_count), zoned::reads_zeroes(&zones))
@@ -260,7 +261,7 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
         dpc: 0,
         dps: 0,
         deallocated_read: if reads_zeroes { DeallocatedRead::Zeros } else { DeallocatedRead::NotReported },
-        atomic: atomic_sizes(export, sector),
+        atomic: atomic_sizes(export, sector, transfer_bytes),
         preferred: PreferredSizes { npwg: sector, npwa: sector, npdg: sector, npda: sector, nows: sector },
         nvmcap_bytes: export.bytes().into(),
         nguid,
@@ -269,10 +270,42 @@ fn block_structure(export: &Export) -> IdentifyNamespace {
     }
 }
 
+/// The longest transfer (MDTS): where there are transactions longer than a usual piece, the longest of them, as long as all
+/// namespaces are of blocks; zones, keys and the raw drive take no more than a usual piece in a command.
+pub(super) fn transfer_bytes_max(dispatcher: &Dispatcher) -> usize {
+    let is_of_blocks = |export: &Export| matches!(export.kind, ExportKind::Block);
+    if dispatcher.raw.is_some() || !dispatcher.exports.iter().all(is_of_blocks) {
+        return PIECE_BYTES_MAX;
+    }
+    let bytes = |export: &Export| u64::from(export.atomic_blocks) * u64::from(export.block_bytes);
+    let longest = dispatcher.exports.iter().map(bytes).max().unwrap_or(0);
+    let longest = usize::try_from(longest).unwrap_or(WHOLE_BYTES_MAX).clamp(PIECE_BYTES_MAX, WHOLE_BYTES_MAX);
+    // MDTS is a power of two.
+    1 << longest.ilog2()
+}
+
+/// AWUN and AWUPF, 0-based: what is written as one in every namespace, whatever its block is; a host that knows namespaces goes
+/// by theirs.
+fn atomic_in_all(dispatcher: &Dispatcher) -> u16 {
+    let longest = transfer_bytes_max(dispatcher);
+    let blocks = dispatcher.exports.iter().filter(|export| matches!(export.kind, ExportKind::Block));
+    let sizes = blocks.map(|export| atomic_sizes(export, sector_blocks(export), longest));
+    // These fields know no borders that a write must not cross.
+    let anywhere = sizes.map(|sizes| if sizes.nabspf > 0 { 0 } else { sizes.nawupf });
+    if dispatcher.raw.is_some() { 0 } else { anywhere.min().unwrap_or(0) }
+}
+
+/// Blocks of a sector, 0-based, as all sizes here.
+fn sector_blocks(export: &Export) -> u16 {
+    let blocks = export.preferred_bytes / export.block_bytes;
+    assert!(blocks >= 1, "a block of {} bytes is larger than a sector", export.block_bytes);
+    u16::try_from(blocks - 1).expect("a sector of 64 KiB has 128 blocks of 512 bytes")
+}
+
 /// What is written as one: a sector, or as many blocks as the target stores together, wherever they begin. A command is never
-/// longer than a piece, which is one request.
-fn atomic_sizes(export: &Export, sector: u16) -> AtomicSizes {
-    let piece = u32::try_from(PIECE_BYTES_MAX).expect("a piece is small") / export.block_bytes;
+/// longer than `transfer_bytes`, and is one request.
+fn atomic_sizes(export: &Export, sector: u16, transfer_bytes: usize) -> AtomicSizes {
+    let piece = u32::try_from(transfer_bytes).expect("a transfer is short") / export.block_bytes;
     let together = u16::try_from(export.atomic_blocks.min(piece).saturating_sub(1)).unwrap_or(u16::MAX);
     if together <= sector {
         return AtomicSizes { nawun: sector, nawupf: sector, nabsn: sector, nabo: 0, nabspf: sector };
@@ -305,15 +338,20 @@ mod tests {
 
     #[test]
     fn a_target_of_transactions_says_how_much_is_written_as_one() {
-        let piece = u16::try_from(PIECE_BYTES_MAX / 4096).expect("small");
+        let whole = u16::try_from(WHOLE_BYTES_MAX / 4096).expect("small");
         for (atomic_blocks, block_bytes, expected) in [
             (1, 512, AtomicSizes { nawun: 7, nawupf: 7, nabsn: 7, nabo: 0, nabspf: 7 }),
             (1, 4096, AtomicSizes::default()),
             (64, 4096, AtomicSizes { nawun: 63, nawupf: 63, ..AtomicSizes::default() }),
-            (u32::MAX, 4096, AtomicSizes { nawun: piece - 1, nawupf: piece - 1, ..AtomicSizes::default() }),
+            (256, 4096, AtomicSizes { nawun: 255, nawupf: 255, ..AtomicSizes::default() }),
+            (u32::MAX, 4096, AtomicSizes { nawun: whole - 1, nawupf: whole - 1, ..AtomicSizes::default() }),
         ] {
             let export = Export { atomic_blocks, block_bytes, ..Export::example() };
-            assert_eq!(block_structure(&export).atomic, expected, "{atomic_blocks} of {block_bytes} bytes");
+            let found = block_structure(&export, WHOLE_BYTES_MAX).atomic;
+            assert_eq!(found, expected, "{atomic_blocks} of {block_bytes} bytes");
         }
+        let many = Export { atomic_blocks: 256, block_bytes: 4096, ..Export::example() };
+        let cut = block_structure(&many, PIECE_BYTES_MAX).atomic;
+        assert_eq!((cut.nawun, cut.nawupf), (63, 63), "no more than a command carries");
     }
 }

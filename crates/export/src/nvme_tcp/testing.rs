@@ -46,7 +46,17 @@ impl World {
 
     /// With targets of other interfaces as namespaces behind the disks.
     pub fn beside(others: Vec<(&str, AnyTarget)>, pieces: [u32; 3], hosts: &[&str]) -> Self {
-        let (mut dispatcher, disks) = MemoryDisks::beside(&[("a", 1 << 11), ("b-ro", 64)], others, pieces);
+        Self::of_disks(&[("a", 1 << 11), ("b-ro", 64)], others, pieces, hosts)
+    }
+
+    /// Of disks of so many blocks. Of one whose name ends with `-whole` a write of 1 MiB is a transaction.
+    pub fn of_disks(
+        disks: &[(&str, u64)],
+        others: Vec<(&str, AnyTarget)>,
+        pieces: [u32; 3],
+        hosts: &[&str],
+    ) -> Self {
+        let (mut dispatcher, disks) = MemoryDisks::beside(disks, others, pieces);
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         let config = SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(7), hosts, advertised: None };
         dispatcher.subsystem = Some(Subsystem::new(config).expect("sound names"));

@@ -64,7 +64,7 @@ pub const DIGEST_BYTES: usize = 4;
 /// Data a command may carry in its capsule (chosen: what Linux's own target takes; more is asked for by R2T).
 pub const IN_CAPSULE_BYTES_MAX: usize = 16 << 10;
 
-/// Data of one H2CData (MAXH2CDATA): a whole transfer.
+/// Data of one H2CData (MAXH2CDATA), chosen: a whole transfer, but for those of transactions, whose data comes in several.
 pub const H2C_BYTES_MAX: usize = PIECE_BYTES_MAX;
 
 const _: () =

@@ -71,6 +71,10 @@ pub struct IdentifyController {
     pub oncs: u16,
     /// Volatile write cache. Bit 0: present.
     pub vwc: u8,
+    /// AWUN, 0-based: blocks that no other command sees a part of, in every namespace.
+    pub awun: u16,
+    /// AWUPF, 0-based: the same after a power cut or an error.
+    pub awupf: u16,
     /// SGL support.
     pub sgls: u32,
     /// NVM subsystem qualified name, at most 223 bytes.
@@ -165,6 +169,8 @@ impl IdentifyController {
             nn: u32_at(bytes, 516),
             oncs: u16_at(bytes, 520),
             vwc: bytes[525],
+            awun: u16_at(bytes, 526),
+            awupf: u16_at(bytes, 528),
             sgls: u32_at(bytes, 536),
             subnqn: decode_subnqn(&bytes[768..1024])?,
             fabrics: FabricsLimits {
@@ -210,6 +216,8 @@ impl IdentifyController {
             (320, self.kas),
             (514, self.maxcmd),
             (520, self.oncs),
+            (526, self.awun),
+            (528, self.awupf),
             (1800, self.fabrics.icdoff),
         ];
         for (offset, word) in words {
@@ -254,9 +262,9 @@ mod tests {
         let single = [(72, 1), (73, 2), (74, 3), (75, 4), (76, 5), (77, 7), (78, 8), (81, 4), (82, 1)];
         let more = [(92, 9), (96, 10), (111, 1), (256, 11), (258, 12), (259, 13), (260, 14), (261, 15)];
         let rest = [(262, 16), (263, 17), (320, 18), (512, 0x66), (513, 0x44), (514, 19), (516, 20)];
-        let last =
-            [(520, 21), (525, 1), (536, 22), (1792, 23), (1796, 24), (1800, 25), (1802, 26), (1803, 27)];
-        for (offset, value) in single.into_iter().chain(more).chain(rest).chain(last) {
+        let last = [(520, 21), (525, 1), (526, 28), (528, 29), (536, 22), (1792, 23), (1796, 24), (1800, 25)];
+        let fabrics = [(1802, 26), (1803, 27)];
+        for (offset, value) in single.into_iter().chain(more).chain(rest).chain(last).chain(fabrics) {
             bytes[offset] = value;
         }
         bytes[768..776].copy_from_slice(b"nqn.test");
@@ -274,6 +282,7 @@ mod tests {
         assert_eq!((id.oacs, id.acl, id.aerl, id.frmw, id.lpa), (11, 12, 13, 14, 15));
         assert_eq!((id.elpe, id.npss, id.kas, id.sqes, id.cqes), (16, 17, 18, 0x66, 0x44));
         assert_eq!((id.maxcmd, id.nn, id.oncs, id.vwc, id.sgls), (19, 20, 21, 1, 22));
+        assert_eq!((id.awun, id.awupf), (28, 29));
         let fabrics = FabricsLimits { ioccsz: 23, iorcsz: 24, icdoff: 25, fcatt: 26, msdbd: 27 };
         assert_eq!(id.fabrics, fabrics);
         assert_eq!(id.encode(), bytes());

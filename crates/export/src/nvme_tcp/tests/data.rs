@@ -5,6 +5,7 @@ use crate::nvme_tcp::testing::{World, completion};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_nvme::feature::FeatureId;
+use ocssd_nvme::identify::{Cns, IdentifyController};
 use ocssd_nvme::ocssd20::DsmRange;
 use ocssd_nvme::sqe::{DatasetManagement, ReadWrite, SetFeatures};
 use ocssd_nvme::{IoOpcode, Lba, Sqe};
@@ -240,5 +241,72 @@ fn commands_that_find_no_memory_wait_and_all_are_answered() {
     let answers = world.say(line, &bytes);
     assert_eq!(answers.len(), 134);
     assert_eq!(world.dispatcher.stats.errors, 0);
+    world.end();
+}
+
+/// OX's fabric cut a write of 1 MiB into commands of 60 KiB (`ox.md` 0.2); here it is one command, whose data comes in as many
+/// capsules as the host likes, and one request of the target.
+#[test]
+fn a_transaction_of_1_mib_is_one_request_however_many_capsules_its_data_takes() {
+    for digests in ALL_DIGESTS {
+        let mut world = World::of_disks(&[("a-whole", 1 << 13)], Vec::new(), [8, 4, 4], &[]);
+        let (admin, line, _) = world.ready(digests);
+        let identify = |cns| ocssd_nvme::sqe::Identify { cns, cntid: 0, csi: 0 };
+        let told = world.read(admin, Sqe::identify(0, identify(Cns::CONTROLLER)), 4096).unwrap();
+        let told = IdentifyController::decode(&told).unwrap();
+        assert_eq!(
+            (told.mdts, told.awun, told.awupf),
+            (8, 2047, 2047),
+            "256 pages, 2048 blocks of 512 bytes"
+        );
+        let data = pattern(1 << 20, 3);
+        let sqe = Sqe::write(1, io(5, 2048, false)).with_cid(9);
+        let before = world.disks.log.len();
+        let cqe = completion(&write_asked(&mut world, line, sqe, &data, 100 * 1000));
+        assert_eq!(cqe.status.status, Status::SUCCESS);
+        assert_eq!(world.disks.log.len(), before + 1, "one request");
+        assert!(world.read(line, Sqe::read(1, io(5, 2048, false)), 1 << 20).unwrap() == data);
+        assert!(
+            completion(&write_asked(&mut world, line, compare(5, 2048).with_cid(8), &data, 1 << 18))
+                .status
+                .status
+                .is_success()
+        );
+        let long = world.read(line, Sqe::read(1, io(0, 2049, false)), (1 << 20) + 512);
+        assert_eq!(long, Err(Status::INVALID_FIELD), "longer than MDTS");
+        world.end();
+    }
+}
+
+#[test]
+fn a_connection_that_ends_in_the_middle_of_a_transaction_leaves_nothing_of_it() {
+    let mut world = World::of_disks(&[("a-whole", 1 << 13)], Vec::new(), [8, 4, 4], &[]);
+    let (_, line, _) = world.ready((false, false));
+    let (_, other, _) = world.ready((false, false));
+    let data = pattern(1 << 20, 4);
+    let pdu = world.lines[line].host.command(&transported(Sqe::write(1, io(0, 2048, true)), data.len()), &[]);
+    let asked = world.say(line, &pdu);
+    let [Answer::Ask { cid, tag, .. }] = asked[..] else { panic!("{asked:?}") };
+    for offset in [0, 256 << 10, 512 << 10] {
+        let part = &data[offset..offset + (256 << 10)];
+        let pdu = world.lines[line].host.data(cid, tag, offset, part, false);
+        assert!(world.say(line, &pdu).is_empty(), "it is not whole");
+    }
+    world.hang_up(line);
+    assert!(world.read(other, Sqe::read(1, io(0, 2048, false)), 1 << 20).unwrap() == vec![0; 1 << 20]);
+    world.end();
+}
+
+/// Disks that store no more than a sector as one have commands of the usual length.
+#[test]
+fn without_transactions_a_command_is_no_longer_than_a_usual_piece() {
+    let mut world = World::new();
+    let (admin, line, _) = world.ready((false, false));
+    let identify = ocssd_nvme::sqe::Identify { cns: Cns::CONTROLLER, cntid: 0, csi: 0 };
+    let told = world.read(admin, Sqe::identify(0, identify), 4096).unwrap();
+    let told = IdentifyController::decode(&told).unwrap();
+    assert_eq!((told.mdts, told.awun, told.awupf), (6, 0, 0), "nothing longer is written as one");
+    let read = world.read(line, Sqe::read(1, io(0, 513, false)), (256 << 10) + 512);
+    assert_eq!(read, Err(Status::INVALID_FIELD));
     world.end();
 }
