@@ -59,6 +59,9 @@ pub static ALL: &[Experiment] = &[
     zns::finish::EXPERIMENT,
     zns::width::EXPERIMENT,
     zns::vs_pblk::EXPERIMENT,
+    cidr20::f5::EXPERIMENT,
+    cidr20::f6::EXPERIMENT,
+    cidr20::units::EXPERIMENT,
 ];
 
 /// The experiment of this name.

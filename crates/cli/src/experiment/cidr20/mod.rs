@@ -1,13 +1,18 @@
-//! CIDR 2020: "Open-Channel SSD (What is it Good For)", what it says of OX-Block.
+//! CIDR 2020: "Open-Channel SSD (What is it Good For)", what it says of OX-Block and LightLSM.
 //!
-//! `f3` is its figure 3 (recovery), `gc` the numbers of section 4.3 about garbage collection in one group, `atomicity` the
+//! `f5` and `f6` are its figures of RocksDB on LightLSM, `units` what its section 5 says of LightLSM's interface; `database` is what
+//! they run on. `f3` is its figure 3 (recovery), `gc` the numbers of section 4.3 about garbage collection in one group, `atomicity` the
 //! fallacy of section 4.4 shown. `rig` mounts targets and cuts the power, `fit` lays a line through points.
 
 pub mod atomicity;
+mod database;
 pub mod f3;
+pub mod f5;
+pub mod f6;
 mod fit;
 pub mod gc;
 mod rig;
+pub mod units;
 mod watched;
 
 use ocssd_report::{PaperRow, PaperTable};
