@@ -53,7 +53,7 @@ pub struct Pool {
 /// Bytes of a piece.
 const SIZES: [usize; 3] = [4 << 10, 64 << 10, PIECE_BYTES_MAX];
 
-/// Bytes of a piece that holds a whole transaction, for protocols whose commands are not cut: OX's 1 MiB (`ox.md` 0.2).
+/// Bytes of a piece that holds a whole transaction, for protocols whose commands are not cut: OX's 1 MiB (CIDR 2020 section 3.2).
 pub const WHOLE_BYTES_MAX: usize = 1 << 20;
 
 /// How many of these there are (chosen): whoever wants shorter ones gets none of them, and 32 clients have the two that a compare

@@ -408,14 +408,6 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "line 3 is to be reset twice")]
-    fn a_line_is_not_reset_twice() {
-        let mut reclaimer = Reclaimer::new();
-        reclaimer.reset_soon(LineId(3));
-        reclaimer.reset_soon(LineId(3));
-    }
-
-    #[test]
     fn the_first_chunk_goes_alone() {
         let mut reclaimer = Reclaimer::new();
         reclaimer.begin(LineId(0), (0..5).map(UnitIndex).collect(), ResetOrder::FirstAlone);

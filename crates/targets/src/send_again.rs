@@ -136,6 +136,7 @@ impl SendAgain {
         let key = SlabKey(completion.tag.0);
         let status = completion.status;
         if status == Status::OUT_OF_ORDER && self.is_behind_one(key, &others(), buffers) {
+            assert!(!self.held.contains(&key), "{key:?} is held, and ended again");
             self.held.push(key);
             return Verdict::GoesOn;
         }
@@ -148,6 +149,7 @@ impl SendAgain {
             completion.status = of_drive(status);
             return Verdict::Over;
         }
+        assert!(self.waiting.iter().all(|&(_, other)| other != key), "{key:?} waits, and ended again");
         self.waiting.push((now + wait_after(sent.tries), key));
         sent.tries += 1;
         Verdict::GoesOn

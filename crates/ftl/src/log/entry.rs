@@ -1,7 +1,7 @@
 //! One entry of the log: 24 bytes, little endian.
 //!
 //! Kind 1 byte, the owner's code 1 (0 but in records of the owner), count 4, then three numbers of 6 bytes: OX's records had
-//! 64 bytes for one sector each (`ox.md` 1.6); an entry here is a run of sectors. [`LogEntry`] is what targets of blocks keep;
+//! 64 bytes for one sector each (in `ox-ctrl` 2.7); an entry here is a run of sectors. [`LogEntry`] is what targets of blocks keep;
 //! who maps something else brings entries of its own ([`Record`]), as long as these. Deliberately not here: what an entry does
 //! to a map, or what an owner's record means.
 

@@ -16,7 +16,7 @@ const MAGIC: [u8; 4] = *b"OLOG";
 /// The layout; raised when an older reader would misread it.
 const VERSION: u16 = 1;
 
-/// The number of a page, from 1: never goes back, whatever the clock does (`ox.md` 1.9, defect 8).
+/// The number of a page, from 1: never goes back, whatever the clock does (defect 8 of docs/ox-block.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 

@@ -1,12 +1,12 @@
 //! Where a part of a page lies: a run of bytes within one frame, found by a number of 40 bits.
 //!
-//! Parts begin at multiples of 64 bytes, as of OX-ELEOS (`ox.md` 2), so 40 bits reach 64 TiB. Deliberately not here: which part is
+//! Parts begin at multiples of 64 bytes, as OX-ELEOS' do, so 40 bits reach 64 TiB. Deliberately not here: which part is
 //! whose (`page_map`).
 
 use ocssd_base::usize_of;
 use ocssd_ftl::{ChunkIndex, Place, Shape};
 
-/// What parts of pages begin at multiples of, in bytes (`ox.md` 2: 64 B).
+/// What parts of pages begin at multiples of, in bytes (OX-ELEOS: 64 B).
 pub const GRAIN_BYTES: u32 = 64;
 /// Spots of an instance at most: what fits 5 bytes.
 pub const SPOT_MAX: u64 = (1 << 40) - 1;

@@ -1,4 +1,4 @@
-//! `eleos`: a page store for log-structured hosts, after OX-ELEOS (CIDR 2020; `ox.md` 2).
+//! `eleos`: a page store for log-structured hosts, after OX-ELEOS (CIDR 2020).
 //!
 //! A host flushes whole buffers with a table of the pages in them, all or nothing, in sessions whose flushes are applied in order
 //! and once; it reads pages by name. Pages have any length, and lie byte by byte where frames have room. The host keeps neither

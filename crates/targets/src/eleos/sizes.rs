@@ -12,7 +12,7 @@ use ocssd_lightnvm::interface::log_structured::LogLimits;
 
 /// Bytes of data there must be for each page (chosen: then a checkpoint of the map is some hundredths of them).
 const BYTES_PER_PAGE: u64 = 1_024;
-/// Bytes of a flush at most: twice the paper's buffers (`ox.md` 2: 8 MiB and beyond).
+/// Bytes of a flush at most: twice the paper's buffers (CIDR 2020: 8 MB).
 const FLUSH_BYTES_MAX: u64 = 16 << 20;
 /// The share of an instance that one flush may have (chosen: what it replaces stays until it is true).
 const FLUSH_SHARE: u64 = 8;
@@ -20,7 +20,7 @@ const FLUSH_SHARE: u64 = 8;
 const BYTES_PER_ROW: u64 = 512;
 /// Rows of a page table at least (chosen: tiny instances take some pages at once, too).
 const ROWS_MIN: u64 = 16;
-/// Sessions (chosen: as OX's fabric has connections, `ox.md` 1.10).
+/// Sessions (chosen: as OX's fabric has connections).
 const SESSIONS_MAX: u32 = 64;
 /// Stages (chosen: some sessions at once send in pieces).
 const STAGES_MAX: u32 = 16;

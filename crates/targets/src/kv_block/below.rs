@@ -54,6 +54,7 @@ impl Below<'_> {
         if commands.is_empty() {
             return Ok(false);
         }
+        assert!(commands.len() <= BATCH, "{} commands where there was room for {BATCH}", commands.len());
         for completion in self.device.call(&commands)? {
             self.out.set_room(BATCH);
             self.with(|target, now, out| target.on_completion(now, completion, out));
@@ -127,6 +128,7 @@ impl BlockingDevice for Below<'_> {
             let at = done.binary_search_by_key(&command.tag, |completion| completion.tag);
             done[at.expect("every command ended once")]
         };
+        assert_eq!(done.len(), commands.len(), "each command ends once");
         let completions: Vec<Completion> = commands.iter().map(of).collect();
         self.note(commands, &completions);
         Ok(completions)

@@ -31,6 +31,7 @@ pub fn survey(below: &mut Below<'_>, options: &Options) -> Result<(), MountError
         }
         let mut left = is_written.into_iter();
         unknown.retain(|_| !left.next().expect("an answer for each"));
+        assert_eq!(left.next(), None, "more answers than extents that were asked about");
     }
     Ok(())
 }

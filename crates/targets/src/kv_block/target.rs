@@ -100,6 +100,7 @@ impl KvOverBlock {
         out.lend(kv_out, COMMANDS_AT_ONCE, |above| kv.advance(now, above));
         let commands = kv_out.commands_mut().0;
         let any = !commands.is_empty();
+        assert!(commands.len() <= COMMANDS_AT_ONCE, "kv gave {} commands at once", commands.len());
         commands.drain(..).for_each(|command| exchange.begin(&command, extents));
         any
     }
@@ -139,8 +140,10 @@ impl KvOverBlock {
         let mut replies = std::mem::take(self.block_out.replies_mut().0);
         let any = !replies.is_empty();
         for reply in replies.drain(..) {
+            let is_end = reply.tag == SHUTDOWN;
+            assert!(!is_end || matches!(self.shutdown, Shutdown::OfBlocks(_)), "{:?}", self.shutdown);
             self.is_blocked = false;
-            if reply.tag == SHUTDOWN {
+            if is_end {
                 self.is_shut_down(reply.status, out);
             } else if let Some(completion) = self.exchange.ended(&reply) {
                 let Self { kv, kv_out, .. } = self;
@@ -166,6 +169,10 @@ impl KvOverBlock {
         let room = usize::from(out.has_room());
         out.lend(block_out, room, |inner| below.advance(now, inner));
         let command = block_out.commands_mut().0.pop();
+        assert!(
+            block_out.commands().is_empty(),
+            "the block target gave more commands than there was room for"
+        );
         command.map(|command| out.command(command)).is_some()
     }
 

@@ -1,4 +1,4 @@
-//! `lightlsm`: sorted tables and logs of an LSM tree on raw flash, after LightLSM (CIDR 2020 section 4; `ox.md` 3).
+//! `lightlsm`: sorted tables and logs of an LSM tree on raw flash, after LightLSM (CIDR 2020 section 4).
 //!
 //! A table or log is a set of whole chunks that it shares with none, so deleting it is resets, and garbage collection copies
 //! nothing. Its units are striped over columns, each on a unit that the placement chooses; where they lie is a run for each
@@ -8,9 +8,9 @@
 //!
 //! Each procedure is a file: `take` judges requests and carries out what the host sees (`shelf`); `append`, `program`, `read`
 //! move content; `commit` and `sync` log what is true, `journal` writes log and checkpoints; `reset` frees chunks of what was
-//! deleted, `stop` ends, `mount` begins. `layout`, `change`, `catalog` are the data, `placement` and `space` the chunks, `meetings` who meets at a unit, `state`
-//! owns the parts, `target` is what the host sees. Deliberately not here: keys, blocks, filters, compaction (the host's), and
-//! file names (`plugins`).
+//! deleted, `stop` ends, `mount` begins. `layout`, `change`, `catalog` are the data, `placement` and `space` the chunks,
+//! `meetings` who meets at a unit, `state` owns the parts, `target` is what the host sees. Deliberately not here: keys, blocks,
+//! filters, compaction (the host's), and file names (`plugins`).
 
 mod append;
 mod canary;

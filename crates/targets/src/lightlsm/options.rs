@@ -8,7 +8,7 @@ use crate::option_value::{check_above_zero, check_within, number, small, word};
 use crate::plane_reads::PlaneReads;
 use std::fmt;
 
-/// Which units a table's columns are on (CIDR 2020 section 4.1; `ox.md` 3.1).
+/// Which units a table's columns are on (CIDR 2020 section 4.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// All of them: one table has the whole drive's bandwidth, and meets every other.
@@ -57,7 +57,7 @@ pub enum ReadUnit {
     /// The sectors that hold the bytes.
     #[default]
     Sector,
-    /// Whole write units: what the paper's interface forced on RocksDB ("the interface fallacy", `ox.md` 3.1 and E7).
+    /// Whole write units: what the paper's interface forced on RocksDB (CIDR 2020: "the interface fallacy").
     WriteUnit,
 }
 

@@ -1,9 +1,9 @@
 //! On which units the columns of a table or log are, and how many columns it has.
 //!
-//! A stripe wider than a table fills leaves chunks behind that are full in part ("internal fragmentation", `ox.md` 3.1). So a
-//! table of known length gets as few columns as hold it in whole chunks: its *size class*. And what all stripes together may
-//! leave unfilled has a bound, beyond which tables are narrower. Deliberately not here: which chunk of a unit is opened
-//! (`ocssd_ftl::ChunkPool`).
+//! A stripe wider than a table fills leaves chunks behind that are full in part ("internal fragmentation", CIDR 2020 section
+//! 4). So a table of known length gets as few columns as hold it in whole chunks: its *size class*. And what all stripes
+//! together may leave unfilled has a bound, beyond which tables are narrower. Deliberately not here: which chunk of a unit is
+//! opened (`ocssd_ftl::ChunkPool`).
 
 use super::options::Placement;
 use super::sizes::Sizes;

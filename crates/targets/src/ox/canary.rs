@@ -6,7 +6,7 @@
 use super::options::Options;
 use crate::planted::planted_in;
 
-/// A planted bug: what it does, and the real defect it stands for (numbers are of `ox.md` 1.9).
+/// A planted bug: what it does, and the real defect it stands for (numbers are of the table of defects in docs/ox-block.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Canary {
     /// A request is answered when its data are on media, though its commit is not: acknowledged before it is durable.

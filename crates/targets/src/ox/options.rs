@@ -38,14 +38,14 @@ impl std::str::FromStr for Durability {
     }
 }
 
-/// Chunks kept from the user, in percent, unless asked for otherwise (chosen: as block SSDs of data centres; OX kept 30,
-/// `ox.md` 1.5).
+/// Chunks kept from the user, in percent, unless asked for otherwise (chosen: as block SSDs of data centres; OX kept
+/// 30).
 pub const OVER_PROVISIONING_PERCENT: u32 = 20;
 /// Most that may be kept from the user, in percent (chosen: what is left is still a drive).
 const PERCENT_MAX: u32 = 95;
 /// Most writes in flight to a chunk (chosen: more only queue in the drive).
 const WRITES_PER_UNIT_MAX: u32 = 16;
-/// Groups garbage collection may be in at once by default: the paper's one marked group (`ox.md` 0.4).
+/// Groups garbage collection may be in at once by default: the paper's one marked group (CIDR 2020 section 4.3).
 const GC_GROUPS_MAX: u32 = 1;
 
 /// Times each page of the log is written by default (chosen: one sector of the log that cannot be read would take

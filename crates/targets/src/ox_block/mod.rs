@@ -1,4 +1,4 @@
-//! `ox-block`: a block device whose requests are transactions, after OX (CIDR 2020; `ox.md` 1).
+//! `ox-block`: a block device whose requests are transactions, after OX (CIDR 2020).
 //!
 //! Every request up to 1 MiB is atomic, and durable when it is answered. Data are written to chunks of their own, striped
 //! over all units; a transaction is one group of entries in a write-ahead log that many share a page of; a checkpoint now

@@ -2,7 +2,8 @@
 //! from media, or from nowhere.
 //!
 //! Every sector from media is judged by its tag: the right block, content that matches its checksum. An unmapped block is
-//! zeroes, and no read of anything (`ox.md` 1.9, defect 9). Deliberately not here: sectors that are asked for again (`retry`).
+//! zeroes, and no read of anything (defect 9 of docs/ox-block.md). Deliberately not here: sectors that are asked for again
+//! (`retry`).
 
 use super::store::{OxBlock, UserRead};
 use crate::ox::flight::Purpose;

@@ -5,7 +5,7 @@
 use crate::ox::sizes::Demand;
 use ocssd_ftl::Shape;
 
-/// Blocks of a transaction: 1 MiB of 4 KiB sectors (CIDR 2020 section 3.2; `ox.md` 0.2).
+/// Blocks of a transaction: 1 MiB of 4 KiB sectors (CIDR 2020 section 3.2).
 pub const TRANSACTION_BLOCKS_MAX: u32 = 256;
 
 /// Bytes of a map entry on media: as `ocssd_ftl::L2p` decides.

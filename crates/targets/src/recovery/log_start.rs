@@ -72,6 +72,7 @@ pub fn log_pages_from(
             spans.get_mut(&chunk).expect("it was asked for").saw(page, is_old);
         }
     }
+    assert!(spans.values().all(|span| span.first >= span.end), "a search of the log ended early");
     pages.retain(|(chunk, ppa)| ppa.sector / step >= spans[chunk].first);
     Ok(pages)
 }

@@ -56,7 +56,8 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     if long { from_its_source(&workspace.target.join("rocksdb-source"), &rocks) } else { Ok(()) }
 }
 
-/// What RocksDB's own tests say of the file system, and what its stress test finds when processes are killed, and when the drive loses its power.
+/// What RocksDB's own tests say of the file system, and what its stress test finds when processes are killed, and when the
+/// drive loses its power.
 fn from_its_source(folder: &Path, rocks: &Rocks) -> Result<()> {
     let told = rocks.env_tests(&from_source::build(folder, "env_basic_test")?, "drive:drive.toml")?;
     ensure!(

@@ -5,17 +5,18 @@
 //! what had not reached the media, and the process dies. Deliberately not here: kills (`kill`), which lose less; and files
 //! without RocksDB, whose cuts `crates/table_store/tests/power_cuts` makes by the thousand.
 //!
-//! No key is deleted by `SingleDelete`. To know what must be there, db_stress takes the database's number of changes and makes as
-//! many of those it has noted. A flush drops a `SingleDelete` together with its put, and RocksDB 7.8 numbers a recovered database
-//! by the newest change in any table: if the dropped one was the newest, the number is too small by one, and db_stress expects a
-//! key that was rightly deleted. That has nothing to do with where files lie: `from_source::counts_too_few` shows it on the host's own.
+//! No key is deleted by `SingleDelete`. To know what must be there, db_stress takes the database's number of changes and makes
+//! as many of those it has noted. A flush drops a `SingleDelete` together with its put, and RocksDB 7.8 numbers a recovered
+//! database by the newest change in any table: if the dropped one was the newest, the number is too small by one, and db_stress
+//! expects a key that was rightly deleted. That has nothing to do with where files lie: `from_source::counts_too_few` shows it
+//! on the host's own.
 
 use super::program::{Program, Rocks};
 use anyhow::{Result, ensure};
 use std::time::Instant;
 
-/// Runs that end by a power cut, for each database (chosen: db_stress renames every MANIFEST and keeps it, and the target has room for
-/// 200 files).
+/// Runs that end by a power cut, for each database (chosen: db_stress renames every MANIFEST and keeps it, and the target has
+/// room for 200 files).
 const CUTS: u64 = 100;
 /// Databases (chosen: a thousand cuts, some minutes; a cut takes 0.3 seconds of a processor).
 const DATABASES: u64 = 10;

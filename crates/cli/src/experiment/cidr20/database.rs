@@ -12,13 +12,13 @@ use ocssd_lightnvm::{Geometry, Payload, TargetId};
 use ocssd_targets::lightlsm::{LightLsm, Options};
 use ocssd_workload::lsm::{Lsm, LsmOptions};
 
-/// How much smaller than the paper's drive and database everything is that has bytes (`ox.md` section 6 proposes it).
+/// How much smaller than the paper's drive and database everything is that has bytes (chosen: the grid runs in minutes).
 pub const SMALLER: u64 = 16;
-/// Keys of a thread: 3 GB of values of 1 KiB (`ox.md` 3.2), made smaller.
+/// Keys of a thread: 3 GB of values of 1 KiB (the scripts behind the figures), made smaller.
 pub const KEYS: u64 = 3_145_728 / SMALLER;
 /// A second of the paper's, made smaller, in milliseconds.
 pub const SECOND_MS: u64 = 62;
-/// What a program of a write unit of 96 KiB takes (chosen: TLC; `ox.md` section 6 proposes it): 48 MB/s of a unit.
+/// What a program of a write unit of 96 KiB takes (chosen: TLC): 48 MB/s of a unit.
 pub const PROGRAM: Nanos = Nanos::from_millis(2);
 
 /// A database to be made.
@@ -36,8 +36,8 @@ pub struct Setup {
     pub flags: String,
 }
 
-/// The flags of the paper's scripts, made smaller (`ox.md` 3.2): memtables of 24 MB, two to a flush, tables of 768 MB, triggers of 1,
-/// 16 and 24.
+/// The flags of the scripts behind the paper's figures, made smaller: memtables of 24 MB, two to a flush, tables of 768 MB,
+/// triggers of 1, 16 and 24.
 fn flags(setup: &Setup) -> String {
     format!(
         "--key_size=16 --value_size=1024 --bloom_bits=10 --num_levels=6 --block_size={} \

@@ -161,6 +161,22 @@ fn within(id: &str, claim: &str, found: Option<f64>, (least, most): (f64, f64), 
     Verdict::decided(id, claim, (least..=most).contains(&found), format!("x{found:.2}{more}"))
 }
 
+/// Reads of both kinds, by any number of threads.
+fn of_reads(ours: &PaperTable) -> Verdict {
+    let reads: Vec<f64> = ["readseq", "readrandom"]
+        .iter()
+        .flat_map(|metric| series(ours, "horizontal/vertical", metric))
+        .collect();
+    let all: Vec<String> = reads.iter().map(|ratio| format!("{ratio:.2}")).collect();
+    let holds = reads.len() == 8 && reads.iter().all(|ratio| (1.0..=1.3).contains(ratio));
+    Verdict::decided(
+        "F5g",
+        "Horizontal placement reads 1.0 to 1.3 times as fast.",
+        holds,
+        format!("readseq, then readrandom: {}", all.join(", ")),
+    )
+}
+
 fn verdicts(ours: &PaperTable) -> Vec<Verdict> {
     let ratio = |threads, metric| value(ours, "horizontal/vertical", threads, metric);
     let to_two = |threads| value(ours, "horizontal/2 threads", threads, "fillseq");
@@ -211,18 +227,7 @@ fn verdicts(ours: &PaperTable) -> Vec<Verdict> {
             &slowed_vertical,
         ),
     ];
-    let reads: Vec<f64> = ["readseq", "readrandom"]
-        .iter()
-        .flat_map(|metric| series(ours, "horizontal/vertical", metric))
-        .collect();
-    let all: Vec<String> = reads.iter().map(|ratio| format!("{ratio:.2}")).collect();
-    let holds = reads.len() == 8 && reads.iter().all(|ratio| (1.0..=1.3).contains(ratio));
-    verdicts.push(Verdict::decided(
-        "F5g",
-        "Horizontal placement reads 1.0 to 1.3 times as fast.",
-        holds,
-        format!("readseq, then readrandom: {}", all.join(", ")),
-    ));
+    verdicts.push(of_reads(ours));
     let behind = |what, threads| value(ours, what, threads, "behind").unwrap_or(f64::NAN);
     let (horizontal, vertical) = (behind("horizontal", 8), behind("vertical", 8));
     let claim = "Ours: with eight threads flushes meet other I/O at their unit more often horizontally.";

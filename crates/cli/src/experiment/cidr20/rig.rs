@@ -13,7 +13,7 @@ use ocssd_targets::ox_block::{MountReport, Options, OxBlock};
 /// A drive and one target.
 pub type Rig<T> = Host<Flash, VirtualClock, T>;
 
-/// What a read takes on every drive here (chosen: MLC; `ox.md` section 6 suggests it).
+/// What a read takes on every drive here (chosen: MLC).
 pub const READ: Nanos = Nanos::from_micros(70);
 
 /// A drive of the tiny preset with this shape and these times of a page: so many sectors are a page, a write unit and what

@@ -244,7 +244,7 @@ fn commands_that_find_no_memory_wait_and_all_are_answered() {
     world.end();
 }
 
-/// OX's fabric cut a write of 1 MiB into commands of 60 KiB (`ox.md` 0.2); here it is one command, whose data comes in as many
+/// OX's fabric cut a write of 1 MiB into commands of 60 KiB (`ox-ctrl` 2.7); here it is one command, whose data comes in as many
 /// capsules as the host likes, and one request of the target.
 #[test]
 fn a_transaction_of_1_mib_is_one_request_however_many_capsules_its_data_takes() {
