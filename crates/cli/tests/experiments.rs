@@ -125,6 +125,7 @@ fn writes_to_fewer_units_leave_reads_faster() {
             ("series", "read"),
             ("load", "mixed"),
             ("active_write_pus", active),
+            ("layout", "baseline"),
         ];
         ours.value(&keys).expect("the small run has it")
     };

@@ -27,14 +27,14 @@ pub const PACKAGES: &[Package] = &[
         why: "its job files are run, or refused as docs/fio.md says",
     },
     Package {
-        name: "golang-go",
-        proofs: &[&["go", "version"]],
-        why: "porcupine, which judges histories of transactions, is a module of Go",
-    },
-    Package {
         name: "libnbd-bin",
         proofs: &[&["nbdcopy", "--version"]],
         why: "served drives are looked at and copied by nbdinfo and nbdcopy",
+    },
+    Package {
+        name: "golang-go",
+        proofs: &[&["go", "version"]],
+        why: "porcupine, which judges histories of transactions, is a module of Go",
     },
     Package {
         name: "nbdkit",

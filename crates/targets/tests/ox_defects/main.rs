@@ -370,7 +370,7 @@ fn defect_14_reads_use_up_what_writes_need_and_waiting_sleeps() {
     let reads: Vec<BlockRequest> =
         buffers.iter().map(|&buffer| rig.request(BlockOp::Read, 90, 1, Some(buffer))).collect();
     reads.iter().for_each(|&request| requests.push(request));
-    assert!(!rig.host.target(TargetId(0)).has_deadlines(), "it waits for completions, and for no time");
+    assert_eq!(rig.host.target(TargetId(0)).deadline(), None, "it waits for completions, and for no time");
     let ended = rig.host.run(&mut requests, Nanos::MAX);
     let replies = requests.take_replies();
     assert!(matches!(ended, RunEnd::Finished) && replies.len() == 3_500, "{} answers", replies.len());

@@ -101,7 +101,7 @@ impl Tail {
         found
     }
 
-    /// "reads beyond p99.9: 41 of 50 waited for a reset on g3/p1, 2.9 ms at most".
+    /// "reads beyond p99.9: 41 of 50 waited for a reset on g3/p1, 2.90 ms at most".
     #[must_use]
     pub fn sentence(&self) -> String {
         let Self { direction, percentile, ios, .. } = self;
@@ -198,7 +198,7 @@ mod tests {
         let one = tail(vec![cause(Blame::Reset, 41, &[("g3/p1", 41)]), cause(Blame::Media, 9, &[])]);
         assert_eq!(
             one.sentence(),
-            "reads beyond p99.9: 41 of 50 waited for a reset on g3/p1, 2.9 ms at most"
+            "reads beyond p99.9: 41 of 50 waited for a reset on g3/p1, 2.90 ms at most"
         );
         let two = tail(vec![
             cause(Blame::Program, 30, &[("g0/p0", 20), ("g0/p1", 10)]),
@@ -206,8 +206,8 @@ mod tests {
         ]);
         assert_eq!(
             two.sentence(),
-            "reads beyond p99.9: 30 of 50 waited for a program on g0/p0 and 1 more, 2.9 ms at most; \
-             20 waited for others' data on 3 channels, 2.9 ms at most"
+            "reads beyond p99.9: 30 of 50 waited for a program on g0/p0 and 1 more, 2.90 ms at most; \
+             20 waited for others' data on 3 channels, 2.90 ms at most"
         );
         assert_eq!(one.to_json()["causes"][0]["places"][0]["at"], "g3/p1");
     }
