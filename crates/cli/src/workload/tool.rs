@@ -52,6 +52,14 @@ fn other(kind: &Kind, tool: &str, needed: &str) -> String {
     )
 }
 
+/// How a kind of tables is made.
+fn of_tables(kind: &Kind, tool: &str) -> Result<Make<dyn TableTarget>, String> {
+    match kind.make_of() {
+        MakeOf::Table(make) => Ok(make),
+        _ => Err(other(kind, tool, "tables")),
+    }
+}
+
 /// YCSB.
 pub struct YcsbTool;
 
@@ -85,10 +93,7 @@ impl Speaks for DbBenchTool {
     const HAS_BYTES: bool = true;
 
     fn make(kind: &Kind) -> Result<Make<dyn TableTarget>, String> {
-        match kind.make_of() {
-            MakeOf::Table(make) => Ok(make),
-            _ => Err(other(kind, "db_bench", "tables")),
-        }
+        of_tables(kind, "db_bench")
     }
 }
 
@@ -109,10 +114,7 @@ impl Speaks for LsmTool {
     const HAS_BYTES: bool = true;
 
     fn make(kind: &Kind) -> Result<Make<dyn TableTarget>, String> {
-        match kind.make_of() {
-            MakeOf::Table(make) => Ok(make),
-            _ => Err(other(kind, "lsm", "tables")),
-        }
+        of_tables(kind, "lsm")
     }
 }
 
