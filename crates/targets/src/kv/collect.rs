@@ -189,7 +189,7 @@ impl Kv {
     pub(super) fn collected(&mut self, read: SlabKey, completion: &Completion) {
         let status = completion.status;
         let unit = self.collector.reads.get_mut(read);
-        if !status.has_data() && !status.is_drive_failure() && unit.tries < TRIES {
+        if !status.has_data() && unit.tries < TRIES {
             unit.tries += 1;
             self.stats.read_again += 1;
             return self.send_collect(read);

@@ -242,7 +242,7 @@ impl Kv {
         if let Some(found) = found {
             let payload = &found.payload[usize_of(part.skip)..][..usize_of(part.count)];
             job.content[usize_of(part.to)..usize_of(part.to + part.count)].copy_from_slice(payload);
-        } else if part.tries < TRIES && !status.is_drive_failure() {
+        } else if part.tries < TRIES {
             self.reads.in_flight.get_mut(read).0.tries += 1;
             self.stats.read_again += 1;
             return self.send_read(read);
