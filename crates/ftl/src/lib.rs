@@ -19,6 +19,7 @@ mod open_line;
 mod place;
 mod rate_limiter;
 mod reclaimer;
+mod relocator;
 mod stamp_checksum;
 mod stream;
 mod tag;
@@ -43,6 +44,7 @@ pub use rate_limiter::{
     PblkState, RateLimiter, Situation,
 };
 pub use reclaimer::{EmptyLine, Reclaimer, ResetCommand, ResetOrder};
+pub use relocator::{RelocationRead, Relocator, Victim};
 pub use stream::Stream;
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};
 pub use valid_map::{ValidMap, ValidMapError};

@@ -13,7 +13,7 @@ impl LinuxPblk {
             self.lines_kept,
             self.open.as_ref().map(|open| open.line()),
             self.condemned,
-            self.collector,
+            self.gc,
             self.ready.len(),
         );
         for (id, line) in self.lines.iter() {

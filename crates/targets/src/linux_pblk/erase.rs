@@ -2,7 +2,7 @@
 //!
 //! A line is reset when nothing reads it and a barrier made durable what superseded it. The chunk with its start metadata
 //! goes first and alone: without it the line is free for whoever mounts the drive after a power cut, with it and without the
-//! others it would be a line that was only begun. Deliberately not here: emptying lines (`collect`), the steps a line goes
+//! others it would be a line that was only begun. Deliberately not here: emptying lines (`gc`), the steps a line goes
 //! through (`ocssd_ftl::Reclaimer`).
 
 use super::flight::{Flight, Purpose};
@@ -22,7 +22,7 @@ impl LinuxPblk {
         for line in self.reclaimer.take_suspects() {
             // One that is being read is looked at again when that ends.
             let is_dead = self.lines.get(line).state == LineState::Closed && self.valid.count(line) == 0;
-            if is_dead && !self.collector.is_reading(line) && !self.waits_for_reset(line) {
+            if is_dead && !self.gc.is_reading(line) && !self.waits_for_reset(line) {
                 any |= self.reclaimer.found_empty(line, self.sequence);
             }
         }
@@ -42,7 +42,7 @@ impl LinuxPblk {
 
     fn begin_reset(&mut self, line: LineId) {
         self.lines.erasing(line);
-        self.collector.forget(line);
+        self.gc.line_reset(line);
         self.condemned.remove(&line);
         assert_eq!(self.valid.count(line), 0, "line {} is reset with data in it", line.0);
         let positions = (0..self.layout.units()).map(|position| self.layout.unit_at(Position(position)));

@@ -38,7 +38,7 @@ pub enum Purpose {
         carried: Carried,
     },
     /// A unit with sectors to be moved.
-    Collect {
+    GcRead {
         /// Into which buffer.
         buffer: BufId,
         /// Of which line.

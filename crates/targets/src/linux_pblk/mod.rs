@@ -4,17 +4,17 @@
 //! Linux 4.12 to 5.14 had pblk; its format is in `docs/pblk-format.md`. Whether Linux removed the instance or lost its power,
 //! every block reads as Linux would read it after its next mount. Blocks are sectors. Each procedure is a file of its own:
 //! requests, reads, writes and discards (`write`), flushes, the writer, what becomes of its writes (`landed`), garbage
-//! collection (`collect`), resets (`erase`), shutdown, what a failure of the drive ends (`stop`). The format is in
+//! collection (`gc`), resets (`erase`), shutdown, what a failure of the drive ends (`stop`). The format is in
 //! `format`, the mount in `mount`, map, buffer and lines are the FTL's parts. Deliberately not here: streams, limiters and
 //! snapshots, which the format has no place for.
 
 mod canary;
-mod collect;
 mod describe;
 mod erase;
 mod flight;
 mod flush;
 pub mod format;
+mod gc;
 mod landed;
 mod map_crc;
 mod mount;
@@ -115,11 +115,11 @@ impl Target for LinuxPblk {
         let buffers = &mut out.buffers;
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         self.work_due = true;
-        if !matches!(purpose, Purpose::Read(_) | Purpose::Collect { .. } | Purpose::Retry { .. }) {
+        if !matches!(purpose, Purpose::Read(_) | Purpose::GcRead { .. } | Purpose::Retry { .. }) {
             self.note_status(completion.status);
         }
         match purpose {
-            Purpose::Read(_) | Purpose::Collect { .. } => self.on_read_end(purpose, &completion, buffers),
+            Purpose::Read(_) | Purpose::GcRead { .. } => self.on_read_end(purpose, &completion, buffers),
             Purpose::Retry { number } => self.retry_done(number, &completion, buffers),
             Purpose::Write { write, carried } => self.write_done(write, carried, &completion),
             Purpose::Reset { command, reset } => self.reset_done(command, reset, &completion),

@@ -33,7 +33,7 @@ impl LinuxPblk {
         }
         let (addresses, buffer, buffer_first) = match purpose {
             Purpose::Read(read) => self.parts_of(&read),
-            Purpose::Collect { buffer, first, .. } => {
+            Purpose::GcRead { buffer, first, .. } => {
                 let addresses = Addresses::Run { first: self.shape.ppa(first), count: self.layout.unit };
                 (addresses, buffer, 0)
             }
@@ -73,9 +73,9 @@ impl LinuxPblk {
     fn read_over(&mut self, purpose: Purpose, completion: &Completion, buffers: &Buffers) {
         match purpose {
             Purpose::Read(purpose) => self.read_done(purpose, completion, buffers),
-            Purpose::Collect { buffer, line, first } => {
+            Purpose::GcRead { buffer, line, first } => {
                 self.note_status(completion.status);
-                self.collect_done(buffer, line, first, completion);
+                self.gc_read_done(buffer, line, first, completion);
             }
             _ => unreachable!("it is no read"),
         }

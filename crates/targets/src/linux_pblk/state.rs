@@ -2,9 +2,9 @@
 //!
 //! Deliberately not here: what happens to it.
 
-use super::collect::Collector;
 use super::flight::Flight;
 use super::format::{LineLayout, Uuid};
+use super::gc::Gc;
 use super::open_line::OpenLine;
 use super::options::Options;
 use super::requests::{REQUESTS_MAX, Requests};
@@ -63,7 +63,7 @@ pub struct LinuxPblk {
     pub(super) flight: Flight,
     pub(super) retries: Retries,
     pub(super) flushes: FlushQueue<EmptyLine>,
-    pub(super) collector: Collector,
+    pub(super) gc: Gc,
     /// Lines on their way to be free.
     pub(super) reclaimer: Reclaimer,
     /// A free line that is reset before it is opened.
@@ -183,7 +183,7 @@ impl LinuxPblk {
                 PlaneRule::new(PlaneReads::Aligned, geometry.ws_opt),
             ),
             flushes: FlushQueue::new(usize_of(REQUESTS_MAX)),
-            collector: Collector::new(read),
+            gc: Gc::new(read),
             reclaimer: Reclaimer::new(),
             to_open: None,
             reset_lists: lists,
@@ -247,7 +247,7 @@ impl LinuxPblk {
         self.lines.check(usize::from(self.to_open.is_some_and(is_free)));
         self.requests.check();
         assert!(self.requests.parts() <= self.flight.len(), "reads have more commands than there are");
-        self.check_collector();
+        self.check_gc();
         let newest = u64::try_from(self.frames.count_newest()).expect("a buffer's slots");
         assert!(newest <= self.l2p.count_mapped(), "more blocks are in the buffer than are somewhere");
         if let Some(open) = &self.open {

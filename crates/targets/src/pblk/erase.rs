@@ -1,7 +1,7 @@
 //! Lines that hold nothing any more: made durable elsewhere, reset, and opened again.
 //!
 //! A line may be reset only when nothing reads it and what superseded its content is durable: the records of discards are
-//! written first, then comes a barrier. Deliberately not here: emptying lines that are not empty (`collect`).
+//! written first, then comes a barrier. Deliberately not here: emptying lines that are not empty (`gc`).
 
 use super::Pblk;
 use super::canary::Canary;
@@ -53,7 +53,7 @@ impl Pblk {
     /// Resets a line's good chunks.
     pub(super) fn begin_erase(&mut self, line: LineId, buffers: &mut Buffers) {
         self.lines.erasing(line);
-        self.collector.forget(line);
+        self.gc.line_reset(line);
         self.forget_copies(line);
         assert_eq!(self.valid.count(line), 0, "line {} is reset with data in it", line.0);
         assert!(self.open[line.index()].is_none(), "line {} is reset while it is written", line.0);

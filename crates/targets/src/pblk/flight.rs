@@ -52,8 +52,8 @@ pub enum Purpose {
         /// The first of them.
         first_piece: u32,
     },
-    /// Valid sectors to be moved, into a buffer of the collector's.
-    Collect {
+    /// Valid sectors to be moved, into a buffer of the relocator's.
+    GcRead {
         /// Into which buffer; their addresses are in it.
         buffer: BufId,
         /// How many.

@@ -3,7 +3,7 @@
 //! A line of data goes through garbage collection; one of a snapshot is freed by the next snapshot, which is asked for. One
 //! line is moved at a time, and only while users have space, so that collection for space is never in want of it. Where wear
 //! lags by twice the bound, users wait as long as a line is being moved. Deliberately not here: which line, how often
-//! (`ftl::WearLeveller`), and how sectors move (`collect`).
+//! (`ftl::WearLeveller`), and how sectors move (`gc`).
 
 use super::Pblk;
 use super::canary::Canary;
@@ -15,16 +15,16 @@ impl Pblk {
         if !self.wear.may_pick() || self.is_read_only() || self.has_canary(Canary::WearIgnored) {
             return None;
         }
-        if self.collector.levelling().is_some() || self.free_lines_worth() <= self.lines_kept() + 1 {
+        if self.gc.levelling().is_some() || self.free_lines_worth() <= self.lines_kept() + 1 {
             return None;
         }
-        let Self { wear, lines, valid, collector, snapshots, .. } = self;
+        let Self { wear, lines, valid, gc, snapshots, .. } = self;
         let map_stream = super::state::MAP_STREAM;
         let picked = wear.pick(lines, |line, entry| {
             if entry.stream == map_stream {
                 return snapshots.is_idle() && !snapshots.is_obsolete(entry.sequence);
             }
-            valid.count(line) > 0 && !collector.is_busy_with(line)
+            valid.count(line) > 0 && !gc.is_busy_with(line)
         });
         let line = picked?;
         self.wear.moving();
@@ -43,7 +43,7 @@ impl Pblk {
     /// The free line a stream opens next: for what was moved already, and so may stay, a worn one once wear differs.
     pub(super) fn take_line(&mut self, stream: Stream) -> Option<LineId> {
         let stays = if self.streams_count() == 1 {
-            self.collector.levelling().is_some() && !self.is_map_stream(stream)
+            self.gc.levelling().is_some() && !self.is_map_stream(stream)
         } else {
             self.is_gc_stream(stream)
         };
@@ -55,7 +55,7 @@ impl Pblk {
 
     /// True if users wait because wear lags too far, and a line is being moved.
     pub(super) fn waits_for_wear(&self) -> bool {
-        let is_held = self.wear.is_paced() && self.collector.levelling().is_some();
+        let is_held = self.wear.is_paced() && self.gc.levelling().is_some();
         assert!(!is_held || self.wear.bound().is_some(), "users wait for wear that has no bound");
         is_held
     }

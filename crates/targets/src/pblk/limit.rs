@@ -173,9 +173,9 @@ impl Pblk {
         };
         assert!(self.user_streams > 0 && self.user_streams <= streams, "users have no stream");
         let of_gc: u64 = (self.user_streams..streams).map(Stream).map(room).sum();
-        let moved = self.collector.moving().map_or(0, |(line, moved, of)| {
-            let worth = self.worth(self.lines.get(line));
-            worth * moved.min(of) / of.max(1)
+        let moved = self.gc.relocator.victim().map_or(0, |victim| {
+            let worth = self.worth(self.lines.get(victim.line));
+            worth * victim.moved.min(victim.valid) / victim.valid
         });
         self.limiter.update(Situation {
             free_chunks: u64::from(self.told.free_chunks.expect("it is told before")),
@@ -194,7 +194,7 @@ impl Pblk {
             LineState::Closed if self.is_map_stream(line.stream) => {
                 self.reclaimer.is_due(id) || self.awaits_barrier(id)
             }
-            LineState::Closed => self.valid.count(id) == 0 || self.collector.drains(id),
+            LineState::Closed => self.valid.count(id) == 0 || self.gc.relocator.awaits(id),
             LineState::Free { .. } | LineState::Open | LineState::Bad => false,
         };
         self.lines.iter().filter(is_coming).map(|(_, line)| self.worth(line)).sum()
@@ -226,7 +226,7 @@ impl Pblk {
     }
 
     pub(super) fn limiter_deadline(&self, now: Nanos) -> Option<Nanos> {
-        self.limiter.deadline(now).filter(|_| !self.collector.is_idle() && self.stopped().is_none())
+        self.limiter.deadline(now).filter(|_| !self.gc.is_idle() && self.stopped().is_none())
     }
 
     /// Frames users leave free, so that garbage collection can always go on.
@@ -245,7 +245,7 @@ impl Pblk {
         );
         // Frames that were let in hold the versions before them: lines drain only once they are written, reserve or not.
         let is_landed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
-        let is_stuck = is_landed && self.collector.is_draining();
+        let is_stuck = is_landed && self.gc.has_awaiting();
         if self.streams_count() == 1 || is_stuck { map_lines } else { reserve_lines - buffer_lines - 1 }
     }
 

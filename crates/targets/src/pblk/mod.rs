@@ -3,21 +3,21 @@
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
 //! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer (`writer`, `tails`), what becomes of
-//! its writes (`landed`), garbage collection (`collect`, `arrived`, `copies`), wear levelling (`level`), resets (`erase`),
+//! its writes (`landed`), garbage collection (`gc`, `gc_read`, `gc_copy`), wear levelling (`level`), resets (`erase`),
 //! snapshots, what a failure of the drive ends (`stop`), and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
 
-mod arrived;
 mod canary;
 mod capacity;
-mod collect;
-mod copies;
 mod describe;
 mod erase;
 mod flight;
 mod flush;
+mod gc;
+mod gc_copy;
+mod gc_read;
 mod give_up;
 mod knobs;
 mod landed;
@@ -143,8 +143,8 @@ impl Pblk {
             Purpose::Meta { buffer, line, write, pieces, first_piece } => {
                 self.meta_done(buffer, (line, write), (first_piece, pieces), completion);
             }
-            Purpose::Collect { buffer, count, victim } => {
-                self.collect_done((buffer, count), victim, completion, buffers);
+            Purpose::GcRead { buffer, count, victim } => {
+                self.gc_read_done((buffer, count), victim, completion, buffers);
             }
             Purpose::Reset { command, reset } => self.reset_done(command, reset, completion),
             Purpose::Barrier => self.barrier_done(completion.status),

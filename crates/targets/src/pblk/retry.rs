@@ -2,12 +2,12 @@
 //!
 //! One command is in flight for all sectors of a read, in the place of the command that has just ended, so that there is
 //! always room for it. Deliberately not here: when a sector is given up (`read_again`), how one is judged (`read`), what is done
-//! with what was collected (`arrived`).
+//! with what was collected (`gc_read`).
 
 use super::Pblk;
-use super::arrived::Arrived;
 use super::canary::Canary;
 use super::flight::Purpose;
+use super::gc_read::GcRead;
 use crate::read_again::{Failed, as_loss};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status};
@@ -19,7 +19,7 @@ pub(super) enum Whose {
     /// Sectors of a user's read: the request, the first sector within it, how many, and where that one is.
     User { request: SlabKey, index: u32, count: u32, first: Ppa },
     /// Sectors to be moved.
-    Collected(Arrived),
+    Gc(GcRead),
 }
 
 /// Reads under way.
@@ -71,9 +71,7 @@ impl Pblk {
                 let ppa = if count == 1 { first } else { buffers.addresses(buffer)[usize_of(at)] };
                 (ppa, buffer, at)
             }
-            Whose::Collected(arrived) => {
-                (buffers.addresses(arrived.buffer)[usize_of(sector)], arrived.buffer, sector)
-            }
+            Whose::Gc(read) => (buffers.addresses(read.buffer)[usize_of(sector)], read.buffer, sector),
         }
     }
 
@@ -89,8 +87,8 @@ impl Pblk {
                 let block = self.requests.get(request).request.block + u64::from(at);
                 self.judge_read(completion.status, block, (buffer, at), ppa, buffers)
             }
-            Whose::Collected(_) if completion.status.has_data() => Ok(()),
-            Whose::Collected(_) => Err(completion.status),
+            Whose::Gc(_) if completion.status.has_data() => Ok(()),
+            Whose::Gc(_) => Err(completion.status),
         };
         failed.on_try(judged);
         if let Some(sector) = failed.next() {
@@ -107,12 +105,12 @@ impl Pblk {
                 }
                 self.user_read_over(request, given_up, status);
             }
-            Whose::Collected(arrived) => {
+            Whose::Gc(read) => {
                 if status.is_drive_failure() {
                     // What it could not read is not lost.
                     self.stop(status);
                 }
-                self.collector.arrived(Arrived { failed: given_up, status, ..arrived });
+                self.gc.relocator.read_done(GcRead { failed: given_up, with: status, ..read });
             }
         }
     }

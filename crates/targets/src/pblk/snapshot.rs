@@ -491,10 +491,7 @@ impl Pblk {
         if !self.shutdown.is_begun() || self.shutdown.snapshotting || !self.snapshots.is_idle() {
             return false;
         }
-        if !self.reads.is_empty()
-            || !self.writes.is_empty()
-            || !self.flushes.is_idle()
-            || !self.collector.is_idle()
+        if !self.reads.is_empty() || !self.writes.is_empty() || !self.flushes.is_idle() || !self.gc.is_idle()
         {
             return false;
         }

@@ -4,8 +4,8 @@
 
 use super::canary::Canary;
 use super::capacity::Capacity;
-use super::collect::Collector;
 use super::flight::Flight;
+use super::gc::Gc;
 use super::knobs::Knobs;
 use super::limit;
 use super::options::{Mode, Options};
@@ -87,7 +87,7 @@ pub struct Pblk {
     pub(super) replies: Ring<ocssd_lightnvm::block::BlockReply>,
     pub(super) flight: Flight,
     pub(super) flushes: FlushQueue<EmptyLine>,
-    pub(super) collector: Collector,
+    pub(super) gc: Gc,
     pub(super) wear: WearLeveller,
     pub(super) snapshots: Snapshots,
     pub(super) shutdown: Shutdown,
@@ -172,7 +172,7 @@ impl Pblk {
             flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt))
                 .giving_up_at_once(options.has_canary(Canary::FailedCommandIsOfChunk)),
             flushes: FlushQueue::new(usize_of(knobs.requests_max)),
-            collector: Collector::new(own.collect),
+            gc: Gc::new(own.gc_reads),
             wear: WearLeveller::new(options.wear_spread()),
             snapshots: Snapshots::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),
@@ -225,7 +225,7 @@ impl Pblk {
 
     /// Empties the best victim there is, space or no space (pblk's `gc_force`).
     pub fn force_gc(&mut self) {
-        self.collector.force();
+        self.gc.force();
         self.work_due = true;
     }
 
@@ -304,7 +304,7 @@ impl Pblk {
             assert!(self.open[line.index()].is_some(), "a tail is due in line {}, which is not open", line.0);
         }
         assert!(self.requests.len() >= self.reads.len() + self.writes.len(), "a request waits that is over");
-        if self.flight.len() > 0 || !self.collector.is_idle() {
+        if self.flight.len() > 0 || !self.gc.is_idle() {
             return;
         }
         assert!(self.lines.iter().all(|(_, line)| line.readers == 0), "a line is read by nobody");
@@ -395,7 +395,7 @@ struct OwnBuffers {
     plain: Vec<BufId>,
     whole: Vec<BufId>,
     tails: Vec<BufId>,
-    collect: Vec<BufId>,
+    gc_reads: Vec<BufId>,
     lists: Vec<BufId>,
 }
 
@@ -406,12 +406,12 @@ impl OwnBuffers {
             |count: u32, sectors: u32| (0..count).map(|_| buffers.take(sectors)).collect::<Vec<_>>();
         let ring = take(1, capacity.slots())[0];
         let plain = take(own, unit);
-        let collect = take((shape.units() / 2).max(4).min(knobs.gc_reads_max), VECTOR_MAX);
+        let gc_reads = take((shape.units() / 2).max(4).min(knobs.gc_reads_max), VECTOR_MAX);
         let lists = take(shape.units().div_ceil(VECTOR_MAX) * 4, 1);
         let whole: Vec<BufId> = (0..own).map(|_| buffers.take_whole(unit)).collect();
         assert!(buffers.is_whole(whole[0]), "metadata is kept in stamps");
         let tails = tails::take_buffers(&capacity.layout, own, buffers);
-        Self { ring, plain, whole, tails, collect, lists }
+        Self { ring, plain, whole, tails, gc_reads, lists }
     }
 }
 

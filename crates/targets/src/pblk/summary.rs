@@ -21,7 +21,7 @@ impl Pblk {
         writeln!(out, "free lines {} worth {}", self.lines.free_count(), self.free_lines_worth())?;
         writeln!(out, "buffer {:?}, kept {}", self.frames.occupancy(), self.frames_kept())?;
         writeln!(out, "{:?}", self.reclaimer)?;
-        writeln!(out, "{:?}, {:?}", self.collector, self.wear)?;
+        writeln!(out, "{:?}, {:?}", self.gc, self.wear)?;
         writeln!(out, "{:?}, snapshots idle: {}", self.shutdown, self.snapshots.is_idle())?;
         writeln!(out, "{:?}", self.limiter)?;
         for (number, stream) in self.streams.iter().enumerate() {

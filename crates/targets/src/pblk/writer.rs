@@ -150,7 +150,7 @@ impl Pblk {
         assert!(entry.previous.is_none(), "a superseded sector still holds an older version");
         let is_needed = !entry.from_gc
             && !self.has_canary(Canary::FlushedBecomesFill)
-            && (self.flushes.covers(entry.tag.sequence) || self.collector.is_draining())
+            && (self.flushes.covers(entry.tag.sequence) || self.gc.has_awaiting())
             && (!self.is_durably_superseded(entry.tag) || self.has_canary(Canary::SupersededBehindSnapshot));
         if !is_needed {
             self.make_fill(slot);

@@ -1,43 +1,29 @@
 //! Sectors that garbage collection read: what is still current goes through the buffer like a write.
 //!
 //! A tag says whose its sector is, so no reverse map is needed, and what died meanwhile is dropped. What the media lost is
-//! found the long way. Deliberately not here: what is read, and why (`collect`), and the short way that nearly all of it
-//! goes (`copies`).
+//! found the long way. Deliberately not here: what is read, and why (`gc`), and the short way that nearly all of it
+//! goes (`gc_copy`).
 
 use super::Pblk;
 use super::canary::Canary;
 use crate::read_again::is_of_media;
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{Entry, Kind, LineId, Mapped, Place, SectorTag, Sequence, Slot, Stream};
-use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa, Status};
+use ocssd_ftl::{Entry, Kind, LineId, Mapped, Place, RelocationRead, SectorTag, Sequence, Slot, Stream};
+use ocssd_lightnvm::{Buffers, ChunkId, Ppa, Status};
 
-/// Sectors read and not yet in the buffer.
-#[derive(Clone, Debug)]
-pub(super) struct Arrived {
-    /// Where they lie, with their addresses.
-    pub buffer: BufId,
-    pub count: u32,
-    /// The first that was not looked at.
-    pub next: u32,
-    /// Those that failed, by bits, and how.
-    pub failed: u64,
-    pub status: Status,
-    /// The victim they were read of; `None` for weak sectors.
-    pub line: Option<LineId>,
-}
+/// Sectors read and not yet in the buffer, which also holds their addresses; with how those that failed did.
+pub(super) type GcRead = RelocationRead<Status>;
 
-impl Arrived {
-    /// The sectors not looked at yet: where each was read, its content, and the bytes beside it.
-    pub(super) fn sectors<'a>(
-        &self,
-        buffers: &'a Buffers,
-    ) -> impl Iterator<Item = (Ppa, &'a [u8], &'a [u8])> {
-        let (format, left) = (buffers.format(), self.count - self.next);
-        let places = &buffers.addresses(self.buffer)[usize_of(self.next)..usize_of(self.count)];
-        let contents = buffers.data(self.buffer, self.next, left).chunks_exact(format.data_bytes);
-        let tags = buffers.oob(self.buffer, self.next, left).chunks_exact(format.oob_bytes);
-        places.iter().zip(contents).zip(tags).map(|((&ppa, content), tag)| (ppa, content, tag))
-    }
+/// The sectors of a read not looked at yet: where each was read, its content, and the bytes beside it.
+pub(super) fn sectors_left<'a>(
+    read: &GcRead,
+    buffers: &'a Buffers,
+) -> impl Iterator<Item = (Ppa, &'a [u8], &'a [u8])> {
+    let (format, left) = (buffers.format(), read.count - read.next);
+    let places = &buffers.addresses(read.buffer)[usize_of(read.next)..usize_of(read.count)];
+    let contents = buffers.data(read.buffer, read.next, left).chunks_exact(format.data_bytes);
+    let tags = buffers.oob(read.buffer, read.next, left).chunks_exact(format.oob_bytes);
+    places.iter().zip(contents).zip(tags).map(|((&ppa, content), tag)| (ppa, content, tag))
 }
 
 /// The tag of a sector that holds a block, and whose content is what was written.
@@ -55,51 +41,48 @@ pub(super) struct Origin {
 }
 
 impl Pblk {
-    /// Puts what arrived into the buffer, as far as there is room.
-    pub(super) fn insert_arrived(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
+    /// Moves what was read to the buffer, as far as there is room.
+    pub(super) fn move_reads(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(mut arrived) = self.collector.next_arrived() {
-            if arrived.next == 0 && !self.moves_by_copy() {
-                self.fetch_owners(&arrived, buffers);
+        while let Some(mut read) = self.gc.relocator.next_read() {
+            if read.next == 0 && !self.moves_by_copy() {
+                self.fetch_owners(&read, buffers);
             }
             let mut before: Option<Origin> = None;
-            while arrived.next < arrived.count {
-                let ppa = buffers.addresses(arrived.buffer)[usize_of(arrived.next)];
+            while read.next < read.count {
+                let ppa = buffers.addresses(read.buffer)[usize_of(read.next)];
                 // Neighbours are of one chunk as a rule: it is looked up once.
                 let same = before.filter(|origin| origin.chunk == ppa.chunk);
                 let origin = same.unwrap_or_else(|| self.origin(ppa.chunk));
                 before = Some(origin);
-                let copied = if self.moves_by_copy() {
-                    self.copy_run(now, &arrived, origin, buffers)
-                } else {
-                    Some(0)
-                };
+                let copied =
+                    if self.moves_by_copy() { self.copy_run(now, &read, origin, buffers) } else { Some(0) };
                 let place = Place(origin.start.0 + u64::from(ppa.sector));
                 let moved = match copied {
-                    Some(0) => self.move_sector(now, &arrived, (origin.line, place), buffers).then_some(1),
+                    Some(0) => self.move_sector(now, &read, (origin.line, place), buffers).then_some(1),
                     copied => copied,
                 };
                 let Some(moved) = moved else {
-                    self.collector.put_back(arrived);
+                    self.gc.relocator.put_back(read);
                     return any;
                 };
-                if arrived.line.is_none() {
+                if read.line.is_none() {
                     self.lines.end_reads(origin.line, moved);
                 }
-                arrived.next += moved;
+                read.next += moved;
                 any = true;
             }
-            if let Some(line) = arrived.line {
-                self.lines.end_reads(line, arrived.count);
+            if let Some(line) = read.line {
+                self.lines.end_reads(line, read.count);
             }
-            self.collector.all_moved(&arrived);
+            self.gc.relocator.all_moved(&read);
         }
         any
     }
 
-    /// Brings the map's entries of what arrived into the cache, before it is looked at sector by sector.
-    fn fetch_owners(&self, arrived: &Arrived, buffers: &Buffers) {
-        let tags = buffers.oob(arrived.buffer, arrived.next, arrived.count - arrived.next);
+    /// Brings the map's entries of what was read into the cache, before it is looked at sector by sector.
+    fn fetch_owners(&self, read: &GcRead, buffers: &Buffers) {
+        let tags = buffers.oob(read.buffer, read.next, read.count - read.next);
         let tags = tags.chunks_exact(buffers.format().oob_bytes);
         self.l2p.fetch(tags.filter_map(SectorTag::peek_block));
     }
@@ -113,20 +96,20 @@ impl Pblk {
     fn move_sector(
         &mut self,
         now: Nanos,
-        arrived: &Arrived,
+        read: &GcRead,
         (line, place): (LineId, Place),
         buffers: &mut Buffers,
     ) -> bool {
-        let index = arrived.next;
-        assert!(index < arrived.count, "a sector is moved that was not read");
+        let index = read.next;
+        assert!(index < read.count, "a sector is moved that was not read");
         if !self.valid.is_valid(place) {
             self.stats.gc_dead += 1;
             return true;
         }
-        let failed = arrived.failed >> index & 1 == 1 || self.has_canary(Canary::LossSpreads);
-        let status = if failed { arrived.status } else { Status::SUCCESS };
-        let content = buffers.data(arrived.buffer, index, 1);
-        let tag = SectorTag::decode(buffers.oob(arrived.buffer, index, 1), content);
+        let failed = read.failed >> index & 1 == 1 || self.has_canary(Canary::LossSpreads);
+        let status = if failed { read.with } else { Status::SUCCESS };
+        let content = buffers.data(read.buffer, index, 1);
+        let tag = SectorTag::decode(buffers.oob(read.buffer, index, 1), content);
         let tag = match tag {
             Ok(tag) if status.has_data() => tag,
             // What could not be asked for is not lost: the line stays as it is, and is collected again.
@@ -146,7 +129,7 @@ impl Pblk {
         let from = self.lines.get(line).stream;
         let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
         let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-        buffers.copy_sectors(arrived.buffer, index, self.ring, slot.0, 1);
+        buffers.copy_sectors(read.buffer, index, self.ring, slot.0, 1);
         self.frames.entry_mut(slot).is_sealed = true;
         self.close_if_full(self.frames.frame_of(slot));
         true

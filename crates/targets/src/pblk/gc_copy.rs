@@ -9,11 +9,11 @@
 //! A copy whose original died before it was sent is not written: a snapshot may have begun in between, and what is written
 //! behind a snapshot counts as newer (`snapshot`). One whose original is reset before it lands must not take the place of
 //! what is written there next, which may be the same block again. Deliberately not here: what is no plain block, what cannot
-//! be read, and all that the faithful mode moves (`arrived`): that enters the buffer as a write does.
+//! be read, and all that the faithful mode moves (`gc_read`): that enters the buffer as a write does.
 
 use super::Pblk;
-use super::arrived::{Arrived, Origin, sound_block};
 use super::canary::Canary;
+use super::gc_read::{GcRead, Origin, sectors_left, sound_block};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{FrameId, LineId, LineState, Mapped, Place, SectorTag, Slot, Stream, UnitIndex};
 use ocssd_lightnvm::Buffers;
@@ -29,19 +29,19 @@ impl Pblk {
         !self.is_faithful() && !self.has_canary(Canary::MovedTooEarly) && !self.has_canary(Canary::MovesStale)
     }
 
-    /// Copies what comes next of what arrived, as far as it is neighbours of one stream, sound and valid. How many sectors: if
+    /// Copies what comes next of what was read, as far as it is neighbours of one stream, sound and valid. How many sectors: if
     /// none, the next one goes the long way. `None` if there is no room.
     pub(super) fn copy_run(
         &mut self,
         now: Nanos,
-        arrived: &Arrived,
+        read: &GcRead,
         origin: Origin,
         buffers: &mut Buffers,
     ) -> Option<u32> {
-        if !arrived.status.has_data() {
+        if !read.with.has_data() {
             return Some(0);
         }
-        let Some((place, stream, found)) = self.next_run(arrived, origin, buffers) else { return Some(0) };
+        let Some((place, stream, found)) = self.next_run(read, origin, buffers) else { return Some(0) };
         if !self.limiter.may_insert_gc(now) {
             return None;
         }
@@ -53,19 +53,19 @@ impl Pblk {
         let frame = self.filling_frame(stream, true)?;
         let count = valid.min(self.frames.room(frame));
         let slot = self.frames.push_copies(frame, place, count);
-        buffers.copy_sectors(arrived.buffer, arrived.next, self.ring, slot.0, count);
+        buffers.copy_sectors(read.buffer, read.next, self.ring, slot.0, count);
         self.limiter.on_gc_inserted(count);
         self.stats.gc_written += u64::from(count);
         self.close_if_full(frame);
         Some(count)
     }
 
-    /// The neighbours that come next of what arrived: where the first lies, to which stream they go, and how many of them are
+    /// The neighbours that come next of what was read: where the first lies, to which stream they go, and how many of them are
     /// sound blocks.
-    fn next_run(&self, arrived: &Arrived, origin: Origin, buffers: &Buffers) -> Option<(Place, Stream, u32)> {
+    fn next_run(&self, read: &GcRead, origin: Origin, buffers: &Buffers) -> Option<(Place, Stream, u32)> {
         let from = self.lines.get(origin.line).stream;
         let (mut first, mut stream, mut count) = (0, None, 0);
-        for (ppa, content, tag) in arrived.sectors(buffers) {
+        for (ppa, content, tag) in sectors_left(read, buffers) {
             if stream.is_some() && (ppa.chunk != origin.chunk || ppa.sector != first + count) {
                 break;
             }
@@ -191,7 +191,7 @@ impl Pblk {
             return self.frames.entry(slot).tag;
         }
         let tag = SectorTag::decode(buffers.oob(self.ring, slot.0, 1), buffers.data(self.ring, slot.0, 1));
-        tag.expect("a copy was found sound when it arrived")
+        tag.expect("a copy was found sound when it was read")
     }
 
     /// A line is reset: its dead copies are forgotten.

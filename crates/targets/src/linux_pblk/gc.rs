@@ -9,34 +9,17 @@ use super::flight::Purpose;
 use super::format::{SECTOR_META_BYTES, entry_lba};
 use super::state::LinuxPblk;
 use ocssd_base::{Prng, usize_of};
-use ocssd_ftl::{Candidate, Line, LineId, LineState, Mapped, Place, VictimPolicy};
+use ocssd_ftl::{
+    Candidate, Line, LineId, LineState, Mapped, Place, RelocationRead, Relocator, UnitIndex, VictimPolicy,
+};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Lines that were read, and are not empty yet, at most (chosen: one drains while the next is read).
 const DRAINING_MAX: usize = 2;
 
-#[derive(Clone, Copy, Debug)]
-struct Victim {
-    line: LineId,
-    /// The next place to look at.
-    from: Place,
-    /// Units being read, or waiting to be moved.
-    units: u32,
-    is_read: bool,
-}
-
-/// A unit that was read.
-#[derive(Clone, Copy, Debug)]
-struct Arrived {
-    buffer: BufId,
-    line: LineId,
-    first: Place,
-    /// A bit for every sector the media lost.
-    lost: u64,
-    /// The next sector to look at.
-    next: u32,
-}
+/// A unit of a victim that was read; with the place of its first sector.
+type GcRead = RelocationRead<Place>;
 
 /// What became of a sector of a victim.
 enum Moved {
@@ -48,55 +31,40 @@ enum Moved {
     Never,
 }
 
-/// Which lines are being emptied, and how far that is.
+/// What garbage collection has to do.
 #[derive(Clone, Debug)]
-pub struct Collector {
-    victim: Option<Victim>,
-    draining: Vec<LineId>,
-    arrived: VecDeque<Arrived>,
+pub struct Gc {
+    /// Lines that are being emptied.
+    relocator: Relocator<Place>,
     /// Lines with sectors that cannot be moved.
     kept: BTreeSet<LineId>,
-    /// Buffers to read into.
-    spare: Vec<BufId>,
     candidates: Vec<Candidate>,
 }
 
-impl Collector {
-    pub fn new(spare: Vec<BufId>) -> Self {
-        assert!(!spare.is_empty(), "a collector reads into a buffer");
-        Self {
-            victim: None,
-            draining: Vec::new(),
-            arrived: VecDeque::new(),
-            kept: BTreeSet::new(),
-            spare,
-            candidates: Vec::new(),
-        }
+impl Gc {
+    pub fn new(buffers: Vec<BufId>) -> Self {
+        Self { relocator: Relocator::new(buffers), kept: BTreeSet::new(), candidates: Vec::new() }
     }
 
     /// The line is reset: nothing of it is left to do.
-    pub fn forget(&mut self, line: LineId) {
-        assert!(
-            self.victim.is_none_or(|victim| victim.line != line),
-            "line {} is reset while it is read",
-            line.0
-        );
-        self.draining.retain(|&draining| draining != line);
+    pub fn line_reset(&mut self, line: LineId) {
+        assert!(!self.is_reading(line), "line {} is reset while it is read", line.0);
+        self.relocator.line_reset(line);
         self.kept.remove(&line);
     }
 
     /// True if a line is being read.
     pub fn is_reading(&self, line: LineId) -> bool {
-        self.victim.is_some_and(|victim| victim.line == line)
+        self.relocator.is_reading(line)
     }
 
     /// Nothing is being emptied.
-    pub const fn is_idle(&self) -> bool {
-        self.victim.is_none() && self.draining.is_empty()
+    pub fn is_idle(&self) -> bool {
+        self.relocator.victim().is_none() && self.relocator.awaiting().len() == 0
     }
 
     fn is_taken(&self, line: LineId) -> bool {
-        self.is_reading(line) || self.draining.contains(&line) || self.kept.contains(&line)
+        self.relocator.is_busy_with(line) || self.kept.contains(&line)
     }
 }
 
@@ -106,7 +74,7 @@ impl LinuxPblk {
         if !self.has_written || self.is_read_only {
             return false;
         }
-        let mut any = self.move_arrived(buffers);
+        let mut any = self.move_reads(buffers);
         any |= self.choose_victim();
         any |= self.read_victim();
         any | self.push_out()
@@ -114,19 +82,16 @@ impl LinuxPblk {
 
     /// A line must be emptied: free ones are few, or Linux could not use it.
     fn next_condemned(&self) -> Option<LineId> {
-        self.condemned
-            .iter()
-            .copied()
-            .find(|&line| !self.collector.is_taken(line) && self.valid.count(line) > 0)
+        self.condemned.iter().copied().find(|&line| !self.gc.is_taken(line) && self.valid.count(line) > 0)
     }
 
     /// Nothing is left to be emptied that must be.
     pub(super) fn is_tidy(&self) -> bool {
-        self.next_condemned().is_none() && self.collector.is_idle()
+        self.next_condemned().is_none() && self.gc.is_idle()
     }
 
     fn choose_victim(&mut self) -> bool {
-        if self.collector.victim.is_some() || self.collector.draining.len() >= DRAINING_MAX {
+        if self.gc.relocator.victim().is_some() || self.gc.relocator.awaiting().len() >= DRAINING_MAX {
             return false;
         }
         let is_low = self.lines.free_count() < self.lines_low;
@@ -134,25 +99,25 @@ impl LinuxPblk {
             return false;
         };
         assert_eq!(self.lines.get(line).state, LineState::Closed, "line {} is no victim", line.0);
-        let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
-        self.collector.victim = Some(Victim { line, from, units: 0, is_read: false });
+        let first = self.shape.chunk_start(line, UnitIndex(0));
+        self.gc.relocator.begin(line, first, self.valid.count(line));
         self.stats.lines_collected += 1;
         true
     }
 
     fn cheapest(&mut self) -> Option<LineId> {
-        let mut candidates = std::mem::take(&mut self.collector.candidates);
+        let mut candidates = std::mem::take(&mut self.gc.candidates);
         candidates.clear();
         candidates.extend(self.lines.iter().filter_map(|(line, entry)| {
             let valid = self.valid.count(line);
             let is_used = entry.state == LineState::Closed && valid > 0;
-            let fits = is_used && self.is_worth_moving(entry, valid) && !self.collector.is_taken(line);
+            let fits = is_used && self.is_worth_moving(entry, valid) && !self.gc.is_taken(line);
             let age = self.lines.next_sequence().0 - entry.sequence.0;
             fits.then_some(Candidate { line, valid, sectors: entry.data_sectors.max(valid), age })
         }));
         // Greedy draws nothing.
         let picked = VictimPolicy::Greedy.pick(&mut Prng::new(0), &candidates);
-        self.collector.candidates = candidates;
+        self.gc.candidates = candidates;
         picked
     }
 
@@ -166,47 +131,43 @@ impl LinuxPblk {
     /// Sends reads of the victim's units that hold something.
     fn read_victim(&mut self) -> bool {
         let mut any = false;
-        while let Some(mut victim) = self.collector.victim {
-            let next = if victim.is_read { None } else { self.valid.next_valid(victim.line, victim.from) };
-            let Some(place) = next else {
-                victim.is_read = true;
-                self.collector.victim = Some(victim);
-                any |= victim.units == 0;
-                self.end_victim();
+        while let Some(victim) = self.gc.relocator.victim().filter(|victim| !victim.is_read()) {
+            let Some(place) = self.valid.next_valid(victim.line, victim.next) else {
+                self.gc.relocator.all_sent();
+                any |= self.end_victim();
                 break;
             };
             if !self.flight.has_room(1) {
                 break;
             }
-            let Some(buffer) = self.collector.spare.pop() else { break };
+            let Some(buffer) = self.gc.relocator.take_buffer() else { break };
             let (line, _, sector) = self.shape.split(place);
             let first = Place(place.0 - u64::from(sector % self.layout.unit));
-            victim.from = Place(first.0 + u64::from(self.layout.unit));
-            victim.units += 1;
-            self.collector.victim = Some(victim);
+            self.gc.relocator.read_sent(Place(first.0 + u64::from(self.layout.unit)));
             self.lines.begin_read(line);
             let addresses = Addresses::Run { first: self.shape.ppa(first), count: self.layout.unit };
-            self.flight.send(Purpose::Collect { buffer, line, first }, Op::Read, addresses, Some(buffer), 0);
+            self.flight.send(Purpose::GcRead { buffer, line, first }, Op::Read, addresses, Some(buffer), 0);
             any = true;
         }
         any
     }
 
     /// A victim of which all was read and moved drains, unless something stays in it.
-    fn end_victim(&mut self) {
-        let Some(Victim { line, units: 0, is_read: true, .. }) = self.collector.victim else { return };
-        self.collector.victim = None;
-        if !self.collector.kept.contains(&line) && self.valid.count(line) > 0 {
-            self.collector.draining.push(line);
+    fn end_victim(&mut self) -> bool {
+        let Some(victim) = self.gc.relocator.take_moved() else { return false };
+        let (line, valid) = (victim.line, self.valid.count(victim.line));
+        if !self.gc.kept.contains(&line) && valid > 0 {
+            self.gc.relocator.wait_durable(line, 0);
         }
-        if self.valid.count(line) == 0 {
+        if valid == 0 {
             self.reclaimer.suspect(line);
         }
         self.work_due = true;
+        true
     }
 
     /// A unit of a victim was read.
-    pub(super) fn collect_done(
+    pub(super) fn gc_read_done(
         &mut self,
         buffer: BufId,
         line: LineId,
@@ -214,45 +175,45 @@ impl LinuxPblk {
         completion: &Completion,
     ) {
         self.lines.end_read(line);
-        let lost = if completion.status.has_data() { 0 } else { completion.failed.max(1) };
-        self.stats.read_failed_gc += u64::from(lost.count_ones());
-        self.collector.arrived.push_back(Arrived { buffer, line, first, lost, next: 0 });
+        let failed = if completion.status.has_data() { 0 } else { completion.failed.max(1) };
+        self.stats.read_failed_gc += u64::from(failed.count_ones());
+        let (line, count) = (Some(line), self.data_of_unit());
+        self.gc.relocator.read_done(GcRead { buffer, line, count, next: 0, failed, with: first });
     }
 
     /// Moves what was read, as far as there is room.
-    fn move_arrived(&mut self, buffers: &mut Buffers) -> bool {
+    fn move_reads(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(mut arrived) = self.collector.arrived.pop_front() {
-            while arrived.next < self.data_of_unit() {
-                match self.move_sector(&arrived, buffers) {
+        while let Some(mut read) = self.gc.relocator.next_read() {
+            while read.next < read.count {
+                match self.move_sector(&read, buffers) {
                     Moved::Yes => {}
-                    Moved::Never => drop(self.collector.kept.insert(arrived.line)),
+                    Moved::Never => {
+                        self.gc.kept.insert(read.line.expect("units are read of a victim"));
+                    }
                     Moved::Later => {
-                        self.collector.arrived.push_front(arrived);
+                        self.gc.relocator.put_back(read);
                         return any;
                     }
                 }
-                arrived.next += 1;
+                read.next += 1;
                 any = true;
             }
-            self.collector.spare.push(arrived.buffer);
-            let victim = self.collector.victim.as_mut().expect("units are read of a victim");
-            assert!(victim.line == arrived.line && victim.units > 0, "a unit of another line arrived");
-            victim.units -= 1;
+            self.gc.relocator.all_moved(&read);
             self.end_victim();
         }
         any
     }
 
-    fn move_sector(&mut self, arrived: &Arrived, buffers: &mut Buffers) -> Moved {
-        let place = Place(arrived.first.0 + u64::from(arrived.next));
+    fn move_sector(&mut self, read: &GcRead, buffers: &mut Buffers) -> Moved {
+        let place = Place(read.with.0 + u64::from(read.next));
         if !self.valid.is_valid(place) {
             return Moved::Yes;
         }
-        if arrived.lost >> arrived.next & 1 == 1 {
+        if read.failed >> read.next & 1 == 1 {
             return Moved::Never;
         }
-        let Some(block) = self.named(arrived, buffers).filter(|&block| block < self.l2p.sectors()) else {
+        let Some(block) = self.named(read, buffers).filter(|&block| block < self.l2p.sectors()) else {
             return Moved::Never;
         };
         match self.l2p.get(block) {
@@ -262,37 +223,37 @@ impl LinuxPblk {
             Mapped::Buffer(slot) if self.frames.entry(slot).previous == Some(place) => return Moved::Yes,
             _ => return Moved::Never,
         }
-        let (ring, from, sector) = (self.ring, arrived.buffer, arrived.next);
+        let (ring, from, sector) = (self.ring, read.buffer, read.next);
         let is_moved = self.put_moved(block, place, |slot| buffers.copy_data(from, sector, ring, slot.0, 1));
         if is_moved { Moved::Yes } else { Moved::Later }
     }
 
     /// Whose the sector is.
-    fn named(&self, arrived: &Arrived, buffers: &Buffers) -> Option<u64> {
+    fn named(&self, read: &GcRead, buffers: &Buffers) -> Option<u64> {
         let unit = self.layout.unit;
         if self.packed {
-            let is_lost = arrived.lost >> (unit - 1) & 1 == 1;
-            let entries = buffers.whole(arrived.buffer, unit - 1, 1);
-            return if is_lost { None } else { entry_lba(entries, SECTOR_META_BYTES, arrived.next) };
+            let is_lost = read.failed >> (unit - 1) & 1 == 1;
+            let entries = buffers.whole(read.buffer, unit - 1, 1);
+            return if is_lost { None } else { entry_lba(entries, SECTOR_META_BYTES, read.next) };
         }
-        let oob = buffers.oob(arrived.buffer, 0, unit);
-        entry_lba(oob, oob.len() / usize_of(unit), arrived.next)
+        let oob = buffers.oob(read.buffer, 0, unit);
+        entry_lba(oob, oob.len() / usize_of(unit), read.next)
     }
 
     /// Closes a frame that would wait for more, if only that keeps a line from being free.
     fn push_out(&mut self) -> bool {
         let is_waiting = self.requests.next_change().is_some() || self.shutdown.is_begun();
-        let is_all = self.collector.victim.is_none() && self.collector.arrived.is_empty();
-        let is_due = !self.collector.draining.is_empty() && is_all && is_waiting && self.ready.is_empty();
+        let is_all = self.gc.relocator.victim().is_none() && !self.gc.relocator.has_reads();
+        let is_due = self.gc.relocator.awaiting().len() > 0 && is_all && is_waiting && self.ready.is_empty();
         // Users may read all the time: that frees no line.
         is_due && self.flight.len() == self.requests.parts() && self.close_filling()
     }
 
     /// Asserts that the lists agree with the lines.
-    pub(super) fn check_collector(&self) {
-        for &line in &self.collector.draining {
+    pub(super) fn check_gc(&self) {
+        for line in self.gc.relocator.awaiting() {
             assert_eq!(self.lines.get(line).state, LineState::Closed, "line {} drains", line.0);
-            assert!(!self.collector.kept.contains(&line), "line {} drains, and is kept", line.0);
+            assert!(!self.gc.kept.contains(&line), "line {} drains, and is kept", line.0);
         }
         for line in &self.condemned {
             assert_eq!(self.lines.get(*line).state, LineState::Closed, "line {} is condemned", line.0);

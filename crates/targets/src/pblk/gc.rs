@@ -1,71 +1,41 @@
 //! Garbage collection: valid sectors of a victim are read, and go through the buffer like writes.
 //!
-//! A victim is read in commands of up to 64 sectors, which go into the buffer as they arrive. A line is empty once everything
+//! A victim is read in commands of up to 64 sectors, which go into the buffer as they end. A line is empty once everything
 //! moved is durable; until then it counts as draining. Sectors the media call weak come the same way. Deliberately not
-//! here: what becomes of what was read (`arrived`), resetting the line (`erase`), how many sectors users may write meanwhile
+//! here: what becomes of what was read (`gc_read`), resetting the line (`erase`), how many sectors users may write meanwhile
 //! (`limit`).
 
 use super::Pblk;
-use super::arrived::Arrived;
 use super::canary::Canary;
 use super::flight::Purpose;
+use super::gc_read::GcRead;
 use super::retry::Whose;
 use crate::read_again::{Failed, may_differ};
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{Candidate, Entry, FrameId, Line, LineId, LineState, Place, Slot};
-use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, VECTOR_MAX};
+use ocssd_ftl::{
+    Candidate, Entry, FrameId, Line, LineId, LineState, Place, Relocator, Slot, UnitIndex, Victim,
+};
+use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 use std::collections::VecDeque;
 
 /// As many lines may be emptied at a time, whatever is spare (chosen: one is emptied while another drains).
 const DRAINING_MIN: usize = 2;
 
-#[derive(Clone, Copy, Debug)]
-struct Victim {
-    line: LineId,
-    /// The next place to look at.
-    from: Place,
-    /// What had to be moved.
-    valid: u64,
-    reading: u32,
-    /// Sectors that were read and moved, or died meanwhile.
-    moved: u64,
-    /// Everything valid was read.
-    read: bool,
-}
-
-/// A line whose sectors were all moved, but not all durably.
-#[derive(Clone, Copy, Debug)]
-struct Draining {
-    line: LineId,
-    /// Frames acknowledged when that was so.
-    at_frames: u64,
-}
-
-/// Which lines are being emptied, and how far that is.
+/// What garbage collection has to do.
 #[derive(Clone, Debug)]
-pub struct Collector {
-    victim: Option<Victim>,
-    draining: Vec<Draining>,
-    arrived: VecDeque<Arrived>,
+pub struct Gc {
+    /// Lines that are being emptied.
+    pub(super) relocator: Relocator<Status>,
     refresh: VecDeque<Place>,
-    /// Buffers to read into.
-    spare: Vec<BufId>,
     forced: bool,
     /// The line that is emptied for its wear, until it is reset.
     levelling: Option<LineId>,
 }
 
-impl Collector {
+impl Gc {
     pub fn new(buffers: Vec<BufId>) -> Self {
-        Self {
-            victim: None,
-            draining: Vec::new(),
-            arrived: VecDeque::new(),
-            refresh: VecDeque::new(),
-            spare: buffers,
-            forced: false,
-            levelling: None,
-        }
+        let relocator = Relocator::new(buffers);
+        Self { relocator, refresh: VecDeque::new(), forced: false, levelling: None }
     }
 
     /// The line that is emptied for its wear.
@@ -74,68 +44,23 @@ impl Collector {
     }
 
     /// The line is reset: nothing of it is left to do.
-    pub fn forget(&mut self, line: LineId) {
-        self.draining.retain(|draining| draining.line != line);
-        if self.victim.is_some_and(|victim| victim.line == line) {
-            self.victim = None;
-        }
+    pub fn line_reset(&mut self, line: LineId) {
+        self.relocator.line_reset(line);
         self.levelling = self.levelling.filter(|&levelling| levelling != line);
-    }
-
-    fn is_victim(&self, line: LineId) -> bool {
-        self.victim.is_some_and(|victim| victim.line == line)
-    }
-
-    /// Sectors were read, and wait to be moved.
-    pub(super) fn arrived(&mut self, arrived: Arrived) {
-        assert!(arrived.next == 0, "a read arrived of which something was moved");
-        self.arrived.push_back(arrived);
-    }
-
-    /// The oldest read that waits to be moved.
-    pub(super) fn next_arrived(&mut self) -> Option<Arrived> {
-        self.arrived.pop_front()
-    }
-
-    /// There was no room for the rest of a read.
-    pub(super) fn put_back(&mut self, arrived: Arrived) {
-        assert!(arrived.next < arrived.count, "a read waits of which everything was moved");
-        self.arrived.push_front(arrived);
-    }
-
-    /// Everything of a read was moved: its buffer can be read into again.
-    pub(super) fn all_moved(&mut self, arrived: &Arrived) {
-        self.spare.push(arrived.buffer);
-        if let Some(victim) = self.victim.as_mut().filter(|victim| Some(victim.line) == arrived.line) {
-            assert!(victim.reading > 0, "more was read of a victim than was asked for");
-            victim.reading -= 1;
-            victim.moved += u64::from(arrived.count);
-        }
-    }
-
-    /// The line being emptied, how many sectors of it were moved, and of how many.
-    pub(super) fn moving(&self) -> Option<(LineId, u64, u64)> {
-        self.victim.map(|victim| (victim.line, victim.moved, victim.valid))
-    }
-
-    /// Whether everything in a line was moved, and not all of it is durable.
-    pub(super) fn drains(&self, line: LineId) -> bool {
-        self.draining.iter().any(|draining| draining.line == line)
     }
 
     /// Nothing is being read or waits to be moved.
     pub fn is_idle(&self) -> bool {
-        self.arrived.is_empty() && self.victim.is_none_or(|victim| victim.reading == 0)
+        self.relocator.is_idle()
     }
 
     pub fn is_busy_with(&self, line: LineId) -> bool {
-        self.victim.is_some_and(|victim| victim.line == line)
-            || self.draining.iter().any(|draining| draining.line == line)
+        self.relocator.is_busy_with(line)
     }
 
     /// Whether lines wait for their last sectors to be superseded durably.
-    pub const fn is_draining(&self) -> bool {
-        !self.draining.is_empty()
+    pub fn has_awaiting(&self) -> bool {
+        self.relocator.awaiting().len() > 0
     }
 
     /// Collects the best victim there is, space or no space.
@@ -150,7 +75,7 @@ impl Pblk {
         if self.told.is_stale {
             self.limiter_update();
         }
-        let mut any = self.insert_arrived(now, buffers);
+        let mut any = self.move_reads(now, buffers);
         self.told.is_moved |= any;
         self.limiter_follow();
         // Writes taken before a shutdown may need the space.
@@ -177,19 +102,19 @@ impl Pblk {
     }
 
     fn choose_victim(&mut self) -> bool {
-        if self.collector.victim.is_some() || !self.may_drain_more() {
+        if self.gc.relocator.victim().is_some() || !self.may_drain_more() {
             return false;
         }
         if let Some(line) = self.wear_victim() {
-            self.collector.levelling = Some(line);
+            self.gc.levelling = Some(line);
             self.begin_victim(line);
             return true;
         }
-        if !self.is_space_low() && !self.collector.forced {
+        if !self.is_space_low() && !self.gc.forced {
             return false;
         }
         let victim = self.best_victim();
-        self.collector.forced = false;
+        self.gc.forced = false;
         if let Some(line) = victim {
             self.begin_victim(line);
             self.stats.victims += 1;
@@ -199,17 +124,19 @@ impl Pblk {
     }
 
     fn begin_victim(&mut self, line: LineId) {
-        let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
-        let valid = self.valid.count(line);
-        assert!(valid > 0, "line {} holds nothing to move", line.0);
-        self.collector.victim = Some(Victim { line, from, valid, reading: 0, moved: 0, read: false });
+        self.relocate(line);
         self.limiter_update();
+    }
+
+    fn relocate(&mut self, line: LineId) {
+        let first = self.shape.chunk_start(line, UnitIndex(0));
+        self.gc.relocator.begin(line, first, self.valid.count(line));
     }
 
     /// True if another line may be emptied beside those that drain: as many as the reserve can take the content of, and two
     /// always.
     fn may_drain_more(&self) -> bool {
-        let draining = self.collector.draining.len();
+        let draining = self.gc.relocator.awaiting().len();
         let spare = || self.free_lines_worth().saturating_sub(self.lines_kept());
         draining < DRAINING_MIN || draining < usize_of(spare().min(self.options.knobs.draining_lines_max))
     }
@@ -225,8 +152,8 @@ impl Pblk {
                     entry.state == LineState::Closed
                         && !self.is_map_stream(entry.stream)
                         && self.valid.count(line) > 0
-                        && (self.collector.forced || self.is_worth_moving(line, entry))
-                        && !self.collector.is_busy_with(line)
+                        && (self.gc.forced || self.is_worth_moving(line, entry))
+                        && !self.gc.is_busy_with(line)
                 })
                 .map(|(line, entry)| {
                     let since = self.valid.last_invalidated(line).max(entry.opened_at.0);
@@ -242,7 +169,7 @@ impl Pblk {
 
     /// True if some line would give space if it were emptied.
     pub(super) fn has_victims(&self) -> bool {
-        self.collector.victim.is_some()
+        self.gc.relocator.victim().is_some()
             || self.lines.iter().any(|(line, entry)| {
                 entry.state == LineState::Closed
                     && !self.is_map_stream(entry.stream)
@@ -264,39 +191,39 @@ impl Pblk {
     }
 
     fn read_refresh(&mut self, buffers: &mut Buffers) -> bool {
-        if self.collector.refresh.is_empty() || !self.flight.has_room(1) {
+        if self.gc.refresh.is_empty() || !self.flight.has_room(1) {
             return false;
         }
-        let Some(buffer) = self.collector.spare.pop() else { return false };
+        let Some(buffer) = self.gc.relocator.take_buffer() else { return false };
         let mut count = 0;
         while count < VECTOR_MAX {
-            let Some(place) = self.collector.refresh.pop_front() else { break };
+            let Some(place) = self.gc.refresh.pop_front() else { break };
             if self.valid.is_valid(place) {
                 self.lines.begin_read(self.shape.line_of(place));
                 buffers.addresses_mut(buffer)[usize_of(count)] = self.shape.ppa(place);
                 count += 1;
             }
         }
-        self.send_collect(buffer, count, None);
+        self.send_gc_read(buffer, count, None);
         true
     }
 
     fn read_victim(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(victim) = self.collector.victim {
-            if victim.read || !self.flight.has_room(1) {
+        while let Some(victim) = self.gc.relocator.victim() {
+            if victim.is_read() || !self.flight.has_room(1) {
                 break;
             }
-            let Some(buffer) = self.collector.spare.pop() else { break };
-            let (count, from) = self.list_valid(victim, buffers.addresses_mut(buffer));
+            let Some(buffer) = self.gc.relocator.take_buffer() else { break };
+            let (count, next) = self.list_valid(victim, buffers.addresses_mut(buffer));
             if count > 0 {
                 self.lines.begin_reads(victim.line, count);
+                self.gc.relocator.read_sent(next);
             }
-            let state = self.collector.victim.as_mut().expect("it is being read");
-            state.from = from;
-            state.read = count < VECTOR_MAX;
-            state.reading += u32::from(count > 0);
-            self.send_collect(buffer, count, Some(victim.line));
+            if count < VECTOR_MAX {
+                self.gc.relocator.all_sent();
+            }
+            self.send_gc_read(buffer, count, Some(victim.line));
             any = true;
         }
         any
@@ -304,7 +231,7 @@ impl Pblk {
 
     /// Lists the next valid places of a victim, as many as one command reads: how many, and where to go on.
     fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, Place) {
-        let (mut count, mut from) = (0, victim.from);
+        let (mut count, mut from) = (0, victim.next);
         while count < VECTOR_MAX {
             let most = u64::from(VECTOR_MAX - count);
             let Some((first, run)) = self.valid.next_run(victim.line, from, most) else { break };
@@ -321,19 +248,19 @@ impl Pblk {
         (count, from)
     }
 
-    fn send_collect(&mut self, buffer: BufId, count: u32, victim: Option<LineId>) {
+    fn send_gc_read(&mut self, buffer: BufId, count: u32, victim: Option<LineId>) {
         if count == 0 {
-            self.collector.spare.push(buffer);
+            self.gc.relocator.put_buffer(buffer);
             return;
         }
-        let purpose = Purpose::Collect { buffer, count, victim };
+        let purpose = Purpose::GcRead { buffer, count, victim };
         assert!(count <= VECTOR_MAX, "{count} sectors in one read");
         self.flight.send(purpose, Op::Read, Addresses::List { offset: 0, count }, Some(buffer), 0);
         self.stats.gc_read += u64::from(count);
     }
 
-    /// Sectors to be moved arrived. Their lines are kept from being reset until each was looked at.
-    pub(super) fn collect_done(
+    /// Sectors to be moved were read. Their lines are kept from being reset until each was looked at.
+    pub(super) fn gc_read_done(
         &mut self,
         (buffer, count): (BufId, u32),
         line: Option<LineId>,
@@ -341,28 +268,21 @@ impl Pblk {
         buffers: &Buffers,
     ) {
         let (failed, status) = (completion.failed, completion.status);
-        assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors arrived in one read");
-        let arrived = Arrived { buffer, count, next: 0, failed, status, line };
+        assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors came in one read");
+        let read = GcRead { buffer, count, next: 0, failed, line, with: status };
         if failed != 0 && may_differ(status) && !self.has_canary(Canary::FailedReadIsLoss) {
-            self.retry(Whose::Collected(arrived), Failed::new(failed, status), buffers);
+            self.retry(Whose::Gc(read), Failed::new(failed, status), buffers);
         } else {
-            self.collector.arrived(arrived);
+            self.gc.relocator.read_done(read);
         }
     }
 
     /// A victim of which everything was moved drains.
     fn end_pass(&mut self) {
-        assert!(
-            self.collector.draining.iter().all(|draining| !self.collector.is_victim(draining.line)),
-            "a line drains and is emptied"
-        );
-        let Some(victim) = self.collector.victim.filter(|victim| victim.read && victim.reading == 0) else {
-            return;
-        };
-        self.collector.victim = None;
+        let Some(victim) = self.gc.relocator.take_moved() else { return };
         let Line { stream, opened_at, data_sectors, .. } = *self.lines.get(victim.line);
         assert!(victim.valid <= data_sectors, "line {} held more than was written to it", victim.line.0);
-        if self.collector.levelling == Some(victim.line) {
+        if self.gc.levelling == Some(victim.line) {
             // What it held says nothing of what collection for space costs. Without that nothing else may come into a frame
             // that what was moved does not fill, and no other line is moved until it is written.
             self.close_holding(|line| line == victim.line);
@@ -372,7 +292,7 @@ impl Pblk {
             self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
         }
         if self.valid.count(victim.line) > 0 {
-            self.collector.draining.push(Draining { line: victim.line, at_frames: self.stats.frames_landed });
+            self.gc.relocator.wait_durable(victim.line, self.stats.frames_landed);
         }
         self.limiter_update();
         self.work_due = true;
@@ -381,16 +301,16 @@ impl Pblk {
     /// Sees to it that lines which drain become empty: partly filled frames are closed when nothing else moves them on,
     /// and what is still valid after a whole buffer's worth of writes is read again.
     fn push_draining(&mut self) {
-        if self.collector.draining.is_empty() {
+        if !self.gc.has_awaiting() {
             return;
         }
-        let is_stuck = self.collector.victim.is_none() && self.collector.arrived.is_empty();
-        // Fill is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
-        let is_wanted = self.limiter.gc_should_run() || self.collector.levelling.is_some();
+        let relocator = &self.gc.relocator;
+        let is_stuck = relocator.victim().is_none() && !relocator.has_reads();
+        // Padding is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
+        let is_wanted = self.limiter.gc_should_run() || self.gc.levelling.is_some();
         if is_stuck && is_wanted && self.is_all_landed() {
-            let draining: Vec<LineId> =
-                self.collector.draining.iter().map(|draining| draining.line).collect();
-            if self.close_holding(|line| draining.contains(&line)) {
+            let awaiting: Vec<LineId> = relocator.awaiting().collect();
+            if self.close_holding(|line| awaiting.contains(&line)) {
                 self.work_due = true;
                 return;
             }
@@ -399,19 +319,13 @@ impl Pblk {
         let buffer = u64::from(self.frames.count());
         let landed = self.stats.frames_landed;
         // Nothing that landed, nothing that could be moved now and not before.
-        let due = |draining: &Draining| {
-            all_written && landed > draining.at_frames || landed >= draining.at_frames + buffer
-        };
-        if self.collector.victim.is_none()
-            && let Some(at) = self.collector.draining.iter().position(due)
+        let is_due = |since: u64| all_written && landed > since || landed >= since + buffer;
+        if self.gc.relocator.victim().is_none()
+            && let Some(line) = self.gc.relocator.take_awaiting(is_due)
+            && self.valid.count(line) > 0
         {
-            let line = self.collector.draining.swap_remove(at).line;
-            if self.valid.count(line) > 0 {
-                let from = self.shape.chunk_start(line, ocssd_ftl::UnitIndex(0));
-                let valid = self.valid.count(line);
-                self.collector.victim = Some(Victim { line, from, valid, reading: 0, moved: 0, read: false });
-                self.work_due = true;
-            }
+            self.relocate(line);
+            self.work_due = true;
         }
     }
 
@@ -438,10 +352,8 @@ impl Pblk {
 
     /// A sector the media call weak is written again soon.
     pub(super) fn refresh(&mut self, place: Place) {
-        if self.collector.refresh.len() < usize_of(self.options.knobs.refresh_max)
-            && self.valid.is_valid(place)
-        {
-            self.collector.refresh.push_back(place);
+        if self.gc.refresh.len() < usize_of(self.options.knobs.refresh_max) && self.valid.is_valid(place) {
+            self.gc.refresh.push_back(place);
         }
     }
 }
