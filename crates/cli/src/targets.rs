@@ -32,7 +32,7 @@ const PBLK: &[TargetOption] = &[
     option("active_units", "1 to all", "all"),
     option("victim", "greedy, cost-benefit, d-choices:N", "by mode"),
     option("classification", "none, user-gc, sepbit", "by mode"),
-    option("snapshot_interval_bytes", "bytes, 0 for none", "a sixteenth"),
+    option("checkpoint_interval_bytes", "bytes, 0 for none", "a sixteenth"),
     option("sec_per_write", "multiple of ws_opt, to 64", "enough for 64 KiB"),
     option("plane_reads", "aligned, never", "aligned"),
     option("writes_per_unit", "1 to 16", "by mode: 1, 2"),

@@ -6,7 +6,7 @@
 //! An entry has 4 bytes while places and slots together fit (16 TiB of 4 KiB sectors less the buffer), else 8.
 //!
 //! On media: the entries in order, little-endian, all-ones for nowhere, else the number of the place; a buffered
-//! sector is written as the place its owner says. Deliberately not here: when and where that is written (`snapshot`),
+//! sector is written as the place its owner says. Deliberately not here: when and where that is written (`checkpoint`),
 //! which places are still needed (`valid_map`).
 
 mod entry;
@@ -28,7 +28,7 @@ pub struct Slot(pub u32);
 /// Where the newest version of a logical sector is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mapped {
-    /// Never written, or trimmed: reads as zeroes.
+    /// Never written, or discarded: reads as zeroes.
     Nowhere,
     /// In the write buffer, not yet on media or not yet to be read from there.
     Buffer(Slot),
@@ -244,7 +244,7 @@ impl L2p {
         self.shard.sectors_of(u64::try_from(shard).expect("below 2^48"), self.sectors)
     }
 
-    /// Whether all of a shard is nowhere, so that a snapshot may leave it out. Cost: one load.
+    /// Whether all of a shard is nowhere, so that a checkpoint may leave it out. Cost: one load.
     ///
     /// # Panics
     /// If there is no such shard.

@@ -89,7 +89,7 @@ impl LastWrites {
         self.shards[shard].get_or_insert_with(|| vec![0; count].into_boxed_slice())[index] = stamp;
     }
 
-    /// The sector was trimmed, so that its next write replaces nothing. Cost: one cache miss.
+    /// The sector was discarded, so that its next write replaces nothing. Cost: one cache miss.
     ///
     /// # Panics
     /// If the sector is beyond those it was made for.

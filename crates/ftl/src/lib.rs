@@ -9,7 +9,6 @@ pub mod checkpoint;
 mod chunk_pool;
 mod classify;
 mod flush_queue;
-mod frames;
 mod head;
 mod l2p;
 mod last_writes;
@@ -27,12 +26,12 @@ pub mod tail;
 mod valid_map;
 mod victim;
 mod wear;
+mod write_buffer;
 
 pub use append_point::{Append, AppendConfig, AppendEvent, AppendPoint, Landing, OpenChunk};
 pub use chunk_pool::{ChunkPool, ChunkUse};
 pub use classify::{Classification, ClassificationError, Classifier};
 pub use flush_queue::{BarrierEnd, FlushQueue};
-pub use frames::{Entry, FrameId, FrameState, Frames, Occupancy, Release};
 pub use head::{HEAD_BYTES, Head, InstanceId};
 pub use l2p::{L2p, L2pError, Mapped, ShardSize, Slot};
 pub use last_writes::{LAST_WRITES_SHIFT_MAX, LastWrites};
@@ -50,3 +49,4 @@ pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_B
 pub use valid_map::{ValidMap, ValidMapError};
 pub use victim::{Candidate, D_MAX, VictimPolicy, VictimPolicyError};
 pub use wear::{WEAR_SPREAD_MIN, WearLeveller};
+pub use write_buffer::{BufferUnitId, BufferUnitState, Entry, Occupancy, Release, WriteBuffer};

@@ -6,10 +6,10 @@
 //! time: a group of them is filled before the next begins (FAST'17 section 5.3, "active write PUs"). Deliberately not here:
 //! commands, data.
 
-use crate::frames::FrameId;
 use crate::place::{LineId, UnitIndex};
 use crate::tag::SectorTag;
 use crate::tail::ENTRY_BYTES;
+use crate::write_buffer::BufferUnitId;
 use ocssd_base::usize_of;
 use std::collections::VecDeque;
 
@@ -113,8 +113,8 @@ struct OpenChunk {
     resumed: bool,
     /// Tags of its sectors, as its tail will list them.
     tags: Vec<u8>,
-    /// Frames acknowledged and not readable yet, with where they begin and end.
-    unreadable: VecDeque<(u32, u32, FrameId)>,
+    /// Buffer units acknowledged and not readable yet, with where they begin and end.
+    unreadable: VecDeque<(u32, u32, BufferUnitId)>,
 }
 
 /// The line.
@@ -314,24 +314,25 @@ impl OpenLine {
         }
     }
 
-    /// A write was acknowledged. `frame` was it data of one; `readable` is told every frame that can be read now.
+    /// A write was acknowledged. `buffer_unit` says of which data, if it was data; `readable` is told every
+    /// buffer unit that can be read now.
     pub fn acknowledged(
         &mut self,
         write: Write,
         sectors: u32,
-        frame: Option<FrameId>,
-        readable: impl FnMut(FrameId),
+        buffer_unit: Option<BufferUnitId>,
+        readable: impl FnMut(BufferUnitId),
     ) {
         let chunk = &mut self.chunks[write.unit.index()];
         chunk.headed |= write.piece == Piece::Head;
-        if let Some(frame) = frame {
-            chunk.unreadable.push_back((write.sector, write.sector + sectors, frame));
+        if let Some(buffer_unit) = buffer_unit {
+            chunk.unreadable.push_back((write.sector, write.sector + sectors, buffer_unit));
         }
         self.landed(write.unit, write.sector + sectors, readable);
     }
 
     /// The media failed a write. With `closed` the chunk takes no more; else its pointer moved past the write.
-    pub fn failed(&mut self, write: Write, sectors: u32, closed: bool, readable: impl FnMut(FrameId)) {
+    pub fn failed(&mut self, write: Write, sectors: u32, closed: bool, readable: impl FnMut(BufferUnitId)) {
         let left = self.data_left(write.unit);
         let (from, end) = (usize_of(write.sector), usize_of(write.sector + sectors));
         let chunk = &mut self.chunks[write.unit.index()];
@@ -368,7 +369,7 @@ impl OpenLine {
     }
 
     /// A write to `unit` is over, whichever way.
-    fn landed(&mut self, unit: UnitIndex, end: u32, mut readable: impl FnMut(FrameId)) {
+    fn landed(&mut self, unit: UnitIndex, end: u32, mut readable: impl FnMut(BufferUnitId)) {
         let (layout, turns) = (self.layout, self.turns);
         let chunk = &mut self.chunks[unit.index()];
         assert!(chunk.in_flight > 0, "a write to unit {} ended twice", unit.0);
@@ -377,8 +378,8 @@ impl OpenLine {
         self.in_flight -= 1;
         chunk.acknowledged = chunk.acknowledged.max(end);
         let limit = if chunk.closed_early { u32::MAX } else { layout.readable(chunk.acknowledged) };
-        while let Some((.., frame)) = chunk.unreadable.pop_front_if(|&mut (_, end, _)| end <= limit) {
-            readable(frame);
+        while let Some((.., buffer_unit)) = chunk.unreadable.pop_front_if(|&mut (_, end, _)| end <= limit) {
+            readable(buffer_unit);
         }
         if chunk.ended || chunk.refused {
             return;
@@ -402,13 +403,14 @@ impl OpenLine {
         if chunk.closed_early { self.layout.sectors } else { self.layout.readable(chunk.acknowledged) }
     }
 
-    /// The frame that landed at a sector which cannot be read yet, and which of its sectors that is; none of sectors that can
-    /// be read or did not land. Cost: a pass over the frames of the read window.
+    /// The buffer unit that landed at a sector which cannot be read yet, and which of its sectors that is; none of sectors that can
+    /// be read or did not land. Cost: a pass over the buffer units of the read window.
     #[must_use]
-    pub fn unreadable(&self, unit: UnitIndex, sector: u32) -> Option<(FrameId, u32)> {
+    pub fn unreadable(&self, unit: UnitIndex, sector: u32) -> Option<(BufferUnitId, u32)> {
         let waiting = &self.chunks[unit.index()].unreadable;
-        let &(start, _, frame) = waiting.iter().find(|&&(start, end, _)| (start..end).contains(&sector))?;
-        Some((frame, sector - start))
+        let &(start, _, buffer_unit) =
+            waiting.iter().find(|&&(start, end, _)| (start..end).contains(&sector))?;
+        Some((buffer_unit, sector - start))
     }
 
     /// How far a unit's chunk is written.

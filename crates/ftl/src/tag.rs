@@ -32,12 +32,12 @@ pub enum Kind {
     /// A block whose content the media lost: reading it is an error until it is written again.
     Lost,
     /// Blocks that were discarded: the content says which.
-    Trim,
+    Discard,
     /// The first sector of a chunk: whose it is, and of which generation.
     Head,
     /// The tags of a chunk, in its last sectors.
     Tail,
-    /// A piece of a map snapshot, or of another checkpoint.
+    /// A piece of a checkpoint: of the map, or of another state.
     Map,
     /// A page of a write-ahead log.
     Log,
@@ -51,7 +51,7 @@ impl Kind {
             Self::Pad => 1,
             Self::Data => 2,
             Self::Lost => 3,
-            Self::Trim => 4,
+            Self::Discard => 4,
             Self::Head => 5,
             Self::Tail => 6,
             Self::Map => 7,
@@ -66,7 +66,7 @@ impl Kind {
             1 => Self::Pad,
             2 => Self::Data,
             3 => Self::Lost,
-            4 => Self::Trim,
+            4 => Self::Discard,
             5 => Self::Head,
             6 => Self::Tail,
             7 => Self::Map,
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn every_kind_has_a_number_of_its_own_and_no_other_number_is_one() {
         let kinds =
-            [Kind::Pad, Kind::Data, Kind::Lost, Kind::Trim, Kind::Head, Kind::Tail, Kind::Map, Kind::Log];
+            [Kind::Pad, Kind::Data, Kind::Lost, Kind::Discard, Kind::Head, Kind::Tail, Kind::Map, Kind::Log];
         assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7, 8], "as they lie on media");
         for byte in 0..=u8::MAX {
             let kind = kinds.into_iter().find(|kind| kind.to_byte() == byte);

@@ -1,7 +1,7 @@
 //! Which places hold the newest durable version of something, line by line.
 //!
 //! One bit per place, a count and a time per line. A target owns it, sets a bit when a sector becomes durable, and
-//! clears it when the sector is overwritten, trimmed or moved; victims are chosen by the counts, and collected by
+//! clears it when the sector is overwritten, discarded or moved; victims are chosen by the counts, and collected by
 //! scanning the bits. pblk keeps the opposite bit per line (`invalid_bitmap`) and counts with it (`vsc`).
 //! Memory: 1 bit per place (70 MB for 559 M places), of which an empty instance touches none.
 //!

@@ -3,7 +3,7 @@
 //! A target that says how far wear may differ (a gauge `wear_spread_bound` above zero) promises: a line that is full and lags
 //! by more than twice that behind the most worn line is erased before three times as many lines are erased as it has. Once for
 //! the lines that lag, each of which is moved in turn while users wait, once for lines that were being emptied when that began,
-//! and once for those of snapshots, which what is moved asks for: a snapshot takes no more lines than were moved since the
+//! and once for those of checkpoints, which what is moved asks for: a checkpoint takes no more lines than were moved since the
 //! one before, unless its interval is shorter than itself. A line is a chunk of every unit of the target, its wear that of its
 //! most worn good chunk: a power cut may part it. Not judged: a target that takes no writes any more, and lines that are open.
 //!

@@ -133,11 +133,11 @@ canaries! {
     drive_error_is_early_close_is_found: "drive-error-is-early-close", Tiny;
     barrier_unchecked_is_found: "barrier-unchecked", Any;
     wear_ignored_is_found: "wear-ignored", Any;
-    snapshot_unordered_is_found: "snapshot-unordered", Tiny;
-    snapshot_unchecked_is_found: "snapshot-unchecked", Any;
+    checkpoint_unordered_is_found: "checkpoint-unordered", Tiny;
+    checkpoint_unchecked_is_found: "checkpoint-unchecked", Any;
     shard_misplaced_is_found: "shard-misplaced", Tiny;
     discards_overflow_is_found: "discards-overflow", Tiny;
-    snapshot_tears_discard_is_found: "snapshot-tears-discard", Tiny;
+    checkpoint_tears_discard_is_found: "checkpoint-tears-discard", Tiny;
     commands_overrun_is_found: "commands-overrun", Tiny;
     read_only_at_failed_write_is_found: "read-only-at-failed-write", Any;
     loss_spreads_is_found: "loss-spreads", Any;
@@ -152,8 +152,8 @@ canaries! {
 
 canaries! {
     TESTED_OF_CHECKPOINTS: "pblk", "canary", NONE, SEEDS_OF_CHECKPOINTS;
-    superseded_behind_snapshot_is_found: "superseded-behind-snapshot", Any;
-    snapshot_ahead_of_discard_is_found: "snapshot-ahead-of-discard", Any;
+    superseded_behind_checkpoint_is_found: "superseded-behind-checkpoint", Any;
+    checkpoint_ahead_of_discard_is_found: "checkpoint-ahead-of-discard", Any;
     padding_unchecked_is_found: "padding-unchecked", Tiny;
 }
 

@@ -30,7 +30,7 @@ fn tiny_worlds_keep_every_promise() {
     assert!(tally.of("cuts.in_mount") > 50, "{tally:?}");
 }
 
-/// Small instances that stood still or became read-only: lines that hold snapshots were asked for twice.
+/// Small instances that stood still or became read-only: lines that hold checkpoints were asked for twice.
 #[test]
 fn tight_instances_go_on() {
     let kind = registry::find("pblk").expect("a kind");
@@ -39,7 +39,7 @@ fn tight_instances_go_on() {
     }
 }
 
-/// A line that was half reset when the power went was written on, in chunks a snapshot knew the old content of.
+/// A line that was half reset when the power went was written on, in chunks a checkpoint knew the old content of.
 #[test]
 fn what_was_half_reset_is_not_written_on() {
     let kind = registry::find("pblk").expect("a kind");
@@ -54,7 +54,7 @@ fn a_check_finds_lines_that_wait_to_be_erased() {
     assert_ends_well(registry::find("pblk").expect("a kind"), 5340);
 }
 
-/// Of two versions of a block the older was the last to land, in another stream and behind a snapshot that had the newer; and
+/// Of two versions of a block the older was the last to land, in another stream and behind a checkpoint that had the newer; and
 /// instances that stood still: discards waited for lines that waited for them, or their records filled the drive.
 #[test]
 fn odd_worlds_that_broke_a_promise_keep_it() {

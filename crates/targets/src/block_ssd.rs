@@ -1,7 +1,7 @@
 //! `block_ssd`: the traditional SSD, a black box. The FTL sits in the device, over all parallel units, shared by whoever
 //! uses it: the baseline of FAST'17 figure 8 and NVMW'18 figure 3.
 //!
-//! It is an assembly of pblk's parts: map, streams, garbage collection, limiter and snapshots as in the improved mode, with
+//! It is an assembly of pblk's parts: map, streams, garbage collection, limiter and checkpoints as in the improved mode, with
 //! the drive's DRAM as write buffer. Writes are acknowledged from DRAM; a flush writes it out. What makes it a black box is
 //! what it does not have: a choice of units, a mode, a placement. A lease of some units is refused, because nothing outside
 //! of such a drive knows them.

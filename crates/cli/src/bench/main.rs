@@ -143,7 +143,7 @@ impl Written {
         }
     }
 
-    /// Prints at what write amplification a benchmark ran: of data, and with heads, tails and snapshots. Nothing if users
+    /// Prints at what write amplification a benchmark ran: of data, and with heads, tails and checkpoints. Nothing if users
     /// wrote nothing.
     #[expect(clippy::cast_precision_loss, reason = "figures of a benchmark")]
     fn report(self, bench: &str, spent: Nanos) {

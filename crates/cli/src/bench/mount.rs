@@ -3,7 +3,7 @@
 //! Processor time of the whole mount, the drive's part of it included. A full 2 TB drive takes 18 GB even in stamps, so
 //! drives of two fractions of it are mounted, with as many chunks as the full one has, in shorter chunks: looking at chunks
 //! costs what it costs there, and the rest grows with the map. The line through both says what the full one would take.
-//! After a power cut the same was written since the last snapshot, on a drive and on one of a quarter of its capacity: what
+//! After a power cut the same was written since the last checkpoint, on a drive and on one of a quarter of its capacity: what
 //! differs is what capacity costs.
 
 use crate::cpu;
@@ -27,7 +27,7 @@ const PARTS: [u32; 2] = [16, 8];
 const ROUNDS: usize = 5;
 /// What is mounted after a power cut: drives with chunks of a sixteenth, and so many of them in a unit.
 const CHUNKS: [u32; 2] = [238, 952];
-/// Data written since the snapshot when the power is cut.
+/// Data written since the checkpoint when the power is cut.
 const WRITTEN_MIB: u32 = 256;
 /// Writes the whole instance.
 const FILL: &str = "[w]\nioengine=libaio\nrw=write\nbs=256k\niodepth=64\nsize=100%\n";
@@ -80,7 +80,7 @@ struct Mounted {
 fn mount(mut host: DriveHost, interval: Option<&str>) -> (DriveHost, Mounted) {
     let mut options = Options::default();
     if let Some(bytes) = interval {
-        options.set("snapshot_interval_bytes", bytes).expect("a number");
+        options.set("checkpoint_interval_bytes", bytes).expect("a number");
     }
     let units = UnitSelection::All.resolve(&host.device().config().geometry).expect("every unit");
     let mut buffers = host.take_buffers();
@@ -185,7 +185,7 @@ pub fn measure_cut() {
         let cut = after_cut(host);
         assert!(!cut.found.clean, "its power was cut");
         let more = cut.spent.as_secs_f64() - before.0.as_secs_f64();
-        report(NAME_CUT, &name("cut_versions"), cut.found.records as f64, "after the snapshot");
+        report(NAME_CUT, &name("cut_versions"), cut.found.records as f64, "after the checkpoint");
         report(NAME_CUT, &name("cut"), cut.spent.as_secs_f64(), "cpu-s");
         report(NAME_CUT, &name("cut_more"), more, "cpu-s beyond clean");
         report(NAME_CUT, &name("cut_heads"), cut.found.heads_read as f64, "sectors");

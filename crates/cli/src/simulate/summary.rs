@@ -124,11 +124,11 @@ mod tests {
     fn what_stayed_at_zero_is_told_by_name() {
         let mut tally = Tally::default();
         tally.add("cuts.idle", 1);
-        tally.add("snapshots", 0);
+        tally.add("checkpoints", 0);
         let (counts, never) = as_json(&tally, Size::Tiny);
         assert_eq!(counts["power cuts"]["idle"], 1);
         let never = never.to_string();
-        assert!(never.contains("power cuts in_flight") && never.contains("target snapshots"), "{never}");
+        assert!(never.contains("power cuts in_flight") && never.contains("target checkpoints"), "{never}");
         assert!(!never.contains("power cuts idle") && !never.contains("faults"), "{never}");
     }
 }

@@ -7,7 +7,7 @@ use super::ShardSize;
 
 /// A number as wide as an entry. All-ones means "nowhere" in both widths.
 pub(super) trait Entry: Copy + Eq + Ord + std::fmt::Debug {
-    /// All-ones: the sector was never written, or was trimmed.
+    /// All-ones: the sector was never written, or was discarded.
     const NOWHERE: Self;
     /// Bytes of an entry.
     const BYTES: usize;

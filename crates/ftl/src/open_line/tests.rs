@@ -19,26 +19,26 @@ fn run(open: &mut OpenLine, seed: u64, fail: u64) -> Vec<Write> {
         Piece::Fill => layout.data_end() - write.sector,
         Piece::Tail => layout.tail,
     };
-    let (mut flying, mut data, mut frames, mut readable) = (Vec::new(), Vec::new(), 0, Vec::new());
+    let (mut flying, mut data, mut buffer_units, mut readable) = (Vec::new(), Vec::new(), 0, Vec::new());
     loop {
         let tail = open.next_tail().map(|(write, _)| write);
         let next = tail.or_else(|| open.next_data());
         if let Some(write) = next.filter(|_| prng.below(3) > 0) {
             open.issued(write, size(write), &vec![2; usize_of(size(write)) * ENTRY_BYTES]);
-            let frame = (write.piece == Piece::Data).then_some(FrameId(frames));
-            frames += 1;
-            data.extend(frame.map(|_| write));
-            flying.push((write, frame));
+            let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(buffer_units));
+            buffer_units += 1;
+            data.extend(buffer_unit.map(|_| write));
+            flying.push((write, buffer_unit));
         } else if !flying.is_empty() {
             let pick = usize::try_from(prng.below(u64::try_from(flying.len()).expect("few"))).expect("few");
             // The writes of a chunk end in order.
             let unit = flying[pick].0.unit;
             let first = flying.iter().position(|(write, _)| write.unit == unit).expect("it is one of them");
-            let (write, frame) = flying.remove(first);
+            let (write, buffer_unit) = flying.remove(first);
             if prng.below(100) < fail {
-                open.failed(write, size(write), prng.below(2) == 0, |frame| readable.push(frame));
+                open.failed(write, size(write), prng.below(2) == 0, |buffer_unit| readable.push(buffer_unit));
             } else {
-                open.acknowledged(write, size(write), frame, |frame| readable.push(frame));
+                open.acknowledged(write, size(write), buffer_unit, |buffer_unit| readable.push(buffer_unit));
             }
         } else if next.is_none() {
             break;
@@ -51,7 +51,7 @@ fn run(open: &mut OpenLine, seed: u64, fail: u64) -> Vec<Write> {
 }
 
 #[test]
-fn a_line_is_written_in_stripes_and_every_frame_becomes_readable() {
+fn a_line_is_written_in_stripes_and_every_buffer_unit_becomes_readable() {
     let turns = Turns { depth: 2, strict: true, active: 3 };
     let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 3, &units(3));
     let data = run(&mut open, 1, 0);
@@ -99,7 +99,7 @@ fn a_second_head_takes_a_batch_and_leaves_the_rest_to_fill() {
 }
 
 #[test]
-fn what_landed_within_the_read_window_is_found_in_its_frame_until_it_can_be_read() {
+fn what_landed_within_the_read_window_is_found_in_its_buffer_unit_until_it_can_be_read() {
     let turns = Turns { depth: 2, strict: false, active: 1 };
     let mut open = OpenLine::new(LineId(0), LAYOUT, turns, 1, &units(1));
     let unit = UnitIndex(0);
@@ -107,18 +107,20 @@ fn what_landed_within_the_read_window_is_found_in_its_frame_until_it_can_be_read
         let write = open.next_data().expect("a head, then data");
         open.issued(write, 4, &[2; 4 * ENTRY_BYTES]);
         assert_eq!(open.unreadable(unit, write.sector), None, "it did not land");
-        let frame = (write.piece == Piece::Data).then_some(FrameId(number));
-        open.acknowledged(write, 4, frame, |frame| assert_eq!(frame, FrameId(1), "the rest is too young"));
+        let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(number));
+        open.acknowledged(write, 4, buffer_unit, |buffer_unit| {
+            assert_eq!(buffer_unit, BufferUnitId(1), "the rest is too young")
+        });
         assert_eq!(open.readable(unit), readable);
     }
     assert_eq!(open.unreadable(unit, 7), None, "it can be read");
-    assert_eq!(open.unreadable(unit, 8), Some((FrameId(2), 0)));
-    assert_eq!(open.unreadable(unit, 15), Some((FrameId(3), 3)));
+    assert_eq!(open.unreadable(unit, 8), Some((BufferUnitId(2), 0)));
+    assert_eq!(open.unreadable(unit, 15), Some((BufferUnitId(3), 3)));
     assert_eq!(open.unreadable(unit, 16), None, "nothing was written there");
 }
 
 #[test]
-fn frames_that_were_not_full_are_found_as_they_lie() {
+fn buffer_units_that_were_not_full_are_found_as_they_lie() {
     let layout = ChunkLayout { batch: 12, mw_cunits: 24, ..LAYOUT };
     let turns = Turns { depth: 2, strict: false, active: 1 };
     let mut open = OpenLine::new(LineId(0), layout, turns, 1, &units(1));
@@ -127,13 +129,13 @@ fn frames_that_were_not_full_are_found_as_they_lie() {
         let write = open.next_data().expect("a head, then data");
         open.issued(write, sectors, &vec![2; usize_of(sectors) * ENTRY_BYTES]);
         open.check();
-        let frame = (write.piece == Piece::Data).then_some(FrameId(number));
-        open.acknowledged(write, sectors, frame, |_| {});
+        let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(number));
+        open.acknowledged(write, sectors, buffer_unit, |_| {});
         number += 1;
     }
     assert_eq!((open.readable(unit), open.room()), (4, 0), "8 sectors are left, which is no batch");
     let found = [3, 4, 15, 16, 19, 20, 27, 28].map(|sector| open.unreadable(unit, sector));
-    let [one, two, three] = [1, 2, 3].map(|number| move |at| Some((FrameId(number), at)));
+    let [one, two, three] = [1, 2, 3].map(|number| move |at| Some((BufferUnitId(number), at)));
     assert_eq!(found, [None, one(0), one(11), two(0), two(3), three(0), three(7), None]);
     let fill = open.next_tail().expect("what is left is filled").0;
     assert_eq!((fill.piece, fill.sector), (Piece::Fill, 28));
@@ -234,17 +236,17 @@ fn a_line_tells_which_it_is_what_flies_and_when_it_is_done() {
     let head = give(&mut open, 4, 1);
     let data = give(&mut open, 4, 2);
     assert_eq!((open.in_flight(), open.room(), open.pointer(unit), open.next_data()), (2, 0, 8, None));
-    open.acknowledged(head, 4, None, |_| unreachable!("a head is no frame"));
+    open.acknowledged(head, 4, None, |_| unreachable!("a head is no buffer unit"));
     assert_eq!((open.in_flight(), open.next_tail()), (1, None), "a tail waits for what it lists");
-    open.acknowledged(data, 4, Some(FrameId(5)), |_| unreachable!("it is within the read window"));
+    open.acknowledged(data, 4, Some(BufferUnitId(5)), |_| unreachable!("it is within the read window"));
     let (tail, tags) = open.next_tail().map(|(write, tags)| (write, tags.map(<[u8]>::to_vec))).expect("due");
     assert_eq!(tail, Write { unit, sector: 8, piece: Piece::Tail });
     assert_eq!(tags, Some([[1; 4 * ENTRY_BYTES], [2; 4 * ENTRY_BYTES]].concat()));
     open.issued(tail, 4, &[]);
     assert_eq!((open.is_finished(), open.in_flight(), open.has_ended(unit)), (false, 1, false));
     let mut readable = Vec::new();
-    open.acknowledged(tail, 4, None, |frame| readable.push(frame));
-    assert_eq!(readable, [FrameId(5)], "a full chunk can be read to its end");
+    open.acknowledged(tail, 4, None, |buffer_unit| readable.push(buffer_unit));
+    assert_eq!(readable, [BufferUnitId(5)], "a full chunk can be read to its end");
     assert_eq!((open.is_finished(), open.in_flight(), open.has_ended(unit)), (true, 0, true));
     assert_eq!((open.readable(unit), open.next_data(), open.next_tail()), (12, None, None));
 }
@@ -278,13 +280,13 @@ fn a_chunk_the_drive_closed_takes_no_more_and_can_be_read_as_far_as_it_is() {
     let writes = [give(&mut open, 4, 1), give(&mut open, 4, 1), give(&mut open, 4, 1), give(&mut open, 4, 1)];
     assert_eq!(writes.map(|write| write.unit), [unit, unit, other, other]);
     open.acknowledged(writes[0], 4, None, |_| {});
-    open.acknowledged(writes[1], 4, Some(FrameId(9)), |_| unreachable!("it is within the read window"));
-    assert_eq!((open.readable(unit), open.unreadable(unit, 5)), (0, Some((FrameId(9), 1))));
+    open.acknowledged(writes[1], 4, Some(BufferUnitId(9)), |_| unreachable!("it is within the read window"));
+    assert_eq!((open.readable(unit), open.unreadable(unit, 5)), (0, Some((BufferUnitId(9), 1))));
     let next = give(&mut open, 4, 1);
     assert_eq!(next.unit, unit);
     let (room, mut readable) = (open.room(), Vec::new());
-    open.failed(next, 4, true, |frame| readable.push(frame));
-    assert_eq!(readable, [FrameId(9)]);
+    open.failed(next, 4, true, |buffer_unit| readable.push(buffer_unit));
+    assert_eq!(readable, [BufferUnitId(9)]);
     assert_eq!((open.has_ended(unit), open.readable(unit), open.unreadable(unit, 5)), (true, 40, None));
     assert_eq!(open.room(), room - 24, "what was left of it is lost");
     open.check();

@@ -35,8 +35,8 @@ pub struct Inside {
     pub collected_sectors: u64,
     /// Lines that were reset.
     pub lines_erased: u64,
-    /// Snapshots of its map.
-    pub snapshots: u64,
+    /// Checkpoints of its map.
+    pub checkpoints: u64,
 }
 
 impl Inside {
@@ -51,7 +51,7 @@ impl Inside {
         Some(Self {
             collected_sectors: count("gc_written_sectors")?,
             lines_erased: count("lines_erased")?,
-            snapshots: count("snapshots").unwrap_or_default(),
+            checkpoints: count("checkpoints").unwrap_or_default(),
         })
     }
 
@@ -59,7 +59,7 @@ impl Inside {
         Self {
             collected_sectors: self.collected_sectors.saturating_sub(before.collected_sectors),
             lines_erased: self.lines_erased.saturating_sub(before.lines_erased),
-            snapshots: self.snapshots.saturating_sub(before.snapshots),
+            checkpoints: self.checkpoints.saturating_sub(before.checkpoints),
         }
     }
 
@@ -67,7 +67,7 @@ impl Inside {
         Self {
             collected_sectors: self.collected_sectors + other.collected_sectors,
             lines_erased: self.lines_erased + other.lines_erased,
-            snapshots: self.snapshots + other.snapshots,
+            checkpoints: self.checkpoints + other.checkpoints,
         }
     }
 }

@@ -220,7 +220,7 @@ impl BlockContract {
             Reach::Line => media.line_of(at.chunk),
         };
         let oracle = self.oracle.as_mut().expect("a target was mounted");
-        // A discard's record goes when another covers it (a snapshot), and is lost with that.
+        // A discard's record goes when another covers it (a checkpoint), and is lost with that.
         oracle.zeroes_untold();
         for sector in media.contents(&chunks) {
             let stamps = sector.chunks_exact(self.unit).filter_map(stamp::of);

@@ -1,8 +1,8 @@
-//! Worlds in which a checkpoint is always near: snapshots after every few sectors, several streams, writes that fail and go out
+//! Worlds in which a checkpoint is always near: checkpoints after every few sectors, several streams, writes that fail and go out
 //! again, and blocks that are overwritten and discarded while their older versions wait in the buffer.
 //!
 //! What is superseded and written behind a checkpoint, and a checkpoint ahead of a discard, take all of that at once.
-//! Deliberately not here: what a snapshot is (`ocssd_targets::pblk`).
+//! Deliberately not here: what a checkpoint is (`ocssd_targets::pblk`).
 
 use super::{Draw, steps};
 use crate::plan::Plan;
@@ -23,7 +23,7 @@ pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
     };
     if !is_faithful {
         let bytes = draw.one_of(&[4, 8, 24]) * plan.config.geometry.sector_bytes;
-        set(&mut plan.options, "snapshot_interval_bytes", bytes.to_string());
+        set(&mut plan.options, "checkpoint_interval_bytes", bytes.to_string());
         set(&mut plan.options, "classification", draw.one_of(&["user-gc", "sepbit", "sepbit"]).to_owned());
     }
     plan.config.faults.write_next_unit = draw.one_of(&[20, 150, 150]) * thousandth;

@@ -12,7 +12,7 @@ const PERCENT: u64 = 40;
 /// Each knob, and what it may be.
 const CHOICES: [(&str, &[u32]); 11] = [
     ("map_shard_blocks", &[32, 64, 256]),
-    ("snapshot_piece_bytes", &[256, 512, 2048]),
+    ("checkpoint_piece_bytes", &[256, 512, 2048]),
     ("discard_slice_blocks", &[1, 3, 16]),
     ("discard_records_max", &[1, 2, 5, 20]),
     ("requests_max", &[1, 2, 5, 16]),

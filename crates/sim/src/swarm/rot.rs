@@ -1,6 +1,6 @@
 //! Worlds in which bits flip again and again on a tiny drive whose target writes its own records often and mounts often.
 //!
-//! In others a flip hardly ever meets what a mount reads: a snapshot is a few sectors.
+//! In others a flip hardly ever meets what a mount reads: a checkpoint is a few sectors.
 //! Deliberately not here: where a bit flips (`run`).
 
 use super::{Draw, steps};
@@ -17,9 +17,9 @@ pub(super) fn draw(draw: &mut Draw, plan: &mut Plan) {
     let is_faithful = plan.options.iter().any(|(name, value)| name == "mode" && value == "faithful");
     let sectors = draw.one_of(&[8, 40]);
     if !is_faithful {
-        plan.options.retain(|(name, _)| name != "snapshot_interval_bytes");
+        plan.options.retain(|(name, _)| name != "checkpoint_interval_bytes");
         let bytes = sectors * plan.config.geometry.sector_bytes;
-        plan.options.push(("snapshot_interval_bytes".to_owned(), bytes.to_string()));
+        plan.options.push(("checkpoint_interval_bytes".to_owned(), bytes.to_string()));
     }
     plan.steps = steps::draw_rotting(draw);
 }

@@ -65,7 +65,7 @@ const CHANGEABLE: &[&str] = &[
     "classification",
     "victim",
     "writes_per_unit",
-    "snapshot_interval_bytes",
+    "checkpoint_interval_bytes",
     "write_buffer_bytes",
     "active_units",
     "dram_cache_bytes",
@@ -311,7 +311,7 @@ fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Cho
     }
     if !faithful && draw.percent(60) {
         let sectors = draw.one_of(&[0, 4, 40, 400, 4000]);
-        set("snapshot_interval_bytes", (sectors * config.geometry.sector_bytes).to_string());
+        set("checkpoint_interval_bytes", (sectors * config.geometry.sector_bytes).to_string());
     }
     // Chunks so small that the usual buffer would not fit beside the data.
     if size == Size::Tiny || draw.percent(50) {

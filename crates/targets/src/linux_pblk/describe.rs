@@ -8,7 +8,7 @@ impl LinuxPblk {
     pub(super) fn in_words(&self) -> String {
         assert!(self.lines.free_count() <= self.lines.count(), "more lines are free than there are");
         let mut text = format!(
-            "{} free lines, of which users leave {}; open {:?}, condemned {:?}, {:?}; {} frames wait\n",
+            "{} free lines, of which users leave {}; open {:?}, condemned {:?}, {:?}; {} buffer units wait\n",
             self.lines.free_count(),
             self.lines_kept,
             self.open.as_ref().map(|open| open.line()),

@@ -5,7 +5,7 @@
 use super::open_line::UnitWrite;
 use super::read::ReadPurpose;
 use crate::vector_reset::VectorReset;
-use ocssd_ftl::{FrameId, LineId, Place, ResetCommand};
+use ocssd_ftl::{BufferUnitId, LineId, Place, ResetCommand};
 use ocssd_lightnvm::BufId;
 
 /// Commands in flight and not yet given out.
@@ -15,7 +15,7 @@ pub type Flight = crate::flight::Flight<Purpose>;
 #[derive(Clone, Copy, Debug)]
 pub enum Carried {
     /// Blocks.
-    Frame(FrameId),
+    BufferUnit(BufferUnitId),
     /// Metadata or padding, in a buffer of the target's own.
     Own(BufId),
 }

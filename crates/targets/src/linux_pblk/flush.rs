@@ -1,8 +1,8 @@
 //! Flush: everything replied to before is on media when it is answered.
 //!
-//! A flush waits until no frame holds an older sector, then for the drive's own cache; Linux's pblk leaves the cache alone.
-//! A frame that is not full is closed and padded. Flushes that wait together share one barrier. Lines that hold nothing wait
-//! for one as well, so that what superseded them is durable. Deliberately not here: writing the frames.
+//! A flush waits until no buffer unit holds an older sector, then for the drive's own cache; Linux's pblk leaves the cache alone.
+//! A buffer unit that is not full is closed and padded. Flushes that wait together share one barrier. Lines that hold nothing wait
+//! for one as well, so that what superseded them is durable. Deliberately not here: writing the buffer units.
 
 use super::canary::Canary;
 use super::flight::Purpose;
@@ -19,21 +19,21 @@ impl LinuxPblk {
         self.work_due = true;
     }
 
-    /// Closes the frame that a flush waits for, and sends a barrier when one can. True if anything was done.
+    /// Closes the buffer unit that a flush waits for, and sends a barrier when one can. True if anything was done.
     pub(super) fn flush(&mut self) -> bool {
         let mut any = false;
-        if let (Some(newest), Some(frame)) = (self.flushes.newest(), self.filling)
-            && self.frames.oldest(frame) <= newest
+        if let (Some(newest), Some(buffer_unit)) = (self.flushes.newest(), self.filling)
+            && self.write_buffer.oldest(buffer_unit) <= newest
         {
             any |= self.close_filling();
         }
         if self.flushes.is_in_flight() || !self.flight.has_room(1) {
             return any;
         }
-        let Self { flushes, frames, sequence, .. } = self;
+        let Self { flushes, write_buffer, sequence, .. } = self;
         flushes.gather(|newest, _| {
             assert!(newest <= *sequence, "a flush waits for what nobody wrote");
-            frames.oldest_unwritten().is_none_or(|oldest| oldest > newest)
+            write_buffer.oldest_unwritten().is_none_or(|oldest| oldest > newest)
         });
         let dead = self.reclaimer.take_empty();
         if self.options.has_canary(Canary::ResetWithoutBarrier) {

@@ -175,6 +175,8 @@ impl LinuxPblk {
         completion: &Completion,
     ) {
         self.lines.end_read(line);
+        assert!(self.gc.is_reading(line), "line {} was read that is no victim", line.0);
+        assert_eq!(self.shape.line_of(first), line, "a unit of another line was read");
         let failed = if completion.status.has_data() { 0 } else { completion.failed.max(1) };
         self.stats.read_failed_gc += u64::from(failed.count_ones());
         let (line, count) = (Some(line), self.data_of_unit());
@@ -218,9 +220,11 @@ impl LinuxPblk {
         };
         match self.l2p.get(block) {
             Mapped::Media(newest) if newest == place => {}
-            Mapped::Buffer(slot) if self.frames.durable_place(slot) == Some(place) => {}
+            Mapped::Buffer(slot) if self.write_buffer.durable_place(slot) == Some(place) => {}
             // Superseded in the buffer: it stays valid until its successor is durable.
-            Mapped::Buffer(slot) if self.frames.entry(slot).previous == Some(place) => return Moved::Yes,
+            Mapped::Buffer(slot) if self.write_buffer.entry(slot).previous == Some(place) => {
+                return Moved::Yes;
+            }
             _ => return Moved::Never,
         }
         let (ring, from, sector) = (self.ring, read.buffer, read.next);
@@ -240,7 +244,7 @@ impl LinuxPblk {
         entry_lba(oob, oob.len() / usize_of(unit), read.next)
     }
 
-    /// Closes a frame that would wait for more, if only that keeps a line from being free.
+    /// Closes a buffer unit that would wait for more, if only that keeps a line from being free.
     fn push_out(&mut self) -> bool {
         let is_waiting = self.requests.next_change().is_some() || self.shutdown.is_begun();
         let is_all = self.gc.relocator.victim().is_none() && !self.gc.relocator.has_reads();

@@ -3,10 +3,10 @@
 //!
 //! Linux 4.12 to 5.14 had pblk; its format is in `docs/pblk-format.md`. Whether Linux removed the instance or lost its power,
 //! every block reads as Linux would read it after its next mount. Blocks are sectors. Each procedure is a file of its own:
-//! requests, reads, writes and discards (`write`), flushes, the writer, what becomes of its writes (`landed`), garbage
+//! requests, reads, writes and discards (`write`), flushes, the writer, what becomes of its writes (`programmed`), garbage
 //! collection (`gc`), resets (`erase`), shutdown, what a failure of the drive ends (`stop`). The format is in
 //! `format`, the mount in `mount`, map, buffer and lines are the FTL's parts. Deliberately not here: streams, limiters and
-//! snapshots, which the format has no place for.
+//! checkpoints, which the format has no place for.
 
 mod canary;
 mod describe;
@@ -15,11 +15,11 @@ mod flight;
 mod flush;
 pub mod format;
 mod gc;
-mod landed;
 mod map_crc;
 mod mount;
 mod open_line;
 mod options;
+mod programmed;
 mod read;
 mod requests;
 mod retry;

@@ -8,7 +8,7 @@
 
 use super::format::{Emeta, LineLayout, LineOffset, LineParts, Position, lba_list_mut};
 use ocssd_base::usize_of;
-use ocssd_ftl::{FrameId, LineId, UnitIndex};
+use ocssd_ftl::{BufferUnitId, LineId, UnitIndex};
 use std::collections::VecDeque;
 
 /// What a unit of a line is.
@@ -41,8 +41,8 @@ struct Column {
     has_ended: bool,
     /// Sectors acknowledged, from its start.
     acknowledged: u32,
-    /// Frames acknowledged and not readable yet, with where they end.
-    unreadable: VecDeque<(u32, FrameId)>,
+    /// Buffer units acknowledged and not readable yet, with where they end.
+    unreadable: VecDeque<(u32, BufferUnitId)>,
 }
 
 /// The line.
@@ -226,22 +226,28 @@ impl OpenLine {
         }
     }
 
-    /// A write was acknowledged. `frame` was it data of one; `readable` is told every frame that can be read now.
-    pub fn acknowledged(&mut self, write: UnitWrite, frame: Option<FrameId>, readable: impl FnMut(FrameId)) {
+    /// A write was acknowledged. `buffer_unit` says of which data, if it was data; `readable` is told every
+    /// buffer unit that can be read now.
+    pub fn acknowledged(
+        &mut self,
+        write: UnitWrite,
+        buffer_unit: Option<BufferUnitId>,
+        readable: impl FnMut(BufferUnitId),
+    ) {
         self.is_started |= write.piece == Piece::Smeta;
         let (_, sector) = self.layout.split(write.offset);
         let end = sector + self.layout.unit;
         let column = self.column(write.offset);
         assert!(column.acknowledged == sector, "the media skipped a part of a chunk");
-        if let Some(frame) = frame {
-            column.unreadable.push_back((end, frame));
+        if let Some(buffer_unit) = buffer_unit {
+            column.unreadable.push_back((end, buffer_unit));
         }
-        self.landed(write, readable);
+        self.programmed(write, readable);
     }
 
     /// The media failed a write. With `closed` the chunk takes no more; else its pointer moved past the write. A line
     /// whose start failed takes no data.
-    pub fn failed(&mut self, write: UnitWrite, closed: bool, readable: impl FnMut(FrameId)) {
+    pub fn failed(&mut self, write: UnitWrite, closed: bool, readable: impl FnMut(BufferUnitId)) {
         self.is_damaged = true;
         let range = usize_of(write.offset.0)..usize_of(write.offset.0 + self.layout.unit);
         if write.piece == Piece::Data {
@@ -259,7 +265,7 @@ impl OpenLine {
             self.units.iter_mut().for_each(|unit| unit.piece = Piece::Fill);
             self.is_started = true;
         }
-        self.landed(write, readable);
+        self.programmed(write, readable);
         self.skip_ended();
     }
 
@@ -274,7 +280,7 @@ impl OpenLine {
     }
 
     /// A write is over, whichever way.
-    fn landed(&mut self, write: UnitWrite, mut readable: impl FnMut(FrameId)) {
+    fn programmed(&mut self, write: UnitWrite, mut readable: impl FnMut(BufferUnitId)) {
         let (chunk, window) = (self.layout.chunk, self.mw_cunits);
         let (_, sector) = self.layout.split(write.offset);
         let end = sector + self.layout.unit;
@@ -284,8 +290,8 @@ impl OpenLine {
         column.acknowledged = end;
         let is_closed = column.has_ended || end == chunk;
         let limit = if is_closed { u32::MAX } else { end.saturating_sub(window) };
-        while let Some((_, frame)) = column.unreadable.pop_front_if(|&mut (at, _)| at <= limit) {
-            readable(frame);
+        while let Some((_, buffer_unit)) = column.unreadable.pop_front_if(|&mut (at, _)| at <= limit) {
+            readable(buffer_unit);
         }
         assert!(self.in_flight > 0, "more writes of line {} ended than were sent", self.line.0);
         self.in_flight -= 1;
@@ -353,19 +359,19 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_line_is_written_once_and_frames_become_readable_behind_the_window() {
+    fn all_of_a_line_is_written_once_and_buffer_units_become_readable_behind_the_window() {
         let mut open = open(4);
         let (mut written, mut readable) = (Vec::new(), Vec::new());
-        for frame in 0.. {
+        for buffer_unit in 0.. {
             let Some(write) = open.next() else { break };
             open.issued(write, std::iter::empty());
             written.push(write.offset.0);
-            let frame = (write.piece == Piece::Data).then_some(FrameId(frame));
-            open.acknowledged(write, frame, |frame| readable.push(frame.0));
+            let buffer_unit = (write.piece == Piece::Data).then_some(BufferUnitId(buffer_unit));
+            open.acknowledged(write, buffer_unit, |buffer_unit| readable.push(buffer_unit.0));
             open.check();
         }
         assert_eq!(written, (0..8).map(|unit| unit * 4).collect::<Vec<_>>());
-        assert_eq!(readable.len(), 6, "every frame can be read once the line is full: {readable:?}");
+        assert_eq!(readable.len(), 6, "every buffer unit can be read once the line is full: {readable:?}");
         assert!(open.is_finished() && !open.is_damaged());
     }
 

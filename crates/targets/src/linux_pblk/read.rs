@@ -62,7 +62,12 @@ impl LinuxPblk {
     fn read_memory(&mut self, block: u64, (buffer, index): (BufId, u32), buffers: &mut Buffers) {
         match self.l2p.get(block) {
             Mapped::Buffer(slot) => {
-                assert_eq!(self.frames.entry(slot).tag.block, block, "slot {} holds another block", slot.0);
+                assert_eq!(
+                    self.write_buffer.entry(slot).tag.block,
+                    block,
+                    "slot {} holds another block",
+                    slot.0
+                );
                 buffers.copy_data(self.ring, slot.0, buffer, index, 1);
                 self.stats.read_cached += 1;
             }

@@ -69,13 +69,14 @@ impl LinuxPblk {
         if !self.has_written || self.is_read_only {
             // Reads are carried out first.
             let is_over = self.flight.len() == 0 && self.requests.next_read().is_none();
-            let status = if self.frames.in_use() == 0 { Status::SUCCESS } else { Status::WRITE_FAULT };
+            let status = if self.write_buffer.in_use() == 0 { Status::SUCCESS } else { Status::WRITE_FAULT };
             return is_over && self.end_shutdown(status);
         }
         match self.shutdown.step {
             Step::Tidying => {
                 let is_open = self.close_filling();
-                let is_quiet = self.ready.is_empty() && self.frames.in_use() == 0 && self.flushes.is_idle();
+                let is_quiet =
+                    self.ready.is_empty() && self.write_buffer.in_use() == 0 && self.flushes.is_idle();
                 if is_open || !is_quiet || !self.is_tidy() || !self.reclaimer.is_idle() {
                     return is_open;
                 }
@@ -83,7 +84,7 @@ impl LinuxPblk {
                 true
             }
             Step::Filling if self.open.is_none() && self.flight.len() == 0 => {
-                let is_all = self.frames.in_use() == 0 && self.is_tidy() && self.reclaimer.is_idle();
+                let is_all = self.write_buffer.in_use() == 0 && self.is_tidy() && self.reclaimer.is_idle();
                 if !is_all {
                     // The line failed, or held nothing: it is dealt with like any other.
                     self.shutdown.step = Step::Tidying;

@@ -14,8 +14,8 @@ use super::stats::LinuxPblkStats;
 use crate::plane_reads::{PlaneReads, PlaneRule};
 use ocssd_base::{Divisor, usize_of};
 use ocssd_ftl::{
-    EmptyLine, FlushQueue, FrameId, Frames, L2p, LineId, LineState, Lines, Reclaimer, Release, Sequence,
-    Shape, ValidMap,
+    BufferUnitId, EmptyLine, FlushQueue, L2p, LineId, LineState, Lines, Reclaimer, Release, Sequence, Shape,
+    ValidMap, WriteBuffer,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
 use std::collections::{BTreeSet, VecDeque};
@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 const OWN_BUFFERS_MAX: u32 = 32;
 /// Units read at a time by garbage collection (chosen: half of what keeps a large drive busy; users keep the rest so).
 const COLLECT_BUFFERS_MAX: u32 = 32;
-/// Frames kept for garbage collection (chosen: one is filled while one is written).
+/// Buffer units kept for garbage collection (chosen: one is filled while one is written).
 const FRAMES_KEPT: u32 = 2;
 /// Free lines that are kept, but for what the buffer holds: Linux takes two when it mounts an instance, one to write and the
 /// next, and garbage collection needs one.
@@ -44,7 +44,7 @@ pub struct LinuxPblk {
     pub(super) l2p: L2p,
     pub(super) valid: ValidMap,
     pub(super) lines: Lines,
-    pub(super) frames: Frames,
+    pub(super) write_buffer: WriteBuffer,
     pub(super) open: Option<Box<OpenLine>>,
     /// How far the end of the open line is.
     pub(super) end: LineEnd,
@@ -54,10 +54,10 @@ pub struct LinuxPblk {
     pub(super) condemned: BTreeSet<LineId>,
     /// The newest write.
     pub(super) sequence: Sequence,
-    /// The frame that takes sectors.
-    pub(super) filling: Option<FrameId>,
-    /// Frames that wait for a unit, in order.
-    pub(super) ready: VecDeque<FrameId>,
+    /// The buffer unit that takes sectors.
+    pub(super) filling: Option<BufferUnitId>,
+    /// Buffer units that wait for a unit, in order.
+    pub(super) ready: VecDeque<BufferUnitId>,
 
     pub(super) requests: Requests,
     pub(super) flight: Flight,
@@ -81,8 +81,8 @@ pub struct LinuxPblk {
     /// Commands in flight for reads of users.
     pub(super) reads_in_flight: usize,
 
-    /// Frames that users leave to garbage collection.
-    pub(super) frames_kept: usize,
+    /// Buffer units that users leave to garbage collection.
+    pub(super) buffer_units_kept: usize,
     /// Free lines that users leave to it.
     pub(super) lines_kept: u32,
     /// It begins when fewer are free.
@@ -128,8 +128,8 @@ pub(super) struct Found {
     pub options: Options,
 }
 
-/// Frames of the write buffer: what MW_CUNITS hides, a unit in flight to every parallel unit, and as much to be filled.
-pub(super) fn frame_count(geometry: &Geometry, layout: &LineLayout) -> u32 {
+/// Buffer units of the write buffer: what MW_CUNITS hides, a unit in flight to every parallel unit, and as much to be filled.
+pub(super) fn buffer_unit_count(geometry: &Geometry, layout: &LineLayout) -> u32 {
     let hidden = geometry.mw_cunits.div_ceil(layout.unit);
     layout.units() * (hidden + 2) + FRAMES_KEPT
 }
@@ -146,7 +146,7 @@ impl LinuxPblk {
     ) -> Self {
         let Found { instance, l2p, valid, lines, condemned, last_line, .. } = found;
         assert_eq!(l2p.count_mapped(), valid.total(), "the map and what is valid disagree");
-        let (count, unit) = (frame_count(geometry, &layout), layout.unit);
+        let (count, unit) = (buffer_unit_count(geometry, &layout), layout.unit);
         let slots = count * unit;
         let many = |count: u32, buffers: &mut Buffers| -> Vec<BufId> {
             (0..count).map(|_| buffers.take_whole(unit)).collect()
@@ -159,7 +159,7 @@ impl LinuxPblk {
         Self {
             by_lines: Divisor::new(u64::from(shape.lines())),
             ring: if packed { buffers.take_whole(slots) } else { buffers.take(slots) },
-            frames: Frames::new(count, unit, Release::AsReadable),
+            write_buffer: WriteBuffer::new(count, unit, Release::AsReadable),
             block_bytes: geometry.sector_bytes,
             mw_cunits: geometry.mw_cunits,
             shape,
@@ -193,7 +193,7 @@ impl LinuxPblk {
             has_written: found.has_written,
             work_due: true,
             reads_in_flight: 0,
-            frames_kept: usize_of(FRAMES_KEPT),
+            buffer_units_kept: usize_of(FRAMES_KEPT),
             lines_kept,
             lines_low: lines_kept + 2,
             own,
@@ -241,14 +241,14 @@ impl LinuxPblk {
     pub(super) fn check_all(&self) {
         self.flight.check();
         self.l2p.check();
-        self.frames.check();
+        self.write_buffer.check();
         // A line that was taken is free until its reset begins.
         let is_free = |line: LineId| matches!(self.lines.get(line).state, LineState::Free { .. });
         self.lines.check(usize::from(self.to_open.is_some_and(is_free)));
         self.requests.check();
         assert!(self.requests.parts() <= self.flight.len(), "reads have more commands than there are");
         self.check_gc();
-        let newest = u64::try_from(self.frames.count_newest()).expect("a buffer's slots");
+        let newest = u64::try_from(self.write_buffer.count_newest()).expect("a buffer's slots");
         assert!(newest <= self.l2p.count_mapped(), "more blocks are in the buffer than are somewhere");
         if let Some(open) = &self.open {
             open.check();

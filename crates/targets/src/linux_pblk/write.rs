@@ -2,11 +2,11 @@
 //!
 //! Linux's format has no place for a discard: after its next mount, what was discarded would be back. So a block that is
 //! somewhere and is discarded becomes a block of zeroes, which is written like any other; one that is nowhere stays so.
-//! Deliberately not here: when frames are written (`writer`).
+//! Deliberately not here: when buffer units are written (`writer`).
 
 use super::state::LinuxPblk;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{Entry, FrameId, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
+use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, Place, SectorTag, Sequence, Slot, Stream};
 use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::block::BlockOp;
 
@@ -68,11 +68,11 @@ impl LinuxPblk {
                 self.stats.waits_for_line += 1;
                 return false;
             }
-            let Some(frame) = self.filling_frame(self.frames_kept) else {
+            let Some(buffer_unit) = self.filling_buffer_unit(self.buffer_units_kept) else {
                 self.stats.waits_for_buffer += 1;
                 return false;
             };
-            let slot = self.next_slot(frame);
+            let slot = self.next_slot(buffer_unit);
             if is_write {
                 let from = request.buffer.expect("a write without a buffer was refused");
                 buffers.copy_data(from, done, self.ring, slot.0, 1);
@@ -80,7 +80,7 @@ impl LinuxPblk {
                 buffers.data_mut(self.ring, slot.0, 1).fill(0);
                 self.stats.zeroed += 1;
             }
-            self.put(frame, block);
+            self.put(buffer_unit, block);
             self.requests.get_mut(key).done += 1;
         }
         true
@@ -91,40 +91,40 @@ impl LinuxPblk {
         self.lines.free_count() > self.lines_kept
     }
 
-    /// The slot a frame fills next.
-    fn next_slot(&self, frame: FrameId) -> Slot {
-        Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame))
+    /// The slot a buffer unit fills next.
+    fn next_slot(&self, buffer_unit: BufferUnitId) -> Slot {
+        Slot(self.write_buffer.first_slot(buffer_unit).0 + self.write_buffer.filled(buffer_unit))
     }
 
-    /// The frame that takes sectors, a fresh one if need be and more than `kept` are there.
-    fn filling_frame(&mut self, kept: usize) -> Option<FrameId> {
-        if self.filling.is_none() && self.frames.available() > kept {
-            let Self { frames, l2p, .. } = self;
-            self.filling = frames.take(STREAM, |slot, entry, place| evict(l2p, slot, entry, place));
-            assert!(self.filling.is_some(), "an available frame could not be taken");
+    /// The buffer unit that takes sectors, a fresh one if need be and more than `kept` are there.
+    fn filling_buffer_unit(&mut self, kept: usize) -> Option<BufferUnitId> {
+        if self.filling.is_none() && self.write_buffer.available() > kept {
+            let Self { write_buffer, l2p, .. } = self;
+            self.filling = write_buffer.take(STREAM, |slot, entry, place| evict(l2p, slot, entry, place));
+            assert!(self.filling.is_some(), "an available buffer unit could not be taken");
         }
         self.filling
     }
 
-    /// Puts a block's newest version into the next slot of a frame; its content lies there already.
-    fn put(&mut self, frame: FrameId, block: u64) {
+    /// Puts a block's newest version into the next slot of a buffer unit; its content lies there already.
+    fn put(&mut self, buffer_unit: BufferUnitId, block: u64) {
         assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
         self.sequence.0 += 1;
         let sequence = self.sequence;
-        let (previous, previous_sequence) = self.supersede(block, self.next_slot(frame));
+        let (previous, previous_sequence) = self.supersede(block, self.next_slot(buffer_unit));
         let tag = SectorTag { kind: Kind::Data, block, sequence };
         let entry = Entry { tag, previous, previous_sequence, is_newest: true, ..Entry::PAD };
-        self.frames.push(frame, entry, true);
+        self.write_buffer.push(buffer_unit, entry, true);
         self.stats.user_written += 1;
-        self.close_if_full(frame);
+        self.close_if_full(buffer_unit);
     }
 
     /// Takes a sector of a victim into the buffer, copied by `copy`; false if there is no room.
     pub(super) fn put_moved(&mut self, block: u64, place: Place, copy: impl FnOnce(Slot)) -> bool {
         assert!(self.valid.is_valid(place), "place {} is moved, but nobody needs it", place.0);
-        let Some(frame) = self.filling_frame(0) else { return false };
-        let slot = self.next_slot(frame);
-        // Before the map is changed: taking the frame may have emptied the one that held the block.
+        let Some(buffer_unit) = self.filling_buffer_unit(0) else { return false };
+        let slot = self.next_slot(buffer_unit);
+        // Before the map is changed: taking the buffer unit may have emptied the one that held the block.
         copy(slot);
         let (previous, _) = self.supersede(block, slot);
         assert_eq!(previous, Some(place), "block {block} is moved from where it is not");
@@ -138,8 +138,8 @@ impl LinuxPblk {
             is_sealed: false,
             is_newest: true,
         };
-        self.frames.push(frame, entry, false);
-        self.close_if_full(frame);
+        self.write_buffer.push(buffer_unit, entry, false);
+        self.close_if_full(buffer_unit);
         true
     }
 
@@ -150,25 +150,34 @@ impl LinuxPblk {
             Mapped::Nowhere => (None, before),
             Mapped::Media(place) => (Some(place), before),
             Mapped::Buffer(old) => {
-                assert_eq!(self.frames.entry(old).tag.block, block, "slot {} holds another block", old.0);
-                self.frames.supersede(old);
-                self.frames.take_durable(old)
+                assert_eq!(
+                    self.write_buffer.entry(old).tag.block,
+                    block,
+                    "slot {} holds another block",
+                    old.0
+                );
+                self.write_buffer.supersede(old);
+                self.write_buffer.take_durable(old)
             }
         }
     }
 
-    fn close_if_full(&mut self, frame: FrameId) {
-        if self.frames.filled(frame) == self.data_of_unit() {
+    fn close_if_full(&mut self, buffer_unit: BufferUnitId) {
+        if self.write_buffer.filled(buffer_unit) == self.data_of_unit() {
             self.close_filling();
         }
     }
 
-    /// No more goes into the frame that is being filled: it waits to be written. True if there was one.
+    /// No more goes into the buffer unit that is being filled: it waits to be written. True if there was one.
     pub(super) fn close_filling(&mut self) -> bool {
-        let Some(frame) = self.filling.take() else { return false };
-        assert!(self.frames.filled(frame) <= self.data_of_unit(), "frame {} is overfull", frame.0);
-        self.frames.close(frame, self.frames.unit());
-        self.ready.push_back(frame);
+        let Some(buffer_unit) = self.filling.take() else { return false };
+        assert!(
+            self.write_buffer.filled(buffer_unit) <= self.data_of_unit(),
+            "buffer unit {} is overfull",
+            buffer_unit.0
+        );
+        self.write_buffer.close(buffer_unit, self.write_buffer.unit());
+        self.ready.push_back(buffer_unit);
         true
     }
 

@@ -1,8 +1,8 @@
-//! From frames to the open line: one command per unit, the line's own metadata among them.
+//! From buffer units to the open line: one command per unit, the line's own metadata among them.
 //!
 //! There is one line at a time, full and ended before the next begins; Linux writes the end of a line among the data of
 //! the next, and recovers at most one line that is not full. Deliberately not here: whose turn it is (`open_line`), what
-//! becomes of a write (`landed`).
+//! becomes of a write (`programmed`).
 
 use super::canary::Canary;
 use super::flight::{Carried, Purpose};
@@ -14,7 +14,7 @@ use super::open_line::{OpenLine, Piece, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
 use super::write::STREAM;
 use ocssd_base::usize_of;
-use ocssd_ftl::{FrameId, Kind, LineState, Place};
+use ocssd_ftl::{BufferUnitId, Kind, LineState, Place};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
 impl LinuxPblk {
@@ -37,8 +37,8 @@ impl LinuxPblk {
             return false;
         }
         if write.piece == Piece::Data {
-            if let Some(frame) = self.ready.pop_front() {
-                self.write_frame(frame, write, buffers);
+            if let Some(buffer_unit) = self.ready.pop_front() {
+                self.write_buffer_unit(buffer_unit, write, buffers);
                 return true;
             }
             if !self.shutdown.is_filling() {
@@ -109,14 +109,18 @@ impl LinuxPblk {
         true
     }
 
-    fn write_frame(&mut self, frame: FrameId, write: UnitWrite, buffers: &mut Buffers) {
-        let first = self.frames.first_slot(frame).0;
+    fn write_buffer_unit(&mut self, buffer_unit: BufferUnitId, write: UnitWrite, buffers: &mut Buffers) {
+        let first = self.write_buffer.first_slot(buffer_unit).0;
         let unit = self.layout.unit;
-        let filled = self.frames.filled(frame);
+        let filled = self.write_buffer.filled(buffer_unit);
         buffers.data_mut(self.ring, first + filled, unit - filled).fill(0);
         let mut lbas = Vec::with_capacity(usize_of(unit));
-        assert_eq!(self.frames.copies(frame), 0, "this target's collection makes entries, no copies");
-        for (_, entry) in self.frames.entries(frame) {
+        assert_eq!(
+            self.write_buffer.copies(buffer_unit),
+            0,
+            "this target's collection makes entries, no copies"
+        );
+        for (_, entry) in self.write_buffer.entries(buffer_unit) {
             let is_block = entry.tag.kind == Kind::Data;
             self.stats.counters.user += u64::from(is_block && !entry.from_gc);
             self.stats.counters.gc += u64::from(is_block && entry.from_gc);
@@ -128,9 +132,13 @@ impl LinuxPblk {
         let open = self.open.as_ref().expect("a line is open");
         let (on, sector) = open.place(write.offset);
         let start = self.shape.chunk_start(open.line(), on);
-        assert!(sector + unit <= self.layout.chunk, "frame {} is written beyond its chunk", frame.0);
-        self.frames.programming(frame, Place(start.0 + u64::from(sector)));
-        self.send(write, Carried::Frame(frame), lbas.into_iter());
+        assert!(
+            sector + unit <= self.layout.chunk,
+            "buffer unit {} is written beyond its chunk",
+            buffer_unit.0
+        );
+        self.write_buffer.programming(buffer_unit, Place(start.0 + u64::from(sector)));
+        self.send(write, Carried::BufferUnit(buffer_unit), lbas.into_iter());
     }
 
     /// A unit of metadata, or of padding.
@@ -204,7 +212,7 @@ impl LinuxPblk {
         let first = Ppa::new(self.shape.chunk(open.line(), on), sector);
         open.issued(write, lbas);
         let (buffer, from) = match carried {
-            Carried::Frame(frame) => (self.ring, self.frames.first_slot(frame).0),
+            Carried::BufferUnit(buffer_unit) => (self.ring, self.write_buffer.first_slot(buffer_unit).0),
             Carried::Own(buffer) => (buffer, 0),
         };
         let addresses = Addresses::Run { first, count: self.layout.unit };

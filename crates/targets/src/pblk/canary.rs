@@ -12,7 +12,7 @@ use ocssd_ftl::Slot;
 /// A planted bug: what it does, and the real defect it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Canary {
-    /// A flush does not wait for frames in flight, only for the drive's cache: acknowledged before it is durable.
+    /// A flush does not wait for buffer units in flight, only for the drive's cache: acknowledged before it is durable.
     FlushTooEarly,
     /// A write with FUA is answered like any other: a flag that is taken and ignored.
     FuaIgnored,
@@ -21,10 +21,10 @@ pub enum Canary {
     FlushedBecomesFill,
     /// Content and tag of what a user reads are not looked at: no end-to-end check.
     ReadUnchecked,
-    /// Pieces of a snapshot are taken as they are at mount: no checksum of metadata.
-    SnapshotUnchecked,
-    /// A snapshot's header is written without waiting for what it names: no barrier before a commit record.
-    SnapshotUnordered,
+    /// Pieces of a checkpoint are taken as they are at mount: no checksum of metadata.
+    CheckpointUnchecked,
+    /// A checkpoint's header is written without waiting for what it names: no barrier before a commit record.
+    CheckpointUnordered,
     /// Lines dead by garbage collection or overwriting are reset without a barrier: erased before the copy is durable.
     ResetWithoutBarrier,
     /// A line that died by a discard is reset before the discard's record is on media: an older version comes back.
@@ -49,16 +49,16 @@ pub enum Canary {
     DiscardNotReplayed,
     /// Of several versions found at mount the oldest wins: replay in the wrong order.
     OldestWins,
-    /// Map entries that point to lines reset since the snapshot are kept at mount: no check of generations.
+    /// Map entries that point to lines reset since the checkpoint are kept at mount: no check of generations.
     StaleGeneration,
     /// No line is moved for its wear: cold data keeps its lines for ever.
     WearIgnored,
-    /// Every shard of the map but the first is written to a snapshot as the first: an index that nobody used.
+    /// Every shard of the map but the first is written to a checkpoint as the first: an index that nobody used.
     ShardMisplaced,
     /// A discard that finds the table of records full is not written down.
     DiscardsOverflow,
-    /// A snapshot is begun in the middle of a discard whose record says that all of it is gone.
-    SnapshotTearsDiscard,
+    /// A checkpoint is begun in the middle of a discard whose record says that all of it is gone.
+    CheckpointTearsDiscard,
     /// Reads do not ask whether there is a place for one more command: a bound off by one.
     CommandsOverrun,
     /// The instance takes no more writes after the first one the media failed: an error that costs a unit taken for the end.
@@ -68,11 +68,11 @@ pub enum Canary {
     LossSpreads,
     /// What garbage collection could not read is moved as zeroes that are valid: loss without an error.
     LostBecomesZeroes,
-    /// Data superseded by something durable are written behind a snapshot, where they count as newer.
-    SupersededBehindSnapshot,
-    /// A snapshot does not wait for the record of a discard that waits with older data of its blocks, and these are written
+    /// Data superseded by something durable are written behind a checkpoint, where they count as newer.
+    SupersededBehindCheckpoint,
+    /// A checkpoint does not wait for the record of a discard that waits with older data of its blocks, and these are written
     /// behind it.
-    SnapshotAheadOfDiscard,
+    CheckpointAheadOfDiscard,
     /// What a reset gives back is not told to the limiter: users wait for space that is there.
     SpaceNotGivenBack,
     /// The barrier of one flush answers those behind it too, whose writes are not on media: a queue emptied too far.
@@ -90,7 +90,7 @@ pub enum Canary {
     GoneIsUnwritten,
     /// Chunks are not filled up at mount until what was written last can be read: what is in the window is forgotten.
     WindowForgotten,
-    /// A drive that fails a write is taken for one that closed the chunk: the frame goes out again, elsewhere, for ever.
+    /// A drive that fails a write is taken for one that closed the chunk: the buffer unit goes out again, elsewhere, for ever.
     DriveErrorIsEarlyClose,
     /// A barrier that the drive failed counts: what was not synced is said to be durable.
     BarrierUnchecked,
@@ -111,7 +111,7 @@ impl Pblk {
     #[inline]
     pub(super) fn let_go_early(&mut self, canary: Canary, slot: Slot) {
         if self.has_canary(canary)
-            && let Some(previous) = self.frames.entry_mut(slot).previous.take()
+            && let Some(previous) = self.write_buffer.entry_mut(slot).previous.take()
         {
             self.invalidate(previous);
         }
@@ -126,8 +126,8 @@ impl Canary {
         (Self::FuaIgnored, "fua-ignored"),
         (Self::FlushedBecomesFill, "flushed-becomes-fill"),
         (Self::ReadUnchecked, "read-unchecked"),
-        (Self::SnapshotUnchecked, "snapshot-unchecked"),
-        (Self::SnapshotUnordered, "snapshot-unordered"),
+        (Self::CheckpointUnchecked, "checkpoint-unchecked"),
+        (Self::CheckpointUnordered, "checkpoint-unordered"),
         (Self::ResetWithoutBarrier, "reset-without-barrier"),
         (Self::ResetBeforeDiscard, "reset-before-discard"),
         (Self::ResetUnderReads, "reset-under-reads"),
@@ -144,7 +144,7 @@ impl Canary {
         (Self::WindowForgotten, "window-forgotten"),
         (Self::ShardMisplaced, "shard-misplaced"),
         (Self::DiscardsOverflow, "discards-overflow"),
-        (Self::SnapshotTearsDiscard, "snapshot-tears-discard"),
+        (Self::CheckpointTearsDiscard, "checkpoint-tears-discard"),
         (Self::CommandsOverrun, "commands-overrun"),
         (Self::DriveErrorIsEarlyClose, "drive-error-is-early-close"),
         (Self::BarrierUnchecked, "barrier-unchecked"),
@@ -152,8 +152,8 @@ impl Canary {
         (Self::ReadOnlyAtFailedWrite, "read-only-at-failed-write"),
         (Self::LossSpreads, "loss-spreads"),
         (Self::LostBecomesZeroes, "lost-becomes-zeroes"),
-        (Self::SupersededBehindSnapshot, "superseded-behind-snapshot"),
-        (Self::SnapshotAheadOfDiscard, "snapshot-ahead-of-discard"),
+        (Self::SupersededBehindCheckpoint, "superseded-behind-checkpoint"),
+        (Self::CheckpointAheadOfDiscard, "checkpoint-ahead-of-discard"),
         (Self::SpaceNotGivenBack, "space-not-given-back"),
         (Self::FlushAnswersAll, "flush-answers-all"),
         (Self::SizeByOptions, "size-by-options"),

@@ -13,8 +13,8 @@ const RING_PAGES: u64 = 8;
 /// Fewest entries of that ring.
 const RING_ENTRIES_MIN: u64 = 128;
 
-/// Data between two snapshots unless asked for otherwise, at most (chosen: a mount after a power cut reads what was written in
-/// up to two intervals, whatever the capacity; a snapshot of 2 TB, 2 GB, is then a thirtieth of what is written).
+/// Data between two checkpoints unless asked for otherwise, at most (chosen: a mount after a power cut reads what was written in
+/// up to two intervals, whatever the capacity; a checkpoint of 2 TB, 2 GB, is then a thirtieth of what is written).
 const SNAPSHOT_INTERVAL_BYTES_MAX: u64 = 64 << 30;
 
 /// Write units smaller than this are written several at a time (chosen: 64 KiB, Westlake's unit. A host's work for a command is
@@ -23,7 +23,7 @@ const SMALL_WRITE_SECTORS: u32 = 16;
 /// Writes that a chunk takes at least where units are joined (chosen: then at most a sixty-fourth of it is filled at its end).
 const CHUNK_WRITES_MIN: u32 = 64;
 
-/// Most lines open at once (chosen: twice the streams there can be, with snapshots, and as many left by a power cut).
+/// Most lines open at once (chosen: twice the streams there can be, with checkpoints, and as many left by a power cut).
 const OPEN_LINES_MAX: u32 = 32;
 
 /// The sizes of an instance.
@@ -40,28 +40,28 @@ pub struct Capacity {
     /// Good chunks that hold these and all that a new instance of this size needs beside them: with as many, changes are
     /// taken.
     pub chunks_needed: u64,
-    /// Lines nobody but garbage collection and snapshots may open.
+    /// Lines nobody but garbage collection and checkpoints may open.
     pub reserve_lines: u32,
     /// Of these, lines for what users have in the buffer already.
     pub buffer_lines: u32,
     /// Free lines at which garbage collection begins.
     pub start_lines: u32,
-    /// Lines snapshots may hold at a time.
+    /// Lines checkpoints may hold at a time.
     pub map_lines: u32,
-    /// Frames of the write buffer.
-    pub frames: u32,
-    /// Frames the device needs for every written sector to be readable.
-    pub frames_needed: u32,
+    /// Buffer units of the write buffer.
+    pub buffer_units: u32,
+    /// Buffer units the device needs for every written sector to be readable.
+    pub buffer_units_needed: u32,
     /// Lines that may be open at once.
     pub open_lines: u32,
-    /// Data written between snapshots, in sectors; 0 for none.
-    pub snapshot_interval: u64,
+    /// Data written between checkpoints, in sectors; 0 for none.
+    pub checkpoint_interval: u64,
 }
 
 impl Capacity {
     /// Sectors of the write buffer.
     pub const fn slots(&self) -> u32 {
-        self.frames * self.layout.batch
+        self.buffer_units * self.layout.batch
     }
 }
 
@@ -71,8 +71,8 @@ pub struct Asked {
     /// How chunks are used.
     pub layout: ChunkLayout,
     open_lines: u32,
-    frames: u32,
-    frames_needed: u32,
+    buffer_units: u32,
+    buffer_units_needed: u32,
 }
 
 /// Looks whether `options` fit each other and the drive, before anything is read or written.
@@ -85,7 +85,7 @@ pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Aske
     let layout = layout(geometry, options)?;
     let open_lines = open_lines(geometry, options)?;
     let streams = options.classification().streams();
-    let (frames, frames_needed) = frames(geometry, &layout, shape, options, streams)?;
+    let (buffer_units, buffer_units_needed) = buffer_units(geometry, &layout, shape, options, streams)?;
     let commands = options.knobs.commands_max;
     if commands <= shape.units().div_ceil(VECTOR_MAX) {
         return Err(format!(
@@ -94,8 +94,11 @@ pub fn ask(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<Aske
         ));
     }
     assert!(open_lines > streams, "a stream without a line to write to");
-    assert!(frames >= frames_needed || options.small_write_buffer, "a buffer too small was let through");
-    Ok(Asked { layout, open_lines, frames, frames_needed })
+    assert!(
+        buffer_units >= buffer_units_needed || options.small_write_buffer,
+        "a buffer too small was let through"
+    );
+    Ok(Asked { layout, open_lines, buffer_units, buffer_units_needed })
 }
 
 /// What must stay beside the users' sectors.
@@ -112,7 +115,7 @@ struct Needed<'a> {
     shape: &'a Shape,
     options: &'a Options,
     layout: ChunkLayout,
-    frames: u32,
+    buffer_units: u32,
     streams: u32,
     /// Sectors of data of a line whose chunks are all good.
     line_sectors: u64,
@@ -122,20 +125,20 @@ impl<'a> Needed<'a> {
     fn new(geometry: &'a Geometry, shape: &'a Shape, options: &'a Options, asked: &Asked) -> Self {
         let line_sectors = u64::from(shape.units()) * u64::from(asked.layout.data_sectors());
         let streams = options.classification().streams();
-        let Asked { layout, frames, .. } = *asked;
-        Self { geometry, shape, options, layout, frames, streams, line_sectors }
+        let Asked { layout, buffer_units, .. } = *asked;
+        Self { geometry, shape, options, layout, buffer_units, streams, line_sectors }
     }
 
     fn beside(&self, user_sectors: u64) -> Beside {
-        let Self { geometry, shape, options, layout, frames, streams, line_sectors } = *self;
-        // One snapshot is written while the last one stands, each begun in the middle of a line.
+        let Self { geometry, shape, options, layout, buffer_units, streams, line_sectors } = *self;
+        // One checkpoint is written while the last one stands, each begun in the middle of a line.
         let map_lines =
-            narrow(2 * snapshot_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
+            narrow(2 * checkpoint_sectors(geometry, shape, options, user_sectors).div_ceil(line_sectors) + 1);
         // What users have put into the buffer must always find a place: lines drain only once it has landed.
-        let buffer_lines = narrow((u64::from(frames) * u64::from(layout.batch)).div_ceil(line_sectors));
+        let buffer_lines = narrow((u64::from(buffer_units) * u64::from(layout.batch)).div_ceil(line_sectors));
         // Each stream has a line open and may need the next; one is being emptied.
         let reserve_lines = streams + map_lines + buffer_lines + 1;
-        // A line that would give less than a frame is never emptied: so much may be dead in each, and stay.
+        // A line that would give less than a buffer unit is never emptied: so much may be dead in each, and stay.
         let held = u64::from(layout.batch - layout.unit) * u64::from(shape.lines());
         let sectors = u64::from(reserve_lines + streams + 1) * line_sectors + held;
         assert!(sectors > 0 && reserve_lines > map_lines, "nothing is kept beside the users' sectors");
@@ -156,7 +159,7 @@ pub fn plan(
     existing: Option<u64>,
     report: &dyn Fn(ChunkId) -> ChunkDescriptor,
 ) -> Result<Capacity, String> {
-    let Asked { layout, open_lines, frames, frames_needed } = *asked;
+    let Asked { layout, open_lines, buffer_units, buffer_units_needed } = *asked;
     let good = good_chunks(shape, report);
     let good_sectors = good * u64::from(layout.data_sectors());
     assert!(good_sectors <= shape.places(), "more data than places");
@@ -182,7 +185,7 @@ pub fn plan(
         return Err(too_small(need, good_sectors, spare, line_sectors, options));
     }
     let spare_lines = narrow(spare / line_sectors);
-    let interval = options.snapshot_interval_bytes.map_or_else(
+    let interval = options.checkpoint_interval_bytes.map_or_else(
         || match options.mode {
             Mode::Improved => {
                 (user_sectors / 16).min(SNAPSHOT_INTERVAL_BYTES_MAX / u64::from(geometry.sector_bytes))
@@ -198,7 +201,7 @@ pub fn plan(
         Mode::Improved => (reserve_lines + 1 + spare_lines / 16).min(spare_lines),
     };
     assert!(existing.is_some() || user_sectors < good_sectors, "nothing is spare");
-    assert!(map_lines >= 3, "two snapshots and the line between them do not fit {map_lines} lines");
+    assert!(map_lines >= 3, "two checkpoints and the line between them do not fit {map_lines} lines");
     assert!(reserve_lines > buffer_lines + map_lines, "the reserve has no line for garbage collection");
     Ok(Capacity {
         layout,
@@ -210,10 +213,10 @@ pub fn plan(
         buffer_lines,
         start_lines,
         map_lines,
-        frames,
-        frames_needed,
+        buffer_units,
+        buffer_units_needed,
         open_lines,
-        snapshot_interval: interval,
+        checkpoint_interval: interval,
     })
 }
 
@@ -241,7 +244,7 @@ fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, option
         )
     };
     format!(
-        "pblk needs {} of {} lines for open lines, snapshots and garbage collection, but {} % leave it {}; {fits}",
+        "pblk needs {} of {} lines for open lines, checkpoints and garbage collection, but {} % leave it {}; {fits}",
         need / line_sectors,
         good_sectors / line_sectors.max(1),
         options.over_provisioning_percent,
@@ -249,11 +252,11 @@ fn too_small(need: u64, good_sectors: u64, spare: u64, line_sectors: u64, option
     )
 }
 
-/// Sectors a snapshot takes at most: the entries of all shards, the bits of all lines, and the header.
-fn snapshot_sectors(geometry: &Geometry, shape: &Shape, options: &Options, user_sectors: u64) -> u64 {
+/// Sectors a checkpoint takes at most: the entries of all shards, the bits of all lines, and the header.
+fn checkpoint_sectors(geometry: &Geometry, shape: &Shape, options: &Options, user_sectors: u64) -> u64 {
     let shard = options.knobs.map_shard.sectors();
     let sector_bytes = usize::try_from(geometry.sector_bytes).expect("32 bits fit an index");
-    let piece = pieces::content_bytes(sector_bytes, options.knobs.snapshot_piece_bytes);
+    let piece = pieces::content_bytes(sector_bytes, options.knobs.checkpoint_piece_bytes);
     let piece = u64::try_from(piece).expect("a piece is small");
     let entry_bytes = if shape.places() < 1 << 31 { 4 } else { 8 };
     let map = user_sectors.div_ceil(shard) * user_sectors.min(shard).div_ceil(piece / entry_bytes);
@@ -348,8 +351,8 @@ fn good_chunks(shape: &Shape, report: &dyn Fn(ChunkId) -> ChunkDescriptor) -> u6
     u64::try_from(good).expect("a count fits 64 bits")
 }
 
-/// Frames to have, and frames the device needs.
-fn frames(
+/// Buffer units to have, and buffer units the device needs.
+fn buffer_units(
     geometry: &Geometry,
     layout: &ChunkLayout,
     shape: &Shape,
@@ -374,36 +377,33 @@ fn frames(
             )
         }
     };
-    let frames =
+    let buffer_units =
         options.write_buffer_bytes.map_or(default, |bytes| bytes / u64::from(geometry.sector_bytes) / unit);
-    let bytes = |frames: u64| frames * unit * u64::from(geometry.sector_bytes);
-    if frames < needed && !options.small_write_buffer {
+    let bytes = |units: u64| units * unit * u64::from(geometry.sector_bytes);
+    if buffer_units < needed && !options.small_write_buffer {
         return Err(format!(
             "write_buffer_bytes is {}, but this drive needs {} so that what is not readable yet (MW_CUNITS {}) stays in \
              the buffer; make it larger, or force it with mode=faithful and small_write_buffer=true",
-            options.write_buffer_bytes.unwrap_or_else(|| bytes(frames)),
+            options.write_buffer_bytes.unwrap_or_else(|| bytes(buffer_units)),
             bytes(needed),
             geometry.mw_cunits
         ));
     }
     let least = u64::from(2 * streams + 2);
-    if frames < least {
+    if buffer_units < least {
         return Err(format!(
             "write_buffer_bytes must be at least {}: {least} write units of {} bytes",
             bytes(least),
             bytes(1)
         ));
     }
-    let narrow = |frames: u64| {
-        u32::try_from(frames).ok().filter(|frames| frames.checked_mul(layout.batch).is_some()).ok_or_else(
-            || {
-                format!(
-                    "write_buffer_bytes must stay below 2^32 sectors, but {frames} write units were asked for"
-                )
-            },
-        )
+    let narrow = |count: u64| {
+        let fits = |count: &u32| count.checked_mul(layout.batch).is_some();
+        u32::try_from(count).ok().filter(fits).ok_or_else(|| {
+            format!("write_buffer_bytes must stay below 2^32 sectors, but {count} write units were asked for")
+        })
     };
-    Ok((narrow(frames)?, narrow(needed)?))
+    Ok((narrow(buffer_units)?, narrow(needed)?))
 }
 
 #[cfg(test)]

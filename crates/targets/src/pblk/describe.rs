@@ -13,23 +13,23 @@ impl Pblk {
     pub fn describe(&self, report: &MountReport) -> String {
         assert!(!(report.fresh && report.clean), "a new instance was shut down before");
         let sector = u64::from(self.block_bytes);
-        let buffer = u64::from(self.frames.slots()) * sector;
+        let buffer = u64::from(self.write_buffer.slots()) * sector;
         let how = if report.fresh {
             "made anew".to_owned()
         } else if report.clean {
             format!("mounted after a shutdown in {}", report.phases[3])
         } else {
             format!(
-                "recovered in {}: {} heads, snapshot {}, {} tails, {} chunks scanned, {} newer versions",
+                "recovered in {}: {} heads, checkpoint {}, {} tails, {} chunks scanned, {} newer versions",
                 report.phases[3],
                 report.heads_read,
-                report.snapshot.map_or_else(|| "none".to_owned(), |number| number.to_string()),
+                report.checkpoint.map_or_else(|| "none".to_owned(), |number| number.to_string()),
                 report.tails_read,
                 report.chunks_scanned,
                 report.records
             )
         };
-        let small = self.capacity.frames < self.capacity.frames_needed;
+        let small = self.capacity.buffer_units < self.capacity.buffer_units_needed;
         let warning = if small { ", SMALLER than the drive needs" } else { "" };
         format!(
             "pblk ({}): {} of {} blocks of {} B for users, write buffer {} KiB{warning}, victims {}, classification {}; {how}",
@@ -59,7 +59,7 @@ impl Pblk {
                  made with, and that would be {wanted}; make the drive anew (ocssd format --replace) for another size"
             )),
             (true, false) if blocks != wanted => Some(format!(
-                "over-provisioning is {} %, not the usual {asked} %: on so few chunks open lines, snapshots and garbage \
+                "over-provisioning is {} %, not the usual {asked} %: on so few chunks open lines, checkpoints and garbage \
                  collection need that much (over_provisioning_percent={})",
                 self.capacity.over_provisioning_percent, self.capacity.over_provisioning_percent
             )),
@@ -88,7 +88,7 @@ impl Pblk {
             count("gc_dead_sectors", "of these, dead when they arrived", stats.gc_dead),
             count("read_failed_gc", "reads of garbage collection the media failed", stats.read_failed_gc),
             count("padded_sectors", "sectors of fill", stats.padded),
-            count("meta_written_sectors", "sectors of heads, tails and snapshots", stats.meta_written),
+            count("meta_written_sectors", "sectors of heads, tails and checkpoints", stats.meta_written),
             count("superseded_sectors", "sectors overwritten before they were programmed", stats.superseded),
             count("units_written", "write units sent to the media", stats.units_written),
             count("write_failed", "writes the media failed", stats.write_failed),
@@ -99,10 +99,10 @@ impl Pblk {
             count("gc_victims", "lines emptied by garbage collection", stats.victims),
             count("gc_victim_valid_sectors", "valid sectors in them", stats.victim_valid),
             count("gave_up", "times nothing could go on and requests were refused", stats.gave_up),
-            count("snapshots", "snapshots of the map", stats.snapshots),
+            count("checkpoints", "checkpoints of the map", stats.checkpoints),
             count("waits_for_buffer", "times the oldest write found the buffer full", stats.waits_for_buffer),
             count("waits_for_limiter", "times the limiter held it back", stats.waits_for_limiter),
-            count("waits_for_snapshot", "times a snapshot held it back", stats.waits_for_snapshot),
+            count("waits_for_checkpoint", "times a checkpoint held it back", stats.waits_for_checkpoint),
             count("waits_for_line", "times no line was free", stats.waits_for_line),
         ];
         counters.extend(self.gauges());
@@ -113,7 +113,7 @@ impl Pblk {
 
     /// What is now, and what follows from the counters.
     fn gauges(&self) -> [Counter; 10] {
-        let occupancy = self.frames.occupancy();
+        let occupancy = self.write_buffer.occupancy();
         let gauge = |name, about, value: u64| Counter { name, about, value: CounterValue::Gauge(value) };
         [
             gauge("lines_free", "free lines now", u64::from(self.lines.free_count())),

@@ -47,7 +47,7 @@ impl Pblk {
             && self.valid.count(line) == 0
             && !self.reclaimer.is_due(line)
             && !self.awaits_barrier(line)
-            && (!self.is_map_stream(entry.stream) || self.snapshots.is_obsolete(entry.sequence))
+            && (!self.is_map_stream(entry.stream) || self.checkpoints.is_obsolete(entry.sequence))
     }
 
     /// Resets a line's good chunks.
@@ -158,7 +158,7 @@ impl Pblk {
         left
     }
 
-    /// How chunks of a stream's lines are used: pieces of snapshots go out by single units.
+    /// How chunks of a stream's lines are used: pieces of checkpoints go out by single units.
     pub(super) fn layout_of(&self, stream: Stream) -> ChunkLayout {
         let layout = self.capacity.layout;
         if self.is_map_stream(stream) { ChunkLayout { batch: layout.unit, ..layout } } else { layout }

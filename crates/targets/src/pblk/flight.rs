@@ -4,7 +4,7 @@
 
 use crate::vector_reset::VectorReset;
 use ocssd_base::SlabKey;
-use ocssd_ftl::{FrameId, LineId, ResetCommand, Write};
+use ocssd_ftl::{BufferUnitId, LineId, ResetCommand, Write};
 use ocssd_lightnvm::{BufId, Ppa};
 
 /// Commands in flight and not yet given out.
@@ -30,16 +30,16 @@ pub enum Purpose {
         /// The number of the read.
         number: u64,
     },
-    /// A frame to an open line.
-    Frame {
-        /// Which frame.
-        frame: FrameId,
+    /// A buffer unit to an open line.
+    BufferUnit {
+        /// Which buffer unit.
+        buffer_unit: BufferUnitId,
         /// Where.
         line: LineId,
         /// Which write of the line.
         write: Write,
     },
-    /// A head, a tail, fill, or a piece of a snapshot.
+    /// A head, a tail, fill, or a piece of a checkpoint.
     Meta {
         /// Its buffer.
         buffer: BufId,
@@ -47,7 +47,7 @@ pub enum Purpose {
         line: LineId,
         /// Which write of the line.
         write: Write,
-        /// Pieces of a snapshot it carries.
+        /// Pieces of a checkpoint it carries.
         pieces: u32,
         /// The first of them.
         first_piece: u32,

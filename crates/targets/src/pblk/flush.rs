@@ -1,8 +1,8 @@
 //! Flush: everything replied to before is on media when it is answered.
 //!
-//! A flush waits until no frame holds an older sector, then for the drive's own cache. Frames that are not full are
+//! A flush waits until no buffer unit holds an older sector, then for the drive's own cache. Buffer units that are not full are
 //! closed and filled with padding, as pblk did (`pblk.md` 1.2); a write with FUA waits the same way for its own sectors.
-//! Flushes that wait together share one barrier. Deliberately not here: writing the frames.
+//! Flushes that wait together share one barrier. Deliberately not here: writing the buffer units.
 
 use super::Pblk;
 use super::canary::Canary;
@@ -19,7 +19,7 @@ impl Pblk {
         self.work_due = true;
     }
 
-    /// Closes frames that a flush waits for, and sends a barrier when one can. True if anything was done.
+    /// Closes buffer units that a flush waits for, and sends a barrier when one can. True if anything was done.
     pub(super) fn flush(&mut self) -> bool {
         let mut any = false;
         if let Some(newest) = self.flushes.newest() {
@@ -28,33 +28,33 @@ impl Pblk {
         if self.flushes.is_in_flight() || !self.flight.has_room(1) {
             return any;
         }
-        let Self { flushes, frames, sequence, options, .. } = self;
+        let Self { flushes, write_buffer, sequence, options, .. } = self;
         flushes.gather(|newest, before| {
             assert!(newest <= *sequence, "a flush waits for what nobody wrote");
             let goes_along = options.has_canary(Canary::FlushAnswersAll) && before > 0;
-            frames.oldest_unwritten().is_none_or(|oldest| oldest > newest)
+            write_buffer.oldest_unwritten().is_none_or(|oldest| oldest > newest)
                 || options.has_canary(Canary::FlushTooEarly)
                 || goes_along
         });
         any |= self.free_dead();
-        let for_snapshot = self.snapshots.wants_barrier();
-        if !self.flushes.wants_barrier() && !for_snapshot {
+        let for_checkpoint = self.checkpoints.wants_barrier();
+        if !self.flushes.wants_barrier() && !for_checkpoint {
             return any;
         }
         self.flushes.sent();
-        if for_snapshot {
-            self.snapshots.barrier_sent();
+        if for_checkpoint {
+            self.checkpoints.barrier_sent();
         }
         self.flight.send(Purpose::Barrier, Op::Flush, Addresses::None, None, 0);
         true
     }
 
     /// Hands dead lines to the next barrier. One that may have died by a discard whose record is not on media waits for
-    /// that, and the record's frame is closed: an older version of the blocks may lie elsewhere, and a power cut would bring
-    /// it back. A snapshot's line died by the next snapshot. True if a frame was closed.
+    /// that, and the record's buffer unit is closed: an older version of the blocks may lie elsewhere, and a power cut would bring
+    /// it back. A checkpoint's line died by the next checkpoint. True if a buffer unit was closed.
     fn free_dead(&mut self) -> bool {
         let is_early = self.has_canary(Canary::ResetBeforeDiscard);
-        let pending = self.trims.oldest_pending().filter(|_| !is_early);
+        let pending = self.discards.oldest_pending().filter(|_| !is_early);
         let dead = self.reclaimer.take_empty();
         let waits = |dead: &EmptyLine| {
             let is_data = !self.is_map_stream(self.lines.get(dead.line).stream);
@@ -88,13 +88,13 @@ impl Pblk {
         self.flushes.freed().iter().any(|dead| dead.line == line)
     }
 
-    /// Closes the frames of users that hold a sector as old as `newest`.
+    /// Closes the buffer units of users that hold a sector as old as `newest`.
     pub(super) fn close_older(&mut self, newest: Sequence) -> bool {
         let mut any = false;
         for index in 0..self.streams.len() {
-            let Some(frame) = self.streams[index].filling else { continue };
-            if self.frames.oldest(frame) <= newest {
-                self.close_frame(frame);
+            let Some(buffer_unit) = self.streams[index].filling else { continue };
+            if self.write_buffer.oldest(buffer_unit) <= newest {
+                self.close_buffer_unit(buffer_unit);
                 any = true;
             }
         }
@@ -127,8 +127,8 @@ impl Pblk {
             self.finish(key);
         }
         self.reclaimer.barrier_ended(freed, sound);
-        if self.snapshots.barrier_done(sound) {
-            self.snapshot_complete();
+        if self.checkpoints.barrier_done(sound) {
+            self.checkpoint_complete();
         }
         if !sound && status.is_drive_failure() {
             self.stop(status);

@@ -13,7 +13,7 @@ use super::retry::Whose;
 use crate::read_again::{Failed, may_differ};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
-    Candidate, Entry, FrameId, Line, LineId, LineState, Place, Relocator, Slot, UnitIndex, Victim,
+    BufferUnitId, Candidate, Entry, Line, LineId, LineState, Place, Relocator, Slot, UnitIndex, Victim,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 use std::collections::VecDeque;
@@ -129,6 +129,7 @@ impl Pblk {
     }
 
     fn relocate(&mut self, line: LineId) {
+        assert_eq!(self.lines.get(line).state, LineState::Closed, "line {} is no victim", line.0);
         let first = self.shape.chunk_start(line, UnitIndex(0));
         self.gc.relocator.begin(line, first, self.valid.count(line));
     }
@@ -178,7 +179,7 @@ impl Pblk {
             })
     }
 
-    /// Whether emptying a line gives more than the fill of a frame takes: else what is moved for it is moved for ever, once
+    /// Whether emptying a line gives more than the fill of a buffer unit takes: else what is moved for it is moved for ever, once
     /// everything that is left is in lines that are nearly full.
     fn is_worth_moving(&self, line: LineId, entry: &Line) -> bool {
         self.valid.count(line) + u64::from(self.capacity.layout.batch) <= self.worth(entry)
@@ -269,6 +270,7 @@ impl Pblk {
     ) {
         let (failed, status) = (completion.failed, completion.status);
         assert!((1..=VECTOR_MAX).contains(&count), "{count} sectors came in one read");
+        assert!(count == VECTOR_MAX || failed >> count == 0, "sectors failed that were not read");
         let read = GcRead { buffer, count, next: 0, failed, line, with: status };
         if failed != 0 && may_differ(status) && !self.has_canary(Canary::FailedReadIsLoss) {
             self.retry(Whose::Gc(read), Failed::new(failed, status), buffers);
@@ -283,7 +285,7 @@ impl Pblk {
         let Line { stream, opened_at, data_sectors, .. } = *self.lines.get(victim.line);
         assert!(victim.valid <= data_sectors, "line {} held more than was written to it", victim.line.0);
         if self.gc.levelling == Some(victim.line) {
-            // What it held says nothing of what collection for space costs. Without that nothing else may come into a frame
+            // What it held says nothing of what collection for space costs. Without that nothing else may come into a buffer unit
             // that what was moved does not fill, and no other line is moved until it is written.
             self.close_holding(|line| line == victim.line);
         } else {
@@ -292,13 +294,13 @@ impl Pblk {
             self.limiter.on_victim_done(victim.valid.min(sectors), sectors);
         }
         if self.valid.count(victim.line) > 0 {
-            self.gc.relocator.wait_durable(victim.line, self.stats.frames_landed);
+            self.gc.relocator.wait_durable(victim.line, self.stats.units_programmed);
         }
         self.limiter_update();
         self.work_due = true;
     }
 
-    /// Sees to it that lines which drain become empty: partly filled frames are closed when nothing else moves them on,
+    /// Sees to it that lines which drain become empty: partly filled buffer units are closed when nothing else moves them on,
     /// and what is still valid after a whole buffer's worth of writes is read again.
     fn push_draining(&mut self) {
         if !self.gc.has_awaiting() {
@@ -306,20 +308,20 @@ impl Pblk {
         }
         let relocator = &self.gc.relocator;
         let is_stuck = relocator.victim().is_none() && !relocator.has_reads();
-        // Padding is space lost: frames are closed only when no other victim would fill them, and nothing on its way drains.
+        // Padding is space lost: buffer units are closed only when no other victim would fill them, and nothing on its way drains.
         let is_wanted = self.limiter.gc_should_run() || self.gc.levelling.is_some();
-        if is_stuck && is_wanted && self.is_all_landed() {
+        if is_stuck && is_wanted && self.is_all_programmed() {
             let awaiting: Vec<LineId> = relocator.awaiting().collect();
             if self.close_holding(|line| awaiting.contains(&line)) {
                 self.work_due = true;
                 return;
             }
         }
-        let all_written = self.frames.in_use() == 0;
-        let buffer = u64::from(self.frames.count());
-        let landed = self.stats.frames_landed;
+        let all_written = self.write_buffer.in_use() == 0;
+        let buffer = u64::from(self.write_buffer.count());
+        let programmed = self.stats.units_programmed;
         // Nothing that landed, nothing that could be moved now and not before.
-        let is_due = |since: u64| all_written && landed > since || landed >= since + buffer;
+        let is_due = |since: u64| all_written && programmed > since || programmed >= since + buffer;
         if self.gc.relocator.victim().is_none()
             && let Some(line) = self.gc.relocator.take_awaiting(is_due)
             && self.valid.count(line) > 0
@@ -330,23 +332,23 @@ impl Pblk {
     }
 
     /// True if no write is in flight, nor waits to be sent.
-    pub(super) fn is_all_landed(&self) -> bool {
-        let is_landed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
-        is_landed && self.streams.iter().all(|stream| stream.ready.is_empty())
+    pub(super) fn is_all_programmed(&self) -> bool {
+        let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
+        is_programmed && self.streams.iter().all(|stream| stream.ready.is_empty())
     }
 
-    /// Closes frames being filled that hold the successors of what lies in some lines. True if there was one.
+    /// Closes buffer units being filled that hold the successors of what lies in some lines. True if there was one.
     fn close_holding(&mut self, is_meant: impl Fn(LineId) -> bool) -> bool {
         let is_successor =
             |entry: &Entry| entry.previous.is_some_and(|place| is_meant(self.shape.line_of(place)));
         let is_copied = |(_, origin, _): (Slot, Place, u32)| is_meant(self.shape.line_of(origin));
-        let holds = |&frame: &FrameId| {
-            self.frames.live(frame).any(|(_, entry)| is_successor(entry))
-                || self.frames.copy_runs(frame).any(is_copied)
+        let holds = |&buffer_unit: &BufferUnitId| {
+            self.write_buffer.live(buffer_unit).any(|(_, entry)| is_successor(entry))
+                || self.write_buffer.copy_runs(buffer_unit).any(is_copied)
         };
-        let due: Vec<FrameId> =
+        let due: Vec<BufferUnitId> =
             self.streams.iter().filter_map(|stream| stream.filling).filter(holds).collect();
-        due.iter().for_each(|&frame| self.close_frame(frame));
+        due.iter().for_each(|&buffer_unit| self.close_buffer_unit(buffer_unit));
         !due.is_empty()
     }
 

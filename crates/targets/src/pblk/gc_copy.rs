@@ -1,13 +1,13 @@
 //! Copies: the way of nearly all that garbage collection moves, in the improved mode.
 //!
-//! A sector that was read goes into a frame with the tag it was read with, and nothing else changes: the map goes on naming
+//! A sector that was read goes into a buffer unit with the tag it was read with, and nothing else changes: the map goes on naming
 //! the original, which stays valid and is read, until the copy is on media. Then the map's entry is exchanged, if it still
 //! names the original; what a user wrote or discarded meanwhile makes the exchange fail, and the copy is dead. So a moved
 //! sector touches the map once, and the buffer keeps no more of it than where it came from. A copy that landed within
-//! MW_CUNITS of a chunk's pointer is found in its frame through the open line.
+//! MW_CUNITS of a chunk's pointer is found in its buffer unit through the open line.
 //!
-//! A copy whose original died before it was sent is not written: a snapshot may have begun in between, and what is written
-//! behind a snapshot counts as newer (`snapshot`). One whose original is reset before it lands must not take the place of
+//! A copy whose original died before it was sent is not written: a checkpoint may have begun in between, and what is written
+//! behind a checkpoint counts as newer (`checkpoint`). One whose original is reset before it lands must not take the place of
 //! what is written there next, which may be the same block again. Deliberately not here: what is no plain block, what cannot
 //! be read, and all that the faithful mode moves (`gc_read`): that enters the buffer as a write does.
 
@@ -15,7 +15,7 @@ use super::Pblk;
 use super::canary::Canary;
 use super::gc_read::{GcRead, Origin, sectors_left, sound_block};
 use ocssd_base::{Nanos, usize_of};
-use ocssd_ftl::{FrameId, LineId, LineState, Mapped, Place, SectorTag, Slot, Stream, UnitIndex};
+use ocssd_ftl::{BufferUnitId, LineId, LineState, Mapped, Place, SectorTag, Slot, Stream, UnitIndex};
 use ocssd_lightnvm::Buffers;
 
 /// The place `count` behind another.
@@ -45,18 +45,18 @@ impl Pblk {
         if !self.limiter.may_insert_gc(now) {
             return None;
         }
-        // Before a frame is taken: one that nothing goes into would stay empty.
+        // Before a buffer unit is taken: one that nothing goes into would stay empty.
         let valid = self.count_valid(place, found);
         if valid == 0 {
             return Some(0);
         }
-        let frame = self.filling_frame(stream, true)?;
-        let count = valid.min(self.frames.room(frame));
-        let slot = self.frames.push_copies(frame, place, count);
+        let buffer_unit = self.filling_buffer_unit(stream, true)?;
+        let count = valid.min(self.write_buffer.room(buffer_unit));
+        let slot = self.write_buffer.push_copies(buffer_unit, place, count);
         buffers.copy_sectors(read.buffer, read.next, self.ring, slot.0, count);
         self.limiter.on_gc_inserted(count);
         self.stats.gc_written += u64::from(count);
-        self.close_if_full(frame);
+        self.close_if_full(buffer_unit);
         Some(count)
     }
 
@@ -89,33 +89,34 @@ impl Pblk {
         }
         let is_valid = |&at: &u32| self.valid.is_valid(Place(first.0 + u64::from(at)));
         let count = (0..count).take_while(is_valid).count();
-        u32::try_from(count).expect("within a frame")
+        u32::try_from(count).expect("within a buffer unit")
     }
 
-    /// Makes fill of the copies in a frame about to be sent whose originals nobody needs any more.
-    pub(super) fn drop_dead_copies(&mut self, frame: FrameId) {
-        let Self { frames, valid, .. } = self;
+    /// Makes fill of the copies in a buffer unit about to be sent whose originals nobody needs any more.
+    pub(super) fn drop_dead_copies(&mut self, buffer_unit: BufferUnitId) {
+        let Self { write_buffer, valid, .. } = self;
         let is_whole = |(_, origin, count): (Slot, Place, u32)| valid.is_valid_run(origin, u64::from(count));
-        if frames.copy_runs(frame).all(is_whole) {
+        if write_buffer.copy_runs(buffer_unit).all(is_whole) {
             return;
         }
-        let each = frames.copy_runs(frame).flat_map(|(slot, origin, count)| {
+        let each = write_buffer.copy_runs(buffer_unit).flat_map(|(slot, origin, count)| {
             (0..count).map(move |at| (Slot(slot.0 + at), Place(origin.0 + u64::from(at))))
         });
         let dead: Vec<Slot> =
             each.filter(|&(_, origin)| !valid.is_valid(origin)).map(|(slot, _)| slot).collect();
         assert!(!dead.is_empty(), "a run of copies is dead, but none of them");
         for slot in dead {
-            self.frames.drop_copy(slot);
+            self.write_buffer.drop_copy(slot);
             self.stats.superseded += 1;
         }
     }
 
-    /// The copies in a frame are on media: each takes the place of its original, unless that was superseded.
-    pub(super) fn settle_copies(&mut self, frame: FrameId, buffers: &Buffers) {
-        let (first, start) = (self.frames.first_slot(frame), self.frames.place(frame));
+    /// The copies in a buffer unit are on media: each takes the place of its original, unless that was superseded.
+    pub(super) fn settle_copies(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) {
+        let (first, start) =
+            (self.write_buffer.first_slot(buffer_unit), self.write_buffer.place(buffer_unit));
         let oob_bytes = buffers.format().oob_bytes;
-        let tags = buffers.oob(self.ring, first.0, self.frames.filled(frame));
+        let tags = buffers.oob(self.ring, first.0, self.write_buffer.filled(buffer_unit));
         let block = |slot: Slot| {
             let tag = &tags[usize_of(slot.0 - first.0) * oob_bytes..];
             SectorTag::peek_block(tag).expect("a sector has room for its tag")
@@ -124,7 +125,7 @@ impl Pblk {
         let mut blocks = std::mem::take(&mut self.scratch.blocks);
         runs.clear();
         blocks.clear();
-        for run in self.frames.copy_runs(frame) {
+        for run in self.write_buffer.copy_runs(buffer_unit) {
             runs.push(run);
             blocks.extend((run.0.0..run.0.0 + run.2).map(|slot| block(Slot(slot))));
         }
@@ -164,7 +165,9 @@ impl Pblk {
             done += self.l2p.move_run(&blocks[done..], behind(origin, done), behind(copy, done));
             let Some(&block) = blocks.get(done) else { return done };
             match self.l2p.get(block) {
-                Mapped::Buffer(slot) if self.frames.durable_place(slot) == Some(behind(origin, done)) => {
+                Mapped::Buffer(slot)
+                    if self.write_buffer.durable_place(slot) == Some(behind(origin, done)) =>
+                {
                     self.remap(block, Mapped::Media(behind(copy, done)));
                     done += 1;
                 }
@@ -174,21 +177,21 @@ impl Pblk {
     }
 
     /// Where in the buffer a sector is that landed and cannot be read yet. In the faithful mode the map names what is in the
-    /// buffer, which lets go of frames whether or not their media can be read.
+    /// buffer, which lets go of buffer units whether or not their media can be read.
     #[inline]
     pub(super) fn slot_of_unreadable(&self, place: Place) -> Option<Slot> {
         if self.is_faithful() {
             return None;
         }
         let (line, unit, sector) = self.shape.split(place);
-        let (frame, offset) = self.open[line.index()].as_ref()?.unreadable(unit, sector)?;
-        Some(Slot(self.frames.first_slot(frame).0 + offset))
+        let (buffer_unit, offset) = self.open[line.index()].as_ref()?.unreadable(unit, sector)?;
+        Some(Slot(self.write_buffer.first_slot(buffer_unit).0 + offset))
     }
 
     /// What the tag of a sector in the buffer says.
     pub(super) fn tag_in(&self, slot: Slot, buffers: &Buffers) -> SectorTag {
-        if !self.frames.is_copy(slot) {
-            return self.frames.entry(slot).tag;
+        if !self.write_buffer.is_copy(slot) {
+            return self.write_buffer.entry(slot).tag;
         }
         let tag = SectorTag::decode(buffers.oob(self.ring, slot.0, 1), buffers.data(self.ring, slot.0, 1));
         tag.expect("a copy was found sound when it was read")
@@ -197,14 +200,14 @@ impl Pblk {
     /// A line is reset: its dead copies are forgotten.
     pub(super) fn forget_copies(&mut self, line: LineId) {
         let start = self.shape.chunk_start(line, UnitIndex(0)).0;
-        let gone = self.frames.drop_copies_of(start..start + self.shape.sectors_per_line());
+        let gone = self.write_buffer.drop_copies_of(start..start + self.shape.sectors_per_line());
         self.stats.superseded += u64::from(gone);
     }
 
     /// Asserts that originals of copies are where they can be read.
     pub(super) fn check_copies(&self) {
-        for frame in self.frames.waiting() {
-            for (_, origin, count) in self.frames.copy_runs(frame) {
+        for buffer_unit in self.write_buffer.waiting() {
+            for (_, origin, count) in self.write_buffer.copy_runs(buffer_unit) {
                 let line = self.shape.line_of(origin);
                 let state = self.lines.get(line).state;
                 assert!(

@@ -119,7 +119,7 @@ impl Pblk {
         match tag.kind {
             Kind::Data | Kind::Lost if self.is_newest(tag.block, place) => {}
             Kind::Data | Kind::Lost if self.has_canary(Canary::MovesStale) => {}
-            Kind::Trim if self.trims.needs(tag.sequence, place) => {}
+            Kind::Discard if self.discards.needs(tag.sequence, place) => {}
             // Superseded in the buffer: it stays valid until its successor is durable.
             _ => {
                 self.stats.gc_dead += 1;
@@ -130,8 +130,8 @@ impl Pblk {
         let stream = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
         let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
         buffers.copy_sectors(read.buffer, index, self.ring, slot.0, 1);
-        self.frames.entry_mut(slot).is_sealed = true;
-        self.close_if_full(self.frames.frame_of(slot));
+        self.write_buffer.entry_mut(slot).is_sealed = true;
+        self.close_if_full(self.write_buffer.unit_of(slot));
         true
     }
 
@@ -139,7 +139,7 @@ impl Pblk {
     fn is_newest(&self, block: u64, place: Place) -> bool {
         match self.l2p.get(block) {
             Mapped::Media(newest) => newest == place,
-            Mapped::Buffer(slot) => self.frames.durable_place(slot) == Some(place),
+            Mapped::Buffer(slot) => self.write_buffer.durable_place(slot) == Some(place),
             Mapped::Nowhere => false,
         }
     }
@@ -151,11 +151,11 @@ impl Pblk {
         if !self.limiter.may_insert_gc(now) {
             return None;
         }
-        let frame = self.filling_frame(stream, true)?;
+        let buffer_unit = self.filling_buffer_unit(stream, true)?;
         let (previous, previous_sequence) = (Some(place), tag.sequence);
-        let is_newest = tag.kind != Kind::Trim;
+        let is_newest = tag.kind != Kind::Discard;
         let entry = Entry { tag, previous, previous_sequence, from_gc: true, is_sealed: false, is_newest };
-        let slot = self.frames.push(frame, entry, false);
+        let slot = self.write_buffer.push(buffer_unit, entry, false);
         if is_newest {
             self.remap(tag.block, Mapped::Buffer(slot));
             self.let_go_early(Canary::MovedTooEarly, slot);
@@ -168,30 +168,30 @@ impl Pblk {
     /// A sector that cannot be read any more: who had it is found the long way, and remembers that it is lost.
     fn move_lost(&mut self, now: Nanos, place: Place, buffers: &mut Buffers) -> bool {
         self.stats.read_failed_gc += 1;
-        if self.frames.has_copy_of(place) {
+        if self.write_buffer.has_copy_of(place) {
             // It was read before, and is about to land.
             return true;
         }
-        if let Some(cached) = self.frames.slot_at(place)
+        if let Some(cached) = self.write_buffer.slot_at(place)
             && let tag = self.tag_in(cached, buffers)
             && self.is_newest(tag.block, place)
-            && tag.kind != Kind::Trim
+            && tag.kind != Kind::Discard
         {
             let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(tag.sequence.0));
             let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
-            // The frame it was cached in may be the one just emptied for it.
+            // The buffer unit it was cached in may be the one just emptied for it.
             if slot != cached {
                 buffers.copy_data(self.ring, cached.0, self.ring, slot.0, 1);
             }
-            self.close_if_full(self.frames.frame_of(slot));
+            self.close_if_full(self.write_buffer.unit_of(slot));
             return true;
         }
-        if let Some((sequence, range)) = self.trims.at(place) {
-            let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
+        if let Some((sequence, range)) = self.discards.at(place) {
+            let tag = SectorTag { kind: Kind::Discard, block: 0, sequence };
             let stream = self.classifier.gc_stream(Stream(0), self.sequence.0, Some(sequence.0));
             let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
             range.encode(buffers.data_mut(self.ring, slot.0, 1));
-            self.close_if_full(self.frames.frame_of(slot));
+            self.close_if_full(self.write_buffer.unit_of(slot));
             return true;
         }
         if let Some(block) = self.l2p.find(place) {
@@ -203,11 +203,11 @@ impl Pblk {
             let Some(slot) = self.gc_slot(now, stream, tag, place) else { return false };
             self.sequence = sequence;
             buffers.data_mut(self.ring, slot.0, 1).fill(0);
-            self.close_if_full(self.frames.frame_of(slot));
+            self.close_if_full(self.write_buffer.unit_of(slot));
             return true;
         }
         // Only the version before one in the buffer: the media lost it, and nothing waits for it any more.
-        if self.frames.drop_previous(place) {
+        if self.write_buffer.drop_previous(place) {
             self.invalidate(place);
         }
         true

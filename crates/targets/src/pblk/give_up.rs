@@ -21,9 +21,9 @@ impl Pblk {
         if self.requests.is_empty() || !is_still || self.limiter_deadline(self.now).is_some() {
             return false;
         }
-        if self.snapshots.is_behind(self.capacity.snapshot_interval) {
+        if self.checkpoints.is_behind(self.capacity.checkpoint_interval) {
             // It may need what users would write next.
-            self.snapshots.unpace();
+            self.checkpoints.unpace();
             self.work_due = true;
             return true;
         }
@@ -33,10 +33,10 @@ impl Pblk {
             self.work_due = true;
             return true;
         }
-        let may_snapshot = !self.is_read_only() && self.snapshots.is_idle();
-        if may_snapshot && self.trims.oldest_pending().is_none() && self.trims.has_durable() {
-            // Records of discards hold space until a snapshot covers them. It covers these: this does not go on for ever.
-            self.snapshots.ask();
+        let may_checkpoint = !self.is_read_only() && self.checkpoints.is_idle();
+        if may_checkpoint && self.discards.oldest_pending().is_none() && self.discards.has_durable() {
+            // Records of discards hold space until a checkpoint covers them. It covers these: this does not go on for ever.
+            self.checkpoints.ask();
             self.work_due = true;
             return true;
         }

@@ -10,19 +10,19 @@ use ocssd_ftl::ShardSize;
 /// The knobs of an instance. None is on media but for the first two, and those are written beside what they shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knobs {
-    /// Blocks of a shard of the map: what takes memory, and goes into a snapshot, as a whole.
+    /// Blocks of a shard of the map: what takes memory, and goes into a checkpoint, as a whole.
     pub map_shard: ShardSize,
-    /// Content bytes used of each sector of a snapshot; `None` for all.
-    pub snapshot_piece_bytes: Option<u32>,
+    /// Content bytes used of each sector of a checkpoint; `None` for all.
+    pub checkpoint_piece_bytes: Option<u32>,
     /// Blocks discarded before other work gets its turn (chosen: some hundred microseconds).
     pub discard_slice_blocks: u32,
-    /// Records of discards kept before a snapshot is asked for and further discards wait (chosen: about 1 MiB of table).
+    /// Records of discards kept before a checkpoint is asked for and further discards wait (chosen: about 1 MiB of table).
     pub discard_records_max: u32,
     /// Requests at once: what a queue depth of 1024 in a few jobs needs (chosen).
     pub requests_max: u32,
     /// Commands at once: what the deepest NVMe queue pairs of a host take (chosen).
     pub commands_max: u32,
-    /// Units of metadata written at a time: heads, tails and snapshots have so many buffers each (chosen: as deep as a
+    /// Units of metadata written at a time: heads, tails and checkpoints have so many buffers each (chosen: as deep as a
     /// channel's queue).
     pub metadata_buffers: u32,
     /// Reads of garbage collection at a time (pblk allowed 128 of 64 sectors; half of it keeps as many units busy).
@@ -39,7 +39,7 @@ impl Default for Knobs {
     fn default() -> Self {
         Self {
             map_shard: ShardSize::default(),
-            snapshot_piece_bytes: None,
+            checkpoint_piece_bytes: None,
             discard_slice_blocks: 1 << 16,
             discard_records_max: 16_384,
             requests_max: 4096,
@@ -105,11 +105,12 @@ impl Knobs {
                 let set = shard.ok_or_else(|| sentence("a power of two from 32 to 65536"));
                 Some(set.map(|shard| self.map_shard = shard))
             }
-            "snapshot_piece_bytes" => {
+            // The second is the name it had first.
+            "checkpoint_piece_bytes" | "snapshot_piece_bytes" => {
                 let bytes = number
                     .filter(|bytes| (PIECE_BYTES_MIN..=MANY).contains(bytes) && bytes.is_multiple_of(8));
                 let expected = || sentence(&format!("a multiple of 8 from {PIECE_BYTES_MIN} to {MANY}"));
-                Some(bytes.ok_or_else(expected).map(|bytes| self.snapshot_piece_bytes = Some(bytes)))
+                Some(bytes.ok_or_else(expected).map(|bytes| self.checkpoint_piece_bytes = Some(bytes)))
             }
             _ => {
                 let dial = DIALS.iter().find(|dial| dial.name == name)?;
@@ -138,10 +139,12 @@ mod tests {
             assert!(error.is_some_and(|set| set.is_err_and(|error| error.contains("from"))), "{}", dial.name);
         }
         assert_eq!(knobs.set("map_shard_blocks", "64"), Some(Ok(())));
-        assert_eq!(knobs.set("snapshot_piece_bytes", "256"), Some(Ok(())));
-        assert_eq!((knobs.map_shard.sectors(), knobs.snapshot_piece_bytes), (64, Some(256)));
+        for name in ["snapshot_piece_bytes", "checkpoint_piece_bytes"] {
+            assert_eq!(knobs.set(name, "256"), Some(Ok(())));
+        }
+        assert_eq!((knobs.map_shard.sectors(), knobs.checkpoint_piece_bytes), (64, Some(256)));
         for (name, value) in
-            [("map_shard_blocks", "48"), ("snapshot_piece_bytes", "12"), ("refresh_max", "many")]
+            [("map_shard_blocks", "48"), ("checkpoint_piece_bytes", "12"), ("refresh_max", "many")]
         {
             assert!(knobs.set(name, value).is_some_and(|set| set.is_err()), "{name}={value}");
         }

@@ -1,6 +1,6 @@
 //! Static wear levelling: closed lines that lag in wear are emptied like victims, though that gives no space.
 //!
-//! A line of data goes through garbage collection; one of a snapshot is freed by the next snapshot, which is asked for. One
+//! A line of data goes through garbage collection; one of a checkpoint is freed by the next checkpoint, which is asked for. One
 //! line is moved at a time, and only while users have space, so that collection for space is never in want of it. Where wear
 //! lags by twice the bound, users wait as long as a line is being moved. Deliberately not here: which line, how often
 //! (`ftl::WearLeveller`), and how sectors move (`gc`).
@@ -10,7 +10,7 @@ use super::canary::Canary;
 use ocssd_ftl::{LineId, Stream};
 
 impl Pblk {
-    /// The line to be moved now for its wear, if one is due. A line of a snapshot is dealt with here.
+    /// The line to be moved now for its wear, if one is due. A line of a checkpoint is dealt with here.
     pub(super) fn wear_victim(&mut self) -> Option<LineId> {
         if !self.wear.may_pick() || self.is_read_only() || self.has_canary(Canary::WearIgnored) {
             return None;
@@ -18,11 +18,11 @@ impl Pblk {
         if self.gc.levelling().is_some() || self.free_lines_worth() <= self.lines_kept() + 1 {
             return None;
         }
-        let Self { wear, lines, valid, gc, snapshots, .. } = self;
+        let Self { wear, lines, valid, gc, checkpoints, .. } = self;
         let map_stream = super::state::MAP_STREAM;
         let picked = wear.pick(lines, |line, entry| {
             if entry.stream == map_stream {
-                return snapshots.is_idle() && !snapshots.is_obsolete(entry.sequence);
+                return checkpoints.is_idle() && !checkpoints.is_obsolete(entry.sequence);
             }
             valid.count(line) > 0 && !gc.is_busy_with(line)
         });
@@ -30,8 +30,8 @@ impl Pblk {
         self.wear.moving();
         self.stats.wear_moves += 1;
         if self.is_map_stream(self.lines.get(line).stream) {
-            assert!(self.snapshots.is_idle(), "a snapshot is asked for under another");
-            self.snapshots.ask();
+            assert!(self.checkpoints.is_idle(), "a checkpoint is asked for under another");
+            self.checkpoints.ask();
             self.work_due = true;
             return None;
         }

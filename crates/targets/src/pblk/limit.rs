@@ -9,7 +9,7 @@ use super::options::{Mode, Options};
 use super::waits::WaitCause;
 use ocssd_base::Nanos;
 use ocssd_ftl::{
-    Admission, ContinuousLimiter, ContinuousLimits, FrameId, Line, LineId, LineState, PblkLimiter,
+    Admission, BufferUnitId, ContinuousLimiter, ContinuousLimits, Line, LineId, LineState, PblkLimiter,
     PblkLimits, RateLimiter, Shape, Situation, Stream,
 };
 
@@ -24,7 +24,7 @@ pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLim
             let slots = capacity.slots();
             let budget = slots.next_power_of_two().max(BUDGET_MIN);
             let chunks = u64::from(shape.lines()) * u64::from(shape.units());
-            // pblk kept one line; what snapshots take comes on top here.
+            // pblk kept one line; what checkpoints take comes on top here.
             let reserve_chunks = u64::from(capacity.reserve_lines) * u64::from(shape.units());
             let high_chunks_min = u64::from(capacity.reserve_lines + 2) * u64::from(shape.units());
             RateLimiter::Pblk(PblkLimiter::new(PblkLimits {
@@ -50,9 +50,9 @@ pub fn limiter(options: &Options, capacity: &Capacity, shape: &Shape) -> RateLim
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
     pub gc_has_work: bool,
-    /// Good chunks snapshots hold of the lines kept for them.
+    /// Good chunks checkpoints hold of the lines kept for them.
     pub map_chunks: u32,
-    /// Free chunks, those snapshots hold included.
+    /// Free chunks, those checkpoints hold included.
     pub free_chunks: Option<u32>,
     /// Sectors of lines that will be free without a further victim, but for what is moved of the present one.
     pub coming_sectors: u64,
@@ -70,13 +70,13 @@ impl Pblk {
     /// Sectors a user may insert in this step, who has `wanted` left: at most a unit, halved until the limiter grants it.
     pub(super) fn limit_user(&mut self, wanted: u32) -> u32 {
         assert!(wanted > 0, "a user inserts nothing");
-        if self.snapshots.is_behind(self.capacity.snapshot_interval) {
-            self.stats.waits_for_snapshot += 1;
-            self.waits_for(WaitCause::Snapshot);
+        if self.checkpoints.is_behind(self.capacity.checkpoint_interval) {
+            self.stats.waits_for_checkpoint += 1;
+            self.waits_for(WaitCause::Checkpoint);
             return 0;
         }
-        let mut sectors = self.frames.unit();
-        // A frame may hold nothing but what was collected, and give users nothing.
+        let mut sectors = self.write_buffer.unit();
+        // A buffer unit may hold nothing but what was collected, and give users nothing.
         while self.is_faithful()
             && self.limiter.may_insert_user(1) != Admission::Granted
             && self.evict_for_users()
@@ -92,40 +92,42 @@ impl Pblk {
             self.stats.waits_for_limiter += 1;
             self.waits_for(WaitCause::Limiter);
         }
-        assert!(sectors <= self.frames.unit(), "more than a unit was let in");
+        assert!(sectors <= self.write_buffer.unit(), "more than a unit was let in");
         sectors
     }
 
     /// pblk counts what is in the ring until its place is taken, so users advance only as garbage collection pushes them
-    /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest frame goes. False
-    /// if none does.
+    /// on; with nothing to collect they would stand still for ever (`pblk.md` 1.5, issue 41). Then the oldest buffer unit
+    /// goes. False if none does.
     fn evict_for_users(&mut self) -> bool {
         // Both at their share exactly: neither would push the other on.
         let gc_goes_on = self.is_space_low() && self.has_victims() && self.limiter.may_insert_gc(self.now);
         if gc_goes_on {
             return false;
         }
-        let Self { frames, l2p, limiter, .. } = self;
+        let Self { write_buffer, l2p, limiter, .. } = self;
         let mut evicted = (0, 0);
-        frames.evict_oldest(|slot, entry, place| super::write::evict(l2p, &mut evicted, slot, entry, place));
-        assert!(evicted.0 + evicted.1 <= frames.unit(), "more was evicted than a frame holds");
+        write_buffer
+            .evict_oldest(|slot, entry, place| super::write::evict(l2p, &mut evicted, slot, entry, place));
+        assert!(evicted.0 + evicted.1 <= write_buffer.unit(), "more was evicted than a buffer unit holds");
         limiter.on_evicted(evicted.0, evicted.1);
         evicted != (0, 0)
     }
 
     pub(super) fn limiter_user(&mut self, sectors: u32) {
-        assert!((1..=self.frames.unit()).contains(&sectors), "{sectors} sectors were let in at once");
+        assert!((1..=self.write_buffer.unit()).contains(&sectors), "{sectors} sectors were let in at once");
         self.limiter.on_user_inserted(self.now, sectors);
     }
 
-    /// A frame is on media.
-    pub(super) fn limiter_written(&mut self, frame: FrameId) {
-        let (filled, copies) = (self.frames.filled(frame), self.frames.copies(frame).count_ones());
-        assert!(filled > 0, "an empty frame landed");
-        assert!(copies <= filled, "{copies} copies are in a frame of {filled} sectors");
-        self.stats.frames_landed += 1;
+    /// A buffer unit is on media.
+    pub(super) fn limiter_written(&mut self, buffer_unit: BufferUnitId) {
+        let (filled, copies) =
+            (self.write_buffer.filled(buffer_unit), self.write_buffer.copies(buffer_unit).count_ones());
+        assert!(filled > 0, "an empty buffer unit landed");
+        assert!(copies <= filled, "{copies} copies are in a buffer unit of {filled} sectors");
+        self.stats.units_programmed += 1;
         // What garbage collection copies changes no content: a mount finds it as quickly by its tails.
-        self.snapshots.note_written(filled - copies);
+        self.checkpoints.note_written(filled - copies);
     }
 
     /// Free space or the work of garbage collection changed.
@@ -187,7 +189,7 @@ impl Pblk {
     }
 
     /// Sectors of data in lines that will be reset without anything more being read of them: being reset, empty, or emptied by
-    /// copies that have not all landed. A line of snapshots that is in use counts as free, or is no space of users.
+    /// copies that have not all landed. A line of checkpoints that is in use counts as free, or is no space of users.
     fn sectors_to_reset(&self) -> u64 {
         let is_coming = |&(id, line): &(LineId, &Line)| match line.state {
             LineState::Erasing => true,
@@ -200,13 +202,13 @@ impl Pblk {
         self.lines.iter().filter(is_coming).map(|(_, line)| self.worth(line)).sum()
     }
 
-    /// Whole lines that the good chunks of free ones make up, those included that snapshots hold of the lines kept for them:
+    /// Whole lines that the good chunks of free ones make up, those included that checkpoints hold of the lines kept for them:
     /// a line with bad chunks takes less.
     pub(super) fn free_lines_worth(&self) -> u32 {
         (self.lines.free_chunks() + self.told.map_chunks) / self.shape.units()
     }
 
-    /// Good chunks of lines that hold snapshots, as far as lines are kept for these. The reserve counts such a line whether it
+    /// Good chunks of lines that hold checkpoints, as far as lines are kept for these. The reserve counts such a line whether it
     /// is free or in use: asked for as free it would be asked for twice, and small instances would have no space to work in.
     /// A line on its way to be reset is counted there.
     fn map_chunks_in_use(&self) -> u32 {
@@ -221,7 +223,7 @@ impl Pblk {
                 (lines, chunks) = (lines + 1, chunks + line.good_chunks);
             }
         }
-        assert!(chunks <= lines * self.shape.units(), "{lines} lines of snapshots have {chunks} chunks");
+        assert!(chunks <= lines * self.shape.units(), "{lines} lines of checkpoints have {chunks} chunks");
         chunks
     }
 
@@ -229,11 +231,11 @@ impl Pblk {
         self.limiter.deadline(now).filter(|_| !self.gc.is_idle() && self.stopped().is_none())
     }
 
-    /// Frames users leave free, so that garbage collection can always go on.
-    pub(super) fn frames_kept(&self) -> usize {
+    /// Buffer units users leave free, so that garbage collection can always go on.
+    pub(super) fn buffer_units_kept(&self) -> usize {
         let streams = u8::try_from(self.streams_count()).expect("few streams");
-        let held: u32 = (self.user_streams..streams).map(|n| self.frames.held_by(Stream(n))).sum();
-        usize::try_from(self.gc_frames.saturating_sub(held)).expect("32 bits fit an index")
+        let held: u32 = (self.user_streams..streams).map(|n| self.write_buffer.held_by(Stream(n))).sum();
+        usize::try_from(self.gc_buffer_units.saturating_sub(held)).expect("32 bits fit an index")
     }
 
     /// Lines users leave free. Where garbage collection shares their stream, the limiter alone holds users back.
@@ -243,9 +245,9 @@ impl Pblk {
             reserve_lines > buffer_lines + map_lines,
             "a reserve of {reserve_lines} lines holds too little"
         );
-        // Frames that were let in hold the versions before them: lines drain only once they are written, reserve or not.
-        let is_landed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
-        let is_stuck = is_landed && self.gc.has_awaiting();
+        // Buffer units that were let in hold the versions before them: lines drain only once they are written, reserve or not.
+        let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
+        let is_stuck = is_programmed && self.gc.has_awaiting();
         if self.streams_count() == 1 || is_stuck { map_lines } else { reserve_lines - buffer_lines - 1 }
     }
 

@@ -3,15 +3,18 @@
 //! Blocks are sectors. Writes go to a buffer, from there in whole units to open lines striped over all units leased; a
 //! map finds every block; garbage collection empties lines; a limiter divides the buffer between both. Each procedure is
 //! a file of its own: requests (`request`), reads, writes and discards, flushes, the writer (`writer`, `tails`), what becomes of
-//! its writes (`landed`), garbage collection (`gc`, `gc_read`, `gc_copy`), wear levelling (`level`), resets (`erase`),
-//! snapshots, what a failure of the drive ends (`stop`), and `mount`.
+//! its writes (`programmed`), garbage collection (`gc`, `gc_read`, `gc_copy`), wear levelling (`level`), resets (`erase`),
+//! checkpoints, what a failure of the drive ends (`stop`), and `mount`.
 //!
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
 
 mod canary;
 mod capacity;
+mod checkpoint;
+mod checkpoint_header;
 mod describe;
+mod discards;
 mod erase;
 mod flight;
 mod flush;
@@ -20,23 +23,20 @@ mod gc_copy;
 mod gc_read;
 mod give_up;
 mod knobs;
-mod landed;
 mod level;
 mod limit;
 mod mount;
 mod options;
 mod pieces;
+mod programmed;
 mod read;
 mod request;
 mod retry;
-mod snapshot;
-mod snapshot_header;
 mod state;
 mod stats;
 mod stop;
 mod summary;
 mod tails;
-mod trims;
 mod waits;
 mod write;
 mod writer;
@@ -74,7 +74,7 @@ impl Pblk {
             any |= self.admit(buffers);
             any |= self.flush();
             any |= self.erase(buffers);
-            any |= self.snapshot(buffers);
+            any |= self.checkpoint(buffers);
             any |= self.shut_down();
             any |= self.fill_for_reads();
             any |= self.write_out(buffers);
@@ -137,8 +137,8 @@ impl Pblk {
         match purpose {
             Purpose::Read { .. } => unreachable!("reads are dealt with elsewhere"),
             Purpose::Retry { number } => self.retry_done(number, completion, buffers),
-            Purpose::Frame { frame, line, write } => {
-                self.frame_done(frame, (line, write), completion, buffers);
+            Purpose::BufferUnit { buffer_unit, line, write } => {
+                self.buffer_unit_done(buffer_unit, (line, write), completion, buffers);
             }
             Purpose::Meta { buffer, line, write, pieces, first_piece } => {
                 self.meta_done(buffer, (line, write), (first_piece, pieces), completion);

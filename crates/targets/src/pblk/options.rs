@@ -19,8 +19,8 @@ pub enum Mode {
     /// As Linux 4.14 had it: one ring released in order, one writer in strict order, one stream, greedy victims, and the
     /// power-of-two limiter. Discards do not survive a power cut.
     Faithful,
-    /// Frames released as they become readable, a writer per unit, user and GC apart, cost-benefit, a continuous limiter,
-    /// durable discards, map snapshots.
+    /// Buffer units released as they become readable, a writer per unit, user and GC apart, cost-benefit, a continuous limiter,
+    /// durable discards, map checkpoints.
     #[default]
     Improved,
 }
@@ -66,9 +66,9 @@ pub struct Options {
     pub victim: Option<VictimPolicy>,
     /// How data is told apart.
     pub classification: Option<Classification>,
-    /// Data users write between two snapshots of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
+    /// Data users write between two checkpoints of the map, in bytes; 0 takes none but at shutdown. Default: a sixteenth of
     /// the instance, at most 64 GiB.
-    pub snapshot_interval_bytes: Option<u64>,
+    pub checkpoint_interval_bytes: Option<u64>,
     /// Sectors a write of data takes, as pblk's `sec_per_write` in sysfs: WS_OPT or a multiple of it, up to the 64 of one vector
     /// command. Default: WS_OPT, or several of one below 64 KiB. Fewer commands, and so less work for the host; in turn the
     /// buffer holds that much more for each unit, and a read waits for that much more on a unit that is written. Improved mode
@@ -101,7 +101,7 @@ impl Default for Options {
             active_units: None,
             victim: None,
             classification: None,
-            snapshot_interval_bytes: None,
+            checkpoint_interval_bytes: None,
             sec_per_write: None,
             plane_reads: PlaneReads::default(),
             writes_per_unit: None,
@@ -191,7 +191,10 @@ impl Options {
                 self.classification =
                     Some(value.parse().map_err(|error: ocssd_ftl::ClassificationError| error.to_string())?);
             }
-            "snapshot_interval_bytes" => self.snapshot_interval_bytes = Some(number(name, value)?),
+            // The second is the name it had first.
+            "checkpoint_interval_bytes" | "snapshot_interval_bytes" => {
+                self.checkpoint_interval_bytes = Some(number(name, value)?);
+            }
             "sec_per_write" => self.sec_per_write = Some(small(name, value)?),
             "plane_reads" => self.plane_reads = value.parse()?,
             "writes_per_unit" => self.writes_per_unit = Some(small(name, value)?),
@@ -203,7 +206,7 @@ impl Options {
                 return self.knobs.set(name, value).unwrap_or_else(|| Err(format!(
                     "pblk has no option \"{name}\"; its options are mode, over_provisioning_percent, \
                      write_buffer_bytes, small_write_buffer, active_units, victim, classification, \
-                     snapshot_interval_bytes, sec_per_write, plane_reads, writes_per_unit, wear_spread, seed and block_bytes"
+                     checkpoint_interval_bytes, sec_per_write, plane_reads, writes_per_unit, wear_spread, seed and block_bytes"
                 )));
             }
         }

@@ -1,7 +1,7 @@
-//! The pieces a snapshot is cut into: how much of it each holds, and how a piece says that it is whole.
+//! The pieces a checkpoint is cut into: how much of it each holds, and how a piece says that it is whole.
 //!
-//! A piece is a sector: the snapshot's number (8 bytes), CRC-32 of the rest (4), the content bytes in use, 0 for all (4), then
-//! content. Deliberately not here: what the content is (`snapshot`, `snapshot_header`).
+//! A piece is a sector: the checkpoint's number (8 bytes), CRC-32 of the rest (4), the content bytes in use, 0 for all (4), then
+//! content. Deliberately not here: what the content is (`checkpoint`, `checkpoint_header`).
 
 use ocssd_base::usize_of;
 use ocssd_ftl::{L2p, ShardSize};
@@ -12,7 +12,7 @@ pub const PIECE_HEADER_BYTES: usize = 16;
 /// Fewest content bytes of a piece (chosen: a header's first bytes, and some entries of the map).
 pub const PIECE_BYTES_MIN: u32 = 64;
 
-/// How a snapshot is cut.
+/// How a checkpoint is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceLayout {
     /// Content bytes of a piece.
@@ -67,7 +67,7 @@ pub fn seal(number: u64, used: usize, bytes: &mut [u8]) {
     header[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// A piece's content, if it is whole and of snapshot `number`.
+/// A piece's content, if it is whole and of checkpoint `number`.
 pub fn content(number: u64, bytes: &[u8]) -> Option<&[u8]> {
     let (header, content) = bytes.split_at_checked(PIECE_HEADER_BYTES)?;
     let sound =
@@ -93,7 +93,7 @@ mod tests {
             let mut bytes = vec![7; 512];
             seal(9, used, &mut bytes);
             assert_eq!(content(9, &bytes).map(<[u8]>::len), Some(used));
-            assert_eq!(content(8, &bytes), None, "of another snapshot");
+            assert_eq!(content(8, &bytes), None, "of another checkpoint");
             bytes[100] ^= 1;
             assert_eq!(content(9, &bytes), None, "damaged");
         }

@@ -70,7 +70,7 @@ impl Pblk {
 
     fn read_slot(&mut self, key: SlabKey, slot: Slot, buffer: BufId, index: u32, buffers: &mut Buffers) {
         let kind = self.tag_in(slot, buffers).kind;
-        assert!(slot.0 < self.frames.slots(), "slot {} is beyond the buffer", slot.0);
+        assert!(slot.0 < self.write_buffer.slots(), "slot {} is beyond the buffer", slot.0);
         assert_ne!(kind, Kind::Pad, "the map names fill as a block");
         if kind == Kind::Lost {
             self.fail(key, Status::UNRECOVERED_READ, None);

@@ -4,6 +4,8 @@
 
 use super::canary::Canary;
 use super::capacity::Capacity;
+use super::checkpoint::{Checkpoints, Shutdown};
+use super::discards::Discards;
 use super::flight::Flight;
 use super::gc::Gc;
 use super::knobs::Knobs;
@@ -11,17 +13,15 @@ use super::limit;
 use super::options::{Mode, Options};
 use super::request::Pending;
 use super::retry::Reading;
-use super::snapshot::{Shutdown, Snapshots};
 use super::stats::PblkStats;
 use super::stop::Changes;
 use super::tails;
-use super::trims::Trims;
 use crate::plane_reads::PlaneRule;
 use ocssd_base::{Divisor, Nanos, Prng, Ring, Slab, SlabKey, usize_of};
 use ocssd_ftl::{
-    Candidate, Classification, Classifier, EmptyLine, FlushQueue, FrameId, Frames, InstanceId, L2p,
-    LastWrites, LineId, LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Reclaimer,
-    Release, Sequence, Shape, Slot, Stream, UnitIndex, ValidMap, WearLeveller,
+    BufferUnitId, Candidate, Classification, Classifier, EmptyLine, FlushQueue, InstanceId, L2p, LastWrites,
+    LineId, LineSequence, LineState, Lines, Mapped, OpenLine, Place, RateLimiter, Reclaimer, Release,
+    Sequence, Shape, Slot, Stream, UnitIndex, ValidMap, WearLeveller, WriteBuffer,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, VECTOR_MAX};
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 /// Granularity of last write times, as a power of two of sectors (chosen: finer than any line).
 const LAST_WRITES_SHIFT: u32 = 6;
 
-/// The stream of snapshots: the last there can be, whatever the classification, which may change from mount to mount.
+/// The stream of checkpoints: the last there can be, whatever the classification, which may change from mount to mount.
 pub(super) const MAP_STREAM: Stream = Stream(7);
 
 /// A stream of data.
@@ -37,10 +37,10 @@ pub(super) const MAP_STREAM: Stream = Stream(7);
 pub(super) struct StreamState {
     /// The line it writes to.
     pub line: Option<LineId>,
-    /// The frame that takes its sectors.
-    pub filling: Option<FrameId>,
-    /// Frames that wait for a unit, in order.
-    pub ready: VecDeque<FrameId>,
+    /// The buffer unit that takes its sectors.
+    pub filling: Option<BufferUnitId>,
+    /// Buffer units that wait for a unit, in order.
+    pub ready: VecDeque<BufferUnitId>,
 }
 
 /// The target.
@@ -58,10 +58,10 @@ pub struct Pblk {
 
     pub(super) l2p: L2p,
     pub(super) valid: ValidMap,
-    pub(super) frames: Frames,
+    pub(super) write_buffer: WriteBuffer,
     pub(super) lines: Lines,
     pub(super) open: Vec<Option<Box<OpenLine>>>,
-    pub(super) trims: Trims,
+    pub(super) discards: Discards,
     pub(super) classifier: Classifier,
     pub(super) last_writes: Option<LastWrites>,
     pub(super) limiter: RateLimiter,
@@ -69,11 +69,11 @@ pub struct Pblk {
     /// The newest write.
     pub(super) sequence: Sequence,
 
-    /// Streams of data, then that of snapshots.
+    /// Streams of data, then that of checkpoints.
     pub(super) streams: Vec<StreamState>,
     pub(super) user_streams: u8,
-    /// Frames kept for garbage collection.
-    pub(super) gc_frames: u32,
+    /// Buffer units kept for garbage collection.
+    pub(super) gc_buffer_units: u32,
     pub(super) active_units: u32,
     pub(super) open_lines_max: usize,
     /// Units in the order a line is written.
@@ -89,7 +89,7 @@ pub struct Pblk {
     pub(super) flushes: FlushQueue<EmptyLine>,
     pub(super) gc: Gc,
     pub(super) wear: WearLeveller,
-    pub(super) snapshots: Snapshots,
+    pub(super) checkpoints: Checkpoints,
     pub(super) shutdown: Shutdown,
     pub(super) changes: Changes,
 
@@ -129,7 +129,7 @@ pub(super) struct Scratch {
     pub(super) list: Vec<u8>,
     /// Lines that could be emptied.
     pub(super) candidates: Vec<Candidate>,
-    /// Neighbours that were copied, of the frame being settled.
+    /// Neighbours that were copied, of the buffer unit being settled.
     pub(super) runs: Vec<(Slot, Place, u32)>,
     /// What they hold, one after the other.
     pub(super) blocks: Vec<u64>,
@@ -146,13 +146,14 @@ impl Pblk {
         buffers: &mut Buffers,
     ) -> Self {
         let (knobs, (classification, user_streams)) = (options.knobs, streams_of(&options));
+        let gc_streams = classification.streams() - u32::from(user_streams);
         let own = OwnBuffers::take(&shape, &capacity, &knobs, buffers);
         Self {
             l2p: L2p::with_shards(capacity.user_sectors, shape.places(), capacity.slots(), knobs.map_shard),
             valid: ValidMap::new(&shape),
-            frames: Frames::new(capacity.frames, capacity.layout.batch, release(options.mode)),
+            write_buffer: write_buffer(&options, &capacity),
             open: lines.iter().map(|_| None).collect(),
-            trims: Trims::new(usize_of(knobs.discard_records_max)),
+            discards: Discards::new(usize_of(knobs.discard_records_max)),
             classifier: Classifier::new(classification),
             last_writes: last_writes(classification, &capacity, &knobs),
             limiter: limit::limiter(&options, &capacity, &shape),
@@ -160,7 +161,7 @@ impl Pblk {
             sequence: Sequence(0),
             streams: vec![StreamState::default(); MAP_STREAM.index() + 1],
             user_streams,
-            gc_frames: gc_frames(&capacity, &shape, classification.streams() - u32::from(user_streams)),
+            gc_buffer_units: gc_buffer_units(&capacity, &shape, gc_streams),
             active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),
             open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
             stripe: stripe(geometry, &shape),
@@ -174,7 +175,7 @@ impl Pblk {
             flushes: FlushQueue::new(usize_of(knobs.requests_max)),
             gc: Gc::new(own.gc_reads),
             wear: WearLeveller::new(options.wear_spread()),
-            snapshots: Snapshots::new(0, LineSequence(0)),
+            checkpoints: Checkpoints::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),
             changes: Changes::Taken,
             reclaimer: Reclaimer::new(),
@@ -229,9 +230,9 @@ impl Pblk {
         self.work_due = true;
     }
 
-    /// Takes a snapshot of the map soon.
-    pub fn force_snapshot(&mut self) {
-        self.snapshots.ask();
+    /// Takes a checkpoint of the map soon.
+    pub fn force_checkpoint(&mut self) {
+        self.checkpoints.ask();
         self.work_due = true;
     }
 
@@ -246,7 +247,7 @@ impl Pblk {
     }
 
     /// Discards survive a power cut.
-    pub(super) fn keeps_trims(&self) -> bool {
+    pub(super) fn keeps_discards(&self) -> bool {
         !self.is_faithful()
     }
 
@@ -274,7 +275,7 @@ impl Pblk {
     /// Asserts every invariant of the whole state.
     pub(super) fn check_all(&self) {
         self.flight.check();
-        self.frames.check();
+        self.write_buffer.check();
         let is_free = |line: &LineId| matches!(self.lines.get(*line).state, LineState::Free { .. });
         self.lines.check(self.reclaimer.due().filter(is_free).count());
         self.l2p.check();
@@ -331,11 +332,12 @@ impl Pblk {
                     owned += 1;
                 }
                 Mapped::Buffer(slot) => {
-                    let entry = self.frames.entry(slot);
+                    let entry = self.write_buffer.entry(slot);
                     assert_eq!(entry.tag.block, block, "block {block} is not in its slot");
                     assert!(entry.is_newest, "slot {} does not know that block {block} is in it", slot.0);
                     in_slots += 1;
-                    let place = self.frames.durable_place(slot).or(self.frames.entry(slot).previous);
+                    let place =
+                        self.write_buffer.durable_place(slot).or(self.write_buffer.entry(slot).previous);
                     if let Some(place) = place {
                         assert!(
                             self.valid.is_valid(place),
@@ -347,14 +349,18 @@ impl Pblk {
                 }
             }
         }
-        assert_eq!(self.frames.count_newest(), in_slots, "slots think they hold blocks that are elsewhere");
-        owned += u64::try_from(self.trims.durable().len()).expect("few");
+        assert_eq!(
+            self.write_buffer.count_newest(),
+            in_slots,
+            "slots think they hold blocks that are elsewhere"
+        );
+        owned += u64::try_from(self.discards.durable().len()).expect("few");
         assert_eq!(self.valid.total(), owned, "valid sectors and their owners disagree");
-        assert!(self.frames.slots() >= self.frames.unit(), "a buffer without a unit");
+        assert!(self.write_buffer.slots() >= self.write_buffer.unit(), "a buffer without a unit");
     }
 }
 
-/// pblk's ring lets go in order, because it is one; frames need not.
+/// pblk's ring lets go in order, because it is one; buffer units need not.
 const fn release(mode: Mode) -> Release {
     match mode {
         Mode::Faithful => Release::InOrder,
@@ -376,17 +382,26 @@ fn streams_of(options: &Options) -> (Classification, u8) {
 
 /// Streams users write: SepBIT has two (`pblk.md` 5.2: classes 0 and 1).
 fn user_streams(streams: u32) -> u8 {
-    assert!((1..u32::from(MAP_STREAM.0)).contains(&streams), "data has the stream of snapshots");
+    assert!((1..u32::from(MAP_STREAM.0)).contains(&streams), "data has the stream of checkpoints");
     if streams <= 2 { 1 } else { 2 }
 }
 
-/// Frames kept for garbage collection: what each of its streams may hold until it can be read, one being filled, one to go
+/// The write buffer, empty.
+fn write_buffer(options: &Options, capacity: &Capacity) -> WriteBuffer {
+    WriteBuffer::new(capacity.buffer_units, capacity.layout.batch, release(options.mode))
+}
+
+/// Buffer units kept for garbage collection: what each of its streams may hold until it can be read, one being filled, one to go
 /// on with.
-fn gc_frames(capacity: &Capacity, shape: &Shape, gc_streams: u32) -> u32 {
+fn gc_buffer_units(capacity: &Capacity, shape: &Shape, gc_streams: u32) -> u32 {
     let window = capacity.layout.mw_cunits.div_ceil(capacity.layout.batch);
-    let frames = if gc_streams == 0 { 2 } else { gc_streams * (window * shape.units() + 2) };
-    assert!(frames < capacity.frames, "{frames} frames of {} are kept from users", capacity.frames);
-    frames
+    let buffer_units = if gc_streams == 0 { 2 } else { gc_streams * (window * shape.units() + 2) };
+    assert!(
+        buffer_units < capacity.buffer_units,
+        "{buffer_units} buffer units of {} are kept from users",
+        capacity.buffer_units
+    );
+    buffer_units
 }
 
 /// The buffers an instance takes for itself.

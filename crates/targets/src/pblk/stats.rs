@@ -41,14 +41,14 @@ pub struct PblkStats {
     pub padded: u64,
     /// How often a unit was filled with so many sectors (`padding_dist`); the last counts whole units.
     pub padding_dist: Vec<u64>,
-    /// Heads, tails, what fills a chunk up to its tail, and snapshots.
+    /// Heads, tails, what fills a chunk up to its tail, and checkpoints.
     pub meta_written: u64,
     /// Sectors superseded before they were written.
     pub superseded: u64,
-    /// Write units sent, by frames of one or several.
+    /// Write units sent, by buffer units of one or several.
     pub units_written: u64,
-    /// Frames acknowledged.
-    pub frames_landed: u64,
+    /// Buffer units acknowledged.
+    pub units_programmed: u64,
     /// Writes the media failed (`write_failed`).
     pub write_failed: u64,
     /// Chunks that could not be reset (`erase_failed`).
@@ -61,20 +61,20 @@ pub struct PblkStats {
     pub victims: u64,
     /// Valid sectors in them.
     pub victim_valid: u64,
-    /// Lines moved for their wear, those of snapshots included.
+    /// Lines moved for their wear, those of checkpoints included.
     pub wear_moves: u64,
     /// Valid sectors in them.
     pub wear_moved: u64,
     /// Times users had to wait until a line was moved for its wear.
     pub waits_for_wear: u64,
-    /// Snapshots completed.
-    pub snapshots: u64,
+    /// Checkpoints completed.
+    pub checkpoints: u64,
     /// Times the oldest write found the buffer full.
     pub waits_for_buffer: u64,
     /// Times it was not its turn by the limiter.
     pub waits_for_limiter: u64,
-    /// Times users waited for a snapshot, so that a mount has no more to read than was written between two.
-    pub waits_for_snapshot: u64,
+    /// Times users waited for a checkpoint, so that a mount has no more to read than was written between two.
+    pub waits_for_checkpoint: u64,
     /// Writes that waited long, by what for.
     pub long_waits: LongWaits,
     /// Times a stream needed a line and none was free.

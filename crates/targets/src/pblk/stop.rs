@@ -30,9 +30,9 @@ impl Pblk {
         }
         self.changes = Changes::DriveFailed(status);
         assert!(self.is_read_only(), "a drive that failed takes changes");
-        let buffers = self.snapshots.abandon();
+        let buffers = self.checkpoints.abandon();
         self.whole.extend(buffers);
-        assert!(self.snapshots.is_idle(), "a snapshot is taken of a drive that failed");
+        assert!(self.checkpoints.is_idle(), "a checkpoint is taken of a drive that failed");
     }
 
     /// Chunks are short: no more changes are taken.
@@ -65,7 +65,7 @@ impl Pblk {
             any = true;
         }
         any |= self.fail_flushes(status);
-        assert!(!self.snapshots.wants_barrier(), "a snapshot goes on after the drive failed");
+        assert!(!self.checkpoints.wants_barrier(), "a checkpoint goes on after the drive failed");
         assert_eq!(
             self.refuses_changes(),
             Some(status),

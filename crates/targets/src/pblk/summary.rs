@@ -7,7 +7,7 @@ use ocssd_ftl::LineState;
 use std::fmt::{self, Write};
 
 impl Pblk {
-    /// What is free, what waits and for what. Cost: a pass over lines and frames.
+    /// What is free, what waits and for what. Cost: a pass over lines and buffer units.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut text = String::new();
@@ -19,10 +19,10 @@ impl Pblk {
         let waiting = [self.reads.len(), self.writes.len(), self.requests.len(), self.flight.len()];
         writeln!(out, "reads, writes, requests, commands: {waiting:?}, changes: {:?}", self.changes)?;
         writeln!(out, "free lines {} worth {}", self.lines.free_count(), self.free_lines_worth())?;
-        writeln!(out, "buffer {:?}, kept {}", self.frames.occupancy(), self.frames_kept())?;
+        writeln!(out, "buffer {:?}, kept {}", self.write_buffer.occupancy(), self.buffer_units_kept())?;
         writeln!(out, "{:?}", self.reclaimer)?;
         writeln!(out, "{:?}, {:?}", self.gc, self.wear)?;
-        writeln!(out, "{:?}, snapshots idle: {}", self.shutdown, self.snapshots.is_idle())?;
+        writeln!(out, "{:?}, checkpoints idle: {}", self.shutdown, self.checkpoints.is_idle())?;
         writeln!(out, "{:?}", self.limiter)?;
         for (number, stream) in self.streams.iter().enumerate() {
             writeln!(out, "stream {number}: {stream:?}")?;

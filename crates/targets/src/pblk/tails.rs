@@ -1,4 +1,4 @@
-//! What ends a chunk: its tail, and before it what is too little for a frame.
+//! What ends a chunk: its tail, and before it what is too little for a buffer unit.
 //!
 //! A chunk begun before this mount gets fill for a tail: not all of its tags are known. Deliberately not here: the layout of
 //! a tail (`ftl::tail`), when one is due (`ftl::OpenLine`).

@@ -25,7 +25,7 @@ pub enum WaitCause {
     /// The buffer is full of what waits for a line.
     Line,
     /// A checkpoint that is behind.
-    Snapshot,
+    Checkpoint,
     /// A line is moved for its wear.
     Wear,
 }
@@ -41,7 +41,7 @@ impl WaitCause {
             Self::Limiter => 1,
             Self::Buffer => 2,
             Self::Line => 3,
-            Self::Snapshot => 4,
+            Self::Checkpoint => 4,
             Self::Wear => 5,
         }
     }
@@ -88,8 +88,8 @@ impl Pblk {
         self.stats.long_waits.held_up_by(cause);
     }
 
-    /// The frame that users need: there is none. Names what it waits for.
-    pub(super) fn waits_for_frame(&mut self) {
+    /// The buffer unit that users need: there is none. Names what it waits for.
+    pub(super) fn waits_for_buffer_unit(&mut self) {
         let waits_for_line =
             |stream: &super::state::StreamState| stream.line.is_none() && !stream.ready.is_empty();
         let users = usize_of(u32::from(self.user_streams));
@@ -111,7 +111,7 @@ impl Pblk {
             ),
             count("long_waits_buffer", "for the buffer", WaitCause::Buffer),
             count("long_waits_line", "for a free line", WaitCause::Line),
-            count("long_waits_snapshot", "for a checkpoint", WaitCause::Snapshot),
+            count("long_waits_checkpoint", "for a checkpoint", WaitCause::Checkpoint),
             count("long_waits_wear", "for a line that is moved for its wear", WaitCause::Wear),
             count("long_waits_queue", "for writes and discards before them", WaitCause::Queue),
             Counter {
@@ -135,7 +135,7 @@ mod tests {
             WaitCause::Limiter,
             WaitCause::Buffer,
             WaitCause::Line,
-            WaitCause::Snapshot,
+            WaitCause::Checkpoint,
             WaitCause::Wear,
         ];
         for (times, cause) in (1..).zip(causes) {

@@ -1,17 +1,17 @@
 //! Writes and discards into the buffer, first come, first served.
 //!
 //! pblk made a writer that found the ring full yield and try again, whoever came first (`pblk.md` 1.2). Here requests wait
-//! in one queue, and the oldest takes each slot as it becomes free. Deliberately not here: when frames are written.
+//! in one queue, and the oldest takes each slot as it becomes free. Deliberately not here: when buffer units are written.
 
 use super::Pblk;
 use super::canary::Canary;
+use super::discards::DiscardRange;
 use super::request::Pending;
-use super::trims::TrimRange;
 use super::waits::WaitCause;
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{
-    Admission, Entry, FrameId, FrameState, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag, Sequence, Slot,
-    Stream,
+    Admission, BufferUnitId, BufferUnitState, Entry, Kind, L2p, Mapped, Place, SEQUENCE_MAX, SectorTag,
+    Sequence, Slot, Stream,
 };
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::{BufId, Buffers};
@@ -47,7 +47,7 @@ impl Pblk {
             let whole = match request.op {
                 BlockOp::Write { .. } => self.admit_write(key, buffers),
                 // Zeroes are data: where discards are not kept, they are written, as Linux does above pblk.
-                BlockOp::WriteZeroes if !self.keeps_trims() => self.admit_write(key, buffers),
+                BlockOp::WriteZeroes if !self.keeps_discards() => self.admit_write(key, buffers),
                 _ => self.admit_discard(key, buffers),
             };
             any |= whole || self.requests.get(key).done > before;
@@ -92,23 +92,23 @@ impl Pblk {
             if limit == 0 {
                 return false;
             }
-            let Some(frame) = self.filling_frame(stream, false) else { return false };
-            let room = self.frames.room(frame).min(limit);
+            let Some(buffer_unit) = self.filling_buffer_unit(stream, false) else { return false };
+            let room = self.write_buffer.room(buffer_unit).min(limit);
             let run = if self.last_writes.is_some() { 1 } else { room.min(request.count - done) };
-            let slot = self.frames.first_slot(frame).0 + self.frames.filled(frame);
+            let slot = self.write_buffer.first_slot(buffer_unit).0 + self.write_buffer.filled(buffer_unit);
             if request.op == BlockOp::WriteZeroes {
-                assert!(!self.keeps_trims(), "zeroes are written where a record would do");
+                assert!(!self.keeps_discards(), "zeroes are written where a record would do");
                 buffers.data_mut(self.ring, slot, run).fill(0);
             } else {
                 let from = request.buffer.expect("a write without a buffer was refused");
                 buffers.copy_data(from, done, self.ring, slot, run);
             }
             for offset in 0..run {
-                self.put(frame, block + u64::from(offset));
+                self.put(buffer_unit, block + u64::from(offset));
             }
             self.limiter_user(run);
             self.requests.get_mut(key).done += run;
-            self.close_if_full(frame);
+            self.close_if_full(buffer_unit);
         }
         true
     }
@@ -117,8 +117,8 @@ impl Pblk {
     fn admit_discard(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
         let pending = *self.requests.get(key);
         let request = pending.request;
-        let is_kept = self.keeps_trims() && !self.has_canary(Canary::DiscardUnrecorded);
-        if pending.done == 0 && is_kept && !self.record_trim(request.block, request.count, buffers) {
+        let is_kept = self.keeps_discards() && !self.has_canary(Canary::DiscardUnrecorded);
+        if pending.done == 0 && is_kept && !self.record_discard(request.block, request.count, buffers) {
             return false;
         }
         let slice = (request.count - pending.done).min(self.options.knobs.discard_slice_blocks);
@@ -139,41 +139,41 @@ impl Pblk {
         let Pending { request, done, .. } = *self.requests.get(key);
         let is_discard = match request.op {
             BlockOp::Discard => true,
-            BlockOp::WriteZeroes => self.keeps_trims(),
+            BlockOp::WriteZeroes => self.keeps_discards(),
             _ => false,
         };
         is_discard && done > 0
     }
 
     /// Writes down a discard; false if there is no room yet.
-    fn record_trim(&mut self, block: u64, count: u32, buffers: &mut Buffers) -> bool {
-        assert!(self.keeps_trims(), "discards are written down only where they are kept");
-        if self.trims.is_full() && self.has_canary(Canary::DiscardsOverflow) {
+    fn record_discard(&mut self, block: u64, count: u32, buffers: &mut Buffers) -> bool {
+        assert!(self.keeps_discards(), "discards are written down only where they are kept");
+        if self.discards.is_full() && self.has_canary(Canary::DiscardsOverflow) {
             return true;
         }
-        if self.trims.is_full() {
-            self.snapshots.ask();
-            // A snapshot covers what is on media, and no more.
-            if let Some(newest) = self.trims.newest_pending() {
+        if self.discards.is_full() {
+            self.checkpoints.ask();
+            // A checkpoint covers what is on media, and no more.
+            if let Some(newest) = self.discards.newest_pending() {
                 self.close_older(newest);
             }
         }
-        if self.trims.is_full() || self.snapshots.is_held() || self.snapshots.awaits_discards() {
+        if self.discards.is_full() || self.checkpoints.is_held() || self.checkpoints.awaits_discards() {
             return false;
         }
         let stream = Stream(0);
         if self.limit_user(1) == 0 {
             return false;
         }
-        let Some(frame) = self.filling_frame(stream, false) else { return false };
-        let slot = self.frames.first_slot(frame).0 + self.frames.filled(frame);
-        TrimRange { block, count }.encode(buffers.data_mut(self.ring, slot, 1));
+        let Some(buffer_unit) = self.filling_buffer_unit(stream, false) else { return false };
+        let slot = self.write_buffer.first_slot(buffer_unit).0 + self.write_buffer.filled(buffer_unit);
+        DiscardRange { block, count }.encode(buffers.data_mut(self.ring, slot, 1));
         let sequence = self.next_sequence();
-        let tag = SectorTag { kind: Kind::Trim, block: 0, sequence };
-        self.trims.add(sequence, block, count);
-        self.frames.push(frame, Entry { tag, ..Entry::PAD }, true);
+        let tag = SectorTag { kind: Kind::Discard, block: 0, sequence };
+        self.discards.add(sequence, block, count);
+        self.write_buffer.push(buffer_unit, Entry { tag, ..Entry::PAD }, true);
         self.limiter_user(1);
-        self.close_if_full(frame);
+        self.close_if_full(buffer_unit);
         true
     }
 
@@ -183,55 +183,60 @@ impl Pblk {
         self.sequence
     }
 
-    /// The frame of a stream that takes sectors, a fresh one if need be.
-    pub(super) fn filling_frame(&mut self, stream: Stream, for_gc: bool) -> Option<FrameId> {
-        if let Some(frame) = self.streams[stream.index()].filling {
-            return Some(frame);
+    /// The buffer unit of a stream that takes sectors, a fresh one if need be.
+    pub(super) fn filling_buffer_unit(&mut self, stream: Stream, for_gc: bool) -> Option<BufferUnitId> {
+        if let Some(buffer_unit) = self.streams[stream.index()].filling {
+            return Some(buffer_unit);
         }
-        let kept = if for_gc { 0 } else { self.frames_kept() };
-        if self.frames.available() <= kept {
+        let kept = if for_gc { 0 } else { self.buffer_units_kept() };
+        if self.write_buffer.available() <= kept {
             self.stats.waits_for_buffer += 1;
             if !for_gc {
-                self.waits_for_frame();
+                self.waits_for_buffer_unit();
             }
             return None;
         }
-        let Some(frame) = self.take_frame(stream) else {
+        let Some(buffer_unit) = self.take_buffer_unit(stream) else {
             if !for_gc {
-                self.waits_for_frame();
+                self.waits_for_buffer_unit();
             }
             return None;
         };
-        self.streams[stream.index()].filling = Some(frame);
-        Some(frame)
+        self.streams[stream.index()].filling = Some(buffer_unit);
+        Some(buffer_unit)
     }
 
-    /// Takes a frame, and lets the map point to media for what was in it.
-    pub(super) fn take_frame(&mut self, stream: Stream) -> Option<FrameId> {
-        let Self { frames, l2p, limiter, .. } = self;
-        if let Some(emptied) = frames.next_emptied() {
-            let newest = frames.live(emptied).filter(|(_, entry)| entry.is_newest);
+    /// Takes a buffer unit, and lets the map point to media for what was in it.
+    pub(super) fn take_buffer_unit(&mut self, stream: Stream) -> Option<BufferUnitId> {
+        let Self { write_buffer, l2p, limiter, .. } = self;
+        if let Some(emptied) = write_buffer.next_emptied() {
+            let newest = write_buffer.live(emptied).filter(|(_, entry)| entry.is_newest);
             l2p.fetch(newest.map(|(_, entry)| entry.tag.block));
         }
         let mut evicted = (0, 0);
-        let frame = frames.take(stream, |slot, entry, place| evict(l2p, &mut evicted, slot, entry, place));
+        let buffer_unit =
+            write_buffer.take(stream, |slot, entry, place| evict(l2p, &mut evicted, slot, entry, place));
         limiter.on_evicted(evicted.0, evicted.1);
-        frame
+        buffer_unit
     }
 
-    /// Puts a block's newest version into the next slot of a frame; its content lies there already.
-    fn put(&mut self, frame: FrameId, block: u64) {
-        assert_eq!(self.frames.state(frame), FrameState::Filling, "a block goes to a frame that takes none");
+    /// Puts a block's newest version into the next slot of a buffer unit; its content lies there already.
+    fn put(&mut self, buffer_unit: BufferUnitId, block: u64) {
+        assert_eq!(
+            self.write_buffer.state(buffer_unit),
+            BufferUnitState::Filling,
+            "a block goes to a buffer unit that takes none"
+        );
         assert!(block < self.l2p.sectors(), "block {block} is beyond the instance");
         assert!(!self.is_read_only(), "a block was written although that is refused");
         let sequence = self.next_sequence();
         let tag = SectorTag { kind: Kind::Data, block, sequence };
-        let slot = Slot(self.frames.first_slot(frame).0 + self.frames.filled(frame));
+        let slot = Slot(self.write_buffer.first_slot(buffer_unit).0 + self.write_buffer.filled(buffer_unit));
         let old = self.remap(block, Mapped::Buffer(slot));
         let (previous, previous_sequence) = self.take_previous(old);
         assert!(previous_sequence < sequence, "a version is older than the one before it");
         let entry = Entry { tag, previous, previous_sequence, is_newest: true, ..Entry::PAD };
-        let pushed = self.frames.push(frame, entry, true);
+        let pushed = self.write_buffer.push(buffer_unit, entry, true);
         assert_eq!(pushed, slot, "a block is mapped to another slot than it is in");
         self.let_go_early(Canary::OverwrittenTooEarly, slot);
         if let Some(last) = &mut self.last_writes {
@@ -247,8 +252,8 @@ impl Pblk {
         let old = self.l2p.set(block, to);
         assert!(old != to || to == Mapped::Nowhere, "block {block} is mapped to where it is already");
         if let Mapped::Buffer(slot) = old {
-            assert_eq!(self.frames.entry(slot).tag.block, block, "slot {} holds another block", slot.0);
-            self.frames.supersede(slot);
+            assert_eq!(self.write_buffer.entry(slot).tag.block, block, "slot {} holds another block", slot.0);
+            self.write_buffer.supersede(slot);
         }
         old
     }
@@ -260,7 +265,7 @@ impl Pblk {
             // before this one.
             Mapped::Nowhere => (None, Sequence(self.sequence.0.saturating_sub(1))),
             Mapped::Media(place) => (Some(place), Sequence(self.sequence.0.saturating_sub(1))),
-            Mapped::Buffer(slot) => self.frames.take_durable(slot),
+            Mapped::Buffer(slot) => self.write_buffer.take_durable(slot),
         }
     }
 
@@ -291,40 +296,40 @@ impl Pblk {
         }
     }
 
-    pub(super) fn close_if_full(&mut self, frame: FrameId) {
-        if self.frames.room(frame) == 0 {
-            self.close_frame(frame);
+    pub(super) fn close_if_full(&mut self, buffer_unit: BufferUnitId) {
+        if self.write_buffer.room(buffer_unit) == 0 {
+            self.close_buffer_unit(buffer_unit);
         }
     }
 
-    /// No more goes into a frame: it waits to be written.
-    pub(super) fn close_frame(&mut self, frame: FrameId) {
-        assert!(self.frames.filled(frame) > 0, "an empty frame is closed");
-        let stream = self.frames.stream(frame);
-        let filled = self.frames.filled(frame);
+    /// No more goes into a buffer unit: it waits to be written.
+    pub(super) fn close_buffer_unit(&mut self, buffer_unit: BufferUnitId) {
+        assert!(self.write_buffer.filled(buffer_unit) > 0, "an empty buffer unit is closed");
+        let stream = self.write_buffer.stream(buffer_unit);
+        let filled = self.write_buffer.filled(buffer_unit);
         let sectors = self.sectors_to_write(filled);
-        self.frames.close(frame, sectors);
+        self.write_buffer.close(buffer_unit, sectors);
         let state = &mut self.streams[stream.index()];
-        if state.filling == Some(frame) {
+        if state.filling == Some(buffer_unit) {
             state.filling = None;
         }
-        state.ready.push_back(frame);
+        state.ready.push_back(buffer_unit);
         self.stats.padding(sectors - filled);
     }
 
-    /// Sectors that writing a frame takes of which so many are filled: whole units, so that a flush fills up one unit and no
-    /// frame. But what was written short waits for as many sectors behind it as any other frame, in a place for more. So
-    /// there must be as many places left as the media need of full ones.
+    /// Sectors that writing a buffer unit takes of which so many are filled: whole units, so that a flush fills up one unit and no
+    /// buffer unit. But what was written short waits for as many sectors behind it as any other buffer unit, in a place for more.
+    /// So there must be as many places left as the media need of full ones.
     fn sectors_to_write(&self, filled: u32) -> u32 {
-        assert!(filled <= self.frames.unit(), "{filled} sectors overfill a frame");
-        let is_short = self.frames.available() > usize_of(self.capacity.frames_needed);
-        if is_short { filled.next_multiple_of(self.capacity.layout.unit) } else { self.frames.unit() }
+        assert!(filled <= self.write_buffer.unit(), "{filled} sectors overfill a buffer unit");
+        let is_short = self.write_buffer.available() > usize_of(self.capacity.buffer_units_needed);
+        if is_short { filled.next_multiple_of(self.capacity.layout.unit) } else { self.write_buffer.unit() }
     }
 
-    /// Closes every frame that is being filled. True if there was one.
+    /// Closes every buffer unit that is being filled. True if there was one.
     pub(super) fn close_filling(&mut self) -> bool {
-        let filling: Vec<FrameId> = self.streams.iter().filter_map(|stream| stream.filling).collect();
-        filling.iter().for_each(|&frame| self.close_frame(frame));
+        let filling: Vec<BufferUnitId> = self.streams.iter().filter_map(|stream| stream.filling).collect();
+        filling.iter().for_each(|&buffer_unit| self.close_buffer_unit(buffer_unit));
         !filling.is_empty()
     }
 

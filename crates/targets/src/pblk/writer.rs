@@ -1,8 +1,8 @@
-//! From frames to open lines: one command per frame of data, heads before, tails after (`tails`).
+//! From buffer units to open lines: one command per buffer unit of data, heads before, tails after (`tails`).
 //!
 //! pblk had one writer that took the ring in order and waited at every busy unit (`pblk.md` 1.3). Here every stream has
 //! an open line and the line says whose turn it is; whether a busy unit holds up the others is the line's choice.
-//! Deliberately not here: what becomes of a write (`landed`), where lines come from (`lines`).
+//! Deliberately not here: what becomes of a write (`programmed`), where lines come from (`lines`).
 
 use super::Pblk;
 use super::canary::Canary;
@@ -10,15 +10,15 @@ use super::flight::Purpose;
 use ocssd_base::usize_of;
 use ocssd_ftl::tail::ENTRY_BYTES;
 use ocssd_ftl::{
-    Entry, FrameId, FrameState, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece, Place,
-    SectorTag, Slot, Stream, TAG_BYTES, Write,
+    BufferUnitId, BufferUnitState, Entry, HEAD_BYTES, Head, Kind, Line, LineId, Mapped, OpenLine, Piece,
+    Place, SectorTag, Slot, Stream, TAG_BYTES, Write,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Op, Ppa};
 
 impl Pblk {
     /// Sends every write that can go out. True if any went.
     pub(super) fn write_out(&mut self, buffers: &mut Buffers) -> bool {
-        if self.snapshots.is_held() {
+        if self.checkpoints.is_held() {
             return false;
         }
         let mut any = self.write_tails(buffers);
@@ -34,8 +34,8 @@ impl Pblk {
     /// Sends the next write of a stream that has data at hand.
     fn write_stream(&mut self, stream: Stream, buffers: &mut Buffers) -> bool {
         let state = &self.streams[stream.index()];
-        let has_frame = !state.ready.is_empty();
-        let has_data = has_frame || self.fill_left > 0 && stream == Stream(0);
+        let has_buffer_unit = !state.ready.is_empty();
+        let has_data = has_buffer_unit || self.fill_left > 0 && stream == Stream(0);
         if !has_data || !self.flight.has_room(1) {
             return false;
         }
@@ -43,9 +43,9 @@ impl Pblk {
         let Some(write) = self.open_line(line).next_data() else { return false };
         match write.piece {
             Piece::Head => self.write_head(stream, line, write, buffers),
-            Piece::Data if has_frame => {
-                let frame = self.streams[stream.index()].ready.pop_front().expect("one is ready");
-                self.write_frame(frame, line, write, buffers);
+            Piece::Data if has_buffer_unit => {
+                let buffer_unit = self.streams[stream.index()].ready.pop_front().expect("one is ready");
+                self.write_buffer_unit(buffer_unit, line, write, buffers);
                 true
             }
             Piece::Data => self.write_fill(line, write, buffers),
@@ -72,46 +72,52 @@ impl Pblk {
         self.open[line.index()].as_mut().expect("the line is open")
     }
 
-    fn write_frame(&mut self, frame: FrameId, line: LineId, write: Write, buffers: &mut Buffers) {
-        let sectors = self.frames.sectors(frame);
+    fn write_buffer_unit(
+        &mut self,
+        buffer_unit: BufferUnitId,
+        line: LineId,
+        write: Write,
+        buffers: &mut Buffers,
+    ) {
+        let sectors = self.write_buffer.sectors(buffer_unit);
         let start = self.shape.chunk_start(line, write.unit);
         assert!(write.sector >= self.capacity.layout.unit, "data overwrites a head");
         assert!(write.sector + sectors <= self.capacity.layout.data_end(), "data overwrites a tail");
-        assert_eq!(write.piece, Piece::Data, "a frame is written where data does not go");
-        assert!(!self.snapshots.is_held(), "a frame is written while writes are held");
-        self.seal_frame(frame, buffers);
-        self.frames.programming(frame, Place(start.0 + u64::from(write.sector)));
+        assert_eq!(write.piece, Piece::Data, "a buffer unit is written where data does not go");
+        assert!(!self.checkpoints.is_held(), "a buffer unit is written while writes are held");
+        self.seal_buffer_unit(buffer_unit, buffers);
+        self.write_buffer.programming(buffer_unit, Place(start.0 + u64::from(write.sector)));
         let open = self.open[line.index()].as_mut().expect("the line is open");
         open.issued(write, sectors, &self.scratch.list);
         self.lines.add_data(line, sectors);
-        let slot = self.frames.first_slot(frame).0;
+        let slot = self.write_buffer.first_slot(buffer_unit).0;
         let first = Ppa::new(self.shape.chunk(line, write.unit), write.sector);
         let target = Addresses::Run { first, count: sectors };
-        let purpose = Purpose::Frame { frame, line, write };
+        let purpose = Purpose::BufferUnit { buffer_unit, line, write };
         self.flight.send(purpose, Op::Write { fua: false }, target, Some(self.ring()), slot);
         self.stats.units_written += u64::from(sectors / self.capacity.layout.unit);
         self.told.is_moved = true;
     }
 
-    /// Makes the tags of a frame's sectors. What was superseded while it waited becomes fill, unless a flush was promised
+    /// Makes the tags of a buffer unit's sectors. What was superseded while it waited becomes fill, unless a flush was promised
     /// it in between. What is written was not yet superseded on media when it was sent, which recovery relies on.
-    fn seal_frame(&mut self, frame: FrameId, buffers: &mut Buffers) {
-        let first = self.frames.first_slot(frame).0;
-        let count = self.frames.sectors(frame);
-        let copies = self.frames.copies(frame);
+    fn seal_buffer_unit(&mut self, buffer_unit: BufferUnitId, buffers: &mut Buffers) {
+        let first = self.write_buffer.first_slot(buffer_unit).0;
+        let count = self.write_buffer.sectors(buffer_unit);
+        let copies = self.write_buffer.copies(buffer_unit);
         if copies != 0 {
-            self.drop_dead_copies(frame);
+            self.drop_dead_copies(buffer_unit);
         }
-        if copies.count_ones() < self.frames.filled(frame) {
-            for offset in 0..self.frames.filled(frame) {
+        if copies.count_ones() < self.write_buffer.filled(buffer_unit) {
+            for offset in 0..self.write_buffer.filled(buffer_unit) {
                 let slot = Slot(first + offset);
-                if copies >> offset & 1 == 0 && !self.frames.entry(slot).is_newest {
+                if copies >> offset & 1 == 0 && !self.write_buffer.entry(slot).is_newest {
                     self.keep_needed(slot);
                 }
             }
         }
         let (content, oob) = buffers.sectors_mut(self.ring, first, count);
-        self.make_tags(frame, content, oob);
+        self.make_tags(buffer_unit, content, oob);
         let sectors = oob.chunks_exact(oob.len() / usize_of(count));
         let list = &mut self.scratch.list;
         list.resize(usize_of(count) * ENTRY_BYTES, 0);
@@ -122,15 +128,18 @@ impl Pblk {
         }
     }
 
-    /// Makes the tags that a frame's sectors lack: copies have theirs, and so has what was moved.
-    fn make_tags(&self, frame: FrameId, content: &mut [u8], oob: &mut [u8]) {
-        let (count, filled) = (usize_of(self.frames.sectors(frame)), usize_of(self.frames.filled(frame)));
+    /// Makes the tags that a buffer unit's sectors lack: copies have theirs, and so has what was moved.
+    fn make_tags(&self, buffer_unit: BufferUnitId, content: &mut [u8], oob: &mut [u8]) {
+        let (count, filled) = (
+            usize_of(self.write_buffer.sectors(buffer_unit)),
+            usize_of(self.write_buffer.filled(buffer_unit)),
+        );
         let (data_bytes, oob_bytes) = (content.len() / count, oob.len() / count);
         let mut make = |at: usize, tag: SectorTag, content: &[u8]| {
             let content = &content[at * data_bytes..][..data_bytes];
             oob[at * oob_bytes..][..TAG_BYTES].copy_from_slice(&tag.encode(content));
         };
-        for (at, entry) in self.frames.entries(frame).filter(|(_, entry)| !entry.is_sealed) {
+        for (at, entry) in self.write_buffer.entries(buffer_unit).filter(|(_, entry)| !entry.is_sealed) {
             make(usize_of(at), entry.tag, content);
         }
         content[filled * data_bytes..].fill(0);
@@ -142,7 +151,7 @@ impl Pblk {
 
     /// Makes fill of a sector that was superseded and that nobody needs any more.
     fn keep_needed(&mut self, slot: Slot) {
-        let entry = self.frames.entry(slot);
+        let entry = self.write_buffer.entry(slot);
         assert!(!entry.is_newest, "the newest version of a block is needed");
         if !matches!(entry.tag.kind, Kind::Data | Kind::Lost) {
             return;
@@ -151,7 +160,8 @@ impl Pblk {
         let is_needed = !entry.from_gc
             && !self.has_canary(Canary::FlushedBecomesFill)
             && (self.flushes.covers(entry.tag.sequence) || self.gc.has_awaiting())
-            && (!self.is_durably_superseded(entry.tag) || self.has_canary(Canary::SupersededBehindSnapshot));
+            && (!self.is_durably_superseded(entry.tag)
+                || self.has_canary(Canary::SupersededBehindCheckpoint));
         if !is_needed {
             self.make_fill(slot);
         }
@@ -159,31 +169,34 @@ impl Pblk {
 
     /// True if what came after a sector is on media, so that nobody can want it back.
     fn is_durably_superseded(&self, tag: SectorTag) -> bool {
-        let is_deaf = self.has_canary(Canary::SnapshotAheadOfDiscard);
+        let is_deaf = self.has_canary(Canary::CheckpointAheadOfDiscard);
         let is_discarded =
-            || self.keeps_trims() && !is_deaf && self.trims.is_durable(tag.block, tag.sequence);
+            || self.keeps_discards() && !is_deaf && self.discards.is_durable(tag.block, tag.sequence);
         match self.l2p.get(tag.block) {
             Mapped::Media(_) => true,
             Mapped::Buffer(newest) => {
-                let holder = self.frames.entry(newest);
+                let holder = self.write_buffer.entry(newest);
                 let is_older = tag.sequence < holder.previous_sequence;
-                self.frames.durable_place(newest).is_some()
+                self.write_buffer.durable_place(newest).is_some()
                     || is_older && (holder.previous.is_some() || is_discarded())
             }
             Mapped::Nowhere => is_discarded(),
         }
     }
 
-    /// Makes fill of sectors that wait to be written although something newer is on media. A snapshot has that, and what is
-    /// written behind a snapshot counts as newer: streams go out side by side, and what failed goes out again, so an old
+    /// Makes fill of sectors that wait to be written although something newer is on media. A checkpoint has that, and what is
+    /// written behind a checkpoint counts as newer: streams go out side by side, and what failed goes out again, so an old
     /// version may be the last to land. Cost: a pass over the buffer.
     pub(super) fn drop_superseded(&mut self) {
-        if self.has_canary(Canary::SupersededBehindSnapshot) {
+        if self.has_canary(Canary::SupersededBehindCheckpoint) {
             return;
         }
-        let in_flight = |frame| self.frames.state(frame) == FrameState::Programming;
-        assert!(!(0..self.frames.count()).map(FrameId).any(in_flight), "frames are written meanwhile");
-        let is_gone = |&slot: &Slot| self.is_durably_superseded(self.frames.entry(slot).tag);
+        let in_flight = |buffer_unit| self.write_buffer.state(buffer_unit) == BufferUnitState::Programming;
+        assert!(
+            !(0..self.write_buffer.count()).map(BufferUnitId).any(in_flight),
+            "buffer units are written meanwhile"
+        );
+        let is_gone = |&slot: &Slot| self.is_durably_superseded(self.write_buffer.entry(slot).tag);
         let gone: Vec<Slot> = self.waiting_superseded().filter(is_gone).collect();
         gone.into_iter().for_each(|slot| self.make_fill(slot));
     }
@@ -191,22 +204,23 @@ impl Pblk {
     /// True if a sector waits to be written whose block was discarded, and the discard's record waits as well. What came in
     /// between may be on media, and nothing says so any more. Cost: a pass over the buffer, if a record waits.
     pub(super) fn is_discard_needed(&self) -> bool {
-        if self.has_canary(Canary::SnapshotAheadOfDiscard) {
+        if self.has_canary(Canary::CheckpointAheadOfDiscard) {
             return false;
         }
         let is_open = |slot: Slot| {
-            let tag = self.frames.entry(slot).tag;
+            let tag = self.write_buffer.entry(slot).tag;
             self.l2p.get(tag.block) == Mapped::Nowhere && !self.is_durably_superseded(tag)
         };
-        self.trims.oldest_pending().is_some() && self.waiting_superseded().any(is_open)
+        self.discards.oldest_pending().is_some() && self.waiting_superseded().any(is_open)
     }
 
-    /// Sectors in frames that wait to be written, and are not the newest of their blocks.
+    /// Sectors in buffer units that wait to be written, and are not the newest of their blocks.
     fn waiting_superseded(&self) -> impl Iterator<Item = Slot> {
-        let is_waiting =
-            |&frame: &FrameId| matches!(self.frames.state(frame), FrameState::Filling | FrameState::Ready);
-        let waiting = (0..self.frames.count()).map(FrameId).filter(is_waiting);
-        let entries = waiting.flat_map(|frame| self.frames.live(frame));
+        let is_waiting = |&buffer_unit: &BufferUnitId| {
+            matches!(self.write_buffer.state(buffer_unit), BufferUnitState::Filling | BufferUnitState::Ready)
+        };
+        let waiting = (0..self.write_buffer.count()).map(BufferUnitId).filter(is_waiting);
+        let entries = waiting.flat_map(|buffer_unit| self.write_buffer.live(buffer_unit));
         let is_superseded = |entry: &Entry| {
             !entry.is_newest && !entry.from_gc && matches!(entry.tag.kind, Kind::Data | Kind::Lost)
         };
@@ -214,7 +228,7 @@ impl Pblk {
     }
 
     fn make_fill(&mut self, slot: Slot) {
-        let entry = self.frames.entry_mut(slot);
+        let entry = self.write_buffer.entry_mut(slot);
         assert!(!entry.is_newest && entry.previous.is_none(), "somebody needs what becomes fill");
         (entry.tag, entry.is_sealed) = (SectorTag::PAD, false);
         self.stats.superseded += 1;
@@ -254,7 +268,7 @@ impl Pblk {
         true
     }
 
-    /// Sends a unit of the target's own: tags it, and notes it on the line. `pieces` are those of a snapshot in it: the
+    /// Sends a unit of the target's own: tags it, and notes it on the line. `pieces` are those of a checkpoint in it: the
     /// first and how many.
     pub(super) fn write_meta(
         &mut self,

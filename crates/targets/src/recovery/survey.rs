@@ -26,7 +26,7 @@ impl Holds {
             Kind::Log => Some(Self::Pages(PageKind::Log)),
             Kind::Map => Some(Self::Pages(PageKind::Checkpoint)),
             Kind::Pad => None,
-            Kind::Data | Kind::Lost | Kind::Trim | Kind::Head | Kind::Tail => Some(Self::Content),
+            Kind::Data | Kind::Lost | Kind::Discard | Kind::Head | Kind::Tail => Some(Self::Content),
         }
     }
 }

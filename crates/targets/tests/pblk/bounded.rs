@@ -1,4 +1,4 @@
-//! What a mount after a power cut has to read: what was written since the snapshot, and that is bounded.
+//! What a mount after a power cut has to read: what was written since the checkpoint, and that is bounded.
 
 use super::basic::{MIX, geometry, options};
 use super::mix::Mix;
@@ -28,7 +28,7 @@ fn filled(lines: u32, options: Options, label: &str) -> World {
 /// Mounts after a shutdown, and after a cut with some more written.
 fn clean_and_cut(lines: u32, seed: u64) -> (MountReport, MountReport) {
     let mut prng = Prng::new(seed);
-    let spec = Options { snapshot_interval_bytes: Some(0), ..options(Mode::Improved) };
+    let spec = Options { checkpoint_interval_bytes: Some(0), ..options(Mode::Improved) };
     let mut world = filled(lines, spec, &format!("{lines} lines, seed {seed}"));
     world.shut_down(&mut prng);
     let clean = world.mount();
@@ -66,12 +66,12 @@ fn a_drive_four_times_as_large_takes_no_more_reads_but_for_its_map() {
 }
 
 #[test]
-fn users_wait_for_snapshots_that_take_longer_than_an_interval() {
+fn users_wait_for_checkpoints_that_take_longer_than_an_interval() {
     let interval = 100;
     let mut waits = 0;
     for seed in 0..6 {
         let mut prng = Prng::new(seed);
-        let spec = Options { snapshot_interval_bytes: Some(interval * 4096), ..options(Mode::Improved) };
+        let spec = Options { checkpoint_interval_bytes: Some(interval * 4096), ..options(Mode::Improved) };
         let mut world = filled(256, spec, &format!("seed {seed}"));
         let blocks = world.blocks();
         for _ in 0..1000 + prng.below(500) {
@@ -80,11 +80,11 @@ fn users_wait_for_snapshots_that_take_longer_than_an_interval() {
             assert!(world.run_until(|world| !world.is_busy(block, 1)), "seed {seed}: the power stays on");
             world.send(BlockOp::Write { fua: false }, block, 1);
         }
-        waits += world.pblk().stats().waits_for_snapshot;
+        waits += world.pblk().stats().waits_for_checkpoint;
         let buffered = u64::from(world.pblk().capacity().slots());
         world.cut(&mut prng);
         let report = world.mount();
-        assert!(report.snapshot.is_some() && !report.passed_over, "seed {seed}: {report:?}");
+        assert!(report.checkpoint.is_some() && !report.passed_over, "seed {seed}: {report:?}");
         assert!(
             report.records <= 2 * interval + buffered,
             "seed {seed}: {buffered} in the buffer, {report:?}"
@@ -92,14 +92,14 @@ fn users_wait_for_snapshots_that_take_longer_than_an_interval() {
         world.read_all(true);
         assert!(world.failures.is_empty(), "seed {seed}: {:?}", world.failures);
     }
-    assert!(waits > 0, "snapshots were never slower than an interval");
+    assert!(waits > 0, "checkpoints were never slower than an interval");
 }
 
-/// Nothing but a snapshot lets the record of a discard go, and none is taken by time: they must not fill the instance.
+/// Nothing but a checkpoint lets the record of a discard go, and none is taken by time: they must not fill the instance.
 #[test]
 fn records_of_discards_do_not_fill_an_instance() {
     let spec = Options {
-        snapshot_interval_bytes: Some(0),
+        checkpoint_interval_bytes: Some(0),
         over_provisioning_percent: 70,
         ..options(Mode::Improved)
     };
@@ -112,7 +112,7 @@ fn records_of_discards_do_not_fill_an_instance() {
         assert!(world.run(&mix, &mut prng), "read-only after {discards} discards");
         discards += u64::from(mix.requests) * mix.discards / 100;
     }
-    assert!(world.pblk().stats().snapshots > 0, "records were let go of without a snapshot");
+    assert!(world.pblk().stats().checkpoints > 0, "records were let go of without a checkpoint");
     world.read_all(false);
     world.check();
     assert!(world.failures.is_empty(), "{:?}", world.failures);

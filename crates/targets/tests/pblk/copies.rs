@@ -30,9 +30,9 @@ const STAY: [u64; 6] = [8, 9, 10, 11, 21, 150];
 /// What stays of the third line, which is collected last: two units, so that nothing of the others waits any more.
 const REST: [u64; 8] = [500, 501, 502, 505, 506, 510, 600, 601];
 
-/// No snapshots but those asked for.
+/// No checkpoints but those asked for.
 pub fn spec() -> Options {
-    Options { snapshot_interval_bytes: Some(0), ..options(Mode::Improved) }
+    Options { checkpoint_interval_bytes: Some(0), ..options(Mode::Improved) }
 }
 
 /// A drive whose first three lines hold nothing any more but some blocks, all on media.
@@ -129,7 +129,7 @@ fn phase(world: &World, before: &PblkStats) -> Phase {
     let stats = world.pblk().stats();
     match () {
         () if stats.gc_written == before.gc_written => Phase::Reading,
-        () if stats.units_written > stats.frames_landed + stats.write_failed => Phase::Writing,
+        () if stats.units_written > stats.units_programmed + stats.write_failed => Phase::Writing,
         () if stats.lines_erased == before.lines_erased => Phase::Waiting,
         () => Phase::Reset,
     }
@@ -381,18 +381,18 @@ fn a_copy_whose_original_died_before_it_is_sent_is_sent_as_fill() {
 }
 
 #[test]
-fn a_copy_sent_behind_a_snapshot_takes_no_block_back() {
+fn a_copy_sent_behind_a_checkpoint_takes_no_block_back() {
     for (op, block) in [FUA, BlockOp::Discard].into_iter().flat_map(|op| PAIR.map(|block| (op, block))) {
         let mut world = sparse(&format!("{op:?} of {block}"));
         collect(&mut world);
         assert!(world.send(op, block, 1) && world.drain(), "{}", world.label);
         world.flush();
-        world.pblk_mut().force_snapshot();
+        world.pblk_mut().force_checkpoint();
         assert!(world.settle());
-        assert_eq!(world.pblk().stats().snapshots, 1, "{}", world.label);
-        let landed = world.pblk().stats().frames_landed;
+        assert_eq!(world.pblk().stats().checkpoints, 1, "{}", world.label);
+        let landed = world.pblk().stats().units_programmed;
         collect(&mut world);
-        assert!(world.pblk().stats().frames_landed > landed, "{}: the copies still wait", world.label);
+        assert!(world.pblk().stats().units_programmed > landed, "{}: the copies still wait", world.label);
         world.survive_cut(&mut Prng::new(block));
     }
 }

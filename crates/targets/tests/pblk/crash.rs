@@ -108,8 +108,8 @@ fn nothing_promised_is_lost_at_any_command_with_a_volatile_cache() {
 }
 
 #[test]
-fn nothing_promised_is_lost_at_any_command_of_snapshots() {
-    let options = Options { snapshot_interval_bytes: Some(4 * 4096), ..improved() };
+fn nothing_promised_is_lost_at_any_command_of_checkpoints() {
+    let options = Options { checkpoint_interval_bytes: Some(4 * 4096), ..improved() };
     let mix = Mix { requests: 90, flushes: 10, reads: 5, discards: 15, ..MIX };
     let (cuts, double) = cut_everywhere(tiny(2, 28), options, &mix, 30, 61);
     assert!(cuts > 100 && double > 20, "only {cuts} and {double} cuts");

@@ -108,7 +108,7 @@ fn nothing_is_held_once_everything_was_answered() {
         world.settle();
         world.send(BlockOp::Shutdown, 0, 0);
         assert!(world.drain());
-        // The last snapshot may have freed a line of the one before, which is reset after the answer.
+        // The last checkpoint may have freed a line of the one before, which is reset after the answer.
         world.settle();
         let summary = world.pblk().summary();
         assert!(summary.contains("reads, writes, requests, commands: [0, 0, 0, 0]"), "{summary}");
@@ -176,7 +176,7 @@ fn discards_survive_a_power_cut_in_improved_mode() {
         world.mount();
         world.read_all(true);
         if round % 2 == 0 {
-            world.pblk_mut().force_snapshot();
+            world.pblk_mut().force_checkpoint();
             world.settle();
         }
         world.check();
@@ -207,7 +207,7 @@ fn a_shutdown_fills_less_than_a_unit_per_stream() {
         world.send(BlockOp::Shutdown, 0, 0);
         assert!(world.drain());
         let written = world.host.device().inner().counters().sectors_written - before;
-        // Heads, data and its fill, and a snapshot of a few sectors; a line has 256.
+        // Heads, data and its fill, and a checkpoint of a few sectors; a line has 256.
         assert!(written <= 48, "{mode}: {written} sectors");
         assert!(world.pblk().stats().padded <= 4, "{mode}: {:?}", world.pblk().stats());
     }

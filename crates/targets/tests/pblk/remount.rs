@@ -29,7 +29,7 @@ fn mixed(prng: &mut Prng) -> Options {
         active_units: Some(1 + u32::try_from(prng.below(4)).expect("small")),
         writes_per_unit: Some(1 + u32::try_from(prng.below(3)).expect("small")),
         sec_per_write: [None, Some(8), Some(16)][pick(prng)].filter(|_| mode == Mode::Improved),
-        snapshot_interval_bytes: [None, Some(0), Some(100 * 4096)][pick(prng)],
+        checkpoint_interval_bytes: [None, Some(0), Some(100 * 4096)][pick(prng)],
         write_buffer_bytes: [None, Some(160 * 4 * 4096)][pick(prng) / 2],
         ..options(mode)
     }
@@ -62,7 +62,7 @@ fn any_options_go_on_with_what_any_others_left() {
 }
 
 #[test]
-fn a_snapshot_is_found_whatever_the_classification() {
+fn a_checkpoint_is_found_whatever_the_classification() {
     let classes =
         [Classification::None, Classification::SepBit, Classification::UserGc, Classification::None];
     let spec = |class| Options {
@@ -70,7 +70,7 @@ fn a_snapshot_is_found_whatever_the_classification() {
         over_provisioning_percent: 60,
         ..options(Mode::Improved)
     };
-    let mut world = World::new(drive(0), spec(Classification::UserGc), "snapshots");
+    let mut world = World::new(drive(0), spec(Classification::UserGc), "checkpoints");
     let mut prng = Prng::new(2);
     for class in classes {
         assert!(world.run(&Mix { requests: 200, ..MIX }, &mut prng));
@@ -129,7 +129,7 @@ fn an_instance_keeps_its_size_from_its_first_mount_on() {
     }
 }
 
-/// Without records of discards and without snapshots, lines written to their ends and then discarded leave nothing.
+/// Without records of discards and without checkpoints, lines written to their ends and then discarded leave nothing.
 #[test]
 fn an_instance_that_holds_nothing_any_more_is_still_there_after_a_cut() {
     let spec = |percent| Options { over_provisioning_percent: percent, ..options(Mode::Faithful) };

@@ -322,10 +322,10 @@ fn every_classification_and_victim_policy_keeps_data() {
 }
 
 #[test]
-fn snapshots_may_be_taken_all_the_time_or_never() {
+fn checkpoints_may_be_taken_all_the_time_or_never() {
     for interval in [0, 4096, 16 * 4096, 300 * 4096] {
-        both(&config(geometry()), &format!("a snapshot every {interval} bytes"), |options| {
-            options.snapshot_interval_bytes = Some(interval);
+        both(&config(geometry()), &format!("a checkpoint every {interval} bytes"), |options| {
+            options.checkpoint_interval_bytes = Some(interval);
         });
     }
 }
@@ -343,7 +343,7 @@ fn the_smallest_buffer_works_and_a_smaller_one_is_refused_with_its_size() {
             let wanted = Options { classification, ..options(mode) };
             let wanted = fitting(&config, &wanted, &[0, 1, 2, 3].map(PuId));
             let world = World::new(config.clone(), wanted.clone(), "a buffer");
-            let least = u64::from(world.pblk().capacity().frames_needed) * 4 * 4096;
+            let least = u64::from(world.pblk().capacity().buffer_units_needed) * 4 * 4096;
             let with = |bytes| Options { write_buffer_bytes: Some(bytes), ..wanted.clone() };
             let error = refusal(&config, &with(least - 1));
             assert!(error.contains(&format!("needs {least}")), "{error}");

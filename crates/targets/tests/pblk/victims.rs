@@ -34,7 +34,7 @@ fn a_victim_is_not_reset_while_a_user_reads_it() {
         is_over
     });
     assert!(
-        world.pblk().stats().frames_landed == world.pblk().stats().units_written,
+        world.pblk().stats().units_programmed == world.pblk().stats().units_written,
         "all copies landed meanwhile"
     );
     assert!(world.drain() && world.settle());
@@ -62,8 +62,8 @@ fn records_of_discards_are_moved_with_their_line_and_outlive_it() {
     assert!(is_reset(&world, 1) && !is_reset(&world, 0), "{}", world.pblk().summary());
     world.read_all(false);
     world.branch("records, cut").survive_cut(&mut Prng::new(2));
-    // A snapshot has what they say; they are let go of where they are now.
-    world.pblk_mut().force_snapshot();
+    // A checkpoint has what they say; they are let go of where they are now.
+    world.pblk_mut().force_checkpoint();
     assert!(world.settle());
     world.survive_cut(&mut Prng::new(3));
 }

@@ -79,26 +79,26 @@ fn cold_lines_are_moved_whatever_the_streams_and_only_where_asked_for() {
     assert_eq!(gauge(&faithful, "wear_spread_bound"), 0);
 }
 
-/// A snapshot lies in a line that is full, or in two; without an interval nothing else would free it.
+/// A checkpoint lies in a line that is full, or in two; without an interval nothing else would free it.
 #[test]
-fn a_line_of_a_snapshot_is_freed_by_the_next() {
+fn a_line_of_a_checkpoint_is_freed_by_the_next() {
     let mut freed = 0;
     for forced in 22..34 {
-        let label = format!("{forced} snapshots");
-        let options = Options { snapshot_interval_bytes: Some(0), ..spread(4) };
+        let label = format!("{forced} checkpoints");
+        let options = Options { checkpoint_interval_bytes: Some(0), ..spread(4) };
         let (mut world, mut prng) = worn(options, &label, 0);
         for _ in 0..forced {
-            world.pblk_mut().force_snapshot();
+            world.pblk_mut().force_checkpoint();
             assert!(world.settle(), "{label}");
         }
-        assert_eq!(world.pblk().stats().snapshots, forced, "{label}");
+        assert_eq!(world.pblk().stats().checkpoints, forced, "{label}");
         for _ in 0..2 {
             assert!(world.run(&HOT, &mut prng), "{label}");
         }
-        freed += u32::from(world.pblk().stats().snapshots > forced);
+        freed += u32::from(world.pblk().stats().checkpoints > forced);
         world.check();
     }
-    assert!(freed > 0, "no snapshot lay in a line that lagged");
+    assert!(freed > 0, "no checkpoint lay in a line that lagged");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn measure(lines: u32, passes: u64, options: &[(&str, &str)]) -> Measured {
         "long_waits_limiter",
         "long_waits_buffer",
         "long_waits_line",
-        "long_waits_snapshot",
+        "long_waits_checkpoint",
         "long_waits_queue",
     ];
     let ratio = counters.iter().find(|counter| counter.name == "write_amplification").expect("it is shown");

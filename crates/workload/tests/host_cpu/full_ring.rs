@@ -52,7 +52,7 @@ impl Bench {
         let mut asking = Threads::new(threads, WRITE, 1);
         asking.span = pblk.block_count();
         asking.buffers = (0..threads).map(|_| buffers.take(1)).collect();
-        let frames = u64::from(pblk.capacity().frames);
+        let frames = u64::from(pblk.capacity().buffer_units);
         let ring_bytes = frames * 16 * 4096;
         let config = HostCpuConfig { cores, ring_bytes, ..HostCpuConfig::e7_8870v3_x4() };
         let target = HostCpu::new(Box::new(pblk), config).expect("sound parameters");

@@ -84,6 +84,6 @@ fn why(ours: &PaperTable, row: &PaperRow, percent: f64) -> Option<String> {
     let nominal: f64 = ours.key(row, "utilisation").parse().ok()?;
     let found = effective("effective_utilisation")?;
     (percent > 0.0 && found > nominal + 0.003).then(|| {
-        format!("effective utilisation {found:.3} and not {nominal}: lines kept free, open or for snapshots are no spare")
+        format!("effective utilisation {found:.3} and not {nominal}: lines kept free, open or for checkpoints are no spare")
     })
 }

@@ -76,7 +76,7 @@ impl Ftl {
     fn target(self, spare_percent: u32) -> Instance {
         let instance = Instance::new("pblk", 0..UNITS)
             .with("over_provisioning_percent", spare_percent)
-            .with("snapshot_interval_bytes", 0);
+            .with("checkpoint_interval_bytes", 0);
         match self {
             Self::Faithful => instance.with("mode", "faithful"),
             Self::Improved { victim, classification, .. } => {

@@ -7,7 +7,7 @@ use ocssd_report::{Axis, ChartSpec, Panel, Point, Role, Series, Style};
 
 /// Fewest intervals that are a history.
 const INTERVALS_MIN: usize = 8;
-/// Most snapshots that have a line each (chosen: more would hide what they stand in).
+/// Most checkpoints that have a line each (chosen: more would hide what they stand in).
 const MARKS_MAX: usize = 12;
 
 /// The picture; none if nothing was written, or for too short a time.
@@ -85,20 +85,20 @@ fn steps(title: &str, points: Vec<Point>) -> Panel {
     Panel::new(title).series(Series::new("since the last look", Role::Ours, points).style(Style::Steps))
 }
 
-/// Marks where snapshots of the map were made, or says how many there were.
+/// Marks where checkpoints of the map were made, or says how many there were.
 fn marked(mut panel: Panel, intervals: &[Interval], clock: &Clock) -> Panel {
-    let made = |interval: &Interval| interval.inside.is_some_and(|inside| inside.snapshots > 0);
+    let made = |interval: &Interval| interval.inside.is_some_and(|inside| inside.checkpoints > 0);
     let pairs = intervals.iter().zip(&clock.begins);
     let with: Vec<f64> = pairs.filter(|(interval, _)| made(interval)).map(|(_, begin)| *begin).collect();
     if with.len() > MARKS_MAX {
         return panel.note(&format!(
-            "Snapshots of the map were made in {} of {} steps.",
+            "Checkpoints of the map were made in {} of {} steps.",
             with.len(),
             intervals.len()
         ));
     }
     for begin in with {
-        panel = panel.mark(begin, "snapshot");
+        panel = panel.mark(begin, "checkpoint");
     }
     panel
 }

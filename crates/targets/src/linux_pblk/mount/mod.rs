@@ -16,7 +16,7 @@ use super::format::{LineLayout, LineOffset, SECTOR_META_BYTES, Uuid, WaCounters}
 use super::map_crc::map_crc;
 use super::open_line::OpenLine;
 use super::options::Options;
-use super::state::{Found, LinuxPblk, frame_count};
+use super::state::{Found, LinuxPblk, buffer_unit_count};
 use super::{size, stats::LinuxPblkStats};
 use crate::mount_error::MountError;
 use end::{Contents, Ender, Ending};
@@ -86,7 +86,7 @@ impl LinuxPblk {
         let percent = options.over_provisioning_percent;
         let blocks =
             size::blocks(&layout, survey.good_chunks(), percent, packed).map_err(MountError::DoesNotFit)?;
-        let slots = frame_count(&geometry, &layout) * layout.unit;
+        let slots = buffer_unit_count(&geometry, &layout) * layout.unit;
         let drawn = Prng::new(options.seed ^ device.now().0);
         let mut media = Media::new(device, layout.unit, packed);
         let ender = Ender { shape: &shape, layout: &layout, mw_cunits: geometry.mw_cunits };

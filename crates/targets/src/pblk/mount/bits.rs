@@ -1,14 +1,14 @@
-//! What is valid, from the valid bits of the snapshot and what came after it: work for what was written since, not for the
+//! What is valid, from the valid bits of the checkpoint and what came after it: work for what was written since, not for the
 //! size of the instance.
 //!
-//! The map of a snapshot is written while writes go on, and its bits behind the map. So of a place that was written before the
-//! snapshot was begun a set bit says that its block has not changed until then, and the map names it. Of places written later
+//! The map of a checkpoint is written while writes go on, and its bits behind the map. So of a place that was written before the
+//! checkpoint was begun a set bit says that its block has not changed until then, and the map names it. Of places written later
 //! the bits say nothing that lasts: what lies there is all found again. Blocks found there let go of the place the map had,
 //! and the result holds if there are as many valid sectors as blocks. Otherwise lines were reset that the map names, because
 //! discards were forgotten or their records lost; then the map is passed over instead (`restore`). Deliberately not here:
 //! reading anything.
 
-use super::super::snapshot_header::{LineRow, RowState, SnapshotHeader};
+use super::super::checkpoint_header::{CheckpointHeader, LineRow, RowState};
 use super::super::state::Pblk;
 use super::load::Loaded;
 use super::replay::Window;
@@ -34,7 +34,7 @@ pub fn restore(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, window
     valid.total() == l2p.count_mapped()
 }
 
-/// Takes over the bits of places that were written before the snapshot and not reset since. False if they are no bits.
+/// Takes over the bits of places that were written before the checkpoint and not reset since. False if they are no bits.
 fn take_rows(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) -> bool {
     let length = pblk.valid.line_bytes();
     let with_bits = (0..).map(LineId).zip(&loaded.header.lines).filter(|(_, row)| row.has_bits);
@@ -52,7 +52,7 @@ fn take_rows(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) -> bool {
 }
 
 /// Forgets the bits of a line that are of places written later, or not there any more.
-fn forget_later(pblk: &mut Pblk, survey: &Survey, header: &SnapshotHeader, line: LineId, row: &LineRow) {
+fn forget_later(pblk: &mut Pblk, survey: &Survey, header: &CheckpointHeader, line: LineId, row: &LineRow) {
     assert!(row.has_bits, "line {} has bits nobody wrote", line.0);
     let sectors = pblk.capacity.layout.sectors;
     let open = header.open.iter().find(|(open, _)| row.state == RowState::Open && *open == line.0);

@@ -1,12 +1,12 @@
-//! Whose chunks are, by their heads: one of each line, and all of those lines that may have changed since the snapshot.
+//! Whose chunks are, by their heads: one of each line, and all of those lines that may have changed since the checkpoint.
 //!
 //! A line is opened only when all its chunks are reset, so every chunk in use of a line is of one generation, unless its reset
-//! was cut short, and then there is no other. So a head speaks for its line if the newest snapshot knows that line as closed
-//! and of the same generation: nobody has written to it since. Of lines with an open chunk, of those the snapshot knows
-//! otherwise or not at all, and if there is no snapshot, every head is read. So what is read does not grow with the chunks in
+//! was cut short, and then there is no other. So a head speaks for its line if the newest checkpoint knows that line as closed
+//! and of the same generation: nobody has written to it since. Of lines with an open chunk, of those the checkpoint knows
+//! otherwise or not at all, and if there is no checkpoint, every head is read. So what is read does not grow with the chunks in
 //! use, but with the lines, 952 of a 2 TB Westlake, and with what was written. Deliberately not here: what is behind the heads.
 
-use super::super::snapshot_header::{RowState, SnapshotHeader};
+use super::super::checkpoint_header::{CheckpointHeader, RowState};
 use super::blocking::Batches;
 use super::load::{self, MapLines};
 use super::survey::{FoundLine, Survey, make_readable, readable, report};
@@ -33,7 +33,7 @@ pub struct Heads<'a> {
     pub read: u64,
 }
 
-/// Looks at every chunk and finds out whose it is, and where snapshots are. Chunks too little written for that are filled
+/// Looks at every chunk and finds out whose it is, and where checkpoints are. Chunks too little written for that are filled
 /// until theirs can be read.
 pub fn survey(
     batches: &mut Batches<'_>,
@@ -76,8 +76,8 @@ pub fn survey(
     Ok((survey, map_lines, heads.read))
 }
 
-/// Whether a line is as the snapshot knows it.
-fn is_settled(survey: &Survey, header: Option<&SnapshotHeader>, line: LineId) -> bool {
+/// Whether a line is as the checkpoint knows it.
+fn is_settled(survey: &Survey, header: Option<&CheckpointHeader>, line: LineId) -> bool {
     let Some(found) = survey.lines[line.index()] else { return true };
     let row = header.and_then(|header| header.lines.get(line.index()));
     row.is_some_and(|row| row.state == RowState::Closed && row.sequence == found.sequence)

@@ -1,10 +1,10 @@
-//! The newest complete snapshot: found by the tags of its pieces, and read into the map.
+//! The newest complete checkpoint: found by the tags of its pieces, and read into the map.
 //!
 //! Deliberately not here: what was written after it.
 
 use super::super::canary::Canary;
+use super::super::checkpoint_header::CheckpointHeader;
 use super::super::pieces::{self, PieceLayout};
-use super::super::snapshot_header::SnapshotHeader;
 use super::blocking::{Batches, Run};
 use super::survey::{Survey, make_readable, readable};
 use crate::mount_error::MountError;
@@ -16,19 +16,19 @@ use ocssd_ftl::{
 use ocssd_lightnvm::{ChunkState, Ppa};
 use std::collections::BTreeMap;
 
-/// Where a snapshot's pieces are: their numbers, ascending, each once.
+/// Where a checkpoint's pieces are: their numbers, ascending, each once.
 type Pieces = Vec<(u64, Ppa)>;
 
-/// A snapshot that was read.
+/// A checkpoint that was read.
 pub struct Loaded {
-    pub header: SnapshotHeader,
+    pub header: CheckpointHeader,
     /// The generation of the line its first piece is in.
     pub first_line: LineSequence,
     /// Rows of valid bits, if it was taken at shutdown.
     pub rows: Vec<u8>,
 }
 
-/// What the lines of snapshots hold.
+/// What the lines of checkpoints hold.
 #[derive(Default)]
 pub struct MapLines {
     by_number: BTreeMap<Sequence, Pieces>,
@@ -48,7 +48,7 @@ impl MapLines {
     }
 }
 
-/// Finds the pieces in all lines of the snapshot stream: by the tails of full chunks, else by the tag of every sector.
+/// Finds the pieces in all lines of the checkpoint stream: by the tails of full chunks, else by the tag of every sector.
 pub fn scan(
     batches: &mut Batches<'_>,
     shape: &Shape,
@@ -118,12 +118,12 @@ fn read_tails(
     })
 }
 
-/// The header of the newest snapshot that has one, and with it all pieces. `None` if there is none.
+/// The header of the newest checkpoint that has one, and with it all pieces. `None` if there is none.
 pub fn newest_header(
     batches: &mut Batches<'_>,
     instance: InstanceId,
     lines: &MapLines,
-) -> Result<Option<SnapshotHeader>, MountError> {
+) -> Result<Option<CheckpointHeader>, MountError> {
     for (&number, pieces) in lines.by_number.iter().rev() {
         let header = read_header(batches, number, pieces)?;
         if let Some((header, _)) = header.filter(|(header, _)| header.instance == instance) {
@@ -133,7 +133,7 @@ pub fn newest_header(
     Ok(None)
 }
 
-/// Reads the newest complete snapshot into `map`. `None` if there is none.
+/// Reads the newest complete checkpoint into `map`. `None` if there is none.
 pub fn load(
     batches: &mut Batches<'_>,
     shape: &Shape,
@@ -165,13 +165,13 @@ pub fn load(
     Ok(None)
 }
 
-/// The header of a snapshot, and how many content bytes each of its pieces has.
+/// The header of a checkpoint, and how many content bytes each of its pieces has.
 fn read_header(
     batches: &mut Batches<'_>,
     number: Sequence,
     pieces: &Pieces,
-) -> Result<Option<(SnapshotHeader, usize)>, MountError> {
-    assert!(!pieces.is_empty(), "a snapshot without pieces was listed");
+) -> Result<Option<(CheckpointHeader, usize)>, MountError> {
+    assert!(!pieces.is_empty(), "a checkpoint without pieces was listed");
     let mut bytes: Vec<u8> = Vec::new();
     for piece in 0.. {
         let Some(&(_, first)) = pieces.get(piece).filter(|&&(number, _)| number == u64_of(piece)) else {
@@ -184,11 +184,11 @@ fn read_header(
                 content_bytes = Some(part.len());
             }
         })?;
-        let (Some(content_bytes), Some(length)) = (content_bytes, SnapshotHeader::length(&bytes)) else {
+        let (Some(content_bytes), Some(length)) = (content_bytes, CheckpointHeader::length(&bytes)) else {
             return Ok(None);
         };
         if bytes.len() >= length {
-            return Ok(SnapshotHeader::decode(&bytes).map(|header| (header, content_bytes)));
+            return Ok(CheckpointHeader::decode(&bytes).map(|header| (header, content_bytes)));
         }
     }
     unreachable!("there is always a next number")
@@ -198,7 +198,7 @@ fn read_header(
 fn read_content(
     batches: &mut Batches<'_>,
     number: Sequence,
-    (header, layout): (&SnapshotHeader, PieceLayout),
+    (header, layout): (&CheckpointHeader, PieceLayout),
     pieces: &[(u64, Ppa)],
     map: &mut L2p,
 ) -> Result<Option<Vec<u8>>, MountError> {
@@ -207,7 +207,7 @@ fn read_content(
     let (runs, starts) =
         runs_of(&pieces[header_pieces..usize::try_from(header.pieces).expect("it is a list's length")]);
     let mut content_of = Content::new(header, layout, map);
-    let is_unchecked = batches.options.has_canary(Canary::SnapshotUnchecked);
+    let is_unchecked = batches.options.has_canary(Canary::CheckpointUnchecked);
     batches.read_whole(&runs, |run, bytes| {
         let Some(bytes) = bytes else {
             content_of.sound = false;
@@ -227,7 +227,7 @@ fn read_content(
 
 /// What pieces behind the header hold, taken in order: the map shard by shard, then the rows.
 struct Content<'a> {
-    header: &'a SnapshotHeader,
+    header: &'a CheckpointHeader,
     map: &'a mut L2p,
     layout: PieceLayout,
     /// The shard being read, as far as it was: taken over in one go, its memory is touched once.
@@ -237,7 +237,7 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn new(header: &'a SnapshotHeader, layout: PieceLayout, map: &'a mut L2p) -> Self {
+    fn new(header: &'a CheckpointHeader, layout: PieceLayout, map: &'a mut L2p) -> Self {
         assert!(layout.entries_bytes() > 0 && layout.per_shard() > 0, "{layout:?} holds no entry");
         Self { header, map, layout, shard: Vec::new(), rows: Vec::new(), sound: true }
     }

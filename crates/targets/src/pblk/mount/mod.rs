@@ -1,7 +1,7 @@
 //! Mount: makes an instance out of what lies on its units, after a shutdown, a power cut, or for the first time.
 //!
-//! Every line says whose it is (`heads`, `survey`); the newest complete snapshot gives the map as it was (`load`); what was written
-//! after it is found by tails and tags (`replay`). After a shutdown nothing was. Linear code: nothing runs concurrently,
+//! Every line says whose it is (`heads`, `survey`); the newest complete checkpoint gives the map as it was (`load`); what was
+//! written after it is found by tails and tags (`replay`). After a shutdown nothing was. Linear code: nothing runs concurrently,
 //! and a power cut during it is an error like any other. What was half written is filled up to where it can be read, never
 //! changed; mounting again after a cut in the middle finds the same blocks. Deliberately not here: anything after mount.
 
@@ -32,31 +32,31 @@ pub struct MountReport {
     pub fresh: bool,
     /// It had been shut down and nothing was written since.
     pub clean: bool,
-    /// The snapshot the map was taken from.
-    pub snapshot: Option<u64>,
+    /// The checkpoint the map was taken from.
+    pub checkpoint: Option<u64>,
     /// Heads of chunks read.
     pub heads_read: u64,
     /// Chunks found by their tails.
     pub tails_read: u64,
     /// Chunks read sector by sector.
     pub chunks_scanned: u64,
-    /// Versions of blocks found after the snapshot.
+    /// Versions of blocks found after the checkpoint.
     pub records: u64,
-    /// What is valid was found by passing over the whole map: the snapshot did not say.
+    /// What is valid was found by passing over the whole map: the checkpoint did not say.
     pub passed_over: bool,
     /// Sectors read in all.
     pub sectors_read: u64,
     /// Sectors of fill written.
     pub sectors_filled: u64,
-    /// When each phase was done: looking at chunks, the snapshot, what came after it, the rest.
+    /// When each phase was done: looking at chunks, the checkpoint, what came after it, the rest.
     pub phases: [Nanos; 4],
 }
 
 impl Pblk {
     /// Mounts the instance on `units`, or makes one if there is none.
     ///
-    /// Cost: a read per line, the newest snapshot (a thousandth of the capacity), and what was written after it: up to two
-    /// snapshot intervals, with a read for every chunk of it.
+    /// Cost: a read per line, the newest checkpoint (a thousandth of the capacity), and what was written after it: up to two
+    /// checkpoint intervals, with a read for every chunk of it.
     ///
     /// # Errors
     /// [`MountError::DoesNotFit`] if the options do not fit the units (before anything is read or written, but for how many
@@ -147,7 +147,7 @@ impl Pblk {
         let (shape, layout) = (self.shape.clone(), self.capacity.layout);
         let started = self.now;
         let mut loaded = load::load(batches, &shape, survey, self.instance, map_lines, &mut self.l2p)?;
-        report.snapshot = loaded.as_ref().map(|loaded| loaded.header.number);
+        report.checkpoint = loaded.as_ref().map(|loaded| loaded.header.number);
         report.phases[1] = batches.device.now().saturating_since(started);
         let mut window = replay::read(batches, &shape, &layout, survey, self.map_stream(), loaded.as_ref())?;
         report.tails_read = window.tails_read;
@@ -175,7 +175,7 @@ impl Pblk {
         restore::close_surplus(self);
         wear::restore_free(self, survey, loaded.as_ref(), report.clean);
         if !report.clean {
-            self.snapshots.ask();
+            self.checkpoints.ask();
         }
         Ok(())
     }

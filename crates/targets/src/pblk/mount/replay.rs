@@ -1,12 +1,13 @@
-//! What was written after the snapshot: from tails where chunks have one, else sector by sector.
+//! What was written after the checkpoint: from tails where chunks have one, else sector by sector.
 //!
 //! Of all versions of a block the one with the largest sequence wins, of equal ones that in the younger line: a copy made
-//! by garbage collection, if both can be read. A discard takes away what is older than itself. Deliberately not here: the snapshot.
+//! by garbage collection, if both can be read. A discard takes away what is older than itself. Deliberately not here: the
+//! checkpoint.
 
 use super::super::canary::Canary;
+use super::super::checkpoint_header::RowState;
+use super::super::discards::DiscardRange;
 use super::super::options::Options;
-use super::super::snapshot_header::RowState;
-use super::super::trims::TrimRange;
 use super::blocking::{Batches, Found, Run};
 use super::load::Loaded;
 use super::survey::{FoundChunk, Survey, make_readable, readable};
@@ -33,13 +34,13 @@ struct Record {
 pub struct Window {
     records: Vec<Record>,
     /// Discards: the newest place of each.
-    pub trims: BTreeMap<Sequence, (LineSequence, Place, Option<TrimRange>)>,
+    pub discards: BTreeMap<Sequence, (LineSequence, Place, Option<DiscardRange>)>,
     pub newest: Sequence,
     pub tails_read: u64,
     pub chunks_scanned: u64,
 }
 
-/// From where on chunks of a line must be read; `None` if the snapshot has all of it.
+/// From where on chunks of a line must be read; `None` if the checkpoint has all of it.
 fn start(loaded: Option<&Loaded>, line: LineId, unit: UnitIndex, sequence: LineSequence) -> Option<u32> {
     let Some(Loaded { header, .. }) = loaded else { return Some(0) };
     if sequence >= header.next_line {
@@ -54,7 +55,7 @@ fn start(loaded: Option<&Loaded>, line: LineId, unit: UnitIndex, sequence: LineS
     pointers.get(unit.index()).copied()
 }
 
-/// Reads everything the snapshot does not have.
+/// Reads everything the checkpoint does not have.
 pub fn read(
     batches: &mut Batches<'_>,
     shape: &Shape,
@@ -86,7 +87,7 @@ pub fn read(
         due.into_iter().partition(|&(line, unit, from)| has_tail(survey.chunk(line, unit), from));
     read_tails(batches, shape, layout, survey, &tailed, &mut window, &mut scanned)?;
     scan(batches, shape, layout, survey, &scanned, &mut window)?;
-    read_trims(batches, shape, &mut window)?;
+    read_discards(batches, shape, &mut window)?;
     window.records.sort_unstable();
     drop_lost_twins(batches, shape, &mut window)?;
     Ok(window)
@@ -94,7 +95,7 @@ pub fn read(
 
 /// A copy has the sequence of its original, and the tail of a chunk names what was in it, also where a reset stayed half done: of
 /// newest versions in two places those that can be read are looked for, as long as there is one. Cost: a read for each such place,
-/// of blocks that were moved out of lines opened since the snapshot.
+/// of blocks that were moved out of lines opened since the checkpoint.
 fn drop_lost_twins(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
     if batches.options.has_canary(Canary::TwinsUnread) {
         return Ok(());
@@ -181,9 +182,9 @@ fn scan(
 }
 
 /// Reads the ranges of discards that only a tail named.
-fn read_trims(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
+fn read_discards(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> Result<(), MountError> {
     let unread: Vec<(Sequence, Place)> = window
-        .trims
+        .discards
         .iter()
         .filter(|(_, (_, _, range))| range.is_none())
         .map(|(&sequence, &(_, place, _))| (sequence, place))
@@ -191,13 +192,13 @@ fn read_trims(batches: &mut Batches<'_>, shape: &Shape, window: &mut Window) -> 
     let ppas: Vec<Ppa> = unread.iter().map(|&(_, place)| shape.ppa(place)).collect();
     let mut ranges = Vec::new();
     batches.read_sectors(&ppas, |found| {
-        let range = found.tag.ok().and_then(|_| TrimRange::decode(&found.content).ok());
+        let range = found.tag.ok().and_then(|_| DiscardRange::decode(&found.content).ok());
         ranges.push(range);
     })?;
     for ((sequence, _), range) in unread.iter().zip(ranges) {
         match range {
-            Some(range) => window.trims.get_mut(sequence).expect("it is listed").2 = Some(range),
-            None => drop(window.trims.remove(sequence)),
+            Some(range) => window.discards.get_mut(sequence).expect("it is listed").2 = Some(range),
+            None => drop(window.discards.remove(sequence)),
         }
     }
     Ok(())
@@ -211,10 +212,10 @@ impl Window {
                 self.newest = self.newest.max(tag.sequence);
                 self.records.push(Record { block: tag.block, sequence: tag.sequence, line, place });
             }
-            Kind::Trim => {
+            Kind::Discard => {
                 self.newest = self.newest.max(tag.sequence);
-                let range = content.and_then(|content| TrimRange::decode(content).ok());
-                let entry = self.trims.entry(tag.sequence).or_insert((line, place, range));
+                let range = content.and_then(|content| DiscardRange::decode(content).ok());
+                let entry = self.discards.entry(tag.sequence).or_insert((line, place, range));
                 if line > entry.0 {
                     *entry = (line, place, range.or(entry.2));
                 }
@@ -223,9 +224,9 @@ impl Window {
         }
     }
 
-    /// True if nothing was written after the snapshot.
+    /// True if nothing was written after the checkpoint.
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.trims.is_empty()
+        self.records.is_empty() && self.discards.is_empty()
     }
 
     /// Versions of blocks that were found.
@@ -233,7 +234,7 @@ impl Window {
         self.records.len()
     }
 
-    /// Brings the map up to date, and says where blocks are that changed, in order of blocks. What the snapshot had, which
+    /// Brings the map up to date, and says where blocks are that changed, in order of blocks. What the checkpoint had, which
     /// covers all up to `known`, is newer than any discard of that age; what was found beside it need not be. `gone` is told
     /// where blocks were.
     pub fn apply(
@@ -251,16 +252,16 @@ impl Window {
             }
         };
         assert!(self.records.is_sorted(), "versions are applied out of order");
-        let later = self.trims.iter().filter(|&(&sequence, _)| sequence > known);
+        let later = self.discards.iter().filter(|&(&sequence, _)| sequence > known);
         for range in later.filter_map(|(_, &(_, _, range))| range) {
             for block in range.block..(range.block + u64::from(range.count)).min(blocks) {
                 gone(map.set(block, Mapped::Nowhere));
             }
         }
         let is_deaf = options.has_canary(Canary::DiscardNotReplayed);
-        let mut trims: Vec<(TrimRange, Sequence)> =
-            self.trims.iter().filter_map(|(&sequence, &(_, _, range))| Some((range?, sequence))).collect();
-        trims.sort_unstable_by_key(|(range, _)| std::cmp::Reverse(range.block));
+        let mut discards: Vec<(DiscardRange, Sequence)> =
+            self.discards.iter().filter_map(|(&sequence, &(_, _, range))| Some((range?, sequence))).collect();
+        discards.sort_unstable_by_key(|(range, _)| std::cmp::Reverse(range.block));
         // Discards that reach the block at hand, the newest on top.
         let mut active: BinaryHeap<(Sequence, u64)> = BinaryHeap::new();
         for group in self.records.chunk_by(|a, b| a.block == b.block) {
@@ -270,7 +271,7 @@ impl Window {
             if newest.block >= blocks {
                 continue;
             }
-            while let Some((range, sequence)) = trims.pop_if(|(range, _)| range.block <= newest.block) {
+            while let Some((range, sequence)) = discards.pop_if(|(range, _)| range.block <= newest.block) {
                 active.push((sequence, range.block + u64::from(range.count)));
             }
             while active.peek().is_some_and(|&(_, end)| end <= newest.block) {

@@ -3,8 +3,8 @@
 //! Deliberately not here: reading anything.
 
 use super::super::canary::Canary;
-use super::super::snapshot::Snapshots;
-use super::super::snapshot_header::{LineRow, RowState, SnapshotHeader};
+use super::super::checkpoint::Checkpoints;
+use super::super::checkpoint_header::{CheckpointHeader, LineRow, RowState};
 use super::super::state::Pblk;
 use super::bits::ValidRun;
 use super::load::Loaded;
@@ -14,7 +14,7 @@ use ocssd_base::usize_of;
 use ocssd_ftl::{Line, LineId, LineSequence, LineState, OpenLine, Place, Sequence, Stream, UnitIndex};
 use ocssd_lightnvm::ChunkState;
 
-/// Takes over the map and what of it is valid, by passes over the whole of it: for when the snapshot does not say which
+/// Takes over the map and what of it is valid, by passes over the whole of it: for when the checkpoint does not say which
 /// sectors are valid, or lines it names were reset.
 pub fn restore_map(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, window: &Window) {
     if let Some(loaded) = loaded {
@@ -31,7 +31,7 @@ pub fn restore_numbers(
     survey: &Survey,
     loaded: Option<&Loaded>,
     window: &Window,
-    newest_snapshot: u64,
+    newest_checkpoint: u64,
 ) {
     if let Some(loaded) = loaded {
         pblk.lines.skip_sequences(LineSequence(loaded.header.next_line.0 - 1));
@@ -40,11 +40,11 @@ pub fn restore_numbers(
     let opened = survey.lines.iter().flatten().map(|line| line.opened_at).max().unwrap_or_default();
     pblk.sequence = known.max(window.newest).max(opened);
     let keep_from = loaded.map_or(LineSequence(0), |loaded| loaded.first_line);
-    pblk.snapshots = Snapshots::new(newest_snapshot, keep_from);
-    if pblk.keeps_trims() {
-        for (&sequence, &(_, place, range)) in &window.trims {
+    pblk.checkpoints = Checkpoints::new(newest_checkpoint, keep_from);
+    if pblk.keeps_discards() {
+        for (&sequence, &(_, place, range)) in &window.discards {
             let range = range.expect("records without a range were dropped");
-            pblk.trims.restore(sequence, range, place);
+            pblk.discards.restore(sequence, range, place);
             pblk.valid.set(place);
         }
     }
@@ -73,7 +73,7 @@ pub fn restore_lines(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>) 
     }
 }
 
-/// Lets go of entries whose line was reset since the snapshot: their blocks were discarded, or the window has them.
+/// Lets go of entries whose line was reset since the checkpoint: their blocks were discarded, or the window has them.
 fn drop_stale(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) {
     let units = pblk.shape.units();
     let alive: Vec<Option<u32>> = survey
@@ -104,15 +104,15 @@ fn drop_stale(pblk: &mut Pblk, survey: &Survey, loaded: &Loaded) {
     });
 }
 
-/// Whether entries of a snapshot may name sectors of a line that its header knows like this.
-fn names(pblk: &Pblk, header: &SnapshotHeader, row: &LineRow) -> bool {
+/// Whether entries of a checkpoint may name sectors of a line that its header knows like this.
+fn names(pblk: &Pblk, header: &CheckpointHeader, row: &LineRow) -> bool {
     let is_data = matches!(row.state, RowState::Open | RowState::Closed) && !pblk.is_map_stream(row.stream);
     // At a shutdown the header says which lines hold anything.
     is_data && (row.has_bits || !header.clean)
 }
 
-/// Whether every chunk of a line that was written when the snapshot was begun is still there. `alive` says it of all.
-fn has_all(header: &SnapshotHeader, line: LineId, row: &LineRow, alive: &[Option<u32>]) -> bool {
+/// Whether every chunk of a line that was written when the checkpoint was begun is still there. `alive` says it of all.
+fn has_all(header: &CheckpointHeader, line: LineId, row: &LineRow, alive: &[Option<u32>]) -> bool {
     let pointers = header.open.iter().find(|(open, _)| *open == line.0).map(|(_, pointers)| pointers);
     match (row.state, pointers) {
         (RowState::Open, Some(pointers)) if pointers.len() == alive.len() => {
@@ -140,7 +140,7 @@ pub fn restore_line(
         let chunk = survey.chunk(line, unit);
         chunk.line == Some(found.sequence) || chunk.state == ChunkState::Free
     };
-    // Where the snapshot knows the line, its entries may name what was in it.
+    // Where the checkpoint knows the line, its entries may name what was in it.
     let was_open =
         row.is_none_or(|row| row.state != RowState::Closed && is_being_written(pblk, survey, line, found));
     let order: Vec<(UnitIndex, u32)> = pblk
@@ -212,7 +212,7 @@ fn adopt(pblk: &Pblk, stream: Stream) -> Stream {
 }
 
 /// Whether a line was surely being written when the power went. One of which every chunk is full or free may have been closed
-/// since the snapshot, and be half reset: were it written on, entries of the snapshot would name the new content.
+/// since the checkpoint, and be half reset: were it written on, entries of the checkpoint would name the new content.
 fn is_being_written(pblk: &Pblk, survey: &Survey, line: LineId, found: FoundLine) -> bool {
     (0..pblk.shape.units())
         .map(|unit| survey.chunk(line, UnitIndex(unit)))

@@ -1,12 +1,12 @@
 //! How often free lines were erased: heads say it of lines in use, but a free line has none.
 //!
-//! The newest snapshot knows what it was then, and one more reset since if the line was in use. What was reset twice after it is
+//! The newest checkpoint knows what it was then, and one more reset since if the line was in use. What was reset twice after it is
 //! made good by the drive's wear index, as far as that tells: a line with a larger index than one in use was erased as often
-//! at least. After a shutdown the snapshot is exact, and the drive is not asked. A count is never too large by this, unless
+//! at least. After a shutdown the checkpoint is exact, and the drive is not asked. A count is never too large by this, unless
 //! the chunks had been worn unlike before the instance was made; too small it is by less than a step of the index as a rule (a
 //! 255th of what the chunk bears). Deliberately not here: lines in use (`survey`).
 
-use super::super::snapshot_header::{LineRow, RowState};
+use super::super::checkpoint_header::{LineRow, RowState};
 use super::super::state::Pblk;
 use super::load::Loaded;
 use super::survey::Survey;
@@ -27,7 +27,7 @@ pub fn restore_free(pblk: &mut Pblk, survey: &Survey, loaded: Option<&Loaded>, c
     }
 }
 
-/// Erases of a line that is free now, by what it was when the snapshot was taken.
+/// Erases of a line that is free now, by what it was when the checkpoint was taken.
 const fn erases_since(row: &LineRow) -> u32 {
     match row.state {
         RowState::Open | RowState::Closed => row.erases.saturating_add(1),

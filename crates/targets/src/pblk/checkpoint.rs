@@ -1,17 +1,17 @@
-//! Map snapshots: what bounds recovery, and makes a mount after a shutdown quick.
+//! Map checkpoints: what bounds recovery, and makes a mount after a shutdown quick.
 //!
 //! pblk had none: it read every line at mount (`pblk.md` 1.8), and padded a whole line at shutdown. Here writes are held
-//! for as long as those in flight take; what is durable then is what the snapshot covers. The map is written piece by
+//! for as long as those in flight take; what is durable then is what the checkpoint covers. The map is written piece by
 //! piece while writes go on: an entry changed meanwhile is found again in what was written after the hold, where the
-//! newest sequence wins. The header is written last, behind a barrier: what a drive's cache lost, no complete snapshot
-//! names. Pieces go to lines of their own stream; the lines of older snapshots are freed when one is
+//! newest sequence wins. The header is written last, behind a barrier: what a drive's cache lost, no complete checkpoint
+//! names. Pieces go to lines of their own stream; the lines of older checkpoints are freed when one is
 //! complete. A piece is a sector: 16 bytes of number and CRC-32, then content. Deliberately not here: reading them back
 //! (`mount`), the layout of the header.
 
 use super::Pblk;
 use super::canary::Canary;
+use super::checkpoint_header::{CheckpointHeader, LineRow, RowState};
 use super::pieces::{self, PieceLayout};
-use super::snapshot_header::{LineRow, RowState, SnapshotHeader};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::{Kind, LineId, LineSequence, Piece, Place, SectorTag, Sequence, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers, STAMP_BYTES, Status};
@@ -28,13 +28,13 @@ enum State {
     },
 }
 
-/// The snapshot being taken, and what the last one left.
+/// The checkpoint being taken, and what the last one left.
 #[derive(Clone, Debug)]
-pub struct Snapshots {
+pub struct Checkpoints {
     state: State,
     asked: bool,
     clean: bool,
-    /// Of the snapshot being taken, or the last one.
+    /// Of the checkpoint being taken, or the last one.
     number: u64,
     /// Sectors users wrote since the last one began; copies of garbage collection are not counted.
     since: u64,
@@ -50,7 +50,7 @@ pub struct Snapshots {
     /// Lines whose valid bits are among the pieces, behind the map.
     rows: Vec<LineId>,
     /// Where the records of discards were when it was begun, in order: these are valid, but no block's.
-    trim_places: Vec<Place>,
+    discard_places: Vec<Place>,
     pieces: u64,
     next: u64,
     done: u64,
@@ -62,11 +62,11 @@ pub struct Snapshots {
     covered: Vec<Sequence>,
     /// The oldest line with a piece of it.
     first_line: Option<LineSequence>,
-    /// The first line of the last complete snapshot: older ones of this stream are worthless.
+    /// The first line of the last complete checkpoint: older ones of this stream are worthless.
     keep_from: LineSequence,
 }
 
-impl Snapshots {
+impl Checkpoints {
     pub fn new(number: u64, keep_from: LineSequence) -> Self {
         Self {
             state: State::Idle,
@@ -81,7 +81,7 @@ impl Snapshots {
             held: 0,
             shards: Vec::new(),
             rows: Vec::new(),
-            trim_places: Vec::new(),
+            discard_places: Vec::new(),
             pieces: 0,
             next: 0,
             done: 0,
@@ -93,12 +93,12 @@ impl Snapshots {
         }
     }
 
-    /// A snapshot is wanted soon.
+    /// A checkpoint is wanted soon.
     pub const fn ask(&mut self) {
         self.asked = true;
     }
 
-    /// The last snapshot: nothing is written after it.
+    /// The last checkpoint: nothing is written after it.
     pub const fn ask_clean(&mut self) {
         self.asked = true;
         self.clean = true;
@@ -117,19 +117,19 @@ impl Snapshots {
         self.state == State::Idle
     }
 
-    /// Further discards wait: the next snapshot waits for those before.
+    /// Further discards wait: the next checkpoint waits for those before.
     pub const fn awaits_discards(&self) -> bool {
         self.awaits_discards
     }
 
-    /// True if users wait: as much was written since this snapshot was begun as between two, and it is not complete. Else what
-    /// a mount has to read would grow with the time a snapshot takes, and so with the map.
+    /// True if users wait: as much was written since this checkpoint was begun as between two, and it is not complete. Else what
+    /// a mount has to read would grow with the time a checkpoint takes, and so with the map.
     pub fn is_behind(&self, interval: u64) -> bool {
         let is_under_way = matches!(self.state, State::Writing | State::Written { .. });
         is_under_way && !self.unpaced && interval > 0 && self.since >= interval
     }
 
-    /// Nobody waits for this snapshot any more: it cannot go on by itself.
+    /// Nobody waits for this checkpoint any more: it cannot go on by itself.
     pub const fn unpace(&mut self) {
         self.unpaced = true;
     }
@@ -156,7 +156,7 @@ impl Snapshots {
         self.state = State::Written { sent: true };
     }
 
-    /// Lets go of a snapshot that cannot be finished; gives back the buffers of its pieces.
+    /// Lets go of a checkpoint that cannot be finished; gives back the buffers of its pieces.
     pub fn abandon(&mut self) -> Vec<BufId> {
         self.state = State::Idle;
         self.asked = false;
@@ -173,7 +173,7 @@ impl Snapshots {
         self.done == if self.committing { self.pieces } else { self.pieces - self.held }
     }
 
-    /// True if the snapshot is complete now. After the first barrier its header follows.
+    /// True if the checkpoint is complete now. After the first barrier its header follows.
     pub fn barrier_done(&mut self, sound: bool) -> bool {
         if self.state != (State::Written { sent: true }) {
             return false;
@@ -190,29 +190,29 @@ impl Snapshots {
 }
 
 impl Pblk {
-    /// Begins a snapshot when one is due, and goes on with it. True if anything was done.
-    pub(super) fn snapshot(&mut self, buffers: &mut Buffers) -> bool {
-        match self.snapshots.state {
-            State::Idle if self.snapshot_is_due() => {
+    /// Begins a checkpoint when one is due, and goes on with it. True if anything was done.
+    pub(super) fn checkpoint(&mut self, buffers: &mut Buffers) -> bool {
+        match self.checkpoints.state {
+            State::Idle if self.checkpoint_is_due() => {
                 if self.awaits_discard() {
-                    let newest = self.trims.newest_pending().expect("a discard is on its way");
+                    let newest = self.discards.newest_pending().expect("a discard is on its way");
                     return self.close_older(newest);
                 }
-                self.snapshots.state = State::Holding;
+                self.checkpoints.state = State::Holding;
                 true
             }
             State::Idle => false,
             State::Holding => {
                 // A record on media covers blocks of a discard that the map may still have.
-                let is_torn = self.is_discard_begun() && !self.has_canary(Canary::SnapshotTearsDiscard);
+                let is_torn = self.is_discard_begun() && !self.has_canary(Canary::CheckpointTearsDiscard);
                 if is_torn || self.open.iter().flatten().any(|open| open.in_flight() > 0) {
                     return false;
                 }
                 if self.awaits_discard() {
                     // A write failed meanwhile.
-                    self.snapshots.state = State::Idle;
+                    self.checkpoints.state = State::Idle;
                 } else {
-                    self.begin_snapshot(buffers);
+                    self.begin_checkpoint(buffers);
                 }
                 true
             }
@@ -221,28 +221,28 @@ impl Pblk {
         }
     }
 
-    /// True if a snapshot is to begin, and none is under way.
-    pub(super) fn snapshot_is_due(&self) -> bool {
-        let interval = self.capacity.snapshot_interval;
-        let is_due = self.snapshots.asked || interval > 0 && self.snapshots.since >= interval;
-        self.snapshots.is_idle() && is_due && !self.is_read_only()
+    /// True if a checkpoint is to begin, and none is under way.
+    pub(super) fn checkpoint_is_due(&self) -> bool {
+        let interval = self.capacity.checkpoint_interval;
+        let is_due = self.checkpoints.asked || interval > 0 && self.checkpoints.since >= interval;
+        self.checkpoints.is_idle() && is_due && !self.is_read_only()
     }
 
-    /// True if a snapshot must wait for discards that are on their way; no others are taken until then.
+    /// True if a checkpoint must wait for discards that are on their way; no others are taken until then.
     fn awaits_discard(&mut self) -> bool {
-        self.snapshots.awaits_discards = self.is_discard_needed();
-        self.snapshots.awaits_discards
+        self.checkpoints.awaits_discards = self.is_discard_needed();
+        self.checkpoints.awaits_discards
     }
 
     /// Notes what is durable now.
-    fn begin_snapshot(&mut self, buffers: &Buffers) {
+    fn begin_checkpoint(&mut self, buffers: &Buffers) {
         let in_flight: u32 = self.open.iter().flatten().map(|open| open.in_flight()).sum();
-        assert_eq!(in_flight, 0, "a snapshot begins under writes in flight");
-        assert!(self.snapshots.lost.is_empty(), "a snapshot begins before the last one ended");
+        assert_eq!(in_flight, 0, "a checkpoint begins under writes in flight");
+        assert!(self.checkpoints.lost.is_empty(), "a checkpoint begins before the last one ended");
         self.drop_superseded();
-        assert!(!self.is_discard_needed(), "a snapshot begins before a discard is on media");
+        assert!(!self.is_discard_needed(), "a checkpoint begins before a discard is on media");
         let layout = self.piece_layout(buffers.format().sector_bytes);
-        let clean = self.snapshots.clean;
+        let clean = self.checkpoints.clean;
         let shards = (0..self.l2p.shard_count()).filter(|&shard| !self.l2p.shard_is_empty(shard));
         let shards: Vec<u32> =
             shards.map(|shard| u32::try_from(shard).expect("fewer shards than 2^32")).collect();
@@ -250,9 +250,9 @@ impl Pblk {
             |line: LineId| !self.is_map_stream(self.lines.get(line).stream) && self.valid.count(line) > 0;
         let rows: Vec<LineId> = (0..self.lines.count()).map(LineId).filter(|&line| in_use(line)).collect();
         let lines = (0..self.lines.count()).map(LineId);
-        let mut header = SnapshotHeader {
+        let mut header = CheckpointHeader {
             instance: self.instance,
-            number: self.snapshots.number + 1,
+            number: self.checkpoints.number + 1,
             clean,
             sequence: self.sequence,
             next_line: self.lines.next_sequence(),
@@ -272,10 +272,10 @@ impl Pblk {
             header.lines.iter().filter(|row| row.state == RowState::Open).count() >= header.open.len(),
             "a line is open that is not"
         );
-        let covered = self.trims.durable();
-        let held = if self.has_canary(Canary::SnapshotUnordered) { 0 } else { u64_of(header_pieces) };
-        let state = &mut self.snapshots;
-        *state = Snapshots {
+        let covered = self.discards.durable();
+        let held = if self.has_canary(Canary::CheckpointUnordered) { 0 } else { u64_of(header_pieces) };
+        let state = &mut self.checkpoints;
+        *state = Checkpoints {
             state: State::Writing,
             number: header.number,
             header: header.encode(),
@@ -285,10 +285,10 @@ impl Pblk {
             pieces: header.pieces,
             shards: header.shards,
             rows,
-            trim_places: self.trims.places(),
+            discard_places: self.discards.places(),
             covered,
             clean,
-            ..Snapshots::new(header.number, state.keep_from)
+            ..Checkpoints::new(header.number, state.keep_from)
         };
         self.work_due = true;
     }
@@ -304,13 +304,14 @@ impl Pblk {
     fn write_pieces(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         loop {
-            if self.snapshots.is_written() {
-                assert!(self.snapshots.lost.is_empty(), "a piece was lost and counted as written");
-                self.snapshots.state = State::Written { sent: false };
+            if self.checkpoints.is_written() {
+                assert!(self.checkpoints.lost.is_empty(), "a piece was lost and counted as written");
+                self.checkpoints.state = State::Written { sent: false };
                 return true;
             }
-            let more = self.snapshots.next < self.snapshots.end() || !self.snapshots.lost.is_empty();
-            if !more || !self.flight.has_room(1) || self.whole.is_empty() && self.snapshots.lost.is_empty() {
+            let more = self.checkpoints.next < self.checkpoints.end() || !self.checkpoints.lost.is_empty();
+            if !more || !self.flight.has_room(1) || self.whole.is_empty() && self.checkpoints.lost.is_empty()
+            {
                 return any;
             }
             let stream = self.map_stream();
@@ -322,11 +323,11 @@ impl Pblk {
                 }
             } else {
                 let sequence = self.lines.get(line).sequence;
-                let first = self.snapshots.first_line.get_or_insert(sequence);
+                let first = self.checkpoints.first_line.get_or_insert(sequence);
                 *first = sequence.min(*first);
                 self.lines.add_data(line, self.capacity.layout.unit);
                 let (pieces, buffer) = self.next_pieces(buffers);
-                let number = Sequence(self.snapshots.number);
+                let number = Sequence(self.checkpoints.number);
                 let tag_of = |sector: u32| {
                     if sector < pieces.1 {
                         SectorTag { kind: Kind::Map, block: u64::from(pieces.0 + sector), sequence: number }
@@ -342,15 +343,15 @@ impl Pblk {
 
     /// The next pieces, in a buffer: those that were lost before any new ones.
     fn next_pieces(&mut self, buffers: &mut Buffers) -> ((u32, u32), BufId) {
-        if let Some(lost) = self.snapshots.lost.pop() {
+        if let Some(lost) = self.checkpoints.lost.pop() {
             return lost;
         }
         let buffer = self.whole.pop().expect("it was asked for before");
         let unit = self.capacity.layout.unit;
-        let left = self.snapshots.end() - self.snapshots.next;
+        let left = self.checkpoints.end() - self.checkpoints.next;
         let count = u32::try_from(left.min(u64::from(unit))).expect("at most a unit");
-        assert!(count > 0, "a snapshot without pieces left goes on");
-        let first = self.snapshots.next;
+        assert!(count > 0, "a checkpoint without pieces left goes on");
+        let first = self.checkpoints.next;
         buffers.data_mut(buffer, 0, unit).fill(0);
         for index in 0..count {
             let bytes = buffers.whole_mut(buffer, index, 1);
@@ -358,13 +359,13 @@ impl Pblk {
             let (content, rest) = bytes[pieces::PIECE_HEADER_BYTES..].split_at_mut(layout.content_bytes);
             self.fill_piece(&layout, first + u64::from(index), content);
             rest.fill(0);
-            pieces::seal(self.snapshots.number, layout.content_bytes, bytes);
+            pieces::seal(self.checkpoints.number, layout.content_bytes, bytes);
             // Where content is stamps, a piece's stamp is how it begins.
             let mut begin = [0; STAMP_BYTES];
             begin.copy_from_slice(&bytes[..STAMP_BYTES]);
             buffers.data_mut(buffer, index, 1)[..STAMP_BYTES].copy_from_slice(&begin);
         }
-        self.snapshots.next += u64::from(count);
+        self.checkpoints.next += u64::from(count);
         ((u32::try_from(first).expect("fewer pieces than 2^32"), count), buffer)
     }
 
@@ -372,28 +373,28 @@ impl Pblk {
     fn fill_piece(&self, layout: &PieceLayout, number: u64, content: &mut [u8]) {
         let piece = layout.content_bytes;
         assert_eq!(content.len(), piece, "a piece has another length than was said");
-        if number < self.snapshots.header_pieces {
-            let rest = &self.snapshots.header[usize::try_from(number).expect("few") * piece..];
+        if number < self.checkpoints.header_pieces {
+            let rest = &self.checkpoints.header[usize::try_from(number).expect("few") * piece..];
             let length = rest.len().min(piece);
             content[..length].copy_from_slice(&rest[..length]);
             content[length..].fill(0);
             return;
         }
-        let number = usize::try_from(number - self.snapshots.header_pieces).expect("an index");
+        let number = usize::try_from(number - self.checkpoints.header_pieces).expect("an index");
         let (entries, per_shard) = (layout.entries(), layout.per_shard());
-        let map_pieces = self.snapshots.shards.len() * per_shard;
+        let map_pieces = self.checkpoints.shards.len() * per_shard;
         if number < map_pieces {
             let is_misplaced = self.has_canary(Canary::ShardMisplaced);
-            let shard = usize_of(self.snapshots.shards[if is_misplaced { 0 } else { number / per_shard }]);
+            let shard = usize_of(self.checkpoints.shards[if is_misplaced { 0 } else { number / per_shard }]);
             self.fill_entries(shard, number % per_shard * entries, entries, content);
         } else {
             self.fill_rows((number - map_pieces) * piece, content);
         }
     }
 
-    /// How snapshots of this instance are cut.
+    /// How checkpoints of this instance are cut.
     fn piece_layout(&self, sector_bytes: usize) -> PieceLayout {
-        let bytes = pieces::content_bytes(sector_bytes, self.options.knobs.snapshot_piece_bytes);
+        let bytes = pieces::content_bytes(sector_bytes, self.options.knobs.checkpoint_piece_bytes);
         PieceLayout::new(bytes, self.l2p.shard_size(), &self.l2p)
     }
 
@@ -405,7 +406,7 @@ impl Pblk {
         content[length..].fill(0);
         if length > 0 {
             self.l2p.encode(first, &mut content[..length], |_, slot| {
-                self.frames.durable_place(slot).or(self.frames.entry(slot).previous)
+                self.write_buffer.durable_place(slot).or(self.write_buffer.entry(slot).previous)
             });
         }
     }
@@ -413,16 +414,16 @@ impl Pblk {
     /// Valid bits, row after row, from byte `from` of all of them on.
     ///
     /// They come behind the map, so that a bit is as old as the entry that names its place, or younger: of a place written
-    /// before the snapshot it says whether its block changed since (`mount::bits` relies on that).
+    /// before the checkpoint it says whether its block changed since (`mount::bits` relies on that).
     fn fill_rows(&self, from: usize, content: &mut [u8]) {
         let row_bytes = self.valid.line_bytes();
         let (mut at, mut filled) = (from, 0);
-        while filled < content.len() && at < self.snapshots.rows.len() * row_bytes {
-            let (line, first) = (self.snapshots.rows[at / row_bytes], at % row_bytes);
+        while filled < content.len() && at < self.checkpoints.rows.len() * row_bytes {
+            let (line, first) = (self.checkpoints.rows[at / row_bytes], at % row_bytes);
             let length = (row_bytes - first).min(content.len() - filled);
             let bytes = &mut content[filled..filled + length];
             self.valid.encode_part(line, first, bytes);
-            self.leave_out_trims(line, first, bytes);
+            self.leave_out_discards(line, first, bytes);
             filled += length;
             at += length;
         }
@@ -430,10 +431,10 @@ impl Pblk {
     }
 
     /// Clears the bits of records of discards in a part of a row, from byte `from` on.
-    fn leave_out_trims(&self, line: LineId, from: usize, bytes: &mut [u8]) {
+    fn leave_out_discards(&self, line: LineId, from: usize, bytes: &mut [u8]) {
         let start = u64::from(line.0) * self.shape.sectors_per_line() + u64_of(from) * 8;
         let end = start + u64_of(bytes.len()) * 8;
-        let places = &self.snapshots.trim_places;
+        let places = &self.checkpoints.discard_places;
         assert!(places.is_sorted(), "places of records are out of order");
         let first = places.partition_point(|place| place.0 < start);
         for place in places[first..].iter().take_while(|place| place.0 < end) {
@@ -442,15 +443,18 @@ impl Pblk {
         }
     }
 
-    /// A snapshot is durable: what it covers can go.
-    pub(super) fn snapshot_complete(&mut self) {
-        assert_eq!(self.snapshots.done, self.snapshots.pieces, "a snapshot is complete before its pieces");
-        let state = &mut self.snapshots;
+    /// A checkpoint is durable: what it covers can go.
+    pub(super) fn checkpoint_complete(&mut self) {
+        assert_eq!(
+            self.checkpoints.done, self.checkpoints.pieces,
+            "a checkpoint is complete before its pieces"
+        );
+        let state = &mut self.checkpoints;
         state.state = State::Idle;
-        assert_eq!(state.done, state.pieces, "a snapshot is complete without all its pieces");
-        state.keep_from = state.first_line.expect("a snapshot has pieces");
+        assert_eq!(state.done, state.pieces, "a checkpoint is complete without all its pieces");
+        state.keep_from = state.first_line.expect("a checkpoint has pieces");
         for sequence in std::mem::take(&mut state.covered) {
-            if let Some(place) = self.trims.remove(sequence) {
+            if let Some(place) = self.discards.remove(sequence) {
                 self.invalidate(place);
             }
         }
@@ -459,8 +463,8 @@ impl Pblk {
                 self.reclaimer.suspect(line);
             }
         }
-        self.stats.snapshots += 1;
-        if self.snapshots.clean && !self.shutdown.ending {
+        self.stats.checkpoints += 1;
+        if self.checkpoints.clean && !self.shutdown.ending {
             self.shutdown_complete();
         }
     }
@@ -470,7 +474,7 @@ impl Pblk {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shutdown {
     request: Option<SlabKey>,
-    snapshotting: bool,
+    checkpointing: bool,
     /// Only what was written is made durable.
     ending: bool,
 }
@@ -486,9 +490,9 @@ impl Shutdown {
 }
 
 impl Pblk {
-    /// Ends everything that is under way, then asks for the last snapshot.
+    /// Ends everything that is under way, then asks for the last checkpoint.
     pub(super) fn shut_down(&mut self) -> bool {
-        if !self.shutdown.is_begun() || self.shutdown.snapshotting || !self.snapshots.is_idle() {
+        if !self.shutdown.is_begun() || self.shutdown.checkpointing || !self.checkpoints.is_idle() {
             return false;
         }
         if !self.reads.is_empty() || !self.writes.is_empty() || !self.flushes.is_idle() || !self.gc.is_idle()
@@ -498,27 +502,27 @@ impl Pblk {
         if self.close_filling() {
             return true;
         }
-        if self.frames.in_use() > 0 || self.flight.len() > 0 || self.reclaimer.due().len() > 0 {
+        if self.write_buffer.in_use() > 0 || self.flight.len() > 0 || self.reclaimer.due().len() > 0 {
             return false;
         }
         if self.is_read_only() {
             return self.end_shutdown();
         }
-        self.shutdown.snapshotting = true;
-        self.snapshots.ask_clean();
+        self.shutdown.checkpointing = true;
+        self.checkpoints.ask_clean();
         self.work_due = true;
         true
     }
 
-    /// Ends a shutdown without a snapshot, for which there is no space: what was written is made durable, no more. True if
+    /// Ends a shutdown without a checkpoint, for which there is no space: what was written is made durable, no more. True if
     /// there was one to end.
     pub(super) fn end_shutdown(&mut self) -> bool {
         let Some(key) = self.shutdown.request.filter(|_| !self.shutdown.ending) else { return false };
         self.shutdown.ending = true;
-        assert!(self.is_read_only(), "a shutdown was ended without its snapshot");
+        assert!(self.is_read_only(), "a shutdown was ended without its checkpoint");
         assert!(self.writes.is_empty(), "a write was left behind at shutdown");
-        self.shutdown.snapshotting = true;
-        let buffers = self.snapshots.abandon();
+        self.shutdown.checkpointing = true;
+        let buffers = self.checkpoints.abandon();
         self.whole.extend(buffers);
         self.await_durable(key);
         true
@@ -540,7 +544,7 @@ impl Pblk {
         pending.done = pending.request.count;
         self.finish(key);
         assert!(self.writes.is_empty(), "a write was left behind at shutdown");
-        assert!(self.frames.in_use() == 0, "a frame was left behind at shutdown");
+        assert!(self.write_buffer.in_use() == 0, "a buffer unit was left behind at shutdown");
     }
 }
 

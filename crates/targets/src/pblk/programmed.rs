@@ -5,7 +5,7 @@
 
 use super::Pblk;
 use super::canary::Canary;
-use ocssd_ftl::{FrameId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
+use ocssd_ftl::{BufferUnitId, Kind, LineId, LineState, Mapped, Piece, Place, Slot, Write};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Status};
 
 /// Neighbouring places that are no longer valid, and were not let go of yet.
@@ -16,28 +16,28 @@ struct Gone {
 
 impl Pblk {
     /// A write of data ended.
-    pub(super) fn frame_done(
+    pub(super) fn buffer_unit_done(
         &mut self,
-        frame: FrameId,
+        buffer_unit: BufferUnitId,
         (line, write): (LineId, Write),
         completion: &Completion,
         buffers: &Buffers,
     ) {
-        let sectors = self.frames.sectors(frame);
+        let sectors = self.write_buffer.sectors(buffer_unit);
         let is_sound = completion.status.is_success() && !self.is_headless(line, write);
         if is_sound || self.has_canary(Canary::FailedWriteLands) {
-            self.frames.written(frame);
-            self.settle(frame, buffers);
-            self.limiter_written(frame);
-            self.land(line, write, sectors, Some(frame), None);
+            self.write_buffer.written(buffer_unit);
+            self.settle(buffer_unit, buffers);
+            self.limiter_written(buffer_unit);
+            self.land(line, write, sectors, Some(buffer_unit), None);
         } else {
             self.note_failure(completion.status);
             if !completion.status.is_success() && self.has_canary(Canary::ReadOnlyAtFailedWrite) {
                 self.end_changes();
             }
-            self.frames.failed(frame);
-            let stream = self.frames.stream(frame);
-            self.streams[stream.index()].ready.push_front(frame);
+            self.write_buffer.failed(buffer_unit);
+            let stream = self.write_buffer.stream(buffer_unit);
+            self.streams[stream.index()].ready.push_front(buffer_unit);
             let failure = (!completion.status.is_success()).then_some(completion.status);
             self.land(line, write, sectors, None, failure);
         }
@@ -79,9 +79,9 @@ impl Pblk {
         let goes_again = pieces.1 > 0 && is_lost && self.stopped().is_none();
         if pieces.1 > 0 {
             if goes_again {
-                self.snapshots.lost(pieces, buffer);
+                self.checkpoints.lost(pieces, buffer);
             } else if !is_lost {
-                self.snapshots.piece_done(pieces.1);
+                self.checkpoints.piece_done(pieces.1);
             }
         }
         if !goes_again {
@@ -101,23 +101,25 @@ impl Pblk {
         line: LineId,
         write: Write,
         sectors: u32,
-        frame: Option<FrameId>,
+        buffer_unit: Option<BufferUnitId>,
         failure: Option<Status>,
     ) {
         let is_of_drive = failure.is_some_and(|status| self.is_of_drive(status));
-        let Self { open, frames, .. } = self;
+        let Self { open, write_buffer, .. } = self;
         let entry = open[line.index()].as_mut().expect("a write went to an open line");
         match failure {
             Some(_) if is_of_drive => entry.refused(write),
             None => {
-                entry.acknowledged(write, sectors, frame, |frame| frames.readable(frame));
+                entry.acknowledged(write, sectors, buffer_unit, |buffer_unit| {
+                    write_buffer.readable(buffer_unit)
+                });
                 if write.piece == Piece::Head {
                     self.lines.head_written(line);
                 }
             }
             Some(status) => {
                 let closed = status != Status::WRITE_NEXT_UNIT;
-                entry.failed(write, sectors, closed, |frame| frames.readable(frame));
+                entry.failed(write, sectors, closed, |buffer_unit| write_buffer.readable(buffer_unit));
             }
         }
         if entry.next_tail().is_some() && !self.tails_due.contains(&line) {
@@ -144,34 +146,34 @@ impl Pblk {
         self.told.is_stale = true;
     }
 
-    /// The sectors of a frame are on media: they take the place of the versions before them.
-    fn settle(&mut self, frame: FrameId, buffers: &Buffers) {
-        let first = self.frames.first_slot(frame).0;
-        let start = self.frames.place(frame);
+    /// The sectors of a buffer unit are on media: they take the place of the versions before them.
+    fn settle(&mut self, buffer_unit: BufferUnitId, buffers: &Buffers) {
+        let first = self.write_buffer.first_slot(buffer_unit).0;
+        let start = self.write_buffer.place(buffer_unit);
         assert!(
-            self.frames.durable_place(self.frames.first_slot(frame)).is_some(),
-            "a frame is settled before it landed"
+            self.write_buffer.durable_place(self.write_buffer.first_slot(buffer_unit)).is_some(),
+            "a buffer unit is settled before it landed"
         );
-        let copies = self.frames.copies(frame);
+        let copies = self.write_buffer.copies(buffer_unit);
         if copies != 0 {
-            self.settle_copies(frame, buffers);
+            self.settle_copies(buffer_unit, buffers);
         }
-        if copies.count_ones() == self.frames.filled(frame) {
+        if copies.count_ones() == self.write_buffer.filled(buffer_unit) {
             return;
         }
-        let Self { frames, valid, .. } = self;
-        valid.fetch(frames.live(frame).filter_map(|(_, entry)| entry.previous));
+        let Self { write_buffer, valid, .. } = self;
+        valid.fetch(write_buffer.live(buffer_unit).filter_map(|(_, entry)| entry.previous));
         // Neighbours become valid together, and what was moved died where its neighbours did.
         let mut run = 0;
         let mut gone = Gone { first: Place(0), count: 0 };
-        let filled = self.frames.filled(frame);
+        let filled = self.write_buffer.filled(buffer_unit);
         for offset in 0..filled {
             let slot = Slot(first + offset);
             let place = Place(start.0 + u64::from(offset));
-            let joins = match self.frames.entry(slot).tag.kind {
+            let joins = match self.write_buffer.entry(slot).tag.kind {
                 _ if copies >> offset & 1 == 1 => false,
                 Kind::Data | Kind::Lost => self.settle_block(slot, place, &mut gone),
-                Kind::Trim => self.settle_trim(slot, place),
+                Kind::Discard => self.commit_discard(slot, place),
                 Kind::Pad => false,
                 Kind::Head | Kind::Tail | Kind::Map | Kind::Log => unreachable!("the buffer holds blocks"),
             };
@@ -212,7 +214,7 @@ impl Pblk {
     /// the version before the newest was seen to.
     fn settle_block(&mut self, slot: Slot, place: Place, gone: &mut Gone) -> bool {
         assert!(place.0 < self.shape.places(), "a block landed beyond the instance");
-        let entry = self.frames.entry_mut(slot);
+        let entry = self.write_buffer.entry_mut(slot);
         if entry.is_newest {
             if let Some(previous) = entry.previous.take() {
                 self.let_go(gone, Some(previous));
@@ -221,9 +223,9 @@ impl Pblk {
         }
         let tag = entry.tag;
         match self.l2p.get(tag.block) {
-            Mapped::Buffer(newest) if self.frames.durable_place(newest).is_none() => {
+            Mapped::Buffer(newest) if self.write_buffer.durable_place(newest).is_none() => {
                 // Superseded while it was being written: it is the version before the newest one, until that is durable.
-                let holder = self.frames.entry_mut(newest);
+                let holder = self.write_buffer.entry_mut(newest);
                 if holder.previous_sequence < tag.sequence {
                     let older = holder.previous.replace(place);
                     holder.previous_sequence = tag.sequence;
@@ -239,10 +241,10 @@ impl Pblk {
     }
 
     /// A discard's record is durable at `place`. True if it is valid there from now on.
-    fn settle_trim(&mut self, slot: Slot, place: Place) -> bool {
-        let previous = self.frames.entry_mut(slot).previous.take();
-        // A record a snapshot covered meanwhile was let go of where it was; one that was moved twice is where it was first.
-        let is_needed = self.trims.settle(self.frames.entry(slot).tag.sequence, place, previous);
+    fn commit_discard(&mut self, slot: Slot, place: Place) -> bool {
+        let previous = self.write_buffer.entry_mut(slot).previous.take();
+        // A record a checkpoint covered meanwhile was let go of where it was; one that was moved twice is where it was first.
+        let is_needed = self.discards.settle(self.write_buffer.entry(slot).tag.sequence, place, previous);
         if is_needed && let Some(previous) = previous {
             self.invalidate(previous);
         }

@@ -1,12 +1,12 @@
-//! What a map snapshot says of the instance, beside the map: the first pieces of every snapshot.
+//! What a map checkpoint says of the instance, beside the map: the first pieces of every checkpoint.
 //!
 //! Little endian, field by field: magic, version, instance, number, pieces, sizes, the shards present, a row per line, how
-//! far open lines are written, CRC-32. Deliberately not here: how pieces lie on media (`snapshot`).
+//! far open lines are written, CRC-32. Deliberately not here: how pieces lie on media (`checkpoint`).
 
 use ocssd_ftl::{InstanceId, LineSequence, LineState, Lines, Sequence, ShardSize, Stream};
 
 const MAGIC: [u8; 4] = *b"snap";
-/// Raised when valid bits came to mean something else: those of version 1 are in snapshots of a shutdown only, and count the
+/// Raised when valid bits came to mean something else: those of version 1 are in checkpoints of a shutdown only, and count the
 /// records of discards.
 const VERSION: u32 = 2;
 /// The version of those whose map is not in shards of the usual size. Others are not told apart from version 2.
@@ -14,7 +14,7 @@ const VERSION_OF_SHARDS: u32 = 3;
 /// The oldest version that is read.
 const VERSION_MIN: u32 = 1;
 
-/// A line as a snapshot knows it.
+/// A line as a checkpoint knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRow {
     pub state: RowState,
@@ -27,7 +27,7 @@ pub struct LineRow {
     pub has_bits: bool,
 }
 
-/// What a line was when the snapshot was begun.
+/// What a line was when the checkpoint was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowState {
     Free,
@@ -38,9 +38,9 @@ pub enum RowState {
 
 /// Everything but the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotHeader {
+pub struct CheckpointHeader {
     pub instance: InstanceId,
-    /// Counts the instance's snapshots.
+    /// Counts the instance's checkpoints.
     pub number: u64,
     /// Taken at shutdown: nothing was written after it.
     pub clean: bool,
@@ -52,7 +52,7 @@ pub struct SnapshotHeader {
     pub entry_bytes: u32,
     /// How the map is parted.
     pub shard: ShardSize,
-    /// Pieces of the whole snapshot, those of the header included.
+    /// Pieces of the whole checkpoint, those of the header included.
     pub pieces: u64,
     /// Shards of the map that are among the pieces, in order.
     pub shards: Vec<u32>,
@@ -62,7 +62,7 @@ pub struct SnapshotHeader {
 }
 
 impl LineRow {
-    /// What a snapshot says of a line.
+    /// What a checkpoint says of a line.
     pub fn of(lines: &Lines, line: ocssd_ftl::LineId, has_bits: bool) -> Self {
         let entry = lines.get(line);
         let state = match entry.state {
@@ -123,7 +123,7 @@ impl LineRow {
     }
 }
 
-impl SnapshotHeader {
+impl CheckpointHeader {
     /// Bytes before the lists: magic, version, length and whether it is clean; six numbers; the size of entries and three
     /// counts.
     const FIXED_BYTES: usize = 16 + 6 * 8 + 4 * 4;
@@ -255,7 +255,7 @@ mod tests {
             erases: 5,
             has_bits: true,
         };
-        let header = SnapshotHeader {
+        let header = CheckpointHeader {
             instance: InstanceId::new(3),
             number: 8,
             clean: true,
@@ -270,22 +270,26 @@ mod tests {
             open: vec![(1, vec![16, 32])],
         };
         let bytes = header.encode();
-        assert_eq!(SnapshotHeader::length(&bytes), Some(bytes.len()));
+        assert_eq!(CheckpointHeader::length(&bytes), Some(bytes.len()));
         for (version, length) in [(0, None), (1, Some(bytes.len())), (2, Some(bytes.len())), (4, None)] {
             let mut other = bytes.clone();
             other[4] = version;
-            assert_eq!(SnapshotHeader::length(&other), length, "version {version}");
+            assert_eq!(CheckpointHeader::length(&other), length, "version {version}");
         }
-        assert_eq!(SnapshotHeader::decode(&bytes), Some(header.clone()));
+        assert_eq!(CheckpointHeader::decode(&bytes), Some(header.clone()));
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(SnapshotHeader::decode(&damaged), None, "byte {at}");
-            assert_eq!(SnapshotHeader::decode(&bytes[..at]), None, "cut at {at}");
+            assert_eq!(CheckpointHeader::decode(&damaged), None, "byte {at}");
+            assert_eq!(CheckpointHeader::decode(&bytes[..at]), None, "cut at {at}");
         }
         assert_eq!((bytes[4], bytes[12..16].to_vec()), (2, vec![1, 0, 0, 0]), "as older programs read it");
-        let other = SnapshotHeader { shard: ShardSize::new(64).expect("a size"), ..header };
+        let other = CheckpointHeader { shard: ShardSize::new(64).expect("a size"), ..header };
         let bytes = other.encode();
-        assert_eq!((bytes[4], SnapshotHeader::decode(&bytes)), (3, Some(other)), "older programs refuse it");
+        assert_eq!(
+            (bytes[4], CheckpointHeader::decode(&bytes)),
+            (3, Some(other)),
+            "older programs refuse it"
+        );
     }
 }

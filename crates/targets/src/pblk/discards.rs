@@ -1,6 +1,6 @@
-//! Discards that a snapshot does not cover yet: their records must outlive garbage collection.
+//! Discards that a checkpoint does not cover yet: their records must outlive garbage collection.
 //!
-//! pblk forgot discards at a power cut (`pblk.md` 1.8). Here each is a sector in the stream of writes; once a snapshot
+//! pblk forgot discards at a power cut (`pblk.md` 1.8). Here each is a sector in the stream of writes; once a checkpoint
 //! taken after it was durable is complete, the sector is worthless. Deliberately not here: who reads the records
 //! (`mount`).
 
@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The blocks of one discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrimRange {
+pub struct DiscardRange {
     /// The first.
     pub block: u64,
     /// How many.
     pub count: u32,
 }
 
-impl TrimRange {
+impl DiscardRange {
     /// Fills the content of a record; it fits a stamp.
     pub fn encode(self, content: &mut [u8]) {
         assert!(self.count > 0, "nothing was discarded");
@@ -36,36 +36,36 @@ impl TrimRange {
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    range: TrimRange,
+    range: DiscardRange,
     /// Where it is, once it is durable.
     place: Option<Place>,
 }
 
 /// The records, by when they were made.
 #[derive(Clone, Debug)]
-pub struct Trims {
-    /// Records kept before a snapshot is asked for and further discards wait.
+pub struct Discards {
+    /// Records kept before a checkpoint is asked for and further discards wait.
     most: usize,
     records: BTreeMap<Sequence, Record>,
     /// Those that are not durable yet.
     pending: BTreeSet<Sequence>,
 }
 
-impl Trims {
+impl Discards {
     /// No records; room for `most`.
     pub fn new(most: usize) -> Self {
         assert!(most > 0, "no discard could be written down");
         Self { most, records: BTreeMap::new(), pending: BTreeSet::new() }
     }
 
-    /// True if more discards must wait for a snapshot.
+    /// True if more discards must wait for a checkpoint.
     pub fn is_full(&self) -> bool {
         self.records.len() >= self.most
     }
 
     /// A discard was put into the buffer.
     pub fn add(&mut self, sequence: Sequence, block: u64, count: u32) {
-        let record = Record { range: TrimRange { block, count }, place: None };
+        let record = Record { range: DiscardRange { block, count }, place: None };
         let before = self.records.insert(sequence, record);
         assert!(before.is_none(), "two discards have sequence {}", sequence.0);
         self.pending.insert(sequence);
@@ -84,7 +84,7 @@ impl Trims {
     }
 
     /// A record was found at mount.
-    pub fn restore(&mut self, sequence: Sequence, range: TrimRange, place: Place) {
+    pub fn restore(&mut self, sequence: Sequence, range: DiscardRange, place: Place) {
         self.records.insert(sequence, Record { range, place: Some(place) });
     }
 
@@ -100,7 +100,7 @@ impl Trims {
     }
 
     /// The record that is at `place` and still needed.
-    pub fn at(&self, place: Place) -> Option<(Sequence, TrimRange)> {
+    pub fn at(&self, place: Place) -> Option<(Sequence, DiscardRange)> {
         let found = self.records.iter().find(|(_, record)| record.place == Some(place));
         found.map(|(&sequence, record)| (sequence, record.range))
     }
@@ -110,19 +110,20 @@ impl Trims {
         self.records.get(&sequence).is_some_and(|record| record.place == Some(place))
     }
 
-    /// True if the discard that made `block` nowhere after `sequence` is on media, or covered by a snapshot.
+    /// True if the discard that made `block` nowhere after `sequence` is on media, or covered by a checkpoint.
     pub fn is_durable(&self, block: u64, sequence: Sequence) -> bool {
-        let covers = |range: TrimRange| (range.block..range.block + u64::from(range.count)).contains(&block);
+        let covers =
+            |range: DiscardRange| (range.block..range.block + u64::from(range.count)).contains(&block);
         let mut later = self.records.range(sequence..).filter(|(_, record)| covers(record.range)).peekable();
         later.peek().is_none() || later.any(|(_, record)| record.place.is_some())
     }
 
-    /// True if a snapshot begun now would cover a record. Cost: a pass over the records that are not durable.
+    /// True if a checkpoint begun now would cover a record. Cost: a pass over the records that are not durable.
     pub fn has_durable(&self) -> bool {
         self.records.values().any(|record| record.place.is_some())
     }
 
-    /// The records that are durable now: a snapshot begun now will cover them.
+    /// The records that are durable now: a checkpoint begun now will cover them.
     pub fn durable(&self) -> Vec<Sequence> {
         self.records
             .iter()
@@ -155,77 +156,97 @@ mod tests {
 
     #[test]
     fn a_record_is_needed_until_it_is_let_go_and_only_where_it_lies() {
-        let mut trims = Trims::new(3);
-        trims.add(Sequence(5), 100, 8);
-        assert!(trims.durable().is_empty());
-        assert_eq!(trims.oldest_pending(), Some(Sequence(5)));
-        assert!(trims.settle(Sequence(5), Place(7), None));
-        assert_eq!(trims.oldest_pending(), None);
-        assert_eq!(trims.places(), [Place(7)]);
-        assert!(trims.needs(Sequence(5), Place(7)) && !trims.needs(Sequence(5), Place(8)));
-        assert!(trims.settle(Sequence(5), Place(9), Some(Place(7))), "moved");
-        assert!(!trims.settle(Sequence(5), Place(11), Some(Place(7))), "moved twice");
-        assert_eq!(trims.at(Place(9)), Some((Sequence(5), TrimRange { block: 100, count: 8 })));
-        assert_eq!(trims.remove(Sequence(5)), Some(Place(9)));
-        assert!(!trims.settle(Sequence(5), Place(1), Some(Place(9))));
+        let mut discards = Discards::new(3);
+        discards.add(Sequence(5), 100, 8);
+        assert!(discards.durable().is_empty());
+        assert_eq!(discards.oldest_pending(), Some(Sequence(5)));
+        assert!(discards.settle(Sequence(5), Place(7), None));
+        assert_eq!(discards.oldest_pending(), None);
+        assert_eq!(discards.places(), [Place(7)]);
+        assert!(discards.needs(Sequence(5), Place(7)) && !discards.needs(Sequence(5), Place(8)));
+        assert!(discards.settle(Sequence(5), Place(9), Some(Place(7))), "moved");
+        assert!(!discards.settle(Sequence(5), Place(11), Some(Place(7))), "moved twice");
+        assert_eq!(discards.at(Place(9)), Some((Sequence(5), DiscardRange { block: 100, count: 8 })));
+        assert_eq!(discards.remove(Sequence(5)), Some(Place(9)));
+        assert!(!discards.settle(Sequence(5), Place(1), Some(Place(9))));
     }
 
     #[test]
     fn a_range_fits_a_stamp() {
-        let range = TrimRange { block: 1 << 39, count: u32::MAX };
+        let range = DiscardRange { block: 1 << 39, count: u32::MAX };
         let mut content = [1; 16];
         range.encode(&mut content);
-        assert_eq!(TrimRange::decode(&content), Ok(range));
-        assert_eq!(TrimRange::decode(&content[..10]), Err(Corrupt));
+        assert_eq!(DiscardRange::decode(&content), Ok(range));
+        assert_eq!(DiscardRange::decode(&content[..10]), Err(Corrupt));
     }
 
     #[test]
     fn discards_that_are_not_durable_wait_and_those_that_are_can_be_covered() {
-        let mut trims = Trims::new(MOST);
-        let range = |block, count| TrimRange { block, count };
+        let mut discards = Discards::new(MOST);
+        let range = |block, count| DiscardRange { block, count };
         for (sequence, block) in [(5, 100), (9, 200), (7, 104)] {
-            trims.add(Sequence(sequence), block, 8);
+            discards.add(Sequence(sequence), block, 8);
         }
-        assert!(!trims.has_durable() && trims.durable().is_empty() && trims.places().is_empty());
-        assert_eq!((trims.oldest_pending(), trims.newest_pending()), (Some(Sequence(5)), Some(Sequence(9))));
-        trims.restore(Sequence(3), range(0, 4), Place(50));
-        assert!(trims.settle(Sequence(7), Place(40), None));
-        assert_eq!((trims.has_durable(), trims.durable()), (true, vec![Sequence(3), Sequence(7)]));
-        assert_eq!(trims.places(), [Place(40), Place(50)]);
-        assert_eq!((trims.oldest_pending(), trims.newest_pending()), (Some(Sequence(5)), Some(Sequence(9))));
-        assert!(trims.settle(Sequence(9), Place(60), None));
-        assert_eq!((trims.oldest_pending(), trims.newest_pending()), (Some(Sequence(5)), Some(Sequence(5))));
-        assert_eq!((trims.at(Place(40)), trims.at(Place(41))), (Some((Sequence(7), range(104, 8))), None));
-        assert_eq!((trims.remove(Sequence(5)), trims.newest_pending()), (None, None), "it was not durable");
-        assert_eq!((trims.remove(Sequence(3)), trims.at(Place(50))), (Some(Place(50)), None));
+        assert!(!discards.has_durable() && discards.durable().is_empty() && discards.places().is_empty());
+        assert_eq!(
+            (discards.oldest_pending(), discards.newest_pending()),
+            (Some(Sequence(5)), Some(Sequence(9)))
+        );
+        discards.restore(Sequence(3), range(0, 4), Place(50));
+        assert!(discards.settle(Sequence(7), Place(40), None));
+        assert_eq!((discards.has_durable(), discards.durable()), (true, vec![Sequence(3), Sequence(7)]));
+        assert_eq!(discards.places(), [Place(40), Place(50)]);
+        assert_eq!(
+            (discards.oldest_pending(), discards.newest_pending()),
+            (Some(Sequence(5)), Some(Sequence(9)))
+        );
+        assert!(discards.settle(Sequence(9), Place(60), None));
+        assert_eq!(
+            (discards.oldest_pending(), discards.newest_pending()),
+            (Some(Sequence(5)), Some(Sequence(5)))
+        );
+        assert_eq!(
+            (discards.at(Place(40)), discards.at(Place(41))),
+            (Some((Sequence(7), range(104, 8))), None)
+        );
+        assert_eq!(
+            (discards.remove(Sequence(5)), discards.newest_pending()),
+            (None, None),
+            "it was not durable"
+        );
+        assert_eq!((discards.remove(Sequence(3)), discards.at(Place(50))), (Some(Place(50)), None));
     }
 
     #[test]
     fn a_block_is_nowhere_for_good_once_a_discard_since_is_on_media() {
-        let mut trims = Trims::new(MOST);
-        trims.add(Sequence(5), 100, 8);
+        let mut discards = Discards::new(MOST);
+        discards.add(Sequence(5), 100, 8);
         // Not discarded since: by another range, or before.
         for (block, sequence, is_durable) in
             [(99, 5, true), (100, 5, false), (107, 5, false), (108, 5, true), (100, 6, true), (100, 0, false)]
         {
-            assert_eq!(trims.is_durable(block, Sequence(sequence)), is_durable, "block {block}, {sequence}");
+            assert_eq!(
+                discards.is_durable(block, Sequence(sequence)),
+                is_durable,
+                "block {block}, {sequence}"
+            );
         }
-        trims.add(Sequence(8), 107, 1);
-        assert!(!trims.is_durable(107, Sequence(5)));
-        assert!(trims.settle(Sequence(8), Place(1), None));
-        assert!(trims.is_durable(107, Sequence(5)), "a later one is");
-        assert!(!trims.is_durable(100, Sequence(5)), "but not of this block");
+        discards.add(Sequence(8), 107, 1);
+        assert!(!discards.is_durable(107, Sequence(5)));
+        assert!(discards.settle(Sequence(8), Place(1), None));
+        assert!(discards.is_durable(107, Sequence(5)), "a later one is");
+        assert!(!discards.is_durable(100, Sequence(5)), "but not of this block");
     }
 
     #[test]
-    fn discards_wait_for_a_snapshot_once_the_table_is_full() {
-        let mut trims = Trims::new(MOST);
+    fn discards_wait_for_a_checkpoint_once_the_table_is_full() {
+        let mut discards = Discards::new(MOST);
         for sequence in 0..MOST {
-            assert!(!trims.is_full(), "{sequence} records");
-            trims.add(Sequence(u64::try_from(sequence).unwrap()), 0, 1);
+            assert!(!discards.is_full(), "{sequence} records");
+            discards.add(Sequence(u64::try_from(sequence).unwrap()), 0, 1);
         }
-        assert!(trims.is_full());
-        trims.remove(Sequence(0));
-        assert!(!trims.is_full());
+        assert!(discards.is_full());
+        discards.remove(Sequence(0));
+        assert!(!discards.is_full());
     }
 }

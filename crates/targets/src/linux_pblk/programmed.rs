@@ -7,32 +7,32 @@
 use super::flight::Carried;
 use super::open_line::{Piece, UnitWrite};
 use super::state::{LineEnd, LinuxPblk};
-use ocssd_ftl::{Entry, FrameId, Kind, Mapped, Place, Slot};
+use ocssd_ftl::{BufferUnitId, Entry, Kind, Mapped, Place, Slot};
 use ocssd_lightnvm::{Completion, Status};
 
 impl LinuxPblk {
     /// A write to the open line ended.
     pub(super) fn write_done(&mut self, write: UnitWrite, carried: Carried, completion: &Completion) {
         let is_sound = completion.status.is_success();
-        let frame = match carried {
+        let buffer_unit = match carried {
             Carried::Own(buffer) => {
                 self.own.push(buffer);
                 None
             }
-            Carried::Frame(frame) if is_sound => {
-                self.frames.written(frame);
-                self.settle(frame);
-                Some(frame)
+            Carried::BufferUnit(buffer_unit) if is_sound => {
+                self.write_buffer.written(buffer_unit);
+                self.settle(buffer_unit);
+                Some(buffer_unit)
             }
-            Carried::Frame(frame) => {
-                self.retry(frame);
+            Carried::BufferUnit(buffer_unit) => {
+                self.retry(buffer_unit);
                 None
             }
         };
-        let Self { open, frames, .. } = self;
+        let Self { open, write_buffer, .. } = self;
         let line = open.as_mut().expect("a write went to the open line");
         if is_sound {
-            line.acknowledged(write, frame, |frame| frames.readable(frame));
+            line.acknowledged(write, buffer_unit, |buffer_unit| write_buffer.readable(buffer_unit));
             if write.piece == Piece::Smeta {
                 self.lines.head_written(line.line());
             }
@@ -42,7 +42,7 @@ impl LinuxPblk {
         } else {
             self.stats.write_failed += 1;
             let is_closed = completion.status != Status::WRITE_NEXT_UNIT;
-            line.failed(write, is_closed, |frame| frames.readable(frame));
+            line.failed(write, is_closed, |buffer_unit| write_buffer.readable(buffer_unit));
         }
         if line.is_finished() {
             self.close_line();
@@ -60,12 +60,12 @@ impl LinuxPblk {
         self.reclaimer.suspect(open.line());
     }
 
-    /// A frame waits for another unit. What was overwritten meanwhile may be on media already.
-    fn retry(&mut self, frame: FrameId) {
-        self.frames.failed(frame);
-        let first = self.frames.first_slot(frame).0;
-        for slot in (first..first + self.frames.filled(frame)).map(Slot) {
-            let entry = self.frames.entry_mut(slot);
+    /// A buffer unit waits for another unit. What was overwritten meanwhile may be on media already.
+    fn retry(&mut self, buffer_unit: BufferUnitId) {
+        self.write_buffer.failed(buffer_unit);
+        let first = self.write_buffer.first_slot(buffer_unit).0;
+        for slot in (first..first + self.write_buffer.filled(buffer_unit)).map(Slot) {
+            let entry = self.write_buffer.entry_mut(slot);
             if entry.is_newest || entry.tag.kind == Kind::Pad {
                 continue;
             }
@@ -73,33 +73,33 @@ impl LinuxPblk {
             *entry = Entry::PAD;
             self.flushes.raise(self.sequence);
         }
-        self.ready.push_front(frame);
+        self.ready.push_front(buffer_unit);
     }
 
-    /// The sectors of a frame are on media: they take the place of the versions before them.
-    fn settle(&mut self, frame: FrameId) {
-        let first = self.frames.first_slot(frame).0;
-        let start = self.frames.place(frame);
-        assert!(start.0 < self.shape.places(), "a frame landed beyond the instance");
-        for offset in 0..self.frames.filled(frame) {
+    /// The sectors of a buffer unit are on media: they take the place of the versions before them.
+    fn settle(&mut self, buffer_unit: BufferUnitId) {
+        let first = self.write_buffer.first_slot(buffer_unit).0;
+        let start = self.write_buffer.place(buffer_unit);
+        assert!(start.0 < self.shape.places(), "a buffer unit landed beyond the instance");
+        for offset in 0..self.write_buffer.filled(buffer_unit) {
             let slot = Slot(first + offset);
-            if self.frames.entry(slot).tag.kind == Kind::Data {
+            if self.write_buffer.entry(slot).tag.kind == Kind::Data {
                 self.settle_block(slot, Place(start.0 + u64::from(offset)));
             }
         }
     }
 
     fn settle_block(&mut self, slot: Slot, place: Place) {
-        let Entry { tag, is_newest, .. } = *self.frames.entry(slot);
+        let Entry { tag, is_newest, .. } = *self.write_buffer.entry(slot);
         let older = if is_newest {
-            self.frames.entry_mut(slot).previous.take()
+            self.write_buffer.entry_mut(slot).previous.take()
         } else {
             // Superseded while it was being written: it is the version before the newest one, until that is durable.
             let Mapped::Buffer(newest) = self.l2p.get(tag.block) else { return };
-            if self.frames.durable_place(newest).is_some() {
+            if self.write_buffer.durable_place(newest).is_some() {
                 return;
             }
-            let holder = self.frames.entry_mut(newest);
+            let holder = self.write_buffer.entry_mut(newest);
             if holder.previous_sequence >= tag.sequence {
                 return;
             }
