@@ -7,11 +7,11 @@ use crate::pool::Piece;
 use crate::shares::ClientId;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
-use ocssd_lightnvm::interface::StageOp;
 use ocssd_lightnvm::interface::key_value::{KvOp, KvReply};
 use ocssd_lightnvm::interface::log_structured::{LogOp, LogReply};
 use ocssd_lightnvm::interface::table::{TableOp, TableReply};
 use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneScope, ZoneState, ZonedAnswer};
+use ocssd_lightnvm::interface::{Content, StageId, StageOp};
 use ocssd_nvme::Cqe;
 
 /// What a job does. Reads, writes and flushes are there for exports of blocks and of zones, flushes for all.
@@ -78,6 +78,25 @@ impl Work {
                 content.bytes().into()
             }
             _ => 0,
+        }
+    }
+
+    /// What it does with a stage, if that is all.
+    #[must_use]
+    pub const fn stage_op(&self) -> Option<StageOp> {
+        match self {
+            Self::KeyValue(KvOp::Stage(op)) | Self::Log(LogOp::Stage(op)) => Some(*op),
+            _ => None,
+        }
+    }
+
+    /// The stage whose content it makes true.
+    #[must_use]
+    pub const fn staged(&self) -> Option<StageId> {
+        match self {
+            Self::KeyValue(KvOp::Store { content: Content::Staged { stage, .. }, .. })
+            | Self::Log(LogOp::Flush { content: Content::Staged { stage, .. }, .. }) => Some(*stage),
+            _ => None,
         }
     }
 

@@ -1,10 +1,12 @@
-//! Targets of zones and of keys for tests: the simulator's models, which need no drive.
+//! Targets of zones, of keys and of pages for tests: the simulator's models, which need no drive.
 
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::key_value::{KvLimits, KvTarget, ListOrder};
+use ocssd_lightnvm::interface::log_structured::{LogLimits, LogTarget};
 use ocssd_lightnvm::interface::zoned::{ZoneGeometry, ZonedTarget};
 use ocssd_lightnvm::interface::{AnyTarget, StageLimits};
 use ocssd_sim::kv::KvModel;
+use ocssd_sim::log::LogModel;
 use ocssd_sim::model::target::ReferenceTarget;
 use ocssd_sim::zoned::ZonedModel;
 
@@ -37,4 +39,20 @@ pub fn keys() -> AnyTarget {
     };
     let target = ReferenceTarget::new(KvModel::new(limits), &Prng::new(1));
     AnyTarget::from(Box::new(target) as Box<dyn KvTarget>)
+}
+
+/// Sixteen megabytes of pages up to 20,000 bytes, in flushes up to 8 MiB.
+pub fn pages() -> AnyTarget {
+    let limits = LogLimits {
+        flush_bytes_max: 8 << 20,
+        flush_pages_max: 2048,
+        page_bytes_max: 20_000,
+        page_align_bytes: 1,
+        sessions_max: 3,
+        capacity_bytes: 16 << 20,
+        pages_max: 4096,
+        stages: StageLimits { stages_max: 2, bytes_max: 8 << 20 },
+    };
+    let target = ReferenceTarget::new(LogModel::new(limits), &Prng::new(1));
+    AnyTarget::from(Box::new(target) as Box<dyn LogTarget>)
 }

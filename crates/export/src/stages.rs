@@ -6,8 +6,7 @@
 
 use crate::exports::ExportId;
 use crate::job::Work;
-use ocssd_lightnvm::interface::key_value::KvOp;
-use ocssd_lightnvm::interface::{Content, StageId, StageOp};
+use ocssd_lightnvm::interface::{StageId, StageOp};
 use std::collections::BTreeMap;
 
 /// Who has a stage, and what it is called there.
@@ -109,19 +108,19 @@ impl Stages {
 }
 
 /// The stage that a job is about.
-const fn stage_of(work: &Work) -> Option<StageId> {
-    match work {
-        Work::KeyValue(KvOp::Stage(
-            StageOp::Open { stage, .. } | StageOp::Append { stage, .. } | StageOp::Abort { stage },
-        ))
-        | Work::KeyValue(KvOp::Store { content: Content::Staged { stage, .. }, .. }) => Some(*stage),
-        _ => None,
+fn stage_of(work: &Work) -> Option<StageId> {
+    match work.stage_op() {
+        Some(StageOp::Open { stage, .. } | StageOp::Append { stage, .. } | StageOp::Abort { stage }) => {
+            Some(stage)
+        }
+        None => work.staged(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ocssd_lightnvm::interface::key_value::KvOp;
 
     const EXPORT: ExportId = ExportId(3);
 

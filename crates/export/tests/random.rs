@@ -7,7 +7,7 @@
 #[path = "../src/model_targets.rs"]
 mod model_targets;
 
-use model_targets::{keys, zones};
+use model_targets::{keys, pages, zones};
 use ocssd_base::Prng;
 use ocssd_export::fuzz::{
     fuse_kernel, nbd_client, nvme_tcp_host, pci_nvme_guest, resp_client, vhost_user_blk_guest,
@@ -16,6 +16,7 @@ use ocssd_export::nbd::wire::{IHAVEOPT, RequestHeader, command, option};
 use ocssd_export::nvme_tcp::host::{Host, in_capsule, transported};
 use ocssd_lightnvm::interface::zoned::ZoneAction;
 use ocssd_nvme::kv::{KeyValueCommand, KvOpcode};
+use ocssd_nvme::pages::{FlushPages, PageOpcode, ReadPage, StagePages};
 use ocssd_nvme::sqe::ReadWrite;
 use ocssd_nvme::zns::{ZoneManagementSend, ZoneSendAction};
 use ocssd_nvme::{Lba, Sqe};
@@ -170,6 +171,45 @@ fn key_value(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
     }
 }
 
+/// A command on pages, most often sound: namespace 6 has them.
+fn paged(prng: &mut Prng, host: &Host, cid: u16) -> Vec<u8> {
+    let number = |prng: &mut Prng, bound| u32::try_from(below(prng, bound)).expect("small");
+    let (rows, bytes, offset) = (number(prng, 4), number(prng, 9000), number(prng, 2) * number(prng, 9000));
+    let stage = StagePages { stage: number(prng, 3), bytes, offset };
+    let flush = FlushPages {
+        session: below(prng, 2),
+        wsn: below(prng, 9),
+        bytes,
+        rows,
+        force_unit_access: below(prng, 2) == 0,
+        stage: (below(prng, 3) == 0).then_some(stage.stage),
+    };
+    let table: Vec<u8> = (0..rows)
+        .flat_map(|row| [row % 3, 0, row * bytes / 4, bytes / 4])
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    let filled = vec![byte(prng); usize::try_from(bytes).expect("small")];
+    let of_stage = |opcode| Sqe::page_stage(opcode, 6, stage).with_cid(cid);
+    let plain = |sqe: Sqe| host.command(&transported(sqe.with_cid(cid), 0), &[]);
+    match below(prng, 10) {
+        0 | 1 => plain(Sqe::page_session(PageOpcode::OPEN_SESSION, 6, below(prng, 2))),
+        2 => plain(Sqe::page_session(PageOpcode::CLOSE_SESSION, 6, below(prng, 2))),
+        3 => plain(of_stage(PageOpcode::STAGE_OPEN)),
+        4 => plain(of_stage(PageOpcode::STAGE_ABORT)),
+        5 => host.command(&in_capsule(of_stage(PageOpcode::STAGE_APPEND), filled.len()), &filled),
+        6 | 7 => {
+            let sent = if flush.stage.is_some() { table } else { [table, filled].concat() };
+            host.command(&in_capsule(Sqe::flush_pages(6, flush).with_cid(cid), sent.len()), &sent)
+        }
+        _ => {
+            let read = ReadPage { page: below(prng, 4), offset, bytes };
+            let opcode = if below(prng, 4) == 0 { PageOpcode::STAT } else { PageOpcode::READ_PAGE };
+            let sqe = Sqe { opcode: opcode.0, ..Sqe::read_page(6, read).with_cid(cid) };
+            host.command(&transported(sqe, filled.len()), &[])
+        }
+    }
+}
+
 /// A host that began soundly, then commands that are mostly sound, with a broken byte here and there.
 fn host(prng: &mut Prng) -> Vec<u8> {
     let shape = byte(prng) & 0x7F | if below(prng, 3) == 0 { 0x20 } else { 0x30 };
@@ -181,8 +221,9 @@ fn host(prng: &mut Prng) -> Vec<u8> {
         let io =
             ReadWrite { slba, block_count, limited_retry: false, force_unit_access: below(prng, 4) == 0 };
         let length = usize::try_from(block_count).expect("small") * 512;
-        let nsid = u32::try_from(below(prng, 7)).expect("small");
+        let nsid = u32::try_from(below(prng, 8)).expect("small");
         let pdu = match below(prng, 32) {
+            20..24 => paged(prng, &host, cid),
             24..28 => zoned(prng, &host, cid),
             28..32 => key_value(prng, &host, cid),
             0 => host.command(&transported(Sqe::flush(nsid).with_cid(cid), 0), &[]),
@@ -214,8 +255,9 @@ fn hosts_of_every_kind_are_answered_or_dropped_and_leave_nothing_behind() {
         let mut prng = Prng::new(seed);
         let bytes = host(&mut prng);
         keep("nvme_tcp_host", seed, &bytes);
-        let answered =
-            std::panic::catch_unwind(|| nvme_tcp_host(&bytes, vec![("z", zones()), ("k", keys())]));
+        let answered = std::panic::catch_unwind(|| {
+            nvme_tcp_host(&bytes, vec![("z", zones()), ("k", keys()), ("p", pages())])
+        });
         let answered = answered.unwrap_or_else(|_| panic!("seed {seed}: the target panicked"));
         served += usize::from(answered > 1000);
     }

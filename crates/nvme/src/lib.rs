@@ -30,6 +30,7 @@ pub mod log_page;
 pub mod ocssd12;
 pub mod ocssd20;
 pub mod opcode;
+pub mod pages;
 pub mod sgl;
 pub mod sqe;
 pub mod status;

@@ -185,11 +185,15 @@ fn check_reach(args: &ServeArgs, name: &str, kind: &str) -> anyhow::Result<()> {
             "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP only; say --nvme-tcp \
              ADDRESS:PORT, or serve a block device, as pblk"
         ),
-        Interface::Log | Interface::Table => bail!(
-            "export \"{name}\": the target {kind} speaks of {interface}, for which there is no protocol here; `ocssd workload` \
-             asks it, and block devices, zones, and keys and values can be served"
+        Interface::Log if args.nvme_tcp.is_empty() => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP only; say --nvme-tcp \
+             ADDRESS:PORT, or serve a block device, as pblk"
         ),
-        Interface::Block | Interface::Zoned | Interface::KeyValue => Ok(()),
+        Interface::Table => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, for which there is no protocol here; `ocssd workload` \
+             asks it, and block devices, zones, pages, and keys and values can be served"
+        ),
+        Interface::Block | Interface::Zoned | Interface::KeyValue | Interface::Log => Ok(()),
     }
 }
 

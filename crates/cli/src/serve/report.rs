@@ -88,7 +88,12 @@ fn shape(export: &Export) -> String {
             let (key, value) = (limits.key_bytes_max, table::bytes(limits.value_bytes_max.into()));
             format!("{size} of keys up to {key} B and values up to {value}")
         }
-        ExportKind::Log(_) | ExportKind::Table(_) => format!("{size} of {}", export.interface()),
+        ExportKind::Log(limits) => {
+            let (page, flush) =
+                (table::bytes(limits.page_bytes_max.into()), table::bytes(limits.flush_bytes_max.into()));
+            format!("{size} of pages up to {page}, in flushes up to {flush}")
+        }
+        ExportKind::Table(_) => format!("{size} of {}", export.interface()),
     }
 }
 

@@ -10,6 +10,7 @@ mod lint;
 mod logs;
 mod namespaces;
 mod output;
+mod pages;
 mod profile;
 mod program;
 mod serve;

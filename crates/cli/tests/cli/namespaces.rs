@@ -22,9 +22,9 @@ const EXPORTS: &str = "--nvme-tcp 127.0.0.1:0 --drive x.img --nqn nqn.2014-08.or
                        --export m=pblk:over_provisioning_percent=40@pu:4-5 --export k=kv@pu:6-7";
 
 /// A queue of a host.
-struct Queue {
+pub struct Queue {
     stream: TcpStream,
-    host: Host,
+    pub host: Host,
 }
 
 /// Why things in these tests do not fail.
@@ -46,7 +46,7 @@ impl Queue {
     }
 
     /// An admin queue with its controller ready, and an I/O queue.
-    fn both(served: &Served<'_>) -> (Self, Self) {
+    pub fn both(served: &Served<'_>) -> (Self, Self) {
         let address = served.serving["nvme"]["addresses"][0].as_str().expect("it says where").to_owned();
         let (mut admin, cntlid) = Self::connect(&address, 0, DYNAMIC_CNTLID);
         let enable = PropertySet { is_long: false, offset: offset::CC, value: 0x46_0061 };
@@ -54,11 +54,11 @@ impl Queue {
         (admin, Self::connect(&address, 1, cntlid).0)
     }
 
-    fn send(&mut self, bytes: &[u8]) {
+    pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect(SOUND);
     }
 
-    fn answer(&mut self) -> Answer {
+    pub fn answer(&mut self) -> Answer {
         loop {
             if let Some(answer) = self.host.poll() {
                 return answer;
@@ -70,25 +70,32 @@ impl Queue {
         }
     }
 
-    fn completion(&mut self) -> Cqe {
+    pub fn completion(&mut self) -> Cqe {
         match self.answer() {
             Answer::Completion(cqe) => cqe,
             other => panic!("a completion was expected, but {other:?} came"),
         }
     }
 
-    fn ask(&mut self, sqe: Sqe) -> Cqe {
+    pub fn ask(&mut self, sqe: Sqe) -> Cqe {
         self.send(&self.host.command(&transported(sqe, 0), &[]));
         self.completion()
     }
 
-    fn write(&mut self, sqe: Sqe, data: &[u8]) -> Cqe {
+    /// With data in its capsule, or asked for if it is long.
+    pub fn write(&mut self, sqe: Sqe, data: &[u8]) -> Cqe {
+        if data.len() > 8192 {
+            self.send(&self.host.command(&transported(sqe, data.len()), &[]));
+            let Answer::Ask { cid, tag, .. } = self.answer() else { panic!("{sqe:?} was not asked for") };
+            self.send(&self.host.data(cid, tag, 0, data, true));
+            return self.completion();
+        }
         self.send(&self.host.command(&in_capsule(sqe, data.len()), data));
         self.completion()
     }
 
     /// What a command brings. With flow control there is a completion behind it.
-    fn read(&mut self, sqe: Sqe, bytes: usize) -> (Vec<u8>, Cqe) {
+    pub fn read(&mut self, sqe: Sqe, bytes: usize) -> (Vec<u8>, Cqe) {
         self.send(&self.host.command(&transported(sqe, bytes), &[]));
         match self.answer() {
             Answer::Data { bytes, .. } => (bytes, self.completion()),

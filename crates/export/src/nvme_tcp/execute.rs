@@ -6,12 +6,13 @@
 use super::association::Purpose;
 use super::command::{Command, State, Transfer};
 use super::identify::transfer_bytes_max;
-use super::key_value;
+use super::pages;
 use super::plan::{self, BlockKind, BlockPlan, Plan};
 use super::respond::Refusal;
 use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
 use super::zoned::{self, ZonedPlan};
+use super::{key_value, staged};
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
 use crate::job::{Answer, Done, Job, JobOwner, Work};
@@ -22,6 +23,7 @@ use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::FabricsType;
 use ocssd_nvme::ocssd20::DsmRange;
 use ocssd_nvme::opcode::DataDirection;
+use ocssd_nvme::pages::PageOpcode;
 use ocssd_nvme::sqe::Fuse;
 use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, StatusField};
 
@@ -40,9 +42,8 @@ impl Session {
         dispatcher: &Dispatcher,
     ) -> Result<Command, Refusal> {
         let is_fabrics = sqe.opcode == AdminOpcode::FABRICS.0;
-        let of_opcode = if is_fabrics { FabricsType::of(sqe).0 } else { sqe.opcode };
         let bytes_max = transfer_bytes_max(dispatcher);
-        let transfer = Transfer::of(sqe, DataDirection::of(of_opcode), carried, bytes_max)?;
+        let transfer = Transfer::of(sqe, self.direction(sqe, dispatcher), carried, bytes_max)?;
         if sqe.fuse != Fuse::Normal {
             return Err(Status::INVALID_FIELD.into());
         }
@@ -52,6 +53,17 @@ impl Session {
             _ => return Err(Status::COMMAND_SEQUENCE_ERROR.into()),
         };
         Ok(Command::new(*sqe, transfer, plan))
+    }
+
+    /// Which way a command moves data: as the bits of its opcode say, and of a namespace of pages as its command set says.
+    fn direction(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> DataDirection {
+        if sqe.opcode == AdminOpcode::FABRICS.0 {
+            return DataDirection::of(FabricsType::of(sqe).0);
+        }
+        match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
+            Some(Namespace::Pages(_)) if self.queue.qid > 0 => PageOpcode(sqe.opcode).direction(),
+            _ => DataDirection::of(sqe.opcode),
+        }
     }
 
     fn plan(
@@ -83,16 +95,15 @@ impl Session {
                 let raw = dispatcher.raw.as_ref().expect("it was found");
                 Ok(super::raw::judge(sqe, transfer, raw).map(|()| Plan::Raw)?)
             }
-            Some(Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id))
-                if sqe.io_opcode() == IoOpcode::FLUSH =>
-            {
-                match transfer {
-                    Transfer::None => Ok(Plan::Flush { first: id.0, count: 1 }),
-                    _ => Err(Status::INVALID_SGL_LENGTH.into()),
-                }
-            }
+            Some(
+                Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id),
+            ) if sqe.io_opcode() == IoOpcode::FLUSH => match transfer {
+                Transfer::None => Ok(Plan::Flush { first: id.0, count: 1 }),
+                _ => Err(Status::INVALID_SGL_LENGTH.into()),
+            },
             Some(Namespace::Block(id)) => Ok(plan::block(sqe, id, dispatcher.exports.get(id), transfer)?),
             Some(Namespace::Zoned(id)) => Ok(zoned::judge(sqe, id, dispatcher.exports.get(id), transfer)?),
+            Some(Namespace::Pages(id)) => Ok(pages::judge(sqe, id, dispatcher.exports.get(id), transfer)?),
             Some(Namespace::KeyValue(id)) => {
                 let absent = subsystem.absent_key(sqe.nsid);
                 Ok(key_value::judge(sqe, id, dispatcher.exports.get(id), transfer, absent)?)
@@ -163,6 +174,7 @@ impl Session {
                 })
             }
             Plan::KeyValue(plan) => self.give_key_value(key, plan, dispatcher),
+            Plan::Pages(plan) => self.give_pages(key, plan, dispatcher),
         }
     }
 
@@ -287,12 +299,12 @@ impl Session {
             return self.on_shutdown_done(dispatcher);
         }
         let key = SlabKey(done.job.owner.request);
-        if key == key_value::NOBODY {
+        if key == staged::NOBODY {
             return;
         }
         let command = self.queue.commands.get_mut(key);
         command.running -= 1;
-        let counts = key_value::on_stage_done(&command.plan, &done.job, done.status.is_success(), dispatcher);
+        let counts = staged::on_stage_done(&command.plan, &done.job, done.status.is_success(), dispatcher);
         if command.compares() {
             command.there = done.job.piece;
         } else if done.job.piece.is_some() {
@@ -301,6 +313,7 @@ impl Session {
         match done.answer {
             Answer::Zoned(answer) => zoned::on_done(command, answer, dispatcher),
             Answer::KeyValue(reply) => key_value::on_done(command, &reply, dispatcher),
+            Answer::Log(reply) => pages::on_done(command, &reply, dispatcher),
             _ => {}
         }
         if let Answer::Raw(completion) = done.answer {

@@ -4,6 +4,7 @@ use super::admin::EVENT_REQUESTS_MAX;
 use super::association::{CHANGED_ZONES_BIT, ERRORS_MAX, KEEP_ALIVE_GRANULARITY};
 use super::fabrics::VERSION;
 use super::key_value;
+use super::pages::namespace as of_pages;
 use super::session::Session;
 use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, namespace};
 use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
@@ -20,7 +21,7 @@ use ocssd_nvme::identify::{
     NamespaceList, PreferredSizes, Text, VENDOR_OCSSD,
 };
 use ocssd_nvme::sqe::Identify;
-use ocssd_nvme::{Cqe, Sqe, kv, zns};
+use ocssd_nvme::{Cqe, Sqe, kv, pages, zns};
 
 /// The NVM command set.
 pub(super) const CSI_NVM: u8 = 0x00;
@@ -153,6 +154,7 @@ const fn csi(namespace: Namespace) -> u8 {
         Namespace::Block(_) => CSI_NVM,
         Namespace::Zoned(_) => zns::CSI,
         Namespace::KeyValue(_) => kv::CSI,
+        Namespace::Pages(_) => pages::CSI,
         Namespace::Raw => CSI_RAW,
     }
 }
@@ -165,6 +167,7 @@ pub(super) fn is_known(csi: u8, dispatcher: &Dispatcher) -> bool {
         CSI_RAW => dispatcher.raw.is_some(),
         zns::CSI => has(|kind| matches!(kind, ExportKind::Zoned(_))),
         kv::CSI => has(|kind| matches!(kind, ExportKind::KeyValue(_))),
+        pages::CSI => has(|kind| matches!(kind, ExportKind::Log(_))),
         _ => false,
     }
 }
@@ -172,7 +175,7 @@ pub(super) fn is_known(csi: u8, dispatcher: &Dispatcher) -> bool {
 /// All names of a namespace that it has.
 fn ids(namespace: Namespace, dispatcher: &Dispatcher) -> NamespaceIds {
     let (nguid, eui64) = match namespace {
-        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) => {
+        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id) => {
             names(dispatcher.exports.get(id))
         }
         Namespace::Raw => {
@@ -206,6 +209,10 @@ fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Res
             }
             _ => unreachable!("a namespace of keys is an export of keys"),
         },
+        (Namespace::Pages(id), pages::CSI) => match kind(id) {
+            (export, ExportKind::Log(limits)) => Ok(of_pages(export, &limits).encode().into()),
+            _ => unreachable!("a namespace of pages is an export of pages"),
+        },
         // It says nothing here: no limits, no protection.
         (Namespace::Block(_) | Namespace::Zoned(_), CSI_NVM) | (Namespace::Raw, CSI_RAW) => {
             Ok(vec![0; STRUCTURE_BYTES])
@@ -214,13 +221,13 @@ fn of_command_set(namespace: Namespace, csi: u8, dispatcher: &Dispatcher) -> Res
     }
 }
 
-/// What is said of blocks; keys have none.
+/// What is said of blocks; keys and pages have none.
 fn structure(namespace: Namespace, dispatcher: &Dispatcher) -> Result<IdentifyNamespace, Status> {
     Ok(match namespace {
         Namespace::Block(id) | Namespace::Zoned(id) => {
             block_structure(dispatcher.exports.get(id), transfer_bytes_max(dispatcher))
         }
-        Namespace::KeyValue(_) => return Err(Status::INVALID_FIELD),
+        Namespace::KeyValue(_) | Namespace::Pages(_) => return Err(Status::INVALID_FIELD),
         Namespace::Raw => {
             let raw = dispatcher.raw.as_ref().expect("it was found");
             // Metadata cannot be reached through a capsule.
@@ -315,7 +322,7 @@ fn atomic_sizes(export: &Export, sector: u16, transfer_bytes: usize) -> AtomicSi
 
 fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentNamespace {
     let read_only = match namespace {
-        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) => {
+        Namespace::Block(id) | Namespace::Zoned(id) | Namespace::KeyValue(id) | Namespace::Pages(id) => {
             dispatcher.exports.get(id).read_only
         }
         Namespace::Raw => false,
@@ -325,7 +332,9 @@ fn independent(namespace: Namespace, dispatcher: &Dispatcher) -> IndependentName
 
 /// CNS 1Ch: which command sets there are, a bit each; they are always all on.
 fn command_sets(dispatcher: &Dispatcher) -> Vec<u8> {
-    let known = [CSI_NVM, kv::CSI, zns::CSI, CSI_RAW].into_iter().filter(|csi| is_known(*csi, dispatcher));
+    let known = [CSI_NVM, kv::CSI, zns::CSI, CSI_RAW, pages::CSI]
+        .into_iter()
+        .filter(|csi| is_known(*csi, dispatcher));
     let sets = known.fold(0_u64, |sets, csi| sets | 1 << csi);
     let mut bytes = vec![0; STRUCTURE_BYTES];
     bytes[..8].copy_from_slice(&sets.to_le_bytes());

@@ -8,20 +8,20 @@
 use super::command::{Command, Transfer};
 use super::plan::Plan;
 use super::session::Session;
+use super::staged::StageStep;
 use crate::as_request;
 use crate::dispatcher::Dispatcher;
-use crate::exports::{Export, ExportId, ExportKind};
+use crate::exports::{Export, ExportId};
 use crate::job::{Job, Work};
 use crate::pool::Piece;
-use crate::stages::{Granted, NotGranted, StageOwner};
 use ocssd_base::{SlabKey, usize_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::key_value::{
     AbsentKey, Key, KvAnswer, KvLimits, KvOp, KvReply, StoreCondition,
 };
 use ocssd_lightnvm::interface::{Content, Durability, StageId, StageOp};
+use ocssd_nvme::Sqe;
 use ocssd_nvme::kv::{KeyValueCommand, KeyValueFormat, KvNamespace, KvOpcode, StoreOptions};
-use ocssd_nvme::{Sqe, StatusField};
 
 /// Something with keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,25 +65,6 @@ pub enum KvKind {
         /// What.
         step: StageStep,
     },
-}
-
-/// What is done with a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StageStep {
-    /// It begins.
-    Open,
-    /// It gets its next bytes.
-    Append {
-        /// Bytes that were there before.
-        offset: u32,
-    },
-    /// It becomes a value.
-    Store {
-        /// If this is so.
-        condition: StoreCondition,
-    },
-    /// It is given up.
-    Abort,
 }
 
 /// Judges an I/O command of a namespace of keys and values; `absent` is what it is to delete a key that does not exist.
@@ -177,14 +158,13 @@ impl Session {
             return false;
         }
         let stage = match plan.kind {
-            KvKind::Stage { name, step } => match self.stage(key, plan.export, name, step, dispatcher) {
-                Ok(stage) => stage,
-                Err(status) => {
-                    self.queue.commands.get_mut(key).failure = Some(status);
-                    self.respond(key, dispatcher);
-                    return true;
+            KvKind::Stage { name, step } => {
+                let is_begun = step == StageStep::Open;
+                match self.stage(key, plan.export, name, is_begun, dispatcher) {
+                    Ok(stage) => stage,
+                    Err(status) => return self.fail(key, status, dispatcher),
                 }
-            },
+            }
             _ => StageId(0),
         };
         let durability = as_request::durability(self.always_durable);
@@ -193,76 +173,6 @@ impl Session {
             Job { work, ..Job::flush(plan.export, piece) }
         })
     }
-
-    /// The stage that a command is about. One that begins may be what another left, which is given up first: requests take
-    /// effect in order.
-    fn stage(
-        &mut self,
-        key: SlabKey,
-        export: ExportId,
-        name: u32,
-        step: StageStep,
-        dispatcher: &mut Dispatcher,
-    ) -> Result<StageId, StatusField> {
-        let cntlid = self.bound().expect("commands are those of an association").cntlid;
-        let owner = StageOwner { host: cntlid.into(), name };
-        if step != StageStep::Open {
-            let found = dispatcher.stages.find(export, owner);
-            return found.ok_or(StatusField::rule(Status::COMMAND_SEQUENCE_ERROR));
-        }
-        let ExportKind::KeyValue(limits) = dispatcher.exports.get(export).kind else {
-            unreachable!("a namespace of keys is an export of keys")
-        };
-        let granted = dispatcher.stages.grant(export, owner, limits.stages.stages_max);
-        let Granted { stage, is_left } = granted.map_err(|why| match why {
-            NotGranted::NameTaken => StatusField::rule(Status::COMMAND_SEQUENCE_ERROR),
-            NotGranted::NoneLeft => StatusField::retry(Status::NAMESPACE_NOT_READY),
-        })?;
-        if is_left {
-            let work = Work::KeyValue(KvOp::Stage(StageOp::Abort { stage }));
-            let command = self.queue.commands.get_mut(key);
-            command.running += 1;
-            dispatcher.give(Job { owner: self.owner(key), work, ..Job::flush(export, None) });
-        }
-        Ok(stage)
-    }
-
-    /// The association is over: what it had begun to collect is given up, at the latest when another wants the stage.
-    pub(super) fn leave_stages(&self, cntlid: u16, dispatcher: &mut Dispatcher) {
-        for (export, stage) in dispatcher.stages.leave(cntlid.into()) {
-            if dispatcher.has_room(self.client()) {
-                let work = Work::KeyValue(KvOp::Stage(StageOp::Abort { stage }));
-                let owner = self.owner(NOBODY);
-                dispatcher.give(Job { owner, work, ..Job::flush(export, None) });
-            }
-        }
-    }
-}
-
-/// The owner of jobs that nobody waits for.
-pub(super) const NOBODY: SlabKey = SlabKey(u32::MAX - 1);
-
-/// What the end of a job means for the stage that it was about. Returns whether its failure is its command's: what another left
-/// may be gone already.
-pub(super) fn on_stage_done(plan: &Plan, job: &Job, is_success: bool, dispatcher: &mut Dispatcher) -> bool {
-    let Plan::KeyValue(KvPlan { export, kind: KvKind::Stage { step, .. }, .. }) = *plan else { return true };
-    match (step, job.work) {
-        (StageStep::Open, Work::KeyValue(KvOp::Stage(StageOp::Abort { .. }))) => return false,
-        (StageStep::Open, Work::KeyValue(KvOp::Stage(StageOp::Open { stage, .. }))) if !is_success => {
-            dispatcher.stages.end(export, stage);
-        }
-        (
-            StageStep::Store { .. },
-            Work::KeyValue(KvOp::Store { content: Content::Staged { stage, .. }, .. }),
-        ) if is_success => {
-            dispatcher.stages.end(export, stage);
-        }
-        (StageStep::Abort, Work::KeyValue(KvOp::Stage(StageOp::Abort { stage }))) => {
-            dispatcher.stages.end(export, stage);
-        }
-        _ => {}
-    }
-    true
 }
 
 /// Puts what a job on a key brought into its command: of a retrieve the length of the whole value, whatever room there was.

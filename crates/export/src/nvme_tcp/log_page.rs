@@ -15,6 +15,7 @@ use ocssd_nvme::fabrics::{
 use ocssd_nvme::identify::Text;
 use ocssd_nvme::kv::{self, KvOpcode};
 use ocssd_nvme::log_page::{CommandEffects, EffectsLog, ErrorLogEntry, FirmwareSlots, LogPageId, SmartLog};
+use ocssd_nvme::pages::{self, PageOpcode};
 use ocssd_nvme::sqe::GetLogPage;
 use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, zns};
 use std::net::SocketAddr;
@@ -194,6 +195,19 @@ const fn io_commands(csi: u8) -> (&'static [u8], &'static [u8]) {
                 KvOpcode::RETRIEVE_PART.0,
             ],
             &[KvOpcode::STORE.0, KvOpcode::DELETE.0, KvOpcode::STORE_STAGED.0],
+        ),
+        pages::CSI => (
+            &[
+                PageOpcode::FLUSH.0,
+                PageOpcode::STAT.0,
+                PageOpcode::READ_PAGE.0,
+                PageOpcode::OPEN_SESSION.0,
+                PageOpcode::CLOSE_SESSION.0,
+                PageOpcode::STAGE_OPEN.0,
+                PageOpcode::STAGE_APPEND.0,
+                PageOpcode::STAGE_ABORT.0,
+            ],
+            &[PageOpcode::FLUSH_PAGES.0],
         ),
         _ => (&[FLUSH, READ, COMPARE], &[WRITE, RANGES, IoOpcode::WRITE_ZEROES.0]),
     }

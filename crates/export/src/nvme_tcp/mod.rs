@@ -2,7 +2,8 @@
 //!
 //! A connection is a queue: [`Session`] is its state machine. What the queues of a host have in common is an
 //! [`Association`], kept by the [`Subsystem`] on the dispatcher. Source: NVMe/TCP transport 1.0, NVMe over Fabrics 1.1, NVMe
-//! base 2.0. A namespace has blocks, zones (`zoned`) or keys and values (`key_value`), each by its own command set.
+//! base 2.0. A namespace has blocks, zones (`zoned`), keys and values (`key_value`) or pages
+//! (`pages`), each by its own command set.
 //! Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have), authentication
 //! (DH-HMAC-CHAP), reservations, asymmetric access.
 //!
@@ -22,12 +23,14 @@ mod identify;
 mod key_value;
 mod log_page;
 mod packet;
+mod pages;
 mod plan;
 mod queue;
 mod raw;
 mod receive;
 mod respond;
 mod session;
+mod staged;
 mod subsystem;
 #[cfg(test)]
 mod testing;

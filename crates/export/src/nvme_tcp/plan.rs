@@ -3,7 +3,9 @@
 //! Deliberately not here: doing it, and what is known only with the data (the ranges of a dataset management).
 
 use super::command::Transfer;
-use super::key_value::{KvKind, KvPlan, StageStep};
+use super::key_value::{KvKind, KvPlan};
+use super::pages::{PageKind, PagePlan};
+use super::staged::StageStep;
 use super::zoned::{ZonedKind, ZonedPlan};
 use crate::exports::{Export, ExportId};
 use crate::stats::Stats;
@@ -33,6 +35,8 @@ pub enum Plan {
     Zoned(ZonedPlan),
     /// Something on a namespace of keys and values.
     KeyValue(KvPlan),
+    /// Something on a namespace of pages.
+    Pages(PagePlan),
     /// A command of the raw drive; its flush too, if so.
     Raw,
     /// Nothing: it is advice that is not followed.
@@ -182,6 +186,17 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
             KvKind::Retrieve { .. } | KvKind::Exist | KvKind::List => &mut stats.reads,
             KvKind::Delete { .. } => &mut stats.trims,
             KvKind::Stage { .. } => &mut stats.admins,
+        },
+        Plan::Pages(plan) => match plan.kind {
+            PageKind::Flush { fua, .. } => {
+                stats.fuas += u64::from(fua);
+                &mut stats.writes
+            }
+            PageKind::Stage { step: StageStep::Append { .. }, .. } => &mut stats.writes,
+            PageKind::Read { .. } => &mut stats.reads,
+            PageKind::Stat | PageKind::Open(_) | PageKind::Close(_) | PageKind::Stage { .. } => {
+                &mut stats.admins
+            }
         },
         Plan::Block(plan) => {
             stats.fuas += u64::from(plan.fua);

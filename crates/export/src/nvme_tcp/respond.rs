@@ -87,7 +87,8 @@ impl Session {
     fn note_error(&self, sqe: &Sqe, cqe: &Cqe, dispatcher: &mut Dispatcher) {
         dispatcher.stats.errors += 1;
         let found = namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some());
-        let has_lba = self.queue.qid > 0 && !matches!(found, Some(Namespace::KeyValue(_)));
+        let has_lba =
+            self.queue.qid > 0 && !matches!(found, Some(Namespace::KeyValue(_) | Namespace::Pages(_)));
         let association = self.bound().and_then(|bound| {
             let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
             subsystem.association_mut(bound.cntlid)

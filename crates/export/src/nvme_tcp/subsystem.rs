@@ -46,6 +46,8 @@ pub enum Namespace {
     Zoned(ExportId),
     /// Keys and values of one.
     KeyValue(ExportId),
+    /// Pages of one.
+    Pages(ExportId),
     /// The raw drive.
     Raw,
 }
@@ -233,7 +235,7 @@ const fn wrong_data(offset: u16) -> ConnectStatus {
     ConnectStatus::InvalidParameters { offset, in_data: true }
 }
 
-/// The namespace of this number: exports first, in order, then the raw drive. An export for which NVMe has no command set is none.
+/// The namespace of this number: exports first, in order, then the raw drive. Tables have no command set, and are none.
 #[must_use]
 pub fn namespace(nsid: u32, exports: &Exports, has_raw: bool) -> Option<Namespace> {
     let count = u32::try_from(exports.len()).expect("a host has at most 256 targets");
@@ -244,7 +246,8 @@ pub fn namespace(nsid: u32, exports: &Exports, has_raw: bool) -> Option<Namespac
                 ExportKind::Block => Some(Namespace::Block(id)),
                 ExportKind::Zoned(_) => Some(Namespace::Zoned(id)),
                 ExportKind::KeyValue(_) => Some(Namespace::KeyValue(id)),
-                ExportKind::Log(_) | ExportKind::Table(_) => None,
+                ExportKind::Log(_) => Some(Namespace::Pages(id)),
+                ExportKind::Table(_) => None,
             }
         }
         place if place == count && has_raw => Some(Namespace::Raw),

@@ -3,6 +3,7 @@
 use super::host::{Answer, Host, in_capsule, transported};
 use super::session::Session;
 use super::subsystem::{Subsystem, SubsystemConfig};
+use super::wire::IN_CAPSULE_BYTES_MAX;
 use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
 use crate::protocol::{Phase, Protocol, Rude};
@@ -221,10 +222,24 @@ impl World {
         }
     }
 
-    /// One command with data in its capsule.
+    /// One command with data in its capsule, or asked for if it is too long for that.
     pub fn write(&mut self, line: usize, sqe: Sqe, data: &[u8]) -> Cqe {
+        if data.len() > IN_CAPSULE_BYTES_MAX {
+            let (cid, tag) = self.asked(line, sqe, data.len());
+            let pdu = self.lines[line].host.data(cid, tag, 0, data, true);
+            return completion(&self.say(line, &pdu));
+        }
         let pdu = self.lines[line].host.command(&in_capsule(sqe, data.len()), data);
         completion(&self.say(line, &pdu))
+    }
+
+    /// Begins a command whose data is asked for: by which identifier and tag.
+    pub fn asked(&mut self, line: usize, sqe: Sqe, bytes: usize) -> (u16, u16) {
+        let pdu = self.lines[line].host.command(&transported(sqe, bytes), &[]);
+        match self.say(line, &pdu)[..] {
+            [Answer::Ask { cid, tag, offset: 0, bytes: asked }] if asked == bytes => (cid, tag),
+            ref other => panic!("{bytes} bytes of {sqe:?} were to be asked for, but {other:?} came"),
+        }
     }
 
     /// Connects a queue.

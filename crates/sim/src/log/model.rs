@@ -129,6 +129,7 @@ impl LogModel {
             return Err(LogRefusal::SequenceZero);
         }
         if wsn <= applied {
+            self.staging.end(&content);
             self.flushes.insert(tag, (session, self.pending.next_number()));
             return Ok(self.progress_of_flush(session, wsn, durability));
         }

@@ -195,6 +195,7 @@ impl Eleos {
         }
         if wsn <= session.applied {
             self.store.stats.resends += 1;
+            self.store.staging.end(&flush.content);
             self.answer_flush(tag, flush, session);
             return Ok(());
         }

@@ -5,6 +5,7 @@ mod beginning;
 mod data;
 mod ends;
 mod key_value;
+mod pages;
 mod raw;
 mod rude;
 mod zoned;
