@@ -98,12 +98,14 @@ pub trait Contract {
         has_lost_chunks: bool,
     ) -> Result<(), Broken>;
 
-    /// Draws a request, all of it from `draw`, and notes that it is sent. `None` if no more may be outstanding.
+    /// Draws a request, all of it from `draw`, and notes that it is sent. `None` if no more may be outstanding. What goes with
+    /// a request beside it is said to the target here.
     fn draw(
         &mut self,
         draw: u64,
         now: Nanos,
         buffers: &mut Buffers,
+        target: &mut Self::Target,
     ) -> Option<<Self::Target as Target>::Request>;
 
     /// The request that ends an instance in good order.

@@ -325,7 +325,11 @@ impl<C: Contract> World<C> {
     /// Draws a request and gives it to the target. False if no more may be outstanding.
     pub fn draw(&mut self, draw: u64) -> bool {
         let now = self.now();
-        let Some(request) = self.contract.draw(draw, now, self.host.buffers_mut()) else { return false };
+        let id = self.target.expect("a target is mounted");
+        let mut buffers = self.host.take_buffers();
+        let drawn = self.contract.draw(draw, now, &mut buffers, self.host.target_mut(id));
+        self.host.return_buffers(buffers);
+        let Some(request) = drawn else { return false };
         self.submit(request);
         true
     }

@@ -177,6 +177,7 @@ canaries! {
     ox_answered_before_commit_is_found: "answered-before-commit", Tiny;
     ox_commit_by_part_is_found: "commit-by-part", Tiny;
     ox_moves_stale_is_found: "moves-stale", Tiny;
+    ox_transaction_by_part_is_found: "transaction-by-part", Tiny;
     ox_truncated_too_early_is_found: "truncated-too-early", Tiny;
     ox_window_forgotten_is_found: "window-forgotten", Tiny;
 }
@@ -263,8 +264,9 @@ fn every_canary_is_looked_for() {
     let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(tables, all(TESTED_OF_LIGHTLSM));
     let eleos: BTreeSet<&str> = eleos::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    // What a page store changes is durable before it changes: there is nothing to be reset too early.
-    assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable"]].concat()));
+    // What a page store changes is durable before it changes: there is nothing to be reset too early. And it has no transaction
+    // over several requests.
+    assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable", "transaction-by-part"]].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
     assert_eq!(keys, all(&[TESTED_OF_KV, &["torn-copies"]].concat()));

@@ -27,6 +27,8 @@ fn tiny_worlds_keep_every_promise() {
     assert!(tally.of("cuts.in_mount") > 100, "{tally:?}");
     assert!(tally.of("transactions.met_by_a_power_cut") > 500, "{tally:?}");
     assert!(tally.of("transactions.there_after_it") > 10, "{tally:?}");
+    assert!(tally.of("transactions.over_requests_committed") > 50, "{tally:?}");
+    assert!(tally.of("transactions.over_requests_given_up") > 10, "{tally:?}");
 }
 
 #[test]

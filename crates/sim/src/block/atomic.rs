@@ -8,14 +8,16 @@ use super::history::Content;
 use super::oracle::Moment;
 use crate::contract::Broken;
 use ocssd_lightnvm::Tag;
+use ocssd_lightnvm::transaction::BlockTransaction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A write that is not known to be durable.
 #[derive(Clone, Debug)]
 struct Transaction {
-    blocks: Range<u64>,
-    /// The content of its first block; others count up.
+    /// Its blocks, and the content of each run's first; others of the run count up.
+    runs: Vec<(Range<u64>, Content)>,
+    /// Its lowest content.
     first: Content,
     /// Contents below this were written by what was answered before it was sent.
     floor: Content,
@@ -27,10 +29,19 @@ struct Transaction {
 
 impl Transaction {
     fn has(&self, block: u64, content: Content) -> bool {
-        content == self.first + (block - self.blocks.start)
+        self.content(block) == Some(content)
     }
 
-    fn is_older(&self, content: Content) -> bool {
+    /// What it gives a block.
+    fn content(&self, block: u64) -> Option<Content> {
+        let run = self.runs.iter().find(|(blocks, _)| blocks.contains(&block));
+        run.map(|(blocks, first)| first + (block - blocks.start))
+    }
+
+    fn is_older(&self, block: u64, content: Content) -> bool {
+        if self.has(block, content) {
+            return false;
+        }
         if content == 0 { self.zeroes_are_older } else { content < self.floor }
     }
 }
@@ -39,6 +50,8 @@ impl Transaction {
 #[derive(Clone, Debug, Default)]
 pub struct Atomicity {
     open: BTreeMap<Tag, Transaction>,
+    /// Transactions over several requests that are not over, with their lowest contents.
+    begun: BTreeMap<BlockTransaction, Content>,
     /// Writes under way of which nothing is promised, with the content of their first blocks.
     others: BTreeMap<Tag, Content>,
     answered: Vec<Transaction>,
@@ -54,10 +67,41 @@ pub struct Atomicity {
 impl Atomicity {
     /// A write of these blocks was sent, whose first has this content.
     pub fn sent(&mut self, tag: Tag, blocks: Range<u64>, first: Content) {
+        self.insert(tag, vec![(blocks, first)], first);
+    }
+
+    /// Content is written within a transaction over several requests, which may become true at any time later.
+    pub fn begun(&mut self, name: BlockTransaction, content: Content) {
+        self.begun.entry(name).or_insert(content);
+    }
+
+    /// The end of a transaction over several requests was sent, which gives blocks these contents; the next write will have the
+    /// content `next`.
+    pub fn commit_sent(
+        &mut self,
+        tag: Tag,
+        name: BlockTransaction,
+        contents: &[(u64, Content)],
+        next: Content,
+    ) {
+        // What is under way to become true counts from now on as what it is.
+        self.begun.remove(&name);
+        let run = |&(block, content): &(u64, Content)| (block..block + 1, content);
+        self.insert(tag, contents.iter().map(run).collect(), next);
+    }
+
+    /// A transaction over several requests was given up.
+    pub fn given_up(&mut self, name: BlockTransaction) {
+        self.begun.remove(&name);
+    }
+
+    /// A write that is under way. All contents below `next` that nothing under way has are older.
+    fn insert(&mut self, tag: Tag, runs: Vec<(Range<u64>, Content)>, next: Content) {
         let open = self.open.values().map(|other| other.first).chain(self.others.values().copied());
-        let floor = open.min().unwrap_or(first).min(first);
+        let floor = open.chain(self.begun.values().copied()).fold(next, Content::min);
         let zeroes_are_older = self.zeroing.is_empty();
-        self.open.insert(tag, Transaction { blocks, first, floor, zeroes_are_older, ended: None });
+        let first = runs.iter().map(|(_, first)| *first).min().unwrap_or(next);
+        self.open.insert(tag, Transaction { runs, first, floor, zeroes_are_older, ended: None });
     }
 
     /// A write was sent that may be there in part.
@@ -100,6 +144,7 @@ impl Atomicity {
         self.cut.append(&mut self.answered);
         self.zeroing.clear();
         self.others.clear();
+        self.begun.clear();
         self.found.clear();
     }
 
@@ -117,23 +162,23 @@ impl Atomicity {
     pub fn judge(&mut self) -> Result<(), Broken> {
         let found = std::mem::take(&mut self.found);
         for transaction in std::mem::take(&mut self.cut) {
-            let of = || found.range(transaction.blocks.clone());
+            let of = || transaction.runs.iter().flat_map(|(blocks, _)| found.range(blocks.clone()));
             self.judged.0 += 1;
             let Some((shown, _)) = of().find(|&(&block, &content)| transaction.has(block, content)) else {
                 continue;
             };
             self.judged.1 += 1;
-            if let Some((missing, content)) = of().find(|&(_, &content)| transaction.is_older(content)) {
-                let Transaction { blocks, first, .. } = &transaction;
+            if let Some((missing, content)) =
+                of().find(|&(&block, &content)| transaction.is_older(block, content))
+            {
+                let blocks: Vec<&Range<u64>> = transaction.runs.iter().map(|(blocks, _)| blocks).collect();
+                let own = transaction.content(*missing).expect("it is one of its blocks");
                 return Err(Broken::new(
                     "transactions are whole",
                     format!(
                         "the write of blocks {blocks:?} is there as a whole or not at all, and block {shown} shows it"
                     ),
-                    format!(
-                        "block {missing} holds write {content}, which was over before write {}",
-                        first + (missing - blocks.start)
-                    ),
+                    format!("block {missing} holds write {content}, which was over before write {own}"),
                 ));
             }
         }
@@ -163,6 +208,30 @@ mod tests {
         atomicity.power_cut();
         found.iter().for_each(|&(block, content)| atomicity.found(block, content));
         atomicity.judge()
+    }
+
+    fn cut_within(found: &[(u64, Content)]) -> Result<(), Broken> {
+        let mut atomicity = Atomicity::default();
+        let name = BlockTransaction(1);
+        // Block 0 is written within, then block 7; between them blocks 0 to 3 by a request of its own.
+        atomicity.begun(name, 1);
+        atomicity.sent(Tag(1), 0..4, 2);
+        atomicity.made(Tag(1), Moment(2), true);
+        atomicity.begun(name, 6);
+        atomicity.commit_sent(Tag(2), name, &[(0, 1), (7, 6)], 7);
+        atomicity.power_cut();
+        found.iter().for_each(|&(block, content)| atomicity.found(block, content));
+        atomicity.judge()
+    }
+
+    #[test]
+    fn a_transaction_over_several_requests_is_whole_though_its_contents_are_older() {
+        for whole in [[(0, 2), (1, 3), (7, 0)], [(0, 1), (1, 3), (7, 6)]] {
+            assert_eq!(cut_within(&whole), Ok(()), "{whole:?}");
+        }
+        for torn in [[(0, 1), (1, 3), (7, 0)], [(0, 2), (1, 3), (7, 6)]] {
+            assert_eq!(cut_within(&torn).expect_err("it is torn").rule, "transactions are whole");
+        }
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The contract itself: draws block requests, fills and checks their content, and keeps the oracle.
 //!
 //! The oracle says what a block may hold; of each sector the media harm it is told whose it was. Deliberately not here: what a
-//! history allows (`history`).
+//! history allows (`history`), and parts of transactions over several requests (`parts`).
+
+mod parts;
 
 use super::atomic::Atomicity;
 use super::history::Settled;
 use super::mix::Mix;
 use super::oracle::{Moment, Oracle};
+use super::several::Several;
 use super::stamp::{self, Stamp};
 use crate::contract::{Broken, Contract, Media, Room};
 use crate::counted;
@@ -15,6 +18,7 @@ use crate::world::LIMIT;
 use ocssd_base::Nanos;
 use ocssd_flash::FailedOp;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
+use ocssd_lightnvm::transaction::TransactionPart;
 use ocssd_lightnvm::{BufId, Buffers, Ppa, Status, Tag};
 use ocssd_targets::registry::{Limits, Reach};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +41,7 @@ pub struct BlockContract {
     limits: Limits,
     oracle: Option<Oracle>,
     atomicity: Atomicity,
+    several: Several,
     outstanding: BTreeMap<Tag, Outstanding>,
     spare: Vec<BufId>,
     /// Bytes of a block in a buffer: all, or a stamp's.
@@ -71,6 +76,7 @@ impl BlockContract {
             limits,
             oracle: None,
             atomicity: Atomicity::default(),
+            several: Several::default(),
             outstanding: BTreeMap::new(),
             spare: Vec::new(),
             unit: 0,
@@ -129,18 +135,21 @@ impl BlockContract {
         for block in self.changed(request) {
             let offset = u32::try_from(block - request.block).expect("no more than the count");
             let content = if matches!(request.op, BlockOp::Write { .. }) {
-                self.writes += 1;
-                let buffer = request.buffer.expect("every request has one");
-                stamp::fill(
-                    buffers.bytes_mut(buffer, self.first_byte(offset), self.unit),
-                    Stamp { block, write: self.writes },
-                );
-                self.writes
+                self.fill(request, offset, buffers)
             } else {
                 0
             };
             self.oracle().sent(block, content, sent, forgettable);
         }
+    }
+
+    /// Gives a block of a write a content of its own.
+    fn fill(&mut self, request: &BlockRequest, offset: u32, buffers: &mut Buffers) -> u64 {
+        self.writes += 1;
+        let buffer = request.buffer.expect("every request has one");
+        let (block, write) = (request.block + u64::from(offset), self.writes);
+        stamp::fill(buffers.bytes_mut(buffer, self.first_byte(offset), self.unit), Stamp { block, write });
+        write
     }
 
     /// Notes a write that must be whole after a power cut.
@@ -169,6 +178,9 @@ impl BlockContract {
         buffers: &Buffers,
         room: &dyn Fn() -> Room,
     ) -> Result<(), Broken> {
+        if let Some(role) = self.several.role_of(done.request.tag) {
+            return self.judge_part(done, role, status, room);
+        }
         match done.request.op {
             BlockOp::Read if status.has_data() => self.judge_content(done, buffers)?,
             _ if !status.is_success() => self.judge_failure(done, status, room)?,
@@ -299,6 +311,7 @@ impl Contract for BlockContract {
         let longest = self.mix.longest.max(AUDIT_BLOCKS).div_ceil(self.per_sector);
         self.spare = (0..self.mix.depth).map(|_| buffers.take(longest)).collect();
         self.outstanding.clear();
+        self.several.clear();
         self.is_stopped = false;
         let may_shrink = !self.limits.keeps_size && has_lost_chunks;
         match &mut self.oracle {
@@ -320,9 +333,27 @@ impl Contract for BlockContract {
         Ok(())
     }
 
-    fn draw(&mut self, draw: u64, now: Nanos, buffers: &mut Buffers) -> Option<BlockRequest> {
+    fn draw(
+        &mut self,
+        draw: u64,
+        now: Nanos,
+        buffers: &mut Buffers,
+        target: &mut Self::Target,
+    ) -> Option<BlockRequest> {
+        if self.spare.is_empty() {
+            return None;
+        }
         let blocks = self.oracle().block_count();
         let drawn = self.mix.at(self.writes, blocks).draw(draw, blocks);
+        if let Some(role) = self.draw_part(draw, drawn, target) {
+            let (op, block, count) = match role.1 {
+                TransactionPart::Write => (drawn.op, drawn.block, drawn.count),
+                TransactionPart::Commit | TransactionPart::Abort => (BlockOp::Flush, 0, 0),
+            };
+            let request = self.send(op, block, count, now)?;
+            self.note_part(&request, role, buffers);
+            return Some(request);
+        }
         let request = self.send(drawn.op, drawn.block, drawn.count, now)?;
         if !matches!(drawn.op, BlockOp::Read | BlockOp::Flush) {
             self.note_change(&request, buffers);
@@ -392,6 +423,7 @@ impl Contract for BlockContract {
 
     fn power_cut(&mut self, media: &mut dyn Media) {
         self.outstanding.clear();
+        self.several.clear();
         self.audit = None;
         self.again.clear();
         if let Some(oracle) = &mut self.oracle {
@@ -465,6 +497,8 @@ impl Contract for BlockContract {
             ("requests.blocks_changed_unseen", self.unseen),
             ("transactions.met_by_a_power_cut", self.atomicity.judged().0),
             ("transactions.there_after_it", self.atomicity.judged().1),
+            ("transactions.over_requests_committed", self.several.ended().0),
+            ("transactions.over_requests_given_up", self.several.ended().1),
         ]
     }
 

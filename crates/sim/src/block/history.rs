@@ -36,6 +36,8 @@ pub enum Settled {
 #[derive(Clone, Copy, Debug)]
 struct Change {
     content: Content,
+    /// The newest number of a write when it was sent: its own but for what was written into a transaction earlier.
+    order: Content,
     sent: Moment,
     ended: Ended,
     /// It survives a power cut.
@@ -87,6 +89,7 @@ impl Default for History {
     fn default() -> Self {
         let zeroes = Change {
             content: 0,
+            order: 0,
             sent: Moment(0),
             ended: Ended::Made(Moment(0)),
             durable: true,
@@ -105,6 +108,7 @@ impl History {
     pub fn sent(&mut self, content: Content, at: Moment, forgettable: bool) {
         let change = Change {
             content,
+            order: content,
             sent: at,
             ended: Ended::Not,
             durable: false,
@@ -116,6 +120,12 @@ impl History {
         };
         self.changes.push(change);
         self.forgotten |= forgettable;
+    }
+
+    /// The content of the change sent at `sent` got its number before others up to `order` did.
+    pub fn is_late(&mut self, sent: Moment, order: Content) {
+        let late = self.changes.iter_mut().filter(|change| change.sent == sent);
+        late.for_each(|change| change.order = order);
     }
 
     /// The change sent at `sent` was carried out.
@@ -282,7 +292,7 @@ impl History {
     /// have numbers, changes to zeroes have none.
     fn is_older(&self, content: Content) -> bool {
         let lost = self.changes.iter().filter(|change| change.is_lost());
-        let newest = lost.map(|change| if change.content == 0 { Content::MAX } else { change.content }).max();
+        let newest = lost.map(|change| if change.content == 0 { Content::MAX } else { change.order }).max();
         newest.is_some_and(|newest| content < newest)
     }
 
@@ -296,7 +306,7 @@ impl History {
     pub fn replace(&mut self, content: Content, now: Moment) {
         *self = Self::default();
         let change = &mut self.changes[0];
-        *change = Change { content, sent: now, ended: Ended::Made(now), ..*change };
+        *change = Change { content, order: content, sent: now, ended: Ended::Made(now), ..*change };
     }
 }
 

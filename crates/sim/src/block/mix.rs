@@ -34,6 +34,9 @@ pub struct Mix {
     pub answers_are_durable: bool,
     /// Blocks of a write up to which it is there as a whole or not at all; 0 if that is not promised.
     pub atomic_blocks: u32,
+    /// Writes that are parts of transactions over several requests, or in place of which one ends, in percent; of a target that
+    /// has none they are writes like others.
+    pub transaction_percent: u32,
 }
 
 /// A drawn request.

@@ -5,6 +5,7 @@ mod contract;
 mod history;
 mod mix;
 mod oracle;
+mod several;
 mod stamp;
 
 pub use contract::BlockContract;

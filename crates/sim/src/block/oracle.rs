@@ -71,6 +71,12 @@ impl Oracle {
         }
     }
 
+    /// The end of a transaction was sent that gives a block a content whose number is older than others up to `order`.
+    pub fn sent_late(&mut self, block: u64, content: Content, order: Content, at: Moment) {
+        self.sent(block, content, at, false);
+        self.blocks[place(block)].is_late(at, order);
+    }
+
     /// The change of these blocks sent at `sent` was carried out; `durable` if it survives a power cut.
     pub fn made(&mut self, blocks: Range<u64>, sent: Moment, durable: bool, oldest_read: Moment) {
         let now = self.now;

@@ -178,6 +178,7 @@ impl<I: Interface> Contract for Judge<I> {
         draw: u64,
         now: Nanos,
         buffers: &mut Buffers,
+        _: &mut Self::Target,
     ) -> Option<<Self::Target as Target>::Request> {
         if self.outstanding.len() >= self.depth {
             return None;

@@ -154,6 +154,9 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
     let chosen = target::draw(&mut Draw::new(&prng, "target"), asked, &config, size);
     let mut mix = mix(&mut Draw::new(&prng, "mix"), size, &chosen);
     discard_most(&mut Draw::new(&prng, "discard most"), &mut mix);
+    if mix.atomic_blocks > 0 {
+        mix.transaction_percent = Draw::new(&prng, "transactions").one_of(&[0, 20, 60]);
+    }
     let mut steps = steps::draw(&mut Draw::new(&prng, "steps"), size, &config);
     if !asked.may_lose_content {
         steps.retain(steps::keeps_content);
@@ -237,5 +240,6 @@ fn mix(draw: &mut Draw, size: Size, chosen: &target::Chosen) -> Mix {
         discards_are_durable: chosen.discards_are_durable,
         answers_are_durable: chosen.answers_are_durable,
         atomic_blocks: chosen.atomic_blocks,
+        transaction_percent: 0,
     }
 }

@@ -20,6 +20,9 @@ pub enum Canary {
     ResetBeforeDurable,
     /// The log is truncated to where the new checkpoint starts when that begins, not when it is whole (defect 1).
     TruncatedTooEarly,
+    /// Every block of a transaction over several requests is committed for itself once it landed (defect 2): the transaction is
+    /// seen before its commit, and torn.
+    TransactionByPart,
     /// What the last write units hold is not made readable at mount: the newest log pages are not found.
     WindowForgotten,
 }
@@ -35,6 +38,7 @@ impl Canary {
         (Self::MovesStale, "moves-stale"),
         (Self::ResetBeforeDurable, "reset-before-durable"),
         (Self::TruncatedTooEarly, "truncated-too-early"),
+        (Self::TransactionByPart, "transaction-by-part"),
         (Self::WindowForgotten, "window-forgotten"),
     ];
 }

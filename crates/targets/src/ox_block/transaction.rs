@@ -25,6 +25,9 @@ use std::collections::BTreeMap;
 /// Transactions open at a time (chosen: a database's connections, each with one).
 const OPEN_MAX: u32 = 16;
 
+/// A transaction may have the sixteenth part of an instance (chosen: on 16 MiB and more, as many blocks as a request).
+const PART_OF_INSTANCE: u64 = 16;
+
 /// How a transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
@@ -117,12 +120,20 @@ impl OxBlock {
         let is_end = request.op == ocssd_lightnvm::block::BlockOp::Flush;
         match part {
             TransactionPart::Write if !is_write => Some(Status::INVALID_FIELD),
-            TransactionPart::Write if open.taken + request.count > TRANSACTION_BLOCKS_MAX => {
+            TransactionPart::Write if open.taken + request.count > self.transaction_blocks() => {
                 Some(Status::CAPACITY_EXCEEDED)
             }
             TransactionPart::Commit | TransactionPart::Abort if !is_end => Some(Status::INVALID_FIELD),
             _ => None,
         }
+    }
+
+    /// Blocks of one: those of a request, and of a small instance a part of it, so that several have room.
+    fn transaction_blocks(&self) -> u32 {
+        assert!(self.sizes.blocks > 0, "an instance without blocks was mounted");
+        let part = self.sizes.blocks / PART_OF_INSTANCE;
+        let blocks = part.clamp(1, u64::from(TRANSACTION_BLOCKS_MAX));
+        u32::try_from(blocks).expect("no more than a request's")
     }
 
     /// Sectors beyond those that other requests may count on.
@@ -208,7 +219,7 @@ impl OxBlock {
         (lba, nth): (u64, u32),
         place: Place,
     ) {
-        let torn = self.has_canary(Canary::CommitByPart);
+        let torn = self.has_canary(Canary::TransactionByPart);
         let open = self.store.transactions.open.get_mut(&transaction);
         let open = open.expect("a transaction stays until all its blocks landed");
         assert!(open.flying > 0, "more of {transaction:?} landed than it has");
@@ -249,7 +260,7 @@ impl OxBlock {
         self.work_due = true;
         let End::Committed(key) = end else {
             // What landed was given up when it did.
-            self.gathered -= u64::from(TRANSACTION_BLOCKS_MAX);
+            self.gathered -= u64::from(self.transaction_blocks());
             return;
         };
         let mut entries = Vec::new();
@@ -259,10 +270,10 @@ impl OxBlock {
             join(&mut entries, lba, place, None, is_start);
         }
         if entries.is_empty() {
-            self.gathered -= u64::from(TRANSACTION_BLOCKS_MAX);
+            self.gathered -= u64::from(self.transaction_blocks());
             self.store.requests.part_done(key);
         } else {
-            let blocks = TRANSACTION_BLOCKS_MAX;
+            let blocks = self.transaction_blocks();
             self.commits.push_back(Commit { entries, blocks, done: Done::User(key) });
         }
     }
@@ -293,7 +304,7 @@ impl OxBlock {
 
 impl Transactions for OxBlock {
     fn limits(&self) -> TransactionLimits {
-        TransactionLimits { at_once: OPEN_MAX, blocks: TRANSACTION_BLOCKS_MAX }
+        TransactionLimits { at_once: OPEN_MAX, blocks: self.transaction_blocks() }
     }
 
     fn begin(&mut self) -> Result<BlockTransaction, TransactionRefusal> {
@@ -304,11 +315,11 @@ impl Transactions for OxBlock {
             return Err(TransactionRefusal::NoChanges(Status::NAMESPACE_NOT_READY));
         }
         let open = u64::try_from(self.open_transactions()).expect("an index");
-        let needed = (open + 1) * u64::from(TRANSACTION_BLOCKS_MAX);
+        let needed = (open + 1) * u64::from(self.transaction_blocks());
         if open >= u64::from(OPEN_MAX) || needed > self.sectors_beyond() {
             return Err(TransactionRefusal::TooMany);
         }
-        self.gathered += u64::from(TRANSACTION_BLOCKS_MAX);
+        self.gathered += u64::from(self.transaction_blocks());
         let transactions = &mut self.store.transactions;
         transactions.begun += 1;
         let name = BlockTransaction(transactions.begun);
