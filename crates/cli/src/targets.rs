@@ -87,6 +87,8 @@ const ELEOS: &[TargetOption] = &[
 const KV: &[TargetOption] = &[
     option("over_provisioning_percent", "1 to 95", "20"),
     option("index_percent", "1 to 50", "5"),
+    option("index_cache_bytes", "bytes", "all in memory"),
+    option("index_page_bytes", "266 to 4096", "4096, or 1024 with index_cache_bytes"),
     option("checkpoint_interval_bytes", "bytes", "a sixteenth"),
     option("gc_start_chunks", "chunks", "by the drive"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
@@ -101,6 +103,8 @@ const KV_BLOCK: &[TargetOption] = &[
     option("extent_bytes", "bytes", "a 512th"),
     option("over_provisioning_percent", "1 to 95", "20"),
     option("index_percent", "1 to 50", "5"),
+    option("index_cache_bytes", "bytes", "all in memory"),
+    option("index_page_bytes", "266 to 4096", "4096, or 1024 with index_cache_bytes"),
     option("checkpoint_interval_bytes", "bytes", "a sixteenth"),
     option("gc_start_chunks", "extents", "by the size"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),

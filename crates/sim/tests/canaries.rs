@@ -226,6 +226,12 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_KV_PAGES: "kv", "canary", [("index_cache_bytes", "0"), ("index_page_bytes", "266")], SEEDS;
+    kv_page_freed_early_is_found: "page-freed-early", Tiny;
+    kv_checkpoint_before_pages_is_found: "checkpoint-before-pages", Tiny;
+}
+
+canaries! {
     TESTED_OF_KV_BLOCK: "kv-block", "block_canary", NONE, SEEDS;
     kv_block_fua_forgotten_is_found: "fua-forgotten", Tiny;
     kv_block_tail_forgotten_is_found: "tail-forgotten", Tiny;
@@ -269,7 +275,7 @@ fn every_canary_is_looked_for() {
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable", "transaction-by-part"]].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
-    assert_eq!(keys, all(&[TESTED_OF_KV, &["torn-copies"]].concat()));
+    assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, &["torn-copies"]].concat()));
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(on_blocks, all(TESTED_OF_KV_BLOCK));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();

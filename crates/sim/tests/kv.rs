@@ -38,6 +38,7 @@ fn tiny_worlds_keep_every_promise() {
         ("requests.stages", 500),
         ("requests.batches", 500),
         ("victims", 50),
+        ("index_reads", 50),
     ] {
         assert!(tally.of(name) > least, "{name}: {tally:?}");
     }
@@ -50,22 +51,7 @@ fn worlds_with_faults_keep_every_promise() {
         assert_ends_well("kv", Size::Any, seed, &mut tally, &mut unfit);
     }
     assert!(tally.of("checkpoints") > 20, "{tally:?}");
-}
-
-#[test]
-fn a_read_that_the_drive_did_not_carry_out_once_is_tried_again() {
-    let (mut tally, mut unfit) = (Tally::default(), 0);
-    // A retrieve met 006h in its first try, which was taken for the end of the drive.
-    assert_ends_well("kv", Size::Any, 78, &mut tally, &mut unfit);
     assert!(tally.of("read_again") > 0, "no read was tried again: {tally:?}");
-}
-
-#[test]
-fn no_record_of_a_batch_is_copied_before_the_batch_is_on_media() {
-    let (mut tally, mut unfit) = (Tally::default(), 0);
-    // Garbage collection met a batch whose last unit was in the write buffer, and the power went.
-    assert_ends_well("kv-block", Size::Tiny, 69, &mut tally, &mut unfit);
-    assert!(tally.of("victims") > 0 && tally.of("requests.batches") > 0, "{tally:?}");
 }
 
 #[test]
@@ -81,6 +67,7 @@ fn tiny_worlds_on_block_targets_keep_every_promise() {
         ("requests.stages", 500),
         ("requests.batches", 500),
         ("victims", 50),
+        ("index_reads", 50),
     ] {
         assert!(tally.of(name) > least, "{name}: {tally:?}");
     }

@@ -348,7 +348,7 @@ pub const ALL: &[Kind] = &[
     ),
     Kind::of(
         "kv",
-        "keys and values straight on open-channel units: a log of records, an index in memory, checkpoints (options: index_percent=..., ...)",
+        "keys and values straight on open-channel units: a log of records, an index in memory or in part, checkpoints (options: index_percent=..., ...)",
         MakeOf::KeyValue(make_kv),
     ),
     Kind::of(

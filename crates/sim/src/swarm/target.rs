@@ -257,7 +257,19 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
     if draw.percent(30) {
         set("index_percent", draw.between(1, 20).to_string());
     }
-    set("seed", draw.raw().to_string());
+    let seed = draw.raw();
+    set("seed", seed.to_string());
+    if seed % 5 < 2 {
+        // Part of the index is on media: hardly any of it is in memory, or half of it.
+        set(
+            "index_cache_bytes",
+            [0, 500, 2000, 20_000][usize::try_from(seed / 5 % 4).expect("below four")].to_string(),
+        );
+        set(
+            "index_page_bytes",
+            [266, 300, 500, 1024][usize::try_from(seed / 20 % 4).expect("below four")].to_string(),
+        );
+    }
     Chosen::durable(options)
 }
 

@@ -16,7 +16,8 @@ impl Stream {
     const fn claim(self) -> Claim {
         match self {
             Self::Small | Self::Long => Claim::User,
-            Self::Cold => Claim::Gc,
+            // Pages that users' changes push out are written only while chunks are plenty (`index_pages`).
+            Self::Cold | Self::Index => Claim::Gc,
         }
     }
 }
@@ -69,10 +70,10 @@ impl Kv {
         if header.kind.is_kept() {
             self.space.add(at.chunk, u64::from(bytes));
         }
-        let written = if stream == Stream::Cold {
-            &mut self.stats.gc_written_bytes
-        } else {
-            &mut self.stats.user_written_bytes
+        let written = match stream {
+            Stream::Small | Stream::Long => &mut self.stats.user_written_bytes,
+            Stream::Cold => &mut self.stats.gc_written_bytes,
+            Stream::Index => &mut self.stats.index_written_bytes,
         };
         *written += u64::from(bytes);
         self.written += u64::from(bytes);

@@ -33,6 +33,10 @@ pub enum Canary {
     StageForgotten,
     /// Garbage collection copies records of a batch before the rest of it is on media.
     TornCopies,
+    /// A page of the index that changed is forgotten on media, though the newest checkpoint names it.
+    PageFreedEarly,
+    /// A checkpoint is committed before the pages of the index that it names are on media.
+    CheckpointBeforePages,
 }
 
 planted_in!(Options, Canary);
@@ -53,6 +57,8 @@ impl Canary {
         (Self::StaleCopies, "stale-copies"),
         (Self::StageForgotten, "stage-forgotten"),
         (Self::TornCopies, "torn-copies"),
+        (Self::PageFreedEarly, "page-freed-early"),
+        (Self::CheckpointBeforePages, "checkpoint-before-pages"),
     ];
 }
 

@@ -46,6 +46,16 @@ pub(super) struct Taking {
     written: usize,
 }
 
+impl Taking {
+    /// Numbers of its values that are written in pieces; 0 of one that has none yet.
+    pub fn long_values(&self) -> impl Iterator<Item = u64> {
+        self.changes.iter().filter_map(|change| match &change.value {
+            Value::Long(writer) => Some(writer.value()),
+            Value::Delete | Value::Small(_) | Value::Staged(..) => None,
+        })
+    }
+}
+
 /// A refusal, and of a batch the entry it is for.
 pub(super) type Refused = (KvRefusal, Option<u32>);
 
@@ -233,6 +243,12 @@ impl Kv {
             self.replies.push_back(reply);
         }
         true
+    }
+
+    /// The change under way cannot be made: what was written of it is not needed.
+    pub(super) fn abandon_change(&mut self) {
+        let Some(taking) = self.taking.take() else { return };
+        taking.long_values().filter(|&value| value > 0).for_each(|value| self.forget_long(value));
     }
 
     /// Replies once all that was taken by now is durable.

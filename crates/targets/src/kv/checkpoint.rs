@@ -6,6 +6,7 @@
 //! them (`mount`).
 
 use super::canary::Canary;
+use super::change::Taking;
 use super::flight::Purpose;
 use super::frames::Stream;
 use super::long_values::LongValues;
@@ -15,8 +16,8 @@ use super::space::{Claim, Needed};
 use super::state::Kv;
 use crate::journal::{PageIo, decode_info, encode_info, landing};
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::AppendEvent;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
+use ocssd_ftl::{AppendEvent, ChunkIndex};
 use ocssd_lightnvm::{Buffers, Completion, Op};
 
 /// The section about the instance.
@@ -25,6 +26,10 @@ pub(super) const INFO: SectionName = *b"instance";
 pub(super) const KEYS: SectionName = *b"keys    ";
 /// The section of long values.
 pub(super) const LONG: SectionName = *b"long    ";
+/// The section of pages of the index that lie on media.
+pub(super) const PAGES: SectionName = *b"pages   ";
+/// The section of what lives: bytes of users, bytes they take, live bytes of each chunk, and long values that no key holds.
+pub(super) const LIVE: SectionName = *b"live    ";
 /// The layout of the section about the instance; raised when an older reader would misread it.
 const VERSION: u32 = 1;
 
@@ -95,6 +100,11 @@ impl CheckpointState {
         self.writing.is_some()
     }
 
+    /// One must follow, for somebody waits for it.
+    pub const fn is_asked_for(&mut self) {
+        self.is_due_again = true;
+    }
+
     /// The last sequence of the newest that is whole, of this mount.
     pub const fn covered(&self) -> Option<u64> {
         self.covered
@@ -120,7 +130,7 @@ impl Kv {
             return self.checkpoint.covered.is_none();
         }
         let is_for_space = self.is_short() && {
-            let waiting = self.space.waits_for_checkpoint();
+            let waiting = self.space.waits_for_checkpoint() + self.chunks_of_dying();
             waiting > 0 && (2 * waiting >= usize_of(self.sizes.gc_start) || self.space.spare() == 0)
         };
         self.written >= self.sizes.interval_bytes
@@ -129,11 +139,16 @@ impl Kv {
             || self.is_last_checkpoint_due()
     }
 
+    /// Chunks in which nothing lives but pages of the index that the next checkpoint does not name.
+    fn chunks_of_dying(&self) -> usize {
+        self.pages.dying().filter(|&(chunk, bytes)| self.space.live(chunk) == bytes).count()
+    }
+
     pub(super) fn begin_checkpoint(&mut self) {
         assert!(!self.checkpoint.is_writing(), "a checkpoint is begun while another is written");
-        Stream::ALL.into_iter().for_each(|stream| {
+        for &stream in self.streams_named() {
             self.frames.close(stream);
-        });
+        }
         let start = UnitNumber(self.number.0 + 1);
         let info = Info {
             chunk: self.sizes.chunk,
@@ -145,16 +160,47 @@ impl Kv {
         };
         let serial = self.checkpoint.next;
         self.checkpoint.next = serial.next();
-        let keys = self.index.encode();
+        self.pages_imaged();
+        let (keys, pages) = self.index.encode();
+        let live = self.live();
         let long =
             if self.has_canary(Canary::StageForgotten) { self.long_of_keys() } else { self.long.encode() };
-        let sections = [(INFO, &info.encode()[..]), (KEYS, keys.as_slice()), (LONG, long.as_slice())];
+        let info = info.encode();
+        let sections = [
+            (INFO, &info[..]),
+            (KEYS, keys.as_slice()),
+            (PAGES, pages.as_slice()),
+            (LONG, long.as_slice()),
+            (LIVE, live.as_slice()),
+        ];
         let writer = CheckpointWriter::new(self.instance, serial, self.sizes.unit_bytes, &sections);
         let needed = Needed { start, serial: serial.0 };
         let sequence = self.sequence;
         self.checkpoint.writing = Some(Writing { writer, given: 0, needed, sequence });
         self.checkpoint.is_due_again = false;
         self.written = 0;
+    }
+
+    /// Streams of which a checkpoint names records, which must be on media when it is committed.
+    fn streams_named(&self) -> &'static [Stream] {
+        if self.has_canary(Canary::CheckpointBeforePages) { &Stream::ALL[..3] } else { &Stream::ALL }
+    }
+
+    /// What lives, as a checkpoint has it: without pages of the index that it does not name.
+    fn live(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&self.user_bytes.to_le_bytes());
+        out.extend_from_slice(&self.kept_bytes.to_le_bytes());
+        for chunk in (0..self.space.shape.chunks()).map(ChunkIndex) {
+            let (live, dying) = (self.space.live(chunk), self.pages.dying_in(chunk));
+            assert!(dying <= live, "chunk {} has {live} live bytes, and {dying} of them die", chunk.0);
+            out.extend_from_slice(&(live - dying).to_le_bytes());
+        }
+        let staged = self.stages.values().map(|stage| stage.writer.value());
+        let taken = self.taking.iter().flat_map(Taking::long_values);
+        let unheld = staged.chain(taken).filter(|&value| value > 0);
+        unheld.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        out
     }
 
     /// Long values that keys hold, as a checkpoint has them: those of stages are missing.
@@ -181,7 +227,7 @@ impl Kv {
 
     fn write_checkpoint_page(&mut self, buffers: &mut Buffers) -> bool {
         let is_again = self.checkpoint.io.has_again();
-        let durable = self.frames.durable_before(&Stream::ALL, self.sequence + 1);
+        let durable = self.frames.durable_before(self.streams_named(), self.sequence + 1);
         let is_fresh = self.checkpoint.writing.as_ref().is_some_and(|writing| {
             let is_commit = writing.given + 1 == writing.writer.pages();
             writing.writer.has_page() && (!is_commit || durable > writing.sequence)
@@ -244,6 +290,7 @@ impl Kv {
         self.stats.checkpoints += 1;
         self.checkpoint.covered = Some(sequence);
         self.space.set_needed(needed);
+        self.pages_covered();
         self.work_due = true;
     }
 }

@@ -9,7 +9,7 @@
 use super::canary::Canary;
 use super::flight::Purpose;
 use super::frames::Stream;
-use super::index::{Found, Location};
+use super::index::{Found, Location, Need, next_entry};
 use super::long_values::ValuePiece;
 use super::record::{Record, RecordHeader, RecordKind, UNIT_HEADER_BYTES};
 use super::sizes::Sizes;
@@ -17,7 +17,7 @@ use super::space::Role;
 use super::state::{Kv, record_bytes};
 use crate::read_again::TRIES;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId};
+use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, Place};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 use std::collections::VecDeque;
 
@@ -46,6 +46,8 @@ struct VictimUnit {
     /// The next byte to look at.
     at: usize,
     is_lost: bool,
+    /// The pages of its keys were asked for.
+    is_asked: bool,
 }
 
 /// What garbage collection is doing.
@@ -120,10 +122,13 @@ impl Kv {
     /// Chooses a chunk to be emptied.
     pub(super) fn choose_victim(&mut self) -> bool {
         let bytes = self.sizes.chunk_room();
-        let (space, collector) = (&self.space, &self.collector);
+        let (space, collector, pages) = (&self.space, &self.collector, &self.pages);
         let may = |chunk: ChunkIndex| {
             // One that is as full as chunks are, however records come, would be moved for nothing.
-            space.live(chunk) < bytes
+            let dying = pages.dying_in(chunk);
+            space.live(chunk) < bytes + dying
+                // One in which nothing else lives dies with the next checkpoint.
+                && (dying == 0 || dying < space.live(chunk))
                 && space.role(chunk) == Role::Records
                 && collector.victims.iter().all(|victim| victim.chunk != chunk)
         };
@@ -131,7 +136,7 @@ impl Kv {
         let candidates: Vec<Candidate> = closed
             .map(|(chunk, _)| Candidate {
                 line: LineId(chunk.0),
-                valid: space.live(chunk),
+                valid: space.live(chunk) - pages.dying_in(chunk),
                 sectors: bytes,
                 age: self.sequence.saturating_sub(space.changed(chunk)),
             })
@@ -140,7 +145,7 @@ impl Kv {
             return false;
         };
         let chunk = ChunkIndex(line.0);
-        let live = self.space.live(chunk);
+        let live = self.space.live(chunk) - self.pages.dying_in(chunk);
         assert!(live < bytes, "chunk {} gives nothing: {live} bytes of {bytes} live", chunk.0);
         self.collector.credit += bytes - live;
         self.collector.victims.push(Victim { chunk, next: 0, units: 0 });
@@ -166,8 +171,15 @@ impl Kv {
         }
         let buffer = self.collector.spare.pop().expect("it was looked at");
         assert!(next < self.sizes.chunk, "chunk {} is read at {next}, beyond its end", chunk.0);
-        let unit =
-            VictimUnit { chunk, sector: next, buffer, tries: 1, at: UNIT_HEADER_BYTES, is_lost: false };
+        let unit = VictimUnit {
+            chunk,
+            sector: next,
+            buffer,
+            tries: 1,
+            at: UNIT_HEADER_BYTES,
+            is_lost: false,
+            is_asked: false,
+        };
         let read = self.collector.reads.insert(unit);
         let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
         let victim = &mut self.collector.victims[index];
@@ -212,6 +224,7 @@ impl Kv {
                 return any;
             }
             self.collector.copying.pop_front();
+            self.index.needs_no_more(Need::Copy);
             self.collector.spare.push(unit.buffer);
             self.space.let_go(unit.chunk);
             let victim = self.collector.victims.iter_mut().find(|victim| victim.chunk == unit.chunk);
@@ -227,6 +240,12 @@ impl Kv {
         assert!(unit.at >= UNIT_HEADER_BYTES, "a record within the header of a unit");
         assert_eq!(unit.sector % self.sizes.unit, 0, "a unit begins within another");
         let base = first * u64::from(self.sizes.sector_bytes);
+        if !self.index.is_whole() && !unit.is_asked {
+            // Pages of all its keys are read side by side.
+            let keys = Self::keys_in(buffers.whole(unit.buffer, 0, self.sizes.unit));
+            self.has_keys(&keys, Need::Copy, buffers);
+            unit.is_asked = true;
+        }
         loop {
             let all = buffers.whole(unit.buffer, 0, self.sizes.unit);
             let Some(record) = all.get(unit.at..).and_then(Record::decode) else { return true };
@@ -234,22 +253,31 @@ impl Kv {
             let is_sound = record.is_sound(&all[unit.at..]);
             let from = base + u64::try_from(unit.at).expect("an index");
             let (key, payload) = (record.key.to_vec(), record.payload.to_vec());
-            if is_sound && self.is_live(&header, &key, from) {
+            let needs_page = is_sound && header.kind == RecordKind::Whole;
+            if needs_page && !self.has_keys(std::slice::from_ref(&key), Need::Copy, buffers) {
+                return self.copy_later(unit);
+            }
+            if is_sound && self.is_live(&header, (&key, &payload), from) {
                 let bytes = record_bytes(key.len(), header.payload_bytes);
                 if self.is_of_torn_batch(&header) {
                     // What the rest of it lies in goes out as it is, full or not.
                     self.frames.close(Stream::Small);
-                    self.collector.copying.front_mut().expect("it is being copied").at = unit.at;
-                    return false;
+                    return self.copy_later(unit);
                 }
-                if !self.make_room(Stream::Cold, std::iter::once(bytes)) {
-                    self.collector.copying.front_mut().expect("it is being copied").at = unit.at;
-                    return false;
+                let stream = if header.kind == RecordKind::Index { Stream::Index } else { Stream::Cold };
+                if !self.make_room(stream, std::iter::once(bytes)) {
+                    return self.copy_later(unit);
                 }
                 self.move_to_cold(header, &key, &payload, from, buffers);
             }
             unit.at += header.bytes();
         }
+    }
+
+    /// The first unit goes on later, where it is now.
+    fn copy_later(&mut self, unit: VictimUnit) -> bool {
+        *self.collector.copying.front_mut().expect("it is being copied") = unit;
+        false
     }
 
     /// True of a record whose batch is not whole on media: a copy of it, which is of no batch, would survive a power cut that the
@@ -262,7 +290,7 @@ impl Kv {
         self.frames.durable_before(&Stream::USERS, self.sequence + 1) <= last
     }
 
-    fn is_live(&self, header: &RecordHeader, key: &[u8], from: u64) -> bool {
+    fn is_live(&self, header: &RecordHeader, (key, payload): (&[u8], &[u8]), from: u64) -> bool {
         match header.kind {
             RecordKind::Whole => {
                 let found = self.index.get(key);
@@ -271,6 +299,9 @@ impl Kv {
             }
             RecordKind::Piece => {
                 self.long.get(header.value, header.offset).is_some_and(|piece| piece.at == Some(from))
+            }
+            RecordKind::Index => {
+                next_entry(payload).is_some_and(|(first, ..)| self.index.is_page_at(first, from))
             }
             RecordKind::Long | RecordKind::Delete | RecordKind::Lost | RecordKind::PieceLost => false,
         }
@@ -284,6 +315,10 @@ impl Kv {
         from: u64,
         buffers: &mut Buffers,
     ) {
+        if old.kind == RecordKind::Index {
+            let (first, ..) = next_entry(payload).expect("a page that lives has an entry");
+            return self.move_page(first, payload, buffers);
+        }
         let single = self.single(old.kind, key, payload);
         assert!(old.kind.is_kept() && old.sequence < single.sequence, "{old:?} is moved");
         let header = RecordHeader { value: old.value, offset: old.offset, ..single };
@@ -307,7 +342,16 @@ impl Kv {
             if units > 0 || !is_read || self.refuses_changes().is_some() {
                 continue;
             }
-            if self.space.live(chunk) > 0 && !self.note_lost(chunk, buffers) {
+            self.settle_pages();
+            let dying = self.pages.dying_in(chunk);
+            if self.space.live(chunk) > dying && !self.note_lost(chunk, buffers) {
+                continue;
+            }
+            if self.pages.dying_in(chunk) > 0 {
+                // What is left in it dies with the next checkpoint.
+                if !self.checkpoint.is_writing() {
+                    self.checkpoint.is_asked_for();
+                }
                 continue;
             }
             self.collector.victims.swap_remove(index);
@@ -318,6 +362,22 @@ impl Kv {
 
     /// Notes that everything which lives in a chunk is lost. False if there is no frame for the next note.
     fn note_lost(&mut self, chunk: ChunkIndex, buffers: &mut Buffers) -> bool {
+        // Pages that lie there are read once more by this, and are written elsewhere.
+        if !self.has_all_pages(buffers) {
+            return false;
+        }
+        let is_noted = self.note_lost_records(chunk, buffers);
+        if is_noted {
+            self.index.release_pages(|place| {
+                self.space.shape.chunk_of(Place(place.at / u64::from(self.sizes.sector_bytes))).0 == chunk
+            });
+            self.settle_pages();
+            self.needs_all_no_more();
+        }
+        is_noted
+    }
+
+    fn note_lost_records(&mut self, chunk: ChunkIndex, buffers: &mut Buffers) -> bool {
         let is_there = |at: u64| self.chunk_of(at) == chunk;
         let keys = self.index.from(&[]).filter_map(|(key, found)| match found.location {
             Location::Record(at) if is_there(at) => Some((key.to_vec(), found.bytes)),

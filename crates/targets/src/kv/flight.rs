@@ -11,6 +11,8 @@ use ocssd_ftl::{Append, ChunkIndex};
 pub enum Purpose {
     /// A record, or a piece, for a retrieve.
     Read { read: SlabKey },
+    /// A page of the index.
+    IndexPage { read: SlabKey },
     /// A unit of records.
     Unit { frame: FrameId, at: Append },
     /// A page of a checkpoint.

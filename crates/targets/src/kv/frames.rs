@@ -24,10 +24,12 @@ pub enum Stream {
     Long,
     /// What garbage collection moves: it lives longer than the rest.
     Cold,
+    /// Pages of the index: those that checkpoints name live until the next one.
+    Index,
 }
 
 impl Stream {
-    pub const ALL: [Self; 3] = [Self::Small, Self::Long, Self::Cold];
+    pub const ALL: [Self; 4] = [Self::Small, Self::Long, Self::Cold, Self::Index];
     /// Those of users.
     pub const USERS: [Self; 2] = [Self::Small, Self::Long];
 
@@ -36,6 +38,7 @@ impl Stream {
             Self::Small => 0,
             Self::Long => 1,
             Self::Cold => 2,
+            Self::Index => 3,
         }
     }
 
@@ -45,13 +48,14 @@ impl Stream {
             Self::Small => 0,
             Self::Long => 1,
             Self::Cold => 2,
+            Self::Index => 3,
         }
     }
 
     const fn pool(self) -> usize {
         match self {
             Self::Small | Self::Long => 0,
-            Self::Cold => 1,
+            Self::Cold | Self::Index => 1,
         }
     }
 }
@@ -86,7 +90,7 @@ pub struct Frames {
     /// Free ones: of users, of garbage collection.
     free: [Vec<FrameId>; 2],
     /// By stream, in order; the first one is being filled.
-    opened: [VecDeque<FrameId>; 3],
+    opened: [VecDeque<FrameId>; 4],
     /// Closed ones that are to be written, in order.
     ready: VecDeque<FrameId>,
     /// Those that the media failed: they need another place.

@@ -1,13 +1,14 @@
 //! `kv`: keys and values straight on open-channel units, as a log of records.
 //!
 //! A value is a record in a write unit, at any byte; a long one is pieces and a record that gives them to a key. The index of
-//! all keys is in memory; a checkpoint now and then has it, and recovery replays the records behind the newest. Garbage
-//! collection moves what lives in the chunk with the fewest live bytes to a stream of its own.
+//! all keys is in memory, or as much of it as asked for; a checkpoint now and then has it, and recovery replays the records behind
+//! the newest. Garbage collection moves what lives in the chunk with the fewest live bytes to a stream of its own.
 //!
 //! Each procedure is a file: requests in order (`serve`), changes (`change`, `stage`), records and units (`record`, `append`,
-//! `frames`, `program`), the index (`index`, `long_values`), `read`, garbage collection (`collect`), resets (`reset`, of what
-//! `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees.
-//! Deliberately not here: expiry, key spaces, compression, and an index larger than memory.
+//! `frames`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection (`collect`), resets
+//! (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts, `target` is what the host
+//! sees.
+//! Deliberately not here: expiry, key spaces and compression.
 
 mod append;
 mod canary;
@@ -18,6 +19,7 @@ mod describe;
 mod flight;
 mod frames;
 mod index;
+mod index_pages;
 mod long_values;
 mod mount;
 mod options;

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use super::index::{PAGE_BYTES, PAGE_BYTES_BOUNDED};
 use crate::option_value::{check_above_zero, check_within, number, small, victim};
 use crate::plane_reads::PlaneReads;
 use ocssd_ftl::VictimPolicy;
@@ -18,6 +19,9 @@ const INDEX_PERCENT: u32 = 5;
 /// Most percent of it (chosen: more is a drive of keys without values).
 const INDEX_PERCENT_MAX: u32 = 50;
 
+/// Least and most bytes of a page of the index: the longest entry, and a sector of common drives.
+const INDEX_PAGE_BYTES: [u32; 2] = [266, PAGE_BYTES];
+
 /// Options of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -26,6 +30,11 @@ pub struct Options {
     /// Bytes of entries of the index at most, in percent of the capacity, 1..=50: it bounds memory and checkpoints. Only of a
     /// new instance.
     pub index_percent: u32,
+    /// Bytes of pages of the index in memory at most; default: all. Beyond it pages are written to media, and read when somebody
+    /// asks for one of their keys.
+    pub index_cache_bytes: Option<u64>,
+    /// Bytes of entries of a page of the index, 266..=4096; default: 4096, and 1024 with `index_cache_bytes`.
+    pub index_page_bytes: Option<u32>,
     /// Bytes written between two checkpoints; default: a sixteenth of the instance.
     pub checkpoint_interval_bytes: Option<u64>,
     /// Free chunks, beyond those that garbage collection itself may need, at which it begins; default: twice the chunks that a
@@ -47,6 +56,8 @@ impl Default for Options {
         Self {
             over_provisioning_percent: OVER_PROVISIONING_PERCENT,
             index_percent: INDEX_PERCENT,
+            index_cache_bytes: None,
+            index_page_bytes: None,
             checkpoint_interval_bytes: None,
             gc_start_chunks: None,
             victim: VictimPolicy::Greedy,
@@ -67,6 +78,8 @@ impl Options {
         match name {
             "over_provisioning_percent" => self.over_provisioning_percent = small(name, value)?,
             "index_percent" => self.index_percent = small(name, value)?,
+            "index_cache_bytes" => self.index_cache_bytes = Some(number(name, value)?),
+            "index_page_bytes" => self.index_page_bytes = Some(small(name, value)?),
             "checkpoint_interval_bytes" => self.checkpoint_interval_bytes = Some(number(name, value)?),
             "gc_start_chunks" => self.gc_start_chunks = Some(small(name, value)?),
             "victim" => self.victim = victim(value)?,
@@ -77,11 +90,21 @@ impl Options {
             _ => {
                 return Err(format!(
                     "kv has no option \"{name}\"; its options are over_provisioning_percent, index_percent, \
-                     checkpoint_interval_bytes, gc_start_chunks, victim, plane_reads and seed"
+                     index_cache_bytes, index_page_bytes, checkpoint_interval_bytes, gc_start_chunks, victim, plane_reads and seed"
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Bytes of entries of a page of the index.
+    #[must_use]
+    pub const fn page_bytes(&self) -> u32 {
+        match (self.index_page_bytes, self.index_cache_bytes) {
+            (Some(bytes), _) => bytes,
+            (None, Some(_)) => PAGE_BYTES_BOUNDED,
+            (None, None) => PAGE_BYTES,
+        }
     }
 
     /// What is wrong with the numbers on their own.
@@ -94,6 +117,12 @@ impl Options {
             ("index_percent", self.index_percent, INDEX_PERCENT_MAX),
         ] {
             check_within(name, found, most)?;
+        }
+        if let Some(bytes) = self.index_page_bytes {
+            let [least, most] = INDEX_PAGE_BYTES;
+            if !(least..=most).contains(&bytes) {
+                return Err(format!("index_page_bytes must be {least} to {most}, not {bytes}"));
+            }
         }
         check_above_zero("gc_start_chunks", self.gc_start_chunks.map(u64::from))?;
         check_above_zero("checkpoint_interval_bytes", self.checkpoint_interval_bytes)
@@ -123,6 +152,7 @@ mod tests {
         for (name, value, says) in [
             ("over_provisioning_percent", "0", "1 to 95"),
             ("index_percent", "51", "1 to 50"),
+            ("index_page_bytes", "265", "266 to 4096"),
             ("checkpoint_interval_bytes", "0", "at least 1"),
             ("gc_start_chunks", "0", "at least 1"),
         ] {

@@ -5,7 +5,7 @@
 
 use super::flight::Purpose;
 use super::frames::{FrameId, Stream};
-use super::index::{Found, Location};
+use super::index::{Found, Location, Need, PagePlace, next_entry};
 use super::long_values::ValuePiece;
 use super::record::{RecordKind, UnitHeader, UnitNumber, records};
 use super::space::Claim;
@@ -19,6 +19,7 @@ use ocssd_lightnvm::{Addresses, Buffers, Completion, Op, Ppa};
 enum Moved {
     Key(Vec<u8>, u32),
     Piece(u64, ValuePiece),
+    Page(Vec<u8>, u32),
 }
 
 impl Kv {
@@ -109,6 +110,11 @@ impl Kv {
             return false;
         }
         let stream = self.frames.stream(frame);
+        let filled = usize_of(self.frames.filled(frame));
+        let keys = Self::keys_in(&buffers.whole(self.frames.buffer(frame), 0, self.sizes.unit)[..filled]);
+        if !self.has_keys(&keys, Need::Frame, buffers) {
+            return false;
+        }
         self.frames.close(stream);
         let place = match self.frames.give_place(stream) {
             Some(given) => Some(given),
@@ -124,6 +130,7 @@ impl Kv {
         self.checkpoint_is_stale(self.frames.first_sequence(frame));
         let old = self.frames.moved(at, place);
         self.move_records(frame, old, place, buffers);
+        self.index.needs_no_more(Need::Frame);
         true
     }
 
@@ -153,6 +160,12 @@ impl Kv {
                         moved.push((begin, Moved::Piece(header.value, piece)));
                     }
                 }
+                RecordKind::Index => {
+                    let (first, ..) = next_entry(record.payload).expect("a page has an entry");
+                    if self.index.is_page_at(first, from) {
+                        moved.push((begin, Moved::Page(first.to_vec(), header.payload_bytes)));
+                    }
+                }
                 RecordKind::Long | RecordKind::Delete | RecordKind::Lost | RecordKind::PieceLost => {}
             }
         }
@@ -175,6 +188,11 @@ impl Kv {
             Moved::Piece(value, piece) => {
                 self.long.set(value, ValuePiece { at: Some(to), ..piece });
                 record_bytes(0, piece.bytes)
+            }
+            Moved::Page(first, bytes) => {
+                let image = self.pages.image();
+                self.index.page_moved(&first, PagePlace { at: to, bytes, image });
+                record_bytes(0, bytes)
             }
         };
         let chunk = self.chunk_of(to);

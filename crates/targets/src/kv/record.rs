@@ -91,6 +91,8 @@ pub enum RecordKind {
     Lost,
     /// A piece of a long value that the media lost.
     PieceLost,
+    /// A page of the index, which only the index and checkpoints name.
+    Index,
 }
 
 impl RecordKind {
@@ -102,6 +104,7 @@ impl RecordKind {
             Self::Delete => 4,
             Self::Lost => 5,
             Self::PieceLost => 6,
+            Self::Index => 7,
         }
     }
 
@@ -113,13 +116,14 @@ impl RecordKind {
             4 => Self::Delete,
             5 => Self::Lost,
             6 => Self::PieceLost,
+            7 => Self::Index,
             _ => return None,
         })
     }
 
     /// True of a record whose bytes are needed as long as a map names them; the others are needed until a checkpoint.
     pub const fn is_kept(self) -> bool {
-        matches!(self, Self::Whole | Self::Piece)
+        matches!(self, Self::Whole | Self::Piece | Self::Index)
     }
 }
 

@@ -3,6 +3,7 @@
 //! One that waits for frames holds up those behind it, reads too, so that a read shows every change taken before it.
 //! Deliberately not here: how changes are made (`change`) and reads carried out (`read`).
 
+use super::index::Need;
 use super::state::Kv;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Buffers;
@@ -25,10 +26,16 @@ impl Kv {
     pub(super) fn serve(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(&request) = self.queue.front() {
-            if !self.serve_one(&request, buffers) {
-                break;
+            match self.has_pages(&request, buffers) {
+                Ok(true) if self.serve_one(&request, buffers) => {}
+                Ok(_) => break,
+                Err(status) => {
+                    self.abandon_change();
+                    self.fail(request.tag, status);
+                }
             }
             self.queue.pop_front();
+            self.index.needs_no_more(Need::Request);
             any = true;
         }
         any
@@ -149,9 +156,7 @@ impl Kv {
         }
         let from = from.lies_within(buffers).then(|| from.gathered(buffers)).ok_or(KvRefusal::BadContent)?;
         let prefix = from.get(..usize::from(prefix_bytes)).ok_or(KvRefusal::PrefixLength)?;
-        // Keys with a prefix lie side by side, from the first that is not before it on.
-        let keys = self.index.from(&from).map(|(key, _)| key).take_while(|key| key.starts_with(prefix));
-        let (bytes, keys) = encode_keys(keys, usize_of(into.bytes()));
+        let (bytes, keys) = encode_keys(self.index.listed(&from, prefix), usize_of(into.bytes()));
         assert!(bytes.len() <= usize_of(into.bytes()), "a list of {} bytes", bytes.len());
         into.scatter(buffers, &bytes);
         Ok(KvAnswer::Listed { keys, bytes: u32::try_from(bytes.len()).expect("no more than there is room") })

@@ -4,9 +4,11 @@
 //! checkpoints, a reserve for garbage collection, and room for the longest values that are on their way while what they
 //! replace is still there. Deliberately not here: what any of it is used for at a moment.
 
+use super::index::ENTRY_BYTES;
 use super::long_values::LongValues;
 use super::options::Options;
 use super::record::{RECORD_HEADER_BYTES, UNIT_HEADER_BYTES};
+use super::state::record_bytes;
 use crate::journal::narrow;
 use ocssd_base::usize_of;
 use ocssd_ftl::Shape;
@@ -30,8 +32,13 @@ const VALUE_SHARE: u64 = 32;
 const LARGE_UNIT_BYTES: u64 = 32 << 10;
 /// Bytes of the checkpoint's section about the instance.
 pub const INFO_BYTES: usize = 96;
-/// Sections of a checkpoint: the instance, keys, long values.
-const SECTIONS: u64 = 3;
+/// Sections of a checkpoint: the instance, keys, pages of the index, long values, live bytes.
+const SECTIONS: u64 = 5;
+/// Bytes of those of pages and of live bytes beside their lists.
+const COUNTS_BYTES: u64 = 32 + 8 * (BATCH_ENTRIES_MAX as u64 + STAGES_MAX as u64);
+/// Room for pages of the index, in times of all entries: pages are two thirds full or more, and those that the newest checkpoint
+/// names stay beside what replaced them (chosen: once, a half of it for what is not full, and as much for what is replaced).
+const INDEX_ROOM: u64 = 3;
 /// Bytes of entries that there is always room for (chosen: the keys of a small drive).
 const INDEX_BYTES_MIN: u64 = 48 << 10;
 /// Chunks lost to failures before a checkpoint lacks room (chosen).
@@ -66,6 +73,10 @@ pub struct Sizes {
     /// Bytes of a record at most; longer values are in pieces.
     pub record_bytes_max: u32,
     pub promised: Promised,
+    /// Bytes of entries of a page of the index.
+    pub page_bytes: u32,
+    /// Bytes of such pages on media; 0 if all stay in memory.
+    pub index_room_bytes: u64,
     /// Chunks a stream is striped over.
     pub width: u32,
     /// Frames of users' streams and of garbage collection.
@@ -117,10 +128,11 @@ impl Base {
     }
 
     /// Pages of a checkpoint of as many entries and pieces as there may be.
-    fn checkpoint_pages(&self, promised: &Promised) -> u64 {
+    fn checkpoint_pages(&self, promised: &Promised, chunks: u32) -> u64 {
         let pieces = promised.live_bytes_max / self.record * 2 + 64;
         let long = pieces * LongValues::PIECE_BYTES_MAX;
-        let bytes = promised.index_bytes_max + long + wide(INFO_BYTES);
+        let counts = COUNTS_BYTES + 8 * u64::from(chunks);
+        let bytes = promised.index_bytes_max + long + counts + wide(INFO_BYTES);
         CheckpointWriter::pages_of(SECTIONS, bytes, narrow(self.unit_bytes))
     }
 }
@@ -140,7 +152,11 @@ impl Sizes {
         check(geometry, shape, options)?;
         let base = Base::new(geometry, shape);
         if let Some(promised) = promised {
-            return Ok(Self::of(geometry, shape, options, base, promised));
+            return Ok(Self::of(geometry, shape, options, base, promised).with_index_room(
+                options,
+                base,
+                Some(good),
+            ));
         }
         let share = u64::from(100 - options.over_provisioning_percent);
         let chunk_room = base.units_per_chunk * base.unit_room;
@@ -158,6 +174,7 @@ impl Sizes {
                 live_bytes_max: live,
             };
             let sizes = Self::of(geometry, shape, options, base, promised);
+            let sizes = sizes.with_index_room(options, base, None);
             if capacity >= value && sizes.chunks_needed <= good {
                 return Ok(sizes);
             }
@@ -172,7 +189,7 @@ impl Sizes {
 
     fn of(geometry: &Geometry, shape: &Shape, options: &Options, base: Base, promised: Promised) -> Self {
         let Base { unit_bytes, record, unit_room, units_per_chunk, width } = base;
-        let pages = base.checkpoint_pages(&promised);
+        let pages = base.checkpoint_pages(&promised, shape.chunks());
         assert!(pages > 1, "a checkpoint has a page and a commit page");
         assert!(record > wide(RECORD_HEADER_BYTES) && record <= unit_room, "records of {record} bytes");
         let checkpoint_width = narrow(pages / units_per_chunk).clamp(1, width);
@@ -197,12 +214,34 @@ impl Sizes {
             width,
             frames: batch + FRAMES_IN_FLIGHT + width * (geometry.mw_cunits / geometry.ws_opt + 2),
             gc_frames: 8 + width * (geometry.mw_cunits / geometry.ws_opt + 2),
+            page_bytes: options.page_bytes().min(narrow(record - wide(RECORD_HEADER_BYTES))),
+            index_room_bytes: 0,
             checkpoint_chunks,
             checkpoint_width,
             interval_bytes: options.checkpoint_interval_bytes.unwrap_or(instance_bytes / 16),
             reserve,
             // Open chunks of three streams, and two for what is dead and waits for a checkpoint.
             chunks_needed: narrow(data).saturating_add(3 * width + checkpoint_chunks + reserve + 2),
+        }
+    }
+
+    /// The same with room for pages of the index, if these may leave memory: as much as they may need, or of an instance that
+    /// exists what `good` chunks leave.
+    fn with_index_room(self, options: &Options, base: Base, good: Option<u32>) -> Self {
+        if options.index_cache_bytes.is_none() {
+            return self;
+        }
+        let chunk_room = base.units_per_chunk * base.unit_room;
+        let asked = INDEX_ROOM * self.promised.index_bytes_max;
+        // The open chunks of its stream come before any page.
+        let chunks = narrow(asked.div_ceil(chunk_room)).saturating_add(self.width);
+        let left = good.map_or(chunks, |good| good.saturating_sub(self.chunks_needed).min(chunks));
+        let room = u64::from(left.saturating_sub(self.width)) * chunk_room;
+        Self {
+            index_room_bytes: room.min(asked),
+            chunks_needed: self.chunks_needed + if room > 0 { left } else { 0 },
+            gc_frames: 2 * self.gc_frames,
+            ..self
         }
     }
 
@@ -218,9 +257,24 @@ impl Sizes {
         }
     }
 
+    /// Bytes of records that a value takes under a key.
+    pub fn kept_of(&self, key: usize, bytes: u32) -> u64 {
+        let one = record_bytes(key, bytes);
+        if one <= self.record_bytes_max {
+            return u64::from(one);
+        }
+        let pieces = u64::from(bytes.div_ceil(self.piece_bytes()));
+        u64::from(bytes) + pieces * u64::from(record_bytes(0, 0))
+    }
+
     /// Bytes of a piece of a long value, but for its last.
     pub fn piece_bytes(&self) -> u32 {
         self.record_bytes_max - u32::try_from(RECORD_HEADER_BYTES).expect("small")
+    }
+
+    /// Streams that are written: that of pages of the index only if these may leave memory.
+    pub const fn streams(&self) -> usize {
+        if self.index_room_bytes > 0 { 4 } else { 3 }
     }
 
     /// Bytes of records in a chunk however they come: one with as many gives nothing.
@@ -247,17 +301,18 @@ fn check(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), St
         );
     }
     let unit_bytes = usize_of(geometry.ws_opt) * usize_of(geometry.sector_bytes);
-    // A record has room for the longest key.
-    if (unit_bytes - UNIT_HEADER_BYTES) / 4 < RECORD_HEADER_BYTES + usize_of(KEY_BYTES_MAX) {
+    // A record has room for the longest key, or its entry.
+    if (unit_bytes - UNIT_HEADER_BYTES) / 4 < RECORD_HEADER_BYTES + ENTRY_BYTES + usize_of(KEY_BYTES_MAX) {
         return Err(format!(
             "kv needs write units of 2 KiB or more, but the drive's have {unit_bytes} bytes"
         ));
     }
-    // Three streams, a checkpoint, and one of these that is about to be full.
+    // Three streams or four, a checkpoint, and one of these that is about to be full.
+    let open = if options.index_cache_bytes.is_some() { 7 } else { 6 };
     let (per_unit, all) = (geometry.max_open_chunks_per_pu, geometry.max_open_chunks);
-    if per_unit > 0 && per_unit < 6 || all > 0 && all < 6 * shape.units() {
+    if per_unit > 0 && per_unit < open || all > 0 && all < open * shape.units() {
         return Err(format!(
-            "kv has up to six chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, \
+            "kv has up to {open} chunks open on each unit, but the drive allows fewer (max_open_chunks {all}, \
              max_open_chunks_per_pu {per_unit}); raise these"
         ));
     }

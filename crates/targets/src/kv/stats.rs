@@ -27,6 +27,12 @@ pub struct KvStats {
     pub user_written_bytes: u64,
     /// Bytes of records moved by garbage collection.
     pub gc_written_bytes: u64,
+    /// Bytes of pages of the index written, those moved by garbage collection counted.
+    pub index_written_bytes: u64,
+    /// Reads of pages of the index.
+    pub index_reads: u64,
+    /// Of these, for retrieves.
+    pub retrieve_index_reads: u64,
     /// Bytes read by garbage collection.
     pub gc_read_bytes: u64,
     /// Bytes of units that hold no record.
@@ -54,9 +60,10 @@ impl KvStats {
     #[must_use]
     pub fn counters(&self) -> Vec<Counter> {
         let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
-        let per_get = (self.retrieves > 0).then(|| ratio(self.retrieve_reads, self.retrieves));
-        let written =
-            self.user_written_bytes + self.gc_written_bytes + self.padded_bytes + self.checkpoint_bytes;
+        let per_get = (self.retrieves > 0)
+            .then(|| ratio(self.retrieve_reads + self.retrieve_index_reads, self.retrieves));
+        let records = self.user_written_bytes + self.gc_written_bytes + self.index_written_bytes;
+        let written = records + self.padded_bytes + self.checkpoint_bytes;
         let amplification = (self.stored_bytes > 0).then(|| ratio(written, self.stored_bytes));
         vec![
             count("stores", "Values stored, those of batches counted.", self.stores),
@@ -69,6 +76,9 @@ impl KvStats {
             count("read_again", "Reads tried once more.", self.read_again),
             count("user_written_bytes", "Bytes of records written for users.", self.user_written_bytes),
             count("gc_written_bytes", "Bytes of records moved by garbage collection.", self.gc_written_bytes),
+            count("index_written_bytes", "Bytes of pages of the index written.", self.index_written_bytes),
+            count("index_reads", "Pages of the index read.", self.index_reads),
+            count("retrieve_index_reads", "Of these, for retrieves.", self.retrieve_index_reads),
             count("gc_read_bytes", "Bytes read by garbage collection.", self.gc_read_bytes),
             count("padded_bytes", "Bytes of units that hold no record.", self.padded_bytes),
             count("units", "Write units written for records.", self.units),

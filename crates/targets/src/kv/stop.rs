@@ -51,7 +51,7 @@ impl Kv {
         self.is_shut_down = true;
         match self.changes {
             Changes::DriveFailed(status) => self.fail(tag, status),
-            Changes::Taken | Changes::NoSpare => {
+            Changes::Taken | Changes::NoSpare | Changes::IndexLost => {
                 self.replies.push_back(KvReply::success(tag, KvAnswer::Done));
             }
         }
@@ -67,7 +67,7 @@ impl Kv {
     }
 
     /// No more changes are taken: those that wait to be durable fail.
-    fn end_changes(&mut self, how: Changes) {
+    pub(super) fn end_changes(&mut self, how: Changes) {
         assert!(how != Changes::Taken, "changes end by being taken");
         self.changes = how;
         let status = self.refuses_changes().expect("changes are not taken");
@@ -92,7 +92,7 @@ impl Kv {
         if closes(self) {
             return true;
         }
-        if !self.checkpoint.is_writing() && self.space.waits_for_checkpoint() > 0 {
+        if !self.checkpoint.is_writing() && (self.space.waits_for_checkpoint() > 0 || self.pages.waits()) {
             self.begin_checkpoint();
             return true;
         }

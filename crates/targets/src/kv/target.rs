@@ -3,6 +3,7 @@
 //! Deliberately not here: the procedures.
 
 use super::flight::Purpose;
+use super::index_pages::AHEAD_MAX;
 use super::state::Kv;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::counter::{Counter, CounterValue};
@@ -15,6 +16,7 @@ impl Kv {
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve(buffers);
             any |= self.send_reads();
+            self.settle_pages();
             // Whoever answered a shutdown begins nothing more.
             if self.refuses_changes().is_none() && !self.is_shut_down {
                 any |= self.collect(buffers);
@@ -23,6 +25,8 @@ impl Kv {
                 any |= self.program(buffers);
                 any |= self.reset();
             }
+            any |= self.evict(buffers);
+            any |= self.send_page_reads();
             any |= self.answer_durable();
             any |= self.shut_down();
             self.work_due |= any;
@@ -48,6 +52,7 @@ impl Kv {
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         match purpose {
             Purpose::Read { read } => self.read_done(read, &completion, buffers),
+            Purpose::IndexPage { read } => self.index_page_done(read, &completion, buffers),
             Purpose::Unit { frame, at } => self.unit_done(frame, at, &completion),
             Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, &completion),
             Purpose::Collect { read } => self.collected(read, &completion),
@@ -74,6 +79,9 @@ impl Target for Kv {
             // What is alone takes effect at once, and is answered at once if it needs no media.
             if self.queue.len() == 1 && self.serve(&mut out.buffers) {
                 self.give_replies(out);
+            } else if self.queue.len() <= AHEAD_MAX {
+                // Its pages are read while those before it are served; what fails is told when it is its turn.
+                let _ = self.has_pages(request, &out.buffers);
             }
         }
         Admission::Taken
@@ -117,6 +125,9 @@ impl Target for Kv {
             gauge("live_bytes", "Bytes of records that are needed.", self.space.live_total()),
             gauge("capacity_bytes", "Bytes of keys and values that fit.", self.sizes.promised.capacity_bytes),
             gauge("index_bytes", "Bytes of memory the index takes.", self.index.memory_bytes()),
+            gauge("index_pages", "Pages of the index.", wide(self.index.pages().0)),
+            gauge("index_pages_missing", "Of these, not in memory.", wide(self.index.pages().1)),
+            gauge("index_media_bytes", "Bytes of pages of the index on media.", self.pages.live_bytes()),
             gauge("long_values", "Values in pieces.", wide(self.long.len())),
             gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),
             gauge("good_chunks", "Chunks that are not bad.", u64::from(self.space.pool.good())),

@@ -3,21 +3,24 @@
 //! A batch counts if all of its records are there, a long value if all of its pieces are. Deliberately not here: what chunks
 //! are used for after that (`mod`).
 
+use super::counts::Counts;
 use super::survey::Survey;
 use crate::kv::canary::Canary;
-use crate::kv::checkpoint::{INFO, Info, KEYS, LONG};
-use crate::kv::index::{Found, Index, Location};
+use crate::kv::checkpoint::{INFO, Info, KEYS, LIVE, LONG, PAGES};
+use crate::kv::index::{Found, Index, Location, Need, PagePlace};
+use crate::kv::index_pages::page_record_bytes;
 use crate::kv::long_values::{LongValues, ValuePiece};
 use crate::kv::options::Options;
-use crate::kv::record::{RecordHeader, RecordKind, UnitHeader, UnitNumber, records};
+use crate::kv::record::{Record, RecordHeader, RecordKind, UnitHeader, UnitNumber, records};
+use crate::kv::sizes::Sizes;
 use crate::kv::space::{Needed, Role};
 use crate::mount_error::MountError;
 use crate::recovery::media::Media;
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::{CheckpointPage, Checkpoints, Sections, Serial};
-use ocssd_ftl::{ChunkIndex, InstanceId, Shape};
+use ocssd_ftl::{ChunkIndex, InstanceId, Place, Shape};
 use ocssd_lightnvm::{Geometry, Ppa};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An instance as recovery found it.
 pub struct Recovered {
@@ -26,6 +29,7 @@ pub struct Recovered {
     pub needed: Needed,
     pub index: Index,
     pub long: LongValues,
+    pub counts: Counts,
     /// The last sequence of any record that was found.
     pub sequence: u64,
     /// The last number of any unit that was found.
@@ -83,6 +87,7 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
     };
     let mut found = decode(known, (serial, instance), &sections)?;
     let mut replayed = read_records(media, known, &mut found)?;
+    read_pages(media, known, &mut found.index, &replayed)?;
     if known.options.has_canary(Canary::ReplayByUnit) {
         replayed.sort_by_key(|record| record.unit);
     } else {
@@ -147,13 +152,25 @@ fn decode(
     }
     let defect = "a checkpoint whose checksum is right should hold keys and values, but does not: it was written by a program \
                   with a defect";
-    let index = Index::decode(section(KEYS)?).ok_or_else(|| unreadable(&defect))?;
+    let sizes = Sizes::new(known.geometry, shape, known.options, known.survey.good(), Some(info.promised))
+        .map_err(MountError::DoesNotFit)?;
+    let index = Index::decode(section(KEYS)?, section(PAGES).ok(), sizes.page_bytes);
+    let index = index.ok_or_else(|| unreadable(&defect))?;
     let long = LongValues::decode(section(LONG)?).ok_or_else(|| unreadable(&defect))?;
+    let mut counts = Counts::new(shape, &sizes);
+    match section(LIVE) {
+        Ok(bytes) if counts.read(bytes) => {}
+        Ok(_) => return Err(unreadable(&defect)),
+        // It was written before there were counts.
+        Err(_) if index.is_whole() => counts.count(&index, &long),
+        Err(error) => return Err(error),
+    }
     Ok(Recovered {
         instance,
         needed: Needed { start: info.start, serial: serial.0 },
         index,
         long,
+        counts,
         sequence: info.sequence,
         number: UnitNumber(info.start.0.saturating_sub(1)),
         units: 0,
@@ -226,12 +243,9 @@ fn replay(known: &Known<'_>, found: &mut Recovered, replayed: &[Replayed]) {
         found.records += 1;
         apply(found, record);
     }
-    let index = &found.index;
-    let held: std::collections::BTreeSet<u64> = index
-        .from(&[])
-        .filter_map(|(_, found)| if let Location::Long(value) = found.location { Some(value) } else { None })
-        .collect();
-    found.long.retain(|value| held.contains(&value));
+    for value in std::mem::take(&mut found.counts.unheld) {
+        found.long.remove(value).into_iter().for_each(|piece| found.counts.drop_piece(piece));
+    }
 }
 
 /// True if every long value that a batch gives to a key has all its pieces.
@@ -246,29 +260,94 @@ fn is_batch_of_whole(found: &Recovered, replayed: &[Replayed], first: u64, parts
 
 fn apply(found: &mut Recovered, record: &Replayed) {
     let header = record.header;
-    let key = record.key.as_slice();
+    let now = |location, bytes| Some(Found { location, bytes });
     match header.kind {
-        RecordKind::Whole => {
-            let now = Found { location: Location::Record(record.at), bytes: header.payload_bytes };
-            found.index.set(key, now);
-        }
-        RecordKind::Piece => {
-            let piece =
-                ValuePiece { offset: header.offset, bytes: header.payload_bytes, at: Some(record.at) };
-            found.long.set(header.value, piece);
-        }
-        RecordKind::Long => {
-            found.index.set(key, Found { location: Location::Long(header.value), bytes: header.offset });
-        }
-        RecordKind::Delete => {
-            found.index.remove(key);
-        }
-        RecordKind::Lost => {
-            found.index.set(key, Found { location: Location::Lost, bytes: header.offset });
-        }
-        RecordKind::PieceLost => {
-            let piece = ValuePiece { offset: header.offset, bytes: record.payload_number, at: None };
-            found.long.set(header.value, piece);
+        RecordKind::Whole => put(found, record, now(Location::Record(record.at), header.payload_bytes)),
+        RecordKind::Long => put(found, record, now(Location::Long(header.value), header.offset)),
+        RecordKind::Delete => put(found, record, None),
+        RecordKind::Lost => put(found, record, now(Location::Lost, header.offset)),
+        RecordKind::Piece => put_piece(found, header, header.payload_bytes, Some(record.at)),
+        RecordKind::PieceLost => put_piece(found, header, record.payload_number, None),
+        // It says what the index was when it was written, and only a checkpoint knows when that was.
+        RecordKind::Index => {}
+    }
+}
+
+/// A key holds something else, or nothing.
+fn put(found: &mut Recovered, record: &Replayed, now: Option<Found>) {
+    let key = record.key.as_slice();
+    let before = match now {
+        Some(now) => found.index.set(key, now),
+        None => found.index.remove(key),
+    };
+    if let Some(before) = before {
+        found.counts.held(key, before);
+    }
+    if let Some(now) = now {
+        found.counts.holds(key, now);
+    }
+}
+
+fn put_piece(found: &mut Recovered, header: RecordHeader, bytes: u32, at: Option<u64>) {
+    if found.long.pieces(header.value).is_empty() {
+        // Until a key does.
+        found.counts.unheld.insert(header.value);
+    }
+    let piece = ValuePiece { offset: header.offset, bytes, at };
+    if let Some(before) = found.long.set(header.value, piece) {
+        found.counts.drop_piece(before);
+    }
+    found.counts.add_piece(piece);
+}
+
+/// Reads the pages of the index that records behind the checkpoint change.
+fn read_pages(
+    media: &mut Media<'_>,
+    known: &Known<'_>,
+    index: &mut Index,
+    replayed: &[Replayed],
+) -> Result<(), MountError> {
+    let Known { geometry, shape, .. } = known;
+    let sector = u64::from(geometry.sector_bytes);
+    // By sectors, for reads of one length go together, and place.
+    let mut missing: BTreeMap<(u32, u64), PagePlace> = BTreeMap::new();
+    for record in replayed.iter().filter(|record| !record.key.is_empty()) {
+        if let Some(place) = index.want(&record.key, Need::Request) {
+            let bytes = place.at % sector + u64::from(page_record_bytes(place));
+            let sectors = u32::try_from(bytes.div_ceil(sector)).expect("a page is short");
+            missing.insert((sectors, place.at), place);
         }
     }
+    let lengths: BTreeSet<u32> = missing.keys().map(|&(sectors, _)| sectors).collect();
+    for sectors in lengths {
+        let places: Vec<PagePlace> =
+            missing.range((sectors, 0)..=(sectors, u64::MAX)).map(|(_, &place)| place).collect();
+        let first = |place: &PagePlace| {
+            let (chunk, first) = shape.chunk_of(Place(place.at / sector));
+            Ppa::new(shape.chunk_id(chunk), first)
+        };
+        let firsts: Vec<Ppa> = places.iter().map(first).collect();
+        let mut lost = None;
+        media.read_pages(&firsts, sectors, |page, bytes| {
+            let place = places[page];
+            let begin = usize::try_from(place.at % sector).expect("within a sector");
+            let record = bytes.and_then(|bytes| {
+                let record = Record::decode(&bytes[begin..])?;
+                let is_it = record.header.kind == RecordKind::Index && record.is_sound(&bytes[begin..]);
+                is_it.then_some(record.payload)
+            });
+            if !record.is_some_and(|payload| index.arrived(place, payload, false)) {
+                lost = Some(place);
+            }
+        })?;
+        if let Some(place) = lost {
+            return Err(MountError::Unreadable(format!(
+                "a page of the index at byte {} of the instance cannot be read, and records behind the checkpoint change keys in \
+                 it; nothing was changed",
+                place.at
+            )));
+        }
+    }
+    index.needs_no_more(Need::Request);
+    Ok(())
 }

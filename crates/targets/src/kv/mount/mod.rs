@@ -4,6 +4,7 @@
 //! or written over: so a recovery that is cut leaves what it found. Linear code; commands go to the device in batches.
 //! Deliberately not here: anything a running instance does; the last step is the running instance's own checkpoint.
 
+mod counts;
 mod load;
 mod survey;
 
@@ -12,14 +13,15 @@ use super::checkpoint::CheckpointState;
 use super::collect::Collector;
 use super::flight::Purpose;
 use super::frames::Frames;
-use super::index::{Index, Location};
+use super::index::Index;
+use super::index_pages::{IndexPages, page_record_bytes};
 use super::long_values::LongValues;
 use super::options::Options;
 use super::read::Reads;
 use super::record::UnitNumber;
 use super::sizes::Sizes;
 use super::space::{Needed, Role, Space};
-use super::state::{Changes, Kv, Points, record_bytes};
+use super::state::{Changes, Kv, Points};
 use super::stats::KvStats;
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::PageIo;
@@ -28,9 +30,7 @@ use crate::plane_reads::PlaneRule;
 use crate::recovery::media::Media;
 use load::{Known, Pages, Recovered, load};
 use ocssd_base::Prng;
-use ocssd_ftl::{
-    AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Place, Shape, UnitIndex,
-};
+use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
 use std::collections::{BTreeMap, VecDeque};
 use survey::{FoundChunk, Survey};
@@ -80,7 +80,7 @@ impl Kv {
         let promised = found.as_ref().map(|found| found.info.promised);
         let sizes = Sizes::new(&geometry, &shape, options, good, promised).map_err(MountError::DoesNotFit)?;
         let mut points = points(&shape, &sizes);
-        adopt(&mut media, &shape, &mut survey, &mut points)?;
+        adopt(&mut media, &shape, &mut survey, &mut points, sizes.streams())?;
         let (sectors_read, sectors_padded) = media.end();
         let count = |of: fn(&Recovered) -> u64| found.as_ref().map_or(0, of);
         let report = MountReport {
@@ -92,7 +92,7 @@ impl Kv {
             records_replayed: count(|found| found.records),
             records_dropped: count(|found| found.dropped),
         };
-        let space = space(&shape, &geometry, &sizes, &survey, &pages, found.as_ref());
+        let space = space(&shape, &sizes, &survey, &pages, found.as_ref());
         let parts = Mounting { geometry, sizes, points, space, pages };
         let mut target = assemble(device, options, parts, found);
         first_checkpoint(device, &mut target)?;
@@ -111,7 +111,7 @@ fn points(shape: &Shape, sizes: &Sizes) -> Points {
     };
     let stream = || AppendPoint::new(config(sizes.width, sizes.frames + sizes.gc_frames), &all);
     Points {
-        streams: [stream(), stream(), stream()],
+        streams: [stream(), stream(), stream(), stream()],
         checkpoint: AppendPoint::new(config(sizes.checkpoint_width, 2), &all),
     }
 }
@@ -123,6 +123,7 @@ fn adopt(
     shape: &Shape,
     survey: &mut Survey,
     points: &mut Points,
+    streams: usize,
 ) -> Result<(), MountError> {
     let mut left = Vec::new();
     for (chunk, found) in survey.iter().filter(|(_, found)| found.state == ChunkState::Open) {
@@ -130,7 +131,7 @@ fn adopt(
         let is_adopted = match found.role {
             Some(Role::Checkpoint) => points.checkpoint.adopt(chunk, unit, found.written),
             Some(Role::Records) | None => {
-                points.streams.iter_mut().any(|point| point.adopt(chunk, unit, found.written))
+                points.streams[..streams].iter_mut().any(|point| point.adopt(chunk, unit, found.written))
             }
         };
         if !is_adopted {
@@ -141,18 +142,11 @@ fn adopt(
 }
 
 /// What each chunk is used for.
-fn space(
-    shape: &Shape,
-    geometry: &Geometry,
-    sizes: &Sizes,
-    survey: &Survey,
-    pages: &Pages,
-    found: Option<&Recovered>,
-) -> Space {
+fn space(shape: &Shape, sizes: &Sizes, survey: &Survey, pages: &Pages, found: Option<&Recovered>) -> Space {
     let needed = found.map_or_else(Needed::default, |found| found.needed);
-    let live = found.map_or_else(BTreeMap::new, |found| live(shape, geometry, found));
+    let live = |chunk: ChunkIndex| found.map_or(0, |found| found.counts.live[chunk.index()]);
     let is_needed = |chunk: ChunkIndex, role: Option<Role>| match role {
-        Some(Role::Records) | None => live.contains_key(&chunk),
+        Some(Role::Records) | None => live(chunk) > 0,
         Some(Role::Checkpoint) => {
             pages.newest_in.get(&chunk).is_some_and(|newest| newest.0 >= needed.serial && found.is_some())
         }
@@ -185,28 +179,9 @@ fn space(
             space.found_dead(chunk);
         }
     }
-    live.into_iter().for_each(|(chunk, bytes)| space.add(chunk, bytes));
+    let all = (0..shape.chunks()).map(ChunkIndex);
+    all.filter(|&chunk| live(chunk) > 0).for_each(|chunk| space.add(chunk, live(chunk)));
     space
-}
-
-/// Bytes that live in each chunk.
-fn live(shape: &Shape, geometry: &Geometry, found: &Recovered) -> BTreeMap<ChunkIndex, u64> {
-    let mut live: BTreeMap<ChunkIndex, u64> = BTreeMap::new();
-    let mut add = |at: u64, bytes: u32| {
-        let (chunk, _) = shape.chunk_of(Place(at / u64::from(geometry.sector_bytes)));
-        *live.entry(chunk).or_default() += u64::from(bytes);
-    };
-    for (key, found) in found.index.from(&[]) {
-        if let Location::Record(at) = found.location {
-            add(at, record_bytes(key.len(), found.bytes));
-        }
-    }
-    for (_, piece) in found.long.iter() {
-        if let Some(at) = piece.at {
-            add(at, record_bytes(0, piece.bytes));
-        }
-    }
-    live
 }
 
 /// What a mount has found out and made.
@@ -229,17 +204,24 @@ fn assemble(
     let (instance, sequence, number) = found
         .as_ref()
         .map_or((named, 0, UnitNumber(0)), |found| (found.instance, found.sequence, found.number));
-    let (index, long) =
-        found.map_or_else(|| (Index::default(), LongValues::default()), |found| (found.index, found.long));
+    let (user, kept) = found.as_ref().map_or((0, 0), |found| (found.counts.user, found.counts.kept));
+    let (index, long) = found.map_or_else(
+        || (Index::new(sizes.page_bytes), LongValues::default()),
+        |found| (found.index, found.long),
+    );
+    // Those that replay changed are still named by the checkpoint that it began with.
+    let of_pages =
+        index.places().chain(index.released()).map(|place| u64::from(page_record_bytes(place))).sum();
     let now = device.now();
     let buffers = device.buffers();
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let mut target = Kv {
+    let target = Kv {
         options: options.clone(),
         instance,
         frames: Frames::new(&sizes, buffers),
         reads: Reads::new(&sizes, buffers),
+        pages: IndexPages::new(&sizes, of_pages, buffers),
         collector: Collector::new(&sizes, options.seed, buffers),
         checkpoint: CheckpointState::new(io, pages.newest.next()),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
@@ -249,8 +231,8 @@ fn assemble(
         appending: None,
         waiters: VecDeque::new(),
         replies: VecDeque::new(),
-        user_bytes: 0,
-        kept_bytes: 0,
+        user_bytes: user,
+        kept_bytes: kept,
         sequence,
         number,
         written: 0,
@@ -268,12 +250,6 @@ fn assemble(
         points,
         sizes,
     };
-    let (mut user, mut kept) = (0, 0);
-    for (key, found) in target.index.from(&[]) {
-        user += u64::try_from(key.len()).expect("a key is short") + u64::from(found.bytes);
-        kept += target.kept_of(key.len(), found.bytes);
-    }
-    (target.user_bytes, target.kept_bytes) = (user, kept);
     assert!(
         user <= target.sizes.promised.capacity_bytes,
         "{user} bytes were found, more than there is room for"

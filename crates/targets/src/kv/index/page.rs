@@ -1,0 +1,198 @@
+//! Entries of the index side by side: a page, and what an entry says.
+//!
+//! In memory entries lie in the order in which they came, with a list of where each begins, in the order of keys; on media they
+//! lie in the order of keys. Deliberately not here: which keys a page is for (`mod`).
+
+/// Bytes of an entry beside its key: its length 1, address 6, bytes of the value 4.
+pub const ENTRY_BYTES: usize = 11;
+/// Bytes of a page in memory beside its entries: its two lists, when it was used, and who needs it (the fields of `Resident`, and
+/// what an allocation costs).
+const PAGE_COST: usize = 96;
+/// Set in an address that is no place but the number of a long value.
+const LONG: u64 = 1 << 47;
+/// The address of a value that the media lost.
+const LOST: u64 = LONG - 1;
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// In a record that begins at this byte of the instance.
+    Record(u64),
+    /// In pieces, under this number.
+    Long(u64),
+    /// Nowhere: the media lost it.
+    Lost,
+}
+
+/// What the index says of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub location: Location,
+    /// Bytes of the value.
+    pub bytes: u32,
+}
+
+impl Found {
+    fn encode(self, out: &mut [u8]) {
+        let address = match self.location {
+            Location::Record(at) => at,
+            Location::Long(value) => value | LONG,
+            Location::Lost => LOST,
+        };
+        assert!(address < 1 << 48, "{self:?} does not fit 6 bytes");
+        out[..6].copy_from_slice(&address.to_le_bytes()[..6]);
+        out[6..10].copy_from_slice(&self.bytes.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Self {
+        assert_eq!(bytes.len(), ENTRY_BYTES - 1, "an entry of another length");
+        let mut address = [0; 8];
+        address[..6].copy_from_slice(&bytes[..6]);
+        let address = u64::from_le_bytes(address);
+        let location = match address {
+            LOST => Location::Lost,
+            long if long & LONG != 0 => Location::Long(long & !LONG),
+            at => Location::Record(at),
+        };
+        Self { location, bytes: u32::from_le_bytes(bytes[6..10].try_into().expect("four bytes")) }
+    }
+}
+
+/// Entries in order: where each begins, and their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    begins: Vec<u16>,
+    bytes: Vec<u8>,
+}
+
+impl Page {
+    pub fn key(&self, entry: usize) -> &[u8] {
+        let at = usize::from(self.begins[entry]);
+        &self.bytes[at + ENTRY_BYTES..at + ENTRY_BYTES + usize::from(self.bytes[at])]
+    }
+
+    pub fn found(&self, entry: usize) -> Found {
+        let at = usize::from(self.begins[entry]);
+        Found::decode(&self.bytes[at + 1..at + ENTRY_BYTES])
+    }
+
+    pub fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        let (mut low, mut high) = (0, self.begins.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.key(middle).cmp(key) {
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    pub fn put(&mut self, entry: usize, found: Found) {
+        let at = usize::from(self.begins[entry]);
+        found.encode(&mut self.bytes[at + 1..at + ENTRY_BYTES]);
+    }
+
+    pub fn insert(&mut self, entry: usize, key: &[u8], found: Found) {
+        assert!(entry <= self.begins.len(), "entry {entry} behind {} is inserted", self.begins.len());
+        assert!((1..=255).contains(&key.len()), "a key of {} bytes", key.len());
+        let at = self.bytes.len();
+        // An eighth more each time: lists that double would leave a quarter of the index empty.
+        let length = ENTRY_BYTES + key.len();
+        if at + length > self.bytes.capacity() {
+            self.bytes.reserve_exact(length.max(at / 8));
+        }
+        if self.begins.len() == self.begins.capacity() {
+            self.begins.reserve_exact(1 + self.begins.len() / 8);
+        }
+        self.bytes.push(u8::try_from(key.len()).expect("a key has at most 255 bytes"));
+        self.bytes.resize(at + ENTRY_BYTES, 0);
+        self.bytes.extend_from_slice(key);
+        self.begins.insert(entry, u16::try_from(at).expect("a page is divided before"));
+        self.put(entry, found);
+    }
+
+    pub fn remove(&mut self, entry: usize) {
+        assert!(entry < self.begins.len(), "entry {entry} of {} is removed", self.begins.len());
+        let at = self.begins.remove(entry);
+        let length = ENTRY_BYTES + usize::from(self.bytes[usize::from(at)]);
+        self.bytes.drain(usize::from(at)..usize::from(at) + length);
+        let length = u16::try_from(length).expect("an entry is short");
+        self.begins.iter_mut().filter(|begin| **begin > at).for_each(|begin| *begin -= length);
+    }
+
+    /// Entries.
+    pub const fn len(&self) -> usize {
+        self.begins.len()
+    }
+
+    /// Bytes of entries.
+    pub const fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of memory.
+    pub const fn cost(&self) -> usize {
+        self.bytes.capacity() + 2 * self.begins.capacity() + PAGE_COST
+    }
+
+    /// What is above half of a page of `most` bytes leaves, as pages that are no longer than that.
+    pub fn divide(&mut self, most: usize) -> Vec<Self> {
+        assert!(self.len() > 1, "a page of {} entries is divided", self.len());
+        let (half, total) = (self.bytes.len() / 2, self.bytes.len());
+        let mut pages = vec![Self::default()];
+        for entry in 0..self.len() {
+            let (key, found) = (self.key(entry), self.found(entry));
+            let last = pages.last().expect("there is one");
+            let is_full = last.bytes() >= half || last.bytes() + ENTRY_BYTES + key.len() > most;
+            if is_full && last.len() > 0 {
+                pages.push(Self::default());
+            }
+            let last = pages.last_mut().expect("there is one");
+            last.insert(last.len(), key, found);
+        }
+        assert_eq!(pages.iter().map(Self::bytes).sum::<usize>(), total, "entries were lost");
+        assert!(pages.len() > 1, "a page of {total} bytes was not divided");
+        pages.iter_mut().for_each(Self::shrink);
+        *self = pages.remove(0);
+        pages
+    }
+
+    /// Gives back memory that holds nothing.
+    pub fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.begins.shrink_to_fit();
+    }
+
+    /// The entries in the order of their keys, as media have them.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for &begin in &self.begins {
+            let at = usize::from(begin);
+            out.extend_from_slice(&self.bytes[at..at + ENTRY_BYTES + usize::from(self.bytes[at])]);
+        }
+    }
+
+    /// The page in these bytes; `None` if they are none, or hold no entry.
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let mut page = Self::default();
+        while !bytes.is_empty() {
+            let (key, found, rest) = next_entry(bytes)?;
+            if page.len() > 0 && page.key(page.len() - 1) >= key {
+                return None;
+            }
+            page.insert(page.len(), key, found);
+            bytes = rest;
+        }
+        page.shrink();
+        (page.len() > 0).then_some(page)
+    }
+}
+
+/// The first entry of some, and those behind it; `None` if it is none.
+pub fn next_entry(bytes: &[u8]) -> Option<(&[u8], Found, &[u8])> {
+    let length = ENTRY_BYTES + usize::from(*bytes.first()?);
+    let (entry, rest) = bytes.split_at_checked(length)?;
+    let key = &entry[ENTRY_BYTES..];
+    (!key.is_empty()).then(|| (key, Found::decode(&entry[1..ENTRY_BYTES]), rest))
+}
