@@ -445,6 +445,7 @@ impl Contract for BlockContract {
                 Some(Stamp { write: 0, .. }) => oracle.zeroes_harmed(),
                 Some(Stamp { block, write }) => {
                     oracle.harmed(block, write);
+                    self.several.harmed(block, write);
                     if harmed.harm == Harm::Changed {
                         self.changed.insert((block, write));
                     }

@@ -8,7 +8,7 @@ use ocssd_base::Prng;
 use ocssd_lightnvm::Tag;
 use ocssd_lightnvm::block::BlockTarget;
 use ocssd_lightnvm::transaction::{BlockTransaction, TransactionPart, TransactionRefusal, Transactions};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Transactions that are begun at once, at most (chosen: some write the same blocks).
 const OPEN_MAX: usize = 3;
@@ -21,6 +21,8 @@ pub type Role = (BlockTransaction, TransactionPart);
 struct Begun {
     /// What its blocks hold once it is true.
     contents: BTreeMap<u64, Content>,
+    /// Of these contents, those that the media harmed before they were true.
+    harmed: BTreeSet<Content>,
     /// Blocks written, each as often as it was.
     taken: u32,
     /// Writes that were not answered.
@@ -115,6 +117,19 @@ impl Several {
     /// What its blocks hold once it is true.
     pub fn contents(&self, name: BlockTransaction) -> Vec<(u64, Content)> {
         self.begun[&name].contents.iter().map(|(&block, &content)| (block, content)).collect()
+    }
+
+    /// The media harmed a place that held `content` of `block`.
+    pub fn harmed(&mut self, block: u64, content: Content) {
+        let holds = |begun: &&mut Begun| begun.contents.get(&block) == Some(&content);
+        self.begun.values_mut().filter(holds).for_each(|begun| {
+            begun.harmed.insert(content);
+        });
+    }
+
+    /// True if that was harmed before it was true.
+    pub fn is_harmed(&self, name: BlockTransaction, content: Content) -> bool {
+        self.begun[&name].harmed.contains(&content)
     }
 
     /// A request that had a role was answered.

@@ -44,6 +44,9 @@ impl BlockContract {
                 let contents = self.several.contents(name);
                 for &(block, content) in &contents {
                     self.oracle().sent_late(block, content, order, sent);
+                    if self.several.is_harmed(name, content) {
+                        self.oracle().harmed(block, content);
+                    }
                 }
                 self.atomicity.commit_sent(request.tag, name, &contents, order + 1);
             }
