@@ -13,7 +13,9 @@ pub mod metrics;
 mod present;
 mod progress;
 mod slice;
-mod tail;
+pub mod tail;
+
+pub use assemble::HOST_CPU_DEFAULT;
 
 pub use progress::Bar;
 pub use slice::Slice;

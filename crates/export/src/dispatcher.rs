@@ -310,7 +310,7 @@ impl Dispatcher {
             let OpenJob { job, since, .. } = self.remove(key);
             let took = self.now.saturating_since(since);
             let (status, answer) = (Status::SUCCESS, Answer::Extents(extents));
-            self.done.push_back(Done { job, status, answer, took, bytes: 0 });
+            self.done.push_back(Done { job, status, answer, took, since, bytes: 0 });
         }
     }
 
@@ -321,9 +321,9 @@ impl Dispatcher {
         let given_up: Vec<SlabKey> =
             lanes.chain([&mut self.maps]).flat_map(FairQueue::take_of_connections).collect();
         for key in given_up {
-            let OpenJob { job, .. } = self.remove(key);
+            let OpenJob { job, since, .. } = self.remove(key);
             let (status, answer) = (Status::NAMESPACE_NOT_READY, Answer::Nothing);
-            self.done.push_back(Done { job, status, answer, took: Nanos::ZERO, bytes: 0 });
+            self.done.push_back(Done { job, status, answer, took: Nanos::ZERO, since, bytes: 0 });
         }
     }
 
@@ -377,7 +377,7 @@ impl<T: ServedTarget + ?Sized> Source<T> for Dispatcher {
         assert_eq!(job.export, ExportId(target.0), "a target replied to another's request");
         let bytes = job.work.payload_bytes(job.count, self.exports.get(job.export).block_bytes);
         let took = now.saturating_since(since);
-        self.done.push_back(Done { job, status, answer, took, bytes });
+        self.done.push_back(Done { job, status, answer, took, since, bytes });
     }
 
     fn is_finished(&self) -> bool {

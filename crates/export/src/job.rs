@@ -199,6 +199,8 @@ pub struct Done {
     pub answer: Answer,
     /// How long it took: from when it was given, or from when the raw drive took it.
     pub took: Nanos,
+    /// When that time began.
+    pub since: Nanos,
     /// Bytes of payload it moved.
     pub bytes: u64,
 }

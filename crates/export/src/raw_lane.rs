@@ -134,7 +134,7 @@ impl RawLane {
             beside: Vec::new(),
         };
         let status = completion.status.status;
-        Some(Done { job, status, answer: Answer::Raw(completion), took, bytes })
+        Some(Done { job, status, answer: Answer::Raw(completion), took, since, bytes })
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<u32> {

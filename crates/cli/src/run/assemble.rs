@@ -60,7 +60,7 @@ struct JobTarget {
 }
 
 /// The host's processors of a run in virtual time that names none: a run without them shows buffered writes that take no time.
-const HOST_CPU_DEFAULT: &str = "e5-2620v3";
+pub const HOST_CPU_DEFAULT: &str = "e5-2620v3";
 
 /// What to do about units that are another's: of the image, or of another job.
 const ADVICE: [&str; 2] = [

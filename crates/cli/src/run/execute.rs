@@ -179,7 +179,8 @@ fn measure<C: Clock>(
     drop(drive.image);
     let config = flash.config();
     let slow_of = |direction: Direction| slow[usize::from(direction.number())].clone();
-    let tails = super::tail::tails(slow_of, flash.slowest_commands(), &jobs, &config.geometry);
+    let ios = |direction| jobs.iter().map(|job| job.direction(direction).total_ios).sum();
+    let tails = super::tail::tails(slow_of, flash.slowest_commands(), ios, &config.geometry);
     Ok(Finished {
         jobs,
         tails,

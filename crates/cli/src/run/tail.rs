@@ -1,4 +1,4 @@
-//! What the slowest I/Os waited for: those of the jobs beside those of the drive.
+//! What the slowest I/Os waited for: those of jobs or clients beside those of the drive.
 //!
 //! A target reads into the buffer of the request, so a command with that buffer while the I/O was under way is the I/O's own.
 //! Most of an I/O's time is the longest wait of such a command, or what is left of its time without waits, or what came
@@ -7,7 +7,7 @@
 use ocssd_base::Nanos;
 use ocssd_flash::{SlowCommand, Wait, WaitFor};
 use ocssd_lightnvm::{BufId, Geometry};
-use ocssd_workload::results::{Blame, Direction, JobResult, Tail, TailCause};
+use ocssd_workload::results::{Blame, Direction, Tail, TailCause};
 use ocssd_workload::run::SlowIo;
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +21,7 @@ type Cause = (Blame, Option<String>, Nanos);
 pub fn tails<'a>(
     slow_ios: impl Fn(Direction) -> Vec<SlowIo>,
     commands: impl Iterator<Item = &'a SlowCommand>,
-    jobs: &[JobResult],
+    ios: impl Fn(Direction) -> u64,
     geometry: &Geometry,
 ) -> Vec<Tail> {
     let mut by_buffer = [ByBuffer::new(), ByBuffer::new()];
@@ -29,8 +29,7 @@ pub fn tails<'a>(
         by_buffer[usize::from(!command.is_read)].entry(command.buffer).or_default().push(command);
     }
     let one = |(direction, commands): (Direction, &ByBuffer<'_>)| {
-        let ios = jobs.iter().map(|job| job.direction(direction).total_ios).sum();
-        let (percentile, beyond) = Tail::percentile_of(ios)?;
+        let (percentile, beyond) = Tail::percentile_of(ios(direction))?;
         let mut slow = slow_ios(direction);
         slow.truncate(usize::try_from(beyond).expect("fewer than a hundred"));
         let latency = slow.last()?.latency;

@@ -25,7 +25,7 @@ use crate::shut_down::shut_down;
 use anyhow::Context;
 use assemble::Assembled;
 pub use devices::DeviceSocket;
-use observe::{Counted, Served, View};
+use observe::{Counted, View};
 use ocssd_engine::Clock;
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
 use ocssd_export::{Page, ServedTarget, Stats};
@@ -52,7 +52,8 @@ fn serve_targets<T: ServedTarget + ?Sized>(
     assembled: Assembled<T>,
     as_json: bool,
 ) -> anyhow::Result<()> {
-    let Assembled { host, targets, exports, mut notes, image, uuid } = assembled;
+    let Assembled { mut host, targets, exports, mut notes, image, uuid } = assembled;
+    host.device_mut().watch_waits();
     let devices = devices::find(args, &exports)?;
     let raw = raw::open(args)?;
     let subsystem = nvme::subsystem(args, uuid)?;
@@ -113,7 +114,9 @@ fn serve_targets<T: ServedTarget + ?Sized>(
     view.clear();
     let (stats, targets) = put_away(stopped, names.into_iter().zip(targets).collect())?;
     drop((image, raw_image));
-    report::stats(&stats, &Served { targets, ..view.served() }, form);
+    let mut served = view.served();
+    served.targets = targets;
+    report::stats(&stats, &served, form);
     Ok(())
 }
 

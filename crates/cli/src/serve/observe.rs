@@ -6,6 +6,7 @@
 
 use super::scraped;
 use crate::live::{Every, Inside, Live, Sample};
+use crate::run::tail::tails;
 use ocssd_base::Nanos;
 use ocssd_engine::Clock;
 use ocssd_export::reactor::{Observer, ServedHost};
@@ -16,8 +17,8 @@ use ocssd_lightnvm::block::Counter;
 use ocssd_lightnvm::interface::key_value::KvOp;
 use ocssd_lightnvm::interface::log_structured::LogOp;
 use ocssd_lightnvm::interface::table::TableOp;
-use ocssd_workload::results::LatencyStats;
-use ocssd_workload::run::Tally;
+use ocssd_workload::results::{Direction, LatencyStats, Tail};
+use ocssd_workload::run::{SlowIo, Slowest, Tally};
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
@@ -44,6 +45,10 @@ pub struct Served {
     pub kinds: [Kind; 4],
     /// What each target counted when it was looked at last, with its name.
     pub targets: Counted,
+    /// The slowest reads and writes of blocks.
+    slowest: Slowest,
+    /// What these waited for, as of the last look.
+    pub tails: Vec<Tail>,
 }
 
 /// What the kinds of [`Served`] are called.
@@ -69,6 +74,27 @@ impl Served {
         let kind = &mut self.kinds[place];
         kind.bytes += done.bytes;
         kind.latency.record(done.took);
+        let direction = match done.job.work {
+            Work::Read => Direction::Read,
+            Work::Write { .. } => Direction::Write,
+            _ => return,
+        };
+        if let Some(piece) = &done.job.piece {
+            let io = SlowIo { latency: done.took, issued: done.since, buffer: piece.buffer };
+            self.slowest.offer(direction, io);
+        }
+    }
+
+    /// Asks the drive what the slowest waited for.
+    fn explain(&mut self, flash: &Flash) {
+        let Self { kinds, slowest, .. } = self;
+        let ios = |direction: Direction| match direction {
+            Direction::Read => kinds[0].latency.count(),
+            Direction::Write => kinds[1].latency.count(),
+            Direction::Trim => 0,
+        };
+        let slow = |direction| slowest.of(direction);
+        self.tails = tails(slow, flash.slowest_commands(), ios, &flash.config().geometry);
     }
 }
 
@@ -163,7 +189,10 @@ impl<T: ServedTarget + ?Sized> Observer<Flash, T> for Watcher {
 
     fn look(&mut self, host: &ServedHost<Flash, T>, stats: &Stats, streams: usize) {
         let counted = self.targets.iter().map(|(name, id)| (name.clone(), host.target(*id).counters()));
-        self.served.borrow_mut().targets = counted.collect();
+        let mut served = self.served.borrow_mut();
+        served.targets = counted.collect();
+        served.explain(host.device());
+        drop(served);
         if let Some(page) = &self.page {
             *page.borrow_mut() = scraped::page(&self.served.borrow(), stats, host.device());
         }

@@ -9,6 +9,7 @@ use ocssd_export::fuse::file_name;
 use ocssd_export::reactor::Endpoint;
 use ocssd_export::{Export, ExportKind, Exports, Stats};
 use ocssd_lightnvm::block::{Counter, CounterValue};
+use ocssd_workload::results::Tail;
 use ocssd_workload::results::fold::fold;
 use ocssd_workload::results::table::latency_cells;
 use serde_json::{Map, Value, json};
@@ -180,6 +181,7 @@ pub fn stats(stats: &Stats, served: &Served, form: Form) {
             "stats": counters,
             "copies_per_byte": copies,
             "latency_ns": latencies(served),
+            "tails": served.tails.iter().map(Tail::to_json).collect::<Vec<_>>(),
             "targets": metrics::to_json(&served.targets),
         });
         return table::say(&format!("{document:#}"));
@@ -230,6 +232,9 @@ fn summary(served: &Served) -> String {
     };
     let rows: Vec<Vec<String>> = kinds.map(row).collect();
     let mut text = table::text(&["served", "I/Os", "payload", "mean", "p50", "p99", "p99.9", "max"], &rows);
+    for tail in &served.tails {
+        text += &format!("\n{}", fold(&tail.sentence()));
+    }
     for (name, counters) in &served.targets {
         if let Some(sentence) = collection(counters) {
             text += &format!("\n{}", fold(&format!("{name}: {sentence}")));

@@ -110,6 +110,10 @@ fn a_server_says_at_its_end_what_clients_got_of_the_drive() {
         "qemu-io",
         &["-f", "raw", URI, "-c", "write -P 1 0 1M", "-c", "flush", "-c", "read -P 1 0 1M"],
     );
+    // As many as a percentile with ten beyond it takes.
+    let mut reads = vec!["-f", "raw", URI];
+    reads.extend(["-c", "read -q 0 4k"].repeat(1_000));
+    served.client("qemu-io", &reads);
     served.signal("-TERM");
     let mut served = served;
     let mut end = String::new();
@@ -121,6 +125,8 @@ fn a_server_says_at_its_end_what_clients_got_of_the_drive() {
         " write ",
         " flush ",
         "1.05 MB",
+        "reads beyond p99: ",
+        " of 10 waited ",
         "target: write amplification ",
         "GC moved ",
         " lines free",

@@ -236,6 +236,7 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
             self.tell_failure();
             if self.is_over() {
                 self.say_what_was_left_out(true);
+                self.look_now();
                 let Self { mut host, dispatcher, .. } = self;
                 host.return_buffers(dispatcher.buffers);
                 return Ok(Stopped { host, stats: dispatcher.stats, raw: dispatcher.raw });

@@ -44,5 +44,5 @@ pub use lay_out::LayOut;
 pub use plan::{Plan, PlanError, PlannedJob, TargetShape};
 pub use rounds::{Rounds, RoundsState, Window};
 pub use runner::{Progress, Runner, Tally};
-pub use slowest::SlowIo;
+pub use slowest::{SlowIo, Slowest};
 pub use steady_state::SteadyState;

@@ -6,6 +6,7 @@ use super::plain::Way;
 use super::report;
 use super::runner::{Runner, index};
 use super::slots::{Purpose, Slot};
+use super::slowest::SlowIo;
 use super::turns::stand_in_line;
 use crate::job::JobOptions;
 use crate::results::{Direction, JobResult, VerifyStats};
@@ -18,6 +19,15 @@ pub(super) const fn direction_of(purpose: Purpose) -> Direction {
         Purpose::Read | Purpose::Verify => Direction::Read,
         Purpose::Trim => Direction::Trim,
         Purpose::Write | Purpose::Reset | Purpose::Flush => Direction::Write,
+    }
+}
+
+/// Of which direction an I/O may be one of the slowest; `None` if nobody asked for it as such.
+const fn slow_direction(purpose: Purpose) -> Option<Direction> {
+    match purpose {
+        Purpose::Read => Some(Direction::Read),
+        Purpose::Write => Some(Direction::Write),
+        Purpose::Trim | Purpose::Reset | Purpose::Flush | Purpose::Verify => None,
     }
 }
 
@@ -95,7 +105,10 @@ impl Runner {
                 response: W::OPTIONS.then(|| now - slot.intended),
             };
             record::<W>(&mut self.results[index(slot.worker)], &measured);
-            self.slowest.offer(purpose, slot, measured.latency);
+            if let Some(direction) = slow_direction(purpose) {
+                let io = SlowIo { latency: measured.latency, issued: slot.issued, buffer: slot.buffer };
+                self.slowest.offer(direction, io);
+            }
             if searches && matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim) {
                 self.on_searched(now, slot.worker, measured.latency);
             }

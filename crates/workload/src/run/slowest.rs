@@ -1,8 +1,7 @@
-//! The slowest I/Os of a run, so that somebody can say what each of them waited for.
+//! The slowest I/Os of a run or of a server, so that somebody can say what each of them waited for.
 //!
 //! Deliberately not here: what it was, which only the drive knows.
 
-use super::slots::{Purpose, Slot};
 use crate::results::Direction;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::BufId;
@@ -25,13 +24,13 @@ pub struct SlowIo {
 }
 
 /// The slowest reads, and the slowest writes.
-#[derive(Debug, Default)]
-pub(super) struct Slowest {
+#[derive(Clone, Debug, Default)]
+pub struct Slowest {
     reads: Kept,
     writes: Kept,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Kept {
     /// The least slow first.
     heap: BinaryHeap<Reverse<SlowIo>>,
@@ -40,21 +39,22 @@ struct Kept {
 }
 
 impl Slowest {
-    /// A measured I/O ended.
+    /// A read or a write ended; trims are not kept.
     #[inline(always)]
-    pub(super) fn offer(&mut self, purpose: Purpose, slot: &Slot, latency: Nanos) {
-        let kept = match purpose {
-            Purpose::Read => &mut self.reads,
-            Purpose::Write => &mut self.writes,
-            Purpose::Trim | Purpose::Reset | Purpose::Flush | Purpose::Verify => return,
+    pub fn offer(&mut self, direction: Direction, io: SlowIo) {
+        let kept = match direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
+            Direction::Trim => return,
         };
-        if latency > kept.floor {
-            kept.keep(SlowIo { latency, issued: slot.issued, buffer: slot.buffer });
+        if io.latency > kept.floor {
+            kept.keep(io);
         }
     }
 
-    /// The slowest of a direction, the slowest first.
-    pub(super) fn of(&self, direction: Direction) -> Vec<SlowIo> {
+    /// The slowest of a direction, the slowest first: at most 100. None of trims.
+    #[must_use]
+    pub fn of(&self, direction: Direction) -> Vec<SlowIo> {
         let kept = match direction {
             Direction::Read => &self.reads,
             Direction::Write => &self.writes,
@@ -90,18 +90,9 @@ mod tests {
         for number in 1..=1_000_u32 {
             // Each latency once, in an order of its own: 7 and 1009 have no common divisor.
             let latency = Nanos(u64::from(number * 7 % 1_009));
-            let slot = Slot {
-                worker: 0,
-                purpose: Purpose::Read,
-                block: 0,
-                count: 1,
-                issued: Nanos::ZERO,
-                intended: Nanos::ZERO,
-                sequence: 0,
-                buffer: BufId(number),
-            };
-            slowest.offer(Purpose::Read, &slot, latency);
-            slowest.offer(Purpose::Flush, &slot, Nanos::MAX);
+            let io = SlowIo { latency, issued: Nanos::ZERO, buffer: BufId(number) };
+            slowest.offer(Direction::Read, io);
+            slowest.offer(Direction::Trim, SlowIo { latency: Nanos::MAX, ..io });
         }
         let mut expected: Vec<u64> = (1..=1_000_u64).map(|number| number * 7 % 1_009).collect();
         expected.sort_unstable_by(|a, b| b.cmp(a));
