@@ -287,6 +287,11 @@ pub struct ProfileArgs {
     /// What stands between jobs and a virtual drive: pblk or block_ssd, with options after a colon
     #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "pblk")]
     pub ftl: String,
+    /// Processors of the host of a virtual drive: e5-2620v3, e7-8870v3-x4, free or none, with options after a colon; none for the
+    /// drive and its FTL alone
+    #[arg(long, value_name = "PRESET[:NAME=VALUE,..]", default_value = crate::run::HOST_CPU_DEFAULT,
+        requires = "emulated")]
+    pub host_cpu: String,
     /// About a minute
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,

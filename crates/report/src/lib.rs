@@ -28,7 +28,7 @@ pub use chart::{
     Annotation, Axis, ChartError, ChartSpec, Mark, Panel, Point, Role, Rule, Scale, Series, Style,
 };
 pub use paper::{ErrorBound, PaperError, PaperRow, PaperTable};
-pub use report::{Fact, Report, Section};
+pub use report::{Fact, Report, Section, Tile};
 pub use table::Table;
 pub use tidy_csv::tidy_csv;
 pub use verdict::{Outcome, Verdict};

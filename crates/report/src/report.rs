@@ -16,6 +16,9 @@ pub struct Report {
     /// What comes first, under a heading of its own: of an experiment, the claim in our words. Empty lines separate
     /// paragraphs, here and below.
     pub opening: Section,
+    /// The few numbers that are asked for most, before everything else.
+    #[serde(default)]
+    pub tiles: Vec<Tile>,
     /// How it was run.
     pub method: String,
     /// Machine, commit, command, seed: what a rerun needs.
@@ -28,6 +31,18 @@ pub struct Report {
     pub tables: Vec<Table>,
     /// More text, after the pictures: what explains the result, what falls short.
     pub sections: Vec<Section>,
+}
+
+/// A number that stands by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tile {
+    /// What it is, in two or three words.
+    pub label: String,
+    /// The number with its unit.
+    pub value: String,
+    /// Of what exactly.
+    pub note: String,
 }
 
 /// One line of a report's header.
@@ -66,6 +81,13 @@ impl Report {
     #[must_use]
     pub fn opening(mut self, title: &str, text: &str) -> Self {
         self.opening = Section { title: title.into(), text: text.into() };
+        self
+    }
+
+    /// Adds a number that stands by itself.
+    #[must_use]
+    pub fn tile(mut self, tile: Tile) -> Self {
+        self.tiles.push(tile);
         self
     }
 

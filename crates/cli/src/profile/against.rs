@@ -54,7 +54,8 @@ pub fn compare(
     let ours = Saved::of("this profile", profile);
     match other {
         Against::Emulated(drive) => {
-            let mut device = subject::virtual_drive(drive, &args.ftl, Some(profile.bytes), None)?;
+            let mut device =
+                subject::virtual_drive(drive, &args.ftl, Some(profile.bytes), super::host(args)?)?;
             let theirs = measure(args, device.as_mut(), waiting, true);
             Ok(with_saved(&ours, &Saved::of(&format!("the virtual drive {drive}"), &theirs)))
         }

@@ -13,6 +13,8 @@ use crate::Outcome;
 use crate::args::ProfileArgs;
 use ocssd_base::Nanos;
 use ocssd_measure::profile::{DeviceUnderTest, Effort, Effortful, Profile, Session, judge};
+use ocssd_workload::host_cpu::HostCpuConfig;
+use ocssd_workload::results::Row;
 use wait::Waiting;
 
 /// Virtual time is a tenth of what a real drive gets: it has no noise that time would average out (chosen).
@@ -55,6 +57,14 @@ fn measure(
     profile
 }
 
+/// The processors of a virtual drive's host, as asked for. A `block_ssd` has its FTL in itself.
+fn host(args: &ProfileArgs) -> anyhow::Result<Option<HostCpuConfig>> {
+    let host = HostCpuConfig::parse_text(&args.host_cpu);
+    let host = host.map_err(|problems| anyhow::anyhow!("--host-cpu {}: {problems}", args.host_cpu))?;
+    let is_black_box = args.ftl.starts_with("block_ssd");
+    Ok(host.map(|host| if is_black_box { host.without_ftl() } else { host }))
+}
+
 /// Carries out the verb.
 pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     // What can be wrong with the other side is found before an hour is spent.
@@ -70,8 +80,10 @@ pub fn profile(args: &ProfileArgs, as_json: bool) -> anyhow::Result<Outcome> {
     let mut waiting = Waiting::new(args.quiet || as_json, args.live)?;
     let mut profile = match &args.emulated {
         Some(drive) => {
-            let mut device = subject::virtual_drive(drive, &args.ftl, args.size, None)?;
-            measure(args, device.as_mut(), &mut waiting, true)
+            let mut device = subject::virtual_drive(drive, &args.ftl, args.size, host(args)?)?;
+            let mut profile = measure(args, device.as_mut(), &mut waiting, true);
+            profile.description.push(Row::new("host_cpu", args.host_cpu.clone()));
+            profile
         }
         None => {
             let mut device = subject::real(args, effort(args))?;

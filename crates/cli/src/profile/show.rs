@@ -1,6 +1,7 @@
 //! What is printed of a profile, and what is kept: result.json, rows of CSV, report.html and its pictures.
 
 use crate::args::{EngineArg, ProfileArgs};
+use crate::run::HOST_CPU_DEFAULT;
 use crate::{Outcome, table};
 use anyhow::Context;
 use clap::ValueEnum;
@@ -31,6 +32,8 @@ pub fn rerun(args: &ProfileArgs) -> String {
     words.extend(args.emulated.iter().map(|drive| format!("--emulated {}", quoted(drive))));
     let ftl = (args.ftl != "pblk").then(|| format!("--ftl {}", quoted(&args.ftl)));
     words.extend(ftl);
+    let host = (args.host_cpu != HOST_CPU_DEFAULT).then(|| format!("--host-cpu {}", quoted(&args.host_cpu)));
+    words.extend(host);
     let switches = [
         (args.quick, "--quick"),
         (args.full, "--full"),

@@ -147,7 +147,7 @@ pub fn with_saved(profile: &Saved, other: &Saved) -> Comparison {
             None => "one of them was measured once: no interval",
         };
         let word = |mean: &Mean| {
-            let width = mean.percent().map_or_else(String::new, |percent| format!(" +-{percent:.1} %"));
+            let width = mean.percent().map_or_else(String::new, |percent| format!(" ±{percent:.1} %"));
             format!("{:.0} IOPS{width}", mean.value)
         };
         rows.push(ComparedRow {

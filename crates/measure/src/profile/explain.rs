@@ -39,7 +39,7 @@ pub fn rate_word(bytes_per_second: f64) -> String {
 fn interval(record: &CellRecord) -> String {
     record.mean_ns.percent().map_or_else(
         || "measured once".to_owned(),
-        |percent| format!("95 % interval of {} runs: +-{percent:.1} %", record.mean_ns.count),
+        |percent| format!("95 % interval of {} runs: ±{percent:.1} %", record.mean_ns.count),
     )
 }
 
@@ -55,7 +55,7 @@ fn noisy(about: &'static str, records: &[&CellRecord]) -> Option<Explained> {
     (percent > NOISE_MAX).then(|| Explained {
         about,
         sentence: format!(
-            "Not explained: {} differ by +-{percent:.0} % between runs (95 % interval), more than what there is to explain. \
+            "Not explained: {} differ by ±{percent:.0} % between runs (95 % interval), more than what there is to explain. \
              Something else used the machine or the drive, or runs were too short: give more --time, more --repetitions, or a \
              quieter machine.",
             worst.cell.label()
@@ -98,7 +98,10 @@ pub fn explain(profile: &Profile) -> Vec<Explained> {
         burst(profile),
         filling(profile),
     ];
-    all.into_iter().flatten().collect()
+    let mut all: Vec<Explained> = all.into_iter().flatten().collect();
+    // One cell that varied is one sentence, whatever would have rested on it.
+    all.dedup_by(|one, before| one.sentence == before.sentence);
+    all
 }
 
 fn one_read(profile: &Profile) -> Option<Explained> {
@@ -331,10 +334,10 @@ pub const PERCENTILES: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 99.999];
 pub const CELL_COLUMNS: [&str; 12] = [
     "cell",
     "IOPS",
-    "+-%",
+    "±%",
     "MB/s",
     "mean us",
-    "+-%",
+    "±%",
     "p50 us",
     "p99 us",
     "p99.9 us",

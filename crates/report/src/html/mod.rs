@@ -6,7 +6,7 @@
 use crate::chart::{ChartError, ChartSpec};
 use crate::markup::Markup;
 use crate::palette;
-use crate::report::{Report, Section};
+use crate::report::{Report, Section, Tile};
 use crate::svg::{self, Width};
 use crate::table::Table;
 use crate::verdict::{Outcome, Verdict};
@@ -32,6 +32,7 @@ pub fn render(report: &Report) -> Result<String, ChartError> {
     page.element("p", &[("class", "id")], &report.id).newline();
     page.element("h1", &[], &report.title).newline();
     verdict_counts(&mut page, &report.verdicts);
+    tiles(&mut page, &report.tiles);
     text_block(&mut page, &report.opening.title, &report.opening.text);
     verdicts(&mut page, &report.verdicts);
     for chart in &report.charts {
@@ -74,6 +75,20 @@ fn colours() -> String {
     let classes: String =
         (0..palette::LIGHT.len()).map(|index| format!(".h{index}{{color:var(--h{index})}}\n")).collect();
     format!(":root{{{light}}}\n@media (prefers-color-scheme: dark){{:root{{{dark}}}}}\n{classes}")
+}
+
+/// The numbers asked for most, side by side.
+fn tiles(page: &mut Markup, tiles: &[Tile]) {
+    if tiles.is_empty() {
+        return;
+    }
+    page.open("ul", &[("class", "tiles")]).newline();
+    for tile in tiles {
+        page.open("li", &[]).element("span", &[("class", "label")], &tile.label).newline();
+        page.element("b", &[], &tile.value).newline();
+        page.element("span", &[("class", "numbers")], &tile.note).close().newline();
+    }
+    page.close().newline();
 }
 
 /// How many claims came out which way, for a reader in a hurry.

@@ -1,13 +1,17 @@
 //! A profile as a report: pictures, tables and sentences on one page.
 
-use super::super::cell::size_word;
+use super::super::cell::{Cell, size_word};
 use super::super::compare::Comparison;
-use super::super::explain::{CELL_COLUMNS, cell_row, explain, in_order};
-use super::super::record::{Profile, SAMPLES_BEYOND};
+use super::super::explain::{CELL_COLUMNS, cell_row, explain, in_order, rate_word, time_word};
+use super::super::record::{CellRecord, Profile, SAMPLES_BEYOND};
 use super::super::result::Judged;
 use super::{curves, grid, inside, writers};
 use crate::lint::Severity;
-use ocssd_report::{Report, Table, Verdict};
+use ocssd_report::{Report, Table, Tile, Verdict};
+
+/// The cell in order that every schedule has.
+const IN_ORDER_BYTES: u64 = 128 << 10;
+const IN_ORDER_DEPTH: u32 = 32;
 
 /// The report of a profile.
 #[must_use]
@@ -20,6 +24,9 @@ pub fn report(profile: &Profile, judged: &Judged, rerun: &str, comparisons: &[Co
         .opening("What was found", &sentences.join("\n\n"))
         .verdicts(verdicts(profile, judged))
         .method(&method(profile));
+    for tile in tiles(profile) {
+        report = report.tile(tile);
+    }
     let charts = [
         curves::all(profile),
         grid::grids(profile),
@@ -48,6 +55,46 @@ pub fn report(profile: &Profile, judged: &Judged, rerun: &str, comparisons: &[Co
         .fact("seed", &profile.seed.to_string())
         .fact("run again", rerun)
         .fact("the first run, for fio", fio)
+}
+
+/// Latency, IOPS, bytes in order, and what writes keep up: each if it was measured.
+fn tiles(profile: &Profile) -> Vec<Tile> {
+    let tile = |label: &str, value: String, note: String| Tile { label: label.to_owned(), value, note };
+    let latency = profile.find(Cell::BASE).map(|record| {
+        let tail =
+            record.percentile(99.0).map_or_else(String::new, |nanos| format!(", p99 {}", time_word(nanos)));
+        tile("Latency", time_word(record.mean_ns.value), format!("mean of {}{tail}", record.cell.label()))
+    });
+    let at_depth = |record: &&CellRecord| Cell { depth: 1, ..record.cell } == Cell::BASE;
+    let most = profile.cells.iter().filter(at_depth).max_by(|a, b| a.iops.value.total_cmp(&b.iops.value));
+    let most = most.map(|record| tile("IOPS", grouped(record.iops.value), record.cell.label()));
+    let in_order = |reads| profile.find(Cell::sequential(IN_ORDER_BYTES, reads, IN_ORDER_DEPTH));
+    let in_order = in_order(100).map(|record| {
+        let writes =
+            in_order(0).map(|record| format!("; writes {}", rate_word(record.bytes_per_second.value)));
+        let note = format!("{}{}", record.cell.label(), writes.unwrap_or_default());
+        tile("In order", rate_word(record.bytes_per_second.value), note)
+    });
+    let sustained = profile.rounds.as_ref().and_then(|rounds| {
+        let (burst, sustained) = rounds.burst_and_sustained()?;
+        let rest = if rounds.is_steady() { "at rest" } else { "not at rest yet" };
+        let note = format!("IOPS of 4 KiB random writes, {rest}; {} at first", grouped(burst));
+        Some(tile("Sustained writes", grouped(sustained), note))
+    });
+    [latency, most, in_order, sustained].into_iter().flatten().collect()
+}
+
+/// A number whose thousands can be told.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn method(profile: &Profile) -> String {
