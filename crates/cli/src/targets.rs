@@ -43,6 +43,7 @@ const PBLK: &[TargetOption] = &[
 
 const BLOCK_SSD: &[TargetOption] = &[
     option("dram_cache_bytes", "bytes", "by the drive"),
+    option("destage_percent", "0 to 100", "0, at once"),
     option("over_provisioning_percent", "1 to 90", "11, or what fits"),
     SEED,
     BLOCK_BYTES,

@@ -2,7 +2,8 @@
 //! uses it: the baseline of FAST'17 figure 8 and NVMW'18 figure 3.
 //!
 //! It is an assembly of pblk's parts: map, streams, garbage collection, limiter and checkpoints as in the improved mode, with
-//! the drive's DRAM as write buffer. Writes are acknowledged from DRAM; a flush writes it out. What makes it a black box is
+//! the drive's DRAM as write buffer. Writes are acknowledged from DRAM, which is written out at once or in spells (`pblk/destage`);
+//! a flush does not wait. What makes it a black box is
 //! what it does not have: a choice of units, a mode, a placement. A lease of some units is refused, because nothing outside
 //! of such a drive knows them.
 //!
@@ -19,6 +20,9 @@ pub struct BlockSsdOptions {
     /// DRAM that holds what is not on media yet. Default: what the media need so that no read waits for a paired page, as
     /// pblk's improved mode counts it (chosen: data sheets do not say; more only makes bursts longer).
     pub dram_cache_bytes: Option<u64>,
+    /// The DRAM is written out in spells: when so many percent of it are full, 1..=100, until nothing is left. 0 writes at once.
+    /// Default: 0, as pblk (chosen: then a comparison with pblk compares placement and nothing else).
+    pub destage_percent: u32,
     /// Good chunks kept from the user, in percent, 1..=90. Default as pblk (chosen: then a comparison with pblk compares
     /// placement and nothing else).
     pub over_provisioning_percent: u32,
@@ -32,6 +36,7 @@ impl Default for BlockSsdOptions {
     fn default() -> Self {
         Self {
             dram_cache_bytes: None,
+            destage_percent: 0,
             over_provisioning_percent: OVER_PROVISIONING_PERCENT,
             over_provisioning_stated: true,
             seed: 1,
@@ -53,6 +58,12 @@ impl BlockSsdOptions {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "dram_cache_bytes" => self.dram_cache_bytes = Some(number(name, value)?),
+            "destage_percent" => {
+                self.destage_percent = small(name, value)?;
+                if self.destage_percent > 100 {
+                    return Err(format!("destage_percent should be 0 to 100, but is {value}"));
+                }
+            }
             "over_provisioning_percent" => {
                 self.over_provisioning_percent = small(name, value)?;
                 self.over_provisioning_stated = true;
@@ -61,7 +72,7 @@ impl BlockSsdOptions {
             _ => {
                 return Err(format!(
                     "a block_ssd has no option \"{name}\": it is a black box; its options are dram_cache_bytes, \
-                     over_provisioning_percent, seed and block_bytes"
+                     destage_percent, over_provisioning_percent, seed and block_bytes"
                 ));
             }
         }
@@ -75,6 +86,7 @@ impl BlockSsdOptions {
             over_provisioning_percent: self.over_provisioning_percent,
             over_provisioning_stated: self.over_provisioning_stated,
             write_buffer_bytes: self.dram_cache_bytes,
+            destage_percent: self.destage_percent,
             seed: self.seed,
             ..pblk::Options::default()
         }
@@ -131,6 +143,7 @@ mod tests {
             ("mode", "faithful", "black box"),
             ("active_units", "4", "dram_cache_bytes"),
             ("seed", "one", "whole number"),
+            ("destage_percent", "101", "0 to 100"),
         ] {
             let error = options.set(name, value).expect_err(name);
             assert!(error.contains(says), "{error}");
@@ -140,5 +153,8 @@ mod tests {
     #[test]
     fn without_options_it_is_made_of_what_pblk_is() {
         assert_eq!(BlockSsdOptions::default().assembly(), pblk::Options::default());
+        let mut options = BlockSsdOptions::default();
+        assert_eq!(options.set("destage_percent", "50"), Ok(()));
+        assert_eq!(options.assembly().destage_percent, 50);
     }
 }

@@ -69,6 +69,7 @@ const CHANGEABLE: &[&str] = &[
     "write_buffer_bytes",
     "active_units",
     "dram_cache_bytes",
+    "destage_percent",
 ];
 
 /// Now and then later mounts have other options, drawn as those of another seed.
@@ -141,6 +142,9 @@ fn block_ssd(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
     if size == Size::Tiny || draw.percent(50) {
         let unit = config.geometry.ws_opt * config.geometry.sector_bytes;
         set("dram_cache_bytes", (u64::from(unit) * u64::from(draw.between(12, 60))).to_string());
+    }
+    if draw.percent(70) {
+        set("destage_percent", draw.between(0, 100).to_string());
     }
     set("seed", draw.raw().to_string());
     Chosen::durable(options)

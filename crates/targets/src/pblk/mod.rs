@@ -14,6 +14,7 @@ mod capacity;
 mod checkpoint;
 mod checkpoint_header;
 mod describe;
+mod destage;
 mod discards;
 mod erase;
 mod flight;

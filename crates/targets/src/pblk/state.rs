@@ -5,6 +5,7 @@
 use super::canary::Canary;
 use super::capacity::Capacity;
 use super::checkpoint::{Checkpoints, Shutdown};
+use super::destage::Destage;
 use super::discards::Discards;
 use super::flight::Flight;
 use super::gc::Gc;
@@ -41,6 +42,16 @@ pub(super) struct StreamState {
     pub filling: Option<BufferUnitId>,
     /// Buffer units that wait for a unit, in order.
     pub ready: VecDeque<BufferUnitId>,
+    /// When they go out.
+    pub destage: Destage,
+}
+
+/// Streams of data, then that of checkpoints, which is written at once.
+fn streams(options: &Options, capacity: &Capacity) -> Vec<StreamState> {
+    let destage = Destage::new(capacity.buffer_units, options.destage_percent);
+    let mut streams = vec![StreamState { destage, ..StreamState::default() }; MAP_STREAM.index()];
+    streams.push(StreamState::default());
+    streams
 }
 
 /// The target.
@@ -159,7 +170,7 @@ impl Pblk {
             limiter: limit::limiter(&options, &capacity, &shape),
             told: limit::Told::default(),
             sequence: Sequence(0),
-            streams: vec![StreamState::default(); MAP_STREAM.index() + 1],
+            streams: streams(&options, &capacity),
             user_streams,
             gc_buffer_units: gc_buffer_units(&capacity, &shape, gc_streams),
             active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),

@@ -24,6 +24,9 @@ impl Pblk {
         let mut any = self.write_tails(buffers);
         for index in 0..self.streams.len() {
             let stream = Stream(u8::try_from(index).expect("fewer than 256 streams"));
+            if !self.destages(stream) {
+                continue;
+            }
             while self.write_stream(stream, buffers) {
                 any = true;
             }
