@@ -50,6 +50,7 @@ pub static ALL: &[Experiment] = &[
     ksc17::writes::EXPERIMENT,
     ksc17::rootcause::EXPERIMENT,
     ksc17::fix::EXPERIMENT,
+    ksc17::sockets::EXPERIMENT,
     cidr20::f3::EXPERIMENT,
     cidr20::gc::EXPERIMENT,
     cidr20::atomicity::EXPERIMENT,

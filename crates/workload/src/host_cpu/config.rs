@@ -67,6 +67,11 @@ pub struct HostCpuConfig {
     /// A contended cache line takes so long from another socket.
     pub transfer_ns: Nanos,
 
+    /// The lock of the map is held so long by a read for each page it looks up. A write's part of it is in `lock_page_ns`.
+    pub map_lock_page_ns: Nanos,
+    /// A read takes so much longer for each socket beyond the first that has reads.
+    pub read_socket_ns: Nanos,
+
     /// A copy into a ring that lies in this socket's cache, in percent of `copy_page_ns`.
     pub copy_resident_percent: u32,
     /// A copy into a ring that lies in another socket's cache, in percent of `copy_page_ns`.
@@ -119,6 +124,8 @@ impl HostCpuConfig {
             lock_page_ns: Nanos::ZERO,
             yield_ns: Nanos::ZERO,
             transfer_ns: Nanos::ZERO,
+            map_lock_page_ns: Nanos::ZERO,
+            read_socket_ns: Nanos::ZERO,
             copy_resident_percent: 100,
             copy_remote_percent: 100,
             writer_remote_page_ns: Nanos::ZERO,
@@ -235,7 +242,7 @@ impl HostCpuConfig {
         problems.into_result()
     }
 
-    const fn times(&self) -> [(&'static str, Nanos); 17] {
+    const fn times(&self) -> [(&'static str, Nanos); 19] {
         [
             ("read_submit_ns", self.read_submit_ns),
             ("write_submit_ns", self.write_submit_ns),
@@ -249,6 +256,8 @@ impl HostCpuConfig {
             ("lock_page_ns", self.lock_page_ns),
             ("yield_ns", self.yield_ns),
             ("transfer_ns", self.transfer_ns),
+            ("map_lock_page_ns", self.map_lock_page_ns),
+            ("read_socket_ns", self.read_socket_ns),
             ("writer_remote_page_ns", self.writer_remote_page_ns),
             ("writer_command_ns", self.writer_command_ns),
             ("writer_page_ns", self.writer_page_ns),

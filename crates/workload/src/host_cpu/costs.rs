@@ -68,6 +68,16 @@ impl Costs {
         self.config.lock_page_ns * pages + self.transfer(crowd.sockets)
     }
 
+    /// One hold of the map's lock, to look up so many pages.
+    pub fn look_up_hold(&self, pages: u64, crowd: Crowd) -> Nanos {
+        self.config.map_lock_page_ns * pages + self.transfer(crowd.sockets)
+    }
+
+    /// What a read takes longer when so many sockets have reads.
+    pub fn sockets_of_reads(&self, sockets: u32) -> Nanos {
+        self.config.read_socket_ns * (self.sockets_that_matter(sockets) - 1)
+    }
+
     /// What whoever comes to the lock waits for spinners it finds there: `max(S h h / (h + z), S h - z)`, the mean number
     /// at the lock times a hold, below and above saturation.
     pub fn spinner_wait(&self, crowd: Crowd) -> Nanos {
@@ -174,6 +184,20 @@ mod tests {
         assert_eq!((large.copy(1, 4), large.writer_command(16, 4)), (Nanos(400), Nanos(16_000)));
         let apart = costs(|c| (c.ring_bytes, c.cache_residency) = (32 << 20, false));
         assert_eq!((apart.copy(1, 4), apart.writer_command(16, 4)), (Nanos(400), Nanos(16_000)));
+    }
+
+    #[test]
+    fn a_read_pays_for_its_look_up_and_for_every_socket_beyond_the_first() {
+        let set = |c: &mut HostCpuConfig| (c.map_lock_page_ns, c.read_socket_ns) = (Nanos(60), Nanos(1_000));
+        let with = costs(set);
+        let hold = |sockets| with.look_up_hold(2, Crowd { spinners: 0, sockets }).0;
+        assert_eq!([1, 2, 4].map(hold), [120, 220, 270]);
+        assert_eq!([0, 1, 2, 4].map(|sockets| with.sockets_of_reads(sockets).0), [0, 0, 1_000, 3_000]);
+        let alone = costs(|c| {
+            set(c);
+            c.cross_socket = false;
+        });
+        assert_eq!(alone.sockets_of_reads(4), Nanos::ZERO);
     }
 
     #[test]

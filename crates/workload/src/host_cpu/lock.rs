@@ -1,4 +1,4 @@
-//! The lock of pblk's ring: one resource, first come, first served, with spinners that come again and again.
+//! A lock of pblk, of its ring or of its map: one resource, first come, first served, with spinners that come again and again.
 //!
 //! Holds that matter are granted one after the other. Spinners are a number, not events: they delay whoever comes by what
 //! [`Costs::spinner_wait`] says. Both waits run at the same time, so the longer counts; with many real holds queued
@@ -12,8 +12,8 @@ use ocssd_base::Nanos;
 pub(super) struct Lock {
     free_at: Nanos,
     spinners: u32,
-    /// Threads that write, by socket, and how many sockets have any.
-    writing: Vec<u32>,
+    /// Threads with a request that takes it, by socket, and how many sockets have any.
+    users: Vec<u32>,
     sockets: u32,
 }
 
@@ -28,8 +28,8 @@ pub(super) struct Hold {
 
 impl Lock {
     pub fn new(sockets: u32) -> Self {
-        let writing = vec![0; usize::try_from(sockets).expect("32 bits fit an index")];
-        Self { free_at: Nanos::ZERO, spinners: 0, writing, sockets: 0 }
+        let users = vec![0; usize::try_from(sockets).expect("32 bits fit an index")];
+        Self { free_at: Nanos::ZERO, spinners: 0, users, sockets: 0 }
     }
 
     pub const fn crowd(&self) -> Crowd {
@@ -55,26 +55,26 @@ impl Lock {
         self.spinners -= 1;
     }
 
-    /// A thread on a socket begins a write.
-    pub fn write_begins(&mut self, socket: u32) {
-        let writing = &mut self.writing[usize::try_from(socket).expect("32 bits fit an index")];
-        self.sockets += u32::from(*writing == 0);
-        *writing += 1;
+    /// A thread on a socket begins a request that takes it.
+    pub fn user_begins(&mut self, socket: u32) {
+        let users = &mut self.users[usize::try_from(socket).expect("32 bits fit an index")];
+        self.sockets += u32::from(*users == 0);
+        *users += 1;
     }
 
-    /// A thread on a socket ends a write.
-    pub fn write_ends(&mut self, socket: u32) {
-        let writing = &mut self.writing[usize::try_from(socket).expect("32 bits fit an index")];
-        assert!(*writing > 0, "a write ends on socket {socket} that did not begin there");
-        *writing -= 1;
-        self.sockets -= u32::from(*writing == 0);
+    /// A thread on a socket ends such a request.
+    pub fn user_ends(&mut self, socket: u32) {
+        let users = &mut self.users[usize::try_from(socket).expect("32 bits fit an index")];
+        assert!(*users > 0, "a request ends on socket {socket} that did not begin there");
+        *users -= 1;
+        self.sockets -= u32::from(*users == 0);
     }
 
-    pub fn check(&self, spinners: u32, writes: u32) {
+    pub fn check(&self, spinners: u32, users: u32) {
         assert_eq!(self.spinners, spinners, "the lock and the threads disagree who spins");
-        assert_eq!(self.writing.iter().sum::<u32>(), writes, "writes in flight by socket");
-        let sockets = self.writing.iter().filter(|&&count| count > 0).count();
-        assert_eq!(u32::try_from(sockets), Ok(self.sockets), "sockets with writes");
+        assert_eq!(self.users.iter().sum::<u32>(), users, "requests in flight by socket");
+        let sockets = self.users.iter().filter(|&&count| count > 0).count();
+        assert_eq!(u32::try_from(sockets), Ok(self.sockets), "sockets with requests");
     }
 }
 
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn sockets_are_counted_while_they_write() {
         let mut lock = Lock::new(2);
-        lock.write_begins(0);
-        lock.write_begins(1);
-        lock.write_begins(1);
+        lock.user_begins(0);
+        lock.user_begins(1);
+        lock.user_begins(1);
         assert_eq!(lock.crowd().sockets, 2);
-        lock.write_ends(1);
-        lock.write_ends(1);
+        lock.user_ends(1);
+        lock.user_ends(1);
         lock.spin();
         assert_eq!(lock.crowd(), Crowd { spinners: 1, sockets: 1 });
         lock.check(1, 1);

@@ -36,6 +36,7 @@ pub struct HostCpu {
     pub(super) threads: Threads,
     pub(super) cores: Cores,
     pub(super) lock: Lock,
+    pub(super) map_lock: Lock,
     pub(super) ftl_threads: FtlThreads,
     pub(super) events: EventQueue<Event>,
     /// Requests the inner target may be offered, in order. Changes of zones are in `zone_order` instead.
@@ -66,6 +67,7 @@ impl HostCpu {
             threads: Threads::new(config.requests_max),
             cores: Cores::new(config.cores, config.requests_max, config.spinner_starvation),
             lock: Lock::new(config.sockets()),
+            map_lock: Lock::new(config.sockets()),
             ftl_threads: FtlThreads::new(config.writers),
             events: EventQueue::with_capacity(places),
             outside: Ring::new(places),
@@ -168,6 +170,8 @@ impl HostCpu {
         let locked = if thread.step == Step::Finish && thread.stores() {
             let hold = costs.store_hold(thread.pages, self.lock.crowd());
             self.take_lock(now, hold)
+        } else if thread.step == Step::Submit && thread.is_read() {
+            self.look_up(now, thread.pages)
         } else {
             now
         };
@@ -180,15 +184,32 @@ impl HostCpu {
         });
     }
 
+    /// When a read that begins now has looked up its pages: under the map's lock, and slower the more sockets read.
+    fn look_up(&mut self, now: Nanos, pages: u64) -> Nanos {
+        let crowd = self.map_lock.crowd();
+        let slower = self.costs.sockets_of_reads(crowd.sockets);
+        if self.config().map_lock_page_ns == Nanos::ZERO {
+            return now + slower;
+        }
+        let hold = self.costs.look_up_hold(pages, crowd);
+        let granted = self.map_lock.take(now, hold, &self.costs);
+        self.counts_hold(hold, granted.wait);
+        granted.end + slower
+    }
+
     /// When a hold asked for now ends.
     fn take_lock(&mut self, now: Nanos, hold: Nanos) -> Nanos {
         let granted = self.lock.take(now, hold, &self.costs);
+        self.counts_hold(hold, granted.wait);
+        granted.end
+    }
+
+    fn counts_hold(&self, hold: Nanos, wait: Nanos) {
         self.stats.with(|stats| {
             stats.lock_holds += 1;
             stats.lock_held_ns += hold;
-            stats.lock_wait_ns += granted.wait;
+            stats.lock_wait_ns += wait;
         });
-        granted.end
     }
 
     /// A write looks for room: it keeps its core meanwhile.
@@ -323,8 +344,12 @@ impl Target for HostCpu {
         let core = self.cores.of(number);
         self.threads.get_mut(number).core = core;
         self.outside_count += 1;
+        let socket = core / self.config().cores_per_socket;
+        if request.op == BlockOp::Read {
+            self.map_lock.user_begins(socket);
+        }
         if matches!(request.op, BlockOp::Write { .. }) {
-            self.lock.write_begins(core / self.config().cores_per_socket);
+            self.lock.user_begins(socket);
         }
         if let Some(buffer) = request.buffer {
             self.uses(buffer);
@@ -397,6 +422,7 @@ impl Target for HostCpu {
         let spinners = count(|thread| thread.spins);
         assert_eq!(count(Thread::is_outside), self.outside_count, "requests outside");
         self.lock.check(spinners, count(Thread::is_write));
+        self.map_lock.check(0, count(Thread::is_read));
         self.cores.check(spinners, self.ftl_threads.running());
         self.ftl_threads.check();
         let waiting =

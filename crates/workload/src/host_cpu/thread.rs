@@ -67,6 +67,10 @@ impl Thread {
         matches!(self.request.op, BlockOp::Write { .. })
     }
 
+    pub const fn is_read(&self) -> bool {
+        matches!(self.request.op, BlockOp::Read)
+    }
+
     /// A write that waits for room, not for the media, retries if that is how it waits. When a write with FUA gets its
     /// room cannot be seen, so it sleeps.
     pub fn may_spin(&self, waiting: Waiting) -> bool {

@@ -71,8 +71,12 @@ impl HostCpu {
         self.leave_core(now, number);
         let thread = self.threads.end(now, number);
         assert!(!thread.spins, "a request ended while its thread spins");
+        let socket = thread.core / self.config().cores_per_socket;
         if thread.is_write() {
-            self.lock.write_ends(thread.core / self.config().cores_per_socket);
+            self.lock.user_ends(socket);
+        }
+        if thread.is_read() {
+            self.map_lock.user_ends(socket);
         }
         if let Some(buffer) = thread.request.buffer {
             let users = &mut self.buffer_users[index(buffer.0)];

@@ -315,6 +315,26 @@ fn reads_from_memory_are_copied_and_others_are_woken() {
 }
 
 #[test]
+fn reads_take_the_lock_of_the_map_one_after_the_other_and_pay_for_sockets() {
+    let config = |lock, socket| {
+        free(|config| {
+            (config.cores, config.cores_per_socket) = (4, 2);
+            (config.map_lock_page_ns, config.read_socket_ns) = (Nanos(lock), Nanos(socket));
+        })
+    };
+    let first_replies = |lock, socket| {
+        let inner = Buffered { read_ns: Nanos(1_000), ..Buffered::new() };
+        let (threads, stats) = run(inner, config(lock, socket), Threads::new(4, BlockOp::Read, 2), 1);
+        (threads.replies[..4].iter().map(|&(at, _)| at.0).collect::<Vec<u64>>(), stats.lock_wait_ns)
+    };
+    let (replies, wait) = first_replies(100, 0);
+    assert_eq!(replies, [1_200, 1_400, 1_600, 1_800]);
+    assert!(wait >= Nanos(200 + 400 + 600), "{wait}");
+    // The first two come while one socket reads.
+    assert_eq!(first_replies(0, 5_000), (vec![1_000, 1_000, 6_000, 6_000], Nanos::ZERO));
+}
+
+#[test]
 fn throughput_is_what_the_writers_prepare() {
     for (writers, chunks, expected) in [(1, 64, 500), (2, 64, 1000), (4, 64, 2000), (4, 1, 500)] {
         let config = free(|config| {

@@ -1,12 +1,14 @@
 //! KSC'17: "Performance Analysis Based on Write Buffer and Thread Configuration in Open Channel SSD Platforms".
 //!
 //! `point` is one cell of its tables under any factors; `reads` and `writes` are tables 2 and 3, `rootcause` changes one
-//! factor at a time, `fix` compares write paths.
+//! factor at a time, `fix` compares write paths, `sockets` gives reads
+//! beyond one socket a cost that is fitted.
 
 pub mod fix;
 mod point;
 pub mod reads;
 pub mod rootcause;
+pub mod sockets;
 pub mod writes;
 
 use super::compare::FITTED;
