@@ -8,19 +8,20 @@ use std::fs;
 use tables::{experiments, paper};
 
 /// Every experiment with a paper's numbers, and how many there are.
-const COUNTS: [(&str, usize); 21] = [
+const COUNTS: [(&str, usize); 22] = [
     ("cidr20-atomicity", 1),
     ("cidr20-f3", 2),
     ("cidr20-f5", 4),
     ("cidr20-f6", 2),
     ("cidr20-gc", 4),
-    ("fast17-t1", 11),
+    ("fast17-t1", 12),
     ("fast17-f4", 146),
     ("fast17-f5", 57),
     ("fast17-f8", 33),
     ("lightlsm-units", 1),
     ("ksc17-fix", 5),
     ("ksc17-rootcause", 28),
+    ("ksc17-sockets", 12),
     ("ksc17-t2", 56),
     ("ksc17-t3", 56),
     ("profile-t1", 6),
