@@ -124,6 +124,20 @@ const LIGHTLSM: &[TargetOption] = &[
     SEED,
 ];
 
+/// As of `lightlsm`, on extents; options of the block target are written with its prefix.
+const TABLE_BLOCK: &[TargetOption] = &[
+    option("over", "pblk, block_ssd, ox-block", "pblk"),
+    option("over.NAME", "option NAME of that target", "its own"),
+    option("extent_bytes", "bytes", "a 2048th"),
+    option("read_unit", "sector, write_unit", "sector"),
+    option("tables_max", "1 to 65536", "one for 8 extents"),
+    option("spare_percent", "1 to 50", "10"),
+    option("checkpoint_log_bytes", "bytes", "a 64th, to 64 MiB"),
+    option("log_copies", "1, 2", "1"),
+    option("writes_per_unit", "1 to 16", "2"),
+    SEED,
+];
+
 const ZNS: &[TargetOption] = &[
     option("width", "all, group, 1 to all units", "all"),
     option("zone_chunks", "1 to all", "the width"),
@@ -149,6 +163,7 @@ fn options_of(kind: &str) -> &'static [TargetOption] {
         "kv" => KV,
         "kv-block" => KV_BLOCK,
         "lightlsm" => LIGHTLSM,
+        "table-block" => TABLE_BLOCK,
         _ => &[],
     }
 }

@@ -239,6 +239,17 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_TABLES_ON_BLOCKS: "table-block", "canary", NONE, SEEDS;
+    content_guessed_is_found: "content-guessed", Tiny;
+}
+
+canaries! {
+    TESTED_OF_TABLE_BLOCK: "table-block", "block_canary", NONE, SEEDS;
+    table_block_fua_forgotten_is_found: "fua-forgotten", Tiny;
+    table_block_discard_too_long_is_found: "discard-too-long", Tiny;
+}
+
+canaries! {
     TESTED_OF_ZNS: "zns", "canary", NONE, SEEDS;
     zns_flush_forgets_tail_is_found: "flush-forgets-tail", Tiny;
     zns_flush_forgets_log_is_found: "flush-forgets-log", Tiny;
@@ -268,7 +279,7 @@ fn every_canary_is_looked_for() {
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_VOLATILE_OX].concat()));
     let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(tables, all(TESTED_OF_LIGHTLSM));
+    assert_eq!(tables, all(&[TESTED_OF_LIGHTLSM, TESTED_OF_TABLES_ON_BLOCKS].concat()));
     let eleos: BTreeSet<&str> = eleos::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // What a page store changes is durable before it changes: there is nothing to be reset too early. And it has no transaction
     // over several requests.
@@ -277,7 +288,7 @@ fn every_canary_is_looked_for() {
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
     assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, &["torn-copies"]].concat()));
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(on_blocks, all(TESTED_OF_KV_BLOCK));
+    assert_eq!(on_blocks, all(&[TESTED_OF_KV_BLOCK, TESTED_OF_TABLE_BLOCK].concat()));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(zones, all(TESTED_OF_ZNS));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();

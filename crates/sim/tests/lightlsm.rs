@@ -47,3 +47,27 @@ fn every_cut_of_a_short_workload_is_survived() {
     }
     assert!(events > 60 && states > 5 * events, "{events} events, {states} states");
 }
+
+/// `table-block`: the same promises, on whatever block target was drawn; two FTLs do not fit every tiny drive.
+#[test]
+fn worlds_on_block_targets_keep_every_promise() {
+    let kind = registry::find("table-block").expect("a kind");
+    let (mut tally, mut unfit) = (Tally::default(), 0);
+    let worlds = (0..40).map(|seed| (Size::Tiny, seed)).chain((0..8).map(|seed| (Size::Any, seed)));
+    for (size, seed) in worlds {
+        let Ok(done) = run_seed(kind, size, seed, &|_| true, Keep::Nothing) else {
+            unfit += 1;
+            continue;
+        };
+        if let Ended::Failed(failure) = &done.ran.ended {
+            panic!("seed {seed} of {size:?} worlds: {}\nstep {}: {}", done.plan, failure.step, failure.cause);
+        }
+        tally.merge(&done.ran.tally);
+    }
+    assert!(unfit <= 5, "no drive fits for {unfit} of 48 seeds");
+    for (name, least) in
+        [("cuts.in_flight", 1000), ("cuts.in_mount", 100), ("edits", 300), ("published_tables", 80)]
+    {
+        assert!(tally.of(name) > least, "{name}: {tally:?}");
+    }
+}

@@ -14,6 +14,7 @@ use crate::plane_reads::PlaneReads;
 #[cfg(feature = "canaries")]
 use crate::small_blocks;
 use crate::small_blocks::SmallBlocks;
+use crate::table_block::{self, TablesOverBlock};
 use crate::zns::{self, Zns};
 use crate::zones_as_blocks::ZonesAsBlocks;
 use ocssd_base::usize_of;
@@ -24,6 +25,8 @@ use ocssd_lightnvm::interface::table::TableTarget;
 use ocssd_lightnvm::interface::zoned::ZonedTarget;
 use ocssd_lightnvm::interface::{AnyTarget, Interface};
 use ocssd_lightnvm::{BlockingDevice, ChunkDescriptor, ChunkId, Geometry, PuId};
+
+pub use crate::target_text::parse;
 
 /// What a raw window is made from: the drive's shape, its units, and what their chunks are now.
 pub struct Parts<'a> {
@@ -78,8 +81,12 @@ where
     }
 }
 
+/// A block target that any thread may ask, one at a time, and what there is to say about how it was made.
+pub type BlocksMade = Made<dyn BlockTarget + Send>;
+
 /// Makes a target of a kind, or mounts the one that lies on the units; a sentence if that cannot be.
-pub type Make<T = dyn BlockTarget> = fn(&mut dyn BlockingDevice, &TargetSpec<'_>) -> Result<Made<T>, String>;
+pub type Make<T = dyn BlockTarget + Send> =
+    fn(&mut dyn BlockingDevice, &TargetSpec<'_>) -> Result<Made<T>, String>;
 
 /// How a kind of each host interface is made.
 #[derive(Clone, Copy)]
@@ -222,6 +229,25 @@ impl Kind {
         }
     }
 
+    /// A block target as it is, for whatever stands on it or around it.
+    ///
+    /// # Errors
+    /// As [`Self::make`], or that it is no block target.
+    pub fn make_blocks(
+        &self,
+        device: &mut dyn BlockingDevice,
+        spec: &TargetSpec<'_>,
+    ) -> Result<BlocksMade, String> {
+        let MakeOf::Block(make) = self.make else {
+            return Err(format!(
+                "target {}: it speaks of {}, not of blocks",
+                self.name,
+                self.make.interface()
+            ));
+        };
+        make(device, spec).map_err(|sentence| format!("target {}: {sentence}", self.name))
+    }
+
     /// As [`Self::make`], within something that works on sectors: `around` is put around the target, and smaller blocks, if they
     /// are asked for, around both.
     ///
@@ -245,7 +271,10 @@ impl Kind {
         }
         let spec = &TargetSpec { options: &options, ..*spec };
         let mut made: Made = match self.make {
-            MakeOf::Block(make) => make(device, spec).map_err(named)?,
+            MakeOf::Block(make) => {
+                let Made { target, notes } = make(device, spec).map_err(named)?;
+                Made { target, notes }
+            }
             MakeOf::Zoned(make) => {
                 let Made { target, notes } = make(device, spec).map_err(named)?;
                 Made { target: Box::new(ZonesAsBlocks::new(target)), notes }
@@ -365,6 +394,11 @@ pub const ALL: &[Kind] = &[
         make: MakeOf::Table(make_lightlsm),
     },
     Kind::of(
+        "table-block",
+        "tables and logs on a block device: lightlsm's tables and journal on extents of another target (options: over=pblk|block_ssd|ox-block, ...)",
+        MakeOf::Table(make_table_block),
+    ),
+    Kind::of(
         "zns",
         "zones of chunks on an open-channel drive (options: width=all|group|N, zone_chunks=..., buffer_bytes=..., ...)",
         MakeOf::Zoned(make_zns),
@@ -386,12 +420,12 @@ fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
     }
 }
 
-fn make_null(_: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_null(_: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     no_options(spec)?;
     Ok(Made { target: Box::new(Null::default()), notes: Vec::new() })
 }
 
-fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let mut plane_reads = PlaneReads::default();
     for (name, value) in spec.options {
         match name.as_str() {
@@ -406,7 +440,7 @@ fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result
     Ok(Made { target: Box::new(Linear::new(&parts)?), notes: Vec::new() })
 }
 
-fn make_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let mut options = pblk::Options::unstated();
     for (name, value) in spec.options {
         options.set(name, value)?;
@@ -416,7 +450,7 @@ fn make_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<M
     Ok(Made { notes, target: Box::new(target) })
 }
 
-fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let mut options = BlockSsdOptions::unstated();
     for (name, value) in spec.options {
         options.set(name, value)?;
@@ -427,7 +461,7 @@ fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Res
     Ok(Made { notes, target: Box::new(target) })
 }
 
-fn make_linux_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_linux_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let mut options = linux_pblk::Options::default();
     for (name, value) in spec.options {
         options.set(name, value)?;
@@ -437,7 +471,7 @@ fn make_linux_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Re
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
-fn make_ox_block(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_ox_block(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let mut options = ox_block::Options::default();
     for (name, value) in spec.options {
         options.set(name, value)?;
@@ -485,7 +519,19 @@ fn make_kv_block(
     for (name, value) in spec.options {
         options.set(name, value)?;
     }
-    let (target, notes) = KvOverBlock::mount(device, spec, &options)?;
+    let (target, notes) = KvOverBlock::mount(device, spec, &options.blocks, &options.keys)?;
+    Ok(Made { notes, target: Box::new(target) })
+}
+
+fn make_table_block(
+    device: &mut dyn BlockingDevice,
+    spec: &TargetSpec<'_>,
+) -> Result<Made<dyn TableTarget>, String> {
+    let mut options = table_block::Options::default();
+    for (name, value) in spec.options {
+        options.set(name, value)?;
+    }
+    let (target, notes) = TablesOverBlock::mount(device, spec, &options.blocks, &options.tables)?;
     Ok(Made { notes, target: Box::new(target) })
 }
 
@@ -518,51 +564,4 @@ pub fn find_among(
         let names: Vec<&str> = kinds.map(|kind| kind.name).collect();
         format!("there is no target \"{name}\"; the targets are: {}", names.join(", "))
     })
-}
-
-/// Reads `NAME` or `NAME:OPTION=VALUE,OPTION=VALUE`, as command lines and C programs write a target: its name, and its
-/// options in order. Whether there is such a target or option is not asked here. A value may be empty.
-///
-/// # Errors
-/// A sentence, if an option has no name or no `=`.
-pub fn parse(text: &str) -> Result<(&str, TargetOptions), String> {
-    let Some((name, options)) = text.split_once(':') else { return Ok((text, Vec::new())) };
-    let pairs = options.split(',').map(|option| match option.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("an option of a target is written NAME=VALUE, but \"{option}\" was given")),
-    });
-    Ok((name, pairs.collect::<Result<_, String>>()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_read_with_its_options_in_order() {
-        let pairs = |list: &[(&str, &str)]| -> TargetOptions {
-            list.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
-        };
-        assert_eq!(parse("pblk"), Ok(("pblk", pairs(&[]))));
-        assert_eq!(parse(""), Ok(("", pairs(&[]))), "the registry says that there is none");
-        assert_eq!(parse("pblk:seed=3"), Ok(("pblk", pairs(&[("seed", "3")]))));
-        let two = pairs(&[("mode", "faithful"), ("seed", "")]);
-        assert_eq!(parse("db:mode=faithful,seed="), Ok(("db", two)));
-        assert_eq!(parse("a:b=c=d:e"), Ok(("a", pairs(&[("b", "c=d:e")]))), "the first of each divides");
-    }
-
-    #[test]
-    fn an_option_without_name_or_value_is_named() {
-        for (text, part) in [
-            ("pblk:", "\"\""),
-            ("pblk:seed", "\"seed\""),
-            ("pblk:=3", "\"=3\""),
-            ("pblk:seed=3,", "\"\""),
-            ("pblk:seed=3,,mode=faithful", "\"\""),
-            ("pblk:seed=3,mode", "\"mode\""),
-        ] {
-            let error = parse(text).expect_err(text);
-            assert!(error.contains("NAME=VALUE") && error.contains(part), "{text}: {error}");
-        }
-    }
 }

@@ -10,7 +10,7 @@ use ocssd_ftl::{
 use ocssd_lightnvm::{
     Addresses, BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, Op, PlaneMode, Tag,
 };
-use ocssd_targets::registry::{Made, TargetSpec};
+use ocssd_targets::registry::{BlocksMade, TargetSpec};
 use std::collections::VecDeque;
 
 /// Reads, and changes, at once (chosen).
@@ -21,7 +21,7 @@ const COMMANDS_MAX: u32 = 16_384;
 const USER_PERCENT: u64 = 75;
 
 /// Makes the target, or says in a sentence why not.
-pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     if let Some((name, _)) = spec.options.first() {
         return Err(format!("it has no options but block_bytes, and \"{name}\" was given; leave it out"));
     }
@@ -69,7 +69,7 @@ pub fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Ma
         "own-ftl: {blocks} of {places} blocks for users, {} of them written",
         target.map.count_mapped()
     );
-    Ok(Made { target: Box::new(target), notes: vec![note] })
+    Ok(BlocksMade { target: Box::new(target), notes: vec![note] })
 }
 
 /// The one stream, over all units.

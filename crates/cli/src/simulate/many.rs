@@ -180,7 +180,7 @@ mod tests {
         if chunks.any(|chunk| device.chunk(chunk).state == ChunkState::Closed) {
             return Err("it forgot how".to_owned());
         }
-        crate::kinds::find("pblk")?.make(device, spec)
+        crate::kinds::find("pblk")?.make_blocks(device, spec)
     });
 
     fn args(command: &str) -> SimulateArgs {

@@ -140,6 +140,7 @@ fn every_kind_is_listed_with_the_options_it_takes() {
             "kv",
             "kv-block",
             "lightlsm",
+            "table-block",
             "zns",
             "null"
         ]
@@ -152,7 +153,7 @@ fn every_kind_is_listed_with_the_options_it_takes() {
         let (verb, ask) = match name {
             "eleos" => ("workload page-store", ""),
             "kv" | "kv-block" => ("workload ycsb", ""),
-            "lightlsm" => ("workload db_bench", ""),
+            "lightlsm" | "table-block" => ("workload db_bench", ""),
             "zns" => ("workload zbd", ""),
             _ => ("run", "--name=a --rw=write --bs=64k --size=1m"),
         };

@@ -5,18 +5,18 @@
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget, Zones};
 use ocssd_lightnvm::{Admission, BlockingDevice, Completion, Out, Status, Target};
-use ocssd_targets::registry::{self, Kind, Made, TargetSpec};
+use ocssd_targets::registry::{self, BlocksMade, Kind, TargetSpec};
 
 /// Called pblk, so that options are drawn as for pblk.
 pub const HASTY: Kind = Kind::new("pblk", "pblk that answers a flush at once", make);
 
-fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
-    let Made { target, notes } = registry::find("pblk")?.make(device, spec)?;
-    Ok(Made { target: Box::new(Hasty { pblk: target, flushed: Vec::new() }), notes })
+fn make(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
+    let BlocksMade { target, notes } = registry::find("pblk")?.make_blocks(device, spec)?;
+    Ok(BlocksMade { target: Box::new(Hasty { pblk: target, flushed: Vec::new() }), notes })
 }
 
 struct Hasty {
-    pblk: Box<dyn BlockTarget>,
+    pblk: Box<dyn BlockTarget + Send>,
     flushed: Vec<BlockReply>,
 }
 

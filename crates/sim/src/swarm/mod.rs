@@ -190,18 +190,7 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
     } else {
         harm::draw_tiny(&mut Draw::new(&prng, "harm"), &mut plan);
     }
-    if target == "kv-block" {
-        // A block target answers a failed flush to whoever waited for it, and models of other interfaces know of no excuse.
-        plan.config.faults.failed_flush = 0;
-    }
-    if !plan.disk {
-        let (draw, may_last) = (&mut Draw::new(&prng, "undone"), asked.may_lose_content);
-        if size == Size::Any {
-            undone::draw_any(draw, &mut plan, may_last);
-        } else {
-            undone::draw_tiny(draw, &mut plan, may_last);
-        }
-    }
+    undone::draw(&mut Draw::new(&prng, "undone"), &mut plan, size, asked);
     target::hold(&mut plan.options, asked.fixed);
     target::draw_changes(&mut Draw::new(&prng, "option changes"), asked, &mut plan);
     plan

@@ -49,6 +49,7 @@ pub(super) fn draw(draw: &mut Draw, asked: &Asked<'_>, config: &Config, size: Si
         "lightlsm" => lightlsm(draw, config),
         "kv" => kv(draw, config, size),
         "kv-block" => kv_block(draw, config, size, asked.fixed("over")),
+        "table-block" => table_block(draw, config, size, asked.fixed("over")),
         _ => Chosen::durable(Vec::new()),
     }
 }
@@ -279,32 +280,70 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
 
 /// Keys and values on a block target: garbage is collected twice.
 fn kv_block(draw: &mut Draw, config: &Config, size: Size, over: Option<&str>) -> Chosen {
+    let below = below(draw, config, size, over);
+    let mut options = kv(draw, config, size).options;
+    // Room for both.
+    options.retain(|(name, _)| name != "over_provisioning_percent");
+    options.push(("over_provisioning_percent".to_owned(), draw.between(5, 40).to_string()));
+    options.extend(below.options(draw));
+    Chosen::durable(options)
+}
+
+/// Tables on a block target.
+fn table_block(draw: &mut Draw, config: &Config, size: Size, over: Option<&str>) -> Chosen {
+    let below = below(draw, config, size, over);
+    let mut options = lightlsm(draw, config).options;
+    options.retain(|(name, _)| name != "placement");
+    let is_pblk = below.over == "pblk";
+    options.extend(below.options(draw));
+    draw_active_units(draw, is_pblk, config, &mut options);
+    Chosen::durable(options)
+}
+
+/// Units of pblk below written one after the other: a write with FUA need not be the last to reach the media.
+fn draw_active_units(draw: &mut Draw, is_pblk: bool, config: &Config, options: &mut Vec<(String, String)>) {
+    let units = config.geometry.pu_count();
+    if is_pblk && units > 1 && draw.percent(60) {
+        options.push(("over.active_units".to_owned(), draw.between(1, units - 1).to_string()));
+    }
+}
+
+/// A block target that something stands on.
+struct Below<'a> {
+    over: &'a str,
+    chosen: Chosen,
+}
+
+fn below<'a>(draw: &mut Draw, config: &Config, size: Size, over: Option<&'a str>) -> Below<'a> {
     let drawn = draw.one_of(&["pblk", "pblk", "block_ssd", "ox-block"]);
     let over = over.unwrap_or(drawn);
-    let below = match over {
+    let chosen = match over {
         "pblk" => pblk(draw, config, size, Some("improved")),
         "block_ssd" => block_ssd(draw, config, size),
         _ => ox_block(draw, config, size, None),
     };
-    let mut options = kv(draw, config, size).options;
-    options.push(("over".to_owned(), over.to_owned()));
-    // Room for both.
-    options.retain(|(name, _)| name != "over_provisioning_percent");
-    options.push(("over_provisioning_percent".to_owned(), draw.between(5, 40).to_string()));
-    // What nobody asks for is as much as a block target needs to work, and most drives are too small for more.
-    let is_stated = over == "ox-block" || draw.percent(30);
-    for (name, value) in below.options {
-        if name == "over_provisioning_percent" && !is_stated {
-            continue;
+    Below { over, chosen }
+}
+
+impl Below<'_> {
+    /// Its options, as what stands on it takes them.
+    fn options(self, draw: &mut Draw) -> Vec<(String, String)> {
+        let mut options = vec![("over".to_owned(), self.over.to_owned())];
+        // What nobody asks for is as much as a block target needs to work, and most drives are too small for more.
+        let is_stated = self.over == "ox-block" || draw.percent(30);
+        for (name, value) in self.chosen.options {
+            if name == "over_provisioning_percent" && !is_stated {
+                continue;
+            }
+            let value = match name.as_str() {
+                "over_provisioning_percent" => draw.between(20, 45).to_string(),
+                "victim" => draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned(),
+                _ => value,
+            };
+            options.push((format!("over.{name}"), value));
         }
-        let value = match name.as_str() {
-            "over_provisioning_percent" => draw.between(20, 45).to_string(),
-            "victim" => draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned(),
-            _ => value,
-        };
-        options.push((format!("over.{name}"), value));
+        options
     }
-    Chosen::durable(options)
 }
 
 fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Chosen {

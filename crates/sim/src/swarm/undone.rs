@@ -4,7 +4,7 @@
 //! Of every kind of target, beside whatever else a world has. Where a contract knows what a drive that does not work excuses,
 //! it now and then lasts. Deliberately not here: what each status means (`ocssd_flash::FailedOp`).
 
-use super::Draw;
+use super::{Asked, Draw, Size};
 use crate::plan::{Plan, Step};
 use ocssd_flash::FailedOp;
 use ocssd_flash::FaultKind;
@@ -22,17 +22,19 @@ const THOUSANDTH: u32 = 1_000_000;
 /// Commands in a row that a drive fails for good: more than all tries of a few commands (chosen).
 const LASTING_TIMES: u32 = 60;
 
-/// Makes one of such worlds of a tiny plan, now and then.
-pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan, may_last: bool) {
-    if draw.percent(PERCENT_TINY) {
-        make(draw, plan, may_last);
+/// Makes one of such worlds of a plan, now and then; but of none on a disk, which has failures of its own.
+pub(super) fn draw(draw: &mut Draw, plan: &mut Plan, size: Size, asked: &Asked<'_>) {
+    let is_on_blocks = matches!(asked.target, "kv-block" | "table-block");
+    if is_on_blocks {
+        // A block target answers a failed flush to whoever waited for it, and models of other interfaces know of no excuse.
+        plan.config.faults.failed_flush = 0;
     }
-}
-
-/// Makes one of such worlds of another plan, now and then.
-pub(super) fn draw_any(draw: &mut Draw, plan: &mut Plan, may_last: bool) {
-    if draw.percent(PERCENT_ANY) {
-        make(draw, plan, may_last);
+    let percent = if size == Size::Any { PERCENT_ANY } else { PERCENT_TINY };
+    if !plan.disk && draw.percent(percent) {
+        make(draw, plan, asked.may_lose_content);
+    }
+    if is_on_blocks {
+        keep_one_failed_flush(plan);
     }
 }
 
@@ -49,6 +51,16 @@ fn make(draw: &mut Draw, plan: &mut Plan, may_last: bool) {
     if may_last && draw.percent(PERCENT_LASTING) {
         schedule(draw, plan, LASTING_TIMES);
     }
+}
+
+/// A block target flushes rarely: several steps from which on flushes fail would meet one flush, fail it in every try, and end
+/// changes. One is left.
+fn keep_one_failed_flush(plan: &mut Plan) {
+    let mut has_one = false;
+    plan.steps.retain(|step| {
+        let is_flush = matches!(step, Step::Fault { kind: FaultKind::Failed(FailedOp::Flush, _), .. });
+        !is_flush || !std::mem::replace(&mut has_one, true)
+    });
 }
 
 /// At some step, commands of some kind begin to fail.

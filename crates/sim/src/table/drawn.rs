@@ -14,6 +14,8 @@ use ocssd_lightnvm::interface::table::{
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
 use ocssd_lightnvm::{Buffers, Tag};
 
+/// Pieces of content of 256 that are zeroes (chosen: an eighth).
+const ZEROES_OF_256: u8 = 32;
 /// Longest append (chosen: more than most write units of drawn drives).
 const BYTES_MAX: u64 = 150_000;
 
@@ -91,6 +93,8 @@ impl DrawnTable {
         let most = if prng.below(30) == 0 { self.limits.table_bytes_max.min(BYTES_MAX) } else { self.usual };
         let bytes = short(prng.below(most + 1));
         let byte = u8::try_from(prng.below(256)).expect("a byte");
+        // Zeroes now and then: what was never written reads like them.
+        let byte = if byte < ZEROES_OF_256 { 0 } else { byte };
         let buffer = self.held.take_whole(tag, buffers, bytes, byte);
         Content::Piece(Piece { buffer, first_byte: 0, bytes })
     }

@@ -1,27 +1,49 @@
 //! `kv-block`: the key-value target of [`kv`](crate::kv) on a block device: the first kind of KV-SSD, whose FTL stands on another.
 //!
-//! It is an assembly: `kv` as it is, whose chunks are *extents* of any block target that can be overwritten. So what an
-//! open-channel drive spares a KV FTL (a second map, a second garbage collection, space kept twice) is the difference of two
-//! runs.
-//!
-//! `extents` says how large they are and where; `exchange` turns commands on them into block requests, and the replies back;
-//! `survey` finds out at mount how far each is written, with `below`, a block target used one batch at a time; `target` is what
-//! the host sees, and `over` which block targets there are.
-//!
-//! What it asks of the block target: writes with FUA, discards that a flush makes durable, and that discarded blocks read as
-//! zeroes. Deliberately not here: keys, values, garbage collection of records (`kv`); and a hint to the block target which
-//! records live long, for a block interface has none.
+//! It is an assembly: `kv` as it is, on extents of a block target (`over_blocks`). Deliberately not here: keys, values, garbage
+//! collection of records (`kv`).
 
-mod below;
-mod canary;
-mod exchange;
-mod extents;
 mod options;
-mod over;
-mod survey;
-mod target;
+
+use crate::kv::Kv;
+use crate::over_blocks::{Above, Cut, OverBlocks};
+use ocssd_lightnvm::interface::key_value::{KvAnswer, KvLimits, KvOp, KvReply, KvRequest, KvTarget};
+use ocssd_lightnvm::{BlockingDevice, PuId, Status, Tag};
 
 #[cfg(feature = "canaries")]
-pub use canary::Canary;
+pub use crate::over_blocks::Canary;
 pub use options::Options;
-pub use target::KvOverBlock;
+
+/// Keys and values on a block device.
+pub type KvOverBlock = OverBlocks<Kv>;
+
+impl Above for Kv {
+    type Options = crate::kv::Options;
+    const KEEPS: &'static str = "keys and values";
+    /// Chosen: one extent more or less is a fifth of a percent of the room.
+    const CUT: Cut = Cut { extents: 512, units_min: 4, writes_blocks: false, names_content: false };
+
+    fn mount(device: &mut dyn BlockingDevice, options: &Self::Options) -> Result<(Self, String), String> {
+        let (kv, report) = Self::mount(device, &[PuId(0)], options).map_err(|error| error.to_string())?;
+        let about = kv.describe(&report);
+        Ok((kv, about))
+    }
+
+    fn shutdown_of(request: &KvRequest) -> Option<Tag> {
+        (request.op == KvOp::Shutdown).then_some(request.tag)
+    }
+
+    fn end_of(reply: &KvReply) -> (Tag, Status) {
+        (reply.tag, reply.status)
+    }
+
+    fn shut_down(tag: Tag, status: Status) -> KvReply {
+        KvReply { status, ..KvReply::success(tag, KvAnswer::Done) }
+    }
+}
+
+impl KvTarget for KvOverBlock {
+    fn limits(&self) -> KvLimits {
+        self.above().limits()
+    }
+}

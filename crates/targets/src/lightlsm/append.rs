@@ -4,6 +4,7 @@
 //! came, and these deletions wait only for what came before them. Deliberately not here: what becomes of a unit (`program`).
 
 use super::change::Number;
+use super::medium::Medium;
 use super::object::Object;
 use super::state::LightLsm;
 use ocssd_base::{SlabKey, usize_of};
@@ -87,7 +88,7 @@ impl LightLsm {
                 fill(object, &gathered[done..], self.sizes.unit_bytes, buffers);
                 if object.taken.is_multiple_of(self.sizes.unit_bytes) {
                     let unit = object.taken / self.sizes.unit_bytes - 1;
-                    queue(object, unit, self.sizes.unit, buffers);
+                    queue(object, unit, (self.sizes.unit, self.options.medium), buffers);
                 }
                 any = true;
             }
@@ -129,7 +130,7 @@ impl LightLsm {
             let unit = object.taken / unit_bytes;
             let buffer = *object.memory.get(&unit).expect("it is being filled");
             buffers.whole_mut(buffer, 0, sectors)[filled..].fill(0);
-            queue(object, unit, sectors, buffers);
+            queue(object, unit, (sectors, self.options.medium), buffers);
         }
         true
     }
@@ -148,12 +149,13 @@ fn fill(object: &mut Object, bytes: &[u8], unit_bytes: u64, buffers: &mut Buffer
     object.taken += count as u64;
 }
 
-/// A unit is complete: it gets its tags, and waits for a place.
-fn queue(object: &mut Object, unit: u64, sectors: u32, buffers: &mut Buffers) {
+/// A unit is complete: it gets its tags, if it has any, and waits for a place.
+fn queue(object: &mut Object, unit: u64, (sectors, medium): (u32, Medium), buffers: &mut Buffers) {
     let buffer: BufId = *object.memory.get(&unit).expect("its content is in memory");
     let number = object.number;
     let has_stamps = buffers.format().data_bytes < buffers.format().sector_bytes;
-    for sector in 0..sectors {
+    let tagged = if medium.has_tags() { sectors } else { 0 };
+    for sector in 0..tagged {
         let (data, oob) = buffers.sectors_mut(buffer, sector, 1);
         if has_stamps {
             data.fill(0);

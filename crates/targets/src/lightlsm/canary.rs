@@ -29,6 +29,8 @@ pub enum Canary {
     WindowForgotten,
     /// A mount takes the checkpoint for all there is.
     LogNotReplayed,
+    /// On extents: how far content goes is guessed from what it looks like, not taken from the catalog.
+    ContentGuessed,
 }
 
 planted_in!(Options, Canary);
@@ -47,6 +49,7 @@ impl Canary {
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::WindowForgotten, "window-forgotten"),
         (Self::LogNotReplayed, "log-not-replayed"),
+        (Self::ContentGuessed, "content-guessed"),
     ];
 }
 

@@ -9,8 +9,8 @@
 //! Each procedure is a file: `take` judges requests and carries out what the host sees (`shelf`); `append`, `program`, `read`
 //! move content; `commit` and `sync` log what is true, `journal` writes log and checkpoints; `reset` frees chunks of what was
 //! deleted, `stop` ends, `mount` begins. `layout`, `change`, `catalog` are the data, `placement` and `space` the chunks,
-//! `meetings` who meets at a unit, `state` owns the parts, `target` is what the host sees. Deliberately not here: keys, blocks,
-//! filters, compaction (the host's), and file names (`plugins`).
+//! `meetings` who meets at a unit, `medium` what chunks are, `state` owns the parts, `target` is what the host sees. Deliberately
+//! not here: keys, blocks, filters, compaction (the host's), and file names (`plugins`).
 
 mod append;
 mod canary;
@@ -21,6 +21,7 @@ mod describe;
 mod flight;
 mod journal;
 mod layout;
+mod medium;
 mod meetings;
 mod mount;
 mod object;
@@ -42,6 +43,7 @@ mod target;
 
 #[cfg(feature = "canaries")]
 pub use canary::Canary;
+pub use medium::Medium;
 pub use mount::MountReport;
 pub use options::{Options, Placement, ReadUnit};
 pub use sizes::{ATTRIBUTES_BYTES_MAX, EDITS_MAX};

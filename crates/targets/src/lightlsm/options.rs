@@ -4,6 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
+use super::medium::Medium;
 use crate::option_value::{check_above_zero, check_within, number, small, word};
 use crate::plane_reads::PlaneReads;
 use std::fmt;
@@ -111,6 +112,8 @@ pub struct Options {
     pub writes_per_unit: u32,
     /// Which reads ask the drive for plane mode.
     pub plane_reads: PlaneReads,
+    /// What chunks are: whoever makes the instance knows, and no option says so.
+    pub medium: Medium,
     /// Seed of the instance's name.
     pub seed: u64,
     /// The bug planted in this instance.
@@ -129,6 +132,7 @@ impl Default for Options {
             log_copies: LOG_COPIES,
             writes_per_unit: 2,
             plane_reads: PlaneReads::default(),
+            medium: Medium::default(),
             seed: 1,
             #[cfg(feature = "canaries")]
             canary: None,

@@ -11,7 +11,7 @@ use crate::journal::landing;
 use ocssd_base::usize_of;
 use ocssd_ftl::{Append, AppendEvent, ChunkIndex, OpenChunk};
 use ocssd_lightnvm::interface::table::TableKind;
-use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
+use ocssd_lightnvm::{BufId, Buffers, Completion};
 
 impl LightLsm {
     /// Goes on with everything that has something to take in or to write. True if anything was done.
@@ -126,7 +126,8 @@ impl LightLsm {
         self.meetings.write(self.space.shape.split_chunk(place.chunk).1, number, stream);
         let addresses = run_at(&self.space.shape, place, sectors);
         let purpose = Purpose::Unit { number, column, what, at: place };
-        self.flight.send(purpose, Op::Write { fua: true }, addresses, Some(buffer), 0);
+        let op = self.options.medium.content_write();
+        self.flight.send(purpose, op, addresses, Some(buffer), 0);
         true
     }
 

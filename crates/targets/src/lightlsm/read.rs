@@ -174,6 +174,11 @@ impl LightLsm {
     /// A command of a part ended.
     pub(super) fn part_done(&mut self, key: SlabKey, completion: &Completion, buffers: &mut Buffers) {
         let part = *self.reads.parts.get(key);
+        if !self.options.medium.has_tags() {
+            // A block target has asked for its sectors again.
+            assert!(part.failed.is_none(), "a read of an extent is asked for once");
+            return self.part_over(key, completion.status, buffers);
+        }
         let mut failed = part.failed;
         if let Some(failed) = failed.as_mut() {
             let sector = failed.next().expect("a sector was asked for");
@@ -209,6 +214,9 @@ impl LightLsm {
     fn judge(&self, part: &Part, sector: u32, status: Status, buffers: &Buffers) -> Result<(), Status> {
         if !status.has_data() {
             return Err(status);
+        }
+        if !self.options.medium.has_tags() {
+            return Ok(());
         }
         let number = self.reads.jobs.get(part.job).number;
         let content = buffers.data(part.buffer, sector, 1);

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what is read, and why.
 
+use super::page_tag;
 use crate::mount_error::{MountError, look_at_drive, look_at_reads};
 use crate::{read_again, send_again};
 use ocssd_base::usize_of;
@@ -20,6 +21,8 @@ pub struct Media<'a> {
     whole: Vec<BufId>,
     /// Padding is on media when it is written, whatever the drive's cache forgets.
     is_padding_durable: bool,
+    /// Nothing lies beside sectors: pages are known by what they say of themselves.
+    is_untagged: bool,
     /// Sectors read so far.
     pub sectors_read: u64,
     /// Sectors of padding written so far.
@@ -55,6 +58,7 @@ impl<'a> Media<'a> {
             plain: Vec::new(),
             whole: Vec::new(),
             is_padding_durable: false,
+            is_untagged: false,
             sectors_read: 0,
             sectors_padded: 0,
         }
@@ -63,6 +67,11 @@ impl<'a> Media<'a> {
     /// The same, whose padding survives a power cut: for a target whose next mount does not pad the same chunks again.
     pub fn with_durable_padding(self) -> Self {
         Self { is_padding_durable: true, ..self }
+    }
+
+    /// The same, on a device that keeps nothing beside sectors.
+    pub fn without_tags(self) -> Self {
+        Self { is_untagged: true, ..self }
     }
 
     /// Gives the buffers back to the pool.
@@ -79,7 +88,7 @@ impl<'a> Media<'a> {
             Some(sectors) => (&mut self.whole, sectors),
             None => (&mut self.plain, VECTOR_MAX),
         };
-        if list.first().is_some_and(|&buffer| buffers.sectors(buffer) < sectors) {
+        if list.iter().any(|&buffer| buffers.sectors(buffer) < sectors) {
             list.drain(..).for_each(|buffer| buffers.give_back(buffer));
         }
         while list.len() < commands {
@@ -93,6 +102,9 @@ impl<'a> Media<'a> {
 
     /// The tag of each sector; `None` where the media lost it, or it has none.
     pub fn read_tags(&mut self, ppas: &[Ppa]) -> Result<Vec<Option<SectorTag>>, MountError> {
+        if self.is_untagged {
+            return page_tag::read(self, ppas);
+        }
         let mut found = Vec::with_capacity(ppas.len());
         for batch in ppas.chunks(BATCH * usize_of(VECTOR_MAX)) {
             let lists: Vec<&[Ppa]> = batch.chunks(usize_of(VECTOR_MAX)).collect();

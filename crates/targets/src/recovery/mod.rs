@@ -1,7 +1,8 @@
 //! What mounts of log-structured targets have in common: what lies on the units, the newest checkpoint, and the log behind it.
 //!
 //! `media` reads and pads in batches, `survey` says how far each chunk is written and what it holds, `found` has the newest
-//! whole checkpoint, the log, and which chunks of pages they need; `log_start` says where in each chunk the log must be read.
+//! whole checkpoint, the log, and which chunks of pages they need; `log_start` says where in each chunk the log must be read,
+//! `page_tag` what a sector would be tagged with on media that have no tags.
 //! Linear code: commands go to the device in batches, and a mount may be cut at any command. Deliberately not here: what the
 //! sections of a checkpoint and the records of a log mean (the target's own `mount`), and what an instance writes while it runs
 //! (`journal`).
@@ -9,6 +10,7 @@
 pub mod found;
 mod log_start;
 pub mod media;
+pub mod page_tag;
 pub mod survey;
 
 use ocssd_lightnvm::{Geometry, PuId};

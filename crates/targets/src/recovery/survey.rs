@@ -121,6 +121,18 @@ impl Survey {
         Ok(())
     }
 
+    /// Chunks are written up to where they are said to be, whatever was found: they hold content that may look like none.
+    pub fn believe(&mut self, geometry: &Geometry, ends: &[(ChunkIndex, u32)]) {
+        let all = geometry.sectors_per_chunk;
+        for &(chunk, written) in ends {
+            assert!(0 < written && written <= all, "{written} sectors of chunk {} are content", chunk.0);
+            let found = &mut self.0[chunk.index()];
+            let state = if written == all { ChunkState::Closed } else { ChunkState::Open };
+            assert!(found.state != ChunkState::Offline, "chunk {} of a block target is offline", chunk.0);
+            *found = FoundChunk { state, written, before: written, holds: Some(Holds::Content) };
+        }
+    }
+
     /// Sectors of a chunk that can be read.
     pub fn readable(&self, geometry: &Geometry, chunk: ChunkIndex) -> u32 {
         let found = self.get(chunk);

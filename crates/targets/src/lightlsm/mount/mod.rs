@@ -11,6 +11,7 @@ mod shelve;
 use super::canary::Canary;
 use super::catalog::Catalog;
 use super::flight::Purpose;
+use super::medium::Medium;
 use super::meetings::Meetings;
 use super::options::Options;
 use super::placement::Placer;
@@ -78,6 +79,9 @@ impl LightLsm {
         let fits =
             |good, kept| Sizes::new(&geometry, &shape, options, good, kept).map_err(MountError::DoesNotFit);
         let mut media = Media::new(device);
+        if options.medium == Medium::Extents {
+            media = media.without_tags();
+        }
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
         let is_used =
@@ -94,7 +98,11 @@ impl LightLsm {
         let sizes = fits(good, found.as_ref().map(|found| found.info.kept))?;
         if let Some(found) = found.as_ref().filter(|_| !options.has_canary(Canary::WindowForgotten)) {
             let ends = shelve::ends(&found.catalog, sizes.unit, geometry.mw_cunits);
-            survey.pad(&mut media, &shape, &ends)?;
+            match options.medium {
+                Medium::Chunks => survey.pad(&mut media, &shape, &ends)?,
+                Medium::Extents if options.has_canary(Canary::ContentGuessed) => {}
+                Medium::Extents => survey.believe(&geometry, &ends),
+            }
         }
         let (sectors_read, sectors_padded) = media.end();
         let replayed = found.as_ref().map_or((0, 0, 0), |found| found.replayed);

@@ -3,8 +3,8 @@
 //! Any of the registry that can be overwritten sector by sector and keeps a discard that was flushed. Deliberately not here: how a
 //! block target is made (`registry`).
 
-use super::options::Options;
-use crate::registry::{self, Made, TargetSpec};
+use super::options::BlockOptions;
+use crate::registry::{self, BlocksMade, TargetSpec};
 use ocssd_lightnvm::{BlockingDevice, Payload};
 
 /// Kinds that can be stood on. Others have no map (`linear`), nothing on media (`null`), or the format of Linux' pblk, in which a
@@ -14,12 +14,13 @@ const KINDS: &[&str] = &["pblk", "block_ssd", "ox-block"];
 /// Makes the block target, or mounts it.
 ///
 /// # Errors
-/// A sentence, if there is no such kind, it cannot carry keys and values, or the units cannot carry it.
+/// A sentence, if there is no such kind, it cannot carry what is kept, or the units cannot carry it.
 pub fn make(
     device: &mut dyn BlockingDevice,
     spec: &TargetSpec<'_>,
-    options: &Options,
-) -> Result<Made, String> {
+    options: &BlockOptions,
+    keeps: &str,
+) -> Result<BlocksMade, String> {
     let over = options.over.as_str();
     if !KINDS.contains(&over) {
         return Err(format!("over must be one of {}, but is \"{over}\"", KINDS.join(", ")));
@@ -27,7 +28,7 @@ pub fn make(
     let format = device.buffers().format();
     if format.payload == Payload::Stamp {
         return Err(format!(
-            "keys and values over blocks need real bytes, because a stamp stands for a whole block of {} bytes: run with \
+            "{keeps} over blocks need real bytes, because a stamp stands for a whole block of {} bytes: run with \
              --set payload=bytes",
             format.sector_bytes
         ));
@@ -41,11 +42,10 @@ pub fn make(
             );
         }
         if name == "block_bytes" {
-            return Err(
-                "keys and values are written in blocks as large as sectors; leave over.block_bytes out"
-                    .to_owned(),
-            );
+            return Err(format!(
+                "{keeps} are written in blocks as large as sectors; leave over.block_bytes out"
+            ));
         }
     }
-    registry::find(over)?.make(device, &TargetSpec { options: &options.below, ..*spec })
+    registry::find(over)?.make_blocks(device, &TargetSpec { options: &options.below, ..*spec })
 }

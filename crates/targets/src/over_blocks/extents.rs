@@ -1,43 +1,40 @@
 //! Extents: runs of blocks of one size, which stand in for chunks of one parallel unit.
 //!
-//! A block target stripes what it is given by itself, so one unit is enough: a stream has as many units in flight as there are
-//! frames. Deliberately not here: what lies in an extent.
+//! A block target stripes what it is given by itself, so one unit is enough: a stream has as many units in flight as its owner
+//! likes. Deliberately not here: what lies in an extent.
 
-use ocssd_lightnvm::{Addresses, ChunkDescriptor, ChunkId, ChunkState, Geometry, Ppa};
-
-/// Extents of a block target, unless a size is asked for (chosen: one more or less is a fifth of a percent of the room).
-const EXTENTS: u64 = 512;
-/// Units of an extent at least: what `kv` needs of a chunk.
-const UNITS_MIN: u32 = 4;
+use super::above::Cut;
+use ocssd_lightnvm::{Addresses, Capabilities, ChunkDescriptor, ChunkId, ChunkState, Geometry, Ppa};
 
 /// Where extents lie, and how far each was written when it was looked at.
 #[derive(Clone, Debug)]
 pub struct Extents {
-    /// What `kv` takes for a drive.
+    /// What is taken for a drive.
     geometry: Geometry,
     /// Blocks written of each, from its start.
     written: Vec<u32>,
 }
 
 impl Extents {
-    /// Extents of a target of `blocks` blocks, as large as a sector of the drive below; one write is a write unit of that drive.
+    /// Extents of a target of `blocks` blocks, as large as a sector of the drive below; one write is a write unit
+    /// of that drive.
     ///
     /// # Errors
     /// A sentence, if `bytes` is no size of an extent, or there is no room for any.
-    pub fn new(drive: &Geometry, blocks: u64, bytes: Option<u64>) -> Result<Self, String> {
-        let unit = drive.ws_opt;
-        let most = u64::from(drive.sectors_per_chunk.max(UNITS_MIN * unit));
+    pub fn new(drive: &Geometry, blocks: u64, bytes: Option<u64>, cut: Cut) -> Result<Self, String> {
+        let (unit, least) = (drive.ws_opt, cut.units_min);
+        let most = u64::from(drive.sectors_per_chunk.max(least * unit));
         let unit_bytes = u64::from(unit) * u64::from(drive.sector_bytes);
         let size = match bytes {
             None => {
-                (blocks / EXTENTS).clamp(u64::from(UNITS_MIN * unit), most) / u64::from(unit)
+                (blocks / cut.extents).clamp(u64::from(least * unit), most) / u64::from(unit)
                     * u64::from(unit)
             }
             Some(bytes) => {
-                let is_whole = bytes.is_multiple_of(unit_bytes) && bytes / unit_bytes >= u64::from(UNITS_MIN);
+                let is_whole = bytes.is_multiple_of(unit_bytes) && bytes / unit_bytes >= u64::from(least);
                 if !is_whole {
                     return Err(format!(
-                        "extent_bytes must be a multiple of the drive's write unit of {unit_bytes} bytes, {UNITS_MIN} of them at \
+                        "extent_bytes must be a multiple of the drive's write unit of {unit_bytes} bytes, {least} of them at \
                          least, but is {bytes}"
                     ));
                 }
@@ -53,6 +50,9 @@ impl Extents {
         let geometry = Geometry {
             sector_bytes: drive.sector_bytes,
             oob_bytes: drive.oob_bytes,
+            ws_min: if cut.writes_blocks { 1 } else { unit },
+            // An extent can be discarded at any time.
+            capabilities: Capabilities { early_reset: true, ..Capabilities::default() },
             ..Geometry::example(1, 1, count, size, unit)
         };
         let count = usize::try_from(count).expect("32 bits fit an index");
@@ -100,7 +100,7 @@ impl Extents {
     /// If it is no run within one extent.
     pub fn blocks_of(&self, addresses: &Addresses) -> (ChunkId, u64, u32) {
         let &Addresses::Run { first, count } = addresses else {
-            unreachable!("kv names runs, not {addresses:?}")
+            unreachable!("what stands on extents names runs, not {addresses:?}")
         };
         let all = self.geometry.sectors_per_chunk;
         assert!(
@@ -128,10 +128,12 @@ fn index(extent: ChunkId) -> usize {
 mod tests {
     use super::*;
 
+    const CUT: Cut = Cut { extents: 512, units_min: 4, writes_blocks: false, names_content: false };
+
     #[test]
     fn extents_fill_a_block_target_and_are_named_as_chunks_are() {
         let drive = Geometry::example(1, 4, 100, 48, 4);
-        let mut extents = Extents::new(&drive, 1000, None).expect("it fits");
+        let mut extents = Extents::new(&drive, 1000, None, CUT).expect("it fits");
         assert_eq!((extents.count(), extents.units()), (62, 4));
         let run = Addresses::Run { first: Ppa::new(ChunkId(2), 4), count: 8 };
         assert_eq!(extents.blocks_of(&run), (ChunkId(2), 36, 8));
@@ -147,9 +149,9 @@ mod tests {
         for (bytes, says) in
             [(5000, "multiple of the drive's write unit of 16384"), (32_768, "4 of them"), (1 << 30, "fewer")]
         {
-            let error = Extents::new(&drive, 1000, Some(bytes)).expect_err("no size");
+            let error = Extents::new(&drive, 1000, Some(bytes), CUT).expect_err("no size");
             assert!(error.contains(says), "{error}");
         }
-        assert_eq!(Extents::new(&drive, 1000, Some(1 << 17)).expect("it fits").count(), 31);
+        assert_eq!(Extents::new(&drive, 1000, Some(1 << 17), CUT).expect("it fits").count(), 31);
     }
 }

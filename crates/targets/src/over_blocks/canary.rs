@@ -1,15 +1,16 @@
 //! Canaries: bugs planted on purpose, each of which the simulator must find, as those of `pblk`.
 //!
-//! Only in builds with the feature `canaries`, and only with the option `block_canary=NAME`; `canary=NAME` plants one of `kv`.
+//! Only in builds with the feature `canaries`, and only with the option `block_canary=NAME`; `canary=NAME` plants one of what
+//! stands on the extents.
 //! Deliberately not here: how soon each is found (`docs/simulate.md`).
 
-use super::options::Options;
+use super::options::BlockOptions;
 use crate::planted::planted_in;
 
 /// A planted bug: what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Canary {
-    /// Units are written without FUA: what the block target's cache holds counts as durable.
+    /// Writes that ask for FUA go without: what the block target's cache holds counts as durable.
     FuaForgotten,
     /// The last unit of an extent that is not full is not found at mount, and is written over.
     TailForgotten,
@@ -17,7 +18,7 @@ pub enum Canary {
     DiscardTooLong,
 }
 
-planted_in!(Options, Canary);
+planted_in!(BlockOptions, Canary);
 
 #[cfg(feature = "canaries")]
 impl Canary {
@@ -35,6 +36,6 @@ mod tests {
 
     #[test]
     fn no_bug_is_planted_unless_asked_for() {
-        assert!(!Options::default().has_canary(Canary::FuaForgotten));
+        assert!(!BlockOptions::default().has_canary(Canary::FuaForgotten));
     }
 }
