@@ -54,6 +54,7 @@ impl Mounted {
     fn with_targets<T: ServedTarget + ?Sized>(self, of: impl Fn(AnyTarget) -> Box<T>) -> Assembled<T> {
         let Self { device, now, buffers, targets, exports, notes, uuid, image } = self;
         let mut host = Host::new(device, WallClock::starting_at(now), buffers);
+        host.device_mut().watch_waits();
         let targets = targets.into_iter().map(|target| host.add(of(target))).collect();
         Assembled { host, targets, exports, notes, uuid, image }
     }

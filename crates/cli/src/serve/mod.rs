@@ -52,8 +52,7 @@ fn serve_targets<T: ServedTarget + ?Sized>(
     assembled: Assembled<T>,
     as_json: bool,
 ) -> anyhow::Result<()> {
-    let Assembled { mut host, targets, exports, mut notes, image, uuid } = assembled;
-    host.device_mut().watch_waits();
+    let Assembled { host, targets, exports, mut notes, image, uuid } = assembled;
     let devices = devices::find(args, &exports)?;
     let raw = raw::open(args)?;
     let subsystem = nvme::subsystem(args, uuid)?;
@@ -114,9 +113,7 @@ fn serve_targets<T: ServedTarget + ?Sized>(
     view.clear();
     let (stats, targets) = put_away(stopped, names.into_iter().zip(targets).collect())?;
     drop((image, raw_image));
-    let mut served = view.served();
-    served.targets = targets;
-    report::stats(&stats, &served, form);
+    report::stats(&stats, &view.served_in_the_end(targets), form);
     Ok(())
 }
 

@@ -134,6 +134,13 @@ impl View {
         self.served.borrow().clone()
     }
 
+    /// The same, with what targets counted after they were shut down.
+    pub fn served_in_the_end(&self, targets: Counted) -> Served {
+        let mut served = self.served();
+        served.targets = targets;
+        served
+    }
+
     /// Who looks on for it: at these targets, by name.
     pub fn observer<T: ServedTarget + ?Sized>(
         &self,

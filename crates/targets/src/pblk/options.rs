@@ -60,8 +60,8 @@ pub struct Options {
     /// A write buffer smaller than the device needs is taken as it is. Faithful mode only: reads may then have to wait
     /// until enough was written behind them.
     pub small_write_buffer: bool,
-    /// The buffer is written out in spells, which begin when so many percent of it are full buffer units that wait, 1..=100, and end
-    /// when none is left; 0 writes each buffer unit at once, as pblk did.
+    /// The buffer is written out in spells, which begin when so many percent of it are full buffer units that wait, 1..=100, and
+    /// end when none is left; 0 writes each buffer unit at once, as pblk did.
     pub destage_percent: u32,
     /// Units written at a time, 1..= the units leased; default all.
     pub active_units: Option<u32>,
