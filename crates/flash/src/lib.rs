@@ -18,6 +18,7 @@ mod faults;
 mod fetches;
 mod flow;
 mod media;
+mod misplaced;
 mod notices;
 mod power_cut;
 pub mod presets;

@@ -7,8 +7,8 @@ use crate::contract::Contract;
 use crate::kv::KvInterface;
 use crate::log::LogInterface;
 use crate::model::judge::Judge;
+use crate::mounts::{KindMount, kind_beside};
 use crate::plan::Plan;
-use crate::run::KindMount;
 use crate::table::TableInterface;
 use crate::world::Mount;
 use crate::zoned::ZonedInterface;
@@ -19,8 +19,8 @@ pub(crate) trait WithContract {
     /// What comes of it.
     type Out;
 
-    /// Does it.
-    fn with<C: Contract + Clone>(self, contract: C) -> Self::Out
+    /// Does it. The second contract is that of the target beside the first, if the plan has one.
+    fn with<C: Contract + Clone>(self, contract: C, beside: Option<C>) -> Self::Out
     where
         for<'a> KindMount<'a>: Mount<C::Target>;
 }
@@ -28,11 +28,25 @@ pub(crate) trait WithContract {
 /// Gives the contract of a kind, for the requests of a plan, to `visitor`.
 pub(crate) fn with_contract_of<V: WithContract>(kind: &Kind, plan: &Plan, visitor: V) -> V::Out {
     let seed = plan.config.seed;
+    let beside = plan.beside.as_ref();
+    // Another kind than the first is of blocks, for that contract alone has what a kind does not promise.
+    let second = beside.map(|_| seed.rotate_left(1));
     match kind.make_of() {
-        MakeOf::Block(_) => visitor.with(BlockContract::new(plan.mix, kind.limits())),
-        MakeOf::Zoned(_) => visitor.with(Judge::<ZonedInterface>::new(seed)),
-        MakeOf::Log(_) => visitor.with(Judge::<LogInterface>::new(seed)),
-        MakeOf::Table(_) => visitor.with(Judge::<TableInterface>::new(seed)),
-        MakeOf::KeyValue(_) => visitor.with(Judge::<KvInterface>::new(seed)),
+        MakeOf::Block(_) => visitor.with(
+            BlockContract::new(plan.mix, kind.limits()),
+            beside.map(|beside| BlockContract::new(beside.mix, kind_beside(kind, beside).limits())),
+        ),
+        MakeOf::Zoned(_) => {
+            visitor.with(Judge::<ZonedInterface>::new(seed), second.map(Judge::<ZonedInterface>::new))
+        }
+        MakeOf::Log(_) => {
+            visitor.with(Judge::<LogInterface>::new(seed), second.map(Judge::<LogInterface>::new))
+        }
+        MakeOf::Table(_) => {
+            visitor.with(Judge::<TableInterface>::new(seed), second.map(Judge::<TableInterface>::new))
+        }
+        MakeOf::KeyValue(_) => {
+            visitor.with(Judge::<KvInterface>::new(seed), second.map(Judge::<KvInterface>::new))
+        }
     }
 }

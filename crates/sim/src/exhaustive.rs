@@ -9,10 +9,10 @@ use crate::contract::{Broken, Contract};
 use crate::contract_of::{WithContract, with_contract_of};
 use crate::failure::{Cause, Failure};
 use crate::journal::{Journal, Keep};
+use crate::mounts::{KindMount, Mounts};
 use crate::panics;
 use crate::plan::{Plan, Step};
 use crate::power::MountCut;
-use crate::run::KindMount;
 use crate::swarm::{self, Asked, Size};
 use crate::tally::Tally;
 use crate::world::{Mount, Mounted, Stop, World};
@@ -62,7 +62,7 @@ struct Exploration<'a> {
 impl WithContract for Exploration<'_> {
     type Out = Option<Explored>;
 
-    fn with<C: Contract + Clone>(self, contract: C) -> Option<Explored>
+    fn with<C: Contract + Clone>(self, contract: C, beside: Option<C>) -> Option<Explored>
     where
         for<'a> KindMount<'a>: Mount<C::Target>,
     {
@@ -70,9 +70,12 @@ impl WithContract for Exploration<'_> {
         let flash =
             Flash::format(plan.config.clone()).unwrap_or_else(|problems| panic!("a drawn drive: {problems}"));
         let journal = Journal::new(Keep::Nothing);
-        let world = World::new(flash, plan.units.clone(), contract, plan.bound, journal);
-        let mount = KindMount { kind, units: &plan.units, options: &plan.options };
-        let mut explorer = Explorer { world, mount, found: Explored::default(), step: 0, at: String::new() };
+        let mut world = World::new(flash, plan.units.clone(), contract, plan.bound, journal);
+        if let Some((beside, contract)) = plan.beside.as_ref().zip(beside) {
+            world = world.and(beside.units.clone(), contract);
+        }
+        let mounts = Mounts::of(plan, kind);
+        let mut explorer = Explorer { world, mounts, found: Explored::default(), step: 0, at: String::new() };
         let cause = match panics::caught(|| explorer.run(&plan.steps)) {
             Ok(Ok(true)) => None,
             Ok(Ok(false)) => return None,
@@ -88,7 +91,7 @@ impl WithContract for Exploration<'_> {
 
 struct Explorer<'a, C: Contract> {
     world: World<C>,
-    mount: KindMount<'a>,
+    mounts: Mounts<'a>,
     found: Explored,
     step: usize,
     /// The state being looked at.
@@ -101,7 +104,7 @@ where
 {
     /// False if the target does not fit the drive.
     fn run(&mut self, steps: &[Step]) -> Result<bool, Cause> {
-        if let Mounted::Refused(_) = self.world.mount(&self.mount, None)? {
+        if let Mounted::Refused(_) = self.world.mount(&self.mounts.all(), None)? {
             return Ok(false);
         }
         self.look()?;
@@ -164,7 +167,7 @@ where
             );
             let mut twice = self.clone_of(&cut)?;
             let later = Nanos(prng.below(2_000_000));
-            match twice.mount(&self.mount, Some(MountCut { commands, later }))? {
+            match twice.mount(&self.mounts.all(), Some(MountCut { commands, later }))? {
                 Mounted::Up => break,
                 Mounted::Refused(sentence) => return Err(Cause::NotMounted(sentence)),
                 Mounted::PowerCut => {}
@@ -183,8 +186,7 @@ where
     }
 
     fn recover(&mut self, world: &mut World<C>) -> Result<(), Cause> {
-        let how: &dyn Mount<C::Target> = &self.mount;
-        if let Mounted::Refused(sentence) = world.mount(how, None)? {
+        if let Mounted::Refused(sentence) = world.mount(&self.mounts.all(), None)? {
             return Err(Cause::NotMounted(sentence));
         }
         world.audit()?;

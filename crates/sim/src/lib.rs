@@ -16,6 +16,7 @@ pub mod journal;
 pub mod kv;
 pub mod log;
 pub mod model;
+mod mounts;
 pub mod panics;
 pub mod part;
 pub mod plan;

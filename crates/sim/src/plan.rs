@@ -62,6 +62,13 @@ pub enum Step {
     },
     /// What goes wrong on the disk below the drive from now on; nothing any more, if it says so.
     Disk(FileFaults),
+    /// The newest unit of a chunk was written nowhere, or over another unit of its chunk.
+    Stray {
+        /// Which chunk, reduced to those that were written.
+        place: u64,
+        /// It lies over the unit so many before it; nowhere, if it is 0.
+        before: u32,
+    },
     /// Everything is read and compared.
     Audit,
 }
@@ -96,11 +103,28 @@ impl fmt::Display for Step {
             Self::Flip { .. } => f.write_str("a bit flips on the media"),
             Self::Fault { kind, times, .. } => write!(f, "a fault is due: {kind:?}, {times} times"),
             Self::Death { group, .. } => f.write_str(if *group { "a group dies" } else { "a unit dies" }),
+            Self::Stray { before: 0, .. } => f.write_str("a write reached no place"),
+            Self::Stray { before, .. } => {
+                write!(f, "a write reached the place {before} units before its own")
+            }
             Self::Disk(faults) if *faults == FileFaults::default() => f.write_str("the disk works again"),
             Self::Disk(faults) => write!(f, "the disk fails: {faults:?}"),
             Self::Audit => f.write_str("read and compare everything"),
         }
     }
+}
+
+/// A second target on the drive, on units of its own.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// Its kind: that of the first, or another of the registry that is spoken to by the same interface.
+    pub kind: String,
+    /// The units it is on.
+    pub units: Vec<PuId>,
+    /// Its options, name and value, at every mount.
+    pub options: Vec<(String, String)>,
+    /// Its requests.
+    pub mix: Mix,
 }
 
 /// A whole run.
@@ -119,6 +143,8 @@ pub struct Plan {
     pub mix: Mix,
     /// What is done.
     pub steps: Vec<Step>,
+    /// Who else is on the drive: both are mounted, cut and shut down together, and know nothing of each other.
+    pub beside: Option<Beside>,
     /// The drive lies in an image on a simulated disk; its power does not go, but its process and its host do.
     pub disk: bool,
     /// No request may take longer, but for latency spikes.
@@ -151,6 +177,10 @@ impl fmt::Display for Plan {
         writeln!(f, "target: on {} units, {}", self.units.len(), in_words(&self.options))?;
         for options in &self.later_options {
             writeln!(f, "then mounted with {}", in_words(options))?;
+        }
+        if let Some(beside) = &self.beside {
+            let (kind, units) = (&beside.kind, beside.units.len());
+            writeln!(f, "beside it: {kind} on {units} units, {}", in_words(&beside.options))?;
         }
         write!(f, "requests: {:?}", self.mix)
     }

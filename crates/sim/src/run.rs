@@ -8,6 +8,7 @@ use crate::contract_of::{WithContract, with_contract_of};
 use crate::disk::Disk;
 use crate::failure::{Cause, Failure};
 use crate::journal::{Event, Journal, Keep};
+use crate::mounts::{KindMount, Mounts};
 use crate::panics;
 use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
@@ -16,71 +17,10 @@ use crate::wear::Wear;
 use crate::world::{LIMIT, Mount, Mounted, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault};
-use ocssd_lightnvm::block::BlockTarget;
-use ocssd_lightnvm::interface::key_value::KvTarget;
-use ocssd_lightnvm::interface::log_structured::LogTarget;
-use ocssd_lightnvm::interface::table::TableTarget;
-use ocssd_lightnvm::interface::zoned::ZonedTarget;
-use ocssd_lightnvm::{BlockingDevice, ChunkId, Device, Ppa, PuId};
-use ocssd_targets::linear::Layout;
-use ocssd_targets::registry::{Kind, Make, MakeOf, TargetSpec};
+use ocssd_lightnvm::{ChunkId, Device, Ppa, PuId};
+use ocssd_targets::registry::Kind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// A kind of the registry, with its options.
-pub struct KindMount<'a> {
-    /// Which kind.
-    pub kind: &'a Kind,
-    /// On which units.
-    pub units: &'a [PuId],
-    /// With which options.
-    pub options: &'a [(String, String)],
-}
-
-impl KindMount<'_> {
-    const fn spec(&self) -> TargetSpec<'_> {
-        TargetSpec { units: self.units, layout: Layout::Striped, options: self.options }
-    }
-
-    fn mount_by<T: ?Sized>(&self, device: &mut dyn BlockingDevice, make: Make<T>) -> Result<Box<T>, String> {
-        let made = make(device, &self.spec());
-        made.map(|made| made.target).map_err(|sentence| format!("target {}: {sentence}", self.kind.name))
-    }
-}
-
-impl Mount<dyn BlockTarget> for KindMount<'_> {
-    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn BlockTarget>, String> {
-        self.kind.make(device, &self.spec()).map(|made| made.target)
-    }
-}
-
-impl Mount<dyn ZonedTarget> for KindMount<'_> {
-    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn ZonedTarget>, String> {
-        let MakeOf::Zoned(make) = self.kind.make_of() else { unreachable!("a kind of zones") };
-        self.mount_by(device, make)
-    }
-}
-
-impl Mount<dyn LogTarget> for KindMount<'_> {
-    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn LogTarget>, String> {
-        let MakeOf::Log(make) = self.kind.make_of() else { unreachable!("a kind of pages") };
-        self.mount_by(device, make)
-    }
-}
-
-impl Mount<dyn TableTarget> for KindMount<'_> {
-    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn TableTarget>, String> {
-        let MakeOf::Table(make) = self.kind.make_of() else { unreachable!("a kind of tables") };
-        self.mount_by(device, make)
-    }
-}
-
-impl Mount<dyn KvTarget> for KindMount<'_> {
-    fn mount(&self, device: &mut dyn BlockingDevice) -> Result<Box<dyn KvTarget>, String> {
-        let MakeOf::KeyValue(make) = self.kind.make_of() else { unreachable!("a kind of keys and values") };
-        self.mount_by(device, make)
-    }
-}
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -136,7 +76,7 @@ struct Run<'a> {
 impl WithContract for Run<'_> {
     type Out = Ran;
 
-    fn with<C: Contract>(self, contract: C) -> Ran
+    fn with<C: Contract>(self, contract: C, beside: Option<C>) -> Ran
     where
         for<'a> KindMount<'a>: Mount<C::Target>,
     {
@@ -145,9 +85,13 @@ impl WithContract for Run<'_> {
         let journal = Journal::new(keep);
         let mut world =
             World::new(flash, plan.units.clone(), contract, plan.bound, journal).ends_with(is_over);
+        if let Some((beside, contract)) = plan.beside.as_ref().zip(beside) {
+            world = world.and(beside.units.clone(), contract);
+            world.tally.add("worlds.two_targets", 1);
+        }
         world.wear = Some(Wear::new(plan.units.clone(), plan.config.wear.endurance));
-        let mount = KindMount { kind, units: &plan.units, options: &plan.options };
-        let mut runner = Runner { world, mount, plan, disk, step: 0, mounts: 0 };
+        let targets = Mounts::of(plan, kind);
+        let mut runner = Runner { world, targets, plan, disk, step: 0, mounts: 0 };
         let ended = match panics::caught(|| runner.run(only)) {
             Ok(Ok(ended)) => ended,
             Ok(Err(Cause::Broken(broken))) if broken.rule == STOPPED => Ended::Stopped,
@@ -176,7 +120,7 @@ fn drive(plan: &Plan) -> (Option<Disk>, Flash) {
 
 struct Runner<'a, C: Contract> {
     world: World<C>,
-    mount: KindMount<'a>,
+    targets: Mounts<'a>,
     plan: &'a Plan,
     disk: Option<Disk>,
     step: usize,
@@ -189,7 +133,7 @@ where
     for<'a> KindMount<'a>: Mount<C::Target>,
 {
     fn run(&mut self, only: &dyn Fn(usize) -> bool) -> Result<Ended, Cause> {
-        match self.world.mount(&self.mount, None)? {
+        match self.world.mount(&self.targets.all(), None)? {
             Mounted::Up => {}
             Mounted::Refused(sentence) => return Ok(Ended::DoesNotFit(sentence)),
             Mounted::PowerCut => unreachable!("no cut was asked for"),
@@ -220,6 +164,7 @@ where
             Step::Rest { flips } => self.remount(flips)?,
             Step::Flip { place, bit } => self.flip(*place, *bit),
             Step::Fault { kind, chunk, times } => self.fault(*kind, *chunk, *times),
+            Step::Stray { place, before } => self.stray(*place, *before),
             Step::Death { unit, group } => self.death(*unit, *group),
             Step::Disk(faults) => {
                 if let Some(disk) = &mut self.disk {
@@ -233,11 +178,15 @@ where
 
     fn request(&mut self, draw: u64, turn: bool) -> Result<(), Cause> {
         if !self.world.draw(draw) {
-            let before = self.world.contract.outstanding();
-            if self.world.go(|contract| contract.outstanding() < before)? == Stop::Idle {
+            let before = self.world.outstanding();
+            if self.world.go(|outstanding| outstanding < before)? == Stop::Idle {
                 self.world.drain()?;
             }
-            assert!(self.world.draw(draw), "there is room for a request after a reply");
+            // The reply may have been another target's.
+            if !self.world.draw(draw) {
+                self.world.drain()?;
+                assert!(self.world.draw(draw), "there is room for a request when nothing is outstanding");
+            }
         }
         if turn {
             self.world.turn()?;
@@ -274,16 +223,16 @@ where
         let next = self.mounts.checked_rem(later.len() + 1).filter(|&next| next < later.len());
         self.mounts += 1;
         if let Some(next) = next {
-            self.mount.options = &later[next];
-            let mounted = self.world.mount(&self.mount, cut)?;
+            self.targets.first.options = &later[next];
+            let mounted = self.world.mount(&self.targets.all(), cut)?;
             if !matches!(mounted, Mounted::Refused(_)) {
                 self.world.tally.add("mount.with_other_options", 1);
                 return Ok(mounted);
             }
             self.world.tally.add("mount.other_options_do_not_fit", 1);
         }
-        self.mount.options = &self.plan.options;
-        Ok(self.world.mount(&self.mount, cut)?)
+        self.targets.first.options = &self.plan.options;
+        Ok(self.world.mount(&self.targets.all(), cut)?)
     }
 
     /// The power goes; of a drive on a disk the process.
@@ -296,7 +245,7 @@ where
 
     /// A mount was refused: that is for a disk that fails, and not for one that works.
     fn refused(&mut self, sentence: String) -> Result<(), Cause> {
-        if !self.mount.kind.limits().keeps_size && self.world.has_lost_chunks() {
+        if !self.targets.first.kind.limits().keeps_size && self.world.has_lost_chunks() {
             // Its size follows from the chunks that are left, and may be none.
             return Err(Broken::new(LIMIT, "a device of some size", sentence).into());
         }
@@ -358,6 +307,30 @@ where
         };
         self.world.tally.add("faults.bits_flipped", u64::from(flipped));
         self.world.tally.add("faults.bits_of_records_flipped", u64::from(flipped && record.is_some()));
+        self.world.tell_harm();
+    }
+
+    /// The newest unit of some chunk of the target's is not where it was written.
+    fn stray(&mut self, place: u64, before: u32) {
+        let geometry = self.world.device().geometry();
+        let (chunks, unit) = (geometry.chunk_count(), geometry.ws_opt);
+        let first = u32::try_from(place % u64::from(chunks)).expect("below a 32-bit count");
+        let flash = self.world.device_mut().inner_mut();
+        let written = |chunk: ChunkId| flash.written(chunk) / unit * unit;
+        let found =
+            (0..chunks).map(|next| ChunkId((first + next) % chunks)).find(|&chunk| written(chunk) >= unit);
+        // The only chunk there is has the only head: without that nobody can tell an instance from fresh media.
+        let is_another = |other: ChunkId| Some(other) != found && written(other) > 0;
+        let Some(chunk) = found.filter(|_| (0..chunks).map(ChunkId).any(is_another)) else { return };
+        let from = written(chunk) - unit;
+        let to =
+            (before > 0).then(|| from.saturating_sub(before.saturating_mul(unit))).filter(|&to| to < from);
+        for sector in 0..unit {
+            let at = |first: u32| Ppa::new(chunk, first + sector);
+            flash.misplace_write(at(from), to.map(at));
+        }
+        let name = if to.is_some() { "faults.writes_misdirected" } else { "faults.writes_lost" };
+        self.world.tally.add(name, 1);
         self.world.tell_harm();
     }
 
@@ -425,9 +398,8 @@ where
 
     fn count(&mut self) {
         self.world.count_target();
-        for (name, count) in self.world.contract.counts() {
-            self.world.tally.add(name, count);
-        }
+        let counts: Vec<_> = self.world.contracts().flat_map(Contract::counts).collect();
+        counts.into_iter().for_each(|(name, count)| self.world.tally.add(name, count));
         let media = self.world.device().inner().counters();
         self.world.tally.add("device.sectors_written", media.sectors_written);
         self.world.tally.add("device.sectors_read", media.sectors_read);

@@ -45,7 +45,7 @@ impl fmt::Display for Harm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Lost => "cannot be read",
-            Self::Changed => "has a bit flipped",
+            Self::Changed => "holds something else",
         })
     }
 }
@@ -58,6 +58,8 @@ pub struct Watched {
     flash: Flash,
     /// Every place that was harmed, in which life, and how.
     harmed: BTreeSet<(Life, Harm)>,
+    /// Of what a place holds now this was told. It is less where something else came there since.
+    told: BTreeSet<(Life, Harm)>,
     /// Those nobody was told of yet.
     news: Vec<Harmed>,
     /// Units that died.
@@ -75,6 +77,7 @@ impl Watched {
         Self {
             flash,
             harmed: BTreeSet::new(),
+            told: BTreeSet::new(),
             news: Vec::new(),
             dead: BTreeSet::new(),
             undone: BTreeMap::new(),
@@ -87,7 +90,8 @@ impl Watched {
     pub fn fork(&self) -> Option<Self> {
         let flash = self.flash.fork()?;
         let (harmed, news, dead) = (self.harmed.clone(), self.news.clone(), self.dead.clone());
-        Some(Self { flash, harmed, news, dead, undone: self.undone.clone(), gave_up: self.gave_up })
+        let told = self.told.clone();
+        Some(Self { flash, harmed, told, news, dead, undone: self.undone.clone(), gave_up: self.gave_up })
     }
 
     /// A mount begins: what its target sends has nothing to do with what was sent before.
@@ -137,7 +141,8 @@ impl Watched {
     }
 
     /// Sectors of a chunk that were written.
-    fn written(&self, chunk: ChunkId) -> u32 {
+    #[must_use]
+    pub fn written(&self, chunk: ChunkId) -> u32 {
         let descriptor = Flash::chunk(&self.flash, chunk);
         match descriptor.state {
             ChunkState::Free | ChunkState::Offline => 0,
@@ -195,10 +200,26 @@ impl Watched {
         flipped
     }
 
+    /// A write did not reach its place, as [`Flash::misplace_write`]: what was there, and what it took the place of, is another.
+    pub fn misplace_write(&mut self, from: Ppa, to: Option<Ppa>) -> bool {
+        let places: Vec<Ppa> = std::iter::once(from).chain(to).collect();
+        let before: Vec<(Ppa, Option<Vec<u8>>)> =
+            places.into_iter().map(|at| (at, self.content(at))).collect();
+        let is_misplaced = self.flash.misplace_write(from, to);
+        for (at, content) in before.into_iter().filter(|_| is_misplaced) {
+            self.note(at, Harm::Changed, content.expect("both places were written"));
+            let life = (at, self.flash.cycles(at.chunk));
+            self.told.remove(&(life, Harm::Lost));
+            self.told.remove(&(life, Harm::Changed));
+        }
+        is_misplaced
+    }
+
     /// Notes a harm, unless the same was done to the place before: what it held then was told.
     fn note(&mut self, at: Ppa, harm: Harm, content: Vec<u8>) {
         let life = (at, self.flash.cycles(at.chunk));
-        if self.harmed.insert((life, harm)) {
+        self.harmed.insert((life, harm));
+        if self.told.insert((life, harm)) {
             self.news.push(Harmed { at, harm, content });
         }
     }

@@ -1,10 +1,12 @@
-//! A drive, a target on it, and a contract that both keep, under virtual time; the power can go between any two events.
+//! A drive, targets on it, and contracts that all keep, under virtual time; the power can go between any two events.
 //!
 //! Its turns are the engine's, under the eyes of an observer that stops them where the power goes. Deliberately not here: what
 //! happens when (`run`), and what is right (`contract`).
 
 mod asking;
+mod auditing;
 mod events;
+mod instance;
 mod mounting;
 
 use crate::contract::{Broken, Contract, Room};
@@ -14,11 +16,12 @@ use crate::tally::Tally;
 use crate::watched::Watched;
 use crate::wear::Wear;
 use events::Events;
+use instance::{Asked, Instance};
 use ocssd_base::{Nanos, Prng};
-use ocssd_engine::{Clock, Host, Requests, VirtualClock};
+use ocssd_engine::{Clock, Host, VirtualClock};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{BlockingDevice, Buffers, PuId, Target, TargetId};
+use ocssd_lightnvm::{BlockingDevice, Buffers, Device, PuId, Target};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -75,27 +78,18 @@ const TURNS_MAX: u32 = 200_000;
 
 /// The world.
 pub struct World<C: Contract> {
-    /// The drive, its answers checked, the target, and the loop.
+    /// The drive, its answers checked, the targets, and the loop.
     host: Host<Check<Watched>, VirtualClock, C::Target>,
-    /// What waits for the target, and what it answered.
-    requests: Requests<C::Target>,
-    target: Option<TargetId>,
-    /// What is promised.
-    pub contract: C,
+    /// The targets, each with what it promises: one, or more on units of their own.
+    instances: Vec<Instance<C>>,
     /// Events so far: commands the device took, completions it gave.
     pub events: u64,
     /// What happened.
     pub journal: Journal,
     /// What was exercised.
     pub tally: Tally,
-    /// Whether wear is spread, where that is looked at.
+    /// Whether the first target spreads wear, where that is looked at.
     pub wear: Option<Wear>,
-    /// The units the target is on.
-    units: Vec<PuId>,
-    /// Good chunks at the first mount.
-    chunks_at_first: Option<u32>,
-    /// Good chunks at the last mount.
-    chunks_at_last: Option<u32>,
     cut_at: Option<u64>,
     /// Commands the drive failed as such that the contract was told of.
     failed: u64,
@@ -117,22 +111,29 @@ impl<C: Contract> World<C> {
     /// never slow: each latency spike meanwhile is granted on top.
     #[must_use]
     pub fn new(flash: Flash, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
-        Self::on(Watched::new(flash), units, contract, bound, journal)
+        Self::on(Watched::new(flash), vec![Instance::new(contract, units)], bound, journal)
     }
 
-    fn on(device: Watched, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
+    /// Another target will be there, on other units.
+    ///
+    /// # Panics
+    /// If it shares a unit with one that is there.
+    #[must_use]
+    pub fn and(mut self, units: Vec<PuId>, contract: C) -> Self {
+        let is_free = |unit: &PuId| self.instances.iter().all(|other| !other.units.contains(unit));
+        assert!(units.iter().all(is_free), "two targets share a unit");
+        self.instances.push(Instance::new(contract, units));
+        self
+    }
+
+    fn on(device: Watched, instances: Vec<Instance<C>>, bound: Nanos, journal: Journal) -> Self {
         let spike = device.config().faults.spike;
         Self {
             host: {
                 let buffers = Buffers::new(device.payload_format());
                 Host::new(Check::new(device), VirtualClock::default(), buffers)
             },
-            requests: Requests::default(),
-            target: None,
-            units,
-            chunks_at_first: None,
-            chunks_at_last: None,
-            contract,
+            instances,
             events: 0,
             journal,
             tally: Tally::default(),
@@ -155,9 +156,9 @@ impl<C: Contract> World<C> {
     where
         C: Clone,
     {
-        let (device, contract) = (self.device().inner().fork()?, self.contract.clone());
-        let mut branch = Self::on(device, self.units.clone(), contract, self.bound, journal);
-        (branch.chunks_at_first, branch.chunks_at_last) = (self.chunks_at_first, self.chunks_at_last);
+        let device = self.device().inner().fork()?;
+        let instances = self.instances.iter().map(Instance::unmounted).collect();
+        let mut branch = Self::on(device, instances, self.bound, journal);
         branch.host.clock_mut().wait_until(self.now());
         branch.events = self.events;
         branch.spikes.clone_from(&self.spikes);
@@ -198,20 +199,49 @@ impl<C: Contract> World<C> {
     /// True if chunks went bad since the first mount.
     #[must_use]
     pub fn has_lost_chunks(&self) -> bool {
-        let good = good_chunks(self.device().inner(), &self.units);
-        self.chunks_at_first.is_some_and(|first| good < first)
+        self.instances.iter().any(|instance| {
+            let good = good_chunks(self.device().inner(), &instance.units);
+            instance.chunks_at_first.is_some_and(|first| good < first)
+        })
     }
 
-    fn target(&self) -> Option<&C::Target> {
-        self.target.map(|id| self.host.target(id))
+    /// How many targets there are.
+    #[must_use]
+    pub const fn targets(&self) -> usize {
+        self.instances.len()
     }
 
-    /// The target is gone, and what was asked of it.
-    fn drop_target(&mut self) {
+    /// What the targets promise.
+    pub fn contracts(&self) -> impl Iterator<Item = &C> {
+        self.instances.iter().map(|instance| &instance.contract)
+    }
+
+    /// Requests of all targets without an answer.
+    #[must_use]
+    pub fn outstanding(&self) -> u32 {
+        self.contracts().map(Contract::outstanding).sum()
+    }
+
+    fn is_mounted(&self) -> bool {
+        self.instances.iter().all(|instance| instance.target.is_some())
+    }
+
+    /// The targets are gone, and what was asked of them.
+    fn drop_targets(&mut self) {
         self.host.drop_targets();
-        self.requests.clear();
-        self.target = None;
+        for instance in &mut self.instances {
+            instance.requests.clear();
+            instance.target = None;
+        }
         self.cut_at = None;
+    }
+
+    /// Every contract hears that the power went.
+    fn tell_power_cut(&mut self) {
+        let Self { host, instances, .. } = self;
+        for Instance { contract, units, .. } in instances {
+            contract.power_cut(&mut Seen { device: host.device_mut().inner_mut(), units });
+        }
     }
 
     /// The power goes now. `prng` says which pages of torn units survive.
@@ -239,9 +269,8 @@ impl<C: Contract> World<C> {
         self.tally.add("power_cut.resets_half_done", u64::from(report.resets_half_done));
         self.tally.add("power_cut.pairs_lost", u64::from(report.pairs_lost));
         self.tell_harm();
-        self.drop_target();
-        let Self { host, units, contract, .. } = self;
-        contract.power_cut(&mut Seen { device: host.device_mut().inner_mut(), units });
+        self.drop_targets();
+        self.tell_power_cut();
     }
 
     /// A unit of the drive dies.
@@ -263,26 +292,32 @@ impl<C: Contract> World<C> {
         let config = self.device().inner().config().clone();
         let standing_in = Flash::format(config).expect("the settings made a drive before");
         *self.device_mut() = Check::new(Watched::new(standing_in));
-        self.drop_target();
+        self.drop_targets();
     }
 
     /// The drive as its next process finds it.
     pub fn enter_drive(&mut self, flash: Flash) {
-        assert!(self.target.is_none(), "a target is mounted on a drive that is gone");
+        assert!(!self.is_mounted(), "a target is mounted on a drive that is gone");
         *self.device_mut() = Check::new(Watched::new(flash));
         self.spikes.clear();
         if let Some(wear) = &mut self.wear {
             wear.power_cut();
         }
-        let Self { host, units, contract, .. } = self;
-        contract.power_cut(&mut Seen { device: host.device_mut().inner_mut(), units });
+        self.tell_power_cut();
     }
 
-    /// Tells the contract what was harmed.
+    /// Tells the contract of whoever it is on what was harmed.
     pub fn tell_harm(&mut self) {
         let now = self.now();
         for harmed in self.device_mut().inner_mut().take_news() {
-            let Self { host, units, contract, journal, .. } = self;
+            let Self { host, instances, journal, .. } = self;
+            let geometry = host.device().geometry();
+            let Some(instance) =
+                instances.iter_mut().find(|instance| instance.has(harmed.at.chunk, geometry))
+            else {
+                continue;
+            };
+            let Instance { contract, units, .. } = instance;
             journal.note(now, || {
                 let held = contract.content_in_words(&harmed.content);
                 Event::Harmed { at: harmed.at, what: format!("{}; it held {held}", harmed.harm) }
@@ -292,18 +327,22 @@ impl<C: Contract> World<C> {
         }
     }
 
-    /// Adds what the target counted to the tally.
+    /// Adds what the targets counted to the tally.
     pub fn count_target(&mut self) {
-        let Some(target) = self.target.map(|id| self.host.target(id)) else { return };
-        for (name, count) in self.contract.target_counts(target) {
-            self.tally.add(name, count);
+        let Self { host, instances, tally, .. } = self;
+        for Instance { contract, target, .. } in instances {
+            let counts = target.map(|id| contract.target_counts(host.target(id)));
+            counts.into_iter().flatten().for_each(|(name, count)| tally.add(name, count));
         }
     }
 
-    /// The target's state in words; empty if there is none.
+    /// The targets' states in words; empty if there is none.
     #[must_use]
     pub fn summary(&self) -> String {
-        self.target().map_or_else(String::new, |target| self.contract.target_summary(target))
+        let words = self.instances.iter().filter_map(|Instance { contract, target, .. }| {
+            target.map(|id| contract.target_summary(self.host.target(id)))
+        });
+        words.collect::<Vec<_>>().join("\n")
     }
 
     /// The power should go after so many more events.
@@ -322,32 +361,40 @@ impl<C: Contract> World<C> {
         self.cut_at.is_some_and(|at| self.events >= at)
     }
 
-    /// Draws a request and gives it to the target. False if no more may be outstanding.
+    /// Draws a request and gives it to a target. False if no more of that may be outstanding.
     pub fn draw(&mut self, draw: u64) -> bool {
         let now = self.now();
-        let id = self.target.expect("a target is mounted");
+        // Which is drawn apart from the rest: any odd factor mixes the bits.
+        let whose = draw.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let index = usize::try_from(whose).expect("32 bits fit an index") % self.instances.len();
+        let Instance { contract, target, .. } = &mut self.instances[index];
+        let id = target.expect("a target is mounted");
         let mut buffers = self.host.take_buffers();
-        let drawn = self.contract.draw(draw, now, &mut buffers, self.host.target_mut(id));
+        let drawn = contract.draw(draw, now, &mut buffers, self.host.target_mut(id));
         self.host.return_buffers(buffers);
         let Some(request) = drawn else { return false };
-        self.submit(request);
+        self.submit(index, request);
         true
     }
 
-    /// Asks the target to end in good order.
+    /// Asks the targets to end in good order.
     pub fn shut_down(&mut self) {
-        let request = self.contract.shutdown(self.now(), self.host.buffers());
-        self.submit(request);
+        for index in 0..self.instances.len() {
+            let now = self.now();
+            let request = self.instances[index].contract.shutdown(now, self.host.buffers());
+            self.submit(index, request);
+        }
     }
 
-    fn submit(&mut self, request: <C::Target as Target>::Request) {
+    fn submit(&mut self, index: usize, request: <C::Target as Target>::Request) {
         let now = self.now();
         self.journal.note(now, || {
             let (number, what) = C::request_in_words(&request);
-            Event::Request { number, what }
+            Event::Request { number, what: of_instance(index, what) }
         });
-        assert!(self.target.is_some(), "a target is mounted");
-        self.requests.push(request);
+        let instance = &mut self.instances[index];
+        assert!(instance.target.is_some(), "a target is mounted");
+        instance.requests.push(request);
     }
 
     /// One turn at the present time. True if anything happened.
@@ -355,11 +402,11 @@ impl<C: Contract> World<C> {
     /// # Errors
     /// If an answer is not what was promised.
     pub fn turn(&mut self) -> Result<bool, Broken> {
-        assert!(self.target.is_some(), "a target is mounted");
+        assert!(self.is_mounted(), "all targets are mounted");
         let before = self.events;
-        let Self { host, requests, events, cut_at, journal, .. } = self;
+        let Self { host, instances, events, cut_at, journal, .. } = self;
         let cut_at = cut_at.unwrap_or(u64::MAX);
-        host.step_observed(requests, &mut Events { count: events, cut_at, journal });
+        host.step_observed(&mut Asked(instances), &mut Events { count: events, cut_at, journal });
         self.tell_harm();
         self.tell_failures();
         let any = self.replies()? || self.events > before;
@@ -367,25 +414,34 @@ impl<C: Contract> World<C> {
         Ok(any)
     }
 
-    /// Tells the contract which commands the drive failed as such.
+    /// Tells the contracts which commands the drive failed as such: any may have been of any of them.
     fn tell_failures(&mut self) {
         let failed = self.device().inner().commands_failed();
         if failed == self.failed {
             return;
         }
         for (op, status) in self.device_mut().inner_mut().take_failed_commands() {
-            self.contract.command_failed(op, status);
+            self.instances.iter_mut().for_each(|instance| instance.contract.command_failed(op, status));
         }
         self.failed = failed;
     }
 
-    /// Holds the target's replies against the contract; true if there were any.
+    /// Holds the targets' replies against their contracts; true if there were any.
     fn replies(&mut self) -> Result<bool, Broken> {
+        let mut any = false;
+        for index in 0..self.instances.len() {
+            any |= self.replies_of(index)?;
+        }
+        Ok(any)
+    }
+
+    fn replies_of(&mut self, index: usize) -> Result<bool, Broken> {
         let now = self.now();
-        let Self { host, target, requests, contract, units, chunks_at_first, .. } = self;
+        let Self { host, instances, journal, tally, .. } = self;
+        let Instance { target, requests, contract, units, chunks_at_first, .. } = &mut instances[index];
         let waited = requests.take_refused();
         if waited > 0 {
-            self.tally.add("requests.waited_for_room", waited);
+            tally.add("requests.waited_for_room", waited);
         }
         let replies = requests.take_replies();
         if replies.is_empty() {
@@ -393,9 +449,9 @@ impl<C: Contract> World<C> {
         }
         let mut buffers = host.take_buffers();
         for reply in replies {
-            self.journal.note(now, || {
+            journal.note(now, || {
                 let (number, what) = C::reply_in_words(&reply);
-                Event::Reply { number, what }
+                Event::Reply { number, what: of_instance(index, what) }
             });
             let room = || {
                 let drive = host.device().inner();
@@ -407,7 +463,7 @@ impl<C: Contract> World<C> {
                 }
             };
             let name = contract.replied(&reply, &mut buffers, &room)?;
-            self.tally.add(name, 1);
+            tally.add(name, 1);
         }
         host.return_buffers(buffers);
         Ok(true)
@@ -435,7 +491,7 @@ impl<C: Contract> World<C> {
         }
         let (now, spikes) = (self.now(), self.device().inner().latency_spikes());
         self.spikes.resize(usize::try_from(spikes).expect("as many as fit memory"), now);
-        let Some(sent) = self.contract.oldest() else { return Ok(()) };
+        let Some(sent) = self.contracts().filter_map(Contract::oldest).min() else { return Ok(()) };
         let waited = now.saturating_since(sent);
         if waited <= self.bound {
             return Ok(());
@@ -460,20 +516,20 @@ impl<C: Contract> World<C> {
         self.host.next_deadline()
     }
 
-    /// Goes on until `done`, the power should go, or nothing happens any more.
+    /// Goes on until `done`, of the requests that are outstanding, the power should go, or nothing happens any more.
     ///
     /// # Errors
     /// If an answer is not what was promised, or none comes.
-    pub fn go(&mut self, done: impl Fn(&C) -> bool) -> Result<Stop, Broken> {
+    pub fn go(&mut self, done: impl Fn(u32) -> bool) -> Result<Stop, Broken> {
         loop {
-            if done(&self.contract) {
+            if done(self.outstanding()) {
                 return Ok(Stop::Done);
             }
             while !self.is_cut() && self.turn()? {}
             if self.is_cut() {
                 return Ok(Stop::Cut);
             }
-            if done(&self.contract) {
+            if done(self.outstanding()) {
                 return Ok(Stop::Done);
             }
             let Some(next) = self.next() else { return Ok(Stop::Idle) };
@@ -486,9 +542,9 @@ impl<C: Contract> World<C> {
     /// # Errors
     /// If an answer is not what was promised, or none comes.
     pub fn drain(&mut self) -> Result<Stop, Broken> {
-        match self.go(|contract| contract.outstanding() == 0)? {
+        match self.go(|outstanding| outstanding == 0)? {
             Stop::Idle => {
-                let waits = self.contract.outstanding();
+                let waits = self.outstanding();
                 Err(Broken::new(
                     "answered",
                     "every request is answered",
@@ -526,51 +582,9 @@ impl<C: Contract> World<C> {
         let part = u128::from(gap) * u128::from(millionths.min(999_999)) / 1_000_000;
         self.host.clock_mut().wait_until(now + Nanos(u64::try_from(part).expect("less than the gap")));
     }
+}
 
-    /// Reads everything and holds it against the contract; then the whole state of target and drive is checked.
-    ///
-    /// # Errors
-    /// If anything is not what was promised.
-    pub fn audit(&mut self) -> Result<(), Broken> {
-        assert!(self.cut_at.is_none(), "the power does not go during an audit");
-        self.drain()?;
-        self.contract.begin_audit();
-        loop {
-            let now = self.now();
-            while let Some(request) = self.contract.audit(now) {
-                self.submit(request);
-            }
-            if self.contract.outstanding() == 0 {
-                break;
-            }
-            let before = self.contract.outstanding();
-            if self.go(|contract| contract.outstanding() < before)? == Stop::Idle {
-                let found = format!("{before} never will be");
-                return Err(Broken::new("audit answered", "every read is answered", found));
-            }
-        }
-        self.contract.end_audit()?;
-        self.observe()?;
-        self.tally.add("checks.audits", 1);
-        self.check()
-    }
-
-    /// Asserts every invariant of target and drive, and looks whether wear is spread.
-    ///
-    /// # Errors
-    /// If it is not.
-    pub fn check(&mut self) -> Result<(), Broken> {
-        self.device().inner().check();
-        self.tally.add("checks.whole_state", 1);
-        let Some(target) = self.target.map(|id| self.host.target(id)) else { return Ok(()) };
-        target.check();
-        if let Some(wear) = &mut self.wear
-            && let Some(spread) = self.contract.wear_spread(target)
-        {
-            let lags = wear.check(self.host.device().inner(), spread)?;
-            self.tally.add("checks.wear", 1);
-            self.tally.add("checks.wear_of_lagging_lines", u64::from(lags));
-        }
-        Ok(())
-    }
+/// Words about a request of the first target, or of one beside it.
+fn of_instance(index: usize, what: String) -> String {
+    if index == 0 { what } else { format!("{what} (of target {})", index + 1) }
 }

@@ -248,6 +248,24 @@ impl Memory {
         true
     }
 
+    /// What a written sector holds lies at `to` from now on, or nowhere; its own place is blank, which reads as zeroes.
+    pub(super) fn misplace(&mut self, from: Ppa, to: Option<Ppa>) {
+        let PayloadFormat { data_bytes, sector_bytes, oob_bytes, .. } = self.format;
+        let (mut data, mut oob) = (vec![0; data_bytes], vec![0; oob_bytes]);
+        self.read(from.chunk, from.sector, &mut data, &mut oob);
+        let mut whole = Vec::new();
+        if self.whole_sectors(from.chunk, from.sector, 1) != 0 {
+            whole.resize(sector_bytes, 0);
+            self.read_whole(from.chunk, from.sector, &mut whole);
+        }
+        self.write(from.chunk, from.sector, &vec![0; data_bytes], &[]);
+        let Some(to) = to else { return };
+        self.write(to.chunk, to.sector, &data, &oob);
+        if !whole.is_empty() {
+            self.write_whole(to.chunk, to.sector, &whole);
+        }
+    }
+
     /// Bytes held for content, spare blocks included.
     #[must_use]
     pub fn content_bytes(&self) -> u64 {

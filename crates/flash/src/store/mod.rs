@@ -213,6 +213,13 @@ impl Store {
         }
     }
 
+    /// See `Memory::misplace`. False if a backing file holds the content.
+    pub(crate) fn misplace(&mut self, from: Ppa, to: Option<Ppa>) -> bool {
+        let Self::Memory(memory) = self else { return false };
+        memory.misplace(from, to);
+        true
+    }
+
     /// Sets a chunk's content aside. A backing file keeps it in place: only the chunk's record makes it unreachable.
     pub(crate) fn set_aside(&mut self, chunk: ChunkId) -> SavedBlock {
         match self {

@@ -1,4 +1,5 @@
-//! What media do when the power goes in the middle of an erase or a program, when a unit dies, and when a read is misdirected.
+//! What media do when the power goes in the middle of an erase or a program, when a unit dies, when a read is misdirected, and when
+//! a write is lost or misdirected.
 
 use crate::rig::{Rig, ppa, preset, run};
 use ocssd_base::{Nanos, Prng};
@@ -136,4 +137,28 @@ fn a_misdirected_read_returns_another_sector_once_and_says_nothing() {
     assert!((400..800).contains(&wrong), "{wrong} of 2000 were wrong");
     rig.drive.stop_faults();
     assert_eq!(sound(&mut rig, 0, 70), 32);
+}
+
+#[test]
+fn a_write_that_went_astray_is_blank_where_it_belongs_and_lies_where_it_went() {
+    let mut rig = rig(FaultConfig::default());
+    rig.fill_chunk(0, 500);
+    assert!(rig.drive.misplace_write(ppa(0, 24), None), "it was written");
+    assert!(rig.drive.misplace_write(ppa(0, 25), Some(ppa(0, 3))), "both were");
+    let (_, end) = rig.read(ppa(0, 0), 32);
+    assert!(end.status.is_success() && end.failed == 0, "nobody is told: {:?}", end.status);
+    for sector in (0..32).filter(|sector| ![3, 24, 25].contains(sector)) {
+        assert_eq!(rig.id_of(rig.buffer, sector), 500 + u64::from(sector), "sector {sector} is another");
+    }
+    assert_eq!(rig.id_of(rig.buffer, 3), 525, "what was written there is gone");
+    let is_blank = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
+    for sector in [24, 25] {
+        assert!(is_blank(rig.buffers.data(rig.buffer, sector, 1)), "sector {sector}");
+        assert!(is_blank(rig.buffers.oob(rig.buffer, sector, 1)), "sector {sector}");
+    }
+    assert!(!rig.drive.misplace_write(ppa(1, 0), None), "nothing was written there");
+    rig.drive.check();
+    assert!(rig.reset(0).1.status.is_success());
+    rig.fill_chunk(0, 900);
+    assert_eq!(sound(&mut rig, 0, 900), 32, "the chunk's next life knows nothing of it");
 }

@@ -52,6 +52,8 @@ struct Change {
     is_harmed: bool,
     /// The media harmed what tells of it at the next mount.
     is_untold: bool,
+    /// It was sent before the last power cut.
+    is_old: bool,
 }
 
 impl Change {
@@ -98,6 +100,7 @@ impl Default for History {
             buried: false,
             is_harmed: false,
             is_untold: false,
+            is_old: false,
         };
         Self { changes: vec![zeroes], forgotten: false, ghosts: Vec::new() }
     }
@@ -117,6 +120,7 @@ impl History {
             buried: false,
             is_harmed: false,
             is_untold: false,
+            is_old: false,
         };
         self.changes.push(change);
         self.forgotten |= forgettable;
@@ -251,12 +255,21 @@ impl History {
     pub fn power_cut(&mut self) {
         self.changes.retain(|change| !change.buried);
         for change in &mut self.changes {
-            (change.overwritten, change.is_untold) = (None, false);
-            if change.ended == Ended::Not {
-                change.ended = Ended::Refused(change.sent);
-            }
+            (change.overwritten, change.is_untold, change.is_old) = (None, false, true);
+            // Whether it is there will be seen: a flush that comes now does not make durable what is gone.
+            change.ended = match change.ended {
+                Ended::Not => Ended::Refused(change.sent),
+                Ended::Made(at) if !change.durable => Ended::Refused(at),
+                ended => ended,
+            };
         }
         assert!(!self.changes.is_empty(), "a power cut left nothing a block may hold");
+    }
+
+    /// True if a read sent at `sent` may show `content` for a change since the last power cut: that says nothing of what survived.
+    pub fn is_of_now(&self, sent: Moment, content: Content) -> bool {
+        let shown = |change: &Change| change.content == content && Self::is_readable(change, sent);
+        self.changes.iter().any(|change| !change.is_old && shown(change))
     }
 
     /// After a power cut, `content` was found: it is what the block holds from now on, power cuts or not.
@@ -283,6 +296,7 @@ impl History {
             durable: true,
             overwritten: None,
             buried: false,
+            is_old: false,
             ..found
         });
         Settled::Survived
@@ -327,6 +341,42 @@ mod tests {
         assert_eq!(history.readable(at(2)), [0, 5], "the read began before the write's end");
         assert_eq!(history.readable(at(4)), [5]);
         assert!(!history.read(at(4), 0));
+    }
+
+    #[test]
+    fn a_read_of_what_was_written_since_a_power_cut_says_nothing_of_what_survived_it() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.power_cut();
+        history.sent(6, at(2), false);
+        assert!(history.is_of_now(at(3), 6) && !history.is_of_now(at(3), 5) && !history.is_of_now(at(3), 0));
+        assert!(
+            history.read(at(3), 6) && !history.read(at(4), 5),
+            "it is not taken back while the power stays on"
+        );
+        history.power_cut();
+        assert_eq!(history.readable(at(5)), [0, 5, 6], "none of them is durable");
+        assert!(!history.is_of_now(at(5), 6));
+    }
+
+    #[test]
+    fn a_flush_after_a_power_cut_makes_nothing_durable_that_may_be_gone() {
+        let mut history = History::default();
+        history.sent(5, at(1), false);
+        history.made(at(1), at(2));
+        history.durable(at(1));
+        history.harmed(5);
+        history.sent(6, at(3), false);
+        history.made(at(3), at(4));
+        history.power_cut();
+        // Nobody could read the block meanwhile.
+        history.durable_before(at(6));
+        history.prune(at(7));
+        assert!(history.may_fail(at(7)), "write 5 may be all there is, and was harmed");
+        history.power_cut();
+        assert!(history.may_fail(at(8)));
+        assert_eq!(history.settle(6, at(9)), Settled::Survived, "it was there all the time");
+        assert!(!history.may_fail(at(10)));
     }
 
     #[test]

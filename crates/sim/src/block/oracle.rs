@@ -117,7 +117,7 @@ impl Oracle {
     pub fn read(&mut self, block: u64, sent: Moment, content: Content) -> Result<Settled, Broken> {
         let now = self.now;
         let history = &mut self.blocks[place(block)];
-        let is_first = self.unsettled[place(block)];
+        let is_first = self.unsettled[place(block)] && !history.is_of_now(sent, content);
         let settled = if is_first {
             history.settle(content, now)
         } else if history.read(sent, content) {

@@ -13,6 +13,9 @@ const PERCENT: u64 = 20;
 /// Tiny worlds of a hundred in which resets stay half done: the one kind that loses nothing.
 const PERCENT_TINY: u64 = 10;
 
+/// Worlds of a hundred, of those that may lose content, in which writes go astray.
+const PERCENT_STRAY: u64 = 12;
+
 /// Makes one of such worlds of a tiny plan, now and then.
 pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan) {
     if draw.percent(PERCENT_TINY) {
@@ -24,9 +27,30 @@ pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan) {
 pub(super) fn draw_any(draw: &mut Draw, plan: &mut Plan, target: &str) {
     const KINDS: [fn(&mut Draw, &mut Plan); 4] = [half_resets, lost_pairs, dead_units, misdirected_reads];
     if draw.percent(PERCENT) {
-        // Linux's pblk moves what it reads without a look at whose it is; ox-block takes it for lost.
-        let kinds = if matches!(target, "linux-pblk" | "ox-block") { &KINDS[..3] } else { &KINDS[..] };
+        let kinds = if all_look(target, plan) { &KINDS[..] } else { &KINDS[..3] };
         draw.one_of(kinds)(draw, plan);
+    }
+}
+
+/// True if all targets look whose a sector is that they read. Linux's pblk moves it without; ox-block takes it for lost.
+fn all_look(target: &str, plan: &Plan) -> bool {
+    let looks = |kind: &str| !matches!(kind, "linux-pblk" | "ox-block");
+    looks(target) && plan.beside.as_ref().is_none_or(|beside| looks(&beside.kind))
+}
+
+/// Now and then writes do not reach their places, and the drive says that they did.
+pub(super) fn draw_strays(draw: &mut Draw, plan: &mut Plan, target: &str) {
+    if !draw.percent(PERCENT_STRAY) || !all_look(target, plan) {
+        return;
+    }
+    for _ in 0..draw.between(1, 40) {
+        let last = u32::try_from(plan.steps.len() - 1).expect("fewer steps than 2^32");
+        let at = usize::try_from(draw.between(0, last)).expect("an index");
+        let before = draw.one_of(&[0, 0, 1, 2, u32::MAX]);
+        // An audit at the end stays.
+        if at + 1 < plan.steps.len() {
+            plan.steps[at] = Step::Stray { place: draw.raw(), before };
+        }
     }
 }
 

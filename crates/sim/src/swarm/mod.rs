@@ -3,6 +3,7 @@
 //! A run in which everything happens a little finds less than many in which some things never happen and others all the
 //! time. Deliberately not here: what is done with a draw.
 
+mod beside;
 mod checkpoints;
 mod disk;
 mod drive;
@@ -77,6 +78,8 @@ const LOSS: &str = "loss";
 const CHECKPOINTS: &str = "checkpoints";
 const DISK: &str = "disk";
 const RARE: &str = "rare";
+/// Draws of worlds of two targets.
+const BESIDE: &str = "beside";
 
 /// The option of every kind whose blocks may be smaller than sectors.
 const BLOCK_BYTES: &str = "block_bytes";
@@ -146,7 +149,13 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
     if size == Size::Any && asked.may_lose_content {
         drive::draw_faults(&mut Draw::new(&prng, "faults"), &mut config);
     }
-    let units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
+    let mut units = target::units(&mut Draw::new(&prng, "units"), &config.geometry, target);
+    let may_share = !is_special && !is_on_disk;
+    let others =
+        if may_share { beside::split(&mut Draw::new(&prng, BESIDE), target, &mut units) } else { None };
+    if others.is_some() && size == Size::Tiny {
+        beside::enlarge(&mut config.geometry);
+    }
     if asked.fixed(BLOCK_BYTES).is_some() || !asked.may_lose_content {
         // A stamp stands for a whole sector, and content of other interfaces has any length.
         config.payload = Payload::Bytes;
@@ -162,8 +171,17 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
         steps.retain(steps::keeps_content);
     }
     let options = chosen.options;
-    let mut plan =
-        Plan { config, units, options, later_options: Vec::new(), mix, steps, disk: false, bound: BOUND };
+    let mut plan = Plan {
+        config,
+        units,
+        options,
+        later_options: Vec::new(),
+        mix,
+        steps,
+        beside: None,
+        disk: false,
+        bound: BOUND,
+    };
     target::draw_later(&mut Draw::new(&prng, "active units"), target, plan.units.len(), &mut plan.options);
     if target == "pblk" {
         let draw = &mut Draw::new(&prng, "larger writes");
@@ -174,26 +192,40 @@ pub fn draw_asked(seed: u64, attempt: u32, asked: &Asked<'_>) -> Plan {
         disk::make(&mut Draw::new(&prng, "on disk"), &mut plan);
     }
     if is_special {
-        wear::draw(&mut Draw::new(&prng, WEAR), &mut plan);
-        small::draw(&mut Draw::new(&prng, SMALL), &mut plan);
-        rot::draw(&mut Draw::new(&prng, ROT), &mut plan);
-        loss::draw(&mut Draw::new(&prng, LOSS), &mut plan);
-        checkpoints::draw(&mut Draw::new(&prng, CHECKPOINTS), &mut plan);
-        rare::draw_tiny(&mut Draw::new(&prng, RARE), &mut plan);
+        draw_special(&prng, &mut plan);
     } else if size == Size::Any {
         rare::draw_any(&mut Draw::new(&prng, RARE), &mut plan);
     }
-    if plan.disk || !asked.may_lose_content {
-        // A disk below the drive has failures of its own; other interfaces' contracts know of no loss.
-    } else if size == Size::Any {
-        harm::draw_any(&mut Draw::new(&prng, "harm"), &mut plan, target);
-    } else {
-        harm::draw_tiny(&mut Draw::new(&prng, "harm"), &mut plan);
+    if let Some(units) = others {
+        beside::draw(&mut Draw::new(&prng, "beside of its own"), asked, size, units, &mut plan);
     }
+    draw_harm(&prng, asked, size, &mut plan);
     undone::draw(&mut Draw::new(&prng, "undone"), &mut plan, size, asked);
     target::hold(&mut plan.options, asked.fixed);
     target::draw_changes(&mut Draw::new(&prng, "option changes"), asked, &mut plan);
     plan
+}
+
+/// What happens all the time in worlds of a kind of their own.
+fn draw_special(prng: &Prng, plan: &mut Plan) {
+    wear::draw(&mut Draw::new(prng, WEAR), plan);
+    small::draw(&mut Draw::new(prng, SMALL), plan);
+    rot::draw(&mut Draw::new(prng, ROT), plan);
+    loss::draw(&mut Draw::new(prng, LOSS), plan);
+    checkpoints::draw(&mut Draw::new(prng, CHECKPOINTS), plan);
+    rare::draw_tiny(&mut Draw::new(prng, RARE), plan);
+}
+
+/// What takes content away, of targets whose contract knows of that.
+fn draw_harm(prng: &Prng, asked: &Asked<'_>, size: Size, plan: &mut Plan) {
+    if plan.disk || !asked.may_lose_content {
+        // A disk below the drive has failures of its own; other interfaces' contracts know of no loss.
+    } else if size == Size::Any {
+        harm::draw_any(&mut Draw::new(prng, "harm"), plan, asked.target);
+        harm::draw_strays(&mut Draw::new(prng, "strays"), plan, asked.target);
+    } else {
+        harm::draw_tiny(&mut Draw::new(prng, "harm"), plan);
+    }
 }
 
 /// Now and then nearly everything dies by discards, and whole lines with it: what is reset then was never overwritten.

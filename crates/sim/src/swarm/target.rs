@@ -75,7 +75,7 @@ const CHANGEABLE: &[&str] = &[
 
 /// Now and then later mounts have other options, drawn as those of another seed.
 pub(super) fn draw_changes(draw: &mut Draw, asked: &Asked<'_>, plan: &mut Plan) {
-    if !matches!(asked.target, "pblk" | "block_ssd") || !draw.percent(30) {
+    if !matches!(asked.target, "pblk" | "block_ssd") || plan.beside.is_some() || !draw.percent(30) {
         return;
     }
     let value = |options: &[(String, String)], name: &str| {
@@ -359,7 +359,7 @@ fn pblk(draw: &mut Draw, config: &Config, size: Size, mode: Option<&str>) -> Cho
         set("classification", classification.to_owned());
     }
     if draw.percent(40) {
-        set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices"]).to_owned());
+        set("victim", draw.one_of(&["greedy", "cost-benefit", "d-choices:3"]).to_owned());
     }
     if draw.percent(50) {
         set("writes_per_unit", draw.between(1, 4).to_string());

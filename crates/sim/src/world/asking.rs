@@ -3,18 +3,21 @@
 //! Deliberately not here: what is asked, and what is right (`contract`).
 
 use super::events::Events;
+use super::instance::{Instance, OfTarget};
 use super::{TURNS_OF_STEP_MAX, World};
 use crate::contract::{Answerer, Broken, Contract};
 use crate::journal::{Event, Journal};
 use crate::watched::Watched;
 use ocssd_engine::{Clock, Host, Requests, VirtualClock};
 use ocssd_lightnvm::wrap::Check;
-use ocssd_lightnvm::{Buffers, Target};
+use ocssd_lightnvm::{Buffers, Target, TargetId};
 
 /// The parts of a world that answer.
 struct Asking<'a, C: Contract> {
     host: &'a mut Host<Check<Watched>, VirtualClock, C::Target>,
     requests: &'a mut Requests<C::Target>,
+    /// Whose they are; of the others nothing is outstanding.
+    target: TargetId,
     events: &'a mut u64,
     journal: &'a mut Journal,
 }
@@ -24,7 +27,8 @@ impl<C: Contract> Asking<'_, C> {
     fn turn(&mut self) -> bool {
         let before = *self.events;
         let mut events = Events { count: self.events, cut_at: u64::MAX, journal: self.journal };
-        self.host.step_observed(self.requests, &mut events);
+        let source = &mut OfTarget { requests: self.requests, target: self.target };
+        self.host.step_observed(source, &mut events);
         *self.events > before
     }
 }
@@ -64,10 +68,12 @@ impl<C: Contract> Answerer<<C::Target as Target>::Request, <C::Target as Target>
 }
 
 impl<C: Contract> World<C> {
-    /// The contract looks at everything the target shows.
-    pub(super) fn observe(&mut self) -> Result<(), Broken> {
-        let Self { host, requests, contract, events, journal, .. } = self;
-        let observed = contract.observe(&mut Asking::<C> { host, requests, events, journal });
+    /// The contract of a target looks at everything that shows.
+    pub(super) fn observe(&mut self, index: usize) -> Result<(), Broken> {
+        let Self { host, instances, events, journal, .. } = self;
+        let Instance { contract, requests, target, .. } = &mut instances[index];
+        let target = target.expect("a target is mounted that is looked at");
+        let observed = contract.observe(&mut Asking::<C> { host, requests, target, events, journal });
         self.tell_harm();
         self.tell_failures();
         observed

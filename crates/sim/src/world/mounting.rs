@@ -11,34 +11,72 @@ use crate::seen::good_chunks;
 /// Mounts tried while the drive fails commands as such (chosen: where half of all flushes fail, one of two mounts works).
 const MOUNTS_MAX: u32 = 100;
 
+/// The count of commands that mounts sent.
+const COMMANDS: &str = "mount.commands";
+
 impl<C: Contract> World<C> {
-    /// Mounts a target; `cut` may take the power away before it is done. One that is refused while the drive failed commands as
-    /// such is tried again.
+    /// Mounts the targets one after the other, each as its place in `how` says; `cut` may take the power away before the first is
+    /// done, or the one in which so many commands of all were sent. One that is refused while the drive failed commands as such
+    /// is tried again.
     ///
     /// # Errors
-    /// If the target is not what it was.
-    pub fn mount(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
+    /// If a target is not what it was.
+    ///
+    /// # Panics
+    /// If `how` is not as long as there are targets.
+    pub fn mount(&mut self, how: &[&dyn Mount<C::Target>], cut: Option<MountCut>) -> Result<Mounted, Broken> {
+        assert_eq!(how.len(), self.instances.len(), "as many are mounted as there are");
+        let mut cut = cut;
+        for (index, how) in how.iter().enumerate() {
+            let before = self.tally.of(COMMANDS);
+            let mounted = self.mount_one(index, *how, cut)?;
+            if mounted != Mounted::Up {
+                return Ok(mounted);
+            }
+            let sent = self.tally.of(COMMANDS) - before;
+            cut = cut.map(|cut| MountCut { commands: cut.commands.saturating_sub(sent), ..cut });
+        }
+        Ok(Mounted::Up)
+    }
+
+    fn mount_one(
+        &mut self,
+        index: usize,
+        how: &dyn Mount<C::Target>,
+        cut: Option<MountCut>,
+    ) -> Result<Mounted, Broken> {
         for _ in 1..MOUNTS_MAX {
+            if index == 0 {
+                // Of what the last targets had, and mounts that were refused.
+                self.host.buffers_mut().reclaim();
+            }
             let before = self.failed;
-            let mounted = self.mount_once(how, cut)?;
+            let mounted = self.mount_once(index, how, cut)?;
             if !matches!(mounted, Mounted::Refused(_)) || self.failed == before {
                 return Ok(mounted);
             }
             self.tally.add("mount.refused_by_the_drive", 1);
         }
-        self.mount_once(how, cut)
+        self.mount_once(index, how, cut)
     }
 
-    fn mount_once(&mut self, how: &dyn Mount<C::Target>, cut: Option<MountCut>) -> Result<Mounted, Broken> {
-        assert!(self.target.is_none(), "a target is mounted already");
-        self.host.buffers_mut().reclaim();
-        self.device_mut().inner_mut().begin_instance();
+    fn mount_once(
+        &mut self,
+        index: usize,
+        how: &dyn Mount<C::Target>,
+        cut: Option<MountCut>,
+    ) -> Result<Mounted, Broken> {
+        assert!(self.instances[index].target.is_none(), "a target is mounted already");
+        if index == 0 {
+            // What the drive did not carry out for the first is still so when the second is mounted.
+            self.device_mut().inner_mut().begin_instance();
+        }
         // A mount reads to learn whose each sector is: what comes from another place looks as good.
         self.device_mut().inner_mut().let_reads_be_misdirected(false);
         let mut device = Fused::new(self.host.caller(), cut, &mut self.journal);
         let made = how.mount(&mut device);
         let (sent, is_cut) = (device.sent, device.is_cut);
-        self.tally.add("mount.commands", sent);
+        self.tally.add(COMMANDS, sent);
         self.device_mut().inner_mut().let_reads_be_misdirected(true);
         self.tell_harm();
         self.tell_failures();
@@ -50,15 +88,16 @@ impl<C: Contract> World<C> {
             Err(sentence) => return Ok(Mounted::Refused(sentence)),
         };
         self.journal.note(self.now(), || Event::Mounted);
-        let good = good_chunks(self.device().inner(), &self.units);
-        self.chunks_at_first.get_or_insert(good);
-        let before = self.chunks_at_last.replace(good);
-        self.contract.mounted(
-            &target,
-            self.host.buffers_mut(),
-            before.is_some_and(|before| good < before),
-        )?;
-        self.target = Some(self.host.add(target));
+        let Self { host, instances, .. } = self;
+        let instance = &mut instances[index];
+        let good = good_chunks(host.device().inner(), &instance.units);
+        instance.chunks_at_first.get_or_insert(good);
+        let before = instance.chunks_at_last.replace(good);
+        let has_lost_chunks = before.is_some_and(|before| good < before);
+        instance.contract.mounted(&target, host.buffers_mut(), has_lost_chunks)?;
+        let id = host.add(target);
+        assert_eq!(id.index(), index, "targets are mounted in order");
+        instance.target = Some(id);
         Ok(Mounted::Up)
     }
 }

@@ -39,6 +39,8 @@ pub enum Canary {
     MovesStale,
     /// Sectors are read from media as soon as they are written, within `mw_cunits` of the write pointer.
     WindowIgnored,
+    /// A place that was written and reads as blank is taken for one of zeroes: a lost write nobody looks for.
+    BlankIsZeroes,
     /// A write or reset that the drive did not carry out is taken for a failure of its chunk: not sent again.
     FailedCommandIsOfChunk,
     /// A write that failed is treated as one that succeeded: a status nobody looks at.
@@ -158,6 +160,7 @@ impl Canary {
         (Self::FlushAnswersAll, "flush-answers-all"),
         (Self::SizeByOptions, "size-by-options"),
         (Self::NeverSettles, "never-settles"),
+        (Self::BlankIsZeroes, "blank-is-zeroes"),
         (Self::FailedCommandIsOfChunk, "failed-command-is-of-chunk"),
         (Self::FailedReadIsLoss, "failed-read-is-loss"),
         (Self::TwinsUnread, "twins-unread"),

@@ -26,6 +26,9 @@ const DRAINING_MIN: usize = 2;
 pub struct Gc {
     /// Lines that are being emptied.
     pub(super) relocator: Relocator<Status>,
+    /// The line that is relocated though all that was moved out of it is durable: what is valid there still may never have been
+    /// what it says.
+    pub(super) again: Option<LineId>,
     refresh: VecDeque<Place>,
     forced: bool,
     /// The line that is emptied for its wear, until it is reset.
@@ -35,7 +38,12 @@ pub struct Gc {
 impl Gc {
     pub fn new(buffers: Vec<BufId>) -> Self {
         let relocator = Relocator::new(buffers);
-        Self { relocator, refresh: VecDeque::new(), forced: false, levelling: None }
+        Self { relocator, again: None, refresh: VecDeque::new(), forced: false, levelling: None }
+    }
+
+    /// True if what was read of `line` was read once more.
+    pub(super) fn is_again(&self, line: Option<LineId>) -> bool {
+        self.again.is_some() && self.again == line
     }
 
     /// The line that is emptied for its wear.
@@ -124,6 +132,7 @@ impl Pblk {
     }
 
     fn begin_victim(&mut self, line: LineId) {
+        self.gc.again = None;
         self.relocate(line);
         self.limiter_update();
     }
@@ -326,6 +335,7 @@ impl Pblk {
             && let Some(line) = self.gc.relocator.take_awaiting(is_due)
             && self.valid.count(line) > 0
         {
+            self.gc.again = Some(line);
             self.relocate(line);
             self.work_due = true;
         }

@@ -70,6 +70,9 @@ impl Pblk {
                 break;
             }
             let Some(tag) = sound_block(tag, content) else { break };
+            if self.gc.is_again(read.line) && self.is_misplaced(&tag, self.place_of(ppa)) {
+                break;
+            }
             let to = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));
             if *stream.get_or_insert(to) != to {
                 break;

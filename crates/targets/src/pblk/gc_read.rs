@@ -116,6 +116,9 @@ impl Pblk {
             _ if failed && !is_of_media(status) && !self.has_canary(Canary::FailedReadIsLoss) => return true,
             _ => return self.move_lost(now, place, buffers),
         };
+        if self.gc.is_again(read.line) && self.is_misplaced(&tag, place) {
+            return self.move_lost(now, place, buffers);
+        }
         match tag.kind {
             Kind::Data | Kind::Lost if self.is_newest(tag.block, place) => {}
             Kind::Data | Kind::Lost if self.has_canary(Canary::MovesStale) => {}
@@ -142,6 +145,22 @@ impl Pblk {
             Mapped::Buffer(slot) => self.write_buffer.durable_place(slot) == Some(place),
             Mapped::Nowhere => false,
         }
+    }
+
+    /// True if a sound sector is not whose the map says it is: a write went astray, and took its place. Nothing would ever
+    /// supersede it here, so its line would be moved for ever. Looks through the map, but only for what is nobody's by its tag.
+    pub(super) fn is_misplaced(&self, tag: &SectorTag, place: Place) -> bool {
+        let is_elsewhere = match tag.kind {
+            Kind::Data | Kind::Lost => match self.l2p.get(tag.block) {
+                Mapped::Buffer(_) => false,
+                Mapped::Media(newest) => newest != place,
+                Mapped::Nowhere => true,
+            },
+            Kind::Discard => !self.discards.needs(tag.sequence, place),
+            _ => true,
+        };
+        let is_of_another = || self.discards.at(place).is_some() || self.l2p.find(place).is_some();
+        is_elsewhere && is_of_another()
     }
 
     /// A slot for a sector that is moved, entered in the map; the content is the caller's.

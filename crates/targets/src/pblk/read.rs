@@ -229,7 +229,11 @@ impl Pblk {
         let content = buffers.data(buffer, sector, 1);
         let sound = SectorTag::decode(buffers.oob(buffer, sector, 1), content);
         let fits = sound.is_ok_and(|tag| tag.kind == Kind::Data && tag.block == block);
-        if fits || self.has_canary(Canary::ReadUnchecked) {
+        let is_blank = || buffers.oob(buffer, sector, 1).iter().all(|&byte| byte == 0);
+        if fits
+            || self.has_canary(Canary::ReadUnchecked)
+            || self.has_canary(Canary::BlankIsZeroes) && is_blank()
+        {
             return Ok(());
         }
         self.stats.read_corrupt += u64::from(!sound.is_ok_and(|tag| tag.kind == Kind::Lost));
