@@ -152,13 +152,7 @@ fn measure<C: Clock>(
         .failures()
         .map(|(job, direction, reply)| (job.to_owned(), direction, sentence(&host, reply)))
         .collect();
-    let unread = runner.unread();
-    if unread > 0 {
-        notes.push(format!(
-            "{unread} written blocks could not be read back: the newest of an open zone become readable when more is \
-             written after them (mw_cunits)"
-        ));
-    }
+    note_unread(runner.unread(), &mut notes);
     let slow: Vec<Vec<SlowIo>> = Direction::ALL.iter().map(|&direction| runner.slowest(direction)).collect();
     let jobs = runner.into_results(host.buffers_mut());
     let counted = targets.iter().map(|&id| host.target(id).counters());
@@ -201,6 +195,16 @@ fn measure<C: Clock>(
         interrupted,
         took: started.elapsed(),
     })
+}
+
+/// Says how many written blocks the media do not give back yet.
+fn note_unread(blocks: u64, notes: &mut Vec<String>) {
+    if blocks > 0 {
+        notes.push(format!(
+            "{blocks} written blocks could not be read back: the newest of an open zone become readable when more is \
+             written after them (mw_cunits)"
+        ));
+    }
 }
 
 /// Says that what was written is not all there, if the image's file failed; a job that was answered from a buffer may not

@@ -28,7 +28,7 @@ pub use devices::DeviceSocket;
 use observe::{Counted, View};
 use ocssd_engine::Clock;
 use ocssd_export::reactor::{Limits, Server, Signals, Stopped};
-use ocssd_export::{Page, ServedTarget, Stats};
+use ocssd_export::{Export, Exports, Page, ServedTarget, Stats};
 use ocssd_flash::Flash;
 use ocssd_lightnvm::TargetId;
 
@@ -98,11 +98,7 @@ fn serve_targets<T: ServedTarget + ?Sized>(
         nvme: (!nvme_endpoints.is_empty()).then_some((&nvme_view, nvme_endpoints.as_slice())),
     };
     report::begin(&serving, as_json);
-    // An export of no name is the only one.
-    let names: Vec<String> = exports
-        .iter()
-        .map(|export| if export.name.is_empty() { "target" } else { &export.name }.to_owned())
-        .collect();
+    let names = names(&exports);
     server.show_to(view.observer(names.iter().cloned().zip(targets.iter().copied()).collect()));
     let form = report::Form { as_json, is_verbose: args.sandbox.verbose };
     let mut on_signal = |stats: &Stats| {
@@ -115,6 +111,12 @@ fn serve_targets<T: ServedTarget + ?Sized>(
     drop((image, raw_image));
     report::stats(&stats, &view.served_in_the_end(targets), form);
     Ok(())
+}
+
+/// What exports are called in reports. One of no name is the only one.
+fn names(exports: &Exports) -> Vec<String> {
+    let name = |export: &Export| if export.name.is_empty() { "target" } else { &export.name }.to_owned();
+    exports.iter().map(name).collect()
 }
 
 /// Targets write out what they hold, and drives are closed; gives what the server and the targets counted in the end.

@@ -280,7 +280,8 @@ fn detail(refusal: LogRefusal) -> u32 {
     }
 }
 
-/// What identify says of a namespace. A page table travels in one command. What is in use is asked by Stat: here it says that all may be.
+/// What identify says of a namespace. A page table travels in one command. What is in use is asked by Stat: here it says
+/// that all may be.
 pub(super) fn namespace(export: &Export, limits: &LogLimits) -> PageNamespace {
     PageNamespace {
         nsze: limits.capacity_bytes,

@@ -5,8 +5,8 @@
 //!
 //! **Sessions.** A host names a session and numbers its flushes from 1: the write sequence number (WSN). A flush must
 //! have the number after the last one the target applied. A number that was applied before is a re-send: it succeeds,
-//! its content is ignored (a stage it names is over), and so a host that lost an answer sends again. Opening a session that exists resumes it, and
-//! tells how far it came.
+//! its content is ignored (a stage it names is over), and so a host that lost an answer sends again. Opening a session that
+//! exists resumes it, and tells how far it came.
 //!
 //! **Atomicity.** A flush is there as a whole or not at all: pages, deletions and sequence number.
 //!

@@ -12,5 +12,6 @@ pub use command::{FlushPages, PageSession, ReadPage, StagePages};
 pub use identify::PageNamespace;
 pub use opcode::PageOpcode;
 
-/// The command set's identifier, CSI: the second number that is a vendor's (NVMe base 2.0 figure 274); the first is the raw drive's.
+/// The command set's identifier, CSI: the second number that is a vendor's (NVMe base 2.0 figure 274); the first is the raw
+/// drive's.
 pub const CSI: u8 = 0x31;

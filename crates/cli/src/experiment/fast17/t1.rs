@@ -98,8 +98,8 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
 const STEADY: &str = "pblk_steady_rand_write_64k";
 /// The same span overwritten in order.
 const IN_ORDER: &str = "pblk_steady_seq_write_64k";
-/// Share of the media that is overwritten, from the closed form: uniform writes amplify by 1.25 = 4.0 / 3.2 where the media are twice the
-/// span (`alpha / (alpha + W(-alpha exp(-alpha)))` with `alpha` 2.01), so the paper's span was about half of its drive.
+/// Share of the media that is overwritten, from the closed form: uniform writes amplify by 1.25 = 4.0 / 3.2 where the media are
+/// twice the span (`alpha / (alpha + W(-alpha exp(-alpha)))` with `alpha` 2.01), so the paper's span was about half of its drive.
 const STEADY_SPAN_PERCENT: u64 = 50;
 /// Chunks of a unit and their sectors: 40 lines of 512 MiB (chosen, so that steady takes seconds and not hours; a line of the
 /// paper's drive has 2 GiB).
