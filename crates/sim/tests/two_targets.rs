@@ -7,7 +7,7 @@ use ocssd_sim::campaign::{Campaign, Outcome, Stopped, search};
 use ocssd_sim::journal::Keep;
 use ocssd_sim::run::{Ended, run};
 use ocssd_sim::swarm::{self, Size};
-use ocssd_targets::registry::{self, Kind, Made, TargetSpec};
+use ocssd_targets::registry::{self, BlocksMade, Kind, TargetSpec};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ fn units_are_of_one_target_and_some_worlds_have_another_kind_beside() {
 }
 
 /// A pblk that takes what it finds on any unit for left-overs, and erases the first chunk of each at its mount.
-fn make_careless(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made, String> {
+fn make_careless(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
     let chunks = device.geometry().chunks_per_pu;
     for unit in (0..device.geometry().pu_count()).map(PuId).filter(|unit| !spec.units.contains(unit)) {
         let chunk = ChunkId(unit.0 * chunks);
@@ -62,7 +62,7 @@ fn make_careless(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Resu
             device.call(&[reset]).map_err(|cut| format!("{cut:?}"))?;
         }
     }
-    registry::find("pblk").expect("a kind").make(device, spec)
+    registry::find("pblk").expect("a kind").make_blocks(device, spec)
 }
 
 #[test]

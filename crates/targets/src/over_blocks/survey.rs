@@ -21,7 +21,7 @@ pub fn survey(below: &mut Below<'_>, options: &BlockOptions, cut: Cut) -> Result
     let (units, unit) = (below.extents.units(), below.extents.geometry().ws_opt);
     let mut unknown: Vec<ChunkId> = (0..below.extents.count()).map(ChunkId).collect();
     if cut.names_content {
-        unknown = with_pages(below, unknown)?;
+        unknown = with_pages(below, &unknown)?;
     }
     for last in (0..units).rev() {
         let firsts: Vec<Ppa> = unknown.iter().map(|&extent| Ppa::new(extent, last * unit)).collect();
@@ -43,9 +43,9 @@ pub fn survey(below: &mut Below<'_>, options: &BlockOptions, cut: Cut) -> Result
     Ok(())
 }
 
-/// Those of the extents that begin with a page, by one read of each. What begins with anything else is content, and full for all that
-/// is known here: the target says how far it goes, or discards it.
-fn with_pages(below: &mut Below<'_>, extents: Vec<ChunkId>) -> Result<Vec<ChunkId>, MountError> {
+/// Those of the extents that begin with a page, by one read of each. What begins with anything else is content, and full for all
+/// that is known here: the target says how far it goes, or discards it.
+fn with_pages(below: &mut Below<'_>, extents: &[ChunkId]) -> Result<Vec<ChunkId>, MountError> {
     let firsts: Vec<Ppa> = extents.iter().map(|&extent| Ppa::new(extent, 0)).collect();
     let (mut pages, mut content) = (Vec::new(), Vec::new());
     let mut media = Media::new(below);
