@@ -9,7 +9,7 @@ mod slot;
 mod workload;
 
 pub use experiment::ExperimentVerb;
-pub use inspect::{InspectArgs, InspectVerb, TablesArgs, TablesVerb};
+pub use inspect::{InspectArgs, InspectVerb, TablesArgs, TablesVerb, ZonesArgs};
 use plot::PLOT_HELP;
 pub use plot::PlotArgs;
 pub use resp::{DurabilityArg, RespArgs};

@@ -4,6 +4,7 @@ mod chunks;
 mod geometry;
 mod tables;
 mod tables_copy;
+mod zones;
 
 use crate::args::{InspectArgs, InspectVerb};
 use crate::{table, target};
@@ -16,6 +17,9 @@ pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
     if let Some(InspectVerb::Tables(of_tables)) = &args.what {
         return tables::tables(&args.drive, of_tables, as_json);
     }
+    if let Some(InspectVerb::Zones(of_zones)) = &args.what {
+        return zones::zones(&args.drive, of_zones, as_json);
+    }
     let source = Source::named(&args.drive)?;
     let options = OpenOptions { access: Access::Inspect, ..OpenOptions::default() };
     let drive = crate::open_drive::open_drive(&source, &options)?;
@@ -27,7 +31,7 @@ pub fn inspect(args: &InspectArgs, as_json: bool) -> anyhow::Result<()> {
         InspectVerb::Wear => chunks::wear(&drive, as_json),
         InspectVerb::Targets => target::print_leases(&drive.media_manager, as_json),
         InspectVerb::Toml if as_json => table::print_json(&json!({ "toml": drive.spec.to_toml() })),
-        InspectVerb::Tables(_) => unreachable!("tables were shown above"),
+        InspectVerb::Tables(_) | InspectVerb::Zones(_) => unreachable!("what is mounted was shown above"),
         InspectVerb::Toml => table::show(&drive.spec.to_toml()),
     }
     Ok(())

@@ -64,6 +64,18 @@ pub fn check_above_zero(name: &str, value: Option<u64>) -> Result<(), String> {
     Ok(())
 }
 
+/// One of yes and no.
+///
+/// # Errors
+/// A sentence that says which words there are.
+pub fn yes_or_no(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("{name} should be yes or no, but is \"{value}\"")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use ocssd_lightnvm::GenericAddress;
+use ocssd_lightnvm::media_manager::UnitSelection;
 use std::path::PathBuf;
 
 /// `ocssd inspect`.
@@ -38,8 +39,24 @@ pub enum InspectVerb {
     Targets,
     /// The settings as a drive file
     Toml,
+    /// Zones on an image: state, write pointer, capacity, units, wear. They are mounted, and what a power cut left is put in order
+    Zones(ZonesArgs),
     /// Files of RocksDB or an object store on an image: room (if nothing else is said), names, copies
     Tables(TablesArgs),
+}
+
+/// `ocssd inspect IMAGE zones`.
+#[derive(Args, Clone, Debug)]
+pub struct ZonesArgs {
+    /// A target of the image, or zns with its options [default: the image's only target of kind zns]
+    #[arg(long, value_name = "NAME[:OPTIONS]")]
+    pub target: Option<String>,
+    /// Units of a target that is not the image's own: all, group:0, pu:0-3
+    #[arg(long, value_name = "UNITS", default_value = "all")]
+    pub place: UnitSelection,
+    /// Also EMPTY zones
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `ocssd inspect IMAGE tables`.

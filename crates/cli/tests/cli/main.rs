@@ -21,3 +21,4 @@ mod verbs;
 mod verdict;
 mod vfio_user;
 mod workload;
+mod zones;

@@ -4,7 +4,7 @@
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
 use super::size::OVER_PROVISIONING_PERCENT;
-use crate::option_value::number;
+use crate::option_value::{number, yes_or_no};
 
 /// Which of Linux's two forms of addresses a checksum of the map is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +74,6 @@ impl Options {
             }
         }
         Ok(())
-    }
-}
-
-fn yes_or_no(name: &str, value: &str) -> Result<bool, String> {
-    match value {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => Err(format!("{name} should be yes or no, but is \"{value}\"")),
     }
 }
 

@@ -4,7 +4,7 @@
 
 #[cfg(feature = "canaries")]
 use super::canary::Canary;
-use crate::option_value::{check_above_zero, check_within, number, small, word};
+use crate::option_value::{check_above_zero, check_within, number, small, word, yes_or_no};
 use crate::plane_reads::PlaneReads;
 use std::fmt;
 
@@ -125,6 +125,8 @@ pub struct Options {
     pub writes_per_unit: u32,
     /// Which reads ask the drive for plane mode.
     pub plane_reads: PlaneReads,
+    /// A mount of units that hold no instance makes one; else it fails and resets nothing, for who only looks.
+    pub create: bool,
     /// Seed of the instance's name.
     pub seed: u64,
     /// The bug planted in this instance.
@@ -144,6 +146,7 @@ impl Default for Options {
             log_copies: LOG_COPIES,
             writes_per_unit: 2,
             plane_reads: PlaneReads::default(),
+            create: true,
             seed: 1,
             #[cfg(feature = "canaries")]
             canary: None,
@@ -167,13 +170,14 @@ impl Options {
             "log_copies" => self.log_copies = small(name, value)?,
             "writes_per_unit" => self.writes_per_unit = small(name, value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
+            "create" => self.create = yes_or_no(name, value)?,
             "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
             "canary" => self.canary = Some(value.parse()?),
             _ => {
                 return Err(format!(
                     "zns has no option \"{name}\"; its options are width, zone_chunks, buffer_bytes, partial, finish, \
-                     checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads and seed"
+                     checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, create and seed"
                 ));
             }
         }
@@ -208,6 +212,7 @@ mod tests {
         for (name, value, says) in [
             ("width", "0", "a number of units"),
             ("partial", "never", "\"log\" or \"pad\""),
+            ("create", "", "yes or no"),
             ("finish", "now", "\"leave\" or \"pad\""),
             ("size", "1", "no option \"size\""),
             ("seed", "-1", "whole number"),

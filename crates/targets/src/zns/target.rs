@@ -12,7 +12,7 @@ use ocssd_lightnvm::interface::zoned::{
     ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp, ZonedReply,
     ZonedRequest, ZonedTarget,
 };
-use ocssd_lightnvm::{Admission, Buffers, Command, Completion, Out, Status, Target};
+use ocssd_lightnvm::{Admission, Buffers, ChunkId, Command, Completion, Out, Status, Target};
 
 impl Zns {
     /// Lets every procedure go on until none can.
@@ -301,6 +301,18 @@ impl ZonedTarget for Zns {
 
     fn zone(&self, zone: u32) -> ZoneDescriptor {
         self.descriptor(zone)
+    }
+
+    fn zone_chunks(&self, zone: u32) -> Vec<ChunkId> {
+        let mut chunks: Vec<ChunkId> =
+            self.zone(zone).chunks().map(|chunk| self.space.shape.chunk_id(chunk)).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        assert!(
+            !chunks.is_empty() || self.zone(zone).written == 0 || self.zone(zone).writer.is_some(),
+            "zone {zone} holds blocks on no chunk"
+        );
+        chunks
     }
 
     fn poll_changed_zone(&mut self) -> Option<u32> {

@@ -30,6 +30,7 @@ mod descriptor;
 pub use descriptor::{DESCRIPTOR_BYTES, ZoneDescriptor, ZoneState};
 
 use super::{Durability, List};
+use crate::ChunkId;
 use crate::buffers::BufId;
 use crate::command::Tag;
 use crate::status::Status;
@@ -268,6 +269,16 @@ pub trait ZonedTarget: Target<Request = ZonedRequest, Reply = ZonedReply> {
     /// # Panics
     /// If there is no such zone.
     fn zone(&self, zone: u32) -> ZoneDescriptor;
+
+    /// Chunks of the drive that a zone is bound to, ascending and each once, for people who look at an instance; none of a
+    /// target that is on no chunks, as a model. Cost: the zone's chunks.
+    ///
+    /// # Panics
+    /// If there is no such zone.
+    fn zone_chunks(&self, zone: u32) -> Vec<ChunkId> {
+        assert!(zone < self.zone_geometry().zone_count, "there is no zone {zone}");
+        Vec::new()
+    }
 
     /// The next zone that changed by itself since this was asked last: it became read only or offline, or was finished for
     /// another. A server asks after each turn and tells hosts (changed zone list). `None` if there is none, as of targets whose

@@ -85,6 +85,10 @@ fn find_pages(
     survey.identify(media, shape)
 }
 
+/// Why nothing is mounted where nothing is to be made.
+const NOT_THERE: &str = "there is no zns on these units, and none was to be made; choose the units it was made on, or make one \
+                         with create=yes";
+
 /// Where tails go.
 fn tail_point(shape: &Shape, sizes: &JournalSizes, width: u32) -> AppendPoint<()> {
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
@@ -148,6 +152,9 @@ impl Zns {
         let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
         let (checkpoint, mut pages) = find::<LogEntry>(&mut media, &known, "zns")?;
         let info = checkpoint.as_ref().map(|found| load::info(&found.sections)).transpose()?;
+        if info.is_none() && !options.create {
+            return Err(MountError::NotThere(NOT_THERE));
+        }
         if let Some(info) = &info {
             check_units(&shape, (info.chunk, info.units, info.lines))?;
         }
