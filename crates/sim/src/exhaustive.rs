@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn every_cut_of_a_short_workload_is_survived() {
         let kind = ocssd_targets::registry::find("pblk").expect("a kind");
-        let found = explore(kind, &[], 3, 12).expect("one of the drives fits");
-        assert!(found.failure.is_none(), "seed 3: {:?} at {}", found.failure, found.failed_at);
+        let found = explore(kind, &[], 5, 12).expect("one of the drives fits");
+        assert!(found.failure.is_none(), "seed 5: {:?} at {}", found.failure, found.failed_at);
         assert!(found.events > 10 && found.states > found.events, "{found:?}");
         assert!(found.states_cut_twice > found.events, "mounts were cut too: {found:?}");
     }

@@ -5,9 +5,9 @@ use crate::program::Program;
 /// An image whose zones were written in order, by a target it leases.
 fn written() -> Program {
     let program = Program::new();
-    program.good("format a.img --drive tiny");
+    program.good("format a.img --drive qemu");
     program.good("target create a.img z --kind zns --units all");
-    program.good("workload zbd rw=write,bs=16k,io_size=256k --drive a.img --target z --quiet");
+    program.good("workload zbd rw=write,bs=64k,io_size=64m --drive a.img --target z --quiet");
     program
 }
 
@@ -39,7 +39,7 @@ fn zones_are_shown_with_their_units_and_looking_changes_none() {
 #[test]
 fn where_no_zones_are_none_are_made() {
     let program = Program::new();
-    program.good("format a.img --drive tiny");
+    program.good("format a.img --drive qemu");
     for (verb, says) in [
         ("inspect tiny zones", "no image"),
         ("inspect a.img zones", "no target of kind zns of its own"),
