@@ -413,6 +413,46 @@ pub const ALL: &[Kind] = &[
     },
 ];
 
+/// Reads options, name and value, one by one.
+fn read<O>(
+    mut options: O,
+    set: fn(&mut O, &str, &str) -> Result<(), String>,
+    asked: &[(String, String)],
+) -> Result<O, String> {
+    asked.iter().try_for_each(|(name, value)| set(&mut options, name, value))?;
+    Ok(options)
+}
+
+/// Whether the kind called `name` knows these options and can read their values; of a kind that is none of this project's nothing
+/// is known. Whether a drive has room for what they ask is not looked at: that a mount says.
+///
+/// # Errors
+/// A sentence of the first that it does not.
+pub fn check_options(name: &str, asked: &[(String, String)]) -> Result<(), String> {
+    let overwrites = ALL.iter().any(|kind| kind.name == name && kind.overwrites);
+    let own: TargetOptions =
+        asked.iter().filter(|(option, _)| !overwrites || option != BLOCK_BYTES).cloned().collect();
+    match name {
+        "pblk" => read(pblk::Options::unstated(), pblk::Options::set, &own).map(drop),
+        "block_ssd" => read(BlockSsdOptions::unstated(), BlockSsdOptions::set, &own).map(drop),
+        "linux-pblk" => read(linux_pblk::Options::default(), linux_pblk::Options::set, &own).map(drop),
+        "ox-block" => read(ox_block::Options::default(), ox_block::Options::set, &own).map(drop),
+        "eleos" => read(eleos::Options::default(), eleos::Options::set, &own).map(drop),
+        "lightlsm" => read(lightlsm::Options::default(), lightlsm::Options::set, &own).map(drop),
+        "kv" => read(kv::Options::default(), kv::Options::set, &own).map(drop),
+        "kv-block" => {
+            let options = read(kv_block::Options::default(), kv_block::Options::set, &own)?;
+            check_options(&options.blocks.over, &options.blocks.below)
+        }
+        "table-block" => {
+            let options = read(table_block::Options::default(), table_block::Options::set, &own)?;
+            check_options(&options.blocks.over, &options.blocks.below)
+        }
+        "zns" => read(zns::Options::default(), zns::Options::set, &own).map(drop),
+        _ => Ok(()),
+    }
+}
+
 fn no_options(spec: &TargetSpec<'_>) -> Result<(), String> {
     match spec.options.first() {
         None => Ok(()),
@@ -441,20 +481,14 @@ fn make_linear(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result
 }
 
 fn make_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
-    let mut options = pblk::Options::unstated();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(pblk::Options::unstated(), pblk::Options::set, spec.options)?;
     let (target, report) = Pblk::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     let notes = [target.describe(&report)].into_iter().chain(target.size_note(&report)).collect();
     Ok(Made { notes, target: Box::new(target) })
 }
 
 fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
-    let mut options = BlockSsdOptions::unstated();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(BlockSsdOptions::unstated(), BlockSsdOptions::set, spec.options)?;
     let (target, report) = block_ssd::mount(device, spec.units, &options)?;
     let note = format!("block_ssd over {} units, its FTL: {}", spec.units.len(), target.describe(&report));
     let notes = [note].into_iter().chain(target.size_note(&report)).collect();
@@ -462,29 +496,20 @@ fn make_block_ssd(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Res
 }
 
 fn make_linux_pblk(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
-    let mut options = linux_pblk::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(linux_pblk::Options::default(), linux_pblk::Options::set, spec.options)?;
     let (target, report) =
         LinuxPblk::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
 fn make_ox_block(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<BlocksMade, String> {
-    let mut options = ox_block::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(ox_block::Options::default(), ox_block::Options::set, spec.options)?;
     let (target, report) = OxBlock::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
 fn make_eleos(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn LogTarget>, String> {
-    let mut options = eleos::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(eleos::Options::default(), eleos::Options::set, spec.options)?;
     let (target, report) = Eleos::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
@@ -493,20 +518,14 @@ fn make_lightlsm(
     device: &mut dyn BlockingDevice,
     spec: &TargetSpec<'_>,
 ) -> Result<Made<dyn TableTarget>, String> {
-    let mut options = lightlsm::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(lightlsm::Options::default(), lightlsm::Options::set, spec.options)?;
     let (target, report) =
         LightLsm::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
 
 fn make_kv(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn KvTarget>, String> {
-    let mut options = kv::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(kv::Options::default(), kv::Options::set, spec.options)?;
     let (target, report) = Kv::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
@@ -515,10 +534,7 @@ fn make_kv_block(
     device: &mut dyn BlockingDevice,
     spec: &TargetSpec<'_>,
 ) -> Result<Made<dyn KvTarget>, String> {
-    let mut options = kv_block::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(kv_block::Options::default(), kv_block::Options::set, spec.options)?;
     let (target, notes) = KvOverBlock::mount(device, spec, &options.blocks, &options.keys)?;
     Ok(Made { notes, target: Box::new(target) })
 }
@@ -527,19 +543,13 @@ fn make_table_block(
     device: &mut dyn BlockingDevice,
     spec: &TargetSpec<'_>,
 ) -> Result<Made<dyn TableTarget>, String> {
-    let mut options = table_block::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(table_block::Options::default(), table_block::Options::set, spec.options)?;
     let (target, notes) = TablesOverBlock::mount(device, spec, &options.blocks, &options.tables)?;
     Ok(Made { notes, target: Box::new(target) })
 }
 
 fn make_zns(device: &mut dyn BlockingDevice, spec: &TargetSpec<'_>) -> Result<Made<dyn ZonedTarget>, String> {
-    let mut options = zns::Options::default();
-    for (name, value) in spec.options {
-        options.set(name, value)?;
-    }
+    let options = read(zns::Options::default(), zns::Options::set, spec.options)?;
     let (target, report) = Zns::mount(device, spec.units, &options).map_err(|error| error.to_string())?;
     Ok(Made { notes: vec![target.describe(&report)], target: Box::new(target) })
 }
@@ -564,4 +574,25 @@ pub fn find_among(
         let names: Vec<&str> = kinds.map(|kind| kind.name).collect();
         format!("there is no target \"{name}\"; the targets are: {}", names.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_that_is_mounted_says_which_options_it_cannot_read() {
+        let one = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        for kind in ALL.iter().filter(|kind| !matches!(kind.name, "linear" | "null")) {
+            let error = check_options(kind.name, &one("nobody", "1")).expect_err(kind.name);
+            assert!(error.contains("nobody"), "{}: {error}", kind.name);
+            assert_eq!(check_options(kind.name, &one("seed", "3")), Ok(()), "{}", kind.name);
+            assert_eq!(check_options(kind.name, &one(BLOCK_BYTES, "512")).is_ok(), kind.overwrites);
+        }
+        assert!(check_options("pblk", &one("victim", "d-choices")).is_err(), "it has a number");
+        for kind in ["kv-block", "table-block"] {
+            assert!(check_options(kind, &one("over.victim", "d-choices")).is_err(), "options below count");
+        }
+        assert_eq!(check_options("mine", &one("nobody", "1")), Ok(()), "not of this project");
+    }
 }

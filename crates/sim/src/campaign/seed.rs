@@ -6,7 +6,7 @@ use crate::journal::Keep;
 use crate::plan::Plan;
 use crate::run::{Ended, Ran, run_until};
 use crate::swarm::{Asked, Size, draw_asked};
-use ocssd_targets::registry::Kind;
+use ocssd_targets::registry::{self, Kind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -58,6 +58,7 @@ pub fn run_asked(
     let mut reason = String::new();
     for attempt in 0..ATTEMPTS {
         let plan = draw_asked(seed, attempt, asked);
+        assert_options_are_read(asked, &plan);
         let ran = run_until(&plan, kind, only, keep, Arc::clone(is_over));
         match ran.ended {
             Ended::DoesNotFit(sentence) => reason = sentence,
@@ -65,6 +66,24 @@ pub fn run_asked(
         }
     }
     Err(Unfit(reason))
+}
+
+/// A target that refuses an option looks like a drive it does not fit on, and its worlds would be passed over without a word.
+///
+/// # Panics
+/// If the target cannot read an option that was drawn.
+fn assert_options_are_read(asked: &Asked<'_>, plan: &Plan) {
+    let check = |kind: &str, options: &[(String, String)]| {
+        let drawn = options.iter().filter(|option| !asked.fixed.contains(option));
+        let read = registry::check_options(kind, &drawn.cloned().collect::<Vec<_>>());
+        assert!(read.is_ok(), "target {kind} was drawn an option it does not have: {read:?}");
+    };
+    for options in std::iter::once(&plan.options).chain(&plan.later_options) {
+        check(asked.target, options);
+    }
+    if let Some(beside) = &plan.beside {
+        check(&beside.kind, &beside.options);
+    }
 }
 
 /// The first drive of `seed` the target fits on: how many were drawn before, and what the seed means there.
@@ -80,7 +99,6 @@ pub fn fitting(kind: &Kind, asked: &Asked<'_>, seed: u64) -> Result<(u32, Plan),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ocssd_targets::registry;
 
     #[test]
     fn a_seed_is_on_the_same_drive_whatever_steps_are_left_out() {

@@ -195,6 +195,32 @@ fn a_tag_in_which_bits_flipped_is_found_by_garbage_collection() {
     }
 }
 
+/// Its line was moved for ever: the copies were of another block, and nothing superseded what the map still named.
+#[test]
+fn a_block_whose_place_another_write_took_is_given_up_and_its_line_is_emptied() {
+    for mode in MODES {
+        let mut world = World::new(config(geometry()), options(mode), "astray");
+        world.media_fail = true;
+        for block in (0..600).step_by(12) {
+            world.write(block, 12);
+        }
+        world.flush();
+        for sector in 8..16 {
+            let (from, to) = (Ppa::new(ChunkId(0), sector + 8), Ppa::new(ChunkId(0), sector));
+            assert!(world.host.device_mut().inner_mut().misplace_write(from, Some(to)), "{mode:?}: written");
+        }
+        for _ in 0..6 {
+            world.pblk_mut().force_gc();
+            assert!(world.settle(), "{mode:?}: work does not end");
+            world.write(0, 12);
+            world.flush();
+        }
+        let stats = world.pblk().stats();
+        assert!(stats.gc_written < 2_000, "{mode:?}: {} sectors of 600 were moved", stats.gc_written);
+        world.check();
+    }
+}
+
 #[test]
 fn weak_sectors_are_written_elsewhere_soon() {
     for mode in MODES {
