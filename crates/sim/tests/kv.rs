@@ -44,6 +44,13 @@ fn tiny_worlds_keep_every_promise() {
     }
 }
 
+/// Of two batches that deleted the same key the power took the first and left the second: the second had written nothing of the
+/// key, as it was gone by then, and the key came back beside the rest of that batch.
+#[test]
+fn a_batch_deletes_a_key_also_if_the_deletion_before_it_is_lost() {
+    assert_ends_well("kv", Size::Tiny, 1242, &mut Tally::default(), &mut 0);
+}
+
 #[test]
 fn worlds_with_faults_keep_every_promise() {
     let (mut tally, mut unfit) = (Tally::default(), 0);

@@ -163,17 +163,20 @@ impl Kv {
         }
         assert_eq!(after.len(), last.len(), "keys of a batch are counted wrong");
         self.check_room(&after).map_err(|refusal| (refusal, None))?;
-        // Of a key named twice only the last change is left.
-        let mut changes = Vec::with_capacity(last.len());
-        for (key, content) in last {
-            let value = match content {
-                Some(content) => self.value_of(key.len(), content.gathered(buffers)),
-                None if self.index.get(&key).is_none() => continue,
-                None => Value::Delete,
-            };
-            changes.push(Change { key, value });
+        // The deletion of a key that is not there is written too: the change that took the key away may be lost with the
+        // power while this batch survives, and then the batch has to take it away. A batch of nothing else changes nothing.
+        let changes_nothing =
+            last.iter().all(|(key, content)| content.is_none() && self.index.get(key).is_none());
+        if changes_nothing {
+            last.retain(|key, content| content.is_some() || self.index.get(key).is_some());
         }
-        Ok(Taking { tag, durability, changes, written: 0 })
+        // Of a key named twice only the last change is left.
+        let change_of = |(key, content): (Vec<u8>, Option<Content>)| {
+            let value = content
+                .map_or(Value::Delete, |content| self.value_of(key.len(), content.gathered(buffers)));
+            Change { key, value }
+        };
+        Ok(Taking { tag, durability, changes: last.into_iter().map(change_of).collect(), written: 0 })
     }
 
     fn look_at_entry(
