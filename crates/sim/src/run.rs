@@ -249,6 +249,9 @@ where
             // Its size follows from the chunks that are left, and may be none.
             return Err(Broken::new(LIMIT, "a device of some size", sentence).into());
         }
+        if self.world.has_dead_target() {
+            return Err(Broken::new(LIMIT, "a unit that works", sentence).into());
+        }
         if !self.disk.as_mut().is_some_and(Disk::heal) {
             return Err(Cause::NotMounted(sentence));
         }

@@ -205,6 +205,12 @@ impl<C: Contract> World<C> {
         })
     }
 
+    /// True if a target has no good chunk left: all its units died.
+    #[must_use]
+    pub fn has_dead_target(&self) -> bool {
+        self.instances.iter().any(|instance| good_chunks(self.device().inner(), &instance.units) == 0)
+    }
+
     /// How many targets there are.
     #[must_use]
     pub const fn targets(&self) -> usize {

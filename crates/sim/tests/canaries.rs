@@ -25,8 +25,8 @@ const SEEDS: Range<u64> = 0..200;
 /// worlds were drawn for them, one was found after 11 000).
 const SEEDS_OF_CHECKPOINTS: Range<u64> = 0..1500;
 
-/// The same for what takes a half-done reset, a dead unit, or a write that goes astray in a certain way: one of a hundred worlds
-/// has either.
+/// The same for what takes a half-done reset, a dead unit, a flush that the drive fails, or a write that goes astray in a certain
+/// way: one of a hundred worlds has either.
 const SEEDS_OF_HARM: Range<u64> = 0..800;
 
 /// An option of a target, and its value.
@@ -131,7 +131,6 @@ canaries! {
     oldest_wins_is_found: "oldest-wins", Tiny;
     stale_generation_is_found: "stale-generation", Tiny;
     window_forgotten_is_found: "window-forgotten", Tiny;
-    barrier_unchecked_is_found: "barrier-unchecked", Any;
     wear_ignored_is_found: "wear-ignored", Any;
     checkpoint_unordered_is_found: "checkpoint-unordered", Tiny;
     checkpoint_unchecked_is_found: "checkpoint-unchecked", Any;
@@ -160,6 +159,7 @@ canaries! {
 
 canaries! {
     TESTED_OF_HARM: "pblk", "canary", NONE, SEEDS_OF_HARM;
+    barrier_unchecked_is_found: "barrier-unchecked", Any;
     twins_unread_is_found: "twins-unread", Any;
     blank_is_zeroes_is_found: "blank-is-zeroes", Any;
     gone_is_unwritten_is_found: "gone-is-unwritten", Any;
