@@ -63,3 +63,11 @@ fn odd_worlds_that_broke_a_promise_keep_it() {
         assert_ends_well_at(Size::Any, kind, seed);
     }
 }
+
+/// A write that went astray took the place of another block; garbage collection moved it there with its old tag, and behind a
+/// checkpoint the copy counted as newer than what the checkpoint named.
+#[test]
+fn a_write_astray_is_not_moved_as_the_newest_version_of_its_block() {
+    let kind = registry::find("block_ssd").expect("a kind");
+    assert_ends_well_at(Size::Any, kind, 1);
+}

@@ -2,9 +2,9 @@
 //!
 //! A sector that was read goes into a buffer unit with the tag it was read with, and nothing else changes: the map goes on naming
 //! the original, which stays valid and is read, until the copy is on media. Then the map's entry is exchanged, if it still
-//! names the original; what a user wrote or discarded meanwhile makes the exchange fail, and the copy is dead. So a moved
-//! sector touches the map once, and the buffer keeps no more of it than where it came from. A copy that landed within
-//! MW_CUNITS of a chunk's pointer is found in its buffer unit through the open line.
+//! names the original; what a user wrote or discarded meanwhile makes the exchange fail, and the copy is dead. The map is looked
+//! at when a sector is copied and changed once, and the buffer keeps no more of it than where it came from. A copy that landed
+//! within MW_CUNITS of a chunk's pointer is found in its buffer unit through the open line.
 //!
 //! A copy whose original died before it was sent is not written: a checkpoint may have begun in between, and what is written
 //! behind a checkpoint counts as newer (`checkpoint`). One whose original is reset before it lands must not take the place of
@@ -61,7 +61,8 @@ impl Pblk {
     }
 
     /// The neighbours that come next of what was read: where the first lies, to which stream they go, and how many of them are
-    /// sound blocks.
+    /// sound blocks and the newest versions. An older one is valid here if its write went astray and took the place of another
+    /// block; behind a checkpoint its copy would count as newer than what the checkpoint names.
     fn next_run(&self, read: &GcRead, origin: Origin, buffers: &Buffers) -> Option<(Place, Stream, u32)> {
         let from = self.lines.get(origin.line).stream;
         let (mut first, mut stream, mut count) = (0, None, 0);
@@ -70,7 +71,7 @@ impl Pblk {
                 break;
             }
             let Some(tag) = sound_block(tag, content) else { break };
-            if self.gc.is_again(read.line) && self.is_misplaced(&tag, self.place_of(ppa)) {
+            if !self.is_newest(tag.block, Place(origin.start.0 + u64::from(ppa.sector))) {
                 break;
             }
             let to = self.classifier.gc_stream(from, self.sequence.0, Some(tag.sequence.0));

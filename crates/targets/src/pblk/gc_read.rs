@@ -45,7 +45,7 @@ impl Pblk {
     pub(super) fn move_reads(&mut self, now: Nanos, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while let Some(mut read) = self.gc.relocator.next_read() {
-            if read.next == 0 && !self.moves_by_copy() {
+            if read.next == 0 {
                 self.fetch_owners(&read, buffers);
             }
             let mut before: Option<Origin> = None;
@@ -139,7 +139,7 @@ impl Pblk {
     }
 
     /// True if `place` holds the newest version of a block, whether the map points there or still to the buffer.
-    fn is_newest(&self, block: u64, place: Place) -> bool {
+    pub(super) fn is_newest(&self, block: u64, place: Place) -> bool {
         match self.l2p.get(block) {
             Mapped::Media(newest) => newest == place,
             Mapped::Buffer(slot) => self.write_buffer.durable_place(slot) == Some(place),
