@@ -172,8 +172,8 @@ impl Kv {
         }
         // Of a key named twice only the last change is left.
         let change_of = |(key, content): (Vec<u8>, Option<Content>)| {
-            let value = content
-                .map_or(Value::Delete, |content| self.value_of(key.len(), content.gathered(buffers)));
+            let value =
+                content.map_or(Value::Delete, |content| self.value_of(key.len(), content.gathered(buffers)));
             Change { key, value }
         };
         Ok(Taking { tag, durability, changes: last.into_iter().map(change_of).collect(), written: 0 })

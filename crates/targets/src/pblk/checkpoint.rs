@@ -98,6 +98,11 @@ impl Checkpoints {
         self.asked = true;
     }
 
+    /// True if one was asked for that has not begun.
+    pub const fn is_asked(&self) -> bool {
+        self.asked
+    }
+
     /// The last checkpoint: nothing is written after it.
     pub const fn ask_clean(&mut self) {
         self.asked = true;

@@ -56,16 +56,18 @@ impl Pblk {
         let is_early = self.has_canary(Canary::ResetBeforeDiscard);
         let pending = self.discards.oldest_pending().filter(|_| !is_early);
         let dead = self.reclaimer.take_empty();
-        let waits = |dead: &EmptyLine| {
-            let is_data = !self.is_map_stream(self.lines.get(dead.line).stream);
-            is_data && pending.is_some_and(|pending| dead.since >= pending)
-        };
+        let waits = |dead: &EmptyLine| pending.is_some_and(|pending| self.waits_for_record(dead, pending));
         let (waiting, mut free): (Vec<EmptyLine>, Vec<EmptyLine>) = dead.into_iter().partition(waits);
         let newest = waiting.iter().map(|dead| dead.since).max();
         waiting.into_iter().for_each(|dead| self.reclaimer.keep(dead));
         self.keep_name(&mut free);
         self.flushes.free(free);
         newest.is_some_and(|newest| self.close_older(newest))
+    }
+
+    /// True if a dead line may have died by a discard whose record is not on media; `pending` is the oldest of those.
+    pub(super) fn waits_for_record(&self, dead: &EmptyLine, pending: Sequence) -> bool {
+        !self.is_map_stream(self.lines.get(dead.line).stream) && dead.since >= pending
     }
 
     /// Keeps back a dead line if no line that stays has a head: heads alone say on media that there is an instance, and how

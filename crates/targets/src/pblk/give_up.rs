@@ -33,9 +33,11 @@ impl Pblk {
             self.work_due = true;
             return true;
         }
-        let may_checkpoint = !self.is_read_only() && self.checkpoints.is_idle();
-        if may_checkpoint && self.discards.oldest_pending().is_none() && self.discards.has_durable() {
-            // Records of discards hold space until a checkpoint covers them. It covers these: this does not go on for ever.
+        let may_checkpoint =
+            !self.is_read_only() && self.checkpoints.is_idle() && !self.checkpoints.is_asked();
+        if may_checkpoint && self.discards.has_durable() {
+            // Records of discards hold space until a checkpoint covers them. It covers those on media, and sends the others
+            // first: this does not go on for ever.
             self.checkpoints.ask();
             self.work_due = true;
             return true;

@@ -248,7 +248,18 @@ impl Pblk {
         // Buffer units that were let in hold the versions before them: lines drain only once they are written, reserve or not.
         let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
         let is_stuck = is_programmed && self.gc.has_awaiting();
-        if self.streams_count() == 1 || is_stuck { map_lines } else { reserve_lines - buffer_lines - 1 }
+        if self.streams_count() == 1 || is_stuck || self.is_record_awaited() {
+            map_lines
+        } else {
+            reserve_lines - buffer_lines - 1
+        }
+    }
+
+    /// True if an empty line is kept from its reset by the record of a discard that is not on media: the record is in a buffer
+    /// unit of users. Cost: a pass over the lines that wait, if a record does.
+    fn is_record_awaited(&self) -> bool {
+        let Some(pending) = self.discards.oldest_pending() else { return false };
+        self.reclaimer.empty().iter().any(|empty| self.waits_for_record(empty, pending))
     }
 
     /// Notes whether the instance can still take writes: bad chunks may have used up what is spare.
