@@ -63,6 +63,7 @@ pub static ALL: &[Experiment] = &[
     cidr20::f5::EXPERIMENT,
     cidr20::f6::EXPERIMENT,
     cidr20::units::EXPERIMENT,
+    cidr20::vs::EXPERIMENT,
 ];
 
 /// The experiment of this name.

@@ -41,6 +41,8 @@ struct Pending {
 pub struct Exchange {
     pending: Slab<Pending>,
     requests: VecDeque<BlockRequest>,
+    /// Requests the block target took.
+    taken: u64,
     /// Writes without FUA that ended.
     cached: u64,
     /// As many of them are durable.
@@ -54,6 +56,7 @@ impl Exchange {
         Self {
             pending: Slab::new(COMMANDS_MAX),
             requests: VecDeque::new(),
+            taken: 0,
             cached: 0,
             durable: 0,
             forgets_fua: options.has_canary(Canary::FuaForgotten),
@@ -105,6 +108,12 @@ impl Exchange {
     /// The block target took it.
     pub fn taken(&mut self) {
         self.requests.pop_front().expect("a request was taken, so there was one");
+        self.taken += 1;
+    }
+
+    /// Requests the block target took since the mount.
+    pub const fn requests_taken(&self) -> u64 {
+        self.taken
     }
 
     /// The block target answered: the completion of a command, unless there is more to do for it.
@@ -141,6 +150,7 @@ impl Exchange {
     /// Asserts that no request waits for a command that is over.
     pub fn check(&self) {
         assert!(self.requests.len() <= self.pending.len(), "more requests wait than commands are under way");
+        assert!(self.cached <= self.taken, "{} writes ended, of {} requests", self.cached, self.taken);
         assert!(self.durable <= self.cached, "{} of {} writes are durable", self.durable, self.cached);
     }
 }

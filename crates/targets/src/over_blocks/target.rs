@@ -11,7 +11,7 @@ use super::{over, survey};
 use crate::registry::{BlocksMade, TargetSpec};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, BlockTarget};
-use ocssd_lightnvm::counter::Counter;
+use ocssd_lightnvm::counter::{Counter, CounterValue};
 use ocssd_lightnvm::{Admission, BlockingDevice, Completion, Out, Status, Tag, Target};
 
 /// Commands taken from above at once (chosen: as many as a batch of the largest transaction of `kv` has).
@@ -279,6 +279,9 @@ impl<A: Above> Target for OverBlocks<A> {
         let own = self.above.counters().into_iter();
         let mut counters: Vec<Counter> =
             own.map(|counter| Counter { name: as_extents(counter.name), ..counter }).collect();
+        let requests = CounterValue::Count(self.exchange.requests_taken());
+        let about = "Requests to the block target below.";
+        counters.push(Counter { name: "block_requests", about, value: requests });
         let of_above = counters.len();
         for counter in self.below.counters() {
             if counters[..of_above].iter().all(|other| other.name != counter.name) {

@@ -68,6 +68,8 @@ pub(super) struct Client {
     pub(super) work: Work,
     /// Operations it has yet to begin.
     pub(super) left: u64,
+    /// It may put from then on, if it is held to a rate.
+    pub(super) puts_from: Nanos,
     prng: Prng,
     next_key: u64,
     keys: u64,
@@ -95,7 +97,8 @@ impl Client {
         }
         let client = |(number, (work, left)): (usize, (Work, u64))| {
             let prng = prng.split(&format!("{} {number}", benchmark.name()));
-            Self { doing: Doing::Nothing, work, left, prng, next_key: 0, keys: num }
+            let puts_from = Nanos::ZERO;
+            Self { doing: Doing::Nothing, work, left, puts_from, prng, next_key: 0, keys: num }
         };
         works.into_iter().enumerate().map(client).collect()
     }

@@ -69,6 +69,9 @@ pub struct LsmOptions {
     pub level0_slowdown: usize,
     /// Tables of level 0 at which puts stop.
     pub level0_stop: usize,
+    /// Bytes a second that the writer of `readwhilewriting` puts, where `db_bench` holds every benchmark to it; 0 for as many as
+    /// it can.
+    pub writer_rate: u64,
     /// Bytes a second of puts that are slowed down; 0 never slows them down, it only stops them.
     pub delayed_write_rate: u64,
     /// Bytes that compactions have yet to move from which on puts are slowed down.
@@ -124,6 +127,7 @@ impl LsmOptions {
             level0_trigger: index(words.number32("level0_file_num_compaction_trigger", 4, 1..=10_000)),
             level0_slowdown: index(words.number32("level0_slowdown_writes_trigger", 20, 1..=10_000)),
             level0_stop: index(words.number32("level0_stop_writes_trigger", 36, 1..=10_000)),
+            writer_rate: words.number("benchmark_write_rate_limit", 0, 0..=1 << 40),
             delayed_write_rate: words.number("delayed_write_rate", 8 << 20, 0..=1 << 40),
             pending_soft_bytes: words.number("soft_pending_compaction_bytes_limit", 64 << 30, 1..=1 << 50),
             pending_hard_bytes: words.number("hard_pending_compaction_bytes_limit", 256 << 30, 1..=1 << 50),

@@ -265,10 +265,11 @@ impl Lsm {
             return;
         }
         match state.work {
-            Work::PutInOrder | Work::PutRandom | Work::PutRandomBeside => {
+            Work::PutInOrder | Work::PutRandom => {
                 state.left -= 1;
                 self.queue_put(now, client);
             }
+            Work::PutRandomBeside => self.put_beside(now, client),
             Work::GetRandom => {
                 state.left -= 1;
                 self.begin_get(now, client);

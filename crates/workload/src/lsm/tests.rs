@@ -139,6 +139,20 @@ fn puts_stop_for_memtables_and_for_level_0_and_the_limiter_slows_them_down() {
 }
 
 #[test]
+fn the_writer_beside_readers_is_held_to_its_rate() {
+    // Records of 100 bytes: 10 a millisecond at 1,000,000 bytes a second.
+    let (lsm, _) = run(
+        "--benchmarks=fillrandom,readwhilewriting --num=1500 --threads=2 --benchmark_write_rate_limit=1000000",
+        10,
+        Placement::Horizontal,
+    );
+    let [fill, beside] = lsm.phases() else { unreachable!("two benchmarks were run") };
+    assert!(fill.puts.count() as f64 / fill.took().as_secs_f64() > 20_000.0, "fillrandom is not held to it");
+    let rate = beside.puts.count() as f64 / beside.took().as_secs_f64();
+    assert!((9_000.0..=10_200.0).contains(&rate), "{rate} puts a second beside {} gets", beside.gets.count());
+}
+
+#[test]
 fn the_same_seed_repeats() {
     let flags = "--benchmarks=fillrandom,readwhilewriting --num=1500 --threads=2";
     let of = |seed| {

@@ -33,6 +33,20 @@ impl Lsm {
         self.write(now);
     }
 
+    /// A thread that puts beside others puts a key, or waits until it may. A put that came late makes none after it come sooner.
+    pub(super) fn put_beside(&mut self, now: Nanos, client: usize) {
+        let state = &mut self.clients[client];
+        if now < state.puts_from {
+            let from = state.puts_from;
+            return self.wake(from, client);
+        }
+        let (bytes, rate) = (self.options.record_bytes, self.options.writer_rate);
+        if rate > 0 {
+            state.puts_from = now + Nanos((bytes * 1_000_000_000).div_ceil(rate));
+        }
+        self.queue_put(now, client);
+    }
+
     /// The put before is done.
     pub(super) fn on_write_turn(&mut self, now: Nanos) {
         self.queue.is_awaited = false;

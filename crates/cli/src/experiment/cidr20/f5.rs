@@ -3,7 +3,8 @@
 use super::super::catalogue::{Experiment, Numbers};
 use super::super::data::Data;
 use super::super::lab::Lab;
-use super::database::{self, KEYS, Ran, Setup};
+use super::database::{self, CHUNKS, KEYS, Ran, Setup};
+use super::ground::Ground;
 use super::unexplained;
 use ocssd_report::{Axis, ChartSpec, Panel, PaperTable, Point, Report, Role, Series, Style, Verdict};
 use ocssd_workload::lsm::Phase;
@@ -49,8 +50,13 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
                 "--benchmarks=fillseq,waitforcompaction,readseq,readrandom --threads={threads} --num={keys} --reads={}",
                 READS.min(keys)
             );
-            let setup =
-                Setup { placement, block_bytes: 96 << 10, has_size_hint: false, target: Vec::new(), flags };
+            let flags = database::flags_of_paper(96 << 10, false, &flags);
+            let setup = Setup {
+                ground: Ground::of_paper(placement),
+                chunks_per_unit: CHUNKS,
+                has_early_reset: false,
+                flags,
+            };
             let ran = database::run(&setup, lab.seed)?;
             push(&mut data, placement, &threads.to_string(), &ran);
         }

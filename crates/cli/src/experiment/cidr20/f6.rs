@@ -3,7 +3,8 @@
 use super::super::catalogue::{Experiment, Numbers};
 use super::super::data::Data;
 use super::super::lab::Lab;
-use super::database::{self, KEYS, Ran, SECOND_MS, Setup};
+use super::database::{self, CHUNKS, KEYS, Ran, SECOND_MS, Setup};
+use super::ground::Ground;
 use super::unexplained;
 use ocssd_report::{Axis, ChartSpec, Panel, PaperTable, Point, Report, Role, Series, Verdict};
 use ocssd_workload::lsm::Phase;
@@ -44,11 +45,11 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
                 let flags = format!(
                     "--benchmarks=fillseq --threads={threads} --num={keys} --delayed_write_rate={rate}"
                 );
+                let flags = database::flags_of_paper(96 << 10, false, &flags);
                 let setup = Setup {
-                    placement,
-                    block_bytes: 96 << 10,
-                    has_size_hint: false,
-                    target: Vec::new(),
+                    ground: Ground::of_paper(placement),
+                    chunks_per_unit: CHUNKS,
+                    has_early_reset: false,
                     flags,
                 };
                 let ran = database::run(&setup, lab.seed)?;

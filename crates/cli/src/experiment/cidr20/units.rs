@@ -3,7 +3,8 @@
 use super::super::catalogue::{Experiment, Numbers};
 use super::super::data::Data;
 use super::super::lab::Lab;
-use super::database::{self, KEYS, Ran, Setup};
+use super::database::{self, CHUNKS, KEYS, Ran, Setup};
+use super::ground::Ground;
 use super::unexplained;
 use ocssd_report::{Axis, ChartSpec, Panel, PaperTable, Point, Report, Role, Series, Style, Verdict};
 
@@ -41,9 +42,10 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
             lab.point(&format!("blocks of {block}, reads of a {unit}"));
             let flags =
                 format!("--benchmarks=fillseq,waitforcompaction,readrandom --num={keys} --reads={READS}");
-            let target = vec![("read_unit", unit.to_owned())];
+            let flags = database::flags_of_paper(block_bytes, false, &flags);
+            let ground = Ground::of_paper("horizontal").with("read_unit", unit);
             let ran = database::run(
-                &Setup { placement: "horizontal", block_bytes, has_size_hint: false, target, flags },
+                &Setup { ground, chunks_per_unit: CHUNKS, has_early_reset: false, flags },
                 lab.seed,
             )?;
             push_reads(&mut data, block, unit, &ran);
@@ -55,11 +57,11 @@ fn run(lab: &mut Lab) -> anyhow::Result<Data> {
     for (name, has_size_hint) in [("stripe", false), ("size class", true)] {
         lab.point(&format!("chunk sets: {name}"));
         let flags = format!("--benchmarks=fillseq --num={keys}");
+        let flags = database::flags_of_paper(96 << 10, has_size_hint, &flags);
         let setup = Setup {
-            placement: "horizontal",
-            block_bytes: 96 << 10,
-            has_size_hint,
-            target: Vec::new(),
+            ground: Ground::of_paper("horizontal"),
+            chunks_per_unit: CHUNKS,
+            has_early_reset: false,
             flags,
         };
         let ran = database::run(&setup, lab.seed)?;
