@@ -13,7 +13,7 @@ use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
     PutResult, Result,
 };
-use ocssd_table_store::{ErrorKind, FileStatus, Replace, Store, StoreError, TableId, Writer};
+use ocssd_table_store::{ErrorKind, FileStatus, Hint, Replace, Store, StoreError, TableId, Writer};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -166,6 +166,9 @@ impl ObjectStore for DriveObjects {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         let replace = self.replace_of(location, options.mode)?;
         let writer = self.begin(&options.attributes)?;
+        // As many units as hold it, and not a stripe over all of them.
+        let hint = Hint { bytes_expected: payload.content_length() as u64, ..Hint::default() };
+        writer.hint(hint).map_err(|error| failed(error, location.as_ref()))?;
         for part in &payload {
             writer.append(part).map_err(|error| failed(error, location.as_ref()))?;
         }
