@@ -43,6 +43,12 @@ const SMALL: &[&str] = &[
     "--seed=42",
 ];
 
+/// Images that are made of it: tables on raw flash, and on a block device.
+const IMAGES: [&str; 2] = [
+    "drive=image.ocssd,create=drive.toml,placement=vertical",
+    "drive=blocks.ocssd,create=drive.toml,target=table-block,over=pblk",
+];
+
 /// Runs it.
 ///
 /// Errors: a program did not find what it wrote, or was not refused in words what it must be refused.
@@ -50,7 +56,9 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
     let rocks = Rocks::new(workspace.target.join("rocksdb"), build(workspace)?)?;
     rocks.write("drive.toml", DRIVE)?;
     in_memory(&rocks)?;
-    on_an_image(&rocks)?;
+    for image in IMAGES {
+        on_an_image(&rocks, image)?;
+    }
     kill::run(&rocks)?;
     refusals::run(&rocks)?;
     if long { from_its_source(&workspace.target.join("rocksdb-source"), &rocks) } else { Ok(()) }
@@ -97,17 +105,19 @@ fn in_memory(rocks: &Rocks) -> Result<()> {
 }
 
 /// What one process wrote the next ones find, and find sound.
-fn on_an_image(rocks: &Rocks) -> Result<()> {
-    let image = "drive=image.ocssd,create=drive.toml,placement=vertical";
+fn on_an_image(rocks: &Rocks, image: &str) -> Result<()> {
     let write = rocks.program(&Program::DbBench, image).args(SMALL);
     write.args(["--num=20000", "--benchmarks=fillseq,overwrite"]).succeeds()?;
     let read = rocks.program(&Program::DbBench, image).args(SMALL);
     let told = read.args(["--num=20000", "--use_existing_db=1", "--benchmarks=readrandom"]).succeeds()?;
-    ensure!(told.contains("(20000 of 20000 found)"), "not all keys were found after reopening:\n{told}");
+    ensure!(
+        told.contains("(20000 of 20000 found)"),
+        "{image}: not all keys were found after reopening:\n{told}"
+    );
     let told = rocks.program(&Program::Ldb, image).args(["checkconsistency"]).succeeds()?;
-    ensure!(told.contains("OK"), "ldb checkconsistency should say OK, but said:\n{told}");
+    ensure!(told.contains("OK"), "{image}: ldb checkconsistency should say OK, but said:\n{told}");
     let told = rocks.program(&Program::SstDump, image).args(["--file=/db", "--command=verify"]).succeeds()?;
     let (files, sound) = (told.matches("/db/").count(), told.matches("The file is ok").count());
-    ensure!(files > 4 && sound > 4, "sst_dump should find every table ok, but printed:\n{told}");
+    ensure!(files > 4 && sound > 4, "{image}: sst_dump should find every table ok, but printed:\n{told}");
     Ok(())
 }
