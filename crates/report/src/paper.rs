@@ -11,7 +11,7 @@ use thiserror::Error;
 const FIXED: [&str; 5] = ["value", "unit", "error", "source", "note"];
 
 /// Units a value may have. Chosen: what the experiments use; a new one is added here so that a misspelt one is found.
-const UNITS: &[&str] = &["MB/s", "GB/s", "ms", "us", "s", "%", "x", "fraction", "IOPS"];
+const UNITS: &[&str] = &["MB/s", "GB/s", "ms", "us", "s", "%", "x", "fraction", "IOPS", "op/s"];
 
 /// How far the true number may be from the value, either way.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::compare::Why;
 use super::data::Data;
 use super::lab::Lab;
-use super::{cidr20, fast17, ksc17, profile, wa_theory, zns};
+use super::{cidr20, fast17, ksc17, kv, profile, wa_theory, zns};
 use anyhow::bail;
 use ocssd_report::{PaperTable, Report};
 
@@ -60,6 +60,7 @@ pub static ALL: &[Experiment] = &[
     zns::finish::EXPERIMENT,
     zns::width::EXPERIMENT,
     zns::vs_pblk::EXPERIMENT,
+    kv::kinds::EXPERIMENT,
     cidr20::f5::EXPERIMENT,
     cidr20::f6::EXPERIMENT,
     cidr20::units::EXPERIMENT,

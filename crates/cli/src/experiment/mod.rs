@@ -13,6 +13,7 @@ mod data;
 mod fast17;
 mod keep;
 mod ksc17;
+mod kv;
 mod lab;
 mod profile;
 mod ratio;

@@ -155,6 +155,8 @@ pub struct Ycsb {
     records: u64,
     /// Those the loading phase has done.
     loaded: u64,
+    /// Those that were there before: no operations of this run.
+    taken_over: u64,
     operations: u64,
     versions: u64,
     due: VecDeque<Due>,
@@ -174,12 +176,21 @@ impl Ycsb {
             chooser,
             records: 0,
             loaded: 0,
+            taken_over: 0,
             operations: 0,
             versions: 0,
             due: VecDeque::new(),
             modified: Vec::new(),
             outstanding: 0,
         }
+    }
+
+    /// The same on records that another run has loaded, as many as the options say: there is no loading phase, and they do not
+    /// count as operations.
+    #[must_use]
+    pub fn on_records(options: YcsbOptions, prng: &Prng) -> Self {
+        let records = options.record_count;
+        Self { records, loaded: records, taken_over: records, ..Self::new(options, prng) }
     }
 
     /// The power went: nothing is outstanding, and what followed from replies does not come any more.
@@ -366,15 +377,16 @@ impl Generator for Ycsb {
     }
 
     fn phase(&self) -> &'static str {
-        if self.operations == 0 && self.loaded <= self.options.record_count { "load" } else { "run" }
+        let loads = self.operations == 0 && self.taken_over == 0;
+        if loads && self.loaded <= self.options.record_count { "load" } else { "run" }
     }
 
     fn operations_begun(&self) -> u64 {
-        self.loaded + self.operations
+        self.loaded + self.operations - self.taken_over
     }
 
     fn operation_count_max(&self) -> u64 {
-        self.options.record_count + self.options.operation_count
+        self.options.record_count + self.options.operation_count - self.taken_over
     }
 
     fn is_finished(&self) -> bool {
@@ -456,6 +468,29 @@ mod tests {
         assert_eq!(run(text, 1).0, run(text, 1).0);
         assert_ne!(run(text, 1).0, run(text, 2).0);
         assert_eq!(run(text, 1).1["flush"], 20);
+    }
+
+    #[test]
+    fn records_that_are_there_are_neither_loaded_nor_counted() {
+        let mut buffers = pool();
+        let options = YcsbOptions::parse("workload=d,recordcount=100,operationcount=50,fieldlength=1");
+        let mut ycsb = Ycsb::on_records(options.expect("sound"), &Prng::new(3));
+        let (mut known, mut inserted) = ((0..100).map(key_of).collect::<Vec<Key>>(), 0);
+        assert_eq!((ycsb.phase(), ycsb.operations_begun(), ycsb.operation_count_max()), ("run", 0, 50));
+        while let Some(request) = ycsb.next(Tag(0), &mut buffers) {
+            match request.op {
+                KvOp::Store { key, .. } => {
+                    assert!(!known.contains(&key), "seed 3: a record that is there was loaded");
+                    inserted += 1;
+                    known.push(key);
+                }
+                KvOp::Retrieve { key, .. } => assert!(known.contains(&key), "seed 3: {key:?} is not there"),
+                op => panic!("seed 3: {op:?} in workload d"),
+            }
+            ycsb.on_reply(&request, &KvReply::success(request.tag, KvAnswer::Done), &mut buffers);
+        }
+        assert!(inserted > 0 && ycsb.is_finished());
+        assert_eq!((ycsb.phase(), ycsb.operations_begun()), ("run", 50));
     }
 
     #[test]
