@@ -322,8 +322,10 @@ where
         let written = |chunk: ChunkId| flash.written(chunk) / unit * unit;
         let found =
             (0..chunks).map(|next| ChunkId((first + next) % chunks)).find(|&chunk| written(chunk) >= unit);
-        // The only chunk there is has the only head: without that nobody can tell an instance from fresh media.
-        let is_another = |other: ChunkId| Some(other) != found && written(other) > 0;
+        // One head must stay: without any nobody can tell an instance from fresh media.
+        let is_another = |other: ChunkId| {
+            Some(other) != found && written(other) > 0 && !flash.is_still_harmed(Ppa::new(other, 0))
+        };
         let Some(chunk) = found.filter(|_| (0..chunks).map(ChunkId).any(is_another)) else { return };
         let from = written(chunk) - unit;
         let to =

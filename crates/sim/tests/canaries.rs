@@ -160,7 +160,6 @@ canaries! {
 canaries! {
     TESTED_OF_HARM: "pblk", "canary", NONE, SEEDS_OF_HARM;
     barrier_unchecked_is_found: "barrier-unchecked", Any;
-    twins_unread_is_found: "twins-unread", Any;
     blank_is_zeroes_is_found: "blank-is-zeroes", Any;
     gone_is_unwritten_is_found: "gone-is-unwritten", Any;
 }
@@ -275,7 +274,9 @@ canaries! {
 fn every_canary_is_looked_for() {
     let all = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<&str>>();
     let pblk: BTreeSet<&str> = pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(pblk, all(&[TESTED, TESTED_OF_CHECKPOINTS, TESTED_OF_HARM].concat()));
+    // It takes a user's line younger than that of its copies, and its reset half done at a power cut: no world in 3 000 has that,
+    // and pblk's own test `twins` makes it.
+    assert_eq!(pblk, all(&[TESTED, TESTED_OF_CHECKPOINTS, TESTED_OF_HARM, &["twins-unread"]].concat()));
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(linux, all(TESTED_OF_LINUX));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();

@@ -123,7 +123,7 @@ impl Pblk {
             return None;
         }
         let privileged = self.is_gc_stream(stream) && self.streams_count() > 1 || self.is_map_stream(stream);
-        let kept = if privileged { 0 } else { self.lines_kept() };
+        let kept = if privileged { 0 } else { self.lines_left_by_users() };
         if self.free_lines_worth() <= kept {
             self.stats.waits_for_line += 1;
             return None;

@@ -248,11 +248,18 @@ impl Pblk {
         // Buffer units that were let in hold the versions before them: lines drain only once they are written, reserve or not.
         let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
         let is_stuck = is_programmed && self.gc.has_awaiting();
-        if self.streams_count() == 1 || is_stuck || self.is_record_awaited() {
-            map_lines
-        } else {
-            reserve_lines - buffer_lines - 1
+        if self.streams_count() == 1 || is_stuck { map_lines } else { reserve_lines - buffer_lines - 1 }
+    }
+
+    /// Lines that users' streams leave free when they open one: fewer where an empty line waits for a record in their buffer
+    /// units, and none if nothing else goes on; the lines that wait are worth more than room for a checkpoint.
+    pub(super) fn lines_left_by_users(&self) -> u32 {
+        let kept = self.lines_kept();
+        if !self.is_record_awaited() {
+            return kept;
         }
+        let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
+        if is_programmed { 0 } else { kept.min(self.capacity.map_lines) }
     }
 
     /// True if an empty line is kept from its reset by the record of a discard that is not on media: the record is in a buffer

@@ -16,6 +16,7 @@ mod pair;
 mod power;
 mod remount;
 mod shapes;
+mod twins;
 mod victims;
 mod wear;
 mod world;

@@ -77,14 +77,13 @@ pub fn read(
     let chunks: Vec<(LineId, UnitIndex)> = due.iter().map(|&(line, unit, _)| (line, unit)).collect();
     make_readable(batches, shape, layout, survey, &chunks)?;
     let mut window = Window::default();
-    let has_tail = |chunk: &FoundChunk, from: u32| {
-        layout.tail > 0
-            && from == layout.unit
-            && chunk.state == ChunkState::Closed
-            && chunk.written == layout.sectors
+    // Also of a chunk that was begun before the checkpoint: sectors that cannot be read any more are named by the tail alone, and
+    // a later mount that has to do with an older checkpoint would find them there.
+    let has_tail = |chunk: &FoundChunk| {
+        layout.tail > 0 && chunk.state == ChunkState::Closed && chunk.written == layout.sectors
     };
     let (tailed, mut scanned): (Vec<_>, Vec<_>) =
-        due.into_iter().partition(|&(line, unit, from)| has_tail(survey.chunk(line, unit), from));
+        due.into_iter().partition(|&(line, unit, _)| has_tail(survey.chunk(line, unit)));
     read_tails(batches, shape, layout, survey, &tailed, &mut window, &mut scanned)?;
     scan(batches, shape, layout, survey, &scanned, &mut window)?;
     read_discards(batches, shape, &mut window)?;
@@ -149,7 +148,7 @@ fn read_tails(
         window.tails_read += 1;
         let sequence = survey.chunk(line, unit).line.expect("the chunk is ours");
         let start = shape.chunk_start(line, unit);
-        for (sector, tag) in (0..).zip(tags) {
+        for (sector, tag) in (0..).zip(tags).skip(usize_of(from)) {
             window.take(tag, sequence, Place(start.0 + sector), None);
         }
     })
