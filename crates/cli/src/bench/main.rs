@@ -12,6 +12,7 @@ mod cpu;
 #[path = "../heap.rs"]
 mod heap;
 mod mount;
+mod tables;
 mod world;
 
 use ocssd_base::Nanos;
@@ -186,7 +187,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
     let names: Vec<&str> = BENCHES
         .iter()
         .map(|bench| bench.name)
-        .chain(["memory", "wall_read_qd1", mount::NAME, mount::NAME_CUT])
+        .chain(["memory", "wall_read_qd1", mount::NAME, mount::NAME_CUT, tables::NAME])
         .collect();
     for argument in arguments {
         let number = |text: &str| {
@@ -260,6 +261,9 @@ fn main() -> ExitCode {
     }
     if is_chosen(mount::NAME_CUT) {
         mount::measure_cut();
+    }
+    if is_chosen(tables::NAME) {
+        tables::measure();
     }
     if is_chosen("wall_read_qd1") {
         wall_read_latency();

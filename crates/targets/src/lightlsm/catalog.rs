@@ -111,6 +111,7 @@ impl Catalog {
             Change::Publish { bytes, attributes, .. } => {
                 (record.bytes, record.is_published) = (*bytes, true);
                 record.attributes.clone_from(attributes);
+                record.layout.shrink();
             }
             Change::Describe { attributes, .. } => record.attributes.clone_from(attributes),
             Change::Begin { .. } | Change::Delete { .. } => unreachable!("it was handled above"),

@@ -94,7 +94,7 @@ impl LightLsm {
 
     fn log_begin(&mut self, number: Number) -> bool {
         let object = self.shelf.get(number);
-        let width = u32::try_from(object.columns.len()).expect("few columns");
+        let width = object.layout.width();
         let begin = Change::Begin { number, kind: object.kind, name: object.name, width };
         let is_logged = object.is_begun || self.log(&[begin]).is_some();
         self.shelf.get_mut(number).is_begun = is_logged;

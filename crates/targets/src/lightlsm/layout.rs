@@ -101,6 +101,17 @@ impl Layout {
         }
     }
 
+    /// Lets go of memory that is kept for more runs.
+    pub fn shrink(&mut self) {
+        self.columns.iter_mut().for_each(Vec::shrink_to_fit);
+    }
+
+    /// Bytes of memory that it takes beside itself.
+    pub fn memory_bytes(&self) -> usize {
+        let runs: usize = self.columns.iter().map(Vec::capacity).sum();
+        self.columns.capacity() * size_of::<Vec<Run>>() + runs * size_of::<Run>()
+    }
+
     /// Every run with its column, from row `from` of each column on.
     pub fn runs(&self, from: u64) -> impl Iterator<Item = (u32, Run)> {
         let unit = self.unit;

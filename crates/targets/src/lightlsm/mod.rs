@@ -9,8 +9,8 @@
 //! Each procedure is a file: `take` judges requests and carries out what the host sees (`shelf`); `append`, `program`, `read`
 //! move content; `commit` and `sync` log what is true, `journal` writes log and checkpoints; `reset` frees chunks of what was
 //! deleted, `stop` ends, `mount` begins. `layout`, `change`, `catalog` are the data, `placement` and `space` the chunks,
-//! `meetings` who meets at a unit, `medium` what chunks are, `state` owns the parts, `target` is what the host sees. Deliberately
-//! not here: keys, blocks, filters, compaction (the host's), and file names (`plugins`).
+//! `meetings` who meets at a unit, `memory` what it all takes, `medium` what chunks are, `state` owns the parts, `target` is what
+//! the host sees. Deliberately not here: keys, blocks, filters, compaction (the host's), and file names (`plugins`).
 
 mod append;
 mod canary;
@@ -23,6 +23,7 @@ mod journal;
 mod layout;
 mod medium;
 mod meetings;
+mod memory;
 mod mount;
 mod object;
 mod options;

@@ -64,7 +64,10 @@ pub struct Object {
     pub entitled: u64,
     /// Units whose content is in memory: being filled, waiting, in flight, or not readable yet.
     pub memory: BTreeMap<u64, BufId>,
+    /// None once it is at rest.
     pub columns: Vec<Column>,
+    /// Chunks that it leaves unfilled at rest, each with its next sector.
+    pub unfilled: Vec<(ChunkIndex, u32)>,
     pub layout: Layout,
     pub base: Base,
     /// Chunks it has.
@@ -112,6 +115,7 @@ impl Object {
             entitled: 0,
             memory: BTreeMap::new(),
             columns: units.iter().map(|&unit| Column::new(unit)).collect(),
+            unfilled: Vec::new(),
             layout: Layout::new(width, sizes.unit),
             base: Base::default(),
             chunks: Vec::new(),
@@ -133,7 +137,7 @@ impl Object {
     pub fn demand(&self, bytes: u64, sizes: &Sizes) -> u32 {
         let Base { chunks, units, room } = self.base;
         let more = sizes.units_of(bytes).saturating_sub(units + room);
-        let width = self.columns.len() as u64;
+        let width = u64::from(self.layout.width());
         let round = width * u64::from(sizes.chunk_units);
         assert!(round > 0, "number {} has no column", self.number.0);
         let fresh = more / round * width + (more % round).min(width);
@@ -143,7 +147,7 @@ impl Object {
     /// Chunks it may leave unfilled at most: as a rule all columns but one.
     pub fn slack(&self, sizes: &Sizes) -> u32 {
         if !self.is_published {
-            return u32::try_from(self.columns.len()).expect("few columns") - 1;
+            return self.layout.width() - 1;
         }
         let least = sizes.units_of(self.bytes).div_ceil(u64::from(sizes.chunk_units));
         self.demand(self.bytes, sizes).saturating_sub(u32::try_from(least).expect("fewer chunks than 2^32"))
@@ -166,6 +170,33 @@ impl Object {
     /// Nothing of it is under way.
     pub fn is_quiet(&self) -> bool {
         self.holds == 0 && self.in_flight == 0 && self.appends.is_empty()
+    }
+
+    /// A published table that is on media and can be read lets go of what writing takes: it is at rest.
+    /// True if it was not before.
+    pub fn rest(&mut self, sizes: &Sizes) -> bool {
+        let is_whole = self.kind == TableKind::Table
+            && self.is_published
+            && !self.is_deleted
+            && self.is_sealed
+            && self.is_settled(sizes);
+        let is_over = |column: &Column| {
+            let is_holding = column.open.as_ref().is_some_and(OpenChunk::is_holding);
+            column.waiting.is_empty() && column.ending.is_empty() && !is_holding
+        };
+        let is_at_rest = self.columns.is_empty();
+        if is_at_rest || !is_whole || self.in_flight > 0 || !self.columns.iter().all(is_over) {
+            return false;
+        }
+        assert!(self.memory.is_empty(), "table {} can be read and is in memory", self.number.0);
+        assert!(self.again.is_empty(), "table {} is on media and is written again", self.number.0);
+        let open = std::mem::take(&mut self.columns).into_iter().filter_map(|column| column.open);
+        self.unfilled.extend(open.map(|open| (open.chunk(), open.pointer())));
+        self.unfilled.shrink_to_fit();
+        self.chunks.shrink_to_fit();
+        self.appends.shrink_to_fit();
+        self.layout.shrink();
+        true
     }
 
     /// Asserts what holds between calls.
@@ -196,6 +227,9 @@ impl Object {
         assert_eq!(u64::from(self.in_flight), flying as u64, "{name:?}: writes in flight are counted wrong");
         let waiting: usize = self.columns.iter().map(|column| column.waiting.len()).sum();
         assert!(waiting <= self.memory.len(), "{name:?}: a unit waits that is not in memory");
+        let is_at_rest = self.columns.is_empty();
+        assert!(!is_at_rest || self.is_settled(sizes), "{name:?} is at rest and not on media");
+        assert!(is_at_rest || self.unfilled.is_empty(), "{name:?} is written and at rest");
         assert!(self.sync_to <= self.bytes, "{name:?} is synced beyond its end");
         assert!(self.kind == TableKind::Table || self.is_published, "{name:?} is a log nobody sees");
         if self.is_gone {

@@ -23,6 +23,7 @@ impl LightLsm {
             }
             any |= self.take_in(number, buffers);
             any |= self.program(number);
+            self.shelf.rest(number, &self.sizes);
             let object = self.shelf.get(number);
             let waits = object.columns.iter().any(|column| !column.waiting.is_empty());
             if waits || !object.appends.is_empty() {

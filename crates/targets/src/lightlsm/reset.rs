@@ -30,7 +30,7 @@ impl LightLsm {
     }
 
     fn let_go(&mut self, number: Number, buffers: &mut Buffers) {
-        let object = self.shelf.objects.remove(&number).expect("it is on its way out");
+        let object = self.shelf.remove(number, &self.sizes);
         assert!(object.is_gone && self.catalog.get(number).is_none(), "number {} is not deleted", number.0);
         assert_eq!(object.in_flight, 0, "number {} is written and let go of", number.0);
         assert!(self.unreserved.iter().all(|&(of, _)| of != number), "number {} waits for chunks", number.0);
@@ -40,8 +40,9 @@ impl LightLsm {
         object.memory.into_values().for_each(|buffer| buffers.give_back(buffer));
         for chunk in object.chunks {
             let open = object.columns.iter().filter_map(|column| column.open.as_ref());
-            let pointer = open.filter(|open| open.chunk() == chunk).map(ocssd_ftl::OpenChunk::pointer).next();
-            self.space.let_go(chunk, pointer.unwrap_or(self.sizes.chunk));
+            let open = open.map(|open| (open.chunk(), open.pointer()));
+            let pointer = open.chain(object.unfilled.iter().copied()).find(|&(other, _)| other == chunk);
+            self.space.let_go(chunk, pointer.map_or(self.sizes.chunk, |(_, pointer)| pointer));
         }
     }
 

@@ -12,7 +12,7 @@ use ocssd_lightnvm::interface::table::{
     EditOp, TableAnswer, TableEdit, TableEntry, TableId, TableKind, TableLimits, TableRefusal,
 };
 use ocssd_lightnvm::interface::{Content, Entry, List, Piece};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A row of an edit that may be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,13 @@ pub type Refused = (TableRefusal, Option<u32>);
 #[derive(Clone, Debug, Default)]
 pub struct Shelf {
     pub names: BTreeMap<TableId, Number>,
-    pub objects: BTreeMap<Number, Object>,
+    pub objects: BTreeMap<Number, Box<Object>>,
     /// Bytes of what has a name.
     pub live_bytes: u64,
+    /// What is not at rest.
+    written: BTreeSet<Number>,
+    /// Chunks that what is at rest leaves unfilled, so that placing a table does not ask every other.
+    slack_at_rest: u32,
 }
 
 /// A name as rows of an edit find it.
@@ -85,7 +89,35 @@ impl Shelf {
         assert!(!self.objects.contains_key(&object.number), "number {} is used twice", object.number.0);
         let before = self.names.insert(object.name, object.number);
         assert!(before.is_none(), "name {} is taken", object.name.0);
-        self.objects.insert(object.number, object);
+        self.written.insert(object.number);
+        self.objects.insert(object.number, Box::new(object));
+    }
+
+    /// A table that is on media lets go of what writing takes.
+    pub fn rest(&mut self, number: Number, sizes: &Sizes) {
+        let object = self.objects.get_mut(&number).expect("what is under way is kept");
+        if object.rest(sizes) {
+            let was_written = self.written.remove(&number);
+            assert!(was_written, "table {} comes to rest twice", number.0);
+            self.slack_at_rest += object.slack(sizes);
+        }
+    }
+
+    /// What is deleted goes.
+    pub fn remove(&mut self, number: Number, sizes: &Sizes) -> Object {
+        let object = self.objects.remove(&number).expect("it is on its way out");
+        if !self.written.remove(&number) {
+            let slack = object.slack(sizes);
+            assert!(slack <= self.slack_at_rest, "table {} leaves more than all at rest", number.0);
+            self.slack_at_rest -= slack;
+        }
+        *object
+    }
+
+    /// Chunks that all of them may leave unfilled.
+    pub fn slack(&self, sizes: &Sizes) -> u32 {
+        let written = self.written.iter().map(|&number| self.get(number).slack(sizes));
+        self.slack_at_rest + written.sum::<u32>()
     }
 
     /// Adds bytes to a table or log; says to which, and where they begin.
@@ -233,6 +265,8 @@ impl Shelf {
             assert!(object.name == *name && !object.is_deleted, "name {} is of number {}", name.0, number.0);
         }
         self.objects.values().for_each(|object| object.check(sizes));
+        let slack: u32 = self.objects.values().map(|object| object.slack(sizes)).sum();
+        assert_eq!(slack, self.slack(sizes), "chunks that tables leave unfilled are counted wrong");
     }
 }
 

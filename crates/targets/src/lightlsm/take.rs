@@ -118,7 +118,7 @@ impl LightLsm {
     }
 
     fn create(&mut self, name: TableId, kind: TableKind, hint: TableHint, bytes: u64) {
-        let slack: u32 = self.shelf.objects.values().map(|object| object.slack(&self.sizes)).sum();
+        let slack = self.shelf.slack(&self.sizes);
         let bound = self.space.pool.good().saturating_sub(self.sizes.chunks_needed);
         let asked = Asked { kind, hint, bytes, slack: bound.saturating_sub(slack) };
         let units = self.placer.place(asked, &self.space.pool, &self.sizes);

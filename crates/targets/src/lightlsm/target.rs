@@ -100,6 +100,7 @@ impl Target for LightLsm {
         let mut counters = self.stats.counters();
         counters.push(self.flight.counter());
         let (content, unfilled) = self.fragmentation();
+        let memory = self.memory();
         let count = |name, about, value| Counter { name, about, value: CounterValue::Count(value) };
         counters.extend([
             count("stream0_units", "Write units of tables of stream 0, as flushes are.", self.meetings.sent),
@@ -132,6 +133,12 @@ impl Target for LightLsm {
                 u64::from(self.sizes.chunks_needed),
             ),
             gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
+            gauge(
+                "table_map_bytes",
+                "Bytes of the host's memory that say where tables and logs lie.",
+                memory.map_bytes,
+            ),
+            gauge("table_metadata_bytes", "Bytes of it that say all else of them.", memory.metadata_bytes),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
         counters

@@ -48,6 +48,7 @@ pub fn shelve(
         }
         shelf.live_bytes += object.bytes;
         shelf.create(object);
+        shelf.rest(number, sizes);
     }
 }
 
