@@ -21,12 +21,13 @@ use ocssd_lightnvm::{Buffers, TargetId};
 use ocssd_targets::named_target::NamedTarget;
 use ocssd_workload::generator::closed_loop::ClosedLoop;
 use std::num::NonZeroUsize;
-use tool::{DbBenchTool, PageStoreTool, Speaks, Tool, YcsbTool, ZbdTool};
+use tool::{DbBenchTool, MooncakeTool, PageStoreTool, Speaks, Tool, YcsbTool, ZbdTool};
 
 /// Does what was asked for.
 pub fn workload(args: &WorkloadArgs, as_json: bool) -> anyhow::Result<Outcome> {
     match args.tool {
         ToolArg::Ycsb => on_a_target::<YcsbTool>(args, as_json),
+        ToolArg::Mooncake => on_a_target::<MooncakeTool>(args, as_json),
         ToolArg::DbBench => on_a_target::<DbBenchTool>(args, as_json),
         ToolArg::Lsm => lsm::lsm(args, as_json),
         ToolArg::PageStore => on_a_target::<PageStoreTool>(args, as_json),

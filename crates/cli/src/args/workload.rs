@@ -10,6 +10,7 @@ Targets that speak of keys, tables, pages or zones are asked in the words of the
 blocks. One request's time begins when the tool makes it.
 
   ycsb        keys and values: workload=a to f, recordcount, operationcount, fieldlength, requestdistribution, ...
+  mooncake    keys and values: blocks of KV caches by a trace of Mooncake's: trace=FILE.jsonl, cachebytes, speed, storebytes, ...
   db_bench    tables: benchmarks=fillseq,readrandom num=100000 value_size=100, ...; no time, no threads
   lsm         tables, with time: threads, write stalls, flushes and compactions of RocksDB: benchmarks=fillseq,readrandom
               threads=4 num=100k write_buffer_size=4m, ...; processors take what was measured once
@@ -20,6 +21,7 @@ An option that does not exist is answered with those there are.
 
 Examples:
   ocssd workload ycsb workload=a,recordcount=10k,operationcount=50k
+  ocssd workload mooncake requests=200,speed=0
   ocssd workload db_bench benchmarks=fillseq,readrandom num=100k --iodepth 4
   ocssd workload lsm benchmarks=fillseq,readrandom threads=4 num=50k --target lightlsm:placement=vertical
   ocssd workload zbd rw=randwrite,bs=64k,io_size=256m --target zns --iodepth 16";
@@ -29,6 +31,8 @@ Examples:
 pub enum ToolArg {
     /// YCSB, on keys and values
     Ycsb,
+    /// Mooncake's store of KV caches, on keys and values
+    Mooncake,
     /// RocksDB's db_bench, on tables
     #[value(name = "db_bench", alias = "db-bench")]
     DbBench,

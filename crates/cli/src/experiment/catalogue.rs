@@ -61,6 +61,7 @@ pub static ALL: &[Experiment] = &[
     zns::width::EXPERIMENT,
     zns::vs_pblk::EXPERIMENT,
     kv::kinds::EXPERIMENT,
+    kv::mooncake::EXPERIMENT,
     cidr20::f5::EXPERIMENT,
     cidr20::f6::EXPERIMENT,
     cidr20::units::EXPERIMENT,

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what the options mean (`workload::generator`).
 
+use anyhow::{Context, anyhow};
 use ocssd_base::Prng;
 use ocssd_lightnvm::Target;
 use ocssd_lightnvm::interface::key_value::KvTarget;
@@ -11,6 +12,9 @@ use ocssd_lightnvm::interface::zoned::ZonedTarget;
 use ocssd_targets::registry::{Kind, Make, MakeOf};
 use ocssd_workload::generator::Generator;
 use ocssd_workload::generator::db_bench::{DbBench, DbBenchOptions};
+use ocssd_workload::generator::mooncake::synthetic::synthetic;
+use ocssd_workload::generator::mooncake::trace::Trace;
+use ocssd_workload::generator::mooncake::{Mooncake, MooncakeOptions};
 use ocssd_workload::generator::page_store::{PageStore, PageStoreOptions};
 use ocssd_workload::generator::ycsb::{Ycsb, YcsbOptions};
 use ocssd_workload::generator::zoned::{Zoned, ZonedOptions};
@@ -60,6 +64,14 @@ fn of_tables(kind: &Kind, tool: &str) -> Result<Make<dyn TableTarget>, String> {
     }
 }
 
+/// How a kind of keys and values is made.
+fn of_keys(kind: &Kind, tool: &str) -> Result<Make<dyn KvTarget>, String> {
+    match kind.make_of() {
+        MakeOf::KeyValue(make) => Ok(make),
+        _ => Err(other(kind, tool, "keys and values")),
+    }
+}
+
 /// YCSB.
 pub struct YcsbTool;
 
@@ -69,10 +81,7 @@ impl Speaks for YcsbTool {
     const HAS_BYTES: bool = true;
 
     fn make(kind: &Kind) -> Result<Make<dyn KvTarget>, String> {
-        match kind.make_of() {
-            MakeOf::KeyValue(make) => Ok(make),
-            _ => Err(other(kind, "ycsb", "keys and values")),
-        }
+        of_keys(kind, "ycsb")
     }
 }
 
@@ -82,6 +91,38 @@ impl Tool for YcsbTool {
     fn generator(options: &[String], _: &dyn KvTarget, prng: &Prng) -> anyhow::Result<Ycsb> {
         Ok(Ycsb::new(YcsbOptions::parse(&options.join(","))?, prng))
     }
+}
+
+/// Mooncake's store of KV caches.
+pub struct MooncakeTool;
+
+impl Speaks for MooncakeTool {
+    type Target = dyn KvTarget;
+    const KIND: &'static str = "kv";
+    const HAS_BYTES: bool = true;
+
+    fn make(kind: &Kind) -> Result<Make<dyn KvTarget>, String> {
+        of_keys(kind, "mooncake")
+    }
+}
+
+impl Tool for MooncakeTool {
+    type Generator = Mooncake;
+
+    fn generator(options: &[String], target: &dyn KvTarget, prng: &Prng) -> anyhow::Result<Mooncake> {
+        let options = MooncakeOptions::parse(&options.join(","), &target.limits())?;
+        let trace = match &options.trace {
+            Some(path) => read_trace(path)?,
+            None => synthetic(options.drawn(), prng),
+        };
+        Ok(Mooncake::new(options, trace))
+    }
+}
+
+/// Reads the file of a trace.
+pub fn read_trace(path: &str) -> anyhow::Result<Trace> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("the trace {path} cannot be read"))?;
+    Trace::parse(&text).map_err(|sentence| anyhow!("{path}: {sentence}"))
 }
 
 /// `db_bench`.

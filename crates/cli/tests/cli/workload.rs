@@ -11,7 +11,7 @@ fn what_cannot_be_asked_is_refused_with_a_sentence() {
         ("db_bench --target ox-block", "but db_bench asks for tables"),
         ("page-store --target linear", "but page-store asks for log-structured pages"),
         ("ycsb --target ftl", "there is no target \"ftl\"; the targets are: linear, pblk"),
-        ("iozone", "possible values: ycsb, db_bench, lsm, page-store, zbd"),
+        ("iozone", "possible values: ycsb, mooncake, db_bench, lsm, page-store, zbd"),
         ("ycsb --iodepth 0", "--iodepth <N>"),
     ] {
         let answer = program.run(&format!("workload {arguments} --drive tiny"));

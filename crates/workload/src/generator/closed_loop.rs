@@ -1,4 +1,5 @@
-//! A generator as the source of a host's only target: so many requests outstanding, each answer measured.
+//! A generator as the source of a host's only target: so many requests outstanding, each answer measured. A generator whose
+//! requests arrive at times of their own is waited for; what arrives while all places are taken waits, and that counts.
 //!
 //! Latencies are kept by the phase a request was made in and by what it asked, as their tool's users call both. The time of a
 //! request begins when it was made, so what a full target makes it wait counts. Deliberately not here: whether content is
@@ -75,6 +76,9 @@ pub struct ClosedLoop<G: Generator> {
     waiting: Option<usize>,
     is_full: bool,
     is_stopped: bool,
+    /// When the source was asked first, and last.
+    began: Option<Nanos>,
+    asked: Nanos,
     phases: Vec<Phase>,
     /// Operations the generator had begun when the last phase began.
     before: u64,
@@ -96,6 +100,8 @@ impl<G: Generator> ClosedLoop<G> {
             waiting: None,
             is_full: false,
             is_stopped: false,
+            began: None,
+            asked: Nanos::ZERO,
             phases: Vec::new(),
             before: 0,
             failure: None,
@@ -111,6 +117,12 @@ impl<G: Generator> ClosedLoop<G> {
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    /// Who makes the requests.
+    #[must_use]
+    pub const fn generator(&self) -> &G {
+        &self.generator
     }
 
     /// The phases so far, in order.
@@ -160,8 +172,18 @@ impl<G: Generator> ClosedLoop<G> {
         last
     }
 
+    /// When the next request of the generator arrives, if that has a time.
+    fn arrival(&self) -> Option<Nanos> {
+        let at = self.generator.arrival()?;
+        Some(Nanos(self.began.unwrap_or(self.asked).0.saturating_add(at.0)))
+    }
+
     fn make(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<usize> {
         if self.is_stopped || self.failure.is_some() {
+            return None;
+        }
+        let arrived = self.arrival();
+        if self.generator.is_finished() || arrived.is_some_and(|at| at > now) {
             return None;
         }
         let place = self.free.pop()?;
@@ -171,7 +193,7 @@ impl<G: Generator> ClosedLoop<G> {
             return None;
         };
         let phase = self.phase(now);
-        self.places[place] = Some(Outstanding { request, made: now, phase });
+        self.places[place] = Some(Outstanding { request, made: arrived.unwrap_or(now), phase });
         Some(place)
     }
 }
@@ -181,10 +203,14 @@ where
     T: Target<Request = G::Request, Reply = G::Reply> + ?Sized,
 {
     fn next_arrival(&self) -> Option<Nanos> {
-        None
+        let may = !self.is_full && !self.is_stopped && self.failure.is_none() && !self.free.is_empty();
+        // What has arrived already depends on replies only.
+        self.arrival().filter(|&at| may && at > self.asked && !self.generator.is_finished())
     }
 
     fn poll_request(&mut self, now: Nanos, buffers: &mut Buffers) -> Option<(TargetId, G::Request)> {
+        self.began.get_or_insert(now);
+        self.asked = now;
         if self.is_full {
             return None;
         }
@@ -232,13 +258,22 @@ fn place_of(tag: Tag) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mooncake::trace::{Trace, TraceRequest};
+    use super::super::mooncake::{Mooncake, MooncakeOptions};
     use super::super::ycsb::{Ycsb, YcsbOptions};
     use super::*;
     use ocssd_base::Prng;
-    use ocssd_lightnvm::interface::key_value::{KvAnswer, KvRefusal, KvReply, KvRequest, KvTarget};
+    use ocssd_lightnvm::interface::StageLimits;
+    use ocssd_lightnvm::interface::key_value::{
+        KvAnswer, KvLimits, KvRefusal, KvReply, KvRequest, KvTarget, ListOrder,
+    };
     use ocssd_lightnvm::{Geometry, Payload, PayloadFormat};
 
     type Loop = ClosedLoop<Ycsb>;
+
+    /// Generators of keys and values.
+    trait Asks: Generator<Request = KvRequest, Reply = KvReply> {}
+    impl<G: Generator<Request = KvRequest, Reply = KvReply>> Asks for G {}
 
     fn start(text: &str, depth: usize) -> (Loop, Buffers) {
         let options = YcsbOptions::parse(text).expect("the options can be used");
@@ -246,12 +281,12 @@ mod tests {
         (ClosedLoop::new(Ycsb::new(options, &Prng::new(1)), depth), Buffers::new(format))
     }
 
-    fn next(source: &mut Loop, now: u64, buffers: &mut Buffers) -> Option<KvRequest> {
+    fn next<G: Asks>(source: &mut ClosedLoop<G>, now: u64, buffers: &mut Buffers) -> Option<KvRequest> {
         let polled = Source::<dyn KvTarget>::poll_request(source, Nanos(now), buffers);
         polled.map(|(_, request)| request)
     }
 
-    fn reply(source: &mut Loop, now: u64, reply: KvReply, buffers: &mut Buffers) {
+    fn reply<G: Asks>(source: &mut ClosedLoop<G>, now: u64, reply: KvReply, buffers: &mut Buffers) {
         Source::<dyn KvTarget>::on_reply(source, Nanos(now), TargetId(0), reply, buffers);
     }
 
@@ -284,6 +319,44 @@ mod tests {
         assert_eq!((run.name, run.operations, run.measured[0].absent), ("run", 3, 3));
         assert_eq!((source.bytes_stored(), source.answered(), source.thousandths()), (2_000, 5, 1_000));
         assert_eq!(buffers.in_use(), 0);
+    }
+
+    #[test]
+    fn a_request_with_a_time_is_waited_for_and_timed_from_its_arrival() {
+        let line =
+            |at_ms, block| TraceRequest { at_ms, input_tokens: 512, output_tokens: 1, blocks: vec![block] };
+        let stages = StageLimits { stages_max: 1, bytes_max: 1 };
+        let limits = KvLimits {
+            key_bytes_max: 16,
+            value_bytes_max: 1 << 20,
+            batch_entries_max: 1,
+            capacity_bytes: 1 << 20,
+            list_order: ListOrder::Bytewise,
+            stages,
+        };
+        let options = MooncakeOptions::parse("bytespertoken=8", &limits).expect("sound");
+        let trace = Trace { requests: vec![line(0, 0), line(2, 1), line(3, 2)] };
+        let mut source = ClosedLoop::new(Mooncake::new(options, trace), 1);
+        let format = PayloadFormat::new(Payload::Bytes, &Geometry::example(1, 1, 4, 24, 24));
+        let mut buffers = Buffers::new(format);
+        let arrival = |source: &ClosedLoop<Mooncake>| Source::<dyn KvTarget>::next_arrival(source);
+        // The first comes when the target is asked for, at 100 ns.
+        let first = next(&mut source, 100, &mut buffers).expect("a store");
+        assert_eq!(arrival(&source), None, "there is no place for another");
+        reply(&mut source, 300, KvReply::success(first.tag, KvAnswer::Done), &mut buffers);
+        assert_eq!(arrival(&source), Some(Nanos(2_000_100)));
+        assert!(next(&mut source, 2_000_099, &mut buffers).is_none(), "it is too early");
+        let second = next(&mut source, 2_000_100, &mut buffers).expect("a store");
+        reply(&mut source, 3_000_600, KvReply::success(second.tag, KvAnswer::Done), &mut buffers);
+        // The third arrived while the second had the only place.
+        let third = next(&mut source, 3_000_600, &mut buffers).expect("a store");
+        reply(&mut source, 3_000_700, KvReply::success(third.tag, KvAnswer::Done), &mut buffers);
+        let latency = &source.phases()[0].measured[0].latency;
+        assert_eq!(
+            (latency.count(), latency.min(), latency.max()),
+            (3, Some(Nanos(200)), Some(Nanos(1_000_500)))
+        );
+        assert!((latency.mean_ns() - 333_766.7).abs() < 1.0, "600 ns for the third: {}", latency.mean_ns());
     }
 
     #[test]

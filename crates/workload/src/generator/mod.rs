@@ -1,15 +1,17 @@
 //! Requests of the interfaces beyond blocks, in the words of the tools that users know.
 //!
-//! `zoned` has fio's words, `ycsb` those of YCSB's core workloads for key-value targets, `db_bench` those of RocksDB's
-//! benchmark for table targets, and `page_store` flushes buffers as OX-ELEOS' host does. Options are text, `name=value`
-//! with commas between; what cannot be used is refused in a sentence. The same options and seed give the same requests,
-//! if the replies are the same.
+//! `zoned` has fio's words, `ycsb` those of YCSB's core workloads for key-value targets, `mooncake` asks these for the blocks of a
+//! trace, `db_bench` those of RocksDB's benchmark for table targets, and `page_store` flushes buffers as OX-ELEOS' host does.
+//! Options are text, `name=value` with commas between; what cannot be used is refused in a sentence. The same options and seed give
+//! the same requests, if the replies are the same.
 //!
-//! A [`Generator`] is asked for requests and told of replies; it never looks at a clock. Content is a name and a version,
-//! repeated ([`payload`]). Deliberately not here: when requests are sent, and what replies must be (`sim`).
+//! A [`Generator`] is asked for requests and told of replies; it never looks at a clock, but may say when a request arrives.
+//! Content is a name and a version, repeated ([`payload`]). Deliberately not here: when requests are sent, and what replies must be
+//! (`sim`).
 
 pub mod closed_loop;
 pub mod db_bench;
+pub mod mooncake;
 pub mod page_store;
 pub mod payload;
 pub mod words;
@@ -17,6 +19,7 @@ pub mod ycsb;
 pub mod zipfian;
 pub mod zoned;
 
+use ocssd_base::Nanos;
 use ocssd_lightnvm::{Buffers, Status, Tag};
 
 /// How a request ended, for who counts.
@@ -66,6 +69,11 @@ pub trait Generator {
 
     /// The next request; `None` if it depends on replies that are outstanding, or if there are no more.
     fn next(&mut self, tag: Tag, buffers: &mut Buffers) -> Option<Self::Request>;
+
+    /// When the next request arrives, from the first on; `None` if it is made as soon as there is a place for it.
+    fn arrival(&self) -> Option<Nanos> {
+        None
+    }
 
     /// A request was answered. Its buffers are taken back.
     fn on_reply(&mut self, request: &Self::Request, reply: &Self::Reply, buffers: &mut Buffers);

@@ -47,6 +47,11 @@ impl Words {
         self.given.get(name).cloned()
     }
 
+    /// Any text.
+    pub fn text(&mut self, name: &'static str) -> Option<String> {
+        self.value(name)
+    }
+
     /// A whole number within bounds, with fio's suffixes: `4k` is 4,096.
     pub fn number(&mut self, name: &'static str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
         let Some(text) = self.value(name) else { return default };

@@ -58,6 +58,11 @@ impl Outcome {
         self.phase.operations as f64 / (self.phase.took().0 as f64 / 1e9)
     }
 
+    /// How many of a request were answered.
+    pub fn count_of(&self, name: &str) -> u64 {
+        self.latency(name).map_or(0, LatencyStats::count)
+    }
+
     /// Latencies of a request.
     pub fn latency(&self, name: &str) -> Option<&LatencyStats> {
         self.phase.measured.iter().find(|measured| measured.name == name).map(|measured| &measured.latency)
