@@ -1,0 +1,6 @@
+//! Keys and values on a small drive: what a drive seldom does, one thing at a time. Deliberately not here: power cuts in general
+//! (`ocssd-sim`).
+
+mod lost_pages;
+mod read_again;
+mod rig;
