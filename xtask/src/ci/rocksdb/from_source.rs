@@ -16,7 +16,8 @@ const FOLDER: &str = "rocksdb-7.8.3";
 const MAKEFILE: &str = "S = rocksdb-7.8.3
 G = $(S)/third-party/gtest-1.8.1/fused-src
 STRESS = $(patsubst $(S)/db_stress_tool/%.cc,%.o,$(wildcard $(S)/db_stress_tool/*.cc)) testutil.o
-VPATH = $(S)/db_stress_tool $(S)/test_util $(S)/env $(G)/gtest
+DB_TEST = db_test_util.o mock_time_env.o testharness.o testutil.o gtest-all.o
+VPATH = $(S)/db_stress_tool $(S)/db $(S)/test_util $(S)/env $(G)/gtest
 CXXFLAGS = -std=c++17 -O1 -w -I$(S) -I$(S)/include -isystem $(G) -DROCKSDB_PLATFORM_POSIX -DROCKSDB_LIB_IO_POSIX -DOS_LINUX \\
   -DGFLAGS=1 -DSNAPPY -DZLIB -DBZIP2 -DLZ4 -DZSTD
 LIBRARIES = -lrocksdb -lgflags -lpthread -ldl -l:libzstd.so.1
@@ -24,14 +25,16 @@ db_stress: $(STRESS)
 \tg++ -o $@ $^ $(LIBRARIES)
 env_basic_test: env_basic_test.o testharness.o testutil.o gtest-all.o
 \tg++ -o $@ $^ $(LIBRARIES)
+db_basic_test db_wal_test fault_injection_test: %: %.o $(DB_TEST)
+\tg++ -o $@ $^ $(LIBRARIES)
 %.o: %.cc
 \tg++ $(CXXFLAGS) -c -o $@ $<
 ";
 /// A program that shows how RocksDB counts its changes.
 const SINGLE_DELETE: &str = include_str!("single_delete.cc");
 
-/// Fetches RocksDB and compiles one of its programs, `db_stress` or `env_basic_test`, unless that was done before. Returns where it
-/// is.
+/// Fetches RocksDB and compiles one of its programs, `db_stress` or one of its tests, unless that was done before. Returns where
+/// it is.
 ///
 /// Errors: a package is missing, the source cannot be fetched, or does not compile.
 pub fn build(folder: &Path, name: &str) -> Result<PathBuf> {

@@ -6,6 +6,7 @@
 mod crash_test;
 mod from_source;
 mod kill;
+mod own_tests;
 mod program;
 mod refusals;
 mod stress;
@@ -72,6 +73,7 @@ fn from_its_source(folder: &Path, rocks: &Rocks) -> Result<()> {
         told.contains("[  PASSED  ] 8 tests."),
         "all 8 tests of an Env should pass, but env_basic_test printed:\n{told}"
     );
+    own_tests::run(rocks, folder)?;
     let program = Program::DbStress(from_source::build(folder, "db_stress")?);
     from_source::counts_too_few(folder)?;
     crash_test::run(rocks, &program, &from_source::crash_test(folder))?;

@@ -123,6 +123,18 @@ impl Rocks {
         Line { command }.succeeds()
     }
 
+    /// RocksDB's tests of databases whose names `filter` lets pass, on a store.
+    ///
+    /// Errors: the folder that they name their databases by cannot be made.
+    pub fn own_tests(&self, program: &Path, store: &str, filter: &str) -> Result<Line> {
+        let folder = self.directory.join("own-tests");
+        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let mut command = Command::new(program);
+        command.current_dir(&self.directory).env("LD_PRELOAD", &self.plugin).env("TEST_TMPDIR", folder);
+        command.env("TEST_FS_URI", format!("lightlsm://{store}")).arg(format!("--gtest_filter={filter}"));
+        Ok(Line { command })
+    }
+
     /// A program on a store.
     pub fn program(&self, program: &Program, store: &str) -> Line {
         let mut command = Command::new(program.path());
