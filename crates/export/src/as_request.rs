@@ -53,6 +53,8 @@ fn zones(job: &Job, tag: Tag) -> ZonedRequest {
         Work::Append { fua } => ZonedOp::Append { durability: durability(fua) },
         Work::ManageZones { action, scope } => ZonedOp::Manage { action, scope },
         Work::ReportZones { only } => ZonedOp::Report { only },
+        Work::ReportZonesExtended { only } => ZonedOp::ReportExtended { only },
+        Work::SetZoneExtension => ZonedOp::SetExtension,
         work => unreachable!("{work:?} was asked of a target of zones"),
     };
     let buffer = job.piece.as_ref().map(|piece| piece.buffer);

@@ -54,6 +54,13 @@ pub enum Work {
         /// Only zones in this state.
         only: Option<ZoneState>,
     },
+    /// The same with their extensions behind them.
+    ReportZonesExtended {
+        /// Only zones in this state.
+        only: Option<ZoneState>,
+    },
+    /// Sets the descriptor extension of the zone that begins at the block, to what the piece begins with.
+    SetZoneExtension,
     /// Something on log-structured pages. What it names lies in the job's pieces.
     Log(LogOp),
     /// Something on tables. What it names lies in the job's pieces.
@@ -103,7 +110,15 @@ impl Work {
     /// Its piece is what it moves: there must be one.
     #[must_use]
     pub const fn needs_piece(&self) -> bool {
-        matches!(self, Self::Read | Self::Write { .. } | Self::Append { .. } | Self::ReportZones { .. })
+        matches!(
+            self,
+            Self::Read
+                | Self::Write { .. }
+                | Self::Append { .. }
+                | Self::ReportZones { .. }
+                | Self::ReportZonesExtended { .. }
+                | Self::SetZoneExtension
+        )
     }
 
     /// It may have a piece.

@@ -22,6 +22,7 @@ pub fn reference() -> ReferenceTarget<ZonedModel> {
         active_max: Some(4),
         open_max: Some(3),
         append_blocks_max: 8,
+        takes_extensions: true,
         ..ZoneGeometry::plain(64, 8)
     };
     ReferenceTarget::new(ZonedModel::new(geometry), &Prng::new(1))

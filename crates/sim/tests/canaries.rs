@@ -262,6 +262,8 @@ canaries! {
     zns_longest_column_is_found: "longest-column", Tiny;
     zns_truncated_too_early_is_found: "truncated-too-early", Tiny;
     zns_reset_all_skips_full_is_found: "reset-all-skips-full", Tiny;
+    zns_extension_not_logged_is_found: "extension-not-logged", Tiny;
+    zns_extension_not_in_checkpoint_is_found: "extension-not-in-checkpoint", Tiny;
 }
 
 canaries! {

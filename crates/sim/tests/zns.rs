@@ -26,6 +26,7 @@ fn tiny_worlds_keep_every_promise() {
     assert!(tally.of("cuts.in_mount") > 50, "{tally:?}");
     assert!(tally.of("zone_resets") > 100 && tally.of("zones_finished") > 50, "{tally:?}");
     assert!(tally.of("tail_written_sectors") > 500, "{tally:?}");
+    assert!(tally.of("extensions_set") > 100, "{tally:?}");
 }
 
 /// Seeds that found a defect: 35 finishes a zone in the middle of a page when the power goes, on a drive that pads further than

@@ -11,7 +11,7 @@ use anyhow::{anyhow, bail, ensure};
 use ocssd_drive::{OpenDrive, OpenOptions, Source};
 use ocssd_engine::{Caller, Host, VirtualClock};
 use ocssd_flash::Flash;
-use ocssd_lightnvm::interface::zoned::{ZoneState, ZonedOp, ZonedRequest, ZonedTarget};
+use ocssd_lightnvm::interface::zoned::{WidthHint, ZoneState, ZonedOp, ZonedRequest, ZonedTarget};
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_lightnvm::{Buffers, ChunkId, PuId, Tag, TargetId};
 use ocssd_targets::named_target::NamedTarget;
@@ -36,6 +36,9 @@ struct Row {
     units: Vec<PuId>,
     /// Resets of its chunks: the least and the most.
     cycles: Option<(u32, u32)>,
+    has_extension: bool,
+    /// What the extension hints at.
+    hint: Option<WidthHint>,
 }
 
 /// Mounts the zones, shows them and leaves the image in order.
@@ -107,6 +110,8 @@ fn rows(target: &dyn ZonedTarget, flash: &Flash) -> Vec<Row> {
             chunks: chunks.len(),
             units,
             cycles: cycles().min().zip(cycles().max()),
+            has_extension: zone.has_extension,
+            hint: target.extension(number).and_then(|extension| extension.width()),
         }
     };
     (0..zones.zone_count).map(row).collect()
@@ -133,7 +138,7 @@ fn show(rows: &[Row], all: bool, as_json: bool) {
     if shown.is_empty() {
         return table::line(&format!("Every one of {} zones is empty (--all lists them).", rows.len()));
     }
-    let header = ["zone", "start", "len", "cap", "wptr", "state", "chunks", "units", "cycles"];
+    let header = ["zone", "start", "len", "cap", "wptr", "state", "chunks", "units", "cycles", "hint"];
     table::print(&header, &shown.iter().map(|row| cells(row)).collect::<Vec<_>>());
 }
 
@@ -149,6 +154,7 @@ fn cells(row: &Row) -> Vec<String> {
         row.chunks.to_string(),
         units,
         row.cycles.map_or_else(|| "-".to_owned(), |(least, most)| format!("{least} to {most}")),
+        row.hint.map_or_else(|| "-".to_owned(), hint_text),
     ]
 }
 
@@ -157,9 +163,19 @@ fn units_text(units: &[PuId]) -> String {
     UnitSelection::of(units).to_string()
 }
 
+/// A hint as the option `width=` writes widths.
+fn hint_text(hint: WidthHint) -> String {
+    match hint {
+        WidthHint::All => "all".to_owned(),
+        WidthHint::Group => "group".to_owned(),
+        WidthHint::Units(units) => units.to_string(),
+    }
+}
+
 fn to_json(row: &Row) -> Value {
     json!({ "zone": row.number, "start": row.start, "size": row.size, "capacity": row.capacity,
         "write_pointer": row.write_pointer, "state": format!("{:?}", row.state), "chunks": row.chunks,
         "units": row.units.iter().map(|unit| unit.0).collect::<Vec<_>>(),
-        "cycles_least": row.cycles.map(|(least, _)| least), "cycles_most": row.cycles.map(|(_, most)| most) })
+        "cycles_least": row.cycles.map(|(least, _)| least), "cycles_most": row.cycles.map(|(_, most)| most),
+        "has_extension": row.has_extension, "width_hint": row.hint.map(hint_text) })
 }

@@ -68,7 +68,8 @@ impl Served {
             Work::Log(LogOp::Flush { .. } | LogOp::Stage(_)) | Work::Table(TableOp::Append { .. }) => 1,
             Work::Table(TableOp::Sync { .. }) => 2,
             Work::KeyValue(KvOp::Delete { .. }) | Work::Table(TableOp::Delete { .. }) => 3,
-            Work::Map { .. } | Work::Raw | Work::ManageZones { .. } | Work::ReportZones { .. } => return,
+            Work::Map { .. } | Work::Raw | Work::ManageZones { .. } | Work::SetZoneExtension => return,
+            Work::ReportZones { .. } | Work::ReportZonesExtended { .. } => return,
             Work::Log(_) | Work::Table(_) | Work::KeyValue(_) => return,
         };
         let kind = &mut self.kinds[place];

@@ -175,7 +175,7 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
                 stats.fuas += u64::from(fua);
                 &mut stats.writes
             }
-            ZonedKind::Manage { .. } => &mut stats.trims,
+            ZonedKind::Manage { .. } | ZonedKind::SetExtension => &mut stats.trims,
             ZonedKind::Report { .. } => &mut stats.reads,
         },
         Plan::KeyValue(plan) => match plan.kind {

@@ -1,7 +1,7 @@
 //! Commands of a namespace of zones: judged when they come, and what their jobs bring put into answers.
 //!
-//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: descriptor
-//! extensions, zone random write areas (both refused, as not supported), and Write Zeroes, without which hosts write zeroes.
+//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: zone random
+//! write areas (refused, as not supported), and Write Zeroes, without which hosts write zeroes.
 
 use super::command::{Command, Transfer};
 use super::plan::{self, BlockKind, BlockPlan, Plan};
@@ -11,8 +11,10 @@ use crate::job::Work;
 use crate::pool::PIECE_BYTES_MAX;
 use ocssd_base::usize_of;
 use ocssd_lightnvm::Status;
+use ocssd_lightnvm::interface::List;
 use ocssd_lightnvm::interface::zoned::{
-    DESCRIPTOR_BYTES, UnwrittenRead, ZoneAction, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer,
+    DESCRIPTOR_BYTES, EXTENSION_BYTES, UnwrittenRead, ZoneAction, ZoneGeometry, ZoneScope, ZoneState,
+    ZonedAnswer,
 };
 use ocssd_nvme::sqe::ReadWrite;
 use ocssd_nvme::zns::{
@@ -49,8 +51,12 @@ pub enum ZonedKind {
         /// Which.
         scope: ZoneScope,
     },
+    /// A zone gets a descriptor extension.
+    SetExtension,
     /// Descriptors are read.
     Report {
+        /// Each with its extension behind it.
+        extended: bool,
         /// Only of zones in this state.
         only: Option<ZoneState>,
         /// How many the host has room for.
@@ -66,8 +72,10 @@ impl ZonedKind {
         match self {
             Self::Append { count, fua } => (Work::Append { fua: fua || always_durable }, count),
             Self::Manage { action, scope } => (Work::ManageZones { action, scope }, 0),
+            Self::SetExtension => (Work::SetZoneExtension, 0),
             // A target is asked for one at least; it counts them either way.
-            Self::Report { only, room, .. } => (Work::ReportZones { only }, room.max(1)),
+            Self::Report { only, room, extended: false, .. } => (Work::ReportZones { only }, room.max(1)),
+            Self::Report { only, room, .. } => (Work::ReportZonesExtended { only }, room.max(1)),
         }
     }
 }
@@ -95,17 +103,8 @@ pub(super) fn judge(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer
             of(ZonedKind::Append { count, fua: append.force_unit_access }, append.zslba.0)
         }
         IoOpcode::ZONE_MANAGEMENT_SEND => {
-            let send = ZoneManagementSend::of(sqe);
-            let (ZoneSendAction::Manage(action), false) = (send.action, send.option) else {
-                return Err(Status::INVALID_FIELD);
-            };
-            plan::check_write(sqe, export)?;
-            if transfer != Transfer::None {
-                return Err(Status::INVALID_SGL_LENGTH);
-            }
-            let scope = if send.all { ZoneScope::All } else { ZoneScope::One };
-            // With Select All the address means nothing.
-            of(ZonedKind::Manage { action, scope }, if send.all { 0 } else { send.slba.0 })
+            let (kind, block) = sent(sqe, export, transfer)?;
+            of(kind, block)
         }
         IoOpcode::ZONE_MANAGEMENT_RECEIVE => {
             let receive = ZoneManagementReceive::of(sqe);
@@ -113,15 +112,53 @@ pub(super) fn judge(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer
             let bytes =
                 usize::try_from(receive.dword_count * 4).ok().filter(|bytes| *bytes <= transfer.bytes());
             let bytes = bytes.ok_or(Status::INVALID_SGL_LENGTH)?;
-            if receive.action != ZoneReceiveAction::Report || bytes < ReportHeader::BYTES {
+            let extended = match receive.action {
+                ZoneReceiveAction::Report => false,
+                ZoneReceiveAction::ExtendedReport => takes_extensions(export),
+                ZoneReceiveAction::Reserved(_) => return Err(Status::INVALID_FIELD),
+            };
+            let is_there = extended || receive.action == ZoneReceiveAction::Report;
+            if !is_there || bytes < ReportHeader::BYTES {
                 return Err(Status::INVALID_FIELD);
             }
-            let room = (bytes - ReportHeader::BYTES) / DESCRIPTOR_BYTES;
+            let room = (bytes - ReportHeader::BYTES) / entry_bytes(extended);
             let room = u32::try_from(room).expect("a transfer is small");
-            of(ZonedKind::Report { only, room, partial: receive.partial }, receive.slba.0)
+            of(ZonedKind::Report { extended, only, room, partial: receive.partial }, receive.slba.0)
         }
         _ => Err(Status::INVALID_OPCODE),
     }
+}
+
+/// A Zone Management Send: what it does, and to the zone at which block.
+fn sent(sqe: &Sqe, export: &Export, transfer: Transfer) -> Result<(ZonedKind, u64), Status> {
+    let send = ZoneManagementSend::of(sqe);
+    let (kind, bytes) = match (send.action, send.option) {
+        (ZoneSendAction::Manage(action), false) => {
+            let scope = if send.all { ZoneScope::All } else { ZoneScope::One };
+            (ZonedKind::Manage { action, scope }, 0)
+        }
+        // An extension is one zone's.
+        (ZoneSendAction::SetExtension, false) if takes_extensions(export) && !send.all => {
+            (ZonedKind::SetExtension, EXTENSION_BYTES)
+        }
+        _ => return Err(Status::INVALID_FIELD),
+    };
+    plan::check_write(sqe, export)?;
+    // Linux' passthrough sends as many bytes as it is told; more than an extension are not looked at.
+    if transfer.bytes() < bytes || (bytes == 0 && transfer != Transfer::None) {
+        return Err(Status::INVALID_SGL_LENGTH);
+    }
+    // With Select All the address means nothing.
+    Ok((kind, if send.all { 0 } else { send.slba.0 }))
+}
+
+fn takes_extensions(export: &Export) -> bool {
+    matches!(export.kind, ExportKind::Zoned(zones) if zones.takes_extensions)
+}
+
+/// Bytes of a zone in a report.
+const fn entry_bytes(extended: bool) -> usize {
+    if extended { DESCRIPTOR_BYTES + EXTENSION_BYTES } else { DESCRIPTOR_BYTES }
 }
 
 /// A read, a write or a compare: the target says what is wrong with the place, with the statuses zones have.
@@ -148,31 +185,38 @@ pub(super) fn on_done(command: &mut Command, answer: ZonedAnswer, dispatcher: &m
             let [a, b, c, d, e, f, g, h] = block.to_le_bytes();
             command.result = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
         }
-        (
-            ZonedAnswer::Reported { listed, matching },
-            Plan::Zoned(ZonedPlan { kind: ZonedKind::Report { room, partial, .. }, .. }),
+        (ZonedAnswer::Reported { listed: List { count: listed, .. }, matching }, Plan::Zoned(plan))
+        | (
+            ZonedAnswer::ReportedExtended { listed: List { count: listed, .. }, matching },
+            Plan::Zoned(plan),
         ) => {
-            let sent = listed.count.min(room);
+            let ZonedKind::Report { extended, room, partial, .. } = plan.kind else {
+                unreachable!("{:?} was answered with a report", plan.kind)
+            };
+            let sent = listed.min(room);
             let zone_count = u64::from(if partial { sent } else { matching });
             let piece = command.piece.as_ref().expect("a report has room for its answer");
             let place = dispatcher.buffers.bytes_mut(piece.buffer, 0, command.transfer.bytes());
-            let bytes = usize_of(sent) * DESCRIPTOR_BYTES;
+            let bytes = usize_of(sent) * entry_bytes(extended);
             // Descriptors make room for the header before them.
             place.copy_within(..bytes, ReportHeader::BYTES);
             place[..ReportHeader::BYTES].copy_from_slice(&ReportHeader { zone_count }.encode());
             place[ReportHeader::BYTES + bytes..].fill(0);
         }
-        (ZonedAnswer::Reported { .. } | ZonedAnswer::Done, _) => {}
+        (ZonedAnswer::Reported { .. } | ZonedAnswer::ReportedExtended { .. } | ZonedAnswer::Done, _) => {}
     }
 }
 
 /// What identify says of a namespace's zones.
 pub(super) fn namespace(zones: &ZoneGeometry) -> ZnsNamespace {
-    ZnsNamespace {
+    let mut namespace = ZnsNamespace {
         active_max: zones.active_max,
         open_max: zones.open_max,
         ..ZnsNamespace::plain(zones.zone_blocks)
-    }
+    };
+    // In units of 64 bytes, which is what an extension has.
+    namespace.formats[0].extension_units = u8::from(zones.takes_extensions);
+    namespace
 }
 
 /// Blocks behind a write pointer read as zeroes.

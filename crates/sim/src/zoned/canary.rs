@@ -3,7 +3,7 @@
 use super::image::Zone;
 use super::model::ZonedModel;
 use crate::model::trial::Canary;
-use ocssd_lightnvm::interface::zoned::ZoneState;
+use ocssd_lightnvm::interface::zoned::{ZoneExtension, ZoneState};
 
 /// Each with its name.
 #[must_use]
@@ -19,12 +19,29 @@ pub fn canaries() -> [Canary<ZonedModel>; 4] {
         }),
         ("a reset is undone", |model| {
             for zone in model.durable.iter_mut().filter(|zone| zone.state == ZoneState::Empty) {
-                *zone = Zone { state: ZoneState::Closed, blocks: vec![vec![1; 4_096]] };
+                *zone = Zone { state: ZoneState::Closed, blocks: vec![vec![1; 4_096]], extension: None };
             }
         }),
         ("a full zone is not full", |model| {
             for zone in model.durable.iter_mut().filter(|zone| zone.state == ZoneState::Full) {
                 zone.state = ZoneState::Closed;
+            }
+        }),
+    ]
+}
+
+/// Those of extensions, which no job of `workload` sets.
+#[must_use]
+pub fn canaries_of_extensions() -> [Canary<ZonedModel>; 2] {
+    [
+        ("an extension is lost", |model| {
+            for zone in &mut model.durable {
+                zone.extension = None;
+            }
+        }),
+        ("an extension outlives a reset", |model| {
+            for zone in model.durable.iter_mut().filter(|zone| zone.state == ZoneState::Empty) {
+                zone.extension = Some(ZoneExtension::ZERO);
             }
         }),
     ]

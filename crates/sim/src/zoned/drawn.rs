@@ -9,13 +9,18 @@ use crate::model::judge::Interface;
 use crate::model::trial::Requests;
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::zoned::{
-    ZoneAction, ZoneDescriptor, ZoneScope, ZonedOp, ZonedReply, ZonedRequest, ZonedTarget,
+    DescribedZone, WidthHint, ZoneAction, ZoneExtension, ZoneScope, ZoneState, ZonedOp, ZonedReply,
+    ZonedRequest, ZonedTarget,
 };
 use ocssd_lightnvm::interface::{Durability, List};
 use ocssd_lightnvm::{Buffers, Tag};
 
 /// Longest write and read, in blocks (chosen: more than a write unit, so that one crosses several).
 const BLOCKS_MAX: u64 = 60;
+
+fn index(value: u64) -> usize {
+    usize::try_from(value).expect("a small number")
+}
 
 /// The zoned interface.
 pub struct ZonedInterface;
@@ -48,7 +53,8 @@ impl Interface for ZonedInterface {
             ZonedOp::Append { .. } => "requests.appends",
             ZonedOp::Flush => "requests.flushes",
             ZonedOp::Manage { .. } => "requests.zones_managed",
-            ZonedOp::Report { .. } => "requests.reports",
+            ZonedOp::Report { .. } | ZonedOp::ReportExtended { .. } => "requests.reports",
+            ZonedOp::SetExtension => "requests.extensions",
             ZonedOp::Shutdown => "requests.shutdowns",
         }
     }
@@ -64,6 +70,8 @@ pub struct DrawnZoned {
     durable_percent: u64,
     /// Zones managed, of a hundred requests.
     managed_percent: u64,
+    /// Extensions set, of a hundred requests for an empty zone.
+    described_percent: u64,
     held: Held,
 }
 
@@ -78,12 +86,36 @@ impl DrawnZoned {
             longest: 1 + prng.below(geometry.capacity_blocks.min(BLOCKS_MAX)),
             durable_percent: [0, 10, 60][usize::try_from(prng.below(3)).expect("three")],
             managed_percent: 2 + prng.below(16),
+            described_percent: if model.geometry().takes_extensions {
+                [0, 20, 60][index(prng.below(3))]
+            } else {
+                0
+            },
             held: Held::default(),
         }
     }
 
     fn durability(&self, prng: &mut Prng) -> Durability {
         if prng.below(100) < self.durable_percent { Durability::AtReply } else { Durability::AtFlush }
+    }
+
+    /// An extension for a zone: a width, or bytes that say nothing.
+    fn describe(&mut self, tag: Tag, prng: &mut Prng, start: u64, buffers: &mut Buffers) -> ZonedRequest {
+        let extension = match prng.below(8) {
+            0 => ZoneExtension::with_width(WidthHint::All),
+            1 => ZoneExtension::with_width(WidthHint::Group),
+            few @ 2..6 => {
+                let units = u32::try_from(few - 1).expect("few");
+                ZoneExtension::with_width(WidthHint::Units(units))
+            }
+            _ => ZoneExtension(std::array::from_fn(|_| prng.below(256).to_le_bytes()[0])),
+        };
+        let buffer = buffers.take_whole(List::<ZoneExtension>::sectors(1, buffers));
+        let _ = List::write(buffers, buffer, &[extension]);
+        let buffer = Some(self.held.hold(tag, buffer));
+        // One in sixteen names no zone's start.
+        let block = start + prng.below(16) / 15;
+        ZonedRequest { tag, op: ZonedOp::SetExtension, block, count: 0, buffer }
     }
 
     fn manage(prng: &mut Prng, start: u64) -> (ZonedOp, u64, u32) {
@@ -124,6 +156,11 @@ impl Requests<ZonedModel> for DrawnZoned {
         let count = u32::try_from(count).expect("short");
         let appended = u32::try_from(appended).expect("short");
         let durability = self.durability(prng);
+        let is_empty = model.zone(zone).state == ZoneState::Empty;
+        let percent = if is_empty { self.described_percent } else { self.described_percent / 20 };
+        if prng.below(100) < percent {
+            return Some(self.describe(tag, prng, start, buffers));
+        }
         let (op, block, count) = match prng.below(100) {
             percent if percent < self.managed_percent => Self::manage(prng, start),
             ..50 => (ZonedOp::Write { durability }, start + written, count),
@@ -131,11 +168,16 @@ impl Requests<ZonedModel> for DrawnZoned {
             65..68 => (ZonedOp::Write { durability }, start + prng.below(geometry.zone_blocks + 1), count),
             68..90 => (ZonedOp::Read, start + prng.below(geometry.capacity_blocks), count),
             90..92 => (ZonedOp::Read, prng.below(geometry.block_count() + 2), count),
-            92..95 => (ZonedOp::Report { only: None }, start, 1 + u32::try_from(prng.below(8)).expect("few")),
+            92..95 => {
+                let few = 1 + u32::try_from(prng.below(8)).expect("few");
+                let (plain, extended) =
+                    (ZonedOp::Report { only: None }, ZonedOp::ReportExtended { only: None });
+                (if prng.below(2) == 0 { plain } else { extended }, start, few)
+            }
             _ => (ZonedOp::Flush, 0, 0),
         };
-        let buffer = if let ZonedOp::Report { .. } = op {
-            let sectors = List::<ZoneDescriptor>::sectors(count, buffers);
+        let buffer = if let ZonedOp::Report { .. } | ZonedOp::ReportExtended { .. } = op {
+            let sectors = List::<DescribedZone>::sectors(count, buffers);
             self.held.hold(tag, buffers.take_whole(sectors))
         } else {
             self.held.take_stamped(tag, buffers, count * geometry.block_bytes, prng)

@@ -1,6 +1,6 @@
 //! A zone, the ways it changes, and every state a power cut may leave it in.
 
-use ocssd_lightnvm::interface::zoned::ZoneState;
+use ocssd_lightnvm::interface::zoned::{ZoneExtension, ZoneState};
 
 /// A zone: what of it is written, in order, and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub struct Zone {
     pub state: ZoneState,
     /// The content of each written block.
     pub blocks: Vec<Vec<u8>>,
+    /// The extension of its descriptor.
+    pub extension: Option<ZoneExtension>,
 }
 
 /// A change of a zone that survives or does not. Opening and closing never does.
@@ -20,13 +22,15 @@ pub enum ZoneChange {
     Finished,
     /// It became empty.
     Reset,
+    /// Its descriptor got this extension.
+    Described(ZoneExtension),
     /// It became offline.
     WentOffline,
 }
 
 impl Zone {
     /// An empty one.
-    pub const EMPTY: Self = Self { state: ZoneState::Empty, blocks: Vec::new() };
+    pub const EMPTY: Self = Self { state: ZoneState::Empty, blocks: Vec::new(), extension: None };
 
     /// Blocks that are written.
     #[must_use]
@@ -47,15 +51,19 @@ impl Zone {
             }
             ZoneChange::Finished => self.state = ZoneState::Full,
             ZoneChange::Reset => *self = Self::EMPTY,
-            ZoneChange::WentOffline => *self = Self { state: ZoneState::Offline, blocks: Vec::new() },
+            ZoneChange::WentOffline => *self = Self { state: ZoneState::Offline, ..Self::EMPTY },
+            ZoneChange::Described(extension) => {
+                (self.state, self.extension) = (ZoneState::Closed, Some(*extension));
+            }
         }
     }
 
-    /// The zone after a power cut: nothing is open, and what has no block is empty.
+    /// The zone after a power cut: nothing is open, and what has neither block nor extension is empty.
     #[must_use]
     pub fn after_cut(mut self) -> Self {
         if self.state.is_active() {
-            self.state = if self.blocks.is_empty() { ZoneState::Empty } else { ZoneState::Closed };
+            let is_empty = self.blocks.is_empty() && self.extension.is_none();
+            self.state = if is_empty { ZoneState::Empty } else { ZoneState::Closed };
         }
         self
     }

@@ -7,7 +7,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use canary::canaries;
+pub use canary::{canaries, canaries_of_extensions};
 pub use drawn::{DrawnZoned, ZonedInterface};
 pub use image::{Zone, ZoneChange};
 pub use model::{ObservedZone, ZonedModel};

@@ -4,8 +4,8 @@ use super::image::{Zone, ZoneChange};
 use crate::contract::{Answerer, Broken};
 use crate::model::{Expected, Model, Pending, equal};
 use ocssd_lightnvm::interface::zoned::{
-    UnwrittenRead, ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp,
-    ZonedReply, ZonedRequest,
+    DescribedZone, UnwrittenRead, ZoneAction, ZoneDescriptor, ZoneExtension, ZoneGeometry, ZoneScope,
+    ZoneState, ZonedAnswer, ZonedOp, ZonedReply, ZonedRequest,
 };
 use ocssd_lightnvm::interface::{Content, Durability, Entry, List, Piece};
 use ocssd_lightnvm::{Buffers, Payload, Status, Tag};
@@ -15,6 +15,8 @@ use ocssd_lightnvm::{Buffers, Payload, Status, Tag};
 pub struct ObservedZone {
     /// Its descriptor.
     pub zone: ZoneDescriptor,
+    /// Its extension; zeroes if it has none.
+    pub extension: ZoneExtension,
     /// Its blocks.
     pub blocks: Vec<Option<Vec<u8>>>,
 }
@@ -37,6 +39,36 @@ fn index(value: u32) -> usize {
 
 fn count(items: usize) -> u32 {
     u32::try_from(items).expect("a simulated target is small")
+}
+
+fn length(report: &[u8]) -> u32 {
+    u32::try_from(report.len()).expect("a report is short")
+}
+
+/// The zones of a report of either kind, those promised beside those found. One that a write opened may have been closed for
+/// another, so the two states are taken for one.
+fn same_zones<T: Entry>(
+    promised: &[u8],
+    found: List<T>,
+    buffers: &Buffers,
+    described: impl Fn(T) -> DescribedZone,
+) -> Result<(), Broken> {
+    let implicit = |state| matches!(state, ZoneState::ImplicitlyOpened | ZoneState::Closed);
+    for (promised, found) in promised.chunks(T::BYTES).map(T::decode).zip(found.entries(buffers)) {
+        let promised = described(promised.expect("the model encodes zones"));
+        let found = found.map(&described);
+        let same = found.is_some_and(|mut found| {
+            let (mine, other) = (promised.zone.state, &mut found.zone.state);
+            if implicit(*other) && implicit(mine) {
+                *other = mine;
+            }
+            found == promised
+        });
+        if !same {
+            return Err(Broken::new("a report", format!("{promised:?}"), format!("{found:?}")));
+        }
+    }
+    Ok(())
 }
 
 impl ZonedModel {
@@ -90,7 +122,14 @@ impl ZonedModel {
     pub fn descriptor(&self, zone: u32) -> ZoneDescriptor {
         let (start, state) = (self.geometry.start_of(zone), self.zone(zone).state);
         let write_pointer = state.is_writable().then(|| start + self.zone(zone).written());
-        ZoneDescriptor { state, capacity: self.geometry.capacity_blocks, start, write_pointer }
+        let (capacity, has_extension) = (self.geometry.capacity_blocks, self.zone(zone).extension.is_some());
+        ZoneDescriptor { state, capacity, start, write_pointer, has_extension }
+    }
+
+    /// A zone as an extended report shows it.
+    fn described(&self, zone: u32) -> DescribedZone {
+        let extension = self.zone(zone).extension.unwrap_or(ZoneExtension::ZERO);
+        DescribedZone { zone: self.descriptor(zone), extension }
     }
 
     /// The zone of an address, and the block in it.
@@ -252,22 +291,38 @@ impl ZonedModel {
         chosen.into_iter().try_for_each(|zone| self.manage(tag, zone, action))
     }
 
-    fn report(
+    /// Sets the extension of the zone that starts at the address.
+    fn describe(&mut self, request: &ZonedRequest, buffers: &Buffers) -> Result<(), Status> {
+        let zone = self.zone_at(request.block)?;
+        let list = request.buffer.map(|buffer| List::<ZoneExtension>::new(buffer, 1));
+        let list = list.filter(|list| self.geometry.takes_extensions && list.lies_within(buffers));
+        let extension = list.and_then(|list| list.get(buffers, 0)).ok_or(Status::INVALID_FIELD)?;
+        if self.volatile[zone].state != ZoneState::Empty {
+            return Err(Status::INVALID_ZONE_TRANSITION);
+        }
+        if self.active() >= self.geometry.active_bound() {
+            return Err(Status::TOO_MANY_ACTIVE_ZONES);
+        }
+        self.change(request.tag, zone, ZoneChange::Described(extension), Durability::AtReply);
+        Ok(())
+    }
+
+    fn report<T: Entry>(
         &self,
         request: &ZonedRequest,
         only: Option<ZoneState>,
-    ) -> Result<(ZonedAnswer, Vec<u8>), Status> {
+        show: impl Fn(u32) -> T,
+    ) -> Result<(List<T>, u32, Vec<u8>), Status> {
         let (first, _) = self.place(request.block)?;
-        let zones = (count(first)..self.geometry.zone_count).map(|zone| self.descriptor(zone));
-        let matching: Vec<_> = zones.filter(|zone| only.is_none_or(|only| zone.state == only)).collect();
+        let is_meant = |&zone: &u32| only.is_none_or(|only| self.zone(zone).state == only);
+        let matching: Vec<u32> = (count(first)..self.geometry.zone_count).filter(is_meant).collect();
         let listed = matching.len().min(index(request.count));
-        let mut bytes = vec![0; listed * ZoneDescriptor::BYTES];
-        for (zone, place) in matching.iter().zip(bytes.chunks_mut(ZoneDescriptor::BYTES)) {
-            zone.encode(place);
+        let mut bytes = vec![0; listed * T::BYTES];
+        for (&zone, place) in matching.iter().zip(bytes.chunks_mut(T::BYTES)) {
+            show(zone).encode(place);
         }
         let buffer = request.buffer.expect("a report has a buffer");
-        let listed = List::new(buffer, count(listed));
-        Ok((ZonedAnswer::Reported { listed, matching: count(matching.len()) }, bytes))
+        Ok((List::new(buffer, count(listed)), count(matching.len()), bytes))
     }
 
     /// Carries out a request: the answer, and the content with its place.
@@ -295,12 +350,18 @@ impl ZonedModel {
                 self.manage(request.tag, zone, action)?;
             }
             ZonedOp::Manage { action, scope: ZoneScope::All } => self.manage_all(request.tag, action)?,
+            ZonedOp::SetExtension => self.describe(request, buffers)?,
             ZonedOp::Report { only } => {
-                let (answer, bytes) = self.report(request, only)?;
-                let length = u32::try_from(bytes.len()).expect("a report is short");
-                let buffer = request.buffer.expect("a report has a buffer");
-                let into = Content::Piece(Piece { buffer, first_byte: 0, bytes: length });
-                return Ok((answer, bytes, into));
+                let (listed, matching, bytes) = self.report(request, only, |zone| self.descriptor(zone))?;
+                let into =
+                    Content::Piece(Piece { buffer: listed.buffer, first_byte: 0, bytes: length(&bytes) });
+                return Ok((ZonedAnswer::Reported { listed, matching }, bytes, into));
+            }
+            ZonedOp::ReportExtended { only } => {
+                let (listed, matching, bytes) = self.report(request, only, |zone| self.described(zone))?;
+                let into =
+                    Content::Piece(Piece { buffer: listed.buffer, first_byte: 0, bytes: length(&bytes) });
+                return Ok((ZonedAnswer::ReportedExtended { listed, matching }, bytes, into));
             }
         }
         Ok(nothing)
@@ -328,14 +389,19 @@ impl ZonedModel {
             unwritten,
         );
         let capacity = self.geometry.capacity_blocks;
-        ObservedZone { zone: ZoneDescriptor { state: image.state, capacity, start, write_pointer }, blocks }
+        let has_extension = image.extension.is_some();
+        ObservedZone {
+            zone: ZoneDescriptor { state: image.state, capacity, start, write_pointer, has_extension },
+            extension: image.extension.unwrap_or(ZoneExtension::ZERO),
+            blocks,
+        }
     }
 
     /// Reads the blocks of a zone one by one.
     fn observe_zone(
         &self,
         target: &mut dyn Answerer<ZonedRequest, ZonedReply>,
-        zone: ZoneDescriptor,
+        DescribedZone { zone, extension }: DescribedZone,
     ) -> Result<ObservedZone, Broken> {
         let buffer = target.buffers().take(1);
         let mut blocks = Vec::new();
@@ -354,7 +420,7 @@ impl ZonedModel {
             blocks.push(reply.status.has_data().then_some(content));
         }
         target.buffers().give_back(buffer);
-        Ok(ObservedZone { zone, blocks })
+        Ok(ObservedZone { zone, extension, blocks })
     }
 }
 
@@ -390,31 +456,25 @@ impl Model for ZonedModel {
         }
     }
 
-    /// A zone that a write opened may have been closed for another, so the two states are taken for one in a report of all.
     fn agrees(
         &self,
         expected: &Expected<ZonedReply>,
         reply: &ZonedReply,
         buffers: &Buffers,
     ) -> Result<(), Broken> {
-        let ZonedAnswer::Reported { listed, .. } = expected.reply.answer else {
-            return equal(expected, reply, buffers);
-        };
-        equal(&Expected::plain(expected.reply), reply, buffers)?;
-        let descriptors = expected.content.chunks(ZoneDescriptor::BYTES).map(ZoneDescriptor::decode);
-        for (promised, found) in descriptors.zip(listed.entries(buffers)) {
-            let promised = promised.expect("the model encodes descriptors");
-            let same = found.is_some_and(|found| {
-                let implicit = |state| matches!(state, ZoneState::ImplicitlyOpened | ZoneState::Closed);
-                let states =
-                    found.state == promised.state || (implicit(found.state) && implicit(promised.state));
-                states && ZoneDescriptor { state: promised.state, ..found } == promised
-            });
-            if !same {
-                return Err(Broken::new("a report", format!("{promised:?}"), format!("{found:?}")));
+        let plain = Expected::plain(expected.reply);
+        match expected.reply.answer {
+            ZonedAnswer::Reported { listed, .. } => {
+                equal(&plain, reply, buffers)?;
+                let described = |zone| DescribedZone { zone, extension: ZoneExtension::ZERO };
+                same_zones(&expected.content, listed, buffers, described)
             }
+            ZonedAnswer::ReportedExtended { listed, .. } => {
+                equal(&plain, reply, buffers)?;
+                same_zones(&expected.content, listed, buffers, |described| described)
+            }
+            ZonedAnswer::Done | ZonedAnswer::Appended { .. } => equal(expected, reply, buffers),
         }
-        Ok(())
     }
 
     fn answered(&mut self, reply: &ZonedReply) {
@@ -433,14 +493,14 @@ impl Model for ZonedModel {
         target: &mut dyn Answerer<ZonedRequest, ZonedReply>,
     ) -> Result<Vec<ObservedZone>, Broken> {
         let count = self.geometry.zone_count;
-        let sectors = List::<ZoneDescriptor>::sectors(count, target.buffers());
+        let sectors = List::<DescribedZone>::sectors(count, target.buffers());
         let buffer = target.buffers().take_whole(sectors);
-        let op = ZonedOp::Report { only: None };
+        let op = ZonedOp::ReportExtended { only: None };
         let reply = target.ask(ZonedRequest { tag: Tag(0), op, block: 0, count, buffer: Some(buffer) })?;
-        let listed = List::<ZoneDescriptor>::new(buffer, count);
+        let listed = List::<DescribedZone>::new(buffer, count);
         let zones: Option<Vec<_>> = listed.entries(target.buffers()).collect();
         target.buffers().give_back(buffer);
-        let whole = ZonedAnswer::Reported { listed, matching: count };
+        let whole = ZonedAnswer::ReportedExtended { listed, matching: count };
         let zones = zones.filter(|_| reply.status.is_success() && reply.answer == whole);
         let zones = zones.ok_or_else(|| Broken::new("a report", "all zones", format!("{reply:?}")))?;
         zones.into_iter().map(|zone| self.observe_zone(target, zone)).collect()

@@ -17,6 +17,7 @@ const ZONES: ZoneGeometry = ZoneGeometry {
     active_max: Some(4),
     open_max: Some(2),
     append_blocks_max: 3,
+    takes_extensions: true,
     ..ZoneGeometry::plain(8, 6)
 };
 
@@ -49,6 +50,15 @@ fn ask(target: &mut Reference<ZonedModel>, op: ZonedOp, block: u64, count: u32, 
     reply
 }
 
+/// The same with a whole buffer, as lists have.
+fn describe(target: &mut Reference<ZonedModel>, op: ZonedOp, block: u64, byte: u8) -> ZonedReply {
+    let buffer = target.buffers.take_whole(1);
+    target.buffers.whole_mut(buffer, 0, 1).fill(byte);
+    let reply = target.ask(ZonedRequest { tag: Tag(1), op, block, count: 0, buffer: Some(buffer) });
+    target.buffers.give_back(buffer);
+    reply
+}
+
 /// Asks, and checks statuses.
 fn check(target: &mut Reference<ZonedModel>, cases: &[(ZonedOp, u64, u32, Status)]) {
     for &(op, block, count, status) in cases {
@@ -77,6 +87,43 @@ fn writes_follow_the_pointer_up_to_the_capacity() {
             (WRITE, 8, 0, Status::INVALID_FIELD),
         ],
     );
+}
+
+#[test]
+fn an_extension_is_for_an_empty_zone_which_is_closed_then() {
+    let set = ZonedOp::SetExtension;
+    let wrong = Status::INVALID_ZONE_TRANSITION;
+    let mut target = target(ZONES);
+    let fine = Status::SUCCESS;
+    for (op, block, status) in [
+        (set, 9, Status::INVALID_FIELD),
+        (set, 48, Status::LBA_OUT_OF_RANGE),
+        (set, 8, fine),
+        (set, 8, wrong),
+        (FINISH, 8, fine),
+        (set, 8, wrong),
+        (set, 16, fine),
+        (CLOSE, 16, fine),
+        (set, 24, fine),
+        (RESET, 24, fine),
+        (set, 24, fine),
+        (OPEN, 24, fine),
+        (set, 24, wrong),
+        (set, 32, fine),
+        (set, 40, fine),
+        (set, 0, Status::TOO_MANY_ACTIVE_ZONES),
+    ] {
+        assert_eq!(describe(&mut target, op, block, 7).status, status, "{op:?} at {block}");
+    }
+    use ZoneState::{Closed, Empty, ExplicitlyOpened, Full};
+    assert_eq!(states(&target), [Empty, Full, Closed, ExplicitlyOpened, Closed, Closed]);
+    let has: Vec<bool> = (0..6).map(|zone| target.model.descriptor(zone).has_extension).collect();
+    assert_eq!(has, [false, true, true, true, true, true], "finishing keeps it");
+    check(&mut target, &[(RESET, 8, 0, fine)]);
+    assert!(!target.model.descriptor(1).has_extension, "a reset drops it");
+    let plain = ZoneGeometry { takes_extensions: false, ..ZONES };
+    let mut plain = self::target(plain);
+    assert_eq!(describe(&mut plain, set, 8, 7).status, Status::INVALID_FIELD);
 }
 
 #[test]
@@ -272,7 +319,7 @@ fn whatever_a_sound_target_keeps_is_allowed() {
 
 #[test]
 fn a_target_that_forgets_or_mixes_is_found() {
-    for (name, canary) in canaries() {
+    for (name, canary) in canaries().into_iter().chain(canaries_of_extensions()) {
         let found = (0..20).find_map(|seed| {
             let mut trial = Trial::new(seed, ZonedModel::new(ZONES), pool());
             trial.canary = Some(canary);

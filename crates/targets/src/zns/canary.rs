@@ -29,6 +29,10 @@ pub enum Canary {
     TruncatedTooEarly,
     /// A reset of all zones leaves those that are full.
     ResetAllSkipsFull,
+    /// The extension of a zone is answered, and never logged.
+    ExtensionNotLogged,
+    /// A checkpoint has no extensions of zones.
+    ExtensionNotInCheckpoint,
 }
 
 planted_in!(Options, Canary);
@@ -47,6 +51,8 @@ impl Canary {
         (Self::LongestColumn, "longest-column"),
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::ResetAllSkipsFull, "reset-all-skips-full"),
+        (Self::ExtensionNotLogged, "extension-not-logged"),
+        (Self::ExtensionNotInCheckpoint, "extension-not-in-checkpoint"),
     ];
 }
 

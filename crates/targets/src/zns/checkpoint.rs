@@ -12,7 +12,8 @@ use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
-use ocssd_lightnvm::interface::zoned::ZoneState;
+use ocssd_lightnvm::interface::zoned::{EXTENSION_BYTES, ZoneExtension, ZoneState};
+use std::collections::BTreeMap;
 
 /// The section about the instance.
 pub(super) const INFO: SectionName = *b"zns     ";
@@ -20,6 +21,8 @@ pub(super) const INFO: SectionName = *b"zns     ";
 pub(super) const ZONES: SectionName = *b"zones   ";
 /// The section of the chunks of tails.
 pub(super) const TAILS: SectionName = *b"tails   ";
+/// The section of the extensions of zones; a checkpoint without it has none.
+pub(super) const EXTENSIONS: SectionName = *b"extended";
 /// The layout of these sections; raised when an older reader would misread it.
 const VERSION: u32 = 1;
 /// In place of what sealed a zone: nothing did, and it is read only.
@@ -96,6 +99,23 @@ pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Extensions as bytes: of each the zone, and itself.
+pub(super) fn encode_extensions(extensions: &BTreeMap<u32, ZoneExtension>) -> Vec<u8> {
+    let each = extensions.iter().map(|(zone, extension)| [&zone.to_le_bytes()[..], &extension.0].concat());
+    each.collect::<Vec<_>>().concat()
+}
+
+/// The extensions in these bytes; `None` if they are none of an instance with `zone_count` zones.
+pub(super) fn decode_extensions(bytes: &[u8], zone_count: u32) -> Option<BTreeMap<u32, ZoneExtension>> {
+    let (each, rest) = bytes.as_chunks::<{ 4 + EXTENSION_BYTES }>();
+    let decode = |bytes: &[u8; 4 + EXTENSION_BYTES]| {
+        let (zone, extension) = bytes.split_first_chunk::<4>()?;
+        let zone = u32::from_le_bytes(*zone);
+        (zone < zone_count).then_some((zone, ZoneExtension(extension.try_into().ok()?)))
+    };
+    if rest.is_empty() { each.iter().map(decode).collect() } else { None }
 }
 
 /// The numbers of a section, one after the other.
@@ -181,7 +201,12 @@ impl Zns {
         let zones = encode_zones(&self.zones);
         let tails: Vec<u8> = self.tails.chunks().flat_map(|chunk| chunk.0.to_le_bytes()).collect();
         let page_bytes = self.sizes.unit * self.geometry.block_bytes;
-        let sections = [(INFO, &info.encode()[..]), (ZONES, zones.as_slice()), (TAILS, tails.as_slice())];
+        let mut extensions = encode_extensions(self.extensions.all_logged());
+        if self.has_canary(Canary::ExtensionNotInCheckpoint) && !self.is_mounting {
+            extensions.clear();
+        }
+        let info = info.encode();
+        let sections = [(INFO, &info[..]), (ZONES, &zones), (TAILS, &tails), (EXTENSIONS, &extensions)];
         self.journal.begin_checkpoint(start, page_bytes, &sections);
         if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
             self.journal.cut_log(start, &mut self.space);
@@ -216,6 +241,16 @@ mod tests {
         assert!(Info::decode(&bytes[1..]).is_err_and(|error| error.contains("80 bytes")));
         bytes[0] = 9;
         assert!(Info::decode(&bytes).is_err_and(|error| error.contains("newer program")));
+    }
+
+    #[test]
+    fn extensions_come_back_and_no_cut_of_their_bytes_is_any() {
+        let extensions = BTreeMap::from([(2, ZoneExtension([7; 64])), (5, ZoneExtension([9; 64]))]);
+        let bytes = encode_extensions(&extensions);
+        assert_eq!(decode_extensions(&bytes, 6), Some(extensions));
+        assert_eq!(decode_extensions(&bytes, 5), None, "there is no zone 5");
+        assert_eq!(decode_extensions(&bytes[1..], 6), None);
+        assert_eq!(decode_extensions(&[], 6), Some(BTreeMap::new()));
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Zns {
         let queue: Vec<ZoneOp> = writer.queue.drain(..).collect();
         self.zone_mut(number).written = admitted;
         self.set_state(number, ZoneState::ReadOnly);
+        self.extensions.fall_back(number);
         let end = self.log_change(&[journal::read_only(number)]);
         self.await_log(end);
         for request in waiters {

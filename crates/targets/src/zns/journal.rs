@@ -8,8 +8,8 @@ use super::zone::{Column, Segment, UnitOfZone, Zone};
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::log::LogEntry;
-use ocssd_lightnvm::interface::zoned::ZoneState;
-use std::collections::BTreeSet;
+use ocssd_lightnvm::interface::zoned::{ZoneExtension, ZoneState};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The zone has no chunks any more; those that it has follow.
 const CLEAR: u8 = 1;
@@ -29,6 +29,10 @@ const TAIL: u8 = 7;
 const TAIL_GONE: u8 = 8;
 /// The zone takes no more, because no chunk was left for it; what was durable of it can be read.
 const READ_ONLY: u8 = 9;
+/// A part of the zone's extension; parts come in order, in one transaction.
+const EXTENSION: u8 = 10;
+/// Bytes of an extension that a record carries: two numbers of six, and a count of four.
+const PART: usize = 16;
 
 fn record(code: u8, count: u32, numbers: [u64; 3]) -> LogEntry {
     LogEntry::Owner { code, count, numbers }
@@ -76,6 +80,20 @@ pub fn read_only(zone: u32) -> LogEntry {
     record(READ_ONLY, 0, [u64::from(zone), 0, 0])
 }
 
+/// The extension of a zone, in as many records as it takes.
+pub fn extension(zone: u32, extension: &ZoneExtension) -> Vec<LogEntry> {
+    let (parts, rest) = extension.0.as_chunks::<PART>();
+    assert!(rest.is_empty(), "an extension is of whole records");
+    let part = |(nth, bytes): (u64, &[u8; PART])| {
+        let number = |at: usize, count: usize| {
+            bytes[at..at + count].iter().rev().fold(0, |high, &byte| high << 8 | u64::from(byte))
+        };
+        let count = u32::try_from(number(12, 4)).expect("four bytes");
+        record(EXTENSION, count, [u64::from(zone) | nth << 32, number(0, 6), number(6, 6)])
+    };
+    (0..).zip(parts).map(part).collect()
+}
+
 /// A chunk takes tails, or does not any more.
 pub fn tail(chunk: ChunkIndex, takes: bool) -> LogEntry {
     record(if takes { TAIL } else { TAIL_GONE }, 0, [u64::from(chunk.0), 0, 0])
@@ -88,12 +106,15 @@ pub struct Table {
     pub zones: Vec<Zone>,
     /// Chunks of tails.
     pub tails: BTreeSet<ChunkIndex>,
+    /// Extensions of zones.
+    pub extensions: BTreeMap<u32, ZoneExtension>,
 }
 
 impl Table {
     /// Empty zones.
     pub fn new(zone_count: u32) -> Self {
-        Self { zones: vec![Zone::EMPTY; usize_of(zone_count)], tails: BTreeSet::new() }
+        let zones = vec![Zone::EMPTY; usize_of(zone_count)];
+        Self { zones, tails: BTreeSet::new(), extensions: BTreeMap::new() }
     }
 
     /// Carries out a record.
@@ -135,9 +156,20 @@ impl Table {
                 zone.add_column(start, index, column).map_err(|()| wrong())?;
             }
             CUT if start <= sizes.zone_units => zone.cut(start),
-            RESET if second >= zone.since => zone.clear(second),
+            RESET if second >= zone.since => {
+                zone.clear(second);
+                self.extensions.remove(&low(first));
+            }
             SEAL if count <= sizes.capacity() => zone.seal(count, sizes.unit),
             OFFLINE => zone.state = ZoneState::Offline,
+            EXTENSION => {
+                let nth = usize::try_from(first >> 32).expect("sixteen bits");
+                let extension = self.extensions.entry(low(first)).or_insert(ZoneExtension::ZERO);
+                let part = extension.0.as_chunks_mut::<PART>().0.get_mut(nth).ok_or_else(wrong)?;
+                part[..6].copy_from_slice(&second.to_le_bytes()[..6]);
+                part[6..12].copy_from_slice(&third.to_le_bytes()[..6]);
+                part[12..].copy_from_slice(&count.to_le_bytes());
+            }
             READ_ONLY => zone.state = ZoneState::ReadOnly,
             _ => return Err(wrong()),
         }
@@ -151,6 +183,7 @@ mod tests {
     use crate::zns::Options;
     use crate::zns::sizes::Ground;
     use ocssd_ftl::Shape;
+    use ocssd_ftl::log::Record;
     use ocssd_lightnvm::{Geometry, PuId};
 
     fn sizes() -> Sizes {
@@ -174,9 +207,15 @@ mod tests {
         let mut entries = vec![reset(2, 77), tail(ChunkIndex(5), true), tail(ChunkIndex(6), true)];
         entries.extend(whole(2, &zone));
         entries.extend([seal(1, 0), tail(ChunkIndex(5), false), read_only(2), offline(0)]);
+        let bytes = ZoneExtension(std::array::from_fn(|at| 255 - u8::try_from(at * 3).expect("below 192")));
+        entries.extend([0, 1, 2].into_iter().flat_map(|zone| extension(zone, &bytes)));
+        entries.push(reset(2, 77));
+        entries.extend(whole(2, &zone));
         for entry in &entries {
-            table.replay(entry, &sizes, 80).expect("sound");
+            let there = LogEntry::decode(&entry.encode()).expect("as it is on media");
+            table.replay(&there, &sizes, 80).expect("sound");
         }
+        assert_eq!(table.extensions, BTreeMap::from([(0, bytes), (1, bytes)]), "a reset drops it");
         assert_eq!((table.zones[2].since, &table.zones[2].segments), (77, &zone.segments));
         let states = [0, 1, 2].map(|zone: usize| table.zones[zone].state);
         assert_eq!(states, [ZoneState::Offline, ZoneState::Empty, ZoneState::ReadOnly]);
@@ -205,6 +244,7 @@ mod tests {
             columns(0, &far)[0],
             columns(0, &behind)[0],
             LogEntry::Owner { code: 99, count: 0, numbers: [0; 3] },
+            LogEntry::Owner { code: EXTENSION, count: 0, numbers: [4 << 32, 0, 0] },
             LogEntry::Discard { lba: 0, count: 1 },
         ] {
             let error = Table::new(sizes.zone_count).replay(&entry, &sizes, 80).expect_err("refused");

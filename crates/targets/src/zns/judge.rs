@@ -155,10 +155,12 @@ impl Zns {
             (ZoneAction::Finish, _) if changes => self.set_state(zone, Full),
             (ZoneAction::Reset, _) if changes => {
                 self.zone_mut(zone).written = 0;
+                self.extensions.hide(zone);
                 self.set_state(zone, Empty);
             }
             (ZoneAction::Offline, ReadOnly) => {
                 self.zone_mut(zone).written = 0;
+                self.extensions.hide(zone);
                 self.set_state(zone, Offline);
             }
             (ZoneAction::Finish, Full) | (ZoneAction::Reset, Empty) | (ZoneAction::Offline, Offline) => {}

@@ -43,6 +43,7 @@ impl Zns {
         self.drop_frames(key);
         let before: Vec<ChunkIndex> = self.zone(number).chunks().collect();
         self.zone_mut(number).clear(since);
+        self.extensions.forget(number);
         let mut entries = vec![journal::reset(number, since)];
         if goes_offline {
             entries.push(journal::offline(number));

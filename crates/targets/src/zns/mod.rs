@@ -10,14 +10,15 @@
 //! the other, until the unit is written in its own place.
 //!
 //! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), where units go
-//! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `checkpoint`, `reset`,
-//! zones that have no chunk left (`give_up`), ends (`stop`), `mount`; `state` owns the parts, `target` is what the host sees.
-//! Deliberately not here: conventional zones, zone random write areas and zone descriptor extensions, which the interface does not
-//! have.
+//! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `extension`s of
+//! descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), ends (`stop`), `mount`; `state` owns the parts,
+//! `target` is what the host sees.
+//! Deliberately not here: conventional zones and zone random write areas, which the interface does not have.
 
 mod canary;
 mod checkpoint;
 mod describe;
+mod extension;
 mod flight;
 mod frames;
 mod give_up;

@@ -38,8 +38,10 @@ pub const ZONE_BYTES: u64 = 20;
 pub const SEGMENT_BYTES: u64 = 8;
 /// Bytes of a column.
 pub const COLUMN_BYTES: u64 = 8;
-/// Sections of a checkpoint: the instance, the zones, the chunks of tails.
-const SECTIONS: u64 = 3;
+/// Bytes of the extension of a zone: which zone, and itself.
+pub const EXTENDED_BYTES: u64 = 68;
+/// Sections of a checkpoint: the instance, the zones, the chunks of tails, the extensions of zones.
+const SECTIONS: u64 = 4;
 /// Pages of tails on their way at once (chosen).
 pub const TAIL_DEPTH: u32 = 8;
 
@@ -67,6 +69,8 @@ pub struct Sizes {
     pub mw_cunits: u32,
     /// Units a zone is striped over.
     pub width: u32,
+    /// Units of the largest group.
+    pub group_units: u32,
     /// Chunks of a zone.
     pub zone_chunks: u32,
     /// Units of a zone.
@@ -186,7 +190,7 @@ impl Sizes {
         let log_pages_max =
             3 * interval_pages + 2 * u64::from(log_width) + largest.div_ceil(per_page.max(1)) + 4;
         let places = u64::from(ground.shape.chunks());
-        let bytes = u64::from(zone_count) * (ZONE_BYTES + SEGMENT_BYTES)
+        let bytes = u64::from(zone_count) * (ZONE_BYTES + SEGMENT_BYTES + EXTENDED_BYTES)
             + 2 * places * (COLUMN_BYTES + SEGMENT_BYTES / 8);
         let info = u64::try_from(INFO_BYTES).expect("small");
         let checkpoint = CheckpointWriter::pages_of(SECTIONS, bytes + info, unit * sector);
@@ -217,6 +221,7 @@ impl Sizes {
             chunk,
             mw_cunits,
             width,
+            group_units: ground.group_units,
             zone_chunks,
             zone_units: zone_chunks * (chunk / unit),
             zone_count,
@@ -259,6 +264,7 @@ impl Sizes {
             open_max: Some(self.open_max),
             append_blocks_max: narrow(capacity_blocks.min(APPEND_BLOCKS_MAX)),
             unwritten_read: UnwrittenRead::Zeroes,
+            takes_extensions: true,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Deliberately not here: procedures; each has a file of its own.
 
 use super::canary::Canary;
+use super::extension::Extensions;
 use super::flight::Purpose;
 use super::frames::Frames;
 use super::options::Options;
@@ -48,6 +49,7 @@ pub struct Zns {
     /// Units of a group of the drive, for the order of stripes.
     pub(super) group_units: u32,
     pub(super) zones: Vec<Zone>,
+    pub(super) extensions: Extensions,
     /// Open zones, the one opened first in front.
     pub(super) open: Vec<u32>,
     /// Open and closed zones.
@@ -197,6 +199,8 @@ impl Zns {
         self.frames.check();
         self.requests.check();
         self.check_zones();
+        let is_taken = self.refuses_changes().is_none();
+        self.extensions.check(|zone| is_taken && self.zone(zone).writer.is_none());
         let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();
         assert_eq!(held, self.frames.in_use(), "a frame is in use and held by no zone");
         assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);

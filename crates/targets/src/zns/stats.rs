@@ -47,6 +47,8 @@ pub struct ZnsStats {
     pub zone_resets: u64,
     /// Zones finished before they were written to their end.
     pub zones_finished: u64,
+    /// Zones whose descriptor got an extension.
+    pub extensions_set: u64,
     /// Zones that became read only, because no chunk was left for them.
     pub zones_given_up: u64,
     /// Everything programmed since the mount: the causes above, added up where the commands are sent.
@@ -92,6 +94,7 @@ impl ZnsStats {
             count("resets", "Chunks reset.", self.resets),
             count("zone_resets", "Zones reset.", self.zone_resets),
             count("zones_finished", "Zones finished before their end.", self.zones_finished),
+            count("extensions_set", "Zones whose descriptor got an extension.", self.extensions_set),
             count("zones_given_up", "Zones that became read only for want of chunks.", self.zones_given_up),
             count("programmed_sectors", "Sectors programmed for any reason.", self.programmed),
         ]

@@ -76,19 +76,21 @@ impl Zns {
 
     /// Opens chunks for a zone until it has as many columns as it may have, or no more are needed.
     fn bind_chunks(&mut self, key: SlabKey) {
-        let Self { sizes, space, options, group_units, .. } = self;
+        let (width, in_group) = self.width_of(self.writers.get(key).zone);
+        assert!(width > 0 && width <= self.sizes.width, "a zone is striped over {width} units");
+        let Self { sizes, space, group_units, .. } = self;
         let writer = self.writers.get_mut(key);
         let mut room: u32 =
             writer.columns.iter().map(|open| (sizes.chunk - open.pointer()) / sizes.unit).sum();
         assert!(writer.next < writer.limit, "zone {} is written beyond its end", writer.zone);
         let left = writer.limit - writer.next;
-        while writer.columns.len() < usize_of(sizes.width) && left > room {
+        while writer.columns.len() < usize_of(width) && left > room {
             let used: Vec<UnitIndex> =
                 writer.columns.iter().map(|open| space.unit_of(open.chunk())).collect();
             let all = (0..space.shape.units()).map(UnitIndex).filter(|unit| !used.contains(unit));
             let all: Vec<UnitIndex> = all.collect();
             let group = |unit: UnitIndex| space.shape.pu(unit).0 / *group_units;
-            let near: Vec<UnitIndex> = if options.width == super::Width::Group {
+            let near: Vec<UnitIndex> = if in_group {
                 let best = all.iter().max_by_key(|&&unit| (space.free_of(unit), std::cmp::Reverse(unit.0)));
                 let home = used.first().or(best).map(|&unit| group(unit));
                 all.iter().copied().filter(|&unit| Some(group(unit)) == home).collect()

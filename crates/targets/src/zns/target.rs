@@ -7,11 +7,11 @@ use super::state::Zns;
 use crate::journal::PageKind;
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::block::{Counter, CounterValue};
-use ocssd_lightnvm::interface::List;
 use ocssd_lightnvm::interface::zoned::{
-    ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp, ZonedReply,
-    ZonedRequest, ZonedTarget,
+    DescribedZone, ZoneAction, ZoneDescriptor, ZoneExtension, ZoneGeometry, ZoneScope, ZoneState,
+    ZonedAnswer, ZonedOp, ZonedReply, ZonedRequest, ZonedTarget,
 };
+use ocssd_lightnvm::interface::{Entry, List};
 use ocssd_lightnvm::{Admission, Buffers, ChunkId, Command, Completion, Out, Status, Target};
 
 impl Zns {
@@ -59,7 +59,15 @@ impl Zns {
                 Ok(())
             }
             ZonedOp::Manage { action, scope } => self.manage(request, action, scope),
-            ZonedOp::Report { only } => self.report(request, only, buffers),
+            ZonedOp::SetExtension => self.take_extension(request, buffers),
+            ZonedOp::Report { only } => {
+                let answer = |listed, matching| ZonedAnswer::Reported { listed, matching };
+                self.report(request, only, buffers, (Self::descriptor, answer))
+            }
+            ZonedOp::ReportExtended { only } => {
+                let answer = |listed, matching| ZonedAnswer::ReportedExtended { listed, matching };
+                self.report(request, only, buffers, (Self::described, answer))
+            }
         };
         if let Err(status) = refused {
             self.requests.answer(request, status, ZonedAnswer::Done);
@@ -68,7 +76,7 @@ impl Zns {
     }
 
     /// Takes a request that is over once one thing happened.
-    fn take_whole(&mut self, request: &ZonedRequest) -> SlabKey {
+    pub(super) fn take_whole(&mut self, request: &ZonedRequest) -> SlabKey {
         let key = self.requests.insert(*request, ZonedAnswer::Done);
         self.requests.get_mut(key).done = request.count;
         self.requests.begin_parts(key, 1);
@@ -115,33 +123,44 @@ impl Zns {
         Ok(())
     }
 
-    fn report(
+    fn report<T: Entry>(
         &mut self,
         request: &ZonedRequest,
         only: Option<ZoneState>,
         buffers: &mut Buffers,
+        (show, answer): (impl Fn(&Self, u32) -> T, impl Fn(List<T>, u32) -> ZonedAnswer),
     ) -> Result<(), Status> {
         let first = self.geometry.zone_of(request.block).ok_or(Status::LBA_OUT_OF_RANGE)?;
         let buffer = request.buffer.ok_or(Status::INVALID_FIELD)?;
-        let list = List::<ZoneDescriptor>::new(buffer, request.count);
+        let list = List::<T>::new(buffer, request.count);
         if !list.lies_within(buffers) {
             return Err(Status::INVALID_FIELD);
         }
         let zones = (first..self.geometry.zone_count)
             .filter(|&zone| only.is_none_or(|only| self.zone(zone).state == only));
         let most = usize::try_from(request.count).expect("32 bits fit an index");
-        let listed: Vec<ZoneDescriptor> =
-            zones.clone().take(most).map(|zone| self.descriptor(zone)).collect();
+        let listed: Vec<T> = zones.clone().take(most).map(|zone| show(self, zone)).collect();
         let matching = u32::try_from(zones.count()).expect("fewer zones than 2^32");
         let listed = List::write(buffers, buffer, &listed);
-        self.requests.answer(request, Status::SUCCESS, ZonedAnswer::Reported { listed, matching });
+        self.requests.answer(request, Status::SUCCESS, answer(listed, matching));
         Ok(())
     }
 
     fn descriptor(&self, zone: u32) -> ZoneDescriptor {
         let (start, entry) = (self.geometry.start_of(zone), self.zone(zone));
         let write_pointer = entry.state.is_writable().then(|| start + u64::from(entry.written));
-        ZoneDescriptor { state: entry.state, capacity: self.geometry.capacity_blocks, start, write_pointer }
+        ZoneDescriptor {
+            state: entry.state,
+            capacity: self.geometry.capacity_blocks,
+            start,
+            write_pointer,
+            has_extension: self.extensions.shown(zone).is_some(),
+        }
+    }
+
+    fn described(&self, zone: u32) -> DescribedZone {
+        let extension = self.extensions.shown(zone).unwrap_or(ZoneExtension::ZERO);
+        DescribedZone { zone: self.descriptor(zone), extension }
     }
 
     fn give_replies(&mut self, out: &mut Out<ZonedReply>) {
@@ -301,6 +320,11 @@ impl ZonedTarget for Zns {
 
     fn zone(&self, zone: u32) -> ZoneDescriptor {
         self.descriptor(zone)
+    }
+
+    fn extension(&self, zone: u32) -> Option<ZoneExtension> {
+        assert!(zone < self.sizes.zone_count, "there is no zone {zone}");
+        self.extensions.shown(zone)
     }
 
     fn zone_chunks(&self, zone: u32) -> Vec<ChunkId> {

@@ -38,6 +38,7 @@ impl Zns {
                 ZoneOp::Reset(request) => self.reset_zone(key, request, false),
                 ZoneOp::Offline(request) => self.reset_zone(key, request, true),
                 ZoneOp::Finish(request) => self.finish_zone(key, request),
+                ZoneOp::Describe(request) => self.describe_zone(key, request, buffers),
             };
             if !is_done {
                 break;

@@ -23,6 +23,8 @@ pub enum ZoneOp {
     Finish(SlabKey),
     /// It becomes offline.
     Offline(SlabKey),
+    /// Its descriptor gets an extension.
+    Describe(SlabKey),
 }
 
 impl ZoneOp {
@@ -32,7 +34,8 @@ impl ZoneOp {
         | Self::Read(request)
         | Self::Reset(request)
         | Self::Finish(request)
-        | Self::Offline(request)) = self;
+        | Self::Offline(request)
+        | Self::Describe(request)) = self;
         request
     }
 }

@@ -3,11 +3,11 @@
 use ocssd_base::Prng;
 use ocssd_engine::{Clock, Host, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
-use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::{
-    ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneScope, ZoneState, ZonedOp, ZonedReply, ZonedRequest,
-    ZonedTarget,
+    ZoneAction, ZoneDescriptor, ZoneExtension, ZoneGeometry, ZoneScope, ZoneState, ZonedOp, ZonedReply,
+    ZonedRequest, ZonedTarget,
 };
+use ocssd_lightnvm::interface::{Durability, List};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId, Status, Tag, TargetId};
 use ocssd_targets::zns::{Options, Zns};
 
@@ -116,6 +116,18 @@ impl Rig {
 
     pub fn flush(&mut self) -> Status {
         self.ask(ZonedOp::Flush, 0, 0, None).0.status
+    }
+
+    /// Sets the extension of a zone.
+    pub fn describe(&mut self, block: u64, extension: ZoneExtension) -> Status {
+        let buffers = self.host.buffers_mut();
+        let buffer = buffers.take_whole(1);
+        let _ = List::write(buffers, buffer, &[extension]);
+        let (op, tag) = (ZonedOp::SetExtension, Tag(0));
+        let reply = self.host.ask(ZonedRequest { tag, op, block, count: 0, buffer: Some(buffer) });
+        self.host.buffers_mut().give_back(buffer);
+        self.target().check();
+        reply.status
     }
 
     pub fn manage(&mut self, action: ZoneAction, block: u64) -> Status {

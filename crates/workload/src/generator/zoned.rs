@@ -421,7 +421,8 @@ impl Generator for Zoned {
             ZonedOp::Manage { action: ZoneAction::Finish, .. } => "finish",
             ZonedOp::Manage { action: ZoneAction::Reset, .. } => "reset",
             ZonedOp::Manage { action: ZoneAction::Offline, .. } => "offline",
-            ZonedOp::Report { .. } => "report",
+            ZonedOp::Report { .. } | ZonedOp::ReportExtended { .. } => "report",
+            ZonedOp::SetExtension => "describe",
             ZonedOp::Shutdown => "shutdown",
         };
         let blocks = if matches!(name, "read" | "write" | "append") { request.count } else { 0 };
@@ -467,7 +468,12 @@ impl Generator for Zoned {
             }
             ZonedOp::Read => self.zones[zone].outstanding -= 1,
             ZonedOp::Manage { action, .. } => self.on_managed(zone, action, success),
-            ZonedOp::Flush | ZonedOp::Report { .. } | ZonedOp::Shutdown => {}
+            // It asks for no other.
+            ZonedOp::Flush
+            | ZonedOp::Report { .. }
+            | ZonedOp::ReportExtended { .. }
+            | ZonedOp::SetExtension
+            | ZonedOp::Shutdown => {}
         }
         if let Some(buffer) = request.buffer {
             buffers.give_back(buffer);

@@ -6,7 +6,7 @@ use crate::nvme_tcp::testing::{NQN, World, completion};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::zoned::{
-    ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneState, ZonedReply, ZonedRequest, ZonedTarget,
+    DescribedZone, ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneState, ZonedReply, ZonedRequest, ZonedTarget,
 };
 use ocssd_lightnvm::interface::{AnyTarget, Entry};
 use ocssd_lightnvm::{Admission, Completion, Out, Target};
@@ -154,7 +154,7 @@ fn a_namespace_says_what_its_zones_are() {
     let zones = ask(identify(NSID, Cns::COMMAND_SET_NAMESPACE, 2)).unwrap();
     let zones = ZnsNamespace::decode(&zones).unwrap();
     assert_eq!((zones.active_max, zones.open_max, zones.formats[0].zone_size), (Some(4), Some(3), 64));
-    assert_eq!((zones.zoc, zones.ozcs, zones.formats[0].extension_units), (0, 0, 0));
+    assert_eq!((zones.zoc, zones.ozcs, zones.formats[0].extension_units), (0, 0, 1), "64 bytes");
     let controller = ask(identify(0, Cns::COMMAND_SET_CONTROLLER, 2)).unwrap();
     assert_eq!(ZnsController::decode(&controller).unwrap().zasl, 3, "8 blocks of 4 KiB");
     let list = |bytes: Vec<u8>| NamespaceList::decode(&bytes).unwrap().nsids().to_vec();
@@ -256,7 +256,7 @@ fn a_report_begins_where_it_is_asked_and_counts_what_it_is_asked_to() {
         (receive(0, 4096, 8, false), 4096, Status::INVALID_FIELD),
         (receive(0, 60, 0, false), 4096, Status::INVALID_FIELD),
         (receive(0, 4096, 0, false), 512, Status::INVALID_SGL_LENGTH),
-        (Sqe { cdw13: 1, ..receive(0, 4096, 0, false) }, 4096, Status::INVALID_FIELD),
+        (Sqe { cdw13: 2, ..receive(0, 4096, 0, false) }, 4096, Status::INVALID_FIELD),
     ];
     for (sqe, bytes, expected) in cases {
         assert_eq!(world.read(line, sqe, bytes), Err(expected), "{sqe:?}");
@@ -265,11 +265,54 @@ fn a_report_begins_where_it_is_asked_and_counts_what_it_is_asked_to() {
 }
 
 #[test]
+fn an_extension_is_set_while_a_zone_is_empty_and_an_extended_report_shows_it() {
+    let mut world = world();
+    let (_, line, _) = world.ready((false, false));
+    let set = |slba| Sqe { cdw13: 0x10, ..send(ZoneAction::Open, slba) };
+    let extension: Vec<u8> = (0..64).collect();
+    let cases = [
+        (set(65), &extension[..], Status::INVALID_FIELD),
+        (set(512), &extension, Status::LBA_OUT_OF_RANGE),
+        (set(64), &extension[..60], Status::INVALID_SGL_LENGTH),
+        (Sqe { nsid: READ_ONLY, ..set(64) }, &extension, Status::WRITE_TO_READ_ONLY),
+        (Sqe { nsid: 1, ..set(64) }, &extension, Status::INVALID_OPCODE),
+        (set(64), &extension, Status::SUCCESS),
+        (set(64), &extension, Status::INVALID_ZONE_TRANSITION),
+        (set(128), &[7; 4096], Status::SUCCESS),
+    ];
+    for (sqe, data, expected) in cases {
+        assert_eq!(world.write(line, sqe, data).status.status, expected, "{sqe:?} with {} bytes", data.len());
+    }
+    assert_eq!(status(&mut world, line, set(0)), Status::INVALID_SGL_LENGTH, "without data");
+    let extended =
+        |slba, bytes| Sqe { cdw13: receive(0, 4, 4, true).cdw13 | 1, ..receive(slba, bytes, 4, true) };
+    let data = world.read(line, extended(0, 4096), 4096).expect("a report");
+    assert_eq!(ReportHeader::decode(&data).expect("64 bytes").zone_count, 2, "the closed ones");
+    let zones: Vec<_> = data[64..].chunks_exact(128).take(2).map(DescribedZone::decode).collect();
+    for (zone, (start, first, last)) in zones.into_iter().zip([(64, 0, 63), (128, 7, 7)]) {
+        let DescribedZone { zone, extension } = zone.expect("a zone");
+        assert_eq!((zone.start, zone.has_extension, zone.state), (start, true, ZoneState::Closed));
+        assert_eq!((extension.0[0], extension.0[63]), (first, last));
+    }
+    assert!(data[64 + 2 * 128..].iter().all(|&byte| byte == 0), "nothing of another is sent");
+    let (_, plain) = report(&mut world, line, receive(64, 128, 0, true), 128);
+    assert!(plain[0].has_extension, "ZDEV");
+    // Room for half a zone is room for none.
+    let data = world.read(line, extended(0, 128), 128).expect("a report");
+    assert_eq!(data, [0; 128]);
+    assert_eq!(status(&mut world, line, send_all(ZoneAction::Reset)), Status::SUCCESS);
+    assert_eq!(report(&mut world, line, receive(0, 4096, 1, false), 4096).0, 8, "closed ones are reset");
+    let (_, plain) = report(&mut world, line, receive(64, 128, 0, true), 128);
+    assert_eq!((plain[0].has_extension, plain[0].state), (false, ZoneState::Empty));
+    world.end();
+}
+
+#[test]
 fn what_is_not_there_is_refused_and_changes_nothing() {
     let mut world = world();
     let (_, line, _) = world.ready((false, false));
     let action = |bits: u32| Sqe { cdw13: bits, ..send(ZoneAction::Open, 0) };
-    for bits in [0, 6, 0x10, 0x11, 0xFF, 0x203] {
+    for bits in [0, 6, 0x110, 0x210, 0x11, 0xFF, 0x203] {
         assert_eq!(status(&mut world, line, action(bits)), Status::INVALID_FIELD, "{bits:#x}");
     }
     let with_data = world.write(line, send(ZoneAction::Open, 0), &[0; 4096]);

@@ -8,6 +8,9 @@ pub const DESCRIPTOR_BYTES: usize = 64;
 /// Sequential Write Required, the only type of zone there is (ZNS 1.1, Zone Type).
 const SEQUENTIAL_WRITE_REQUIRED: u8 = 2;
 
+/// Zone Descriptor Extension Valid, of the zone's attributes (ZNS 1.1, Zone Attributes, bit 7).
+const EXTENSION_VALID: u8 = 0x80;
+
 /// A zone's state (ZNS 1.1, figure "Zone State Machine"); the number is the one on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ZoneState {
@@ -89,6 +92,8 @@ pub struct ZoneDescriptor {
     pub start: u64,
     /// The next block that is written (WP); `None` of zones that are full, read only or offline.
     pub write_pointer: Option<u64>,
+    /// It has a zone descriptor extension (ZDEV, Zone Descriptor Extension Valid).
+    pub has_extension: bool,
 }
 
 impl Entry for ZoneDescriptor {
@@ -98,6 +103,7 @@ impl Entry for ZoneDescriptor {
         bytes.fill(0);
         bytes[0] = SEQUENTIAL_WRITE_REQUIRED;
         bytes[1] = self.state.to_bits() << 4;
+        bytes[2] = if self.has_extension { EXTENSION_VALID } else { 0 };
         bytes[8..16].copy_from_slice(&self.capacity.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
         // All ones where there is no pointer: what QEMU sends, and Linux ignores.
@@ -110,7 +116,9 @@ impl Entry for ZoneDescriptor {
         }
         let (state, pointer) = (ZoneState::from_bits(bytes[1] >> 4)?, u64_at(bytes, 24));
         let write_pointer = state.is_writable().then_some(pointer);
-        Some(Self { state, capacity: u64_at(bytes, 8), start: u64_at(bytes, 16), write_pointer })
+        let has_extension = bytes[2] & EXTENSION_VALID != 0;
+        let (capacity, start) = (u64_at(bytes, 8), u64_at(bytes, 16));
+        Some(Self { state, capacity, start, write_pointer, has_extension })
     }
 }
 
@@ -125,10 +133,11 @@ mod tests {
             capacity: 0x30,
             start: 0x140,
             write_pointer: Some(0x145),
+            has_extension: true,
         };
         let mut bytes = [0xAA; DESCRIPTOR_BYTES];
         zone.encode(&mut bytes);
-        assert_eq!((bytes[0], bytes[1], bytes[2], bytes[3]), (2, 0x30, 0, 0));
+        assert_eq!((bytes[0], bytes[1], bytes[2], bytes[3]), (2, 0x30, 0x80, 0));
         assert_eq!((bytes[8], &bytes[16..18], &bytes[24..26]), (0x30, &[0x40, 1][..], &[0x45, 1][..]));
         assert!(bytes[32..].iter().all(|&byte| byte == 0));
         assert_eq!(ZoneDescriptor::decode(&bytes), Some(zone));
@@ -138,7 +147,7 @@ mod tests {
     fn every_state_comes_back_and_only_writable_ones_have_a_pointer() {
         for state in ZoneState::ALL {
             let write_pointer = state.is_writable().then_some(7);
-            let zone = ZoneDescriptor { state, capacity: 9, start: 0, write_pointer };
+            let zone = ZoneDescriptor { state, capacity: 9, start: 0, write_pointer, has_extension: false };
             let mut bytes = [0; DESCRIPTOR_BYTES];
             zone.encode(&mut bytes);
             assert_eq!(ZoneDescriptor::decode(&bytes), Some(zone));

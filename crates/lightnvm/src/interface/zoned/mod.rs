@@ -22,12 +22,17 @@
 //! **Resources.** Open and closed zones are *active*. A write that needs an open zone beyond `open_max` closes an implicitly
 //! opened one if there is any; explicitly opened zones stay until the host closes them.
 //!
-//! Deliberately not here: conventional zones, which Linux refuses; zone random write areas and zone descriptor
-//! extensions.
+//! **Extensions.** A host sets the descriptor extension of an empty zone, which becomes closed by that and holds an active
+//! resource. The extension stays until the zone is reset or becomes offline; it is durable when answered. After a power cut a zone
+//! with an extension and without a block is closed, not empty.
+//!
+//! Deliberately not here: conventional zones, which Linux refuses; zone random write areas.
 
 mod descriptor;
+mod extension;
 
 pub use descriptor::{DESCRIPTOR_BYTES, ZoneDescriptor, ZoneState};
+pub use extension::{DescribedZone, EXTENSION_BYTES, WidthHint, ZoneExtension};
 
 use super::{Durability, List};
 use crate::ChunkId;
@@ -94,6 +99,15 @@ pub enum ZonedOp {
         /// Only zones in this state.
         only: Option<ZoneState>,
     },
+    /// As [`Self::Report`], with zones and their extensions (Extended Report Zones).
+    ReportExtended {
+        /// Only zones in this state.
+        only: Option<ZoneState>,
+    },
+    /// Sets the descriptor extension of the empty zone that starts at the address: the one entry of the buffer, which is whole
+    /// ([`List`] of [`ZoneExtension`]). The zone becomes closed. Refused with Invalid Field where zones take no
+    /// extensions. A width hint wider than the target's own width means that width.
+    SetExtension,
     /// Replies when everything is durable and the target can be left; nothing may be asked of it afterwards.
     Shutdown,
 }
@@ -107,7 +121,7 @@ pub struct ZonedRequest {
     pub op: ZonedOp,
     /// First block; the first of a zone for append and management; 0 for flush and shutdown.
     pub block: u64,
-    /// How many blocks, or descriptors; 0 for management, flush and shutdown.
+    /// How many blocks, or descriptors; 0 for management, extensions, flush and shutdown.
     pub count: u32,
     /// The host's buffer, from its first sector on, as in [`BlockRequest`](crate::block::BlockRequest).
     pub buffer: Option<BufId>,
@@ -127,6 +141,13 @@ pub enum ZonedAnswer {
     Reported {
         /// Descriptors in the buffer.
         listed: List<ZoneDescriptor>,
+        /// Zones from the address on that match, listed or not.
+        matching: u32,
+    },
+    /// What an extended report found.
+    ReportedExtended {
+        /// Zones in the buffer.
+        listed: List<DescribedZone>,
         /// Zones from the address on that match, listed or not.
         matching: u32,
     },
@@ -173,6 +194,8 @@ pub struct ZoneGeometry {
     pub append_blocks_max: u32,
     /// What reads of unwritten blocks give.
     pub unwritten_read: UnwrittenRead,
+    /// Zones take descriptor extensions of [`EXTENSION_BYTES`].
+    pub takes_extensions: bool,
 }
 
 impl ZoneGeometry {
@@ -188,6 +211,7 @@ impl ZoneGeometry {
             open_max: None,
             append_blocks_max: 256,
             unwritten_read: UnwrittenRead::Zeroes,
+            takes_extensions: false,
         }
     }
 
@@ -269,6 +293,15 @@ pub trait ZonedTarget: Target<Request = ZonedRequest, Reply = ZonedReply> {
     /// # Panics
     /// If there is no such zone.
     fn zone(&self, zone: u32) -> ZoneDescriptor;
+
+    /// The extension of a zone as an extended report would show it; `None` if it has none.
+    ///
+    /// # Panics
+    /// If there is no such zone.
+    fn extension(&self, zone: u32) -> Option<ZoneExtension> {
+        assert!(zone < self.zone_geometry().zone_count, "there is no zone {zone}");
+        None
+    }
 
     /// Chunks of the drive that a zone is bound to, ascending and each once, for people who look at an instance; none of a
     /// target that is on no chunks, as a model. Cost: the zone's chunks.

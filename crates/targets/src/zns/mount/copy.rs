@@ -46,7 +46,8 @@ impl Zns {
         let bound: BTreeSet<ChunkIndex> = zone.chunks().collect();
         let bound = u32::try_from(bound.len()).expect("fewer chunks than 2^32");
         let Some(key) = zone.writer else {
-            return if zone.state == ZoneState::Empty { self.sizes.zone_chunks } else { bound };
+            // One that may be written has nothing yet.
+            return if zone.state.is_writable() { self.sizes.zone_chunks } else { bound };
         };
         let writer = self.writers.get(key);
         if zone.state == ZoneState::ReadOnly {

@@ -5,7 +5,7 @@
 use crate::mount_error::MountError;
 use crate::recovery::found::{Found, Known, LogEnd, Pages, ReplayFrom};
 use crate::recovery::media::Media;
-use crate::zns::checkpoint::{INFO, Info, TAILS, ZONES, decode_zones};
+use crate::zns::checkpoint::{EXTENSIONS, INFO, Info, TAILS, ZONES, decode_extensions, decode_zones};
 use crate::zns::journal::Table;
 use crate::zns::sizes::Sizes;
 use ocssd_ftl::ChunkIndex;
@@ -54,6 +54,10 @@ pub fn replay(
     let tails = found.sections.get(TAILS).map_err(|error| unreadable(&error))?;
     let (tails, _) = tails.as_chunks::<4>();
     table.tails = tails.iter().map(|bytes| ChunkIndex(u32::from_le_bytes(*bytes))).collect();
+    let extended = found.sections.get(EXTENSIONS).unwrap_or(&[]);
+    table.extensions = decode_extensions(extended, sizes.zone_count).ok_or_else(|| {
+        unreadable(&"the extensions of the checkpoint are of zones the instance does not have: it was written by another program")
+    })?;
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
     let log = found.replay::<LogEntry>(media, known, from, pages)?;
     for entry in log.transactions.iter().flat_map(|transaction| &transaction.entries) {

@@ -9,6 +9,7 @@ mod load;
 mod recover;
 
 use super::canary::Canary;
+use super::extension::Extensions;
 use super::flight::Purpose;
 use super::frames::Frames;
 use super::journal::Table;
@@ -296,6 +297,7 @@ fn assemble(
         has_open_limit: geometry.max_open_chunks_per_pu > 0 || geometry.max_open_chunks > 0,
         group_units: geometry.pus_per_group,
         zones: std::mem::take(&mut recovered.table.zones),
+        extensions: Extensions::found(std::mem::take(&mut recovered.table.extensions)),
         open: Vec::new(),
         active: 0,
         writers: Slab::new(sizes.zone_count),
@@ -349,6 +351,9 @@ impl Zns {
             (zone.written, zone.shown) = (sealed.unwrap_or(0), 0);
             if sealed.is_some() {
                 self.set_state(number, ZoneState::Full);
+            } else if self.zone(number).state == ZoneState::Empty && self.extensions.logged(number).is_some()
+            {
+                self.set_state(number, ZoneState::Closed);
             }
         }
         // Zones that go on have a frame each; read-only ones have what is left.
