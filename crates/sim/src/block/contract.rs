@@ -437,8 +437,17 @@ impl Contract for BlockContract {
     }
 
     fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media) {
-        let Some(oracle) = &mut self.oracle else { return };
+        if self.oracle.is_none() {
+            return;
+        }
         let is_record = harmed.content.is_empty();
+        // A line's start metadata fill a write unit, most of it with zeroes, and their checksum covers them.
+        let is_zero = !is_record && harmed.content.iter().all(|&byte| byte == 0);
+        if is_zero && self.limits.lost_record == Reach::Line {
+            self.records.push(harmed.at);
+            self.record_lost(harmed.at, media);
+        }
+        let Some(oracle) = &mut self.oracle else { return };
         let parts = harmed.content.chunks_exact(self.unit).map(stamp::of);
         for part in parts.chain(is_record.then_some(None)) {
             match part {
