@@ -5,7 +5,7 @@ use crate::serve::Served;
 use ocssd_export::nvme_tcp::host::{Answer, Host, in_capsule, transported};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::Entry;
-use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneDescriptor, ZoneState};
+use ocssd_lightnvm::interface::zoned::{WidthHint, ZoneAction, ZoneDescriptor, ZoneExtension, ZoneState};
 use ocssd_nvme::fabrics::{Connect, ConnectData, DYNAMIC_CNTLID, PropertySet, offset};
 use ocssd_nvme::identify::{Cns, NamespaceIds};
 use ocssd_nvme::kv::{KeyValueCommand, KvOpcode};
@@ -131,6 +131,24 @@ impl Queue {
         self.ask(Sqe::zone_management_send(1, send)).status.status
     }
 
+    /// Sets the descriptor extension of a zone of namespace 1.
+    fn describe(&mut self, zone: u64, extension: &ZoneExtension) -> Status {
+        let action = ZoneSendAction::SetExtension;
+        let send = ZoneManagementSend { slba: Lba(zone), action, all: false, option: false };
+        self.write(Sqe::zone_management_send(1, send), &extension.0).status.status
+    }
+
+    /// A zone of namespace 1 with the bytes behind its descriptor in an extended report.
+    fn described(&mut self, zone: u64) -> (ZoneDescriptor, Vec<u8>) {
+        let (slba, action) = (Lba(zone), ZoneReceiveAction::ExtendedReport);
+        let receive = ZoneManagementReceive { slba, dword_count: 48, action, filter: 0, partial: true };
+        let (data, cqe) = self.read(Sqe::zone_management_receive(1, receive), 192);
+        assert!(cqe.status.status.is_success(), "{cqe:?}");
+        let listed = ReportHeader::decode(&data).expect("64 bytes").zone_count;
+        assert_eq!((data.len(), listed), (192, 1), "one zone fits the room that was given");
+        (ZoneDescriptor::decode(&data[64..128]).expect("a descriptor"), data[128..].to_vec())
+    }
+
     fn block(&mut self, lba: u64) -> Vec<u8> {
         let io = ReadWrite { slba: Lba(lba), block_count: 1, limited_retry: false, force_unit_access: false };
         self.read(Sqe::read(1, io), 4096).0
@@ -202,6 +220,37 @@ fn what_was_flushed_to_zones_and_keys_is_there_after_a_kill_and_after_an_end() {
     assert_eq!((&value[..4000], cqe.dw0), (&[9; 4000][..], 4000));
     assert_eq!(queue.manage(ZoneAction::Reset, second), Status::SUCCESS);
     assert_eq!(queue.zones().1[1].state, ZoneState::Empty);
+    served.stop();
+}
+
+#[test]
+fn an_extension_of_a_zone_is_there_after_a_kill_and_gone_after_a_reset() {
+    let program = Program::new();
+    format(&program);
+    let mut served = Served::start_at(&program, EXPORTS);
+    let (_admin, mut queue) = Queue::both(&served);
+    let (first, second) = (queue.zones().1[0].start, queue.zones().1[1].start);
+    let hint = ZoneExtension::with_width(WidthHint::Units(1));
+    assert_eq!(queue.describe(second + 1, &hint), Status::INVALID_FIELD, "no zone starts there");
+    assert_eq!(queue.describe(second, &hint), Status::SUCCESS);
+    assert_eq!(queue.describe(second, &hint), Status::INVALID_ZONE_TRANSITION, "it is closed by now");
+    // Nothing is flushed: what was answered is durable.
+    served.signal("-KILL");
+    served.child.wait().expect("it can be waited for");
+
+    let served = Served::start_at(&program, EXPORTS);
+    let (_admin, mut queue) = Queue::both(&served);
+    let (zone, extension) = queue.described(second);
+    assert_eq!((zone.start, zone.state, zone.has_extension), (second, ZoneState::Closed, true));
+    assert_eq!((zone.write_pointer, &extension[..]), (Some(second), &hint.0[..]));
+    let (zone, extension) = queue.described(first);
+    assert_eq!((zone.start, zone.state, zone.has_extension), (first, ZoneState::Empty, false));
+    assert_eq!(extension, [0; 64]);
+    assert_eq!(queue.append(second, 7).dw0, u32::try_from(second).expect("small"));
+    assert_eq!(queue.block(second), [7; 4096]);
+    assert_eq!(queue.manage(ZoneAction::Reset, second), Status::SUCCESS);
+    let (zone, extension) = queue.described(second);
+    assert_eq!((zone.state, zone.has_extension, &extension[..]), (ZoneState::Empty, false, &[0; 64][..]));
     served.stop();
 }
 
