@@ -2,12 +2,12 @@
 //!
 //! Deliberately not here: the drive (`database`).
 
+use super::super::wrapped::{Around, Wrapped};
 use crate::kinds;
 use anyhow::{anyhow, bail};
-use ocssd_base::Nanos;
 use ocssd_lightnvm::counter::{Counter, CounterValue};
-use ocssd_lightnvm::interface::table::{TableLimits, TableReply, TableRequest, TableTarget};
-use ocssd_lightnvm::{Admission, BlockingDevice, Completion, Out, PuId, Target};
+use ocssd_lightnvm::interface::table::TableTarget;
+use ocssd_lightnvm::{BlockingDevice, Out, PuId};
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry::{MakeOf, TargetOptions, TargetSpec};
 
@@ -51,76 +51,25 @@ impl Ground {
         };
         let spec = TargetSpec { units, layout: Layout::Striped, options: &self.options };
         let made = make(device, &spec).map_err(|sentence| anyhow!("{}: {sentence}", self.kind))?;
-        Ok(Box::new(CommandCount { inner: made.target, commands: 0 }))
+        Ok(Box::new(Wrapped::new(made.target, CommandCount::default())))
     }
 }
 
-/// A target whose commands are counted as they leave it.
-struct CommandCount {
-    inner: Box<dyn TableTarget>,
-    commands: u64,
-}
+/// Counts commands as they leave a target.
+#[derive(Default)]
+struct CommandCount(u64);
 
-impl CommandCount {
-    /// Calls the target, and counts the commands it gives.
-    fn count<T>(
-        &mut self,
-        out: &mut Out<TableReply>,
-        call: impl FnOnce(&mut dyn TableTarget, &mut Out<TableReply>) -> T,
-    ) -> T {
+impl Around for CommandCount {
+    fn around<R, T>(&mut self, out: &mut Out<R>, call: impl FnOnce(&mut Out<R>) -> T) -> T {
         let before = out.commands().len();
-        let result = call(&mut *self.inner, out);
-        self.commands += (out.commands().len() - before) as u64;
+        let result = call(out);
+        self.0 += (out.commands().len() - before) as u64;
         result
-    }
-}
-
-impl Target for CommandCount {
-    type Request = TableRequest;
-    type Reply = TableReply;
-
-    fn submit(&mut self, now: Nanos, request: &TableRequest, out: &mut Out<TableReply>) -> Admission {
-        self.count(out, |inner, out| inner.submit(now, request, out))
-    }
-
-    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<TableReply>) {
-        self.count(out, |inner, out| inner.on_completion(now, completion, out));
-    }
-
-    fn on_deadline(&mut self, now: Nanos, out: &mut Out<TableReply>) {
-        self.count(out, |inner, out| inner.on_deadline(now, out));
-    }
-
-    fn advance(&mut self, now: Nanos, out: &mut Out<TableReply>) {
-        self.count(out, |inner, out| inner.advance(now, out));
-    }
-
-    fn deadline(&self) -> Option<Nanos> {
-        self.inner.deadline()
-    }
-
-    fn has_deadlines(&self) -> bool {
-        self.inner.has_deadlines()
-    }
-
-    fn check(&self) {
-        self.inner.check();
     }
 
     fn counters(&self) -> Vec<Counter> {
         let about = "Commands given to the drive.";
-        let commands = Counter { name: "commands", about, value: CounterValue::Count(self.commands) };
-        self.inner.counters().into_iter().chain([commands]).collect()
-    }
-
-    fn summary(&self) -> String {
-        self.inner.summary()
-    }
-}
-
-impl TableTarget for CommandCount {
-    fn limits(&self) -> TableLimits {
-        self.inner.limits()
+        vec![Counter { name: "commands", about, value: CounterValue::Count(self.0) }]
     }
 }
 
@@ -128,6 +77,7 @@ impl TableTarget for CommandCount {
 mod tests {
     use super::super::rig;
     use super::*;
+    use ocssd_base::Nanos;
     use ocssd_lightnvm::{Geometry, Payload};
 
     #[test]

@@ -1,12 +1,12 @@
 //! Keys and values: the kinds of drives that have them.
 //!
-//! `rig` is a drive with a target and what was measured of a workload, `metered` the target's processor time; `kinds_report` says
+//! `rig` is a drive with a target and what was measured of a workload, `spent` the target's processor time; `kinds_report` says
 //! what the rows of `kinds` come to, `mooncake_report` those of `mooncake`. Deliberately not here: workloads
 //! (`workload::generator`).
 
 pub mod kinds;
 mod kinds_report;
-mod metered;
 pub mod mooncake;
 mod mooncake_report;
 mod rig;
+mod spent;

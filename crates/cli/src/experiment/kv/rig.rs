@@ -2,7 +2,8 @@
 //!
 //! Deliberately not here: which targets and workloads.
 
-use super::metered::{Metered, Spent};
+use super::super::wrapped::Wrapped;
+use super::spent::Spent;
 use crate::interrupt::{self, Interrupted};
 use anyhow::{Context, anyhow, bail, ensure};
 use ocssd_base::Nanos;
@@ -103,8 +104,8 @@ impl Rig {
             bail!("{kind} has no keys and values")
         };
         let made = make(&mut caller, &spec).map_err(anyhow::Error::msg)?;
-        let target = Metered::new(made.target);
-        let spent = target.spent();
+        let spent = Spent::default();
+        let target = Wrapped::new(made.target, spent.clone());
         let mut host: Host<_, _, dyn KvTarget> = Host::new(flash, clock, buffers);
         host.add(Box::new(target));
         Ok(Self { host, spent })
