@@ -437,21 +437,15 @@ impl Contract for BlockContract {
     }
 
     fn harmed(&mut self, harmed: &Harmed, media: &mut dyn Media) {
-        if self.oracle.is_none() {
-            return;
-        }
-        let is_record = harmed.content.is_empty();
-        // A line's start metadata fill a write unit, most of it with zeroes, and their checksum covers them.
-        let is_zero = !is_record && harmed.content.iter().all(|&byte| byte == 0);
-        if is_zero && self.limits.lost_record == Reach::Line {
-            self.records.push(harmed.at);
-            self.record_lost(harmed.at, media);
-        }
         let Some(oracle) = &mut self.oracle else { return };
-        let parts = harmed.content.chunks_exact(self.unit).map(stamp::of);
-        for part in parts.chain(is_record.then_some(None)) {
+        let mut may_be_record = harmed.content.is_empty();
+        for part in harmed.content.chunks_exact(self.unit).map(stamp::of) {
             match part {
-                Some(Stamp { write: 0, .. }) => oracle.zeroes_harmed(),
+                Some(Stamp { write: 0, .. }) => {
+                    oracle.zeroes_harmed();
+                    // A line's start metadata fill a write unit, most of it with zeroes, and their checksum covers them.
+                    may_be_record |= self.limits.lost_record == Reach::Line;
+                }
                 Some(Stamp { block, write }) => {
                     oracle.harmed(block, write);
                     self.several.harmed(block, write);
@@ -460,11 +454,14 @@ impl Contract for BlockContract {
                     }
                 }
                 None => {
-                    self.records.push(harmed.at);
-                    self.record_lost(harmed.at, media);
-                    return;
+                    may_be_record = true;
+                    break;
                 }
             }
+        }
+        if may_be_record {
+            self.records.push(harmed.at);
+            self.record_lost(harmed.at, media);
         }
     }
 

@@ -98,9 +98,9 @@ impl Checkpoints {
         self.asked = true;
     }
 
-    /// True if one was asked for that has not begun.
-    pub const fn is_asked(&self) -> bool {
-        self.asked
+    /// True if none is under way, and none was asked for.
+    pub fn may_ask(&self) -> bool {
+        self.is_idle() && !self.asked
     }
 
     /// The last checkpoint: nothing is written after it.
@@ -210,7 +210,7 @@ impl Pblk {
             State::Holding => {
                 // A record on media covers blocks of a discard that the map may still have.
                 let is_torn = self.is_discard_begun() && !self.has_canary(Canary::CheckpointTearsDiscard);
-                if is_torn || self.open.iter().flatten().any(|open| open.in_flight() > 0) {
+                if is_torn || self.is_programming() {
                     return false;
                 }
                 if self.awaits_discard() {

@@ -343,8 +343,7 @@ impl Pblk {
 
     /// True if no write is in flight, nor waits to be sent.
     pub(super) fn is_all_programmed(&self) -> bool {
-        let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
-        is_programmed && self.streams.iter().all(|stream| stream.ready.is_empty())
+        !self.is_programming() && self.streams.iter().all(|stream| stream.ready.is_empty())
     }
 
     /// Closes buffer units being filled that hold the successors of what lies in some lines. True if there was one.

@@ -149,7 +149,7 @@ impl Pblk {
 
     /// True if a sound sector is not whose the map says it is: a write went astray, and took its place. Nothing would ever
     /// supersede it here, so its line would be moved for ever. Looks through the map, but only for what is nobody's by its tag.
-    pub(super) fn is_misplaced(&self, tag: &SectorTag, place: Place) -> bool {
+    fn is_misplaced(&self, tag: &SectorTag, place: Place) -> bool {
         let is_elsewhere = match tag.kind {
             Kind::Data | Kind::Lost => match self.l2p.get(tag.block) {
                 Mapped::Buffer(_) => false,

@@ -33,8 +33,7 @@ impl Pblk {
             self.work_due = true;
             return true;
         }
-        let may_checkpoint =
-            !self.is_read_only() && self.checkpoints.is_idle() && !self.checkpoints.is_asked();
+        let may_checkpoint = !self.is_read_only() && self.checkpoints.may_ask();
         if may_checkpoint && self.discards.has_durable() {
             // Records of discards hold space until a checkpoint covers them. It covers those on media, and sends the others
             // first: this does not go on for ever.

@@ -22,8 +22,7 @@ impl Pblk {
         let map_stream = super::state::MAP_STREAM;
         let picked = wear.pick(lines, |line, entry| {
             if entry.stream == map_stream {
-                let is_free = checkpoints.is_idle() && !checkpoints.is_asked();
-                return is_free && !checkpoints.is_obsolete(entry.sequence);
+                return checkpoints.may_ask() && !checkpoints.is_obsolete(entry.sequence);
             }
             valid.count(line) > 0 && !gc.is_busy_with(line)
         });

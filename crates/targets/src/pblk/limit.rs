@@ -246,8 +246,7 @@ impl Pblk {
             "a reserve of {reserve_lines} lines holds too little"
         );
         // Buffer units that were let in hold the versions before them: lines drain only once they are written, reserve or not.
-        let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
-        let is_stuck = is_programmed && self.gc.has_awaiting();
+        let is_stuck = !self.is_programming() && self.gc.has_awaiting();
         if self.streams_count() == 1 || is_stuck { map_lines } else { reserve_lines - buffer_lines - 1 }
     }
 
@@ -258,8 +257,12 @@ impl Pblk {
         if !self.is_record_awaited() {
             return kept;
         }
-        let is_programmed = self.open.iter().flatten().all(|open| open.in_flight() == 0);
-        if is_programmed { 0 } else { kept.min(self.capacity.map_lines) }
+        if self.is_programming() { kept.min(self.capacity.map_lines) } else { 0 }
+    }
+
+    /// True while a write to some line is in flight. Cost: a pass over the open lines.
+    pub(super) fn is_programming(&self) -> bool {
+        self.open.iter().flatten().any(|open| open.in_flight() > 0)
     }
 
     /// True if an empty line is kept from its reset by the record of a discard that is not on media: the record is in a buffer
