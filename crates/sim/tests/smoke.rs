@@ -73,3 +73,10 @@ fn a_write_astray_is_not_moved_as_the_newest_version_of_its_block() {
     let kind = registry::find("block_ssd").expect("a kind");
     assert_ends_well_at(Size::Any, kind, 1);
 }
+
+/// Checkpoints that one power cut after the other left incomplete kept a line each until the next was complete, and users' writes
+/// found none.
+#[test]
+fn power_cuts_under_checkpoints_do_not_use_up_the_lines() {
+    assert_ends_well(registry::find("block_ssd").expect("a kind"), 13_568);
+}

@@ -64,6 +64,8 @@ pub struct Checkpoints {
     first_line: Option<LineSequence>,
     /// The first line of the last complete checkpoint: older ones of this stream are worthless.
     keep_from: LineSequence,
+    /// Lines that hold nothing but checkpoints which power cuts left incomplete.
+    incomplete: Vec<LineSequence>,
 }
 
 impl Checkpoints {
@@ -90,7 +92,18 @@ impl Checkpoints {
             covered: Vec::new(),
             first_line: None,
             keep_from,
+            incomplete: Vec::new(),
         }
+    }
+
+    /// Notes the closed lines that a mount found behind the checkpoint it read. Were they kept until the next is complete, power
+    /// cuts one after the other would use up lines that users' writes need.
+    pub fn found_incomplete(&mut self, lines: Vec<LineSequence>) {
+        assert!(
+            lines.iter().all(|&line| line >= self.keep_from),
+            "a line of an older checkpoint is called one of a younger"
+        );
+        self.incomplete = lines;
     }
 
     /// A checkpoint is wanted soon.
@@ -140,7 +153,7 @@ impl Checkpoints {
     }
 
     pub fn is_obsolete(&self, line: LineSequence) -> bool {
-        line < self.keep_from
+        line < self.keep_from || self.incomplete.contains(&line)
     }
 
     pub const fn piece_done(&mut self, count: u32) {
@@ -293,6 +306,7 @@ impl Pblk {
             discard_places: self.discards.places(),
             covered,
             clean,
+            incomplete: std::mem::take(&mut state.incomplete),
             ..Checkpoints::new(header.number, state.keep_from)
         };
         self.work_due = true;
@@ -458,6 +472,8 @@ impl Pblk {
         state.state = State::Idle;
         assert_eq!(state.done, state.pieces, "a checkpoint is complete without all its pieces");
         state.keep_from = state.first_line.expect("a checkpoint has pieces");
+        let keep_from = state.keep_from;
+        state.incomplete.retain(|&line| line >= keep_from);
         for sequence in std::mem::take(&mut state.covered) {
             if let Some(place) = self.discards.remove(sequence) {
                 self.invalidate(place);

@@ -22,8 +22,9 @@ type Pieces = Vec<(u64, Ppa)>;
 /// A checkpoint that was read.
 pub struct Loaded {
     pub header: CheckpointHeader,
-    /// The generation of the line its first piece is in.
+    /// The generations of the oldest and the youngest line with a piece of it.
     pub first_line: LineSequence,
+    pub last_line: LineSequence,
     /// Rows of valid bits, if it was taken at shutdown.
     pub rows: Vec<u8>,
 }
@@ -154,12 +155,15 @@ pub fn load(
         }
         let line_of = |ppa: Ppa| LineId(ppa.chunk.0 % shape.lines());
         let of_lines = pieces.iter().filter_map(|&(_, ppa)| survey.lines[line_of(ppa).index()]);
-        let first_line = of_lines.map(|found| found.sequence).min().unwrap_or_default();
+        let generations = of_lines.map(|found| found.sequence);
+        let first_line = generations.clone().min().unwrap_or_default();
+        let last_line = generations.max().unwrap_or_default();
+        assert!(first_line <= last_line, "a checkpoint ends before it begins");
         let layout = PieceLayout::new(piece_bytes, header.shard, map);
         let mut fresh = map.emptied();
         if let Some(rows) = read_content(batches, number, (&header, layout), pieces, &mut fresh)? {
             *map = fresh;
-            return Ok(Some(Loaded { header, first_line, rows }));
+            return Ok(Some(Loaded { header, first_line, last_line, rows }));
         }
     }
     Ok(None)

@@ -173,6 +173,8 @@ impl Pblk {
         survey::make_readable(batches, &shape, &layout, survey, &unreadable)?;
         restore::restore_lines(self, survey, loaded.as_ref());
         restore::close_surplus(self);
+        let incomplete = restore::incomplete_checkpoints(self, loaded.as_ref());
+        self.checkpoints.found_incomplete(incomplete);
         wear::restore_free(self, survey, loaded.as_ref(), report.clean);
         if !report.clean {
             self.checkpoints.ask();

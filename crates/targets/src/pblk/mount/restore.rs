@@ -205,6 +205,15 @@ pub fn close_surplus(pblk: &mut Pblk) {
     }
 }
 
+/// Closed lines of checkpoints behind the one that was read: what was begun there, no mount will read. A line that goes on may
+/// take the next checkpoint, and is kept.
+pub fn incomplete_checkpoints(pblk: &Pblk, loaded: Option<&Loaded>) -> Vec<LineSequence> {
+    let last = loaded.map_or(LineSequence(0), |loaded| loaded.last_line);
+    let closed = pblk.lines.iter().filter(|(_, line)| line.state == LineState::Closed);
+    let of_map = closed.filter(|(_, line)| pblk.is_map_stream(line.stream));
+    of_map.map(|(_, line)| line.sequence).filter(|&sequence| sequence > last).collect()
+}
+
 /// The stream that goes on with a line of `stream`: with another classification there may be fewer.
 fn adopt(pblk: &Pblk, stream: Stream) -> Stream {
     let last = Stream(u8::try_from(pblk.streams_count() - 1).expect("few streams"));
