@@ -8,7 +8,7 @@ use super::compare::{Comparison, compare};
 use super::ratio;
 use anyhow::Context;
 use ocssd_report::svg::{self, Width};
-use ocssd_report::{PaperTable, Report, html, png};
+use ocssd_report::{ChartSpec, PaperTable, Report, Role, html, png};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -111,8 +111,14 @@ pub fn make_report(
         .fact("paper", experiment.source);
     let mut report = (experiment.report)(base, &Numbers { paper, ours })?;
     if let Some(chart) = ratio::chart(&comparison) {
-        for chart in &mut report.charts {
-            let words = format!("{} within 10 % of the paper's.", comparison.count());
+        let shows_paper = |chart: &&mut ChartSpec| {
+            chart.panels.iter().flat_map(|panel| &panel.series).any(|series| series.role == Role::Paper)
+        };
+        for chart in report.charts.iter_mut().filter(shows_paper) {
+            let words = format!(
+                "Numbers within 10 % of the paper's in the whole experiment: {}.",
+                comparison.count()
+            );
             chart.subtitle = format!("{} {words}", chart.subtitle).trim_start().to_owned();
         }
         report = report.chart(chart);
