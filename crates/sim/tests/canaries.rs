@@ -224,6 +224,7 @@ canaries! {
     kv_window_forgotten_is_found: "window-forgotten", Tiny;
     kv_stale_copies_is_found: "stale-copies", Tiny;
     kv_stage_forgotten_is_found: "stage-forgotten", Tiny;
+    kv_reads_pass_own_key_is_found: "reads-pass-own-key", Tiny;
 }
 
 canaries! {

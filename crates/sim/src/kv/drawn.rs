@@ -93,10 +93,11 @@ impl DrawnKv {
     /// In a manner that `prng` chooses.
     pub fn new(limits: KvLimits, prng: &mut Prng) -> Self {
         let three = |prng: &mut Prng| usize::try_from(prng.below(3)).expect("three");
+        let four = |prng: &mut Prng| usize::try_from(prng.below(4)).expect("four");
         Self {
             limits,
             keys: [2, 12, 60][three(prng)],
-            usual: [80, BYTES_USUAL, 30_000][three(prng)].min(u64::from(limits.value_bytes_max)),
+            usual: [80, BYTES_USUAL, 30_000, BYTES_MAX][four(prng)].min(u64::from(limits.value_bytes_max)),
             durable_percent: [0, 10, 60][three(prng)],
             deleted_percent: [5, 15, 40][three(prng)],
             stage: None,

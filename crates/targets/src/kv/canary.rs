@@ -37,6 +37,8 @@ pub enum Canary {
     PageFreedEarly,
     /// A checkpoint is committed before the pages of the index that it names are on media.
     CheckpointBeforePages,
+    /// A read passes changes of its own key that wait.
+    ReadsPassOwnKey,
 }
 
 planted_in!(Options, Canary);
@@ -59,6 +61,7 @@ impl Canary {
         (Self::TornCopies, "torn-copies"),
         (Self::PageFreedEarly, "page-freed-early"),
         (Self::CheckpointBeforePages, "checkpoint-before-pages"),
+        (Self::ReadsPassOwnKey, "reads-pass-own-key"),
     ];
 }
 

@@ -4,8 +4,8 @@
 //! all keys is in memory, or as much of it as asked for; a checkpoint now and then has it, and recovery replays the records behind
 //! the newest. Garbage collection moves what lives in the chunk with the fewest live bytes to a stream of its own.
 //!
-//! Each procedure is a file: requests in order (`serve`), changes (`change`, `stage`), records and units (`record`, `append`,
-//! `frames`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection (`collect`), resets
+//! Each procedure is a file: requests in order (`queue`, `serve`), changes (`change`, `stage`), records and units (`record`,
+//! `append`, `frames`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection (`collect`), resets
 //! (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts, `target` is what the host
 //! sees.
 //! Deliberately not here: expiry, key spaces and compression.
@@ -24,6 +24,7 @@ mod long_values;
 mod mount;
 mod options;
 mod program;
+mod queue;
 mod read;
 mod record;
 mod reset;

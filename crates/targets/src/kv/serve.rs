@@ -1,8 +1,10 @@
 //! Requests in the order in which they were taken: each is looked at when those before it took effect.
 //!
-//! One that waits for frames holds up those behind it, reads too, so that a read shows every change taken before it.
+//! One that waits for frames holds up those behind it, but for reads of what no change that waits names: they show what they would
+//! show in their turn. A read of a key whose page of the index is not in memory takes its turn.
 //! Deliberately not here: how changes are made (`change`) and reads carried out (`read`).
 
+use super::canary::Canary;
 use super::index::Need;
 use super::state::Kv;
 use ocssd_base::usize_of;
@@ -25,7 +27,7 @@ impl Kv {
     /// Carries out requests until one must wait. True if any was.
     pub(super) fn serve(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
-        while let Some(&request) = self.queue.front() {
+        while let Some(&request) = self.queue.first() {
             match self.has_pages(&request, buffers) {
                 Ok(true) if self.serve_one(&request, buffers) => {}
                 Ok(_) => break,
@@ -34,11 +36,42 @@ impl Kv {
                     self.fail(request.tag, status);
                 }
             }
-            self.queue.pop_front();
+            self.queue.pop();
             self.index.needs_no_more(Need::Request);
             any = true;
         }
         any
+    }
+
+    /// Carries out a read that was taken behind requests that wait, if it shows now what it would show in its turn. False if not.
+    pub(super) fn pass(&mut self, request: &KvRequest, buffers: &mut Buffers) -> bool {
+        assert!(!self.queue.is_empty(), "a read passes nobody");
+        let passes = match request.op {
+            KvOp::Retrieve { key, .. } | KvOp::Exist { key } => self
+                .key(key, buffers)
+                .is_ok_and(|key| !self.may_change(&key, buffers) && self.index.is_here(&key)),
+            KvOp::List { from, prefix_bytes, .. } => {
+                self.index.is_whole() && {
+                    let is_sound =
+                        from.bytes() <= self.sizes.limits().key_bytes_max && from.lies_within(buffers);
+                    let from = if is_sound { from.gathered(buffers) } else { Vec::new() };
+                    let prefix = from.get(..usize::from(prefix_bytes));
+                    is_sound && prefix.is_some_and(|prefix| !self.queue.names_any(&from, prefix, buffers))
+                }
+            }
+            _ => false,
+        };
+        if passes {
+            let is_over = self.serve_one(request, buffers);
+            assert!(is_over, "{request:?} waits, but reads do not");
+            self.stats.reads_passed += 1;
+        }
+        passes
+    }
+
+    /// True if a change that waits names a key.
+    fn may_change(&mut self, key: &[u8], buffers: &Buffers) -> bool {
+        self.queue.names(key, buffers) && !self.has_canary(Canary::ReadsPassOwnKey)
     }
 
     /// Carries out a request. False if it must wait.

@@ -12,6 +12,7 @@ use super::index::{Found, Index, Location};
 use super::index_pages::{IndexPages, page_record_bytes};
 use super::long_values::LongValues;
 use super::options::Options;
+use super::queue::Queue;
 use super::read::Reads;
 use super::record::{RECORD_HEADER_BYTES, UnitNumber};
 use super::sizes::Sizes;
@@ -22,7 +23,7 @@ use crate::flight::Flight;
 use ocssd_base::Nanos;
 use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, Place};
 use ocssd_lightnvm::interface::StageId;
-use ocssd_lightnvm::interface::key_value::{KvReply, KvRequest};
+use ocssd_lightnvm::interface::key_value::KvReply;
 use ocssd_lightnvm::{Status, Tag};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -67,9 +68,8 @@ pub struct Kv {
     pub(super) points: Points,
     pub(super) frames: Frames,
     pub(super) flight: Flight<Purpose>,
-    /// Requests in the order in which they were taken.
-    pub(super) queue: VecDeque<KvRequest>,
-    /// The first of them, if it is a change under way.
+    pub(super) queue: Queue,
+    /// The first request, if it is a change under way.
     pub(super) taking: Option<Taking>,
     pub(super) stages: BTreeMap<StageId, Stage>,
     /// The request whose content is being staged.

@@ -19,6 +19,8 @@ pub struct KvStats {
     pub retrieves_buffered: u64,
     /// Reads of the media that retrieves took.
     pub retrieve_reads: u64,
+    /// Reads of users that passed requests that waited.
+    pub reads_passed: u64,
     /// Records, or pieces, that could not be read.
     pub read_failed: u64,
     /// Reads tried once more.
@@ -72,6 +74,11 @@ impl KvStats {
             count("retrieves", "Values retrieved, in whole or in part.", self.retrieves),
             count("retrieves_buffered", "Of these, from the write buffer.", self.retrieves_buffered),
             count("retrieve_reads", "Reads of the media that retrieves took.", self.retrieve_reads),
+            count(
+                "reads_passed",
+                "Retrieves, exists and lists that passed requests that waited.",
+                self.reads_passed,
+            ),
             count("read_failed", "Records or pieces that could not be read.", self.read_failed),
             count("read_again", "Reads tried once more.", self.read_again),
             count("user_written_bytes", "Bytes of records written for users.", self.user_written_bytes),

@@ -74,10 +74,18 @@ impl Target for Kv {
         if self.is_shut_down || self.shutdown.is_some() {
             self.fail(request.tag, Status::NAMESPACE_NOT_READY);
         } else {
-            self.queue.push_back(*request);
             self.work_due = true;
             // What is alone takes effect at once, and is answered at once if it needs no media.
-            if self.queue.len() == 1 && self.serve(&mut out.buffers) {
+            let is_served = if self.queue.is_empty() {
+                self.queue.push(*request);
+                self.serve(&mut out.buffers)
+            } else {
+                self.pass(request, &mut out.buffers) || {
+                    self.queue.push(*request);
+                    false
+                }
+            };
+            if is_served {
                 self.give_replies(out);
             } else if self.queue.len() <= AHEAD_MAX {
                 // Its pages are read while those before it are served; what fails is told when it is its turn.

@@ -2,5 +2,6 @@
 //! (`ocssd-sim`).
 
 mod lost_pages;
+mod passing;
 mod read_again;
 mod rig;

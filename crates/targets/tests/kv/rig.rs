@@ -1,7 +1,7 @@
 //! A target of keys and values on a small drive in virtual time, asked one request at a time.
 
-use ocssd_base::Prng;
-use ocssd_engine::{Clock, Host, VirtualClock};
+use ocssd_base::{Nanos, Prng};
+use ocssd_engine::{Clock, Host, Requests, RunEnd, VirtualClock};
 use ocssd_flash::{Config, FailedOp, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::counter::CounterValue;
 use ocssd_lightnvm::interface::key_value::{Key, KvOp, KvReply, KvRequest, KvTarget, StoreCondition};
@@ -149,7 +149,19 @@ impl Rig {
         self.host.ask(KvRequest { tag: Tag(self.tag), op })
     }
 
-    fn room(&mut self) -> Piece {
+    /// Asks for all of this at once: the replies in their order, each with its place in the list.
+    pub fn ask_together(&mut self, ops: &[KvOp]) -> Vec<(usize, KvReply)> {
+        let (mut requests, first) = (Requests::default(), self.tag + 1);
+        for &op in ops {
+            self.tag += 1;
+            requests.push(KvRequest { tag: Tag(self.tag), op });
+        }
+        assert_eq!(self.host.run(&mut requests, Nanos::MAX), RunEnd::Finished);
+        let nth = |reply: &KvReply| usize::try_from(reply.tag.0 - first).expect("an index");
+        requests.take_replies().into_iter().map(|reply| (nth(&reply), reply)).collect()
+    }
+
+    pub fn room(&mut self) -> Piece {
         let buffers = self.host.buffers_mut();
         let sector = u32::try_from(buffers.format().sector_bytes).expect("short");
         let buffer = buffers.take_whole(VALUE_BYTES.div_ceil(sector));
@@ -185,6 +197,6 @@ impl Rig {
     }
 }
 
-fn key_of(key: u32) -> Key {
+pub fn key_of(key: u32) -> Key {
     Key::inline(&key.to_be_bytes()).expect("four bytes")
 }

@@ -181,6 +181,15 @@ impl Index {
         }
     }
 
+    /// True if the page of a key is in memory, for somebody who looks at it at once.
+    pub fn is_here(&mut self, key: &[u8]) -> bool {
+        let resident = self.slot_mut(key).here.as_mut();
+        resident.is_some_and(|resident| {
+            resident.is_used = true;
+            true
+        })
+    }
+
     /// Who needed pages is done with them.
     pub const fn needs_no_more(&mut self, need: Need) {
         self.needing[need_index(need)] += 1;

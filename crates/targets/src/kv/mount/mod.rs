@@ -17,6 +17,7 @@ use super::index::Index;
 use super::index_pages::{IndexPages, page_record_bytes};
 use super::long_values::LongValues;
 use super::options::Options;
+use super::queue::Queue;
 use super::read::Reads;
 use super::record::UnitNumber;
 use super::sizes::Sizes;
@@ -225,7 +226,7 @@ fn assemble(
         collector: Collector::new(&sizes, options.seed, buffers),
         checkpoint: CheckpointState::new(io, pages.newest.next()),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, planes),
-        queue: VecDeque::new(),
+        queue: Queue::default(),
         taking: None,
         stages: BTreeMap::new(),
         appending: None,
