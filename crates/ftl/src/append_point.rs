@@ -323,6 +323,12 @@ impl<T: Copy> AppendPoint<T> {
         self.positions.iter().flatten().chain(&self.ending)
     }
 
+    /// True if the chunk is open here, or has writes in flight.
+    #[must_use]
+    pub fn has(&self, chunk: ChunkIndex) -> bool {
+        self.chunks().any(|open| open.chunk == chunk)
+    }
+
     /// What landed at a sector that cannot be read yet, and which of its sectors that is.
     #[must_use]
     pub fn held(&self, at: Append) -> Option<(T, u32)> {

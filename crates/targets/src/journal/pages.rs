@@ -3,13 +3,13 @@
 //! Deliberately not here: what is in a page (`ocssd_ftl::{log, checkpoint}`), commands.
 
 use super::page_io::PageIo;
+use super::points::PagePoints;
 use crate::recovery::found::LogEnd;
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::{CheckpointWriter, PageIndex, SectionName, Serial};
 use ocssd_ftl::log::{Generation, Log, LogConfig, LogEntry, Lsn, Record, TransactionId};
 use ocssd_ftl::{
-    Append, AppendConfig, AppendEvent, AppendPoint, ChunkIndex, InstanceId, Kind, Landing, SectorTag,
-    Sequence, Shape, TAG_BYTES, UnitIndex,
+    Append, AppendEvent, ChunkIndex, InstanceId, Kind, Landing, SectorTag, Sequence, TAG_BYTES, UnitIndex,
 };
 use ocssd_lightnvm::{BufId, Buffers, Status};
 
@@ -128,57 +128,6 @@ pub struct JournalSizes {
     pub interval_pages: u32,
     /// Pages of the log at most.
     pub log_pages_max: u32,
-}
-
-/// A number as 32 bits; a larger one is taken for the largest.
-pub fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Chunks lost to failures before the log or a checkpoint lacks room (chosen).
-const SPARE_CHUNKS: u32 = 1;
-
-/// Chunks that `pages` of `page` sectors take, striped over `width` chunks, wherever they begin; one may fail.
-pub fn chunks_of(pages: u64, page: u32, chunk: u32, width: u32) -> u32 {
-    assert!(page > 0 && chunk >= page && width > 0, "pages of {page} sectors in chunks of {chunk}");
-    let per_chunk = u64::from(chunk / page);
-    width * (narrow(pages.div_ceil(per_chunk * u64::from(width))) + 1) + SPARE_CHUNKS
-}
-
-/// Where pages go.
-#[derive(Clone, Debug)]
-pub struct PagePoints {
-    log: AppendPoint<()>,
-    checkpoint: AppendPoint<()>,
-}
-
-impl PagePoints {
-    /// Points on all units.
-    pub fn new(shape: &Shape, sizes: &JournalSizes) -> Self {
-        let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
-        let config = |width: u32| AppendConfig {
-            chunk_sectors: sizes.chunk,
-            mw_cunits: sizes.mw_cunits,
-            width,
-            depth: sizes.depth,
-        };
-        Self {
-            log: AppendPoint::new(config(sizes.log_width), &all),
-            checkpoint: AppendPoint::new(config(sizes.checkpoint_width), &all),
-        }
-    }
-
-    const fn of(&mut self, kind: PageKind) -> &mut AppendPoint<()> {
-        match kind {
-            PageKind::Log => &mut self.log,
-            PageKind::Checkpoint => &mut self.checkpoint,
-        }
-    }
-
-    /// Goes on in an open chunk that was found at mount; false if there is no place for one more.
-    pub fn adopt(&mut self, kind: PageKind, chunk: ChunkIndex, unit: UnitIndex, pointer: u32) -> bool {
-        self.of(kind).adopt(chunk, unit, pointer)
-    }
 }
 
 /// What a journal begins with.
@@ -322,7 +271,7 @@ impl<E: Record> Journal<E> {
         if !is_again && spare.is_none() {
             return None;
         }
-        let at = points.of(kind).next(sectors, |units| chunks.open_for(units, kind))?;
+        let at = points.next(kind, sectors, chunks)?;
         let fresh = if is_again { None } else { fresh(spare.expect("it was looked at"), sectors) };
         assert!(is_again || fresh.is_some(), "a place for no page was taken at {at:?}");
         let (key, buffer) = io.issue(fresh, at);
@@ -414,7 +363,7 @@ impl<E: Record> Journal<E> {
 
     fn landed(&mut self, kind: PageKind, at: Append, status: Status, chunks: &mut impl PageChunks) {
         let mut events = Vec::new();
-        self.points.of(kind).landed(at, landing(status, ()), &mut events);
+        self.points.landed(kind, at, landing(status, ()), &mut events);
         for event in events {
             if let AppendEvent::Closed(chunk) = event {
                 chunks.close_pages(chunk);
@@ -432,6 +381,7 @@ impl<E: Record> Journal<E> {
         let serial = self.next;
         self.next = serial.next();
         self.writer = Some(CheckpointWriter::new(self.instance, serial, page_bytes, sections));
+        self.points.begin_checkpoint();
         self.start = start;
     }
 
@@ -455,8 +405,7 @@ impl<E: Record> Journal<E> {
     /// Asserts what holds between calls.
     pub fn check(&self) {
         self.log.check();
-        self.points.log.check();
-        self.points.checkpoint.check();
+        self.points.check();
         let is_next = |kept: Option<Kept>| kept.is_none_or(|kept| kept.serial < self.next);
         assert!(is_next(self.current) && is_next(self.previous), "checkpoints go back");
     }

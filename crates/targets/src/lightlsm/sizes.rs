@@ -7,7 +7,7 @@
 
 use super::change::{CHANGE_BYTES, records_of};
 use super::options::Options;
-use crate::journal::{chunks_of, narrow};
+use crate::journal::{checkpoint_chunks_of, chunks_of, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::log::ENTRY_BYTES;
@@ -162,7 +162,7 @@ impl Sizes {
         assert!(unit.is_multiple_of(page) && chunk.is_multiple_of(unit), "units do not divide chunks");
         assert!(checkpoint >= 2, "a checkpoint has a page and a commit page");
         let log_chunks = chunks_of(log_pages_max * u64::from(options.log_copies), page, chunk, log_width);
-        let checkpoint_chunks = chunks_of(3 * checkpoint, unit, chunk, checkpoint_width);
+        let checkpoint_chunks = checkpoint_chunks_of(checkpoint, (unit, chunk), checkpoint_width, units);
         let content = narrow(kept.capacity_bytes.div_ceil(u64::from(chunk) * sector));
         let content_chunks = content.saturating_add(kept.tables_max);
         let beside = log_chunks + checkpoint_chunks + FAILING_CHUNKS;

@@ -6,7 +6,7 @@
 
 use super::options::Options;
 use super::store::Store;
-use crate::journal::{JournalSizes, chunks_of, narrow};
+use crate::journal::{JournalSizes, checkpoint_chunks_of, chunks_of, narrow};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
@@ -168,7 +168,7 @@ impl Sizes {
         assert!(log_width > 0 && log_pages_max > 3 * interval_pages, "a log of {log_pages_max} pages");
         assert!(checkpoint >= 2, "a checkpoint has a page and a commit page");
         let log_chunks = chunks_of(log_pages_max * u64::from(options.log_copies), page, chunk, log_width);
-        let checkpoint_chunks = chunks_of(3 * checkpoint, unit, chunk, checkpoint_width);
+        let checkpoint_chunks = checkpoint_chunks_of(checkpoint, (unit, chunk), checkpoint_width, units);
         let reserve = groups + 2;
         let gathered = narrow(demand.gathered.next_multiple_of(u64::from(unit)));
         let data = narrow((demand.data + u64::from(gathered)).div_ceil(u64::from(chunk)));

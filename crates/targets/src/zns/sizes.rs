@@ -5,7 +5,7 @@
 //! Deliberately not here: what any of it is used for at a moment.
 
 use super::options::{Options, Partial, Width};
-use crate::journal::{chunks_of, narrow};
+use crate::journal::{checkpoint_chunks_of, chunks_of, narrow};
 use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
@@ -207,7 +207,7 @@ impl Sizes {
         assert!(unit.is_multiple_of(page) && chunk.is_multiple_of(unit), "units do not divide chunks");
         assert!(checkpoint >= 2 && log_width > 0, "a checkpoint has a page and a commit page");
         let log_chunks = chunks_of(log_pages_max * u64::from(options.log_copies), page, chunk, log_width);
-        let checkpoint_chunks = chunks_of(3 * checkpoint, unit, chunk, checkpoint_width);
+        let checkpoint_chunks = checkpoint_chunks_of(checkpoint, (unit, chunk), checkpoint_width, units);
         // What all active zones may have in tails, those being written, and as many that are emptied.
         let tail_pages = limits.active * unit.div_ceil(tail_page);
         let tail_chunks = tail_width + tail_pages.div_ceil(chunk / tail_page) + TAIL_CHUNKS;

@@ -75,7 +75,7 @@ fn a_narrow_zone_stays_narrow_after_a_cut_until_it_is_reset() {
 
 #[test]
 fn an_extension_is_refused_where_it_may_not_be_and_changes_nothing() {
-    let mut rig = Rig::new(OPTIONS);
+    let mut rig = Rig::new(&[("width", "all"), ("zone_chunks", "2")]);
     let geometry = rig.geometry();
     let (start, any) = (geometry.start_of(1), ZoneExtension([9; 64]));
     write(&mut rig, 0, 4);
