@@ -6,6 +6,9 @@
 //! write of that target is, or gives it up. What is begun and not committed when the power goes or the target is shut down is as
 //! if it had never been begun. Transactions do not exclude each other: of two that write a block, the later commit decides.
 //!
+//! A target may give up one that is open where chunks have gone bad and others need its room: its later writes and its commit are
+//! answered with Command Interrupted, its abort with success, and it is as if it had never been begun.
+//!
 //! Deliberately not here: discards within a transaction; requests on a wire.
 
 use crate::command::Tag;

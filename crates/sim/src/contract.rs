@@ -44,6 +44,8 @@ pub struct Room {
     /// Good chunks below which the target may refuse changes (a gauge `chunks_needed`); of one that does not say, as many as
     /// there were at its first mount.
     pub chunks_needed: u32,
+    /// Sectors of a chunk.
+    pub chunk_sectors: u32,
     /// The drive itself failed, because the file below it did, or by not carrying out a change as often as targets send one:
     /// changes end with its status, and so may reads.
     pub drive_failed: bool,
@@ -54,6 +56,12 @@ impl Room {
     #[must_use]
     pub const fn is_short(&self) -> bool {
         self.good_chunks < self.chunks_needed
+    }
+
+    /// Sectors of good chunks beyond those that are needed.
+    #[must_use]
+    pub fn sectors_beyond(&self) -> u64 {
+        u64::from(self.good_chunks.saturating_sub(self.chunks_needed)) * u64::from(self.chunk_sectors)
     }
 }
 

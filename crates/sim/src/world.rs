@@ -464,6 +464,7 @@ impl<C: Contract> World<C> {
                 let needed = target.and_then(|id| C::chunks_needed(host.target(id)));
                 Room {
                     good_chunks: good_chunks(drive, units),
+                    chunk_sectors: drive.geometry().sectors_per_chunk,
                     chunks_needed: needed.or(*chunks_at_first).unwrap_or(0),
                     drive_failed: drive.store_error().is_some() || drive.gave_up(),
                 }

@@ -184,6 +184,11 @@ canaries! {
 }
 
 canaries! {
+    TESTED_OF_OX_GIVING_WAY: "ox-block", "canary", NONE, SEEDS_OF_HARM;
+    ox_gives_way_in_part_is_found: "gives-way-in-part", Any;
+}
+
+canaries! {
     TESTED_OF_VOLATILE_OX: "ox-block", "canary", [("durability", "flush")], SEEDS_OF_CHECKPOINTS;
     ox_reset_before_durable_is_found: "reset-before-durable", Tiny;
 }
@@ -283,13 +288,17 @@ fn every_canary_is_looked_for() {
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(linux, all(TESTED_OF_LINUX));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_VOLATILE_OX].concat()));
+    assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_OX_GIVING_WAY, TESTED_OF_VOLATILE_OX].concat()));
     let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(tables, all(&[TESTED_OF_LIGHTLSM, TESTED_OF_TABLES_ON_BLOCKS].concat()));
     let eleos: BTreeSet<&str> = eleos::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // What a page store changes is durable before it changes: there is nothing to be reset too early. And it has no transaction
     // over several requests.
-    assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &["reset-before-durable", "transaction-by-part"]].concat()));
+    assert_eq!(
+        eleos,
+        all(&[TESTED_OF_ELEOS, &["gives-way-in-part", "reset-before-durable", "transaction-by-part"]]
+            .concat())
+    );
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.
     assert_eq!(keys, all(&[TESTED_OF_KV, TESTED_OF_KV_PAGES, &["torn-copies"]].concat()));

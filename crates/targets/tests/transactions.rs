@@ -3,7 +3,7 @@
 use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, Host, Requests, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
-use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
 use ocssd_lightnvm::transaction::{BlockTransaction, TransactionPart, TransactionRefusal, Transactions};
 use ocssd_lightnvm::{BufId, Buffers, Geometry, PuId, Status, Tag, TargetId};
 use ocssd_targets::{Layout, registry};
@@ -89,6 +89,16 @@ impl Rig {
         self.ask(request).status
     }
 
+    /// How many the target gave up.
+    fn given_way(&self) -> usize {
+        let counters = self.host.target(TargetId(0)).counters();
+        let counter = counters.iter().find(|counter| counter.name == "transactions_given_way");
+        match counter.expect("it is counted").value {
+            CounterValue::Count(count) => usize::try_from(count).expect("few"),
+            other => panic!("it counts: {other:?}"),
+        }
+    }
+
     fn read(&mut self, block: u64) -> u64 {
         let buffer = self.host.buffers_mut().take(1);
         let request = self.request(BlockOp::Read, block, 1, Some(buffer));
@@ -119,7 +129,11 @@ impl Rig {
 }
 
 fn rig(label: &str) -> Rig {
-    Rig::new(Flash::format(config()).unwrap_or_else(|problems| panic!("{problems}")), Nanos(0), label)
+    rig_on(config(), label)
+}
+
+fn rig_on(config: Config, label: &str) -> Rig {
+    Rig::new(Flash::format(config).unwrap_or_else(|problems| panic!("{problems}")), Nanos(0), label)
 }
 
 #[test]
@@ -259,4 +273,45 @@ fn a_commit_that_is_cut_is_whole_or_absent() {
         }
     }
     assert!(whole > 3 && absent > 3, "{whole} whole, {absent} absent");
+}
+
+/// As many transactions are open as there is room for, and every reset takes its chunk away: the youngest give way, and plain
+/// writes go on. What had room to the end is committed.
+#[test]
+fn the_youngest_gives_way_when_chunks_go_bad() {
+    let mut config = config();
+    config.faults.reset_failure = 1_000_000_000;
+    let mut rig = rig_on(config, "chunks go bad");
+    let mut open = Vec::new();
+    while let Ok(transaction) = rig.transactions().begin() {
+        let block = u64::try_from(open.len()).expect("few");
+        assert!(rig.write_within(transaction, block, 100 + block).is_success());
+        open.push(transaction);
+    }
+    let mut given_way = 0;
+    for step in 0..100_000 {
+        if given_way > 1 {
+            break;
+        }
+        let plain = rig.write_of(BLOCKS - 1 - step % 4, step);
+        let status = rig.ask(plain).status;
+        assert!(status.is_success(), "a plain write at step {step}, {given_way} gave way: {status}");
+        given_way = rig.given_way();
+    }
+    let left = open.len() - given_way;
+    assert!(given_way > 1 && left > 0, "{given_way} of {} gave way", open.len());
+    let (youngest, next) = (open[open.len() - 1], open[left]);
+    assert_eq!(rig.write_within(youngest, 20, 1), Status::COMMAND_INTERRUPTED);
+    assert_eq!(rig.end(youngest, TransactionPart::Commit), Status::COMMAND_INTERRUPTED);
+    let over = rig.transactions().join(youngest, Tag(u32::MAX), TransactionPart::Commit);
+    assert_eq!(over, Err(TransactionRefusal::NotOpen), "its end was answered");
+    assert_eq!(rig.end(next, TransactionPart::Abort), Status::SUCCESS);
+    assert_eq!(rig.transactions().begin(), Err(TransactionRefusal::TooMany), "there is room for no other");
+    for &transaction in &open[..left] {
+        assert!(rig.end(transaction, TransactionPart::Commit).is_success(), "there was room for it");
+    }
+    let committed = |block: usize| if block < left { 100 + u64::try_from(block).expect("few") } else { 0 };
+    let expected: Vec<u64> = (0..open.len()).map(committed).collect();
+    assert_eq!(rig.all()[..open.len()], expected, "only what was committed");
+    assert_eq!(rig.cut(1, "after").all()[..open.len()], expected, "also after a power cut");
 }

@@ -50,6 +50,8 @@ statuses! {
     INVALID_PRP_OFFSET = 0x013, "PRP Offset Invalid", "A PRP entry has an offset it may not have.";
     INVALID_OFFSET = 0x016, "SGL Offset Invalid", "The offset in an SGL descriptor is outside the capsule.";
     KEEP_ALIVE_EXPIRED = 0x018, "Keep Alive Timeout Expired", "The host was silent for longer than it promised.";
+    COMMAND_INTERRUPTED = 0x021, "Command Interrupted",
+        "The command was given up for something else; the host may try again, with a transaction from its beginning.";
     TRANSIENT_TRANSPORT_ERROR = 0x022, "Transient Transport Error",
         "The transport damaged the command's data; the same command may succeed.";
     LBA_OUT_OF_RANGE = 0x080, "LBA Out of Range",

@@ -506,6 +506,7 @@ impl Contract for BlockContract {
             ("transactions.there_after_it", self.atomicity.judged().1),
             ("transactions.over_requests_committed", self.several.ended().0),
             ("transactions.over_requests_given_up", self.several.ended().1),
+            ("transactions.parts_that_gave_way", self.several.given_way()),
         ]
     }
 

@@ -150,6 +150,11 @@ impl History {
         });
     }
 
+    /// The change sent at `sent` was not carried out, and will not be.
+    pub fn never_made(&mut self, sent: Moment) {
+        self.changes.retain(|change| change.sent != sent);
+    }
+
     /// What was carried out before `moment` survives a power cut from now on. True if nothing is left to be made durable.
     pub fn durable_before(&mut self, moment: Moment) -> bool {
         self.make_durable(|change| matches!(change.ended, Ended::Made(end) if end < moment));

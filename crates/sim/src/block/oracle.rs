@@ -97,6 +97,11 @@ impl Oracle {
         blocks.for_each(|block| self.blocks[place(block)].refused(sent, now));
     }
 
+    /// The change of a block sent at `sent` was answered as one that never was: nothing may show it.
+    pub fn never_made(&mut self, block: u64, sent: Moment) {
+        self.blocks[place(block)].never_made(sent);
+    }
+
     /// Everything carried out before `moment` survives a power cut from now on.
     pub fn durable_before(&mut self, moment: Moment, oldest_read: Moment) {
         let Self { blocks, pending, is_pending, .. } = self;

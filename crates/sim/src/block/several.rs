@@ -25,6 +25,8 @@ struct Begun {
     harmed: BTreeSet<Content>,
     /// Blocks written, each as often as it was.
     taken: u32,
+    /// As many were begun at a time while it was, at most.
+    beside: usize,
     /// Writes that were not answered.
     waiting: u32,
     /// A write was refused: it is given up.
@@ -40,6 +42,10 @@ pub struct Several {
     roles: BTreeMap<Tag, Role>,
     /// Committed, and given up.
     ended: (u64, u64),
+    /// Given up by the target.
+    given_way: u64,
+    /// Blocks one may have.
+    blocks: u32,
 }
 
 impl Several {
@@ -79,6 +85,7 @@ impl Several {
 
     fn choose(&mut self, prng: &mut Prng, count: u32, transactions: &mut dyn Transactions) -> Option<Role> {
         let limits = transactions.limits();
+        self.blocks = limits.blocks;
         if count > limits.blocks {
             return None;
         }
@@ -88,6 +95,8 @@ impl Several {
             let name = transactions.begin().ok()?;
             let before = self.begun.insert(name, Begun::default());
             assert!(before.is_none(), "{name:?} was begun twice");
+            let count = self.begun.len();
+            self.begun.values_mut().for_each(|begun| begun.beside = begun.beside.max(count));
             return Some((name, TransactionPart::Write));
         }
         let most = u64::try_from(open.len()).expect("few");
@@ -130,6 +139,25 @@ impl Several {
     /// True if that was harmed before it was true.
     pub fn is_harmed(&self, name: BlockTransaction, content: Content) -> bool {
         self.begun[&name].harmed.contains(&content)
+    }
+
+    /// True if the target may have given one up: it and those begun beside it may have more blocks than there are sectors beyond
+    /// those that are needed. There were no fewer of these before, for chunks go bad and never good.
+    pub fn may_give_way(&self, name: BlockTransaction, sectors_beyond: u64) -> bool {
+        let Some(begun) = self.begun.get(&name) else { return false };
+        let most = u64::try_from(begun.beside).expect("few") * u64::from(self.blocks);
+        most > sectors_beyond
+    }
+
+    /// The target gave one up.
+    pub const fn gave_way(&mut self) {
+        self.given_way += 1;
+    }
+
+    /// How many the target gave up.
+    #[must_use]
+    pub const fn given_way(&self) -> u64 {
+        self.given_way
     }
 
     /// A request that had a role was answered.

@@ -23,6 +23,8 @@ pub enum Canary {
     /// Every block of a transaction over several requests is committed for itself once it landed (defect 2): the transaction is
     /// seen before its commit, and torn.
     TransactionByPart,
+    /// A transaction over several requests that gives way for want of chunks leaves what had landed of it.
+    GivesWayInPart,
     /// What the last write units hold is not made readable at mount: the newest log pages are not found.
     WindowForgotten,
 }
@@ -39,6 +41,7 @@ impl Canary {
         (Self::ResetBeforeDurable, "reset-before-durable"),
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::TransactionByPart, "transaction-by-part"),
+        (Self::GivesWayInPart, "gives-way-in-part"),
         (Self::WindowForgotten, "window-forgotten"),
     ];
 }

@@ -13,6 +13,7 @@
 mod copy;
 mod describe;
 mod flush;
+mod give_way;
 mod groups;
 mod map;
 mod options;

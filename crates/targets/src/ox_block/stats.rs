@@ -4,7 +4,7 @@
 
 use ocssd_lightnvm::block::{Counter, CounterValue};
 
-/// Counters since mount, in sectors.
+/// Counters since mount, in sectors but for the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStats {
     /// Read by users.
@@ -19,6 +19,8 @@ pub struct BlockStats {
     pub user_discarded: u64,
     /// Sectors users could not read.
     pub read_failed: u64,
+    /// Transactions over several requests that were given up because chunks went bad.
+    pub given_way: u64,
 }
 
 impl BlockStats {
@@ -32,6 +34,11 @@ impl BlockStats {
             count("user_written_sectors", "Sectors users wrote.", self.user_written),
             count("user_discarded_sectors", "Sectors users discarded or zeroed.", self.user_discarded),
             count("read_failed_sectors", "Sectors users could not read.", self.read_failed),
+            count(
+                "transactions_given_way",
+                "Transactions over several requests given up because chunks went bad.",
+                self.given_way,
+            ),
         ]
     }
 }

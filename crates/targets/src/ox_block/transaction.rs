@@ -2,8 +2,9 @@
 //!
 //! Until then nothing of them is mapped, so nobody sees them and a power cut leaves nothing. Each has room reserved for as many
 //! blocks as it may have, beyond what other requests may count on: an open one holds up nobody. Deliberately not here: what a
-//! request's own transaction is (`write`).
+//! request's own transaction is (`write`), and one that is given up for want of chunks (`give_way`).
 
+use super::give_way;
 use super::map::join;
 use super::requests::Role;
 use super::sizes::TRANSACTION_BLOCKS_MAX;
@@ -12,15 +13,15 @@ use crate::ox::canary::Canary;
 use crate::ox::commit::{Commit, Done};
 use crate::ox::state::Ending;
 use crate::ox::write_buffer::StreamIndex;
-use ocssd_base::SlabKey;
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{Kind, Place};
-use ocssd_lightnvm::block::BlockRequest;
+use ocssd_lightnvm::block::{BlockOp, BlockRequest};
 use ocssd_lightnvm::transaction::{
     BlockTransaction, TransactionLimits, TransactionPart, TransactionRefusal, Transactions,
 };
 use ocssd_lightnvm::{Buffers, Status, Tag};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Transactions open at a time (chosen: a database's connections, each with one).
 const OPEN_MAX: u32 = 16;
@@ -30,7 +31,7 @@ const PART_OF_INSTANCE: u64 = 16;
 
 /// How a transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     /// It is open.
     Open,
     /// Its commit waits for blocks to land.
@@ -41,25 +42,25 @@ enum End {
 
 /// A block of a transaction.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+pub(super) struct Block {
     /// Which of the blocks that came is the newest of it.
     nth: u32,
     /// Where that landed.
-    place: Option<Place>,
+    pub place: Option<Place>,
 }
 
 /// A transaction that is not logged.
 #[derive(Clone, Debug)]
-struct Open {
-    end: End,
+pub(super) struct Open {
+    pub end: End,
     /// Blocks of writes that were taken, and of these those that are not in frames.
     taken: u32,
-    waiting: u32,
+    pub waiting: u32,
     /// Blocks in frames that did not land.
     flying: u32,
-    blocks: BTreeMap<u64, Block>,
-    /// A request that ends it was taken.
-    is_ending: bool,
+    pub blocks: BTreeMap<u64, Block>,
+    /// A request that ends it was taken, or it gave way.
+    pub is_ending: bool,
 }
 
 /// Whether a request was taken.
@@ -74,7 +75,9 @@ pub enum TransactionFate {
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub struct OpenTransactions {
-    open: BTreeMap<BlockTransaction, Open>,
+    pub(super) open: BTreeMap<BlockTransaction, Open>,
+    /// Those that gave way and that their hosts did not end.
+    pub(super) given_way: BTreeSet<BlockTransaction>,
     joined: BTreeMap<Tag, Role>,
     begun: u64,
 }
@@ -89,6 +92,9 @@ impl OpenTransactions {
     pub fn is_sent(&mut self, request: &BlockRequest, role: Option<Role>, fate: TransactionFate) {
         let Some((transaction, part)) = role else { return };
         self.joined.remove(&request.tag);
+        if fate == TransactionFate::Refused {
+            self.part_answered(transaction, part);
+        }
         let Some(open) = self.open.get_mut(&transaction).filter(|_| fate == TransactionFate::Taken) else {
             return;
         };
@@ -102,9 +108,17 @@ impl OpenTransactions {
         assert!(open.taken <= TRANSACTION_BLOCKS_MAX, "{transaction:?} has more blocks than its bound");
     }
 
+    /// A part of a transaction was answered without being carried out. The name of one that gave way is free with its end.
+    pub(super) fn part_answered(&mut self, name: BlockTransaction, part: TransactionPart) {
+        if part != TransactionPart::Write {
+            self.given_way.remove(&name);
+        }
+    }
+
     /// All are forgotten: no changes are taken any more.
     pub fn clear(&mut self) {
         self.open.clear();
+        self.given_way.clear();
         self.joined.clear();
     }
 }
@@ -113,23 +127,25 @@ impl OxBlock {
     /// The status a part of a transaction is refused with.
     pub(super) fn refuses_role(&self, request: &BlockRequest, role: Option<Role>) -> Option<Status> {
         let (transaction, part) = role?;
-        let Some(open) = self.store.transactions.open.get(&transaction).filter(|open| !open.is_ending) else {
-            return Some(Status::COMMAND_SEQUENCE_ERROR);
+        let is_sound = match part {
+            TransactionPart::Write => matches!(request.op, BlockOp::Write { .. }),
+            TransactionPart::Commit | TransactionPart::Abort => request.op == BlockOp::Flush,
         };
-        let is_write = matches!(request.op, ocssd_lightnvm::block::BlockOp::Write { .. });
-        let is_end = request.op == ocssd_lightnvm::block::BlockOp::Flush;
-        match part {
-            TransactionPart::Write if !is_write => Some(Status::INVALID_FIELD),
-            TransactionPart::Write if open.taken + request.count > self.transaction_blocks() => {
-                Some(Status::CAPACITY_EXCEEDED)
+        let transactions = &self.store.transactions;
+        let is_open = transactions.open.get(&transaction).filter(|open| !open.is_ending);
+        match (transactions.given_way.contains(&transaction), is_open) {
+            (false, None) => Some(Status::COMMAND_SEQUENCE_ERROR),
+            _ if !is_sound => Some(Status::INVALID_FIELD),
+            (true, _) => Some(give_way::answer_to(part)),
+            (false, Some(open)) => {
+                let is_over = open.taken + request.count > self.transaction_blocks();
+                (part == TransactionPart::Write && is_over).then_some(Status::CAPACITY_EXCEEDED)
             }
-            TransactionPart::Commit | TransactionPart::Abort if !is_end => Some(Status::INVALID_FIELD),
-            _ => None,
         }
     }
 
     /// Blocks of one: those of a request, and of a small instance a part of it, so that several have room.
-    fn transaction_blocks(&self) -> u32 {
+    pub(super) fn transaction_blocks(&self) -> u32 {
         assert!(self.sizes.blocks > 0, "an instance without blocks was mounted");
         let part = self.sizes.blocks / PART_OF_INSTANCE;
         let blocks = part.clamp(1, u64::from(TRANSACTION_BLOCKS_MAX));
@@ -137,7 +153,7 @@ impl OxBlock {
     }
 
     /// Sectors beyond those that other requests may count on.
-    fn sectors_beyond(&self) -> u64 {
+    pub(super) fn sectors_beyond(&self) -> u64 {
         self.gathered_max() - u64::from(self.sizes.gathered)
     }
 
@@ -149,6 +165,10 @@ impl OxBlock {
         part: TransactionPart,
         buffers: &mut Buffers,
     ) -> bool {
+        if self.store.transactions.given_way.contains(&transaction) {
+            self.answer_given_way(key, transaction, part);
+            return true;
+        }
         assert!(self.store.transactions.open.contains_key(&transaction), "{transaction:?} ended too early");
         if part == TransactionPart::Write && !self.take_blocks(key, transaction, buffers) {
             return false;
@@ -237,7 +257,7 @@ impl OxBlock {
         self.finish_transaction(transaction);
     }
 
-    fn end_transaction(&mut self, transaction: BlockTransaction, end: End) {
+    pub(super) fn end_transaction(&mut self, transaction: BlockTransaction, end: End) {
         let open = self.store.transactions.open.get_mut(&transaction).expect("it was looked at");
         assert_eq!(open.end, End::Open, "{transaction:?} ends twice");
         assert!(open.waiting == 0 || end == End::Aborted, "{transaction:?} ends before its writes");
@@ -316,7 +336,8 @@ impl Transactions for OxBlock {
         }
         let open = u64::try_from(self.open_transactions()).expect("an index");
         let needed = (open + 1) * u64::from(self.transaction_blocks());
-        if open >= u64::from(OPEN_MAX) || needed > self.sectors_beyond() {
+        let at_once = self.open_transactions() + self.store.transactions.given_way.len();
+        if at_once >= usize_of(OPEN_MAX) || needed > self.sectors_beyond() {
             return Err(TransactionRefusal::TooMany);
         }
         self.gathered += u64::from(self.transaction_blocks());
@@ -343,7 +364,8 @@ impl Transactions for OxBlock {
         part: TransactionPart,
     ) -> Result<(), TransactionRefusal> {
         let transactions = &mut self.store.transactions;
-        if transactions.open.get(&transaction).is_none_or(|open| open.is_ending) {
+        let is_ended = transactions.open.get(&transaction).is_none_or(|open| open.is_ending);
+        if is_ended && !transactions.given_way.contains(&transaction) {
             return Err(TransactionRefusal::NotOpen);
         }
         if transactions.joined.contains_key(&tag) {

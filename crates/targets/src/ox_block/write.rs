@@ -18,7 +18,7 @@ use ocssd_lightnvm::block::BlockOp;
 impl OxBlock {
     /// Takes changes into the buffer, in order, as far as there is room. True if anything was done.
     pub(super) fn admit(&mut self, buffers: &mut Buffers) -> bool {
-        let mut any = false;
+        let mut any = self.give_way();
         while let Some(key) = self.store.requests.next_change() {
             let &Pending { request, own: OfRequest { role, .. }, .. } = self.store.requests.get(key);
             if let Some((transaction, part)) = role {

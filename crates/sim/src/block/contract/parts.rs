@@ -4,7 +4,7 @@
 
 use super::{BlockContract, Outstanding};
 use crate::block::mix::Drawn;
-use crate::block::several::Role;
+use crate::block::several::{Role, Several};
 use crate::contract::{Broken, Room};
 use ocssd_base::Prng;
 use ocssd_lightnvm::block::{BlockOp, BlockRequest, BlockTarget};
@@ -63,12 +63,15 @@ impl BlockContract {
         room: &dyn Fn() -> Room,
     ) -> Result<(), Broken> {
         let (tag, is_made) = (done.request.tag, status.is_success());
+        let gave_way = status == Status::COMMAND_INTERRUPTED;
         if part == TransactionPart::Commit {
             let durable = self.mix.answers_are_durable;
             let oldest = self.oldest_read();
             for (block, _) in self.several.contents(name) {
                 if is_made {
                     self.oracle().made(block..block + 1, done.sent, durable, oldest);
+                } else if gave_way {
+                    self.oracle().never_made(block, done.sent);
                 } else {
                     self.oracle().refused(block..block + 1, done.sent);
                 }
@@ -82,11 +85,17 @@ impl BlockContract {
         } else if part == TransactionPart::Abort {
             self.atomicity.given_up(name);
         }
+        let may_give_way = |several: &Several| several.may_give_way(name, room().sectors_beyond());
+        let is_excused = gave_way && may_give_way(&self.several);
         self.several.answered(tag, is_made);
         if is_made {
             return Ok(());
         }
         self.refused += 1;
+        if is_excused {
+            self.several.gave_way();
+            return Ok(());
+        }
         let room = room();
         if room.is_short() || room.drive_failed || self.is_stopped {
             return Ok(());
