@@ -49,7 +49,7 @@ impl Kv {
         let Some(at) = at else { return false };
         assert_eq!(at.sector % sizes.unit, 0, "a frame begins within a unit, at {at:?}");
         let place = Place(space.shape.first_place(at.chunk).0 + u64::from(at.sector));
-        frames.open(stream, at, place);
+        frames.open(stream, (at, place), space.shape.split_chunk(at.chunk).1);
         true
     }
 

@@ -4,10 +4,11 @@
 //! in order. A frame is released once the drive can read what it holds. Deliberately not here: places (`append`), commands
 //! (`program`).
 
+use super::ready::Ready;
 use super::record::UNIT_HEADER_BYTES;
 use super::sizes::Sizes;
 use ocssd_base::usize_of;
-use ocssd_ftl::{Append, Place};
+use ocssd_ftl::{Append, Place, UnitIndex};
 use ocssd_lightnvm::{BufId, Buffers};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -79,6 +80,8 @@ struct Frame {
     state: FrameState,
     filled: u32,
     at: Option<(Append, Place)>,
+    /// The unit that is on; of a frame with a place only.
+    unit: UnitIndex,
     /// The sequence of its first record; 0 if it has none.
     first_sequence: u64,
 }
@@ -91,12 +94,12 @@ pub struct Frames {
     free: [Vec<FrameId>; 2],
     /// By stream, in order; the first one is being filled.
     opened: [VecDeque<FrameId>; 4],
-    /// Closed ones that are to be written, in order.
-    ready: VecDeque<FrameId>,
+    /// Closed ones that are to be written.
+    ready: Ready,
+    /// Users' and garbage collection's that are closed and not durable.
+    on_their_way: [usize; 2],
     /// Those that the media failed: they need another place.
     again: VecDeque<FrameId>,
-    /// Users' and garbage collection's frames in flight.
-    in_flight: [usize; 2],
     by_place: BTreeMap<Place, FrameId>,
     unit_bytes: u32,
 }
@@ -105,8 +108,8 @@ const EMPTY_BYTES: u32 = 40;
 const _: () = assert!(UNIT_HEADER_BYTES == 40, "an empty frame has a header");
 
 impl Frames {
-    /// Empty frames, whose buffers are taken now.
-    pub fn new(sizes: &Sizes, buffers: &mut Buffers) -> Self {
+    /// Empty frames for so many units, whose buffers are taken now.
+    pub fn new(sizes: &Sizes, units: u32, buffers: &mut Buffers) -> Self {
         let count = sizes.frames + sizes.gc_frames;
         let mut frame = |_| Frame {
             buffer: buffers.take_whole(sizes.unit),
@@ -114,6 +117,7 @@ impl Frames {
             state: FrameState::Free,
             filled: EMPTY_BYTES,
             at: None,
+            unit: UnitIndex(0),
             first_sequence: 0,
         };
         Self {
@@ -123,9 +127,9 @@ impl Frames {
                 (sizes.frames..count).rev().map(FrameId).collect(),
             ],
             opened: Default::default(),
-            ready: VecDeque::new(),
+            ready: Ready::new(units),
+            on_their_way: [0; 2],
             again: VecDeque::new(),
-            in_flight: [0; 2],
             by_place: BTreeMap::new(),
             unit_bytes: sizes.unit_bytes,
         }
@@ -145,7 +149,7 @@ impl Frames {
     }
 
     /// A stream has one more frame, with a place.
-    pub fn open(&mut self, stream: Stream, at: Append, place: Place) {
+    pub fn open(&mut self, stream: Stream, (at, place): (Append, Place), unit: UnitIndex) {
         let id = self.free[stream.pool()].pop().expect("it was asked for");
         let frame = self.frame_mut(id);
         assert!(frame.state == FrameState::Free && frame.at.is_none(), "{id:?} is not free: {frame:?}");
@@ -154,6 +158,7 @@ impl Frames {
             state: FrameState::Opened,
             filled: EMPTY_BYTES,
             at: Some((at, place)),
+            unit,
             first_sequence: 0,
             ..*frame
         };
@@ -201,8 +206,11 @@ impl Frames {
             return false;
         }
         self.opened[stream.index()].pop_front();
-        self.frame_mut(first).state = FrameState::Closed;
-        self.ready.push_back(first);
+        let frame = self.frame_mut(first);
+        frame.state = FrameState::Closed;
+        let unit = frame.unit;
+        self.on_their_way[stream.pool()] += 1;
+        self.ready.push(first, unit);
         true
     }
 
@@ -216,12 +224,11 @@ impl Frames {
         self.opened[stream.index()].front().map_or(0, |&frame| self.frame(frame).filled - EMPTY_BYTES)
     }
 
-    /// The next frame to be written.
+    /// The next frame to be written, if its unit has room for a write.
     pub fn next_ready(&mut self) -> Option<FrameId> {
-        let frame = self.ready.pop_front()?;
+        let frame = self.ready.next()?;
         assert_eq!(self.frame(frame).state, FrameState::Closed, "{frame:?} goes out before it is closed");
         assert!(self.frame(frame).filled > EMPTY_BYTES, "{frame:?} goes out with nothing in it");
-        self.in_flight[self.frame(frame).stream.pool()] += 1;
         Some(frame)
     }
 
@@ -230,15 +237,16 @@ impl Frames {
     }
 
     /// Frames of users, or of garbage collection, that are on their way.
-    pub fn on_their_way(&self, stream: Stream) -> usize {
-        let of_pool = |&&frame: &&FrameId| self.frame(frame).stream.pool() == stream.pool();
-        let waiting = self.ready.iter().chain(&self.again).filter(of_pool).count();
-        self.in_flight[stream.pool()] + waiting
+    pub const fn on_their_way(&self, stream: Stream) -> usize {
+        self.on_their_way[stream.pool()]
     }
 
     /// A write ended well: the frame is durable.
     pub fn written(&mut self, frame: FrameId) {
         self.ended(frame);
+        let pool = self.frame(frame).stream.pool();
+        assert!(self.on_their_way[pool] > 0, "{frame:?} was not on its way");
+        self.on_their_way[pool] -= 1;
         self.frame_mut(frame).state = FrameState::Durable;
     }
 
@@ -250,9 +258,8 @@ impl Frames {
 
     fn ended(&mut self, frame: FrameId) {
         assert_eq!(self.frame(frame).state, FrameState::Closed, "{frame:?} was not being written");
-        let pool = self.frame(frame).stream.pool();
-        assert!(self.in_flight[pool] > 0, "a write of {frame:?} ended that was not in flight");
-        self.in_flight[pool] -= 1;
+        let unit = self.frame(frame).unit;
+        self.ready.ended(unit);
     }
 
     pub fn next_again(&self) -> Option<FrameId> {
@@ -272,14 +279,15 @@ impl Frames {
     }
 
     /// The frame that failed first has another place: where it was. It is ready again.
-    pub fn moved(&mut self, at: Append, place: Place) -> Place {
+    pub fn moved(&mut self, (at, place): (Append, Place), unit: UnitIndex) -> Place {
         let frame = self.again.pop_front().expect("a frame failed");
         assert_eq!(self.frame(frame).state, FrameState::Closed, "{frame:?} moves, but is not closed");
         let (_, old) = self.frame_mut(frame).at.replace((at, place)).expect("it had a place");
         assert!(old != place, "{frame:?} moves to where it failed");
         self.by_place.remove(&old);
         self.by_place.insert(place, frame);
-        self.ready.push_back(frame);
+        self.frame_mut(frame).unit = unit;
+        self.ready.push(frame, unit);
         old
     }
 
@@ -344,5 +352,8 @@ impl Frames {
         let found = self.frames.iter().filter(|frame| frame.state == FrameState::Free).count();
         assert_eq!(free, found, "a free frame is not listed");
         assert_eq!(self.by_place.len() + free, self.frames.len(), "a frame in use has no place");
+        let closed = self.frames.iter().filter(|frame| frame.state == FrameState::Closed).count();
+        assert_eq!(closed, self.on_their_way.iter().sum(), "frames on their way are counted wrong");
+        self.ready.check();
     }
 }

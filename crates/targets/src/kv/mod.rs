@@ -5,9 +5,9 @@
 //! the newest. Garbage collection moves what lives in the chunk with the fewest live bytes to a stream of its own.
 //!
 //! Each procedure is a file: requests in order (`queue`, `serve`), changes (`change`, `stage`), records and units (`record`,
-//! `append`, `frames`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection (`collect`), resets
-//! (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts, `target` is what the host
-//! sees.
+//! `append`, `frames`, `ready`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection
+//! (`collect`), resets (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts,
+//! `target` is what the host sees.
 //! Deliberately not here: expiry, key spaces and compression.
 
 mod append;
@@ -26,6 +26,7 @@ mod options;
 mod program;
 mod queue;
 mod read;
+mod ready;
 mod record;
 mod reset;
 mod serve;

@@ -128,7 +128,7 @@ impl Kv {
         };
         let Some((at, place)) = place else { return false };
         self.checkpoint_is_stale(self.frames.first_sequence(frame));
-        let old = self.frames.moved(at, place);
+        let old = self.frames.moved((at, place), self.space.shape.split_chunk(at.chunk).1);
         self.move_records(frame, old, place, buffers);
         self.index.needs_no_more(Need::Frame);
         true

@@ -1,6 +1,7 @@
 //! Dead chunks are reset, one command each, and are free then; or bad, if the media say so.
 //!
-//! Deliberately not here: when a chunk is dead, and when it may be reset (`space`).
+//! One of a unit at a time: a checkpoint sets many free at once, and a read is not to wait for all of them. Deliberately not
+//! here: when a chunk is dead, and when it may be reset (`space`).
 
 use super::canary::Canary;
 use super::flight::Purpose;
@@ -23,15 +24,20 @@ impl Kv {
         }
         let durable = self.frames.durable_before(&Stream::ALL, self.sequence + 1) - 1;
         let is_careless = self.has_canary(Canary::ResetBeforeDurable);
-        while self.resets < RESETS_MAX && self.flight.has_room(1) && self.refuses_changes().is_none() {
+        while self.resets.len() < RESETS_MAX && self.flight.has_room(1) && self.refuses_changes().is_none() {
             // A mount resets what its checkpoint needs, and leaves the rest for later.
             if self.is_mounting && self.space.pool.free() > self.sizes.checkpoint_width {
                 return any;
             }
-            let Some(chunk) = self.space.next_dead(durable, LOOKED_AT_MAX, is_careless) else { return any };
+            let Self { space, resets, .. } = self;
+            let may = |unit| !resets.contains(&unit);
+            let Some((chunk, unit)) = space.next_dead(durable, LOOKED_AT_MAX, may, is_careless) else {
+                return any;
+            };
+            let is_first = resets.insert(unit);
+            assert!(is_first, "two chunks of {unit:?} are reset at once");
             let addresses = self.run_at(Append { chunk, sector: 0 }, 1);
             self.flight.send(Purpose::Reset { chunk }, Op::Reset, addresses, None, 0);
-            self.resets += 1;
             any = true;
         }
         any
@@ -39,8 +45,8 @@ impl Kv {
 
     /// A reset ended. A drive that failed says nothing of the chunk.
     pub(super) fn reset_done(&mut self, chunk: ChunkIndex, completion: &Completion) {
-        assert!(self.resets > 0, "a reset ended that was not sent");
-        self.resets -= 1;
+        let was_sent = self.resets.remove(&self.space.shape.split_chunk(chunk).1);
+        assert!(was_sent, "a reset of chunk {} ended that was not sent", chunk.0);
         let status = completion.status;
         if status.is_drive_failure() {
             return self.stop(status);

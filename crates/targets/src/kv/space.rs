@@ -223,16 +223,23 @@ impl Space {
         self.role(chunk) == Role::Records && self.newest[chunk.index()] >= self.needed.start.0
     }
 
-    /// The next dead chunk that may be reset, everything up to the sequence `durable` being so; looks at `most` of them.
-    /// `is_careless` is a planted bug: nothing is waited for.
-    pub fn next_dead(&mut self, durable: u64, most: usize, is_careless: bool) -> Option<ChunkIndex> {
+    /// The next dead chunk that may be reset, with its unit, which is one that `may` names, everything up to the sequence `durable`
+    /// being so; looks at `most` of them. `is_careless` is a planted bug: nothing is waited for.
+    pub fn next_dead(
+        &mut self,
+        durable: u64,
+        most: usize,
+        may: impl Fn(UnitIndex) -> bool,
+        is_careless: bool,
+    ) -> Option<(ChunkIndex, UnitIndex)> {
         for _ in 0..self.dead.len().min(most) {
             let (until, chunk) = self.dead.pop_front()?;
             assert_eq!(self.pool.get(chunk), ChunkUse::Dead, "chunk {} is listed as dead", chunk.0);
             let is_free = until <= durable && !self.is_replayed(chunk) || is_careless;
-            if is_free && self.holds[chunk.index()] == 0 {
+            let unit = self.shape.split_chunk(chunk).1;
+            if is_free && self.holds[chunk.index()] == 0 && may(unit) {
                 assert_eq!(self.live(chunk), 0, "chunk {} is reset with records in it", chunk.0);
-                return Some(chunk);
+                return Some((chunk, unit));
             }
             self.dead.push_back((until, chunk));
         }

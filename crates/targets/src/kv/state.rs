@@ -21,11 +21,11 @@ use super::stage::Stage;
 use super::stats::KvStats;
 use crate::flight::Flight;
 use ocssd_base::Nanos;
-use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, Place};
+use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, Place, UnitIndex};
 use ocssd_lightnvm::interface::StageId;
 use ocssd_lightnvm::interface::key_value::KvReply;
 use ocssd_lightnvm::{Status, Tag};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Whether an instance takes changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,8 @@ pub struct Kv {
     pub(super) shutdown: Option<Tag>,
     pub(super) is_shut_down: bool,
     pub(super) changes: Changes,
-    pub(super) resets: usize,
+    /// Units on which a chunk is being reset.
+    pub(super) resets: BTreeSet<UnitIndex>,
     /// The instance is being mounted: nothing but its checkpoint goes on.
     pub(super) is_mounting: bool,
     pub(super) work_due: bool,

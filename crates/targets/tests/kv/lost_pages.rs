@@ -59,7 +59,11 @@ fn a_lost_page_costs_its_keys_and_changes_and_a_lost_value_costs_its_key() {
             pages += 1;
         }
     }
-    assert!(pages == 1 && (1..=2).contains(&values), "{pages} sectors of pages, {values} of values");
+    // Either may lie across the border of two sectors.
+    assert!(
+        (1..=2).contains(&pages) && (1..=2).contains(&values),
+        "{pages} sectors of pages, {values} of values"
+    );
 }
 
 #[test]

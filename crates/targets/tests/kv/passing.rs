@@ -26,6 +26,8 @@ fn rig(options: &[(&'static str, &'static str)]) -> (Rig, Vec<KvOp>) {
 /// Asks for stores and then for one thing: how many of the stores were answered before it, what it was answered, and the first byte
 /// it brought.
 fn behind(rig: &mut Rig, stores: &[KvOp], op: impl Fn(Content) -> KvOp) -> (usize, KvAnswer, u8) {
+    // The write buffer has room for the first of them.
+    assert_eq!(rig.flush(), Status::SUCCESS);
     let piece = rig.room();
     let mut ops = stores.to_vec();
     ops.push(op(Content::Piece(piece)));

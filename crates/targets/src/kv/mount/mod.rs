@@ -33,7 +33,7 @@ use load::{Known, Pages, Recovered, load};
 use ocssd_base::Prng;
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use survey::{FoundChunk, Survey};
 
 /// What a mount did.
@@ -217,10 +217,11 @@ fn assemble(
     let buffers = device.buffers();
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
+    let units = space.shape.units();
     let target = Kv {
         options: options.clone(),
         instance,
-        frames: Frames::new(&sizes, buffers),
+        frames: Frames::new(&sizes, units, buffers),
         reads: Reads::new(&sizes, buffers),
         pages: IndexPages::new(&sizes, of_pages, buffers),
         collector: Collector::new(&sizes, options.seed, buffers),
@@ -240,7 +241,7 @@ fn assemble(
         shutdown: None,
         is_shut_down: false,
         changes: Changes::Taken,
-        resets: 0,
+        resets: BTreeSet::new(),
         is_mounting: true,
         work_due: true,
         now,

@@ -1,0 +1,115 @@
+//! What waits to be written, unit by unit: a few writes of each are in flight, so that a read meets no long row of them.
+//!
+//! A drive carries out what a unit is given in order. What is given later goes behind reads that came before it. Those of a unit
+//! go out in the order in which they came, so chunks are written in order; units take turns. Deliberately not here: what is
+//! written.
+
+use super::frames::FrameId;
+use ocssd_ftl::UnitIndex;
+use std::collections::VecDeque;
+
+/// Writes of a unit in flight (chosen: one that is carried out, and one that the unit goes on with when that ends).
+const IN_FLIGHT_MAX: usize = 2;
+
+/// A unit's row.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    waiting: VecDeque<FrameId>,
+    in_flight: usize,
+    /// It is among those that take turns.
+    has_turn: bool,
+}
+
+/// Frames that wait to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    rows: Vec<Row>,
+    /// Units that may be given a write, the next one first.
+    turns: VecDeque<UnitIndex>,
+    waiting: usize,
+}
+
+impl Ready {
+    /// None, on so many units.
+    pub fn new(units: u32) -> Self {
+        let rows = (0..units).map(|_| Row::default()).collect();
+        Self { rows, turns: VecDeque::new(), waiting: 0 }
+    }
+
+    /// A frame waits for its unit.
+    pub fn push(&mut self, frame: FrameId, unit: UnitIndex) {
+        self.rows[unit.index()].waiting.push_back(frame);
+        self.waiting += 1;
+        self.give_turn(unit);
+    }
+
+    /// The next that goes out, if a unit has room for one. It is in flight from then on.
+    pub fn next(&mut self) -> Option<FrameId> {
+        let unit = self.turns.pop_front()?;
+        let row = &mut self.rows[unit.index()];
+        assert!(row.has_turn && row.in_flight < IN_FLIGHT_MAX, "{unit:?} has no room: {row:?}");
+        row.has_turn = false;
+        row.in_flight += 1;
+        let frame = row.waiting.pop_front().expect("a unit with a turn has a frame that waits");
+        self.waiting -= 1;
+        self.give_turn(unit);
+        Some(frame)
+    }
+
+    /// A write on a unit is over.
+    pub fn ended(&mut self, unit: UnitIndex) {
+        let row = &mut self.rows[unit.index()];
+        assert!(row.in_flight > 0, "a write of {unit:?} ended that was not in flight");
+        row.in_flight -= 1;
+        self.give_turn(unit);
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    fn give_turn(&mut self, unit: UnitIndex) {
+        let row = &mut self.rows[unit.index()];
+        if !row.has_turn && row.in_flight < IN_FLIGHT_MAX && !row.waiting.is_empty() {
+            row.has_turn = true;
+            self.turns.push_back(unit);
+        }
+    }
+
+    /// Asserts that whatever may go out has its turn.
+    pub fn check(&self) {
+        let waiting: usize = self.rows.iter().map(|row| row.waiting.len()).sum();
+        assert_eq!(waiting, self.waiting, "frames that wait are counted wrong");
+        let turns = self.rows.iter().filter(|row| row.has_turn).count();
+        assert_eq!(turns, self.turns.len(), "a unit takes two turns or none");
+        let is_stuck = |row: &&Row| !row.has_turn && row.in_flight < IN_FLIGHT_MAX && !row.waiting.is_empty();
+        assert!(self.rows.iter().find(is_stuck).is_none(), "a unit with room is passed over: {self:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_take_turns_and_each_has_few_in_flight_in_order() {
+        let mut ready = Ready::new(3);
+        let (busy, other) = (UnitIndex(0), UnitIndex(2));
+        (0..4).for_each(|frame| ready.push(FrameId(frame), busy));
+        ready.push(FrameId(9), other);
+        let next = |ready: &mut Ready| {
+            let found: Vec<u32> = std::iter::from_fn(|| ready.next().map(|frame| frame.0)).collect();
+            ready.check();
+            found
+        };
+        assert_eq!((next(&mut ready), ready.is_empty()), (vec![0, 9, 1], false), "two of one unit, in turns");
+        ready.ended(other);
+        assert_eq!(next(&mut ready), [0; 0], "nothing waits for that unit");
+        ready.ended(busy);
+        assert_eq!(next(&mut ready), [2]);
+        ready.push(FrameId(7), other);
+        assert_eq!(next(&mut ready), [7], "a busy unit holds up no other");
+        ready.ended(busy);
+        assert_eq!((next(&mut ready), ready.is_empty()), (vec![3], true));
+    }
+}
