@@ -29,9 +29,9 @@ impl Markup {
         self
     }
 
-    /// A piece of text.
+    /// A piece of text. The unit `us` of rows, sentences and commands' output is shown as µs.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        self.text.push_str(&escaped(text));
+        self.text.push_str(&escaped(&with_micro_sign(text)));
         self
     }
 
@@ -72,6 +72,22 @@ impl Markup {
     }
 }
 
+/// The text with the word `us` as µs. "10us" is left alone: so options are typed, and reports show commands.
+fn with_micro_sign(text: &str) -> String {
+    let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, word) in text.match_indices("us") {
+        let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+        if !before.is_some_and(is_letter) && !after.is_some_and(is_letter) {
+            out.push_str(&text[from..at]);
+            out.push_str("µs");
+            from = at + word.len();
+        }
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
 /// The text with `& < > " '` as entities and without the control characters XML forbids.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -110,6 +126,20 @@ mod tests {
             markup.finish(),
             "<a b=\"&quot;&gt;&lt;script&gt;&#39;\">&lt;/a&gt;&amp;\u{fffd}\u{fffd}</a>"
         );
+    }
+
+    #[test]
+    fn microseconds_have_their_sign_and_other_words_do_not() {
+        let cases = [
+            ("us", "µs"),
+            ("1.5 us", "1.5 µs"),
+            ("latency (us), 3 us of 4", "latency (µs), 3 µs of 4"),
+            ("bus, user, status, thinktime=10us, us-east", "bus, user, status, thinktime=10us, us-east"),
+            ("", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(with_micro_sign(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn the_numbers_asked_for_most_stand_before_everything_else() {
     let page = render(&Report::new("t", "t").opening("What was found", "It is fast.").tile(tile));
     let page = page.expect("a valid report");
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing in {page}"));
-    assert!(at("<b>81.2 us</b>") < at("What was found"));
+    assert!(at("<b>81.2 µs</b>") < at("What was found"));
     assert!(page.contains("&lt;b&gt;"), "{page}");
     let without = render(&Report::new("t", "t")).expect("a valid report");
     assert!(!without.contains("class=\"tiles\""), "{without}");
