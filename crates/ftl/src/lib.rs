@@ -21,6 +21,7 @@ mod reclaimer;
 mod relocator;
 mod stamp_checksum;
 mod stream;
+mod stripe_order;
 mod tag;
 pub mod tail;
 mod valid_map;
@@ -45,6 +46,7 @@ pub use rate_limiter::{
 pub use reclaimer::{EmptyLine, Reclaimer, ResetCommand, ResetOrder};
 pub use relocator::{RelocationRead, Relocator, Victim};
 pub use stream::Stream;
+pub use stripe_order::{ReadPosition, StripeOrder, StripePiece};
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};
 pub use valid_map::{ValidMap, ValidMapError};
 pub use victim::{Candidate, D_MAX, VictimPolicy, VictimPolicyError};

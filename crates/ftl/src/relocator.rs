@@ -5,7 +5,8 @@
 //! room. A line that waits too long is begun again. Deliberately not here: which line is worth emptying (`victim`), what is
 //! live in it, where it goes and when that is durable (the owner judges), commands, resetting the line (`reclaimer`).
 
-use crate::place::{LineId, Place};
+use crate::place::LineId;
+use crate::stripe_order::ReadPosition;
 use ocssd_lightnvm::BufId;
 use std::collections::VecDeque;
 
@@ -15,7 +16,7 @@ pub struct Victim {
     /// Which.
     pub line: LineId,
     /// Where the next read begins to look.
-    pub next: Place,
+    pub next: ReadPosition,
     /// Sectors that were valid when it was begun.
     pub valid: u64,
     /// Sectors that were read and moved, or died meanwhile.
@@ -86,11 +87,12 @@ impl<T> Relocator<T> {
     ///
     /// # Panics
     /// If another is, or it holds nothing.
-    pub fn begin(&mut self, line: LineId, first: Place, valid: u64) {
+    pub fn begin(&mut self, line: LineId, valid: u64) {
         assert!(self.victim.is_none(), "line {} is begun beside another", line.0);
         assert!(!self.awaits(line), "line {} is begun while it waits", line.0);
         assert!(valid > 0, "line {} holds nothing to move", line.0);
-        self.victim = Some(Victim { line, next: first, valid, moved: 0, reads: 0, is_read: false });
+        let next = ReadPosition::default();
+        self.victim = Some(Victim { line, next, valid, moved: 0, reads: 0, is_read: false });
     }
 
     /// The line that is being emptied.
@@ -115,7 +117,7 @@ impl<T> Relocator<T> {
     ///
     /// # Panics
     /// If there is no victim, or all of it was read.
-    pub fn read_sent(&mut self, next: Place) {
+    pub fn read_sent(&mut self, next: ReadPosition) {
         let victim = self.victim.as_mut().expect("a read is of a victim");
         assert!(!victim.is_read, "line {} is read beyond its end", victim.line.0);
         assert!(victim.next < next, "line {} is read backwards", victim.line.0);
@@ -234,6 +236,8 @@ impl<T> Relocator<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::UnitIndex;
+    use crate::stripe_order::StripeOrder;
     use ocssd_base::Prng;
     use std::collections::BTreeMap;
 
@@ -278,7 +282,7 @@ mod tests {
                 return;
             }
             let valid = 1 + self.prng.below(SECTORS);
-            self.relocator.begin(line, Place(u64::from(line.0) * SECTORS), valid);
+            self.relocator.begin(line, valid);
             self.lines.insert(line, Naive { unread: valid, is_begun: true, ..Naive::default() });
         }
 
@@ -292,6 +296,7 @@ mod tests {
                 );
                 return;
             };
+            let order = StripeOrder::new(vec![UnitIndex(0)], 1, 1);
             let naive = self.lines.get_mut(&victim.line).expect("a line");
             let count = u32::try_from((1 + self.prng.below(16)).min(naive.unread)).expect("few");
             if count == 0 {
@@ -300,7 +305,7 @@ mod tests {
             }
             naive.unread -= u64::from(count);
             naive.reads.push(count);
-            self.relocator.read_sent(Place(victim.next.0 + u64::from(count)));
+            self.relocator.read_sent(order.after(victim.next, 1));
             let line = Some(victim.line);
             self.in_flight.push(RelocationRead { buffer, line, count, next: 0, failed: 0, with: () });
         }
@@ -374,7 +379,7 @@ mod tests {
     #[test]
     fn a_line_that_is_reset_is_in_no_step() {
         let mut relocator = Relocator::<()>::new(vec![BufId(0)]);
-        relocator.begin(LineId(0), Place(0), 4);
+        relocator.begin(LineId(0), 4);
         relocator.line_reset(LineId(0));
         assert!(relocator.victim().is_none() && relocator.is_idle());
         relocator.wait_durable(LineId(1), 0);

@@ -340,6 +340,23 @@ impl ValidMap {
         Some((first, count.min(most)))
     }
 
+    /// Which of up to 64 places from `first` on are valid: the lowest bit is `first`'s. Cost: two loads.
+    ///
+    /// # Panics
+    /// If it is no place or more than 64, or the run leaves the line of `first`.
+    #[must_use]
+    pub fn bits(&self, first: Place, count: u32) -> u64 {
+        assert!((1..=64).contains(&count), "{count} places do not fit a word");
+        let (line, start) = self.per_line.div_rem(first.0);
+        let end = start + u64::from(count);
+        assert!(end <= self.per_line.value(), "{count} places from {first:?} leave line {line}");
+        let row = &self.words[index(line) * self.words_per_line..][..self.words_per_line];
+        let (at, bit) = (index(start / WORD), start % WORD);
+        let low = row[at] >> bit;
+        let high = if end > (start / WORD + 1) * WORD { row[at + 1] << (WORD - bit) } else { 0 };
+        (low | high) & (u64::MAX >> (WORD - u64::from(count)))
+    }
+
     /// The valid places of a line at or after `from`, in order. Panics as [`ValidMap::next_valid`].
     pub fn iter_line(&self, line: LineId, from: Place) -> impl Iterator<Item = Place> {
         let mut next = self.next_valid(line, from);

@@ -28,6 +28,9 @@ fn check_same(map: &ValidMap, naive: &Naive, shape: &Shape, context: &str) {
         assert_eq!(map.count(line), u64::try_from(expected.len()).unwrap(), "{context}, {line:?}");
         assert_eq!(map.next_valid(line, end), None, "{context}, {line:?}");
         assert_eq!(runs(map, line, start), expected, "{context}, {line:?}");
+        for count in [1, 7, 24, 64] {
+            assert_eq!(by_bits(map, (start, end), count), expected, "{context}, {line:?}, by {count}");
+        }
         let last = naive.last.get(&line).copied().unwrap_or(0);
         assert_eq!(map.last_invalidated(line), last, "{context}, {line:?}");
     }
@@ -45,6 +48,18 @@ fn runs(map: &ValidMap, line: LineId, start: Place) -> Vec<Place> {
         from = Place(first.0 + count);
     }
     places
+}
+
+/// The valid places of a line, by words of `count` places each.
+fn by_bits(map: &ValidMap, (start, end): (Place, Place), count: u32) -> Vec<Place> {
+    let firsts = (start.0..end.0).step_by(usize::try_from(count).unwrap());
+    let of_word = |first: u64| {
+        let count = u32::try_from((end.0 - first).min(u64::from(count))).unwrap();
+        let bits = map.bits(Place(first), count);
+        assert!(count == 64 || bits >> count == 0, "bits of {count} places: {bits:b}");
+        (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| Place(first + bit))
+    };
+    firsts.flat_map(of_word).collect()
 }
 
 #[test]

@@ -10,7 +10,8 @@ use super::format::{SECTOR_META_BYTES, entry_lba};
 use super::state::LinuxPblk;
 use ocssd_base::{Prng, usize_of};
 use ocssd_ftl::{
-    Candidate, Line, LineId, LineState, Mapped, Place, RelocationRead, Relocator, UnitIndex, VictimPolicy,
+    Candidate, Line, LineId, LineState, Mapped, Place, ReadPosition, RelocationRead, Relocator, StripeOrder,
+    Victim, VictimPolicy,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op};
 use std::collections::BTreeSet;
@@ -36,14 +37,16 @@ enum Moved {
 pub struct Gc {
     /// Lines that are being emptied.
     relocator: Relocator<Place>,
+    /// By whole units, as they were written.
+    order: StripeOrder,
     /// Lines with sectors that cannot be moved.
     kept: BTreeSet<LineId>,
     candidates: Vec<Candidate>,
 }
 
 impl Gc {
-    pub fn new(buffers: Vec<BufId>) -> Self {
-        Self { relocator: Relocator::new(buffers), kept: BTreeSet::new(), candidates: Vec::new() }
+    pub fn new(buffers: Vec<BufId>, order: StripeOrder) -> Self {
+        Self { relocator: Relocator::new(buffers), order, kept: BTreeSet::new(), candidates: Vec::new() }
     }
 
     /// The line is reset: nothing of it is left to do.
@@ -99,8 +102,7 @@ impl LinuxPblk {
             return false;
         };
         assert_eq!(self.lines.get(line).state, LineState::Closed, "line {} is no victim", line.0);
-        let first = self.shape.chunk_start(line, UnitIndex(0));
-        self.gc.relocator.begin(line, first, self.valid.count(line));
+        self.gc.relocator.begin(line, self.valid.count(line));
         self.stats.lines_collected += 1;
         true
     }
@@ -132,7 +134,7 @@ impl LinuxPblk {
     fn read_victim(&mut self) -> bool {
         let mut any = false;
         while let Some(victim) = self.gc.relocator.victim().filter(|victim| !victim.is_read()) {
-            let Some(place) = self.valid.next_valid(victim.line, victim.next) else {
+            let Some((first, next)) = self.next_unit(victim) else {
                 self.gc.relocator.all_sent();
                 any |= self.end_victim();
                 break;
@@ -141,15 +143,29 @@ impl LinuxPblk {
                 break;
             }
             let Some(buffer) = self.gc.relocator.take_buffer() else { break };
-            let (line, _, sector) = self.shape.split(place);
-            let first = Place(place.0 - u64::from(sector % self.layout.unit));
-            self.gc.relocator.read_sent(Place(first.0 + u64::from(self.layout.unit)));
+            let line = victim.line;
+            self.gc.relocator.read_sent(next);
             self.lines.begin_read(line);
             let addresses = Addresses::Run { first: self.shape.ppa(first), count: self.layout.unit };
             self.flight.send(Purpose::GcRead { buffer, line, first }, Op::Read, addresses, Some(buffer), 0);
             any = true;
         }
         any
+    }
+
+    /// The next unit of a victim with a valid sector, and where to go on behind it.
+    fn next_unit(&self, victim: Victim) -> Option<(Place, ReadPosition)> {
+        let mut at = victim.next;
+        while let Some(piece) = self.gc.order.piece(at) {
+            assert_eq!(piece.count, self.layout.unit, "a unit of line {} is read in part", victim.line.0);
+            let start = self.shape.chunk_start(victim.line, piece.unit);
+            let first = Place(start.0 + u64::from(piece.sector));
+            at = self.gc.order.after(at, piece.count);
+            if self.valid.bits(first, piece.count) != 0 {
+                return Some((first, at));
+            }
+        }
+        None
     }
 
     /// A victim of which all was read and moved drains, unless something stays in it.

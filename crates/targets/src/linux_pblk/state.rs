@@ -15,7 +15,7 @@ use crate::plane_reads::{PlaneReads, PlaneRule};
 use ocssd_base::{Divisor, usize_of};
 use ocssd_ftl::{
     BufferUnitId, EmptyLine, FlushQueue, L2p, LineId, LineState, Lines, Reclaimer, Release, Sequence, Shape,
-    ValidMap, WriteBuffer,
+    StripeOrder, UnitIndex, ValidMap, WriteBuffer,
 };
 use ocssd_lightnvm::{BufId, Buffers, Geometry, Ppa, Status, VECTOR_MAX};
 use std::collections::{BTreeSet, VecDeque};
@@ -154,6 +154,8 @@ impl LinuxPblk {
         let units = layout.units();
         let own = many(units.min(OWN_BUFFERS_MAX), buffers);
         let read = many(units.min(COLLECT_BUFFERS_MAX), buffers);
+        let order = (0..units).map(UnitIndex).collect();
+        let order = StripeOrder::new(order, shape.sectors_per_chunk(), unit);
         let lists = (0..units.div_ceil(VECTOR_MAX) + 1).map(|_| buffers.take(1)).collect();
         let lines_kept = LINES_KEPT_MIN + slots / layout.sectors();
         Self {
@@ -183,7 +185,7 @@ impl LinuxPblk {
                 PlaneRule::new(PlaneReads::Aligned, geometry.ws_opt),
             ),
             flushes: FlushQueue::new(usize_of(REQUESTS_MAX)),
-            gc: Gc::new(read),
+            gc: Gc::new(read, order),
             reclaimer: Reclaimer::new(),
             to_open: None,
             reset_lists: lists,

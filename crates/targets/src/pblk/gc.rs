@@ -13,19 +13,24 @@ use super::retry::Whose;
 use crate::read_again::{Failed, may_differ};
 use ocssd_base::{Nanos, usize_of};
 use ocssd_ftl::{
-    BufferUnitId, Candidate, Entry, Line, LineId, LineState, Place, Relocator, Slot, UnitIndex, Victim,
+    BufferUnitId, Candidate, Entry, Line, LineId, LineState, Place, ReadPosition, Relocator, Shape, Slot,
+    StripeOrder, UnitIndex, Victim,
 };
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 use std::collections::VecDeque;
 
 /// As many lines may be emptied at a time, whatever is spare (chosen: one is emptied while another drains).
 const DRAINING_MIN: usize = 2;
+/// Fewest sectors of a chunk that are read together (chosen: 64 KiB, the write unit of FAST'17's drive; fewer would not pay for
+/// looking at each).
+const PIECE_SECTORS: u32 = 16;
 
 /// What garbage collection has to do.
 #[derive(Clone, Debug)]
 pub struct Gc {
     /// Lines that are being emptied.
     pub(super) relocator: Relocator<Status>,
+    order: StripeOrder,
     /// The line that is relocated though all that was moved out of it is durable: what is valid there still may never have been
     /// what it says.
     pub(super) again: Option<LineId>,
@@ -36,9 +41,17 @@ pub struct Gc {
 }
 
 impl Gc {
-    pub fn new(buffers: Vec<BufId>) -> Self {
-        let relocator = Relocator::new(buffers);
-        Self { relocator, again: None, refresh: VecDeque::new(), forced: false, levelling: None }
+    /// Lines of `shape` are read in the order in which they are written: a `unit` on each unit of `stripe` in turn.
+    pub fn new(buffers: Vec<BufId>, shape: &Shape, stripe: Vec<UnitIndex>, unit: u32) -> Self {
+        let piece = unit * PIECE_SECTORS.div_ceil(unit);
+        Self {
+            relocator: Relocator::new(buffers),
+            order: StripeOrder::new(stripe, shape.sectors_per_chunk(), piece),
+            again: None,
+            refresh: VecDeque::new(),
+            forced: false,
+            levelling: None,
+        }
     }
 
     /// True if what was read of `line` was read once more.
@@ -139,8 +152,7 @@ impl Pblk {
 
     fn relocate(&mut self, line: LineId) {
         assert_eq!(self.lines.get(line).state, LineState::Closed, "line {} is no victim", line.0);
-        let first = self.shape.chunk_start(line, UnitIndex(0));
-        self.gc.relocator.begin(line, first, self.valid.count(line));
+        self.gc.relocator.begin(line, self.valid.count(line));
     }
 
     /// True if another line may be emptied beside those that drain: as many as the reserve can take the content of, and two
@@ -240,22 +252,27 @@ impl Pblk {
     }
 
     /// Lists the next valid places of a victim, as many as one command reads: how many, and where to go on.
-    fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, Place) {
-        let (mut count, mut from) = (0, victim.next);
+    fn list_valid(&self, victim: Victim, list: &mut [Ppa]) -> (u32, ReadPosition) {
+        let (mut count, mut at) = (0, victim.next);
         while count < VECTOR_MAX {
-            let most = u64::from(VECTOR_MAX - count);
-            let Some((first, run)) = self.valid.next_run(victim.line, from, most) else { break };
-            let at = self.shape.ppa(first);
-            let run = run.min(u64::from(self.shape.sectors_per_chunk() - at.sector));
-            let run = u32::try_from(run).expect("within a chunk");
-            for (place, sector) in list[usize_of(count)..usize_of(count + run)].iter_mut().zip(at.sector..) {
-                *place = Ppa::new(at.chunk, sector);
+            let Some(piece) = self.gc.order.piece(at) else { break };
+            let start = self.shape.chunk_start(victim.line, piece.unit);
+            let mut bits = self.valid.bits(Place(start.0 + u64::from(piece.sector)), piece.count);
+            let chunk = self.shape.chunk(victim.line, piece.unit);
+            let mut seen = piece.count;
+            while bits != 0 {
+                if count == VECTOR_MAX {
+                    seen = bits.trailing_zeros();
+                    break;
+                }
+                list[usize_of(count)] = Ppa::new(chunk, piece.sector + bits.trailing_zeros());
+                bits &= bits - 1;
+                count += 1;
             }
-            from = Place(first.0 + u64::from(run));
-            count += run;
+            at = self.gc.order.after(at, seen);
         }
         assert!(count <= VECTOR_MAX, "{count} sectors in one read");
-        (count, from)
+        (count, at)
     }
 
     fn send_gc_read(&mut self, buffer: BufId, count: u32, victim: Option<LineId>) {

@@ -9,6 +9,7 @@
 //! Durability: a block is old or new after a power cut; new if a flush covered it. Deliberately not here: blocks smaller
 //! than a sector, several instances (each is a target of its own), threads.
 
+mod buffer_turn;
 mod canary;
 mod capacity;
 mod checkpoint;

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: what happens to it.
 
+use super::buffer_turn::BufferTurn;
 use super::canary::Canary;
 use super::capacity::Capacity;
 use super::checkpoint::{Checkpoints, Shutdown};
@@ -83,6 +84,7 @@ pub struct Pblk {
     /// Streams of data, then that of checkpoints.
     pub(super) streams: Vec<StreamState>,
     pub(super) user_streams: u8,
+    pub(super) turn: BufferTurn,
     /// Buffer units kept for garbage collection.
     pub(super) gc_buffer_units: u32,
     pub(super) active_units: u32,
@@ -172,6 +174,7 @@ impl Pblk {
             sequence: Sequence(0),
             streams: streams(&options, &capacity),
             user_streams,
+            turn: BufferTurn::default(),
             gc_buffer_units: gc_buffer_units(&capacity, &shape, gc_streams),
             active_units: options.active_units.unwrap_or(shape.units()).clamp(1, shape.units()),
             open_lines_max: usize::try_from(capacity.open_lines).expect("32 bits fit an index"),
@@ -184,7 +187,7 @@ impl Pblk {
             flight: Flight::new(knobs.commands_max, PlaneRule::new(options.plane_reads, geometry.ws_opt))
                 .giving_up_at_once(options.has_canary(Canary::FailedCommandIsOfChunk)),
             flushes: FlushQueue::new(usize_of(knobs.requests_max)),
-            gc: Gc::new(own.gc_reads),
+            gc: Gc::new(own.gc_reads, &shape, stripe(geometry, &shape), capacity.layout.unit),
             wear: WearLeveller::new(options.wear_spread()),
             checkpoints: Checkpoints::new(0, LineSequence(0)),
             shutdown: Shutdown::default(),

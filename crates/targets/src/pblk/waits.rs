@@ -86,6 +86,7 @@ impl Pblk {
     /// A write cannot go on for the moment.
     pub(super) const fn waits_for(&mut self, cause: WaitCause) {
         self.stats.long_waits.held_up_by(cause);
+        self.turn.users_wait_for(cause);
     }
 
     /// The buffer unit that users need: there is none. Names what it waits for.

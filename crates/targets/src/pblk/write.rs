@@ -189,7 +189,7 @@ impl Pblk {
             return Some(buffer_unit);
         }
         let kept = if for_gc { 0 } else { self.buffer_units_kept() };
-        if self.write_buffer.available() <= kept {
+        if self.write_buffer.available() <= kept || for_gc && self.leaves_buffer_to_users() {
             self.stats.waits_for_buffer += 1;
             if !for_gc {
                 self.waits_for_buffer_unit();
@@ -202,6 +202,7 @@ impl Pblk {
             }
             return None;
         };
+        self.turn.taken(for_gc);
         self.streams[stream.index()].filling = Some(buffer_unit);
         Some(buffer_unit)
     }

