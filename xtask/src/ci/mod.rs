@@ -20,6 +20,7 @@ mod served;
 mod smoke;
 mod summary;
 mod systems;
+mod ycsb;
 
 use crate::{dist, mutants, process, tidy, workspace::Workspace};
 use anyhow::{Result, bail};
@@ -78,6 +79,11 @@ const STEPS: &[Step] = &[
         name: "redis",
         shows: "clients of Redis are answered, and what they stored is there after a kill (Redis' tests with --long)",
         run: redis,
+    },
+    Step {
+        name: "ycsb",
+        shows: "YCSB's own client runs A to F on a served drive, no operation fails, and what it reads is right (--long)",
+        run: ycsb,
     },
     Step {
         name: "linux-pblk",
@@ -206,6 +212,14 @@ fn histories(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn redis(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     redis::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn ycsb(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    if !options.long && options.only.is_empty() {
+        return Ok(Outcome::NotAsked("needs --long, a JDK, and YCSB's core"));
+    }
+    ycsb::run(workspace)?;
     Ok(Outcome::Passed)
 }
 

@@ -201,6 +201,20 @@ pub const KERNEL_BUILD: &[Package] = &[
     },
 ];
 
+/// What YCSB's client and its binding need. Only the step that runs it asks for it.
+pub const YCSB_BUILD: &[Package] = &[
+    Package {
+        name: "default-jdk-headless",
+        proofs: &[&["javac", "-version"]],
+        why: "the binding that gives YCSB a drive is compiled by it",
+    },
+    Package {
+        name: "maven",
+        proofs: &[&["mvn", "--version"]],
+        why: "it fetches YCSB's core, of its authors",
+    },
+];
+
 /// What makes the file systems that Linux has for zones. Only the guest with `--long` asks for it.
 pub const ZONED_FILE_SYSTEMS: &[Package] = &[
     Package {
@@ -284,7 +298,8 @@ mod tests {
 
     #[test]
     fn every_package_can_be_proven_and_says_why() {
-        for package in PACKAGES.iter().chain(KERNEL_BUILD).chain(STRESS_BUILD).chain(ZONED_FILE_SYSTEMS) {
+        let lists = [PACKAGES, KERNEL_BUILD, STRESS_BUILD, YCSB_BUILD, ZONED_FILE_SYSTEMS];
+        for package in lists.into_iter().flatten() {
             assert!(
                 !package.proofs.is_empty() && package.proofs.iter().all(|proof| !proof.is_empty()),
                 "{}",
