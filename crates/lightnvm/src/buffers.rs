@@ -341,6 +341,25 @@ impl Buffers {
         to.data[target..target + count].copy_from_slice(&from.data[source..source + count]);
     }
 
+    /// Copies `count` bytes of whole sectors from a place in one buffer to a place in another.
+    ///
+    /// # Panics
+    /// If either holds stamps, or both are the same.
+    pub fn copy_whole(&mut self, from: (BufId, usize), to: (BufId, usize), count: usize) {
+        let ((from, source), (to, target)) = (from, to);
+        assert!(
+            self.is_whole(from) && self.is_whole(to),
+            "buffers {} and {} are not both whole",
+            from.0,
+            to.0
+        );
+        let pair = self.buffers.get_disjoint_mut([index(from.0), index(to.0)]);
+        let [from, to] = pair.expect("two buffers of the pool");
+        let from = if from.whole.is_empty() { &from.data } else { &from.whole };
+        let to = if to.whole.is_empty() { &mut to.data } else { &mut to.whole };
+        to[target..target + count].copy_from_slice(&from[source..source + count]);
+    }
+
     /// The address list.
     #[must_use]
     pub fn addresses(&self, id: BufId) -> &[Ppa] {
@@ -393,6 +412,18 @@ mod tests {
         pool.give_back(whole);
         assert_eq!((pool.take_whole(2), pool.take(2)), (whole, plain));
         assert_eq!(pool.parts_mut(plain).whole, []);
+    }
+
+    #[test]
+    fn whole_bytes_are_copied_between_buffers_whatever_payload_is() {
+        for payload in [Payload::Stamp, Payload::Bytes] {
+            let mut pool = pool(payload);
+            let (from, to) = (pool.take_whole(2), pool.take_whole(1));
+            pool.whole_mut(from, 0, 2)[4000..4200].fill(5);
+            pool.copy_whole((from, 3999), (to, 10), 202);
+            let copied = &pool.whole(to, 0, 1)[10..212];
+            assert_eq!((copied[0], copied[201], &copied[1..201]), (0, 0, &[5; 200][..]));
+        }
     }
 
     #[test]

@@ -59,24 +59,28 @@ impl Staging {
         Ok(())
     }
 
-    /// The bytes of a request's content, from its buffers or from a stage. A stage stays until [`Self::end`].
+    /// Looks for the bytes of a request's content in its buffers or in a stage.
     ///
     /// # Errors
     /// If a stage it names is not there or not complete, or buffers do not hold it.
-    pub fn content(&self, content: &Content, buffers: &Buffers) -> Result<Vec<u8>, StageRefusal> {
+    pub fn look(&self, content: &Content, buffers: &Buffers) -> Result<(), StageRefusal> {
         let Content::Staged { stage, bytes } = *content else {
-            return if content.lies_within(buffers) {
-                Ok(content.gathered(buffers))
-            } else {
-                Err(StageRefusal::BadContent)
-            };
+            return content.lies_within(buffers).then_some(()).ok_or(StageRefusal::BadContent);
         };
         let of = self.stages.get(&stage).ok_or(StageRefusal::NotOpen)?;
         let staged = length(&of.content);
         if staged != of.bytes || staged != bytes {
             return Err(StageRefusal::Incomplete { staged });
         }
-        Ok(of.content.clone())
+        Ok(())
+    }
+
+    /// The bytes of content that was looked at. A stage gives them away and is over.
+    pub fn take(&mut self, content: &Content, buffers: &Buffers) -> Vec<u8> {
+        let Content::Staged { stage, bytes } = content else { return content.gathered(buffers) };
+        let of = self.stages.remove(stage).expect("it was looked at");
+        assert_eq!(length(&of.content), *bytes, "a stage is taken that is not complete");
+        of.content
     }
 
     /// A request that named this content succeeded: its stage is over.
@@ -99,8 +103,36 @@ impl Stage {
         if matches!(content, Content::Staged { .. }) || !content.lies_within(buffers) {
             return Err(StageRefusal::BadContent);
         }
-        self.content.extend(content.gathered(buffers));
+        // All of it at once: growing would copy it again.
+        self.content.reserve_exact(usize_of(self.bytes) - self.content.len());
+        content.gather(buffers, &mut self.content);
         assert!(length(&self.content) <= self.bytes, "a stage of {} bytes overflows", self.bytes);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_lightnvm::interface::Piece;
+    use ocssd_lightnvm::{Geometry, Payload, PayloadFormat};
+
+    #[test]
+    fn a_stage_gives_its_bytes_away_once_and_only_when_it_is_complete() {
+        let mut buffers = Buffers::new(PayloadFormat::new(Payload::Bytes, &Geometry::example(1, 1, 1, 8, 8)));
+        let buffer = buffers.take_whole(1);
+        buffers.whole_mut(buffer, 0, 1).fill(9);
+        let mut staging = Staging::new(StageLimits { stages_max: 2, bytes_max: 1000 });
+        let (stage, bytes) = (StageId(1), 600);
+        let whole = Content::Staged { stage, bytes };
+        staging.apply(&StageOp::Open { stage, bytes }, &buffers).expect("it fits");
+        for offset in [0, 300] {
+            assert!(staging.look(&whole, &buffers).is_err(), "{offset} of {bytes} bytes are there");
+            let content = Content::Piece(Piece { buffer, first_byte: offset, bytes: 300 });
+            staging.apply(&StageOp::Append { stage, offset, content }, &buffers).expect("in order");
+        }
+        staging.look(&whole, &buffers).expect("it is complete");
+        assert_eq!(staging.take(&whole, &buffers), [9; 600]);
+        assert_eq!(staging.look(&whole, &buffers), Err(StageRefusal::NotOpen));
     }
 }

@@ -178,12 +178,20 @@ impl Content {
     /// If it does not lie within its buffers.
     #[must_use]
     pub fn gathered(&self, buffers: &Buffers) -> Vec<u8> {
-        assert!(self.lies_within(buffers), "{self:?} is outside of its buffers");
-        let mut bytes = Vec::new();
-        for piece in self.pieces(buffers) {
-            piece.expect("every piece was looked at").gather(buffers, &mut bytes);
-        }
+        let mut bytes = Vec::with_capacity(index(self.bytes()));
+        self.gather(buffers, &mut bytes);
         bytes
+    }
+
+    /// Appends the bytes of all pieces, in order, to `to`; none of what was staged.
+    ///
+    /// # Panics
+    /// If it does not lie within its buffers.
+    pub fn gather(&self, buffers: &Buffers, to: &mut Vec<u8>) {
+        assert!(self.lies_within(buffers), "{self:?} is outside of its buffers");
+        for piece in self.pieces(buffers) {
+            piece.expect("every piece was looked at").gather(buffers, to);
+        }
     }
 
     /// Writes `content` over the first bytes of its pieces, in order.

@@ -5,6 +5,8 @@
 
 use super::entry::Entry;
 use super::extent::{Extent, Spot, index};
+use ocssd_lightnvm::BufId;
+use ocssd_lightnvm::interface::Piece;
 use ocssd_lightnvm::interface::log_structured::{PageEntry, SessionId, Wsn};
 use std::collections::VecDeque;
 
@@ -47,6 +49,45 @@ pub struct Part {
     pub spot: Option<Spot>,
 }
 
+/// The buffer of a flush.
+#[derive(Clone, Debug)]
+pub enum FlushBuffer {
+    /// Memory of the target: its flush may be answered before all of it is in frames.
+    Own(Vec<u8>),
+    /// The host's, which keeps it until the flush is answered, and so until it is durable.
+    Host(Piece),
+}
+
+/// Bytes on their way to a frame.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// In memory.
+    Bytes(&'a [u8]),
+    /// In a whole buffer, from this byte on.
+    Whole(BufId, usize),
+}
+
+impl FlushBuffer {
+    /// Some of it.
+    pub fn part(&self, first: u32, bytes: u32) -> Source<'_> {
+        match self {
+            Self::Own(content) => Source::Bytes(&content[index(first)..index(first + bytes)]),
+            Self::Host(piece) => {
+                assert!(first + bytes <= piece.bytes, "bytes behind the end of {piece:?}");
+                Source::Whole(piece.buffer, index(piece.first_byte + first))
+            }
+        }
+    }
+
+    /// Memory it takes of the target.
+    fn own_bytes(&self) -> u64 {
+        match self {
+            Self::Own(content) => u64::try_from(content.len()).expect("an index"),
+            Self::Host(_) => 0,
+        }
+    }
+}
+
 /// A change.
 #[derive(Clone, Debug)]
 pub struct Change {
@@ -57,7 +98,7 @@ pub struct Change {
     /// The pages of a flush.
     pub rows: Vec<PageEntry>,
     /// Its buffer.
-    pub content: Vec<u8>,
+    pub content: FlushBuffer,
     pub progress: Progress,
     /// Sectors it may take.
     pub sectors: u32,
@@ -141,7 +182,7 @@ pub struct Changes {
     queue: VecDeque<Change>,
     /// The last one that is durable.
     durable: Number,
-    /// Bytes of buffers.
+    /// Bytes of the target's own buffers.
     bytes: u64,
 }
 
@@ -154,7 +195,7 @@ impl Changes {
             "{:?} has parts before it is taken",
             change.what
         );
-        self.bytes += u64::try_from(change.content.len()).expect("an index");
+        self.bytes += change.content.own_bytes();
         self.queue.push_back(change);
         self.last()
     }
@@ -197,7 +238,7 @@ impl Changes {
         let change = self.queue.pop_front().expect("a change became durable that was not taken");
         assert_eq!(change.progress, Progress::Committed, "{:?} is durable before it is logged", change.what);
         self.durable.0 += 1;
-        let bytes = u64::try_from(change.content.len()).expect("an index");
+        let bytes = change.content.own_bytes();
         assert!(self.bytes >= bytes, "a buffer of {bytes} bytes is given back twice");
         self.bytes -= bytes;
         (self.durable, change)

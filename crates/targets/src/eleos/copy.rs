@@ -3,6 +3,7 @@
 //! Which parts a chunk has, the pages on its list say. What cannot be read stays where it is, and its chunk is left alone until
 //! the page is written anew or deleted. Deliberately not here: which chunk is chosen, and when (`ox::collect`).
 
+use super::change::Source;
 use super::entry::Entry;
 use super::extent::{Extent, GRAIN_BYTES, Spot, index};
 use super::store::{Eleos, Owner, Slot};
@@ -107,7 +108,7 @@ impl Eleos {
             let from = Spot(part.spot.0 + u64::from(done / GRAIN_BYTES));
             let slot = Slot { page, at, bytes, owner: Owner::Copy(from) };
             self.space.hold(chunk);
-            self.put(stream, slot, &content[index(done)..index(done + bytes)], buffers);
+            self.put(stream, slot, Source::Bytes(&content[index(done)..index(done + bytes)]), buffers);
             done += bytes;
         }
         assert_eq!(done, part.bytes, "a part was copied beyond its end");

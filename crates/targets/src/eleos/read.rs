@@ -4,6 +4,7 @@
 //! A chunk that is read is held until the read is over. Every sector from media is judged by its checksum. Deliberately not here:
 //! sectors that are asked for again (`ox::retry`).
 
+use super::change::Source;
 use super::extent::{Extent, index};
 use super::store::Eleos;
 use crate::ox::flight::Purpose;
@@ -104,9 +105,15 @@ impl Eleos {
         self.store.stats.reads += 1;
         self.store.stats.read_bytes += u64::from(wanted);
         if let Some(newest) = self.store.newest.get(&page) {
-            let first = index(newest.at + offset.min(page_bytes));
             let change = self.store.changes.get(newest.number);
-            into.scatter(buffers, &change.content[first..first + index(wanted)]);
+            match change.content.part(newest.at + offset.min(page_bytes), wanted) {
+                Source::Bytes(content) => into.scatter(buffers, content),
+                Source::Whole(buffer, first) => {
+                    let whole = buffers.whole(buffer, 0, buffers.sectors(buffer));
+                    let content = whole[first..first + index(wanted)].to_vec();
+                    into.scatter(buffers, &content);
+                }
+            }
             self.store.stats.read_cached += 1;
             return self
                 .store

@@ -3,7 +3,7 @@
 //! A request takes effect when it is taken; reads behind a flush see its pages. What is durable when answered is answered when
 //! all changes up to it are. Deliberately not here: reads (`read`), frames (`write`).
 
-use super::change::{Change, Progress, What};
+use super::change::{Change, FlushBuffer, Progress, What};
 use super::read::REQUESTS_MAX;
 use super::store::{Awaiting, Eleos, Newest, Pages, Session};
 use crate::ox::state::Ending;
@@ -11,7 +11,7 @@ use ocssd_base::usize_of;
 use ocssd_lightnvm::interface::log_structured::{
     LogAnswer, LogOp, LogRefusal, LogReply, LogRequest, PageEntry, PageId, SessionId, Wsn,
 };
-use ocssd_lightnvm::interface::{Content, Durability, List, StageRefusal};
+use ocssd_lightnvm::interface::{Content, Durability, List, StageOp, StageRefusal};
 use ocssd_lightnvm::{Admission, Buffers, Status, Tag};
 
 /// A flush as a request has it.
@@ -129,6 +129,9 @@ impl Eleos {
             }
             LogOp::Stage(op) => {
                 let done = self.store.staging.apply(&op, buffers);
+                if let (StageOp::Append { content, .. }, Ok(())) = (op, done) {
+                    self.store.stats.copied += u64::from(content.bytes());
+                }
                 self.store.replies.push_back(match done {
                     Ok(()) => LogReply::success(tag, LogAnswer::Done),
                     Err(refusal) => LogReply::refused(tag, LogRefusal::Stage(refusal)),
@@ -150,7 +153,7 @@ impl Eleos {
             life,
             what,
             rows: Vec::new(),
-            content: Vec::new(),
+            content: FlushBuffer::Own(Vec::new()),
             progress: Progress::Waiting,
             sectors: 0,
             next: (0, 0),
@@ -203,12 +206,12 @@ impl Eleos {
             return Err(LogRefusal::FutureSequence { expected: session.applied.next() });
         }
         let rows = self.store.rows(flush, buffers)?;
-        let content = self.store.staging.content(&flush.content, buffers).map_err(of_stage)?;
+        self.store.staging.look(&flush.content, buffers).map_err(of_stage)?;
         let (pages, bytes) = self.store.with_rows(&rows);
         if pages > self.store.limits.pages_max || bytes > self.store.limits.capacity_bytes {
             return Err(LogRefusal::NoRoom);
         }
-        self.store.staging.end(&flush.content);
+        let content = self.buffer_of(flush, buffers);
         self.apply_at_once(flush, session, rows, content);
         (self.store.pages, self.store.bytes) = (pages, bytes);
         assert!(pages > 0 || bytes == 0, "{bytes} bytes in no page");
@@ -218,8 +221,24 @@ impl Eleos {
         Ok(())
     }
 
+    /// The buffer of a flush: where the host has it if that waits until the flush is durable, else in memory of the target's own.
+    fn buffer_of(&mut self, flush: &Flush, buffers: &Buffers) -> FlushBuffer {
+        match flush.content {
+            Content::Piece(piece)
+                if flush.durability == Durability::AtReply && buffers.is_whole(piece.buffer) =>
+            {
+                FlushBuffer::Host(piece)
+            }
+            content => {
+                let is_staged = matches!(content, Content::Staged { .. });
+                self.store.stats.copied += if is_staged { 0 } else { u64::from(content.bytes()) };
+                FlushBuffer::Own(self.store.staging.take(&content, buffers))
+            }
+        }
+    }
+
     /// Requests behind a flush see its pages.
-    fn apply_at_once(&mut self, flush: &Flush, session: Session, rows: Vec<PageEntry>, content: Vec<u8>) {
+    fn apply_at_once(&mut self, flush: &Flush, session: Session, rows: Vec<PageEntry>, content: FlushBuffer) {
         let change = self.change(flush.session, session.life, What::Flushed(flush.wsn));
         let number = self.store.changes.push(Change { rows: rows.clone(), content, ..change });
         self.store.stats.flushes += 1;

@@ -2,7 +2,7 @@
 //!
 //! Deliberately not here: where frames go (`ox::program`), when a flush is true (`ox::commit`).
 
-use super::change::{Change, Number, Progress, What};
+use super::change::{Change, FlushBuffer, Number, Progress, Source, What};
 use super::entry::Entry;
 use super::extent::{Extent, GRAIN_BYTES, index, share};
 use super::sector;
@@ -28,16 +28,29 @@ impl Eleos {
     }
 
     /// Puts a part of a page into the frame of a stream, behind what is there.
-    pub(super) fn put(&mut self, stream: StreamIndex, slot: Slot, content: &[u8], buffers: &mut Buffers) {
+    pub(super) fn put(
+        &mut self,
+        stream: StreamIndex,
+        slot: Slot,
+        content: Source<'_>,
+        buffers: &mut Buffers,
+    ) {
         let (frame, _) = self.buffer.filling(stream).expect("room was asked for before");
         assert_eq!(slot.at, self.fill_of(frame), "a part begins elsewhere than the last one ended");
-        assert_eq!(index(slot.bytes), content.len(), "a part of another length than its content");
         let end = slot.at + slot.bytes;
         assert!(slot.bytes > 0 && end <= self.frame_bytes(), "{slot:?} leaves its frame");
         let needed = end.div_ceil(self.sector_bytes) - self.buffer.filled(frame);
         let (buffer, _) = self.buffer.push(frame, slot, needed);
-        let whole = buffers.whole_mut(buffer, 0, self.sizes.unit);
-        whole[index(slot.at)..index(end)].copy_from_slice(content);
+        match content {
+            Source::Bytes(content) => {
+                assert_eq!(index(slot.bytes), content.len(), "a part of another length than its content");
+                let whole = buffers.whole_mut(buffer, 0, self.sizes.unit);
+                whole[index(slot.at)..index(end)].copy_from_slice(content);
+            }
+            Source::Whole(from, first) => {
+                buffers.copy_whole((from, first), (buffer, index(slot.at)), index(slot.bytes));
+            }
+        }
         if end.next_multiple_of(GRAIN_BYTES) == self.frame_bytes() {
             self.buffer.close(stream);
         }
@@ -109,9 +122,8 @@ impl Eleos {
             let change = self.store.changes.get_mut(number);
             let part = change.take(bytes);
             let slot = Slot { page: entry.page, at, bytes, owner: Owner::Change(number, part) };
-            let content = std::mem::take(&mut change.content);
-            let first = index(entry.offset + done);
-            self.put(StreamIndex::USER, slot, &content[first..first + index(bytes)], buffers);
+            let content = std::mem::replace(&mut change.content, FlushBuffer::Own(Vec::new()));
+            self.put(StreamIndex::USER, slot, content.part(entry.offset + done, bytes), buffers);
             self.store.changes.get_mut(number).content = content;
             any = true;
         }
