@@ -23,6 +23,7 @@ use crate::live::{Every, parse_every};
 use crate::serve::DeviceSocket;
 use crate::simulate::{Seeds, Steps, parse_time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ocssd_export::nvme_tcp::Copies;
 use ocssd_export::reactor::{AddressRange, Endpoint};
 use ocssd_lightnvm::media_manager::UnitSelection;
 use ocssd_measure::lint::Severity;
@@ -190,6 +191,9 @@ pub struct ServeArgs {
     /// The drive in a PCI slot.
     #[command(flatten)]
     pub slot: SlotArgs,
+    /// How data of NVMe hosts come to the target: in-place, or ox, by way of memory as in the OX controller [default: in-place]
+    #[arg(long, value_name = "WAY", requires = "nvme_tcp")]
+    pub copies: Option<Copies>,
     /// The subsystem's qualified name [default: made of the drive's seed]
     #[arg(long, value_name = "NQN", requires = "nvme_tcp")]
     pub nqn: Option<String>,

@@ -6,6 +6,9 @@ use crate::send_queue::SendQueue;
 use crate::stats::DropReason;
 use ocssd_lightnvm::BufId;
 
+/// Bytes received at once that are no payload for a known place (chosen: the most a protocol asks for).
+pub const STAGING_BYTES: usize = 16 << 10;
+
 /// A client did what no client may: the connection ends, nothing else does. What is in the send queue then is sent as far as it
 /// goes at once: last words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +79,11 @@ pub trait Protocol {
 
     /// How many bytes that are no payload may be received at once: few, if payload for a buffer may follow them.
     fn text_wanted(&self) -> usize;
+
+    /// The most of such bytes that may ever be received at once.
+    fn staging_bytes(&self) -> usize {
+        STAGING_BYTES
+    }
 
     /// The client owes the next step: bytes it has announced, or been asked for.
     fn is_owed(&self) -> bool {

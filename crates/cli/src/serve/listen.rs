@@ -110,8 +110,9 @@ pub fn listen_nvme<D: Device, T: ServedTarget + ?Sized>(
         let listener =
             Listener::bind(endpoint).with_context(|| format!("{endpoint} cannot be listened on"))?;
         endpoints.push(listener.endpoint().clone());
-        let make = Box::new(|Arrival { connection, generation, local }| {
-            Box::new(nvme_tcp::Session::new(connection, generation, local)) as _
+        let copies = args.copies.unwrap_or_default();
+        let make = Box::new(move |Arrival { connection, generation, local }| {
+            Box::new(nvme_tcp::Session::new(connection, generation, local).with_copies(copies)) as _
         });
         server.listen(listener, make).with_context(|| format!("{endpoint} cannot be served"))?;
     }

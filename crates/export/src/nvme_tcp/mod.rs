@@ -15,6 +15,7 @@
 mod admin;
 mod association;
 mod command;
+mod copies;
 mod execute;
 mod fabrics;
 mod features;
@@ -40,5 +41,6 @@ pub mod wire;
 mod zoned;
 
 pub use association::{Association, Purpose};
+pub use copies::Copies;
 pub use session::Session;
 pub use subsystem::{Subsystem, SubsystemConfig};

@@ -3,6 +3,7 @@
 //! Deliberately not here: what headers may say (`packet`), and what commands do.
 
 use super::command::{Command, State, Transfer};
+use super::copies::Copies;
 use super::packet::{DataPart, Fault, Packet};
 use super::queue::Queue;
 use super::respond::Refusal;
@@ -93,7 +94,7 @@ impl Session {
         match packet {
             Packet::Hello { alignment, header_digest, data_digest } => {
                 self.agreed = Agreed { header_digest, data_digest, alignment };
-                self.agreed.push_hello(&mut self.send_queue);
+                self.agreed.push_hello(&mut self.send_queue, self.copies.data_bytes_max());
                 self.stage = Stage::Unbound;
                 Ok(())
             }
@@ -194,6 +195,9 @@ impl Session {
         let pad = filling.pad.min(bytes.len());
         filling.pad -= pad;
         let bytes = &bytes[pad..];
+        if self.copies == Copies::Ox {
+            return pad + self.assemble(bytes, dispatcher);
+        }
         let count = bytes.len().min(filling.end - filling.at);
         dispatcher.buffers.bytes_mut(piece.buffer, filling.at, count).copy_from_slice(&bytes[..count]);
         dispatcher.stats.received_copied_bytes += u64::try_from(count).expect("a length");
@@ -201,6 +205,23 @@ impl Session {
             self.on_filled(count, dispatcher);
         }
         pad + count
+    }
+
+    /// Data of a message as OX takes it: put together if it was split, then copied as a whole; returns how much was taken.
+    fn assemble(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> usize {
+        let Intake::Data(filling) = self.intake else { return 0 };
+        let whole = filling.end - filling.at;
+        let taken = self.assembly.take(bytes, whole);
+        let copied = if taken.is_split { taken.bytes } else { 0 } + if taken.is_whole { whole } else { 0 };
+        dispatcher.stats.received_copied_bytes += u64::try_from(copied).expect("a length");
+        if taken.is_whole {
+            let piece = self.queue.commands.get(filling.command).piece.as_ref().expect("it was looked at");
+            let message = if taken.is_split { self.assembly.bytes() } else { &bytes[..whole] };
+            dispatcher.buffers.bytes_mut(piece.buffer, filling.at, whole).copy_from_slice(message);
+            self.assembly.clear();
+            self.on_filled(whole, dispatcher);
+        }
+        taken.bytes
     }
 
     /// `count` bytes of data are where they belong.

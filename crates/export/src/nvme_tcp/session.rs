@@ -5,13 +5,14 @@
 
 use super::association::{Name, Purpose};
 use super::command::State;
+use super::copies::{Assembly, Copies};
 use super::packet::{Expect, Header};
 use super::queue::Queue;
 use super::receive::Intake;
 use super::wire::{self, Agreed};
 use crate::dispatcher::Dispatcher;
 use crate::job::Done;
-use crate::protocol::{Phase, Protocol, Rude, Space};
+use crate::protocol::{Phase, Protocol, Rude, STAGING_BYTES, Space};
 use crate::send_queue::SendQueue;
 use crate::shares::ClientId;
 use crate::stats::DropReason;
@@ -50,6 +51,10 @@ pub struct Session {
     pub(super) agreed: Agreed,
     pub(super) header: Header,
     pub(super) intake: Intake,
+    /// How data come to their place,
+    pub(super) copies: Copies,
+    /// and what is put together on the way.
+    pub(super) assembly: Assembly,
     pub(super) queue: Queue,
     pub(super) send_queue: SendQueue,
     /// What its jobs are called.
@@ -76,6 +81,8 @@ impl Session {
             agreed: Agreed::default(),
             header: Header::default(),
             intake: Intake::Header,
+            copies: Copies::default(),
+            assembly: Assembly::default(),
             queue: Queue::new(0, 1, true),
             send_queue: SendQueue::default(),
             name: (connection, generation),
@@ -86,6 +93,12 @@ impl Session {
             shutting_down: 0,
             stopping: false,
         }
+    }
+
+    /// The same, whose data come another way.
+    #[must_use]
+    pub fn with_copies(self, copies: Copies) -> Self {
+        Self { copies, ..self }
     }
 
     pub(super) const fn bound(&self) -> Option<Bound> {
@@ -127,6 +140,7 @@ impl Session {
             command.piece.into_iter().chain(command.there).for_each(|piece| dispatcher.pool.give_back(piece));
         }
         self.queue.todo.clear();
+        self.assembly.clear();
         self.intake = Intake::Header;
     }
 
@@ -146,7 +160,7 @@ impl Protocol for Session {
 
     fn payload_space(&self) -> Option<Space> {
         let Intake::Data(filling) = &self.intake else { return None };
-        if filling.pad > 0 || filling.at == filling.end {
+        if filling.pad > 0 || filling.at == filling.end || self.copies == Copies::Ox {
             return None;
         }
         let piece = self.queue.commands.get(filling.command).piece.as_ref()?;
@@ -158,17 +172,24 @@ impl Protocol for Session {
     }
 
     fn text_wanted(&self) -> usize {
-        match &self.intake {
+        let is_stuck =
+            |filling: &super::receive::Filling| self.queue.commands.get(filling.command).piece.is_none();
+        match (&self.intake, self.copies.receive_bytes()) {
             _ if self.stage == Stage::Over => 0,
-            Intake::Header if self.writing => self.header.missing(&self.agreed).max(1),
-            Intake::Header | Intake::Skip { .. } => TEXT_BYTES,
-            Intake::Data(filling) if self.queue.commands.get(filling.command).piece.is_none() => 0,
-            Intake::Data(filling) => {
+            (Intake::Data(filling), _) if is_stuck(filling) => 0,
+            (_, Some(bytes)) => bytes,
+            (Intake::Header, None) if self.writing => self.header.missing(&self.agreed).max(1),
+            (Intake::Header | Intake::Skip { .. }, None) => TEXT_BYTES,
+            (Intake::Data(filling), None) => {
                 let hlen = if filling.in_capsule { wire::COMMAND_BYTES } else { wire::DATA_BYTES };
                 filling.pad + self.agreed.data_digest_bytes() + self.next_header(hlen)
             }
-            Intake::Digest { have, .. } => wire::DIGEST_BYTES - have,
+            (Intake::Digest { have, .. }, None) => wire::DIGEST_BYTES - have,
         }
+    }
+
+    fn staging_bytes(&self) -> usize {
+        self.copies.receive_bytes().unwrap_or(STAGING_BYTES)
     }
 
     fn is_owed(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What tests share: a target with several connections over memory, and a host that goes through the beginnings.
 
+use super::copies::Copies;
 use super::host::{Answer, Host, in_capsule, transported};
 use super::session::Session;
 use super::subsystem::{Subsystem, SubsystemConfig};
@@ -33,6 +34,8 @@ pub struct World {
     pub dispatcher: Dispatcher,
     pub disks: MemoryDisks,
     pub lines: Vec<Line>,
+    /// How data come on connections that begin from now on.
+    pub copies: Copies,
 }
 
 impl World {
@@ -61,14 +64,14 @@ impl World {
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         let config = SubsystemConfig { nqn: NQN.to_owned(), uuid: Uuid::of_seed(7), hosts, advertised: None };
         dispatcher.subsystem = Some(Subsystem::new(config).expect("sound names"));
-        Self { dispatcher, disks, lines: Vec::new() }
+        Self { dispatcher, disks, lines: Vec::new(), copies: Copies::InPlace }
     }
 
     /// A connection that has just come.
     pub fn arrive(&mut self, header_digest: bool, data_digest: bool) -> usize {
         let place = u32::try_from(self.lines.len()).expect("few");
         let local = "127.0.0.1:4420".parse().ok();
-        let session = Session::new(place, 0, local);
+        let session = Session::new(place, 0, local).with_copies(self.copies);
         self.lines.push(Line {
             host: Host::new(header_digest, data_digest),
             session,
@@ -82,7 +85,8 @@ impl World {
     pub fn greeted(&mut self, header_digest: bool, data_digest: bool) -> usize {
         let line = self.arrive(header_digest, data_digest);
         let hello = self.lines[line].host.hello();
-        assert_eq!(self.say(line, &hello), [Answer::Hello { data_max: 256 << 10 }]);
+        let data_max = u32::try_from(self.copies.data_bytes_max()).expect("small");
+        assert_eq!(self.say(line, &hello), [Answer::Hello { data_max }]);
         line
     }
 

@@ -169,11 +169,11 @@ impl Agreed {
     }
 
     /// The answer to a greeting.
-    pub fn push_hello(&self, send_queue: &mut SendQueue) {
+    pub fn push_hello(&self, send_queue: &mut SendQueue, data_bytes_max: usize) {
         let mut header = [0; HELLO_BYTES];
         put_common(&mut header, kind::IC_RESP, 0, 0, HELLO_BYTES);
         header[11] = u8::from(self.header_digest) | u8::from(self.data_digest) << 1;
-        header[12..16].copy_from_slice(&u32_of(H2C_BYTES_MAX).to_le_bytes());
+        header[12..16].copy_from_slice(&u32_of(data_bytes_max).to_le_bytes());
         send_queue.push_text(&header);
     }
 
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn fields_are_where_the_figures_put_them() {
         let plain = Agreed { alignment: 4, ..Agreed::default() };
-        let hello = sent(|send_queue| plain.push_hello(send_queue));
+        let hello = sent(|send_queue| plain.push_hello(send_queue, H2C_BYTES_MAX));
         assert_eq!(hello[..16], [1, 0, 128, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
         let r2t = sent(|send_queue| plain.push_r2t(send_queue, 0x1234, 7, 0x8000));
         assert_eq!(r2t, [9, 0, 24, 0, 24, 0, 0, 0, 0x34, 0x12, 7, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0]);

@@ -12,9 +12,6 @@ use crate::stats::DropReason;
 use ocssd_base::Nanos;
 use std::io::{self, IoSlice};
 
-/// Bytes received at once that are no payload for a known place (chosen: the most a protocol asks for).
-const STAGING_BYTES: usize = 16 << 10;
-
 /// Receives in one go, so that one client does not hold up the others (chosen: a megabyte or two of payload).
 const RECEIVES_MAX: usize = 8;
 
@@ -71,8 +68,8 @@ impl Connection {
         let Origin { generation, endpoint } = from;
         Self {
             stream: Stream::plain(socket),
+            staging: vec![0; session.staging_bytes()].into(),
             session,
-            staging: vec![0; STAGING_BYTES].into(),
             staged: 0..0,
             generation,
             endpoint,
@@ -139,7 +136,7 @@ impl Connection {
 
     /// One receive: payload to its place, the rest to the staging.
     fn receive_once(&mut self, dispatcher: &mut Dispatcher) -> io::Result<(usize, usize)> {
-        let text = self.session.text_wanted().min(STAGING_BYTES);
+        let text = self.session.text_wanted().min(self.staging.len());
         let staging = &mut self.staging[..text];
         dispatcher.stats.receives += 1;
         let Some(space) = self.session.payload_space() else {

@@ -1,5 +1,6 @@
 //! Reads, writes, and the commands without data: in capsules, asked for, with digests and without.
 
+use crate::nvme_tcp::Copies;
 use crate::nvme_tcp::host::{Answer, transported};
 use crate::nvme_tcp::testing::{World, completion};
 use ocssd_lightnvm::Status;
@@ -41,6 +42,30 @@ fn write_asked(world: &mut World, line: usize, sqe: Sqe, data: &[u8], step: usiz
         answers.extend(world.say(line, &pdu));
     }
     answers
+}
+
+/// In the tests' world no message comes as a whole.
+#[test]
+fn data_come_by_way_of_memory_as_of_ox_and_each_copy_is_counted() {
+    for digests in ALL_DIGESTS {
+        let mut world = World { copies: Copies::Ox, ..World::new() };
+        let (_, line, _) = world.ready(digests);
+        let before = (world.dispatcher.stats.received_bytes, world.dispatcher.stats.received_copied_bytes);
+        let mut written = 0;
+        for (round, blocks) in [1_u32, 33, 300, 512].into_iter().enumerate() {
+            let data = pattern(usize::try_from(blocks).unwrap() * 512, round);
+            let sqe = Sqe::write(1, io(3, blocks, false)).with_cid(9);
+            for step in [15 * 4096, 4096, 1024] {
+                let cqe = completion(&write_asked(&mut world, line, sqe, &data, step));
+                assert_eq!(cqe.status.status, Status::SUCCESS, "{digests:?} {blocks} {step}");
+                written += u64::from(blocks) * 512;
+            }
+            assert_eq!(world.read(line, Sqe::read(1, io(3, blocks, false)), data.len()), Ok(data));
+        }
+        let stats = &world.dispatcher.stats;
+        let found = (stats.received_bytes - before.0, stats.received_copied_bytes - before.1);
+        assert_eq!(found, (written, 2 * written), "{digests:?}: put together, and to the buffer");
+    }
 }
 
 #[test]
