@@ -52,6 +52,7 @@ pub static ALL: &[Experiment] = &[
     ksc17::fix::EXPERIMENT,
     ksc17::sockets::EXPERIMENT,
     cidr20::f3::EXPERIMENT,
+    cidr20::placement::EXPERIMENT,
     cidr20::gc::EXPERIMENT,
     cidr20::atomicity::EXPERIMENT,
     profile::T1,

@@ -5,6 +5,7 @@
 use ocssd_base::Nanos;
 use ocssd_lightnvm::counter::Counter;
 use ocssd_lightnvm::interface::key_value::{KvLimits, KvTarget};
+use ocssd_lightnvm::interface::log_structured::{LogLimits, LogTarget};
 use ocssd_lightnvm::interface::table::{TableLimits, TableTarget};
 use ocssd_lightnvm::{Admission, Completion, Out, Target};
 
@@ -75,6 +76,12 @@ impl<T: Target + ?Sized, A: Around> Target for Wrapped<T, A> {
 
 impl<A: Around + Send> TableTarget for Wrapped<dyn TableTarget, A> {
     fn limits(&self) -> TableLimits {
+        self.inner.limits()
+    }
+}
+
+impl<A: Around> LogTarget for Wrapped<dyn LogTarget, A> {
+    fn limits(&self) -> LogLimits {
         self.inner.limits()
     }
 }

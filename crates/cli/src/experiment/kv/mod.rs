@@ -10,3 +10,5 @@ pub mod mooncake;
 mod mooncake_report;
 mod rig;
 mod spent;
+
+pub use spent::Spent;
