@@ -13,6 +13,7 @@ use crate::config::{Config, FaultConfig};
 use commands::FailedCommands;
 use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::{ChunkId, Ppa, Status};
+use std::collections::BTreeMap;
 use transient::TransientReads;
 
 /// A kind of fault that can be asked for by name.
@@ -76,6 +77,8 @@ pub(crate) struct Faults {
     seed: u64,
     prng: Prng,
     scheduled: Vec<ScheduledFault>,
+    /// Sectors that need a retry, and in how many reads more.
+    weak: BTreeMap<Ppa, u32>,
     commands: FailedCommands,
     transient: TransientReads,
     misdirected: TransientReads,
@@ -113,6 +116,7 @@ impl Faults {
             may_misdirect: true,
             prng,
             scheduled: Vec::new(),
+            weak: BTreeMap::new(),
             reads_fail: reads.iter().any(|&rate| rate > 0)
                 || faults.transient_read > 0
                 || faults.misdirected_read > 0,
@@ -125,6 +129,7 @@ impl Faults {
     pub(crate) fn stop(&mut self) {
         self.config = FaultConfig::default();
         self.scheduled.clear();
+        self.weak.clear();
         self.commands.stop();
         self.transient.stop();
         self.misdirected.stop();
@@ -141,7 +146,32 @@ impl Faults {
     }
 
     pub(crate) fn is_scheduled(&self, chunk: ChunkId) -> bool {
-        self.scheduled.iter().any(|fault| fault.chunk == chunk)
+        let mut weak = self.weak.range(Ppa::new(chunk, 0)..);
+        let is_weak = weak.next().is_some_and(|(at, _)| at.chunk == chunk);
+        is_weak || self.scheduled.iter().any(|fault| fault.chunk == chunk)
+    }
+
+    /// A sector needs a retry in so many reads, or until its chunk is reset.
+    pub(crate) fn weaken(&mut self, at: Ppa, reads: u32) {
+        assert!(reads > 0, "a sector that needs no retry is weak");
+        self.weak.insert(at, reads);
+    }
+
+    /// The chunk was reset: none of its sectors is weak.
+    pub(crate) fn chunk_reset(&mut self, chunk: ChunkId) {
+        let of_chunk = |(at, _): (&Ppa, &u32)| (at.chunk == chunk).then_some(*at);
+        while let Some(at) = self.weak.range(Ppa::new(chunk, 0)..).next().and_then(of_chunk) {
+            self.weak.remove(&at);
+        }
+    }
+
+    fn is_weak(&mut self, at: Ppa) -> bool {
+        let Some(reads) = self.weak.get_mut(&at) else { return false };
+        *reads -= 1;
+        if *reads == 0 {
+            self.weak.remove(&at);
+        }
+        true
     }
 
     /// True if a read of a chunk without marks and scheduled faults can fail, or take longer.
@@ -197,7 +227,7 @@ impl Faults {
         if self.take(FaultKind::UnrecoveredRead, at, 1) {
             return ReadOutcome::Unrecovered;
         }
-        if self.take(FaultKind::HighEcc, at, 1) {
+        if self.take(FaultKind::HighEcc, at, 1) || self.is_weak(at) {
             return ReadOutcome::HighEcc;
         }
         if self.take(FaultKind::TransientRead, at, 1) {

@@ -23,6 +23,7 @@ mod notices;
 mod power_cut;
 pub mod presets;
 mod rules;
+mod shelf;
 pub mod store;
 
 pub use addresses::AddressList;
@@ -34,3 +35,4 @@ pub use faults::{FailedOp, FaultKind, ScheduledFault};
 pub use media::{MediaCounters, SlowCommand, Wait, WaitFor};
 pub use notices::{Notice, NoticeKind};
 pub use power_cut::PowerCutReport;
+pub use shelf::Shelf;

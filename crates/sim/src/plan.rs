@@ -7,7 +7,7 @@
 use crate::block::Mix;
 use ocssd_base::Nanos;
 use ocssd_drive::image::FileFaults;
-use ocssd_flash::{Config, FaultKind};
+use ocssd_flash::{Config, FaultKind, Shelf};
 use ocssd_lightnvm::PuId;
 use std::fmt;
 
@@ -36,6 +36,13 @@ pub enum Step {
     Rest {
         /// Places and bits, as of [`Step::Flip`].
         flips: Vec<(u64, u64)>,
+    },
+    /// The target is shut down, the drive lies without power for months, and it is mounted again.
+    Shelf {
+        /// Sectors that are lost and weakened.
+        shelf: Shelf,
+        /// Which.
+        seed: u64,
     },
     /// A bit of the media flips, and nobody says so.
     Flip {
@@ -100,6 +107,10 @@ impl fmt::Display for Step {
             }
             Self::Remount => f.write_str("shut down and mount again"),
             Self::Rest { flips } => write!(f, "shut down, {} bits flip, mount again", flips.len()),
+            Self::Shelf { shelf: Shelf { lost, weak }, .. } => write!(
+                f,
+                "shut down, months without power ({lost} ppb of sectors lost, {weak} ppb weak), mount again"
+            ),
             Self::Flip { .. } => f.write_str("a bit flips on the media"),
             Self::Fault { kind, times, .. } => write!(f, "a fault is due: {kind:?}, {times} times"),
             Self::Death { group, .. } => f.write_str(if *group { "a group dies" } else { "a unit dies" }),

@@ -16,7 +16,7 @@ use crate::tally::Tally;
 use crate::wear::Wear;
 use crate::world::{LIMIT, Mount, Mounted, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault};
+use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault, Shelf};
 use ocssd_lightnvm::{ChunkId, Device, Ppa, PuId};
 use ocssd_targets::registry::Kind;
 use std::sync::Arc;
@@ -160,8 +160,11 @@ where
                 self.world.idle(*time)?;
             }
             Step::Cut(cut) => self.cut(cut)?,
-            Step::Remount => self.remount(&[])?,
-            Step::Rest { flips } => self.remount(flips)?,
+            Step::Remount => self.remount(|_| ())?,
+            Step::Rest { flips } => {
+                self.remount(|run| flips.iter().for_each(|&(place, bit)| run.flip(place, bit)))?;
+            }
+            Step::Shelf { shelf, seed } => self.remount(|run| run.shelf(*shelf, *seed))?,
             Step::Flip { place, bit } => self.flip(*place, *bit),
             Step::Fault { kind, chunk, times } => self.fault(*kind, *chunk, *times),
             Step::Stray { place, before } => self.stray(*place, *before),
@@ -274,9 +277,9 @@ where
         }
     }
 
-    /// Shuts the target down and mounts it again: a power cut at which nothing may be lost, for it ended in good order. Bits
-    /// may flip in between.
-    fn remount(&mut self, flips: &[(u64, u64)]) -> Result<(), Cause> {
+    /// Shuts the target down and mounts it again: a power cut at which nothing may be lost, for it ended in good order. But
+    /// something may happen to the media in between.
+    fn remount(&mut self, meanwhile: impl FnOnce(&mut Self)) -> Result<(), Cause> {
         self.world.drain()?;
         self.world.shut_down();
         self.world.drain()?;
@@ -285,7 +288,7 @@ where
             Some(disk) => disk.restart(&mut self.world),
             None => self.world.power_off(&mut Prng::new(0)),
         }
-        flips.iter().for_each(|&(place, bit)| self.flip(place, bit));
+        meanwhile(self);
         self.mount_again()?;
         self.world.audit()?;
         Ok(())
@@ -310,6 +313,15 @@ where
         };
         self.world.tally.add("faults.bits_flipped", u64::from(flipped));
         self.world.tally.add("faults.bits_of_records_flipped", u64::from(flipped && record.is_some()));
+        self.world.tell_harm();
+    }
+
+    /// The drive lies without power for months.
+    fn shelf(&mut self, shelf: Shelf, seed: u64) {
+        let flash = self.world.device_mut().inner_mut();
+        let (lost, weak) = flash.lie_without_power(shelf, &mut Prng::new(seed));
+        self.world.tally.add("faults.shelf_lost", u64::from(lost));
+        self.world.tally.add("faults.shelf_weak", u64::from(weak));
         self.world.tell_harm();
     }
 

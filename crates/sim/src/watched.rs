@@ -7,7 +7,7 @@
 
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_flash::store::StoreError;
-use ocssd_flash::{Flash, NoticeKind, PowerCutReport};
+use ocssd_flash::{Flash, NoticeKind, PowerCutReport, Shelf};
 use ocssd_lightnvm::{
     Addresses, Buffers, ChunkDescriptor, ChunkId, ChunkState, Command, Completion, Device, Geometry, Op, Ppa,
     PuId, Rejected, Tag,
@@ -160,6 +160,14 @@ impl Watched {
         if let Some(content) = self.content(at) {
             self.note(at, Harm::Lost, content);
         }
+    }
+
+    /// The drive lies without power, as [`Flash::lie_without_power`]. Returns how many sectors were lost, and how many weakened.
+    pub fn lie_without_power(&mut self, shelf: Shelf, prng: &mut Prng) -> (u32, u32) {
+        let done = self.flash.lie_without_power(shelf, prng);
+        let (lost, weak) = done.expect("a drive in memory keeps what it is told");
+        lost.iter().for_each(|&at| self.lose(at));
+        (u32::try_from(lost.len()).expect("fewer sectors than 2^32"), weak)
     }
 
     /// The power goes, as [`Flash::power_cut`]. What was on media and went with a unit that was torn is lost.

@@ -55,6 +55,9 @@ impl Flash {
         } else {
             self.save_chunk(chunk);
             self.chunks.reset(chunk);
+            if self.chunks.get(chunk).has_scheduled {
+                self.faults.chunk_reset(chunk);
+            }
             self.chunks.flags_mut(chunk).resetting = true;
             self.counters.resets += 1;
             self.add_part(parts, PartKind::Erase, chunk, 0, 0);

@@ -1,10 +1,10 @@
-//! What media do when the power goes in the middle of an erase or a program, when a unit dies, when a read is misdirected, and when
-//! a write is lost or misdirected.
+//! What media do when the power goes in the middle of an erase or a program, when a unit dies, when a read is misdirected, when a
+//! write is lost or misdirected, and in months without power.
 
 use crate::rig::{Rig, ppa, preset, run};
 use ocssd_base::{Nanos, Prng};
-use ocssd_flash::PowerCutReport;
 use ocssd_flash::config::FaultConfig;
+use ocssd_flash::{PowerCutReport, Shelf};
 use ocssd_lightnvm::{ChunkId, ChunkState, Device, Op, PuId, Status};
 
 /// All of them, in parts per billion.
@@ -137,6 +137,34 @@ fn a_misdirected_read_returns_another_sector_once_and_says_nothing() {
     assert!((400..800).contains(&wrong), "{wrong} of 2000 were wrong");
     rig.drive.stop_faults();
     assert_eq!(sound(&mut rig, 0, 70), 32);
+}
+
+#[test]
+fn months_without_power_take_sectors_for_good_and_weaken_others_for_a_while() {
+    let mut rig = rig(FaultConfig::default());
+    rig.fill_chunk(0, 500);
+    rig.fill_chunk(1, 600);
+    let shelf = Shelf { lost: ALWAYS / 4, weak: ALWAYS / 4 };
+    let (taken, weak) = rig.drive.lie_without_power(shelf, &mut Prng::new(5)).expect("memory does not fail");
+    assert!((4..28).contains(&taken.len()) && (4..28).contains(&weak), "{taken:?} and {weak} of 64");
+    let statuses = |rig: &mut Rig, chunk| -> Vec<Status> {
+        (0..32).map(|sector| rig.read(ppa(chunk, sector), 1).1.status).collect()
+    };
+    let count = |found: &[Status], status| found.iter().filter(|&&one| one == status).count();
+    let first: Vec<Status> = (0..2).flat_map(|chunk| statuses(&mut rig, chunk)).collect();
+    let lost = count(&first, Status::UNRECOVERED_READ);
+    assert_eq!(lost, taken.len(), "{first:?}");
+    assert!(taken.iter().all(|&at| rig.read(at, 1).1.status == Status::UNRECOVERED_READ), "{taken:?}");
+    for _ in 0..4 {
+        (0..2).for_each(|chunk| drop(statuses(&mut rig, chunk)));
+    }
+    let later: Vec<Status> = (0..2).flat_map(|chunk| statuses(&mut rig, chunk)).collect();
+    assert_eq!(count(&later, Status::UNRECOVERED_READ), lost, "what is lost stays so");
+    assert_eq!(count(&later, Status::SUCCESS), 64 - lost, "what was weak was read often enough");
+    rig.drive.check();
+    assert!(rig.reset(0).1.status.is_success());
+    rig.fill_chunk(0, 900);
+    assert_eq!(count(&statuses(&mut rig, 0), Status::SUCCESS), 32, "a reset chunk is as it was");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use super::Draw;
 use crate::plan::{Plan, Step};
 use crate::watched::BILLION;
+use ocssd_flash::Shelf;
 
 /// Worlds of a hundred, of those that may lose content, in which something of this happens.
 const PERCENT: u64 = 20;
@@ -15,6 +16,9 @@ const PERCENT_TINY: u64 = 10;
 
 /// Worlds of a hundred, of those that may lose content, in which writes go astray.
 const PERCENT_STRAY: u64 = 12;
+
+/// Worlds of a hundred, of those that may lose content, in which the drive lies without power for months.
+const PERCENT_SHELF: u64 = 10;
 
 /// Makes one of such worlds of a tiny plan, now and then.
 pub(super) fn draw_tiny(draw: &mut Draw, plan: &mut Plan) {
@@ -50,6 +54,27 @@ pub(super) fn draw_strays(draw: &mut Draw, plan: &mut Plan, target: &str) {
         // An audit at the end stays.
         if at + 1 < plan.steps.len() {
             plan.steps[at] = Step::Stray { place: draw.raw(), before };
+        }
+    }
+}
+
+/// Now and then the drive lies on a shelf, once or twice. What ox-block has once on media, its log and the only checkpoint that the
+/// log goes back to, a loss may take: there sectors are only weakened.
+pub(super) fn draw_shelf(draw: &mut Draw, plan: &mut Plan, target: &str) {
+    if !draw.percent(PERCENT_SHELF) {
+        return;
+    }
+    let may_lose =
+        target != "ox-block" && plan.beside.as_ref().is_none_or(|beside| beside.kind != "ox-block");
+    for _ in 0..draw.one_of(&[1, 1, 2]) {
+        let last = u32::try_from(plan.steps.len() - 1).expect("fewer steps than 2^32");
+        let at = usize::try_from(draw.between(last / 4, last)).expect("an index");
+        let lost = draw.one_of(&[0, BILLION / 10_000, BILLION / 1_000, BILLION / 100]);
+        let lost = if may_lose { lost } else { 0 };
+        let weak = draw.one_of(&[0, BILLION / 100, BILLION / 4]);
+        // An audit at the end stays.
+        if at + 1 < plan.steps.len() {
+            plan.steps[at] = Step::Shelf { shelf: Shelf { lost, weak }, seed: draw.raw() };
         }
     }
 }

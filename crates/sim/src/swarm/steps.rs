@@ -81,9 +81,12 @@ pub(super) fn draw(draw: &mut Draw, size: Size, config: &Config) -> Vec<Step> {
 /// True of a step after which media still hold what was written to them.
 pub(super) fn keeps_content(step: &Step) -> bool {
     match step {
-        Step::Flip { .. } | Step::Rest { .. } | Step::Stray { .. } | Step::Death { .. } | Step::Disk(_) => {
-            false
-        }
+        Step::Flip { .. }
+        | Step::Rest { .. }
+        | Step::Shelf { .. }
+        | Step::Stray { .. }
+        | Step::Death { .. }
+        | Step::Disk(_) => false,
         Step::Fault { kind, .. } => !matches!(kind, FaultKind::UnrecoveredRead | FaultKind::Failed(..)),
         _ => true,
     }
