@@ -229,6 +229,8 @@ impl Cell {
             (true, Size::Small) => "ramp_time=200ms\nruntime=20ms",
             (true, Size::Full) => "ramp_time=200ms\nruntime=300ms",
             (false, Size::Small) => "ramp_time=60ms\nruntime=60ms",
+            // The limiter that Linux had lets users wait until a whole line is collected: a time with several of these waits.
+            (false, Size::Full) if self.factor.is_aged() => "ramp_time=200ms\nruntime=10s",
             (false, Size::Full) => "ramp_time=200ms\nruntime=300ms",
         };
         let text = format!(
