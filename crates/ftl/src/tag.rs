@@ -41,6 +41,10 @@ pub enum Kind {
     Map,
     /// A page of a write-ahead log.
     Log,
+    /// A block's content, written out of order: blocks before it may be missing.
+    Placed,
+    /// A block that was never written, before others that were: it reads as unwritten ones do.
+    Unwritten,
 }
 
 impl Kind {
@@ -56,6 +60,8 @@ impl Kind {
             Self::Tail => 6,
             Self::Map => 7,
             Self::Log => 8,
+            Self::Placed => 9,
+            Self::Unwritten => 10,
         }
     }
 
@@ -71,8 +77,16 @@ impl Kind {
             6 => Self::Tail,
             7 => Self::Map,
             8 => Self::Log,
+            9 => Self::Placed,
+            10 => Self::Unwritten,
             _ => return None,
         })
+    }
+
+    /// A block of a zone in its own place, whether it was ever written or not.
+    #[must_use]
+    pub const fn is_of_zone(self) -> bool {
+        matches!(self, Self::Data | Self::Placed | Self::Unwritten)
     }
 }
 
@@ -206,7 +220,7 @@ mod tests {
         let mut prng = Prng::new(seed);
         for _ in 0..200 {
             let tag = SectorTag {
-                kind: Kind::from_byte(u8::try_from(1 + prng.below(7)).expect("small")).expect("a kind"),
+                kind: Kind::from_byte(u8::try_from(1 + prng.below(10)).expect("small")).expect("a kind"),
                 block: prng.below(BLOCK_MAX + 1),
                 sequence: Sequence(prng.below(SEQUENCE_MAX + 1)),
             };
@@ -224,9 +238,21 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_number_of_its_own_and_no_other_number_is_one() {
-        let kinds =
-            [Kind::Pad, Kind::Data, Kind::Lost, Kind::Discard, Kind::Head, Kind::Tail, Kind::Map, Kind::Log];
-        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7, 8], "as they lie on media");
+        let kinds = [
+            Kind::Pad,
+            Kind::Data,
+            Kind::Lost,
+            Kind::Discard,
+            Kind::Head,
+            Kind::Tail,
+            Kind::Map,
+            Kind::Log,
+            Kind::Placed,
+            Kind::Unwritten,
+        ];
+        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "as they lie on media");
+        let of_zone: Vec<Kind> = kinds.into_iter().filter(|kind| kind.is_of_zone()).collect();
+        assert_eq!(of_zone, [Kind::Data, Kind::Placed, Kind::Unwritten]);
         for byte in 0..=u8::MAX {
             let kind = kinds.into_iter().find(|kind| kind.to_byte() == byte);
             assert_eq!(Kind::from_byte(byte), kind, "{byte}");
@@ -246,7 +272,7 @@ mod tests {
             assert_eq!(SectorTag::decode(&bytes, &content), Ok(tag));
         }
         let mut unknown = body;
-        unknown[11] = 9;
+        unknown[11] = 11;
         assert_eq!(SectorTag::from_list_entry(&unknown), Err(Corrupt));
         assert_eq!(checksum(b"123456789"), 0xCBF4_3926, "the check value of CRC-32");
         assert!(Corrupt.to_string().contains("the media changed it"));

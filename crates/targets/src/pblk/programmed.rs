@@ -175,7 +175,7 @@ impl Pblk {
                 Kind::Data | Kind::Lost => self.settle_block(slot, place, &mut gone),
                 Kind::Discard => self.commit_discard(slot, place),
                 Kind::Pad => false,
-                Kind::Head | Kind::Tail | Kind::Map | Kind::Log => unreachable!("the buffer holds blocks"),
+                other => unreachable!("the buffer holds blocks, and not {other:?}"),
             };
             if joins {
                 run += 1;

@@ -26,7 +26,13 @@ impl Holds {
             Kind::Log => Some(Self::Pages(PageKind::Log)),
             Kind::Map => Some(Self::Pages(PageKind::Checkpoint)),
             Kind::Pad => None,
-            Kind::Data | Kind::Lost | Kind::Discard | Kind::Head | Kind::Tail => Some(Self::Content),
+            Kind::Data
+            | Kind::Lost
+            | Kind::Discard
+            | Kind::Head
+            | Kind::Tail
+            | Kind::Placed
+            | Kind::Unwritten => Some(Self::Content),
         }
     }
 }
