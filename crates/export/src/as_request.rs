@@ -55,6 +55,8 @@ fn zones(job: &Job, tag: Tag) -> ZonedRequest {
         Work::ReportZones { only } => ZonedOp::Report { only },
         Work::ReportZonesExtended { only } => ZonedOp::ReportExtended { only },
         Work::SetZoneExtension => ZonedOp::SetExtension,
+        Work::OpenZoneWithArea => ZonedOp::OpenWithArea,
+        Work::CommitZoneArea => ZonedOp::CommitArea,
         work => unreachable!("{work:?} was asked of a target of zones"),
     };
     let buffer = job.piece.as_ref().map(|piece| piece.buffer);

@@ -61,6 +61,10 @@ pub enum Work {
     },
     /// Sets the descriptor extension of the zone that begins at the block, to what the piece begins with.
     SetZoneExtension,
+    /// Opens the zone that begins at the block, with a random write area.
+    OpenZoneWithArea,
+    /// Commits the area of a zone up to the block, with it.
+    CommitZoneArea,
     /// Something on log-structured pages. What it names lies in the job's pieces.
     Log(LogOp),
     /// Something on tables. What it names lies in the job's pieces.

@@ -270,6 +270,19 @@ canaries! {
     zns_reset_all_skips_full_is_found: "reset-all-skips-full", Tiny;
     zns_extension_not_logged_is_found: "extension-not-logged", Tiny;
     zns_extension_not_in_checkpoint_is_found: "extension-not-in-checkpoint", Tiny;
+    zns_hole_spreads_is_found: "hole-spreads", Tiny;
+    zns_commit_too_early_is_found: "commit-too-early", Tiny;
+    zns_tail_covers_overwrite_is_found: "tail-covers-overwrite", Tiny;
+    zns_oldest_of_area_is_found: "oldest-of-area", Tiny;
+    zns_area_kept_is_found: "area-kept", Tiny;
+}
+
+/// Small zones, of which more are described.
+const SMALL_ZONES: Held<'_> = &[("width", "1"), ("zone_chunks", "1")];
+
+canaries! {
+    TESTED_OF_EXTENSIONS: "zns", "canary", SMALL_ZONES, SEEDS;
+    zns_tail_before_extension_is_found: "tail-before-extension", Tiny;
 }
 
 canaries! {
@@ -305,7 +318,7 @@ fn every_canary_is_looked_for() {
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(on_blocks, all(&[TESTED_OF_KV_BLOCK, TESTED_OF_TABLE_BLOCK].concat()));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(zones, all(TESTED_OF_ZNS));
+    assert_eq!(zones, all(&[TESTED_OF_ZNS, TESTED_OF_EXTENSIONS].concat()));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

@@ -1,6 +1,7 @@
 //! `zns`: a write pointer after a power cut lies between what was durable and what was written, and all below it is right.
 
 use ocssd_sim::campaign::run_seed;
+use ocssd_sim::exhaustive;
 use ocssd_sim::journal::Keep;
 use ocssd_sim::run::Ended;
 use ocssd_sim::swarm::Size;
@@ -27,6 +28,20 @@ fn tiny_worlds_keep_every_promise() {
     assert!(tally.of("zone_resets") > 100 && tally.of("zones_finished") > 50, "{tally:?}");
     assert!(tally.of("tail_written_sectors") > 500, "{tally:?}");
     assert!(tally.of("extensions_set") > 100, "{tally:?}");
+    assert!(tally.of("requests.areas_committed") > 100, "{tally:?}");
+}
+
+#[test]
+fn every_cut_of_a_short_workload_with_areas_is_survived() {
+    let kind = registry::find("zns").expect("a kind");
+    let held = [("area_units".to_owned(), "2".to_owned())];
+    let (mut events, mut states) = (0, 0);
+    for seed in 0..3 {
+        let found = exhaustive::explore(kind, &held, seed, 20).expect("one of the drives fits");
+        assert!(found.failure.is_none(), "seed {seed}: {:?} at {}", found.failure, found.failed_at);
+        (events, states) = (events + found.events, states + found.states);
+    }
+    assert!(events > 15 && states > 3 * events, "{events} events, {states} states");
 }
 
 /// Seeds that found a defect: 35 finishes a zone in the middle of a page when the power goes, on a drive that pads further than

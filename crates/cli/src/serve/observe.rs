@@ -69,6 +69,7 @@ impl Served {
             Work::Table(TableOp::Sync { .. }) => 2,
             Work::KeyValue(KvOp::Delete { .. }) | Work::Table(TableOp::Delete { .. }) => 3,
             Work::Map { .. } | Work::Raw | Work::ManageZones { .. } | Work::SetZoneExtension => return,
+            Work::OpenZoneWithArea | Work::CommitZoneArea => return,
             Work::ReportZones { .. } | Work::ReportZonesExtended { .. } => return,
             Work::Log(_) | Work::Table(_) | Work::KeyValue(_) => return,
         };

@@ -255,6 +255,43 @@ fn an_extension_of_a_zone_is_there_after_a_kill_and_gone_after_a_reset() {
 }
 
 #[test]
+fn what_was_forced_into_a_random_write_area_is_there_after_a_kill_and_the_rest_of_it_is_empty() {
+    let program = Program::new();
+    format(&program);
+    let exports = EXPORTS.replace("z=zns@", "z=zns:area_units=2@");
+    let mut served = Served::start_at(&program, &exports);
+    let (_admin, mut queue) = Queue::both(&served);
+    let second = queue.zones().1[1].start;
+    let open = ZoneManagementSend {
+        slba: Lba(second),
+        action: ZoneSendAction::Manage(ZoneAction::Open),
+        all: false,
+        option: true,
+    };
+    assert_eq!(queue.ask(Sqe::zone_management_send(1, open)).status.status, Status::SUCCESS);
+    for (at, force_unit_access, fill) in [(3, true, 5), (1, false, 6), (3, true, 7)] {
+        let io =
+            ReadWrite { slba: Lba(second + at), block_count: 1, limited_retry: false, force_unit_access };
+        assert_eq!(queue.write(Sqe::write(1, io), &[fill; 4096]).status.status, Status::SUCCESS);
+    }
+    let zone = queue.zones().1[1];
+    assert_eq!((zone.has_area, zone.write_pointer), (true, Some(second)));
+    served.signal("-KILL");
+    served.child.wait().expect("it can be waited for");
+
+    let served = Served::start_at(&program, &exports);
+    let (_admin, mut queue) = Queue::both(&served);
+    let zone = queue.zones().1[1];
+    let pointer = zone.write_pointer.expect("it is closed");
+    assert!(!zone.has_area && pointer > second + 3, "what survived is committed: {zone:?}");
+    let first: Vec<u8> = (0..5).map(|at| queue.block(second + at)[0]).collect();
+    // A forced write makes durable what the zone took before it.
+    assert_eq!(first, [0, 6, 0, 7, 0]);
+    assert_eq!(queue.append(second, 8).dw0, u32::try_from(pointer).expect("small"));
+    served.stop();
+}
+
+#[test]
 fn an_export_that_nobody_can_reach_is_refused_before_anything_is_opened() {
     let program = Program::new();
     for (arguments, kind) in [

@@ -175,7 +175,10 @@ pub fn count(stats: &mut Stats, plan: &Plan) {
                 stats.fuas += u64::from(fua);
                 &mut stats.writes
             }
-            ZonedKind::Manage { .. } | ZonedKind::SetExtension => &mut stats.trims,
+            ZonedKind::Manage { .. }
+            | ZonedKind::SetExtension
+            | ZonedKind::OpenWithArea
+            | ZonedKind::CommitArea => &mut stats.trims,
             ZonedKind::Report { .. } => &mut stats.reads,
         },
         Plan::KeyValue(plan) => match plan.kind {

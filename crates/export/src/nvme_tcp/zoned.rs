@@ -1,7 +1,7 @@
 //! Commands of a namespace of zones: judged when they come, and what their jobs bring put into answers.
 //!
-//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: zone random
-//! write areas (refused, as not supported), and Write Zeroes, without which hosts write zeroes.
+//! Which zones there are, and what may be done with them, is the target's to judge. Deliberately not here: Write
+//! Zeroes, without which hosts write zeroes.
 
 use super::command::{Command, Transfer};
 use super::plan::{self, BlockKind, BlockPlan, Plan};
@@ -18,8 +18,8 @@ use ocssd_lightnvm::interface::zoned::{
 };
 use ocssd_nvme::sqe::ReadWrite;
 use ocssd_nvme::zns::{
-    ReportHeader, ZnsController, ZnsNamespace, ZoneAppend, ZoneManagementReceive, ZoneManagementSend,
-    ZoneReceiveAction, ZoneSendAction,
+    OZCS_AREAS, ReportHeader, ZnsController, ZnsNamespace, ZoneAppend, ZoneManagementReceive,
+    ZoneManagementSend, ZoneReceiveAction, ZoneSendAction,
 };
 use ocssd_nvme::{IoOpcode, Sqe};
 
@@ -53,6 +53,10 @@ pub enum ZonedKind {
     },
     /// A zone gets a descriptor extension.
     SetExtension,
+    /// A zone is opened, with a random write area.
+    OpenWithArea,
+    /// A zone's area is committed up to a block.
+    CommitArea,
     /// Descriptors are read.
     Report {
         /// Each with its extension behind it.
@@ -73,6 +77,8 @@ impl ZonedKind {
             Self::Append { count, fua } => (Work::Append { fua: fua || always_durable }, count),
             Self::Manage { action, scope } => (Work::ManageZones { action, scope }, 0),
             Self::SetExtension => (Work::SetZoneExtension, 0),
+            Self::OpenWithArea => (Work::OpenZoneWithArea, 0),
+            Self::CommitArea => (Work::CommitZoneArea, 0),
             // A target is asked for one at least; it counts them either way.
             Self::Report { only, room, extended: false, .. } => (Work::ReportZones { only }, room.max(1)),
             Self::Report { only, room, .. } => (Work::ReportZonesExtended { only }, room.max(1)),
@@ -141,6 +147,11 @@ fn sent(sqe: &Sqe, export: &Export, transfer: Transfer) -> Result<(ZonedKind, u6
         (ZoneSendAction::SetExtension, false) if takes_extensions(export) && !send.all => {
             (ZonedKind::SetExtension, EXTENSION_BYTES)
         }
+        // An area is one zone's, too. Without areas the two are no fields of these commands.
+        (ZoneSendAction::Manage(ZoneAction::Open), true) if takes_areas(export) && !send.all => {
+            (ZonedKind::OpenWithArea, 0)
+        }
+        (ZoneSendAction::FlushArea, false) if takes_areas(export) && !send.all => (ZonedKind::CommitArea, 0),
         _ => return Err(Status::INVALID_FIELD),
     };
     plan::check_write(sqe, export)?;
@@ -154,6 +165,10 @@ fn sent(sqe: &Sqe, export: &Export, transfer: Transfer) -> Result<(ZonedKind, u6
 
 fn takes_extensions(export: &Export) -> bool {
     matches!(export.kind, ExportKind::Zoned(zones) if zones.takes_extensions)
+}
+
+fn takes_areas(export: &Export) -> bool {
+    matches!(export.kind, ExportKind::Zoned(zones) if zones.area.is_some())
 }
 
 /// Bytes of a zone in a report.
@@ -212,6 +227,8 @@ pub(super) fn namespace(zones: &ZoneGeometry) -> ZnsNamespace {
     let mut namespace = ZnsNamespace {
         active_max: zones.active_max,
         open_max: zones.open_max,
+        ozcs: if zones.area.is_some() { OZCS_AREAS } else { 0 },
+        area: zones.area,
         ..ZnsNamespace::plain(zones.zone_blocks)
     };
     // In units of 64 bytes, which is what an extension has.

@@ -84,6 +84,11 @@ statuses! {
     CONFLICTING_ATTRIBUTES = 0x180, "Conflicting Attributes", "The attributes of the command contradict each other.";
     INVALID_PROTECTION = 0x181, "Invalid Protection Information", "The protection settings do not match the namespace.";
     WRITE_TO_READ_ONLY = 0x182, "Attempted Write to Read Only Range", "The range can only be read.";
+    INVALID_ZONE_OPERATION = 0x1B6, "Invalid Zone Operation Request",
+        "Zones have no random write area, or the zone has one and takes no appends.";
+    ZRWA_RESOURCES_UNAVAILABLE = 0x1B7, "ZRWA Resources Unavailable",
+        "Another zone with a random write area is more than there is room for, or the zone's write pointer does not lie at the \
+         start of a granule.";
     ZONE_BOUNDARY_ERROR = 0x1B8, "Zone Boundary Error", "The blocks reach beyond the zone, or beyond its capacity.";
     ZONE_IS_FULL = 0x1B9, "Zone Is Full", "The zone takes no more writes until it is reset.";
     ZONE_IS_READ_ONLY = 0x1BA, "Zone Is Read Only", "The zone takes no more writes for ever; its data can be read.";

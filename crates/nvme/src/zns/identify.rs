@@ -3,13 +3,20 @@
 //! Source: ZNS 1.1 sections 4.1.5.1 and 4.1.5.2.
 
 use crate::wire::{ShortInput, fixed, put, u16_at, u32_at, u64_at};
+use ocssd_lightnvm::interface::zoned::ZoneArea;
 
 /// Where the list of format extensions begins.
 const EXTENSIONS_AT: usize = 2816;
 /// How many there are.
 const EXTENSIONS: usize = 64;
 
-/// What a namespace says about its zones. Fields of zone random write areas and of delays are zero.
+/// OZCS, bit 1: zones take random write areas (ZRWASUP).
+pub const OZCS_AREAS: u16 = 1 << 1;
+
+/// ZRWACAP, bit 0: an area is committed when the host asks for it, too (EXPFLUSHSUP).
+const COMMITS_WHEN_ASKED: u8 = 1;
+
+/// What a namespace says about its zones. Fields of delays are zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZnsNamespace {
     /// ZOC, bit 0: zone capacities may change; bit 1: zones are finished by the controller. Linux takes neither.
@@ -20,6 +27,8 @@ pub struct ZnsNamespace {
     pub active_max: Option<u32>,
     /// MOR + 1: most zones open at once; `None` is no limit.
     pub open_max: Option<u32>,
+    /// NUMZRWA, ZRWASZ and ZRWAFG: its zone random write areas, which a host may commit; `None` if it has none.
+    pub area: Option<ZoneArea>,
     /// LBAFE: the zones with each LBA format.
     pub formats: Box<[LbaFormatExtension; EXTENSIONS]>,
 }
@@ -65,7 +74,7 @@ impl ZnsNamespace {
     pub fn plain(zone_size: u64) -> Self {
         let mut formats = Box::new([LbaFormatExtension::default(); EXTENSIONS]);
         formats[0].zone_size = zone_size;
-        Self { zoc: 0, ozcs: 0, active_max: None, open_max: None, formats }
+        Self { zoc: 0, ozcs: 0, active_max: None, open_max: None, area: None, formats }
     }
 
     /// From the first 4096 bytes.
@@ -80,11 +89,17 @@ impl ZnsNamespace {
             .iter_mut()
             .zip(places)
             .for_each(|(format, place)| *format = LbaFormatExtension::decode(place));
+        let area = ZoneArea {
+            areas_max: u32_at(bytes, 44),
+            granularity: u16_at(bytes, 48),
+            blocks: u16_at(bytes, 50),
+        };
         Ok(Self {
             zoc: u16_at(bytes, 0),
             ozcs: u16_at(bytes, 2),
             active_max: limit(u32_at(bytes, 4)),
             open_max: limit(u32_at(bytes, 8)),
+            area: Some(area).filter(|area| area.blocks > 0),
             formats,
         })
     }
@@ -97,6 +112,12 @@ impl ZnsNamespace {
         put(&mut bytes, 2, &self.ozcs.to_le_bytes());
         put(&mut bytes, 4, &limit_bits(self.active_max).to_le_bytes());
         put(&mut bytes, 8, &limit_bits(self.open_max).to_le_bytes());
+        if let Some(ZoneArea { blocks, granularity, areas_max }) = self.area {
+            put(&mut bytes, 44, &areas_max.to_le_bytes());
+            put(&mut bytes, 48, &granularity.to_le_bytes());
+            put(&mut bytes, 50, &blocks.to_le_bytes());
+            bytes[52] = COMMITS_WHEN_ASKED;
+        }
         for (place, format) in self.formats.iter().enumerate() {
             let at = EXTENSIONS_AT + place * LbaFormatExtension::BYTES;
             put(&mut bytes, at, &format.zone_size.to_le_bytes());
@@ -143,9 +164,11 @@ mod tests {
     fn every_field_sits_where_the_table_puts_it() {
         let mut bytes = [0; 4096];
         bytes[..12].copy_from_slice(&[1, 0, 2, 0, 13, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+        bytes[44..53].copy_from_slice(&[7, 0, 0, 0, 2, 0, 16, 0, 1]);
         bytes[2816 + 16..2816 + 25].copy_from_slice(&[0, 0, 4, 0, 0, 0, 0, 0, 3]);
         let namespace = ZnsNamespace::decode(&bytes).expect("4096 bytes");
-        assert_eq!((namespace.zoc, namespace.ozcs), (1, 2));
+        assert_eq!((namespace.zoc, namespace.ozcs), (1, OZCS_AREAS));
+        assert_eq!(namespace.area, Some(ZoneArea { areas_max: 7, granularity: 2, blocks: 16 }));
         assert_eq!((namespace.active_max, namespace.open_max), (Some(14), None));
         assert_eq!(namespace.formats[1], LbaFormatExtension { zone_size: 1 << 18, extension_units: 3 });
         assert_eq!(namespace.encode(), bytes);

@@ -10,7 +10,7 @@ mod report;
 
 pub use changed_zones::ChangedZoneList;
 pub use command::{ZoneAppend, ZoneManagementReceive, ZoneManagementSend, ZoneReceiveAction, ZoneSendAction};
-pub use identify::{LbaFormatExtension, ZnsController, ZnsNamespace};
+pub use identify::{LbaFormatExtension, OZCS_AREAS, ZnsController, ZnsNamespace};
 pub use report::ReportHeader;
 
 /// The command set's identifier, CSI (NVMe base 2.0 figure 274).

@@ -183,6 +183,9 @@ fn zns(draw: &mut Draw, config: &Config) -> Chosen {
     if draw.percent(30) {
         set("finish", "pad".to_owned());
     }
+    if draw.percent(50) {
+        set("area_units", draw.between(1, 3).to_string());
+    }
     if draw.percent(60) {
         let pages: u32 = draw.one_of(&[8, 12, 40, 200]);
         let page = config.geometry.ws_min * config.geometry.sector_bytes;

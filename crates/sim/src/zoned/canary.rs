@@ -19,7 +19,7 @@ pub fn canaries() -> [Canary<ZonedModel>; 4] {
         }),
         ("a reset is undone", |model| {
             for zone in model.durable.iter_mut().filter(|zone| zone.state == ZoneState::Empty) {
-                *zone = Zone { state: ZoneState::Closed, blocks: vec![vec![1; 4_096]], extension: None };
+                *zone = Zone { state: ZoneState::Closed, blocks: vec![Some(vec![1; 4_096])], ..Zone::EMPTY };
             }
         }),
         ("a full zone is not full", |model| {
@@ -42,6 +42,28 @@ pub fn canaries_of_extensions() -> [Canary<ZonedModel>; 2] {
         ("an extension outlives a reset", |model| {
             for zone in model.durable.iter_mut().filter(|zone| zone.state == ZoneState::Empty) {
                 zone.extension = Some(ZoneExtension::ZERO);
+            }
+        }),
+    ]
+}
+
+/// Those of random write areas.
+#[must_use]
+pub fn canaries_of_areas() -> [Canary<ZonedModel>; 3] {
+    [
+        ("what an area holds is lost", |model| {
+            for zone in &mut model.durable {
+                zone.ahead.clear();
+            }
+        }),
+        ("a block of an area is an older one", |model| {
+            for content in model.durable.iter_mut().flat_map(|zone| zone.ahead.values_mut()) {
+                content.fill(1);
+            }
+        }),
+        ("a commit is undone", |model| {
+            for zone in &mut model.durable {
+                while zone.blocks.pop_if(|block| block.is_none()).is_some() {}
             }
         }),
     ]

@@ -2,14 +2,14 @@
 //!
 //! Deliberately not here: what they must be answered with (`model`).
 
-use super::ZonedModel;
+use super::{Zone, ZonedModel};
 use crate::model::Model;
 use crate::model::held::Held;
 use crate::model::judge::Interface;
 use crate::model::trial::Requests;
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::zoned::{
-    DescribedZone, WidthHint, ZoneAction, ZoneExtension, ZoneScope, ZoneState, ZonedOp, ZonedReply,
+    DescribedZone, WidthHint, ZoneAction, ZoneArea, ZoneExtension, ZoneScope, ZoneState, ZonedOp, ZonedReply,
     ZonedRequest, ZonedTarget,
 };
 use ocssd_lightnvm::interface::{Durability, List};
@@ -55,6 +55,8 @@ impl Interface for ZonedInterface {
             ZonedOp::Manage { .. } => "requests.zones_managed",
             ZonedOp::Report { .. } | ZonedOp::ReportExtended { .. } => "requests.reports",
             ZonedOp::SetExtension => "requests.extensions",
+            ZonedOp::OpenWithArea => "requests.areas_opened",
+            ZonedOp::CommitArea => "requests.areas_committed",
             ZonedOp::Shutdown => "requests.shutdowns",
         }
     }
@@ -72,6 +74,8 @@ pub struct DrawnZoned {
     managed_percent: u64,
     /// Extensions set, of a hundred requests for an empty zone.
     described_percent: u64,
+    /// The zone that got an extension just now is written next, durably: tails and the log race then.
+    follows: Option<u64>,
     held: Held,
 }
 
@@ -91,6 +95,7 @@ impl DrawnZoned {
             } else {
                 0
             },
+            follows: None,
             held: Held::default(),
         }
     }
@@ -115,7 +120,27 @@ impl DrawnZoned {
         let buffer = Some(self.held.hold(tag, buffer));
         // One in sixteen names no zone's start.
         let block = start + prng.below(16) / 15;
+        self.follows = Some(start);
         ZonedRequest { tag, op: ZonedOp::SetExtension, block, count: 0, buffer }
+    }
+
+    /// Opens a zone with an area; writes to the area, or not far behind it; commits. The block is counted in the zone.
+    fn of_area(&self, prng: &mut Prng, area: ZoneArea, zone: &Zone, longest: u64) -> (ZonedOp, u64, u32) {
+        let (blocks, granularity) = (u64::from(area.blocks), u64::from(area.granularity));
+        if !zone.has_area && prng.below(8) > 0 {
+            return (ZonedOp::OpenWithArea, prng.below(16) / 15, 0);
+        }
+        if prng.below(4) == 0 {
+            let granules = 1 + prng.below(blocks / granularity + 1);
+            let off = if prng.below(8) == 0 { prng.below(3) } else { 1 };
+            return (ZonedOp::CommitArea, (zone.written() + granules * granularity).saturating_sub(off), 0);
+        }
+        // Within one area for most, up to a little behind two for some.
+        let reach = if prng.below(4) == 0 { 2 * blocks + 2 } else { blocks };
+        let at = prng.below(reach);
+        let count = u32::try_from(longest.min(reach - at)).expect("short");
+        let durability = self.durability(prng);
+        (ZonedOp::Write { durability }, zone.written() + at, count)
     }
 
     fn manage(prng: &mut Prng, start: u64) -> (ZonedOp, u64, u32) {
@@ -146,6 +171,12 @@ impl Requests<ZonedModel> for DrawnZoned {
         buffers: &mut Buffers,
     ) -> Option<ZonedRequest> {
         let geometry = model.geometry();
+        if let Some(block) = self.follows.take() {
+            let count = 1 + u32::try_from(prng.below(3)).expect("few");
+            let op = ZonedOp::Write { durability: Durability::AtReply };
+            let buffer = self.held.take_stamped(tag, buffers, count * geometry.block_bytes, prng);
+            return Some(ZonedRequest { tag, op, block, count, buffer: Some(buffer) });
+        }
         let zone = u32::try_from(prng.below(u64::from(self.zones))).expect("below a 32-bit count");
         let (start, written) = (geometry.start_of(zone), model.zone(zone).written());
         let longest = 1 + prng.below(self.longest);
@@ -160,6 +191,11 @@ impl Requests<ZonedModel> for DrawnZoned {
         let percent = if is_empty { self.described_percent } else { self.described_percent / 20 };
         if prng.below(100) < percent {
             return Some(self.describe(tag, prng, start, buffers));
+        }
+        if let Some(area) = geometry.area.filter(|_| prng.below(3) == 0) {
+            let (op, block, count) = self.of_area(prng, area, model.zone(zone), longest);
+            let buffer = self.held.take_stamped(tag, buffers, count.max(1) * geometry.block_bytes, prng);
+            return Some(ZonedRequest { tag, op, block: start + block, count, buffer: Some(buffer) });
         }
         let (op, block, count) = match prng.below(100) {
             percent if percent < self.managed_percent => Self::manage(prng, start),

@@ -1,14 +1,21 @@
-//! A zone, the ways it changes, and every state a power cut may leave it in.
+//! A zone and the ways it changes, a power cut among them.
+//!
+//! Deliberately not here: what of these changes survives (`survivors`).
 
-use ocssd_lightnvm::interface::zoned::{ZoneExtension, ZoneState};
+use ocssd_lightnvm::interface::zoned::{ZoneExtension, ZoneGeometry, ZoneState};
+use std::collections::BTreeMap;
 
 /// A zone: what of it is written, in order, and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// Its state.
     pub state: ZoneState,
-    /// The content of each written block.
-    pub blocks: Vec<Vec<u8>>,
+    /// Up to the write pointer, the content of each block; `None` if it was committed and not written.
+    pub blocks: Vec<Option<Vec<u8>>>,
+    /// What is written of its random write area, by the block's number in the zone; none lies before the pointer.
+    pub ahead: BTreeMap<u64, Vec<u8>>,
+    /// It has an area: it was opened with one, and no power cut came since.
+    pub has_area: bool,
     /// The extension of its descriptor.
     pub extension: Option<ZoneExtension>,
 }
@@ -18,6 +25,17 @@ pub struct Zone {
 pub enum ZoneChange {
     /// These blocks were written at its write pointer.
     Written(Vec<Vec<u8>>),
+    /// These blocks were written to its area, which moved its write pointer or left it where it was.
+    Placed {
+        /// The first one's number in the zone.
+        at: u64,
+        /// The blocks.
+        blocks: Vec<Vec<u8>>,
+        /// Where the write pointer is then.
+        pointer: u64,
+    },
+    /// Its area was committed, so that these are its blocks up to the write pointer.
+    Committed(Vec<Option<Vec<u8>>>),
     /// It became full.
     Finished,
     /// It became empty.
@@ -30,26 +48,74 @@ pub enum ZoneChange {
 
 impl Zone {
     /// An empty one.
-    pub const EMPTY: Self = Self { state: ZoneState::Empty, blocks: Vec::new(), extension: None };
+    pub const EMPTY: Self = Self {
+        state: ZoneState::Empty,
+        blocks: Vec::new(),
+        ahead: BTreeMap::new(),
+        has_area: false,
+        extension: None,
+    };
 
-    /// Blocks that are written.
+    /// Blocks before the write pointer.
     #[must_use]
     pub fn written(&self) -> u64 {
         u64::try_from(self.blocks.len()).expect("a length fits 64 bits")
     }
 
-    /// Carries out a change of a zone of `capacity` blocks.
-    pub fn change(&mut self, change: &ZoneChange, capacity: u64) {
+    /// The content of a block; `None` if it was not written.
+    #[must_use]
+    pub fn block(&self, number: u64) -> Option<&Vec<u8>> {
+        let nth = usize::try_from(number).expect("a simulated zone is small");
+        self.blocks.get(nth).and_then(Option::as_ref).or_else(|| self.ahead.get(&number))
+    }
+
+    /// Where what is written ends.
+    fn end(&self) -> u64 {
+        self.ahead.last_key_value().map_or(0, |(&last, _)| last + 1).max(self.written())
+    }
+
+    /// Moves the write pointer, if that is not behind `pointer` already.
+    fn commit(&mut self, pointer: u64) {
+        for number in self.written()..pointer {
+            self.blocks.push(self.ahead.remove(&number));
+        }
+        let first = self.ahead.first_key_value().map_or(u64::MAX, |(&first, _)| first);
+        assert!(first >= self.written(), "block {first} lies before the pointer and is not committed");
+    }
+
+    /// The zone is full if its pointer is at the capacity, and open otherwise.
+    fn sort_state(&mut self, geometry: &ZoneGeometry) {
+        if self.written() == geometry.capacity_blocks {
+            (self.state, self.has_area) = (ZoneState::Full, false);
+        } else if !self.state.is_open() {
+            self.state = ZoneState::ImplicitlyOpened;
+        }
+    }
+
+    /// Carries out a change.
+    pub fn change(&mut self, change: &ZoneChange, geometry: &ZoneGeometry) {
         match change {
             ZoneChange::Written(blocks) => {
-                self.blocks.extend(blocks.iter().cloned());
-                if self.written() == capacity {
-                    self.state = ZoneState::Full;
-                } else if !self.state.is_open() {
-                    self.state = ZoneState::ImplicitlyOpened;
-                }
+                self.blocks.extend(blocks.iter().cloned().map(Some));
+                self.sort_state(geometry);
             }
-            ZoneChange::Finished => self.state = ZoneState::Full,
+            ZoneChange::Placed { at, blocks, pointer } => {
+                // What was committed since is as the commit says.
+                let written = self.written();
+                let ahead = (*at..).zip(blocks).filter(|&(number, _)| number >= written);
+                self.ahead.extend(ahead.map(|(number, content)| (number, content.clone())));
+                self.commit(*pointer);
+                self.sort_state(geometry);
+            }
+            ZoneChange::Committed(blocks) => {
+                self.blocks.extend(blocks.iter().skip(self.blocks.len()).cloned());
+                self.ahead = self.ahead.split_off(&self.written());
+                self.sort_state(geometry);
+            }
+            ZoneChange::Finished => {
+                self.commit(self.end());
+                (self.state, self.has_area) = (ZoneState::Full, false);
+            }
             ZoneChange::Reset => *self = Self::EMPTY,
             ZoneChange::WentOffline => *self = Self { state: ZoneState::Offline, ..Self::EMPTY },
             ZoneChange::Described(extension) => {
@@ -58,35 +124,22 @@ impl Zone {
         }
     }
 
-    /// The zone after a power cut: nothing is open, and what has neither block nor extension is empty.
+    /// The zone after a power cut: nothing is open, what its area held is committed, and what has neither block nor extension
+    /// is empty.
     #[must_use]
-    pub fn after_cut(mut self) -> Self {
+    pub fn after_cut(mut self, geometry: &ZoneGeometry) -> Self {
+        self.has_area = false;
+        if let Some(area) = geometry.area.filter(|_| !self.ahead.is_empty()) {
+            let end = self.end().next_multiple_of(u64::from(area.granularity));
+            self.commit(end.min(geometry.capacity_blocks));
+        }
+        if self.state.is_active() && self.written() == geometry.capacity_blocks {
+            self.state = ZoneState::Full;
+        }
         if self.state.is_active() {
             let is_empty = self.blocks.is_empty() && self.extension.is_none();
             self.state = if is_empty { ZoneState::Empty } else { ZoneState::Closed };
         }
         self
-    }
-
-    /// Every zone a power cut may leave, if the first `durable` of these changes survive it: any number of the others in order,
-    /// and of the one after them any number of first blocks.
-    #[must_use]
-    pub fn legal(&self, changes: &[&ZoneChange], durable: usize, capacity: u64) -> Vec<Self> {
-        let (mut zone, mut legal) = (self.clone(), Vec::new());
-        for (nth, change) in changes.iter().enumerate() {
-            if nth >= durable {
-                legal.push(zone.clone().after_cut());
-                if let ZoneChange::Written(blocks) = change {
-                    legal.extend((1..blocks.len()).map(|count| {
-                        let mut torn = zone.clone();
-                        torn.change(&ZoneChange::Written(blocks[..count].to_vec()), capacity);
-                        torn.after_cut()
-                    }));
-                }
-            }
-            zone.change(change, capacity);
-        }
-        legal.push(zone.after_cut());
-        legal
     }
 }

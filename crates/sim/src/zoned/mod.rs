@@ -1,13 +1,16 @@
 //! The zoned interface, naively: zones as ordered maps, and what of them survives a power cut.
 
+mod areas;
 mod canary;
 mod drawn;
 mod image;
 mod model;
+mod survivors;
 #[cfg(test)]
 mod tests;
 
-pub use canary::{canaries, canaries_of_extensions};
+pub use canary::{canaries, canaries_of_areas, canaries_of_extensions};
 pub use drawn::{DrawnZoned, ZonedInterface};
 pub use image::{Zone, ZoneChange};
 pub use model::{ObservedZone, ZonedModel};
+pub use survivors::{Found, Survivor};

@@ -1,6 +1,7 @@
 //! The model: requests are judged as the specification says, on the volatile zones.
 
 use super::image::{Zone, ZoneChange};
+use super::survivors::{Found, Survivor};
 use crate::contract::{Answerer, Broken};
 use crate::model::{Expected, Model, Pending, equal};
 use ocssd_lightnvm::interface::zoned::{
@@ -26,7 +27,7 @@ pub struct ObservedZone {
 pub struct ZonedModel {
     geometry: ZoneGeometry,
     pub(super) durable: Vec<Zone>,
-    volatile: Vec<Zone>,
+    pub(super) volatile: Vec<Zone>,
     /// Changes with the zone they are of.
     pending: Pending<(usize, ZoneChange)>,
     /// Open zones, the one opened first in front: it is closed first.
@@ -37,7 +38,7 @@ fn index(value: u32) -> usize {
     usize::try_from(value).expect("32 bits fit an index")
 }
 
-fn count(items: usize) -> u32 {
+pub(super) fn count(items: usize) -> u32 {
     u32::try_from(items).expect("a simulated target is small")
 }
 
@@ -95,7 +96,7 @@ impl ZonedModel {
     pub fn gave_up(&mut self, zone: u32, state: ZoneState) {
         assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "a zone is given up as {state:?}");
         for zones in [&mut self.durable, &mut self.volatile] {
-            zones[index(zone)].state = state;
+            (zones[index(zone)].state, zones[index(zone)].has_area) = (state, false);
         }
         self.sort_out();
     }
@@ -123,7 +124,14 @@ impl ZonedModel {
         let (start, state) = (self.geometry.start_of(zone), self.zone(zone).state);
         let write_pointer = state.is_writable().then(|| start + self.zone(zone).written());
         let (capacity, has_extension) = (self.geometry.capacity_blocks, self.zone(zone).extension.is_some());
-        ZoneDescriptor { state, capacity, start, write_pointer, has_extension }
+        ZoneDescriptor {
+            state,
+            capacity,
+            start,
+            write_pointer,
+            has_extension,
+            has_area: self.zone(zone).has_area,
+        }
     }
 
     /// A zone as an extended report shows it.
@@ -133,13 +141,13 @@ impl ZonedModel {
     }
 
     /// The zone of an address, and the block in it.
-    fn place(&self, block: u64) -> Result<(usize, u64), Status> {
+    pub(super) fn place(&self, block: u64) -> Result<(usize, u64), Status> {
         let zone = self.geometry.zone_of(block).ok_or(Status::LBA_OUT_OF_RANGE)?;
         Ok((index(zone), block - self.geometry.start_of(zone)))
     }
 
     /// The zone that starts at an address.
-    fn zone_at(&self, block: u64) -> Result<usize, Status> {
+    pub(super) fn zone_at(&self, block: u64) -> Result<usize, Status> {
         let (zone, within) = self.place(block)?;
         if within == 0 { Ok(zone) } else { Err(Status::INVALID_FIELD) }
     }
@@ -149,7 +157,7 @@ impl ZonedModel {
     }
 
     /// Makes a zone open, if there are resources; closes an implicitly opened one if there are too few.
-    fn open(&mut self, zone: usize, how: ZoneState) -> Result<(), Status> {
+    pub(super) fn open(&mut self, zone: usize, how: ZoneState) -> Result<(), Status> {
         let state = self.volatile[zone].state;
         if !state.is_active() && self.active() >= self.geometry.active_bound() {
             return Err(Status::TOO_MANY_ACTIVE_ZONES);
@@ -169,8 +177,8 @@ impl ZonedModel {
     }
 
     /// Carries out a change that may survive.
-    fn change(&mut self, tag: Tag, zone: usize, change: ZoneChange, durability: Durability) {
-        self.volatile[zone].change(&change, self.geometry.capacity_blocks);
+    pub(super) fn change(&mut self, tag: Tag, zone: usize, change: ZoneChange, durability: Durability) {
+        self.volatile[zone].change(&change, &self.geometry);
         self.pending.take(tag, (zone, change), durability);
         self.sort_out();
     }
@@ -202,21 +210,31 @@ impl ZonedModel {
         {
             return Err(Status::LBA_OUT_OF_RANGE);
         }
+        let (end, written) = (at + u64::from(request.count), self.volatile[zone].written());
+        let area = self.area_of(zone);
+        if is_append && area.is_some() {
+            return Err(Status::INVALID_ZONE_OPERATION);
+        }
+        // Where it may start, and end.
+        let within = area.map_or(written..=written, |_| written..=u64::MAX);
+        let last = area.map_or(u64::MAX, |area| written + 2 * u64::from(area.blocks));
         match self.volatile[zone].state {
             ZoneState::Full => return Err(Status::ZONE_IS_FULL),
             ZoneState::ReadOnly => return Err(Status::ZONE_IS_READ_ONLY),
             ZoneState::Offline => return Err(Status::ZONE_IS_OFFLINE),
-            _ if at != self.volatile[zone].written() => return Err(Status::ZONE_INVALID_WRITE),
-            _ if at + u64::from(request.count) > self.geometry.capacity_blocks => {
-                return Err(Status::ZONE_BOUNDARY_ERROR);
-            }
+            _ if !within.contains(&at) || end > last => return Err(Status::ZONE_INVALID_WRITE),
+            _ if end > self.geometry.capacity_blocks => return Err(Status::ZONE_BOUNDARY_ERROR),
             _ => {}
         }
         self.open(zone, ZoneState::ImplicitlyOpened)?;
         let content = self.content(request, buffers).gathered(buffers);
         let block = content.len() / index(request.count);
         let blocks = content.chunks(block).map(<[u8]>::to_vec).collect();
-        self.change(request.tag, zone, ZoneChange::Written(blocks), durability);
+        let change = match area {
+            None => ZoneChange::Written(blocks),
+            Some(area) => ZoneChange::Placed { at, blocks, pointer: self.moved(written, end, area) },
+        };
+        self.change(request.tag, zone, change, durability);
         Ok(self.geometry.start_of(count(zone)) + at)
     }
 
@@ -233,15 +251,15 @@ impl ZonedModel {
         if end > self.geometry.zone_blocks {
             return Err(Status::ZONE_BOUNDARY_ERROR);
         }
-        if end > zone.written() && self.geometry.unwritten_read == UnwrittenRead::Refused {
+        let is_missing = (within..end).any(|number| zone.block(number).is_none());
+        if is_missing && self.geometry.unwritten_read == UnwrittenRead::Refused {
             return Err(Status::UNWRITTEN);
         }
         let bytes = index(self.content(request, buffers).bytes());
-        let from = usize::try_from(within).expect("a simulated zone is small").min(zone.blocks.len());
-        let written = zone.blocks[from..].iter().take(index(request.count)).flatten().copied();
-        let mut content: Vec<u8> = written.collect();
-        content.resize(bytes, 0);
-        Ok(content)
+        let block = bytes / index(request.count).max(1);
+        let unwritten = vec![0; block];
+        let content = (within..end).flat_map(|number| zone.block(number).unwrap_or(&unwritten));
+        Ok(content.copied().collect())
     }
 
     /// The zones an action is meant for if it is for all.
@@ -351,6 +369,8 @@ impl ZonedModel {
             }
             ZonedOp::Manage { action, scope: ZoneScope::All } => self.manage_all(request.tag, action)?,
             ZonedOp::SetExtension => self.describe(request, buffers)?,
+            ZonedOp::OpenWithArea => self.open_with_area(request)?,
+            ZonedOp::CommitArea => self.commit_area(request)?,
             ZonedOp::Report { only } => {
                 let (listed, matching, bytes) = self.report(request, only, |zone| self.descriptor(zone))?;
                 let into =
@@ -367,23 +387,41 @@ impl ZonedModel {
         Ok(nothing)
     }
 
-    /// The changes of a zone, and how many of them survive for sure.
-    fn changes(&self, zone: usize) -> (Vec<&ZoneChange>, usize) {
+    /// The changes of a zone, and whether each survives for sure.
+    fn changes(&self, zone: usize) -> Vec<(&ZoneChange, bool)> {
         let of_zone = self.pending.iter().filter(|taken| taken.change.0 == zone);
-        let durable = of_zone.clone().filter(|taken| taken.is_durable).count();
-        (of_zone.map(|taken| &taken.change.1).collect(), durable)
+        of_zone.map(|taken| (&taken.change.1, taken.is_durable)).collect()
+    }
+
+    /// What a power cut may leave of a zone.
+    pub(super) fn legal(&self, zone: usize) -> Vec<Survivor> {
+        Survivor::all(&self.durable[zone], &self.changes(zone), &self.geometry)
+    }
+
+    /// What a block reads as that was not written.
+    fn unwritten(&self, state: ZoneState, block_bytes: usize) -> Option<Vec<u8>> {
+        let is_zeroes = self.geometry.unwritten_read == UnwrittenRead::Zeroes && state != ZoneState::Offline;
+        is_zeroes.then(|| vec![0; block_bytes])
+    }
+
+    /// The zone that was found, if it may be.
+    fn found(&self, number: usize, found: &ObservedZone, legal: &[Survivor]) -> Option<Zone> {
+        let bytes = found.blocks.iter().flatten().next().map_or(0, Vec::len);
+        let ObservedZone { zone, blocks, .. } = found;
+        let pointer = zone.write_pointer.map(|pointer| pointer.saturating_sub(zone.start));
+        let unwritten = self.unwritten(zone.state, bytes);
+        let read = Found { state: zone.state, pointer, blocks, unwritten: &unwritten };
+        let mut same = legal.iter().filter_map(|survivor| survivor.resolved(&read, &self.geometry));
+        same.find(|image| self.shown(number, image, bytes) == *found)
     }
 
     /// What a zone shows that is this.
     fn shown(&self, zone: usize, image: &Zone, block_bytes: usize) -> ObservedZone {
         let start = self.geometry.start_of(count(zone));
         let write_pointer = image.state.is_writable().then(|| start + image.written());
-        let unwritten = match self.geometry.unwritten_read {
-            _ if image.state == ZoneState::Offline => None,
-            UnwrittenRead::Zeroes => Some(vec![0; block_bytes]),
-            UnwrittenRead::Refused => None,
-        };
-        let mut blocks: Vec<_> = image.blocks.iter().cloned().map(Some).collect();
+        let unwritten = self.unwritten(image.state, block_bytes);
+        let mut blocks: Vec<_> =
+            image.blocks.iter().map(|block| block.clone().or_else(|| unwritten.clone())).collect();
         blocks.resize(
             usize::try_from(self.geometry.capacity_blocks).expect("a simulated zone is small"),
             unwritten,
@@ -391,7 +429,14 @@ impl ZonedModel {
         let capacity = self.geometry.capacity_blocks;
         let has_extension = image.extension.is_some();
         ObservedZone {
-            zone: ZoneDescriptor { state: image.state, capacity, start, write_pointer, has_extension },
+            zone: ZoneDescriptor {
+                state: image.state,
+                capacity,
+                start,
+                write_pointer,
+                has_extension,
+                has_area: image.has_area,
+            },
             extension: image.extension.unwrap_or(ZoneExtension::ZERO),
             blocks,
         }
@@ -482,9 +527,13 @@ impl Model for ZonedModel {
             return;
         }
         self.pending.answered(reply.tag);
-        self.pending.spread(|later, earlier| later.0 == earlier.0);
+        // A commit makes durable what it commits, and nothing else of an area.
+        self.pending.spread(|later, earlier| {
+            let is_area = matches!(earlier.1, ZoneChange::Placed { .. } | ZoneChange::Committed(_));
+            later.0 == earlier.0 && !(is_area && matches!(later.1, ZoneChange::Committed(_)))
+        });
         for (zone, change) in self.pending.take_durable() {
-            self.durable[zone].change(&change, self.geometry.capacity_blocks);
+            self.durable[zone].change(&change, &self.geometry);
         }
     }
 
@@ -508,14 +557,9 @@ impl Model for ZonedModel {
 
     fn may_hold(&self, observation: &Vec<ObservedZone>) -> Result<(), Broken> {
         for (zone, found) in observation.iter().enumerate() {
-            let (changes, durable) = self.changes(zone);
-            let legal = self.durable[zone].legal(&changes, durable, self.geometry.capacity_blocks);
-            let bytes = found.blocks.iter().flatten().next().map_or(0, Vec::len);
-            if !legal.iter().any(|image| self.shown(zone, image, bytes) == *found) {
-                let written: Vec<String> = legal
-                    .iter()
-                    .map(|zone| format!("{:?} with {} blocks", zone.state, zone.written()))
-                    .collect();
+            let legal = self.legal(zone);
+            if self.found(zone, found, &legal).is_none() {
+                let written: Vec<String> = legal.iter().map(Survivor::to_string).collect();
                 let promised = format!("zone {zone} is {}, as written", written.join(", or "));
                 let read = found.blocks.iter().filter(|block| block.is_some()).count();
                 let found = format!("{:?}, {read} blocks readable", found.zone);
@@ -527,10 +571,8 @@ impl Model for ZonedModel {
 
     fn settle(&mut self, observation: &Vec<ObservedZone>) {
         for (zone, found) in observation.iter().enumerate() {
-            let (changes, durable) = self.changes(zone);
-            let legal = self.durable[zone].legal(&changes, durable, self.geometry.capacity_blocks);
-            let bytes = found.blocks.iter().flatten().next().map_or(0, Vec::len);
-            let same = legal.into_iter().find(|image| self.shown(zone, image, bytes) == *found);
+            let legal = self.legal(zone);
+            let same = self.found(zone, found, &legal);
             self.volatile[zone] = same.expect("settled on what may not be: ask may_hold first");
         }
         self.durable.clone_from(&self.volatile);
@@ -540,12 +582,12 @@ impl Model for ZonedModel {
 
     fn cut(&mut self) {
         for zone in 0..self.durable.len() {
-            let (changes, durable) = self.changes(zone);
-            let changes: Vec<ZoneChange> = changes[..durable].iter().map(|&change| change.clone()).collect();
+            let sure = self.changes(zone).into_iter().filter(|change| change.1);
+            let changes: Vec<ZoneChange> = sure.map(|(change, _)| change.clone()).collect();
             for change in &changes {
-                self.durable[zone].change(change, self.geometry.capacity_blocks);
+                self.durable[zone].change(change, &self.geometry);
             }
-            self.durable[zone] = self.durable[zone].clone().after_cut();
+            self.durable[zone] = self.durable[zone].clone().after_cut(&self.geometry);
         }
         self.volatile.clone_from(&self.durable);
         self.pending.clear();

@@ -6,8 +6,8 @@ use crate::model::trial::{Reference, Trial};
 use ocssd_base::Prng;
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::{
-    UnwrittenRead, ZoneAction, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp, ZonedReply,
-    ZonedRequest,
+    UnwrittenRead, ZoneAction, ZoneArea, ZoneGeometry, ZoneScope, ZoneState, ZonedAnswer, ZonedOp,
+    ZonedReply, ZonedRequest,
 };
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PayloadFormat, Status, Tag};
 
@@ -19,6 +19,15 @@ const ZONES: ZoneGeometry = ZoneGeometry {
     append_blocks_max: 3,
     takes_extensions: true,
     ..ZoneGeometry::plain(8, 6)
+};
+
+/// Zones that hold fourteen blocks, with areas of four that are committed by two, in two zones at most.
+const AREAS: ZoneGeometry = ZoneGeometry {
+    capacity_blocks: 14,
+    open_max: Some(3),
+    active_max: Some(4),
+    area: Some(ZoneArea { blocks: 4, granularity: 2, areas_max: 2 }),
+    ..ZoneGeometry::plain(16, 6)
 };
 
 fn pool() -> Buffers {
@@ -324,6 +333,174 @@ fn a_target_that_forgets_or_mixes_is_found() {
             let mut trial = Trial::new(seed, ZonedModel::new(ZONES), pool());
             trial.canary = Some(canary);
             trial.run(1_500, &mut DrawnZoned::new(&ZonedModel::new(ZONES), &mut Prng::new(seed))).err()
+        });
+        assert!(found.is_some(), "{name}: not found with seeds 0 to 19");
+    }
+}
+
+const AREA: ZonedOp = ZonedOp::OpenWithArea;
+const COMMIT: ZonedOp = ZonedOp::CommitArea;
+
+/// What a zone with an area is after these requests: its state, its write pointer, and which of its blocks are written.
+fn with_area(steps: &[(ZonedOp, u64, u32, Status)]) -> (ZoneState, u64, Vec<u64>) {
+    let mut target = target(AREAS);
+    check(&mut target, &[(AREA, 0, 0, Status::SUCCESS)]);
+    check(&mut target, steps);
+    let zone = target.model.zone(0);
+    let written = (0..14).filter(|&number| zone.block(number).is_some()).collect();
+    (zone.state, zone.written(), written)
+}
+
+#[test]
+fn an_area_takes_writes_in_any_order_and_moves_as_little_as_they_need() {
+    let (fine, invalid) = (Status::SUCCESS, Status::ZONE_INVALID_WRITE);
+    use ZoneState::{ExplicitlyOpened, Full};
+    for (steps, pointer, written) in [
+        (&[(WRITE, 3, 1, fine), (WRITE, 0, 1, fine), (WRITE, 3, 1, fine)][..], 0, vec![0, 3]),
+        (&[(WRITE, 3, 2, fine)], 2, vec![3, 4]),
+        (&[(WRITE, 6, 1, fine), (WRITE, 3, 1, invalid)], 4, vec![6]),
+        (&[(WRITE, 0, 8, fine), (WRITE, 3, 1, invalid)], 4, (0..8).collect()),
+        (
+            &[(WRITE, 0, 9, invalid), (WRITE, 8, 1, invalid), (APPEND, 0, 1, Status::INVALID_ZONE_OPERATION)],
+            0,
+            vec![],
+        ),
+        (&[(WRITE, 1, 1, fine), (COMMIT, 1, 0, fine), (WRITE, 0, 1, invalid)], 2, vec![1]),
+        (&[(COMMIT, 0, 0, Status::INVALID_FIELD), (COMMIT, 4, 0, Status::INVALID_FIELD)], 0, vec![]),
+        (&[(COMMIT, 5, 0, Status::INVALID_FIELD), (COMMIT, 3, 0, fine)], 4, vec![]),
+    ] {
+        assert_eq!(with_area(steps), (ExplicitlyOpened, pointer, written), "{steps:?}");
+    }
+    let end = [
+        (COMMIT, 3, 0, fine),
+        (COMMIT, 7, 0, fine),
+        (COMMIT, 11, 0, fine),
+        (WRITE, 13, 2, Status::ZONE_BOUNDARY_ERROR),
+        (WRITE, 13, 1, fine),
+        (WRITE, 12, 1, fine),
+    ];
+    assert_eq!(with_area(&end), (ExplicitlyOpened, 12, vec![12, 13]), "only a commit makes it full");
+    let full = [&end[..], &[(COMMIT, 13, 0, fine), (WRITE, 13, 1, Status::ZONE_IS_FULL)]].concat();
+    assert_eq!(with_area(&full), (Full, 14, vec![12, 13]));
+}
+
+#[test]
+fn areas_are_for_so_many_zones_and_stay_until_these_are_full_or_empty() {
+    let (fine, none) = (Status::SUCCESS, Status::ZRWA_RESOURCES_UNAVAILABLE);
+    let mut target = target(AREAS);
+    let has = |target: &Reference<ZonedModel>| {
+        (0..6).filter(|&zone| target.model.descriptor(zone).has_area).collect::<Vec<_>>()
+    };
+    check(&mut target, &[(AREA, 1, 0, Status::INVALID_FIELD), (AREA, 96, 0, Status::LBA_OUT_OF_RANGE)]);
+    check(&mut target, &[(WRITE, 0, 1, fine), (AREA, 0, 0, none), (WRITE, 1, 1, fine), (AREA, 0, 0, fine)]);
+    check(
+        &mut target,
+        &[(AREA, 16, 0, fine), (AREA, 16, 0, fine), (AREA, 32, 0, none), (CLOSE, 16, 0, fine)],
+    );
+    assert_eq!((has(&target), states(&target)[1]), (vec![0, 1], ZoneState::Closed), "a closed zone keeps it");
+    check(&mut target, &[(COMMIT, 17, 0, fine), (COMMIT, 33, 0, Status::INVALID_FIELD)]);
+    assert_eq!(states(&target)[1], ZoneState::ImplicitlyOpened);
+    check(&mut target, &[(WRITE, 5, 1, fine), (FINISH, 0, 0, fine), (RESET, 16, 0, fine)]);
+    assert!(has(&target).is_empty());
+    assert_eq!(target.model.zone(0).block(5), Some(&vec![7; 4_096]), "finishing keeps what is written");
+    check(&mut target, &[(AREA, 0, 0, Status::INVALID_ZONE_TRANSITION), (AREA, 16, 0, fine)]);
+    let refused = Status::INVALID_ZONE_OPERATION;
+    check(&mut self::target(ZONES), &[(AREA, 0, 0, refused), (COMMIT, 0, 0, refused)]);
+}
+
+/// The states and write pointers a survivor may show.
+fn shown(survivor: &Survivor) -> Vec<(ZoneState, u64)> {
+    match survivor {
+        Survivor::Zone(zone) => vec![(zone.state, zone.written())],
+        Survivor::Area { pointer, .. } => {
+            let state = |at| if at == 0 { ZoneState::Empty } else { ZoneState::Closed };
+            pointer.clone().step_by(2).map(|at| (state(at), at)).collect()
+        }
+    }
+}
+
+#[test]
+fn blocks_of_an_area_survive_each_for_itself() {
+    let mut target = target(AREAS);
+    check(&mut target, &[(AREA, 0, 0, Status::SUCCESS)]);
+    let block = |byte| vec![byte; 4_096];
+    for (op, at, byte) in
+        [(WRITE, 3, 1), (FUA, 3, 2), (WRITE, 1, 3), (WRITE, 3, 4), (WRITE, 2, 5), (WRITE, 3, 6)]
+    {
+        assert_eq!(ask(&mut target, op, at, 1, byte).status, Status::SUCCESS);
+    }
+    let unwritten = Some(block(0));
+    let may_be = |contents: [u8; 4], pointer: u64| {
+        let blocks: Vec<_> = contents.iter().map(|&byte| Some(block(byte))).collect();
+        let found = Found {
+            state: ZoneState::Closed,
+            pointer: Some(pointer),
+            blocks: &blocks,
+            unwritten: &unwritten,
+        };
+        let legal = target.model.legal(0);
+        legal.iter().any(|survivor| survivor.resolved(&found, &AREAS).is_some())
+    };
+    for (contents, pointer, is_legal) in [
+        ([0, 0, 0, 2], 4, true),
+        ([0, 3, 0, 2], 4, true),
+        ([0, 0, 5, 2], 4, true),
+        ([0, 3, 5, 6], 4, true),
+        ([0, 0, 0, 4], 4, true),
+        ([0, 0, 0, 1], 4, false),
+        ([0, 0, 0, 0], 4, false),
+        ([1, 0, 0, 2], 4, false),
+        ([0, 3, 5, 6], 2, false),
+        ([0, 3, 5, 6], 3, false),
+    ] {
+        assert_eq!(may_be(contents, pointer), is_legal, "{contents:?}, pointer at {pointer}");
+    }
+}
+
+#[test]
+fn a_power_cut_takes_the_area_away_and_commits_what_survived_in_it() {
+    use ZoneState::{Closed, Empty};
+    for (steps, mut legal) in [
+        (&[(WRITE, 1, 1)][..], vec![(Empty, 0), (Closed, 2)]),
+        (&[(FUA, 1, 1)], vec![(Closed, 2)]),
+        (&[(FUA, 1, 1), (WRITE, 3, 2)], vec![(Closed, 2), (Closed, 4), (Closed, 6)]),
+        (&[(WRITE, 3, 1), (ZonedOp::Flush, 0, 0)], vec![(Closed, 4)]),
+        (&[(COMMIT, 3, 0)], vec![(Closed, 4)]),
+        (&[(AREA, 0, 0)], vec![(Empty, 0)]),
+    ] {
+        let mut target = target(AREAS);
+        check(&mut target, &[(AREA, 0, 0, Status::SUCCESS)]);
+        for &(op, block, count) in steps {
+            check(&mut target, &[(op, block, count, Status::SUCCESS)]);
+        }
+        let mut found: Vec<_> = target.model.legal(0).iter().flat_map(shown).collect();
+        found.sort_unstable();
+        found.dedup();
+        legal.sort_unstable();
+        assert_eq!(found, legal, "{steps:?}");
+    }
+}
+
+#[test]
+fn whatever_a_sound_target_with_areas_keeps_is_allowed() {
+    for unwritten_read in [UnwrittenRead::Zeroes, UnwrittenRead::Refused] {
+        let areas = ZonedModel::new(ZoneGeometry { unwritten_read, ..AREAS });
+        for seed in 0..30 {
+            let mut drawn = DrawnZoned::new(&areas, &mut Prng::new(seed));
+            let tally = Trial::new(seed, areas.clone(), pool()).run(1_500, &mut drawn);
+            let tally = tally.unwrap_or_else(|found| panic!("{found}"));
+            assert!(tally.succeeded > 100 && tally.refused > 30 && tally.cuts > 5, "seed {seed}: {tally:?}");
+        }
+    }
+}
+
+#[test]
+fn a_target_that_forgets_what_areas_hold_is_found() {
+    for (name, canary) in canaries().into_iter().chain(canaries_of_areas()) {
+        let found = (0..20).find_map(|seed| {
+            let mut trial = Trial::new(seed, ZonedModel::new(AREAS), pool());
+            trial.canary = Some(canary);
+            trial.run(1_500, &mut DrawnZoned::new(&ZonedModel::new(AREAS), &mut Prng::new(seed))).err()
         });
         assert!(found.is_some(), "{name}: not found with seeds 0 to 19");
     }

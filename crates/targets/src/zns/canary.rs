@@ -33,6 +33,18 @@ pub enum Canary {
     ExtensionNotLogged,
     /// A checkpoint has no extensions of zones.
     ExtensionNotInCheckpoint,
+    /// A tail of a zone does not wait for the log to have the zone's extension.
+    TailBeforeExtension,
+    /// What follows a block of an area that was never written is taken for unwritten, too, when both are committed.
+    HoleSpreads,
+    /// A commit is answered before what it commits is on media.
+    CommitTooEarly,
+    /// A block of an area that is written over while it is on its way to tails is taken for durable when that landed.
+    TailCoversOverwrite,
+    /// A mount takes the oldest version of a block of an area, not the youngest.
+    OldestOfArea,
+    /// A zone that is reset or full keeps its area.
+    AreaKept,
 }
 
 planted_in!(Options, Canary);
@@ -53,6 +65,12 @@ impl Canary {
         (Self::ResetAllSkipsFull, "reset-all-skips-full"),
         (Self::ExtensionNotLogged, "extension-not-logged"),
         (Self::ExtensionNotInCheckpoint, "extension-not-in-checkpoint"),
+        (Self::TailBeforeExtension, "tail-before-extension"),
+        (Self::HoleSpreads, "hole-spreads"),
+        (Self::CommitTooEarly, "commit-too-early"),
+        (Self::TailCoversOverwrite, "tail-covers-overwrite"),
+        (Self::OldestOfArea, "oldest-of-area"),
+        (Self::AreaKept, "area-kept"),
     ];
 }
 

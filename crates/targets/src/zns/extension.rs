@@ -10,6 +10,7 @@ use super::options::Width;
 use super::state::Zns;
 use super::writer::ZoneOp;
 use ocssd_base::SlabKey;
+use ocssd_ftl::log::Lsn;
 use ocssd_lightnvm::interface::List;
 use ocssd_lightnvm::interface::zoned::{WidthHint, ZoneExtension, ZoneState, ZonedRequest};
 use ocssd_lightnvm::{Buffers, Status};
@@ -143,10 +144,11 @@ impl Zns {
             return true;
         }
         let end = self.log_change(&entries);
+        let tail_wait = if self.has_canary(Canary::TailBeforeExtension) { Lsn(0) } else { end };
         let writer = self.writers.get_mut(key);
         // Columns follow in the log; tails must not be found without it.
         writer.bound = writer.bound.max(end);
-        writer.tail_wait = writer.tail_wait.max(end);
+        writer.tail_wait = writer.tail_wait.max(tail_wait);
         self.await_log(end);
         self.waits.push_back((end, request));
         self.stats.extensions_set += 1;

@@ -35,15 +35,19 @@ impl Zns {
 
     fn make_read_only(&mut self, key: SlabKey, buffers: &mut Buffers) {
         let writer = self.writers.get_mut(key);
-        let (number, admitted) = (writer.zone, writer.admitted);
+        let number = writer.zone;
         assert!(!writer.is_given_up, "zone {number} is given up twice");
         assert!(writer.in_flight == 0 && writer.tail.pages == 0, "zone {number} is given up under way");
         (writer.is_given_up, writer.is_ending) = (true, true);
         writer.ready.clear();
         writer.failed.clear();
         writer.filling = None;
-        let waiters: Vec<SlabKey> = writer.waiters.drain(..).map(|(_, request)| request).collect();
+        let waiters = writer.take_waiters();
         let queue: Vec<ZoneOp> = writer.queue.drain(..).collect();
+        if writer.area.is_some() {
+            self.keep_area_for_reads(key, buffers);
+        }
+        let admitted = self.writers.get(key).admitted;
         self.zone_mut(number).written = admitted;
         self.set_state(number, ZoneState::ReadOnly);
         self.extensions.fall_back(number);

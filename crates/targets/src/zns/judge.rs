@@ -41,11 +41,19 @@ impl Zns {
         let (state, written) = (self.zone(zone).state, u64::from(self.zone(zone).written));
         let at = if is_append { written } else { within };
         let end = at + u64::from(request.count);
+        let area = self.geometry.area.filter(|_| self.areas.contains(&zone));
+        if is_append && area.is_some() {
+            return Err(Status::INVALID_ZONE_OPERATION);
+        }
+        let may_be_there = match area {
+            Some(area) => at >= written && end <= written + 2 * u64::from(area.blocks),
+            None => at == written,
+        };
         match state {
             ZoneState::Full => return Err(Status::ZONE_IS_FULL),
             ZoneState::ReadOnly => return Err(Status::ZONE_IS_READ_ONLY),
             ZoneState::Offline => return Err(Status::ZONE_IS_OFFLINE),
-            _ if at != written => return Err(Status::ZONE_INVALID_WRITE),
+            _ if !may_be_there => return Err(Status::ZONE_INVALID_WRITE),
             _ if end > self.geometry.capacity_blocks => return Err(Status::ZONE_BOUNDARY_ERROR),
             _ => {}
         }
@@ -53,11 +61,66 @@ impl Zns {
             return Err(status);
         }
         self.open_zone(zone, ZoneState::ImplicitlyOpened)?;
-        self.zone_mut(zone).written = u32::try_from(end).expect("a zone has fewer than 2^32 blocks");
-        if end == self.geometry.capacity_blocks {
+        let end = u32::try_from(end).expect("a zone has fewer than 2^32 blocks");
+        let pointer = match area {
+            Some(_) => self.pointer_for(self.zone(zone).written, end),
+            None => end,
+        };
+        self.zone_mut(zone).written = pointer;
+        if u64::from(pointer) == self.geometry.capacity_blocks {
             self.set_state(zone, ZoneState::Full);
         }
         Ok((zone, at))
+    }
+
+    /// Takes an opening with an area: its zone.
+    ///
+    /// # Errors
+    /// The status it is refused with.
+    pub(super) fn judge_open_with_area(&mut self, request: &ZonedRequest) -> Result<u32, Status> {
+        let zone = self.judge_start(request.block)?;
+        let area = self.geometry.area.ok_or(Status::INVALID_ZONE_OPERATION)?;
+        let entry = self.zone(zone);
+        if !entry.state.is_writable() {
+            return Err(Status::INVALID_ZONE_TRANSITION);
+        }
+        let is_aligned = entry.written.is_multiple_of(u32::from(area.granularity));
+        let has_room = self.areas.len() < usize_of(area.areas_max);
+        let may_have = self.areas.contains(&zone) || is_aligned && has_room;
+        if !may_have {
+            return Err(Status::ZRWA_RESOURCES_UNAVAILABLE);
+        }
+        if let Some(status) = self.refuses_changes() {
+            return Err(status);
+        }
+        self.open_zone(zone, ZoneState::ExplicitlyOpened)?;
+        self.areas.insert(zone);
+        Ok(zone)
+    }
+
+    /// Takes a commit: its zone. The write pointer moves, and the zone is open.
+    ///
+    /// # Errors
+    /// The status it is refused with.
+    pub(super) fn judge_commit(&mut self, request: &ZonedRequest) -> Result<u32, Status> {
+        let (zone, within) = self.locate(request.block)?;
+        let area = self.geometry.area.ok_or(Status::INVALID_ZONE_OPERATION)?;
+        let (end, written) = (within + 1, u64::from(self.zone(zone).written));
+        let capacity = self.geometry.capacity_blocks;
+        let is_inside = end > written && end <= capacity.min(written + u64::from(area.blocks));
+        let is_granule = end == capacity || end.is_multiple_of(u64::from(area.granularity));
+        if !self.areas.contains(&zone) || !is_inside || !is_granule {
+            return Err(Status::INVALID_FIELD);
+        }
+        if let Some(status) = self.refuses_changes() {
+            return Err(status);
+        }
+        self.open_zone(zone, ZoneState::ImplicitlyOpened)?;
+        self.zone_mut(zone).written = u32::try_from(end).expect("a zone has fewer than 2^32 blocks");
+        if end == capacity {
+            self.set_state(zone, ZoneState::Full);
+        }
+        Ok(zone)
     }
 
     /// Makes a zone open, if there are resources; closes an implicitly opened one if there are too few.

@@ -11,6 +11,7 @@ use super::writer::{Writer, ZoneOp};
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
 use ocssd_ftl::{ChunkIndex, ChunkUse};
+use ocssd_lightnvm::Buffers;
 use ocssd_lightnvm::interface::zoned::ZoneAction;
 
 impl Zns {
@@ -106,19 +107,23 @@ impl Zns {
     /// A zone was reset: its writer begins with it anew. What was to be durable is once the reset is.
     fn begin_anew(&mut self, key: SlabKey, end: Lsn) {
         self.forget_tails(key);
+        self.area_on_place(key, u32::MAX);
         let writer = self.writers.get_mut(key);
         // A zone's new life waits for the end of the old one only where both could be taken for each other: in tails.
         let fresh = Writer { tail_wait: end, bound: end, ..Writer::new(writer.zone, writer.limit) };
-        let old = std::mem::replace(writer, fresh);
-        writer.queue = old.queue;
-        for (_, waiter) in old.waiters {
+        let mut old = std::mem::replace(writer, fresh);
+        writer.queue = std::mem::take(&mut old.queue);
+        for waiter in old.take_waiters() {
             self.waits.push_back((end, waiter));
             self.await_log(end);
         }
     }
 
     /// Finishes a zone whose turn it is, step by step. True once it is full in the log.
-    pub(super) fn finish_zone(&mut self, key: SlabKey, request: SlabKey) -> bool {
+    pub(super) fn finish_zone(&mut self, key: SlabKey, request: SlabKey, buffers: &mut Buffers) -> bool {
+        if self.writers.get(key).area.is_some() && !self.commit_rest(key, buffers) {
+            return false;
+        }
         let writer = self.writers.get_mut(key);
         writer.is_ending = true;
         if let Some(frame) = writer.filling.take() {
@@ -151,6 +156,7 @@ impl Zns {
             self.log_change(&[journal::seal(number, blocks)])
         };
         self.forget_tails(key);
+        self.area_on_place(key, u32::MAX);
         self.close_chunks_of(key, &before, end);
         let writer = self.writers.get_mut(key);
         (writer.bound, writer.is_sealed) = (writer.bound.max(end), true);
@@ -160,7 +166,10 @@ impl Zns {
     /// A writer that has nothing to do any more ends; one of a zone that was written to its end seals it. True if it ended.
     pub(super) fn retire_writer(&mut self, key: SlabKey) -> bool {
         let writer = self.writers.get(key);
-        if !writer.queue.is_empty() || !writer.waiters.is_empty() || !writer.is_settled() {
+        if !writer.queue.is_empty() || writer.has_waiters() || !writer.is_settled() {
+            return false;
+        }
+        if writer.area.is_some() && self.areas.contains(&writer.zone) {
             return false;
         }
         let zone = self.zone(writer.zone);
@@ -206,6 +215,9 @@ impl Zns {
         let tail = &mut writer.tail;
         assert!(tail.pages > 0, "a part of zone {} landed twice", writer.zone);
         tail.pages -= 1;
+        if writer.area.is_some() {
+            return self.tail_of_area_landed(part, chunk);
+        }
         match chunk {
             Some(chunk) => tail.chunks.push(chunk),
             None => tail.has_failed = true,

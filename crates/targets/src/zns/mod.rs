@@ -9,12 +9,14 @@
 //! A part of a write unit that a flush must make durable goes to *tails*: chunks where such parts of all zones lie one after
 //! the other, until the unit is written in its own place.
 //!
-//! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), where units go
+//! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), or into the zone's
+//! random write `area` (`place`), where units go
 //! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `extension`s of
 //! descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), ends (`stop`), `mount`; `state` owns the parts,
 //! `target` is what the host sees.
-//! Deliberately not here: conventional zones and zone random write areas, which the interface does not have.
+//! Deliberately not here: conventional zones, which the interface does not have.
 
+mod area;
 mod canary;
 mod checkpoint;
 mod describe;
@@ -28,6 +30,7 @@ mod log_pages;
 mod manage;
 mod mount;
 mod options;
+mod place;
 mod program;
 mod read;
 mod requests;

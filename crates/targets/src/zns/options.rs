@@ -113,6 +113,8 @@ pub struct Options {
     pub zone_chunks: Option<u32>,
     /// Bytes of the write buffer, from which the limits on open and active zones follow. Default: eight open zones.
     pub buffer_bytes: Option<u64>,
+    /// Write units of a zone's random write area; 0: zones take none.
+    pub area_units: u32,
     /// How parts of write units are made durable.
     pub partial: Partial,
     /// What finishing a zone does to its chunks.
@@ -140,6 +142,7 @@ impl Default for Options {
             width: Width::default(),
             zone_chunks: None,
             buffer_bytes: None,
+            area_units: 0,
             partial: Partial::default(),
             finish: Finish::default(),
             checkpoint_log_bytes: None,
@@ -164,6 +167,7 @@ impl Options {
             "width" => self.width = value.parse()?,
             "zone_chunks" => self.zone_chunks = Some(small(name, value)?),
             "buffer_bytes" => self.buffer_bytes = Some(number(name, value)?),
+            "area_units" => self.area_units = small(name, value)?,
             "partial" => self.partial = value.parse()?,
             "finish" => self.finish = value.parse()?,
             "checkpoint_log_bytes" => self.checkpoint_log_bytes = Some(number(name, value)?),
@@ -176,8 +180,8 @@ impl Options {
             "canary" => self.canary = Some(value.parse()?),
             _ => {
                 return Err(format!(
-                    "zns has no option \"{name}\"; its options are width, zone_chunks, buffer_bytes, partial, finish, \
-                     checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, create and seed"
+                    "zns has no option \"{name}\"; its options are width, zone_chunks, buffer_bytes, area_units, partial, \
+                     finish, checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, create and seed"
                 ));
             }
         }

@@ -94,8 +94,9 @@ impl Zns {
         if self.frames.is_again(frame) {
             self.stats.rewritten += u64::from(sectors);
         } else {
-            self.stats.data_written += u64::from(filled);
-            self.stats.padded += u64::from(sectors - filled);
+            let holes = self.frames.holes(frame);
+            self.stats.data_written += u64::from(filled - holes);
+            self.stats.padded += u64::from(sectors - filled + holes);
         }
         let addresses = self.run_at(at, sectors);
         let purpose = Purpose::Unit { writer: key, frame, at };
@@ -113,7 +114,9 @@ impl Zns {
         let writer = self.writers.get_mut(key);
         if status.is_success() {
             writer.on_landed(unit);
+            let in_place = writer.durable(self.sizes.unit);
             self.drop_tail(key);
+            self.area_on_place(key, in_place);
         } else {
             writer.failed.insert(unit, frame);
             self.frames.failed(frame);

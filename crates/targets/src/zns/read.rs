@@ -9,7 +9,7 @@ use super::state::Zns;
 use super::writer::ZoneOp;
 use crate::read_again::Failed;
 use ocssd_base::{SlabKey, usize_of};
-use ocssd_ftl::{Kind, SectorTag};
+use ocssd_ftl::SectorTag;
 use ocssd_lightnvm::interface::zoned::{ZoneState, ZonedRequest};
 use ocssd_lightnvm::{Addresses, BufId, Buffers, Completion, Op, Ppa, Status, VECTOR_MAX};
 
@@ -38,7 +38,7 @@ impl Zns {
         let buffer = asked.buffer.expect("a read without a buffer was refused");
         let number = self.geometry.zone_of(asked.block).expect("a read of no zone was refused");
         let first = asked.block - self.geometry.start_of(number);
-        let unit = u64::from(self.sizes.unit);
+        let (unit, mut is_lost) = (u64::from(self.sizes.unit), false);
         let zone = &self.zones[usize_of(number)];
         let writer = zone.writer.map(|key| self.writers.get(key));
         let readable = match (zone.sealed(), writer) {
@@ -50,36 +50,52 @@ impl Zns {
         let (mut index, mut reads) = (0, 0);
         while index < asked.count {
             let at = first + u64::from(index);
-            if at >= u64::from(readable) {
+            let within = u32::try_from(at % unit).expect("below a unit");
+            let nth = u32::try_from(at / unit).expect("a zone has 32-bit units");
+            let count = (self.sizes.unit - within).min(asked.count - index);
+            let is_behind = at >= u64::from(readable);
+            let area = writer.and_then(|writer| writer.area.as_ref().map(|_| writer.landed));
+            let frame = writer.filter(|_| !is_behind || area.is_some());
+            let frame = frame.and_then(|writer| writer.held.get(&nth).copied());
+            // A unit of an area in which nothing was written has no frame, and no place until it is committed.
+            let is_hole = frame.is_none() && area.is_some_and(|landed| nth >= landed);
+            if is_behind && !is_hole && frame.is_none() {
                 let left = asked.count - index;
-                if zone.state == ZoneState::ReadOnly && at < u64::from(zone.written) {
-                    // Answered, and its frame was needed, or a mount had none for it: not to be taken for never written.
-                    self.requests.fail(request, Status::UNRECOVERED_READ);
-                }
                 buffers.data_mut(buffer, index, left).fill(0);
                 buffers.addresses_mut(buffer)[usize_of(index)..usize_of(asked.count)].fill(Ppa::NOWHERE);
                 self.stats.read_empty += u64::from(left);
+                is_lost = zone.state == ZoneState::ReadOnly && at < u64::from(zone.written);
                 break;
             }
-            let within = u32::try_from(at % unit).expect("below a unit");
-            let nth = u32::try_from(at / unit).expect("a zone has 32-bit units");
-            let left = readable - u32::try_from(at).expect("below the capacity");
-            let count = (self.sizes.unit - within).min(asked.count - index).min(left);
+            let left = u64::from(readable).saturating_sub(at);
+            let count =
+                if is_behind { count } else { u32::try_from(left.min(u64::from(count))).expect("a unit") };
             assert!(count > 0, "a read stands still at block {at} of zone {number}");
-            if let Some(&frame) = writer.and_then(|writer| writer.held.get(&nth)) {
+            let list = &mut buffers.addresses_mut(buffer)[usize_of(index)..usize_of(index + count)];
+            if let Some(frame) = frame {
+                list.fill(Ppa::NOWHERE);
                 buffers.copy_data(self.frames.buffer(frame), within, buffer, index, count);
-                buffers.addresses_mut(buffer)[usize_of(index)..usize_of(index + count)].fill(Ppa::NOWHERE);
+                let holes = (0..count).filter(|offset| !self.frames.has(frame, within + offset));
+                holes.for_each(|offset| buffers.data_mut(buffer, index + offset, 1).fill(0));
                 self.stats.read_cached += u64::from(count);
+            } else if is_hole {
+                list.fill(Ppa::NOWHERE);
+                buffers.data_mut(buffer, index, count).fill(0);
+                self.stats.read_empty += u64::from(count);
+                is_lost |= zone.state == ZoneState::ReadOnly && is_behind && at < u64::from(zone.written);
             } else {
                 let place = zone.place(nth, self.sizes.unit);
                 let chunk = self.space.shape.chunk_id(place.chunk);
-                let list = &mut buffers.addresses_mut(buffer)[usize_of(index)..usize_of(index + count)];
                 for (offset, address) in (0..).zip(list) {
                     *address = Ppa::new(chunk, place.sector + within + offset);
                 }
                 reads += count;
             }
             index += count;
+        }
+        if is_lost {
+            // Answered, and its frame was needed, or a mount had none for it: not to be taken for never written.
+            self.requests.fail(request, Status::UNRECOVERED_READ);
         }
         assert!(reads <= asked.count, "{reads} sectors are read for {} blocks", asked.count);
         self.zone_mut(number).reads += reads;
@@ -190,7 +206,7 @@ impl Zns {
             return Err(status);
         }
         let tag = SectorTag::decode(buffers.oob(buffer, sector, 1), buffers.data(buffer, sector, 1));
-        if tag.is_ok_and(|tag| tag.kind == Kind::Data && tag.block == block) {
+        if tag.is_ok_and(|tag| tag.kind.is_of_zone() && tag.block == block) {
             return Ok(());
         }
         Err(Status::UNRECOVERED_READ)

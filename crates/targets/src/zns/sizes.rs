@@ -10,7 +10,7 @@ use ocssd_base::usize_of;
 use ocssd_ftl::checkpoint::CheckpointWriter;
 use ocssd_ftl::{Shape, TAG_BYTES};
 use ocssd_lightnvm::Geometry;
-use ocssd_lightnvm::interface::zoned::{UnwrittenRead, ZoneGeometry};
+use ocssd_lightnvm::interface::zoned::{UnwrittenRead, ZoneArea, ZoneGeometry};
 
 /// Open zones that the default write buffer is for (chosen: more than a file system writes at once; a ZN540 has 14).
 const OPEN_ZONES: u64 = 8;
@@ -30,6 +30,8 @@ const TAIL_CHUNKS: u32 = 2;
 const SPARE_OF: u32 = 64;
 /// Most blocks of an append by default: 1 MiB of 4 KiB blocks, as drives report for ZASL (chosen).
 const APPEND_BLOCKS_MAX: u64 = 256;
+/// Most blocks of a random write area: sixteen bits on the wire (ZRWASZ).
+const AREA_BLOCKS_MAX: u64 = 65_535;
 /// Bytes of the checkpoint's section about the instance.
 pub const INFO_BYTES: usize = 80;
 /// Bytes of the checkpoint for a zone, a segment and a column at most.
@@ -85,6 +87,10 @@ pub struct Sizes {
     pub frames: u32,
     /// Frames a zone takes at most.
     pub frames_of_zone: u32,
+    /// Units of a random write area; none if zones take none.
+    pub area_units: u32,
+    /// Most zones that have an area.
+    pub areas_max: u32,
     /// Chunks the log is striped over.
     pub log_width: u32,
     /// Pages of the log between checkpoints.
@@ -177,6 +183,7 @@ impl Sizes {
             ground.geometry;
         let (width, zone_chunks, zone_count) = zones;
         let limits = limits(ground, options, width, zone_count)?;
+        check_area(ground.geometry, options, zone_chunks)?;
         let (units, sector) = (ground.shape.units(), ground.geometry.sector_bytes);
         let page_bytes = u64::from(page) * u64::from(sector);
         let instance_bytes = ground.shape.places() * u64::from(sector);
@@ -203,14 +210,11 @@ impl Sizes {
         );
         let checkpoint_width = narrow(checkpoint / u64::from(chunk / unit)).clamp(1, units);
         let tail_width = units.min(TAIL_WIDTH_MAX);
-        let tail_page = if options.partial == Partial::Log { page } else { unit };
         assert!(unit.is_multiple_of(page) && chunk.is_multiple_of(unit), "units do not divide chunks");
         assert!(checkpoint >= 2 && log_width > 0, "a checkpoint has a page and a commit page");
         let log_chunks = chunks_of(log_pages_max * u64::from(options.log_copies), page, chunk, log_width);
         let checkpoint_chunks = checkpoint_chunks_of(checkpoint, (unit, chunk), checkpoint_width, units);
-        // What all active zones may have in tails, those being written, and as many that are emptied.
-        let tail_pages = limits.active * unit.div_ceil(tail_page);
-        let tail_chunks = tail_width + tail_pages.div_ceil(chunk / tail_page) + TAIL_CHUNKS;
+        let (tail_page, tail_chunks) = tails(ground.geometry, options, &limits, tail_width);
         let ragged = window_chunks(ground.geometry, width) * limits.active;
         let beside = log_chunks + checkpoint_chunks + tail_chunks + zone_chunks + ragged + 1;
         let needed = zone_count.saturating_mul(zone_chunks).saturating_add(beside);
@@ -229,6 +233,8 @@ impl Sizes {
             active_max: limits.active,
             frames: limits.frames,
             frames_of_zone: limits.of_zone,
+            area_units: options.area_units,
+            areas_max: limits.areas,
             log_width,
             interval_pages: narrow(interval_pages),
             log_pages_max: narrow(log_pages_max),
@@ -265,6 +271,11 @@ impl Sizes {
             append_blocks_max: narrow(capacity_blocks.min(APPEND_BLOCKS_MAX)),
             unwritten_read: UnwrittenRead::Zeroes,
             takes_extensions: true,
+            area: (self.area_units > 0).then(|| ZoneArea {
+                blocks: u16::try_from(self.area_units * self.unit).expect("it was checked"),
+                granularity: u16::try_from(self.unit).expect("no more than an area"),
+                areas_max: self.areas_max,
+            }),
         }
     }
 }
@@ -284,23 +295,48 @@ fn width(ground: &Ground<'_>, options: &Options) -> Result<u32, String> {
     Ok(width)
 }
 
+/// Sectors of a page of tails, and how many chunks tails may take.
+fn tails(geometry: &Geometry, options: &Options, limits: &Limits, width: u32) -> (u32, u32) {
+    let &Geometry { ws_opt: unit, ws_min: page, sectors_per_chunk: chunk, .. } = geometry;
+    let tail_page = if options.partial == Partial::Log { page } else { unit };
+    // What all active zones may have in tails, those being written, and as many that are emptied. Of areas there are older
+    // versions beside.
+    let of_areas = limits.areas * options.area_units;
+    let pages = (limits.active + 2 * of_areas) * unit.div_ceil(tail_page);
+    (tail_page, width + pages.div_ceil(chunk / tail_page) + TAIL_CHUNKS)
+}
+
+/// An area is no larger than a zone, and its length fits the wire.
+fn check_area(geometry: &Geometry, options: &Options, zone_chunks: u32) -> Result<(), String> {
+    let area = u64::from(options.area_units) * u64::from(geometry.ws_opt);
+    if area > AREA_BLOCKS_MAX.min(u64::from(zone_chunks) * u64::from(geometry.sectors_per_chunk)) {
+        return Err(format!(
+            "a random write area of {area} blocks is larger than a zone, or than {AREA_BLOCKS_MAX} blocks: ask for a smaller one \
+             (area_units)"
+        ));
+    }
+    Ok(())
+}
+
 struct Limits {
     open: u32,
     active: u32,
     frames: u32,
     of_zone: u32,
+    areas: u32,
 }
 
 /// How many zones may be open and active: what the write buffer has frames for.
 ///
 /// An active zone holds the unit it fills and what cannot be read from its columns yet; an open one a unit on its way to each
-/// column beside. Twice as many may be active as open.
+/// column beside. Twice as many may be active as open. One with a random write area holds that beside; as many may have one as may
+/// be open.
 fn limits(ground: &Ground<'_>, options: &Options, width: u32, zone_count: u32) -> Result<Limits, String> {
     let geometry = ground.geometry;
     let unit_bytes = u64::from(geometry.ws_opt) * u64::from(geometry.sector_bytes);
     let window = u64::from(geometry.mw_cunits.div_ceil(geometry.ws_opt));
     let (active, open) = (u64::from(width) * window + 1, u64::from(width));
-    let cost = ACTIVE_OF_OPEN * active + open;
+    let cost = ACTIVE_OF_OPEN * active + open + u64::from(options.area_units);
     let slack = u64::from(width) + 2;
     let default = OPEN_ZONES.min(u64::from(zone_count)) * cost + slack;
     let frames = options.buffer_bytes.map_or(default, |bytes| bytes / unit_bytes);
@@ -330,6 +366,7 @@ fn limits(ground: &Ground<'_>, options: &Options, width: u32, zone_count: u32) -
     Ok(Limits {
         open: narrow(open_max.min(active_max)),
         active: narrow(active_max),
+        areas: if options.area_units > 0 { narrow(open_max.min(active_max)) } else { 0 },
         frames: narrow(frames),
         of_zone: narrow(u64::from(width) * (window + u64::from(options.writes_per_unit)) + 2),
     })
@@ -380,6 +417,10 @@ mod tests {
         assert_eq!((narrow.width, narrow.zone_chunks), (2, 6));
     }
 
+    fn small_buffer(frames: u64) -> Options {
+        Options { buffer_bytes: Some(frames * 16_384), ..Options::default() }
+    }
+
     #[test]
     fn the_write_buffer_says_how_many_zones_are_open() {
         let wide = sizes(&Options::default(), 160, None).expect("it fits");
@@ -388,6 +429,13 @@ mod tests {
         let small = Options { buffer_bytes: Some(28 * 16_384), ..Options::default() };
         let small = sizes(&small, 160, None).expect("one zone");
         assert_eq!((small.open_max, small.active_max), (1, 2));
+        let area = Options { area_units: 2, ..small_buffer(30) };
+        let area = sizes(&area, 160, None).expect("one zone and its area");
+        assert_eq!((area.open_max, area.areas_max, wide.areas_max), (1, 1, 0));
+        assert!(
+            sizes(&Options { area_units: 3, ..small_buffer(30) }, 160, None).is_err(),
+            "a frame is missing"
+        );
         let tiny = Options { buffer_bytes: Some(27 * 16_384), ..Options::default() };
         let error = sizes(&tiny, 160, None).expect_err("none");
         assert!(error.contains("458752 bytes"), "{error}");
@@ -398,6 +446,7 @@ mod tests {
         for (options, good, says) in [
             (Options { width: Width::Units(5), ..Options::default() }, 160, "at most 4"),
             (Options { zone_chunks: Some(150), ..Options::default() }, 160, "160 good chunks"),
+            (Options { area_units: 25, ..Options::default() }, 160, "larger than a zone"),
             (Options::default(), 12, "lease more units"),
         ] {
             let error = sizes(&options, good, None).expect_err(says);

@@ -50,6 +50,8 @@ pub struct Zns {
     pub(super) group_units: u32,
     pub(super) zones: Vec<Zone>,
     pub(super) extensions: Extensions,
+    /// Zones with a random write area.
+    pub(super) areas: BTreeSet<u32>,
     /// Open zones, the one opened first in front.
     pub(super) open: Vec<u32>,
     /// Open and closed zones.
@@ -161,7 +163,8 @@ impl Zns {
             "the writer of zone {} is at work",
             writer.zone
         );
-        assert!(writer.tail.chunks.is_empty(), "tails of zone {} are left behind", writer.zone);
+        let is_free = writer.chunks_of_tails().next().is_none();
+        assert!(is_free, "tails of zone {} are left behind", writer.zone);
         self.zone_mut(writer.zone).writer = None;
         self.turns.retain(|&other| other != key);
     }
@@ -176,6 +179,9 @@ impl Zns {
             self.open.retain(|&other| other != zone);
         } else if !before.is_open() && state.is_open() {
             self.open.push(zone);
+        }
+        if !state.is_active() && !self.has_canary(Canary::AreaKept) {
+            self.areas.remove(&zone);
         }
         assert!(self.active <= self.sizes.zone_count, "{} zones are active", self.active);
         assert!(usize_of(self.sizes.open_max) >= self.open.len(), "{} zones are open", self.open.len());
@@ -203,6 +209,9 @@ impl Zns {
         self.extensions.check(|zone| is_taken && self.zone(zone).writer.is_none());
         let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();
         assert_eq!(held, self.frames.in_use(), "a frame is in use and held by no zone");
+        assert!(u32::try_from(self.areas.len()).is_ok_and(|areas| areas <= self.sizes.areas_max));
+        let lives = |&zone: &u32| self.zone(zone).writer.is_some() || !is_taken;
+        assert!(self.areas.iter().all(lives), "a zone has an area and nobody writes it");
         assert_eq!(self.stats.causes(), self.stats.programmed, "a program has no cause: {:?}", self.stats);
     }
 

@@ -6,7 +6,7 @@
 
 use super::canary::Canary;
 use super::state::{Changes, Zns};
-use super::writer::ZoneOp;
+use super::writer::{Goal, ZoneOp};
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
 use ocssd_lightnvm::{Buffers, Status};
@@ -17,8 +17,8 @@ pub(super) struct Flush {
     request: SlabKey,
     /// The page of the log before which everything must be durable.
     until: Lsn,
-    /// Zones with blocks that were not durable: the zone, since when it lives, and how many blocks it had.
-    zones: Vec<(u32, u64, u32)>,
+    /// Zones with blocks that were not durable: the zone, since when it lives, and what of it must be.
+    zones: Vec<(u32, u64, Goal)>,
 }
 
 impl Zns {
@@ -28,14 +28,14 @@ impl Zns {
         let mut zones = Vec::new();
         for nth in 0..self.turns.len() {
             let writer = self.writers.get_mut(self.turns[nth]);
-            let (zone, admitted) = (writer.zone, writer.admitted);
+            let (zone, goal) = (writer.zone, writer.goal());
             if writer.is_given_up {
                 // Whoever waited for its blocks was told.
                 continue;
             }
-            writer.awaited = writer.awaited.max(admitted);
-            if writer.durable(unit) < admitted || writer.bound > self.journal.log.durable() {
-                zones.push((zone, self.zone(zone).since, admitted));
+            writer.wait_for(goal);
+            if !writer.has_reached(goal, unit) || writer.bound > self.journal.log.durable() {
+                zones.push((zone, self.zone(zone).since, goal));
             }
         }
         self.flushes.push_back(Flush { request, until: self.journal.log.end(), zones });
@@ -66,7 +66,7 @@ impl Zns {
         let forgets_log = self.has_canary(Canary::FlushForgetsLog);
         let forgets_tail = self.has_canary(Canary::FlushForgetsTail);
         let (mut until, mut is_lost) = (flush.until, false);
-        flush.zones.retain(|&(number, since, blocks)| {
+        flush.zones.retain(|&(number, since, goal)| {
             let zone = &self.zones[ocssd_base::usize_of(number)];
             let Some(key) = zone.writer.filter(|_| zone.since == since) else {
                 // It was reset or sealed meanwhile, which the log says.
@@ -74,8 +74,8 @@ impl Zns {
                 return false;
             };
             let writer = self.writers.get(key);
-            let blocks = if forgets_tail { blocks / unit * unit } else { blocks };
-            if writer.durable(unit) < blocks {
+            let whole = Goal { blocks: goal.blocks / unit * unit, version: 0 };
+            if !writer.has_reached(if forgets_tail { whole } else { goal }, unit) {
                 is_lost |= writer.is_given_up;
                 return !writer.is_given_up;
             }
@@ -108,9 +108,9 @@ impl Zns {
         let (unit, mut is_quiet) = (self.sizes.unit, true);
         for nth in 0..self.turns.len() {
             let writer = self.writers.get_mut(self.turns[nth]);
-            self.work_due |= writer.awaited < writer.admitted;
-            writer.awaited = writer.admitted;
-            let is_durable = writer.is_given_up || writer.durable(unit) == writer.admitted;
+            let goal = writer.goal();
+            let is_durable = writer.is_given_up || writer.has_reached(goal, unit);
+            self.work_due |= !is_durable && writer.wait_for(goal);
             is_quiet &= is_durable && writer.is_quiet();
         }
         is_quiet
@@ -158,7 +158,7 @@ impl Zns {
         let mut ended: Vec<SlabKey> = self.waits.drain(..).map(|(_, request)| request).collect();
         for nth in 0..self.turns.len() {
             let writer = self.writers.get_mut(self.turns[nth]);
-            ended.extend(writer.waiters.drain(..).map(|(_, request)| request));
+            ended.extend(writer.take_waiters());
             ended.extend(writer.queue.drain(..).map(ZoneOp::request));
         }
         for request in ended {
@@ -170,11 +170,10 @@ impl Zns {
     /// Nothing is in flight and somebody waits: a zone that has no place for what it holds becomes read only; if there is
     /// none, changes end. True if something was given up.
     pub(super) fn give_up(&mut self, buffers: &mut Buffers) -> bool {
-        let waits =
-            self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || !writer.waiters.is_empty())
-                || !self.waits.is_empty()
-                || !self.flushes.is_empty()
-                || self.journal.is_writing();
+        let waits = self.writers.iter().any(|(_, writer)| !writer.queue.is_empty() || writer.has_waiters())
+            || !self.waits.is_empty()
+            || !self.flushes.is_empty()
+            || self.journal.is_writing();
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
         if is_stuck && !self.give_up_zone(buffers) {
             self.end_changes(Changes::NoSpare);

@@ -3,7 +3,8 @@
 //! A page has parts of as many zones as fit (`partial=log`), or of one (`partial=pad`). A sector is tagged as it will be in its own
 //! place; which of them count a mount finds by their numbers: younger than the last reset of their zone, and right behind
 //! what is on media in its place. Chunks of tails are logged when they are taken and given up. A zone that pins an old chunk has
-//! its part written anew when there are too many. Deliberately not here: who waits (`stop`, `write`).
+//! its part written anew when there are too many. Of a random write area any runs of blocks go here, as often as they are
+//! written, and each block counts for itself. Deliberately not here: who waits (`stop`, `write`).
 
 use super::canary::Canary;
 use super::flight::Purpose;
@@ -27,8 +28,8 @@ pub(super) struct TailPart {
     /// Who writes the zone.
     pub writer: SlabKey,
     /// The blocks of the zone.
-    from: u32,
-    to: u32,
+    pub from: u32,
+    pub to: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -118,18 +119,16 @@ impl Zns {
         for nth in 0..self.turns.len() {
             let key = self.turns[nth];
             let writer = self.writers.get(key);
-            if !writer.wants_tail(unit) {
+            let runs = writer.wanted_tails(unit);
+            if runs.is_empty() {
                 continue;
             }
-            let begin = writer.admitted / unit * unit;
-            let from = begin.max(writer.tail.end);
-            let (to, wait) = (writer.admitted, writer.tail_wait);
-            assert!(from < to, "a part of zone {} without a block", writer.zone);
-            if wait > self.journal.log.durable() {
-                self.await_log(wait);
+            if writer.tail_wait > self.journal.log.durable() {
+                self.await_log(self.writers.get(key).tail_wait);
                 continue;
             }
-            wanted.push(TailPart { writer: key, from, to });
+            assert!(runs.iter().all(|(from, to)| from < to), "a part of zone {} is empty", writer.zone);
+            wanted.extend(runs.into_iter().map(|(from, to)| TailPart { writer: key, from, to }));
         }
         wanted
     }
@@ -163,7 +162,8 @@ impl Zns {
             } else {
                 wanted[0].from += count;
             }
-            if used == sectors || self.options.partial == Partial::Pad {
+            let is_other = wanted.first().is_none_or(|next| next.writer != part.writer);
+            if used == sectors || is_other && self.options.partial == Partial::Pad {
                 break;
             }
         }
@@ -173,7 +173,7 @@ impl Zns {
         self.stats.tail_written += u64::from(used);
         self.stats.tail_padded += u64::from(sectors - used);
         *self.tails.live.get_mut(&at.chunk).expect("a chunk of tails") +=
-            u32::try_from(parts.len()).expect("few parts");
+            parts.iter().map(|part| self.writers.get(part.writer).counted(part.from, part.to)).sum::<u32>();
         let page = self.tails.flying.insert(TailPage { buffer, at, parts });
         let page = page.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
         let addresses = self.run_at(at, sectors);
@@ -184,12 +184,15 @@ impl Zns {
     /// Copies blocks of a zone's frame to a page.
     fn add_part(&mut self, part: TailPart, count: u32, (page, at): (BufId, u32), buffers: &mut Buffers) {
         let writer = self.writers.get_mut(part.writer);
-        let frame = writer.filling.expect("a part of a unit is in a frame");
+        let frame = writer.held[&(part.from / self.sizes.unit)];
         let tail = &mut writer.tail;
-        assert!(count > 0 && part.from + count <= writer.admitted, "{part:?} was not written");
+        assert!(count > 0 && part.from + count <= part.to, "{count} blocks of {part:?} are taken");
         assert_eq!(self.frames.unit(frame), part.from / self.sizes.unit, "{part:?} is of another unit");
         tail.pages += 1;
-        tail.sent = part.from + count;
+        match &mut writer.area {
+            Some(area) => area.sent(part.from, part.from + count),
+            None => tail.sent = part.from + count,
+        }
         writer.bound = writer.bound.max(self.tails.bound);
         let within = part.from % self.sizes.unit;
         buffers.copy_sectors(self.frames.buffer(frame), within, page, at, count);
@@ -207,7 +210,8 @@ impl Zns {
         let chunk = status.is_success().then_some(at.chunk);
         for part in &parts {
             if chunk.is_none() {
-                self.tails.drop_part(at.chunk);
+                let counted = self.writers.get(part.writer).counted(part.from, part.to);
+                (0..counted).for_each(|_| self.tails.drop_part(at.chunk));
             }
             self.tail_landed(part, chunk);
         }
@@ -254,13 +258,15 @@ impl Zns {
         let unit = self.sizes.unit;
         let stays = |writer: &Writer| !writer.may_write_tail_anew(unit);
         let held = self.writers.iter().filter(|(_, writer)| stays(writer));
-        let stuck: BTreeSet<ChunkIndex> = held.flat_map(|(_, writer)| writer.tail.chunks.clone()).collect();
+        let stuck: BTreeSet<ChunkIndex> = held.flat_map(|(_, writer)| writer.chunks_of_tails()).collect();
         let can_go = |chunk: &ChunkIndex| !stuck.contains(chunk);
         let least = self.tails.closed.iter().copied().filter(can_go);
         let least = least.min_by_key(|chunk| (self.tails.live.get(chunk), *chunk));
         for nth in 0..self.turns.len() {
             let writer = self.writers.get_mut(self.turns[nth]);
-            if writer.tail.chunks.iter().any(|&chunk| Some(chunk) == least) {
+            if let Some((area, chunk)) = writer.area.as_mut().zip(least) {
+                area.write_anew(chunk, writer.admitted);
+            } else if writer.tail.chunks.iter().any(|&chunk| Some(chunk) == least) {
                 writer.write_tail_anew(unit);
             }
         }
@@ -269,11 +275,17 @@ impl Zns {
     /// Asserts that parts are counted.
     pub(super) fn check_tails(&self) {
         let mut live: BTreeMap<ChunkIndex, u32> = self.tails.live.keys().map(|&chunk| (chunk, 0)).collect();
-        let held =
-            self.writers.iter().flat_map(|(_, writer)| writer.tail.chunks.iter().chain(&writer.tail.old));
-        let flying = self.tails.flying.iter().flat_map(|(_, page)| page.parts.iter().map(|_| &page.at.chunk));
+        let held = self
+            .writers
+            .iter()
+            .flat_map(|(_, writer)| writer.chunks_of_tails().chain(writer.tail.old.iter().copied()));
+        let counted = |part: &TailPart| self.writers.get(part.writer).counted(part.from, part.to);
+        let flying = self.tails.flying.iter().flat_map(|(_, page)| {
+            let blocks = page.parts.iter().map(counted).sum::<u32>();
+            (0..blocks).map(|_| page.at.chunk)
+        });
         for chunk in held.chain(flying) {
-            *live.get_mut(chunk).expect("a chunk of tails") += 1;
+            *live.get_mut(&chunk).expect("a chunk of tails") += 1;
         }
         assert_eq!(live, self.tails.live, "parts in tails are counted wrong");
         self.tails.point.check();

@@ -4,6 +4,7 @@
 
 use super::flight::Purpose;
 use super::state::Zns;
+use super::writer::ZoneOp;
 use crate::journal::PageKind;
 use ocssd_base::{Nanos, SlabKey};
 use ocssd_lightnvm::block::{Counter, CounterValue};
@@ -60,6 +61,12 @@ impl Zns {
             }
             ZonedOp::Manage { action, scope } => self.manage(request, action, scope),
             ZonedOp::SetExtension => self.take_extension(request, buffers),
+            ZonedOp::OpenWithArea => self.judge_open_with_area(request).map(|zone| {
+                self.queue_whole(zone, request, ZoneOp::OpenArea);
+            }),
+            ZonedOp::CommitArea => self.judge_commit(request).map(|zone| {
+                self.queue_whole(zone, request, ZoneOp::Commit);
+            }),
             ZonedOp::Report { only } => {
                 let answer = |listed, matching| ZonedAnswer::Reported { listed, matching };
                 self.report(request, only, buffers, (Self::descriptor, answer))
@@ -83,6 +90,13 @@ impl Zns {
         key
     }
 
+    /// Takes a request that is over once one thing happened, in the zone's turn.
+    fn queue_whole(&mut self, zone: u32, request: &ZonedRequest, op: impl Fn(SlabKey) -> ZoneOp) {
+        let key = self.take_whole(request);
+        let writer = self.writer_of(zone);
+        self.writers.get_mut(writer).queue.push_back(op(key));
+    }
+
     fn write(&mut self, request: &ZonedRequest, is_append: bool) -> Result<(), Status> {
         let (zone, at) = self.judge_write(request, is_append)?;
         let block = self.geometry.start_of(zone) + at;
@@ -90,7 +104,7 @@ impl Zns {
         let key = self.requests.insert(*request, answer);
         self.requests.begin_parts(key, 1);
         let writer = self.writer_of(zone);
-        self.writers.get_mut(writer).queue.push_back(super::writer::ZoneOp::Write(key));
+        self.writers.get_mut(writer).queue.push_back(ZoneOp::Write(key));
         Ok(())
     }
 
@@ -155,6 +169,7 @@ impl Zns {
             start,
             write_pointer,
             has_extension: self.extensions.shown(zone).is_some(),
+            has_area: self.areas.contains(&zone),
         }
     }
 

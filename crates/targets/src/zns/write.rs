@@ -27,7 +27,11 @@ impl Zns {
         while let Some(&op) = self.writers.get(key).queue.front() {
             let is_done = match op {
                 ZoneOp::Write(request) => {
-                    let (taken, is_done) = self.take_blocks(key, request, buffers);
+                    let (taken, is_done) = if self.writers.get(key).area.is_some() {
+                        self.place_blocks(key, request, buffers)
+                    } else {
+                        self.take_blocks(key, request, buffers)
+                    };
                     any |= taken;
                     is_done
                 }
@@ -37,8 +41,10 @@ impl Zns {
                 }
                 ZoneOp::Reset(request) => self.reset_zone(key, request, false),
                 ZoneOp::Offline(request) => self.reset_zone(key, request, true),
-                ZoneOp::Finish(request) => self.finish_zone(key, request),
+                ZoneOp::Finish(request) => self.finish_zone(key, request, buffers),
                 ZoneOp::Describe(request) => self.describe_zone(key, request, buffers),
+                ZoneOp::OpenArea(request) => self.open_area(key, request),
+                ZoneOp::Commit(request) => self.commit_area(key, request, buffers),
             };
             if !is_done {
                 break;
@@ -96,7 +102,7 @@ impl Zns {
             }
             assert!(writer.admitted <= self.sizes.capacity(), "zone {zone} is written beyond its capacity");
             buffers.copy_data(source, done, buffer, at, count);
-            self.tag(first, (buffer, at, count), buffers);
+            self.tag(Kind::Data, first, (buffer, at, count), buffers);
             self.requests.get_mut(request).done += count;
             self.stats.user_written += u64::from(count);
             any = true;
@@ -104,15 +110,17 @@ impl Zns {
     }
 
     /// Writes the tags of blocks beside them.
-    fn tag(&mut self, block: u64, (buffer, at, count): (BufId, u32, u32), buffers: &mut Buffers) {
+    pub(super) fn tag(
+        &mut self,
+        kind: Kind,
+        block: u64,
+        (buffer, at, count): (BufId, u32, u32),
+        buffers: &mut Buffers,
+    ) {
         for offset in 0..count {
             self.sequence += 1;
             assert!(self.sequence <= SEQUENCE_MAX, "more blocks were written than a tag can count");
-            let tag = SectorTag {
-                kind: Kind::Data,
-                block: block + u64::from(offset),
-                sequence: Sequence(self.sequence),
-            };
+            let tag = SectorTag { kind, block: block + u64::from(offset), sequence: Sequence(self.sequence) };
             let (data, oob) = buffers.sectors_mut(buffer, at + offset, 1);
             let bytes = tag.encode(data);
             oob.fill(0);
@@ -121,7 +129,7 @@ impl Zns {
     }
 
     /// All blocks of a write are in frames: it is answered, now or when they are durable.
-    fn blocks_taken(&mut self, key: SlabKey, request: SlabKey) {
+    pub(super) fn blocks_taken(&mut self, key: SlabKey, request: SlabKey) {
         let op = self.requests.get(request).request.op;
         let writer = self.writers.get_mut(key);
         let durability = match op {
@@ -133,6 +141,12 @@ impl Zns {
         }
         if durability == Durability::AtFlush {
             return self.requests.part_done(request);
+        }
+        if let Some(area) = &mut writer.area {
+            let newest = area.newest();
+            area.wait_for(newest);
+            area.waiters.push_back((newest, request));
+            return;
         }
         let end = writer.admitted;
         assert!(writer.waiters.back().is_none_or(|&(last, _)| last < end), "writes wait out of order");
@@ -146,16 +160,23 @@ impl Zns {
         for nth in 0..self.turns.len() {
             let key = self.turns[nth];
             let writer = self.writers.get_mut(key);
-            let Some(&(end, request)) = writer.waiters.front() else { continue };
-            if writer.durable(self.sizes.unit) < end {
-                continue;
-            }
+            let in_order = writer.waiters.front().copied();
+            let in_order = in_order.filter(|&(end, _)| writer.durable(self.sizes.unit) >= end);
+            let of_area = writer.area.as_mut().and_then(|area| {
+                let &(version, request) = area.waiters.front()?;
+                area.is_durable(version).then_some(request)
+            });
+            let Some(request) = in_order.map(|(_, request)| request).or(of_area) else { continue };
             let bound = writer.bound;
             if bound > self.journal.log.durable() {
                 self.await_log(bound);
                 continue;
             }
-            writer.waiters.pop_front();
+            if in_order.is_some() {
+                writer.waiters.pop_front();
+            } else if let Some(area) = &mut writer.area {
+                area.waiters.pop_front();
+            }
             self.requests.part_done(request);
             // There may be more.
             (any, self.work_due) = (true, true);

@@ -3,6 +3,7 @@
 //! A zone has one while anything of it is not settled: while it is active, and until all of a full one can be read from media.
 //! Deliberately not here: commands, other zones.
 
+use super::area::Area;
 use super::frames::FrameId;
 use super::zone::UnitOfZone;
 use ocssd_base::SlabKey;
@@ -25,6 +26,10 @@ pub enum ZoneOp {
     Offline(SlabKey),
     /// Its descriptor gets an extension.
     Describe(SlabKey),
+    /// It gets a random write area.
+    OpenArea(SlabKey),
+    /// A part of its area is committed.
+    Commit(SlabKey),
 }
 
 impl ZoneOp {
@@ -35,9 +40,20 @@ impl ZoneOp {
         | Self::Reset(request)
         | Self::Finish(request)
         | Self::Offline(request)
-        | Self::Describe(request)) = self;
+        | Self::Describe(request)
+        | Self::OpenArea(request)
+        | Self::Commit(request)) = self;
         request
     }
+}
+
+/// How much of a zone is to be durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// Blocks before this one.
+    pub blocks: u32,
+    /// Versions of blocks of its area up to this one.
+    pub version: u64,
 }
 
 /// What an open chunk holds until it can be read: a frame, or padding.
@@ -109,6 +125,8 @@ pub struct Writer {
     pub awaited: u32,
     /// Writes that are answered when durable, and the blocks before which that must be.
     pub waiters: VecDeque<(u32, SlabKey)>,
+    /// The random write area; its frames are held, and neither filling nor ready.
+    pub area: Option<Box<Area>>,
     /// Nothing is written behind what is: what remains is made readable.
     pub is_ending: bool,
     /// The log has that it is full.
@@ -143,6 +161,7 @@ impl Writer {
             tail: TailState::default(),
             awaited: 0,
             waiters: VecDeque::new(),
+            area: None,
             is_ending: false,
             is_sealed: false,
             is_given_up: false,
@@ -158,6 +177,42 @@ impl Writer {
         let durable =
             if self.tail.end > whole && (self.tail.end - 1) / unit == landed { self.tail.end } else { whole };
         durable.min(self.admitted)
+    }
+
+    /// All that was taken of it. What was taken before it had its area is on media.
+    pub fn goal(&self) -> Goal {
+        match &self.area {
+            Some(area) => Goal { blocks: 0, version: area.newest() },
+            None => Goal { blocks: self.admitted, version: 0 },
+        }
+    }
+
+    /// Somebody waits for a goal. True if nobody did before.
+    pub fn wait_for(&mut self, goal: Goal) -> bool {
+        let is_later = goal.blocks > self.awaited;
+        self.awaited = self.awaited.max(goal.blocks);
+        self.area.as_mut().is_some_and(|area| area.wait_for(goal.version)) || is_later
+    }
+
+    /// True if a goal survives a power cut once the log is durable up to [`Self::bound`].
+    pub fn has_reached(&self, goal: Goal, unit: u32) -> bool {
+        self.durable(unit) >= goal.blocks
+            && self.area.as_ref().is_none_or(|area| area.is_durable(goal.version))
+    }
+
+    /// True if a request waits for blocks to be durable.
+    pub fn has_waiters(&self) -> bool {
+        !self.waiters.is_empty() || self.area.as_ref().is_some_and(|area| !area.waiters.is_empty())
+    }
+
+    /// The requests that wait for blocks to be durable; they wait no more.
+    pub fn take_waiters(&mut self) -> Vec<SlabKey> {
+        let of_area = self.area.iter_mut().flat_map(|area| area.waiters.drain(..));
+        self.waiters
+            .drain(..)
+            .map(|(_, request)| request)
+            .chain(of_area.map(|(_, request)| request))
+            .collect()
     }
 
     /// A unit is on media.
@@ -196,6 +251,31 @@ impl Writer {
         self.is_quiet() && self.held.is_empty()
     }
 
+    /// The runs of blocks that should go to tails, in order, none across a border of units.
+    pub fn wanted_tails(&self, unit: u32) -> Vec<(u32, u32)> {
+        if self.tail.pages > 0 || !self.failed.is_empty() {
+            return Vec::new();
+        }
+        match &self.area {
+            Some(area) => area.wanted(self.admitted, unit),
+            None if self.wants_tail(unit) => {
+                vec![((self.admitted / unit * unit).max(self.tail.end), self.admitted)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// What a part of it counts for in a chunk of tails.
+    pub fn counted(&self, from: u32, to: u32) -> u32 {
+        if self.area.is_some() { to - from } else { 1 }
+    }
+
+    /// The chunks of tails it needs, once for whatever counts.
+    pub fn chunks_of_tails(&self) -> impl Iterator<Item = ChunkIndex> {
+        let of_area = self.area.iter().flat_map(|area| area.chunks());
+        self.tail.chunks.iter().copied().chain(of_area)
+    }
+
     /// True if the part of a unit should go to tails.
     pub fn wants_tail(&self, unit: u32) -> bool {
         let Some(begin) = self.filling.map(|_| self.admitted / unit * unit) else { return false };
@@ -204,8 +284,13 @@ impl Writer {
 
     /// True if what of a unit is in tails can be written anew: it is in a frame, and that is not under way.
     pub fn may_write_tail_anew(&self, unit: u32) -> bool {
+        if let Some(area) = &self.area {
+            return self.tail.pages == 0 && !area.is_writing_anew();
+        }
         let begin = self.admitted / unit * unit;
-        let is_under_way = self.tail.pages > 0 || !self.tail.old.is_empty();
+        // The chunks of tails hold what units before it had in an area, too, until these landed.
+        let is_under_way =
+            self.tail.pages > 0 || !self.tail.old.is_empty() || self.landed < self.admitted / unit;
         self.filling.is_some() && !is_under_way && self.tail.end > begin
     }
 
@@ -240,6 +325,11 @@ impl Writer {
         for open in &self.columns {
             assert!(open.pointer() <= config.chunk_sectors, "chunk {} is overfull", open.chunk().0);
         }
+        assert!(
+            self.area.is_none() || self.filling.is_none(),
+            "zone {} has an area, and is filled in order",
+            self.zone
+        );
         let is_held =
             self.ready.iter().chain(&self.filling).all(|frame| self.held.values().any(|held| held == frame));
         assert!(is_held, "a frame of zone {} is not held", self.zone);
@@ -273,7 +363,8 @@ mod tests {
 
     #[test]
     fn a_part_goes_to_tails_only_if_somebody_waits_for_it() {
-        let mut writer = Writer { admitted: 10, filling: Some(FrameId(1)), ..Writer::new(3, 100) };
+        let mut writer =
+            Writer { admitted: 10, next: 2, landed: 2, filling: Some(FrameId(1)), ..Writer::new(3, 100) };
         for (awaited, end, expected) in
             [(0, 0, false), (8, 0, false), (9, 0, true), (10, 9, true), (10, 10, false)]
         {

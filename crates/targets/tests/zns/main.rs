@@ -1,5 +1,6 @@
-//! `zns` on a drive: extensions of zones, what is refused and changes nothing, and zones that no chunk is left for.
+//! `zns` on a drive: random write areas and extensions of zones, what is refused and changes nothing, zones without a chunk left.
 
+mod area;
 mod extension;
 mod given_up;
 mod refused;

@@ -423,6 +423,8 @@ impl Generator for Zoned {
             ZonedOp::Manage { action: ZoneAction::Offline, .. } => "offline",
             ZonedOp::Report { .. } | ZonedOp::ReportExtended { .. } => "report",
             ZonedOp::SetExtension => "describe",
+            ZonedOp::OpenWithArea => "open",
+            ZonedOp::CommitArea => "commit",
             ZonedOp::Shutdown => "shutdown",
         };
         let blocks = if matches!(name, "read" | "write" | "append") { request.count } else { 0 };
@@ -473,6 +475,8 @@ impl Generator for Zoned {
             | ZonedOp::Report { .. }
             | ZonedOp::ReportExtended { .. }
             | ZonedOp::SetExtension
+            | ZonedOp::OpenWithArea
+            | ZonedOp::CommitArea
             | ZonedOp::Shutdown => {}
         }
         if let Some(buffer) = request.buffer {

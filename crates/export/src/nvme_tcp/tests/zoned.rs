@@ -3,10 +3,11 @@
 use crate::model_targets::{reference, zones};
 use crate::nvme_tcp::host::{Answer, transported};
 use crate::nvme_tcp::testing::{NQN, World, completion};
-use ocssd_base::Nanos;
+use ocssd_base::{Nanos, Prng};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::zoned::{
-    DescribedZone, ZoneAction, ZoneDescriptor, ZoneGeometry, ZoneState, ZonedReply, ZonedRequest, ZonedTarget,
+    DescribedZone, ZoneAction, ZoneArea, ZoneDescriptor, ZoneGeometry, ZoneState, ZonedReply, ZonedRequest,
+    ZonedTarget,
 };
 use ocssd_lightnvm::interface::{AnyTarget, Entry};
 use ocssd_lightnvm::{Admission, Completion, Out, Target};
@@ -17,8 +18,8 @@ use ocssd_nvme::identify::{
 use ocssd_nvme::log_page::{AsyncEvent, CommandEffects, EffectsLog, LogPageId};
 use ocssd_nvme::sqe::{DatasetManagement, GetLogPage, Identify, ReadWrite, SetFeatures};
 use ocssd_nvme::zns::{
-    ChangedZoneList, ReportHeader, ZnsController, ZnsNamespace, ZoneAppend, ZoneManagementReceive,
-    ZoneManagementSend, ZoneReceiveAction, ZoneSendAction,
+    ChangedZoneList, OZCS_AREAS, ReportHeader, ZnsController, ZnsNamespace, ZoneAppend,
+    ZoneManagementReceive, ZoneManagementSend, ZoneReceiveAction, ZoneSendAction,
 };
 use ocssd_nvme::{Lba, Sqe};
 use ocssd_sim::model::target::ReferenceTarget;
@@ -87,6 +88,15 @@ impl ZonedTarget for Changing {
 
 fn world() -> World {
     World::beside(vec![("z", zones()), ("z-ro", zones())], [8, 4, 4], &[])
+}
+
+/// Areas of eight blocks that are committed by four, in two zones at most.
+const AREA: ZoneArea = ZoneArea { blocks: 8, granularity: 4, areas_max: 2 };
+
+fn zones_with_areas() -> AnyTarget {
+    let geometry = ZoneGeometry { area: Some(AREA), ..reference().zone_geometry() };
+    let target = ReferenceTarget::new(ZonedModel::new(geometry), &Prng::new(1));
+    AnyTarget::from(Box::new(target) as Box<dyn ZonedTarget>)
 }
 
 fn io(slba: u64, block_count: u32) -> ReadWrite {
@@ -304,6 +314,52 @@ fn an_extension_is_set_while_a_zone_is_empty_and_an_extended_report_shows_it() {
     assert_eq!(report(&mut world, line, receive(0, 4096, 1, false), 4096).0, 8, "closed ones are reset");
     let (_, plain) = report(&mut world, line, receive(64, 128, 0, true), 128);
     assert_eq!((plain[0].has_extension, plain[0].state), (false, ZoneState::Empty));
+    world.end();
+}
+
+#[test]
+fn a_zone_with_an_area_takes_writes_in_any_order_until_they_are_committed() {
+    let mut world =
+        World::beside(vec![("z", zones_with_areas()), ("z-ro", zones_with_areas())], [8, 4, 4], &[]);
+    let (admin, line, _) = world.ready((false, false));
+    let zones = world.read(admin, identify(NSID, Cns::COMMAND_SET_NAMESPACE, 2), 4096).expect("zones");
+    let zones = ZnsNamespace::decode(&zones).expect("4096 bytes");
+    assert_eq!((zones.ozcs, zones.area), (OZCS_AREAS, Some(AREA)));
+    let open = |slba| Sqe { cdw13: 0x203, ..send(ZoneAction::Open, slba) };
+    let commit = |slba| Sqe { cdw13: 0x11, ..send(ZoneAction::Open, slba) };
+    let refused = Status::INVALID_FIELD;
+    for (sqe, expected) in [
+        (commit(67), refused),
+        (Sqe { cdw13: 0x303, ..open(64) }, refused),
+        (Sqe { nsid: READ_ONLY, ..open(64) }, Status::WRITE_TO_READ_ONLY),
+        (open(64), Status::SUCCESS),
+        (open(128), Status::SUCCESS),
+        (open(192), Status::ZRWA_RESOURCES_UNAVAILABLE),
+        (Sqe { cdw13: 0x111, ..commit(67) }, refused),
+        (commit(66), refused),
+    ] {
+        assert_eq!(status(&mut world, line, sqe), expected, "{sqe:?}");
+    }
+    let appended = world.write(line, append(64, 1), &[1; 4096]).status.status;
+    assert_eq!(appended, Status::INVALID_ZONE_OPERATION);
+    for (slba, blocks, fill) in [(66, 2, 1), (64, 1, 2), (66, 1, 3)] {
+        assert_eq!(write(&mut world, line, slba, blocks, fill), Status::SUCCESS, "{blocks} blocks at {slba}");
+    }
+    let shown = |world: &mut World| {
+        let (_, zones) = report(world, line, receive(64, 128, 0, true), 128);
+        (zones[0].has_area, zones[0].write_pointer)
+    };
+    assert_eq!(shown(&mut world), (true, Some(64)));
+    assert_eq!(status(&mut world, line, commit(67)), Status::SUCCESS);
+    assert_eq!(shown(&mut world), (true, Some(68)));
+    assert_eq!(write(&mut world, line, 66, 1, 4), Status::ZONE_INVALID_WRITE);
+    assert_eq!(write(&mut world, line, 76, 1, 5), Status::SUCCESS, "just behind the area");
+    assert_eq!(shown(&mut world), (true, Some(72)));
+    let data = world.read(line, Sqe::read(NSID, io(64, 4)), 4 * 4096).expect("blocks");
+    let first: Vec<u8> = data.chunks(4096).map(|block| block[0]).collect();
+    assert_eq!(first, [2, 0, 3, 1]);
+    assert_eq!(status(&mut world, line, send(ZoneAction::Reset, 64)), Status::SUCCESS);
+    assert_eq!(shown(&mut world), (false, Some(64)));
     world.end();
 }
 

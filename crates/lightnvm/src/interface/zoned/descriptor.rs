@@ -11,6 +11,9 @@ const SEQUENTIAL_WRITE_REQUIRED: u8 = 2;
 /// Zone Descriptor Extension Valid, of the zone's attributes (ZNS 1.1, Zone Attributes, bit 7).
 const EXTENSION_VALID: u8 = 0x80;
 
+/// ZRWA Valid, of the zone's attributes (ZNS 1.1, Zone Attributes, bit 3).
+const AREA_VALID: u8 = 0x08;
+
 /// A zone's state (ZNS 1.1, figure "Zone State Machine"); the number is the one on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ZoneState {
@@ -94,6 +97,8 @@ pub struct ZoneDescriptor {
     pub write_pointer: Option<u64>,
     /// It has a zone descriptor extension (ZDEV, Zone Descriptor Extension Valid).
     pub has_extension: bool,
+    /// It has a random write area (ZRWAV).
+    pub has_area: bool,
 }
 
 impl Entry for ZoneDescriptor {
@@ -103,7 +108,8 @@ impl Entry for ZoneDescriptor {
         bytes.fill(0);
         bytes[0] = SEQUENTIAL_WRITE_REQUIRED;
         bytes[1] = self.state.to_bits() << 4;
-        bytes[2] = if self.has_extension { EXTENSION_VALID } else { 0 };
+        let extension = if self.has_extension { EXTENSION_VALID } else { 0 };
+        bytes[2] = extension | if self.has_area { AREA_VALID } else { 0 };
         bytes[8..16].copy_from_slice(&self.capacity.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
         // All ones where there is no pointer: what QEMU sends, and Linux ignores.
@@ -117,8 +123,9 @@ impl Entry for ZoneDescriptor {
         let (state, pointer) = (ZoneState::from_bits(bytes[1] >> 4)?, u64_at(bytes, 24));
         let write_pointer = state.is_writable().then_some(pointer);
         let has_extension = bytes[2] & EXTENSION_VALID != 0;
+        let has_area = bytes[2] & AREA_VALID != 0;
         let (capacity, start) = (u64_at(bytes, 8), u64_at(bytes, 16));
-        Some(Self { state, capacity, start, write_pointer, has_extension })
+        Some(Self { state, capacity, start, write_pointer, has_extension, has_area })
     }
 }
 
@@ -134,10 +141,11 @@ mod tests {
             start: 0x140,
             write_pointer: Some(0x145),
             has_extension: true,
+            has_area: true,
         };
         let mut bytes = [0xAA; DESCRIPTOR_BYTES];
         zone.encode(&mut bytes);
-        assert_eq!((bytes[0], bytes[1], bytes[2], bytes[3]), (2, 0x30, 0x80, 0));
+        assert_eq!((bytes[0], bytes[1], bytes[2], bytes[3]), (2, 0x30, 0x88, 0));
         assert_eq!((bytes[8], &bytes[16..18], &bytes[24..26]), (0x30, &[0x40, 1][..], &[0x45, 1][..]));
         assert!(bytes[32..].iter().all(|&byte| byte == 0));
         assert_eq!(ZoneDescriptor::decode(&bytes), Some(zone));
@@ -147,7 +155,14 @@ mod tests {
     fn every_state_comes_back_and_only_writable_ones_have_a_pointer() {
         for state in ZoneState::ALL {
             let write_pointer = state.is_writable().then_some(7);
-            let zone = ZoneDescriptor { state, capacity: 9, start: 0, write_pointer, has_extension: false };
+            let zone = ZoneDescriptor {
+                state,
+                capacity: 9,
+                start: 0,
+                write_pointer,
+                has_extension: false,
+                has_area: false,
+            };
             let mut bytes = [0; DESCRIPTOR_BYTES];
             zone.encode(&mut bytes);
             assert_eq!(ZoneDescriptor::decode(&bytes), Some(zone));

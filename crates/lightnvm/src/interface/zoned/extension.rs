@@ -135,6 +135,7 @@ mod tests {
             start: 16,
             write_pointer: Some(16),
             has_extension: true,
+            has_area: false,
         };
         let described = DescribedZone { zone, extension: ZoneExtension([7; EXTENSION_BYTES]) };
         let mut bytes = [0; DescribedZone::BYTES];

@@ -26,11 +26,27 @@
 //! resource. The extension stays until the zone is reset or becomes offline; it is durable when answered. After a power cut a zone
 //! with an extension and without a block is closed, not empty.
 //!
-//! Deliberately not here: conventional zones, which Linux refuses; zone random write areas.
+//! **Random write areas** ([`ZoneArea`]). A zone that was opened with an area takes writes in any order, again and again, in the
+//! blocks of the area from its write pointer on. A write moves the pointer only if it ends behind the area, which it may
+//! by as many blocks as an area has: then as little as lets it lie in the area is committed, in whole granules
+//! ([`ZoneArea::granularity`]), at most to the zone's capacity. [`ZonedOp::CommitArea`] commits what the host names. Blocks
+//! that were committed and never written read as unwritten ones do. The zone is full when the pointer is at its capacity. It
+//! takes no appends. It keeps its area while it is open or closed; finishing it keeps what was written.
+//!
+//! Writes to an area are durable as any others: answered with [`Durability::AtReply`], or by a flush; a durable one makes durable
+//! what its zone took before it. A commit is durable when answered, and what it commits with it. Writes that are not durable do
+//! not survive in order, for NVMe promises no order of writes to different blocks: after a power cut each block of an area is the
+//! last version that was durable, or a later one, and unwritten if none was. A power cut takes the areas away. What survived in
+//! one is committed then, so that the pointer lies between what was durable and what was written, each up to the end of the last
+//! granule of which a block was.
+//!
+//! Deliberately not here: conventional zones, which Linux refuses.
 
+mod area;
 mod descriptor;
 mod extension;
 
+pub use area::ZoneArea;
 pub use descriptor::{DESCRIPTOR_BYTES, ZoneDescriptor, ZoneState};
 pub use extension::{DescribedZone, EXTENSION_BYTES, WidthHint, ZoneExtension};
 
@@ -108,6 +124,14 @@ pub enum ZonedOp {
     /// ([`List`] of [`ZoneExtension`]). The zone becomes closed. Refused with Invalid Field where zones take no
     /// extensions. A width hint wider than the target's own width means that width.
     SetExtension,
+    /// Opens the zone that starts at the address, as [`ZoneAction::Open`], and gives it an area (Zone Management Send with ZRWAA).
+    /// Nothing more for a zone that has one. Refused with ZRWA Resources Unavailable if too many zones have one or the zone's
+    /// write pointer is not at the start of a granule (the status QEMU's namespace gives, chosen), with Invalid Zone
+    /// Operation Request where there are no areas.
+    OpenWithArea,
+    /// Commits the area's blocks up to the one at the address, with it (Commit ZRWA); a closed zone is implicitly opened. Refused
+    /// with Invalid Field if the zone has no area, or the block is not in it or not the last of a granule or of the zone.
+    CommitArea,
     /// Replies when everything is durable and the target can be left; nothing may be asked of it afterwards.
     Shutdown,
 }
@@ -196,6 +220,8 @@ pub struct ZoneGeometry {
     pub unwritten_read: UnwrittenRead,
     /// Zones take descriptor extensions of [`EXTENSION_BYTES`].
     pub takes_extensions: bool,
+    /// The random write areas that zones take; `None` if they take none.
+    pub area: Option<ZoneArea>,
 }
 
 impl ZoneGeometry {
@@ -212,6 +238,7 @@ impl ZoneGeometry {
             append_blocks_max: 256,
             unwritten_read: UnwrittenRead::Zeroes,
             takes_extensions: false,
+            area: None,
         }
     }
 
@@ -259,6 +286,9 @@ impl ZoneGeometry {
             format_args!("{append_blocks_max} blocks"),
             "an append writes at least one block",
         );
+        if let Some(area) = self.area {
+            area.check(&mut problems);
+        }
         let (open, active) = (self.open_max.unwrap_or(u32::MAX), self.active_max.unwrap_or(u32::MAX));
         problems.require(open > 0, "open zones", open, "at least one zone must be open to be written");
         problems.require(

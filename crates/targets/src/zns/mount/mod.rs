@@ -11,7 +11,7 @@ mod recover;
 use super::canary::Canary;
 use super::extension::Extensions;
 use super::flight::Purpose;
-use super::frames::Frames;
+use super::frames::{FrameId, Frames};
 use super::journal::Table;
 use super::options::Options;
 use super::program::pad;
@@ -36,7 +36,7 @@ use ocssd_ftl::log::{LogEntry, Lsn};
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::interface::zoned::ZoneState;
 use ocssd_lightnvm::{BlockingDevice, BufId, Buffers, ChunkState, Command, Geometry, PuId};
-use recover::{FoundZone, Recovered};
+use recover::{FoundZone, Recovered, Sector};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Writes of padding in flight at once (chosen: a unit each of a drive with 32).
@@ -290,6 +290,10 @@ fn assemble(
     let journal = Journal::new(&journal_sizes, points, &new, buffers);
     let tails = new_tails(tail_point, &sizes, (&recovered, closed_tails), buffers);
     let sequence = loaded.as_ref().map_or(0, |found| found.info.sequence).max(recovered.sequence);
+    // What survived of areas may take more frames than the write buffer has for one zone each.
+    let units = |found: &FoundZone| found.tail.len().div_ceil(usize_of(sizes.unit)).saturating_sub(1);
+    let beside: usize = recovered.zones.values().map(units).sum();
+    let beside = u32::try_from(beside).expect("fewer units than an instance has");
     let mut target = Zns {
         options: options.clone(),
         geometry: sizes.zone_geometry(geometry.sector_bytes),
@@ -298,11 +302,12 @@ fn assemble(
         group_units: geometry.pus_per_group,
         zones: std::mem::take(&mut recovered.table.zones),
         extensions: Extensions::found(std::mem::take(&mut recovered.table.extensions)),
+        areas: BTreeSet::new(),
         open: Vec::new(),
         active: 0,
         writers: Slab::new(sizes.zone_count),
         turns: VecDeque::new(),
-        frames: Frames::new(sizes.frames, sizes.unit, buffers),
+        frames: Frames::new(sizes.frames + beside, sizes.unit, buffers),
         requests: Requests::new(REQUESTS_MAX),
         flight: Flight::<Purpose>::new(COMMANDS_MAX, PlaneRule::new(options.plane_reads, geometry.ws_opt)),
         retries: Retries::new(COMMANDS_MAX),
@@ -374,42 +379,63 @@ impl Zns {
     /// A zone goes on where it ends, or can be read up to there.
     fn begin_zone(&mut self, number: u32, found: FoundZone, device: &mut dyn BlockingDevice) {
         let is_read_only = self.zone(number).state == ZoneState::ReadOnly;
-        let key = self.writer_of(number);
-        let part = u32::try_from(found.tail.len()).expect("a part of a unit");
-        let blocks = found.units * self.sizes.unit + part;
-        assert!(blocks > 0 && blocks < self.sizes.capacity(), "zone {number} is closed with {blocks} blocks");
+        let (key, unit) = (self.writer_of(number), self.sizes.unit);
+        let part = u32::try_from(found.tail.len()).expect("less than a zone");
+        let (blocks, capacity) = (found.units * unit + part, self.sizes.capacity());
+        assert!(blocks > 0 && blocks <= capacity, "zone {number} is closed with {blocks} blocks");
         self.zone_mut(number).written = blocks;
         self.zone_mut(number).shown = blocks;
         if !is_read_only {
-            self.set_state(number, ZoneState::Closed);
+            self.set_state(number, if blocks == capacity { ZoneState::Full } else { ZoneState::Closed });
         }
-        let frame = if part == 0 { None } else { self.frames.take(found.units) };
-        assert!(frame.is_some() || part == 0 || is_read_only, "zone {number} is active and has no frame");
         let writer = self.writers.get_mut(key);
-        (writer.is_given_up, writer.is_ending) = (is_read_only, is_read_only);
+        writer.is_given_up = is_read_only;
+        writer.is_ending = is_read_only || blocks == capacity;
         writer.columns = found.columns;
         (writer.admitted, writer.next, writer.end, writer.landed) =
-            (blocks, found.units, found.units, found.units);
+            (found.units * unit, found.units, found.units, found.units);
         writer.tail.chunks = found.tail_chunks;
-        let Some(frame) = frame else {
-            writer.admitted = found.units * self.sizes.unit;
-            return;
-        };
-        writer.held.insert(found.units, frame);
-        (writer.tail.end, writer.tail.sent) = (blocks, blocks);
-        let (buffer, _) = self.frames.push(frame, part);
-        for (at, sector) in (0..).zip(&found.tail) {
-            let (data, oob) = device.buffers().sectors_mut(buffer, at, 1);
+        for (at, sectors) in (found.units..).zip(found.tail.chunks(usize_of(unit))) {
+            let Some(frame) = self.frames.take(at) else {
+                assert!(is_read_only, "zone {number} is active and has no frame");
+                break;
+            };
+            self.begin_frame(number, frame, sectors, device.buffers());
+            let filled = self.frames.filled(frame);
+            let writer = self.writers.get_mut(key);
+            writer.admitted += filled;
+            writer.held.insert(at, frame);
+            (writer.tail.end, writer.tail.sent) = (writer.admitted, writer.admitted);
+            if is_read_only {
+                continue;
+            }
+            if filled == unit {
+                writer.ready.push_back(frame);
+            } else {
+                writer.filling = Some(frame);
+            }
+        }
+    }
+
+    /// What tails have of a unit goes to its frame, and what was never written is filled.
+    fn begin_frame(&mut self, zone: u32, frame: FrameId, sectors: &[Option<Sector>], buffers: &mut Buffers) {
+        let count = u32::try_from(sectors.len()).expect("a unit");
+        assert!((1..=self.sizes.unit).contains(&count), "{count} blocks of a unit are found");
+        let is_whole_row = sectors.iter().all(Option::is_some);
+        if is_whole_row {
+            self.frames.push(frame, count);
+        }
+        for (at, sector) in (0..).zip(sectors) {
+            let Some(sector) = sector else { continue };
+            if !is_whole_row {
+                self.frames.place(frame, at, 1);
+            }
+            let (data, oob) = buffers.sectors_mut(self.frames.buffer(frame), at, 1);
             data.copy_from_slice(&sector.data);
             oob.copy_from_slice(&sector.oob);
         }
-        if is_read_only {
-            return;
-        }
-        if self.frames.room(frame) == 0 {
-            writer.ready.push_back(frame);
-        } else {
-            writer.filling = Some(frame);
+        if !is_whole_row {
+            self.fill_holes(zone, frame, count, buffers);
         }
     }
 }

@@ -37,8 +37,8 @@ pub struct Sector {
 pub struct FoundZone {
     /// Whole units on media.
     pub units: UnitOfZone,
-    /// Blocks behind them that tails have.
-    pub tail: Vec<Sector>,
+    /// Blocks behind them up to the write pointer, as tails have them; none where nothing of a random write area was written.
+    pub tail: Vec<Option<Sector>>,
     /// Where these are, chunk by chunk.
     pub tail_chunks: Vec<ChunkIndex>,
     /// Chunks that take more.
@@ -67,6 +67,8 @@ struct TailBlock {
     sequence: u64,
     chunk: ChunkIndex,
     ppa: Ppa,
+    /// It was written to a random write area, so blocks before it may be missing.
+    is_placed: bool,
 }
 
 type TailBlocks = BTreeMap<u64, TailBlock>;
@@ -122,7 +124,8 @@ impl Recovered {
                 chunks.into_iter().map(|chunk| (chunk, until(chunk))).collect();
             survey.pad(media, shape, &wanted)?;
         }
-        let (blocks, sequence) = tail_blocks(media, shape, survey, &table)?;
+        let takes_oldest = options.has_canary(Canary::OldestOfArea);
+        let (blocks, sequence) = tail_blocks(media, shape, survey, (&table, takes_oldest))?;
         let mut found = Self {
             table,
             zones: BTreeMap::new(),
@@ -167,9 +170,18 @@ impl Recovered {
         let counts = |block: u64, found: &TailBlock| {
             found.sequence > since && (found.sequence > mounted || block < shown)
         };
-        let tail = (first..first + u64::from(sizes.unit))
-            .map_while(|block| blocks.get(&block).copied().filter(|found| counts(block, found)));
-        let tail: Vec<TailBlock> = if end < sizes.zone_units { tail.collect() } else { Vec::new() };
+        let of_zone = |block: u64| blocks.get(&block).copied().filter(|found| counts(block, found));
+        let run = (first..first + u64::from(sizes.unit)).find(|&block| of_zone(block).is_none());
+        let run = run.unwrap_or(first + u64::from(sizes.unit));
+        let is_placed = |&(&block, found): &(&u64, &TailBlock)| found.is_placed && counts(block, found);
+        let last = blocks.range(first..start + u64::from(sizes.capacity())).rev().find(is_placed);
+        // What survived in an area is committed by whole units.
+        let pointer = last.map_or(run, |(&last, _)| {
+            run.max(start + (last - start + 1).next_multiple_of(u64::from(sizes.unit)))
+        });
+        let survives = |block: u64| of_zone(block).filter(|found| found.is_placed || block < run);
+        let tail: Vec<Option<TailBlock>> =
+            if end < sizes.zone_units { (first..pointer).map(survives).collect() } else { Vec::new() };
         let zone = &mut self.table.zones[usize_of(number)];
         let takes_more = zone.state != ZoneState::ReadOnly;
         if end == sizes.zone_units {
@@ -194,7 +206,7 @@ impl Recovered {
                 self.columns.insert(chunk);
             }
         }
-        let tail_chunks: BTreeSet<ChunkIndex> = tail.iter().map(|block| block.chunk).collect();
+        let tail_chunks: BTreeSet<ChunkIndex> = tail.iter().flatten().map(|block| block.chunk).collect();
         let tail = read_sectors(media, &tail)?;
         let tail_chunks = tail_chunks.into_iter().collect();
         self.zones.insert(number, FoundZone { units: end, tail, tail_chunks, columns });
@@ -203,7 +215,7 @@ impl Recovered {
 
     /// Blocks that only tails have.
     pub fn tail_blocks(&self) -> u64 {
-        let counts = self.zones.values().map(|zone| zone.tail.len());
+        let counts = self.zones.values().map(|zone| zone.tail.iter().flatten().count());
         u64::try_from(counts.sum::<usize>()).expect("an index")
     }
 
@@ -266,7 +278,7 @@ fn first_foreign(
     let is_of = |(at, sector): (UnitOfZone, u32), tag: &Option<SectorTag>| {
         let block = start + u64::from(at) * u64::from(sizes.unit) + u64::from(sector);
         // A write that failed leaves a place that cannot be read.
-        tag.is_some_and(|tag| tag.kind == Kind::Data && tag.block == block && tag.sequence.0 > zone.since)
+        tag.is_some_and(|tag| tag.kind.is_of_zone() && tag.block == block && tag.sequence.0 > zone.since)
     };
     Ok(sectors.iter().zip(&tags).find(|&(&at, tag)| !is_of(at, tag)).map(|(&(at, _), _)| at))
 }
@@ -276,7 +288,7 @@ fn tail_blocks(
     media: &mut Media<'_>,
     shape: &Shape,
     survey: &Survey,
-    table: &Table,
+    (table, takes_oldest): (&Table, bool),
 ) -> Result<(TailBlocks, u64), MountError> {
     let geometry = media.device.geometry().clone();
     let places: Vec<(ChunkIndex, Ppa)> = table
@@ -291,21 +303,32 @@ fn tail_blocks(
     let tags = media.read_tags(&ppas)?;
     let (mut blocks, mut newest) = (TailBlocks::new(), 0);
     for (&(chunk, ppa), tag) in places.iter().zip(tags) {
-        let Some(tag) = tag.filter(|tag| tag.kind == Kind::Data) else { continue };
+        let Some(tag) = tag.filter(|tag| matches!(tag.kind, Kind::Data | Kind::Placed)) else { continue };
         let sequence = tag.sequence.0;
         newest = newest.max(sequence);
         let old = blocks.get(&tag.block);
-        if old.is_none_or(|old| old.sequence < sequence) {
-            blocks.insert(tag.block, TailBlock { sequence, chunk, ppa });
+        let is_placed = tag.kind == Kind::Placed;
+        let is_older = |old: &TailBlock| old.sequence < sequence;
+        let replaces = |old| if is_placed && takes_oldest { !is_older(old) } else { is_older(old) };
+        if old.is_none_or(replaces) {
+            blocks.insert(tag.block, TailBlock { sequence, chunk, ppa, is_placed });
         }
     }
     Ok((blocks, newest))
 }
 
-/// Reads sectors with what lies beside them.
-fn read_sectors(media: &mut Media<'_>, blocks: &[TailBlock]) -> Result<Vec<Sector>, MountError> {
+/// Reads the sectors there are, with what lies beside them, up to one of a row that cannot be read; one of an area is missing then.
+fn read_sectors(
+    media: &mut Media<'_>,
+    blocks: &[Option<TailBlock>],
+) -> Result<Vec<Option<Sector>>, MountError> {
+    let is_area = blocks.iter().flatten().any(|block| block.is_placed);
     let mut sectors = Vec::new();
     for block in blocks {
+        let Some(block) = block else {
+            sectors.push(None);
+            continue;
+        };
         let buffer = media.device.buffers().take(1);
         let addresses = Addresses::Run { first: block.ppa, count: 1 };
         let command = Command {
@@ -323,10 +346,12 @@ fn read_sectors(media: &mut Media<'_>, blocks: &[TailBlock]) -> Result<Vec<Secto
         let buffers = media.device.buffers();
         if ends[0].status.has_data() {
             let (data, oob) = (buffers.data(buffer, 0, 1).to_vec(), buffers.oob(buffer, 0, 1).to_vec());
-            sectors.push(Sector { data, oob });
+            sectors.push(Some(Sector { data, oob }));
+        } else if is_area {
+            sectors.push(None);
         }
         buffers.give_back(buffer);
-        if !ends[0].status.has_data() {
+        if !ends[0].status.has_data() && !is_area {
             break;
         }
     }
