@@ -1,5 +1,6 @@
 //! The command line: one definition for parsing, help, completions and the manual page.
 
+mod conform;
 mod experiment;
 mod inspect;
 mod plot;
@@ -8,6 +9,8 @@ mod sandbox;
 mod slot;
 mod workload;
 
+use conform::CONFORM_HELP;
+pub use conform::ConformArgs;
 pub use experiment::ExperimentVerb;
 pub use inspect::{InspectArgs, InspectVerb, TablesArgs, TablesVerb, ZonesArgs};
 use plot::PLOT_HELP;
@@ -101,6 +104,9 @@ pub enum Verb {
     /// Measure what a drive really does: access size, mix and depth on a temporary file, a file, a device or a virtual drive
     #[command(after_help = PROFILE_HELP)]
     Profile(ProfileArgs),
+    /// Ask a zoned NVMe device what a host may and may not, and compare it with the model of the simulator
+    #[command(after_help = CONFORM_HELP)]
+    Conform(ConformArgs),
     /// List every fio option: carried out, noted, or refused
     Options,
     /// Print shell completions

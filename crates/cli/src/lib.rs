@@ -4,6 +4,7 @@
 //! want to call, but for that one function; and the heap, which is a program's choice.
 
 mod args;
+mod conform;
 mod drive_facts;
 mod drive_failure;
 mod experiment;
@@ -96,6 +97,7 @@ fn carry_out(cli: Cli) -> anyhow::Result<Outcome> {
         Verb::Plot(args) => plot::plot(&args, json)?,
         Verb::Lint(args) => return lint::lint(&args, json),
         Verb::Profile(args) => return profile::profile(&args, json),
+        Verb::Conform(args) => return conform::conform(&args, json),
         Verb::Options => options::options(json),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -164,7 +164,8 @@ impl Queue {
     }
 }
 
-fn format(program: &Program) {
+/// Makes an image with quick media.
+pub fn format(program: &Program) {
     program.good(
         "format x.img --drive tiny --set payload=bytes --set groups=2 --set pus_per_group=4 --set chunks_per_pu=32 \
          --set sectors_per_chunk=64 --set media.read=2us --set media.program=5us --set media.erase=9us",
