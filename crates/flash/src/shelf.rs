@@ -1,8 +1,8 @@
 //! Retention: what months without power do to cells.
 //!
-//! Charge leaks, so some sectors need a read retry afterwards (High ECC) and some are lost (281h), each until its chunk is reset or,
-//! of those that need a retry, until it was read a few times. Vendors state retention for a worn drive at rest (JESD218: a year at
-//! 30 degrees for client drives, three months at 40 for enterprise drives); which share of sectors fails is the caller's to say.
+//! Charge leaks, so some sectors need a read retry afterwards (High ECC) and some are lost (281h), each until its chunk is reset
+//! or, of those that need a retry, until it was read a few times. Vendors state retention for a worn drive at rest (JESD218: a
+//! year at 30 degrees for client drives, three months at 40 for enterprise drives); which share of sectors fails is the caller's to say.
 //! Deliberately not here: deciding when (a simulator does), and leakage while the drive has power, which controllers cure
 //! themselves.
 
@@ -24,8 +24,8 @@ pub struct Shelf {
 }
 
 impl Flash {
-    /// The drive was without power for so long that `shelf` of its sectors were lost or weakened. Which is drawn from `prng`. Returns
-    /// those that were lost, and how many were weakened. Cost: a draw for every written sector.
+    /// The drive was without power for so long that `shelf` of its sectors were lost or weakened. Which is drawn from `prng`.
+    /// Returns those that were lost, and how many were weakened. Cost: a draw for every written sector.
     ///
     /// # Errors
     /// If the backing cannot keep it.
