@@ -2,8 +2,8 @@
 //!
 //! Charge leaks, so some sectors need a read retry afterwards (High ECC) and some are lost (281h), each until its chunk is reset
 //! or, of those that need a retry, until it was read a few times. Vendors state retention for a worn drive at rest (JESD218: a
-//! year at 30 degrees for client drives, three months at 40 for enterprise drives); which share of sectors fails is the caller's to say.
-//! Deliberately not here: deciding when (a simulator does), and leakage while the drive has power, which controllers cure
+//! year at 30 degrees for client drives, three months at 40 for enterprise drives); which share of sectors fails is the caller's
+//! to say. Deliberately not here: deciding when (a simulator does), and leakage while the drive has power, which controllers cure
 //! themselves.
 
 use crate::drive::Flash;
