@@ -11,6 +11,7 @@ mod cpu;
 #[cfg(target_os = "linux")]
 #[path = "../heap.rs"]
 mod heap;
+mod keys;
 mod mount;
 mod tables;
 mod world;
@@ -187,7 +188,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
     let names: Vec<&str> = BENCHES
         .iter()
         .map(|bench| bench.name)
-        .chain(["memory", "wall_read_qd1", mount::NAME, mount::NAME_CUT, tables::NAME])
+        .chain(["memory", "wall_read_qd1", mount::NAME, mount::NAME_CUT, tables::NAME, keys::NAME])
         .collect();
     for argument in arguments {
         let number = |text: &str| {
@@ -264,6 +265,9 @@ fn main() -> ExitCode {
     }
     if is_chosen(tables::NAME) {
         tables::measure();
+    }
+    if is_chosen(keys::NAME) {
+        keys::measure(ios, &options);
     }
     if is_chosen("wall_read_qd1") {
         wall_read_latency();
