@@ -99,8 +99,8 @@ impl Kv {
     ) -> Result<Taking, Refused> {
         let alone = |refusal| (refusal, None);
         let key = self.key(key, buffers).map_err(alone)?;
-        let exists = self.index.get(&key).is_some();
-        self.check_store(exists, content.bytes(), condition).map_err(alone)?;
+        let before = self.index.get(&key);
+        self.check_store(before.is_some(), content.bytes(), condition).map_err(alone)?;
         let value = match content {
             Content::Staged { stage, bytes } => {
                 self.look_at_staged(stage, bytes).map_err(|refusal| alone(of_stage(refusal)))?;
@@ -109,8 +109,7 @@ impl Kv {
             _ if !content.lies_within(buffers) => return Err(alone(KvRefusal::BadContent)),
             _ => self.value_of(key.len(), content.gathered(buffers)),
         };
-        let after = Overlay::from([(key.clone(), Some(content.bytes()))]);
-        self.check_room(&after).map_err(alone)?;
+        self.check_room([(key.len(), before, Some(content.bytes()))].into_iter()).map_err(alone)?;
         Ok(Taking { tag, durability, changes: vec![Change { key, value }], written: 0 })
     }
 
@@ -162,7 +161,8 @@ impl Kv {
             last.insert(key, value);
         }
         assert_eq!(after.len(), last.len(), "keys of a batch are counted wrong");
-        self.check_room(&after).map_err(|refusal| (refusal, None))?;
+        let planned = after.iter().map(|(key, &bytes)| (key.len(), self.index.get(key), bytes));
+        self.check_room(planned).map_err(|refusal| (refusal, None))?;
         // The deletion of a key that is not there is written too: the change that took the key away may be lost with the
         // power while this batch survives, and then the batch has to take it away. A batch of nothing else changes nothing.
         let changes_nothing =
@@ -199,22 +199,27 @@ impl Kv {
         }
     }
 
-    /// Looks whether there is room for keys as they are after a change. One that adds no bytes always has.
-    fn check_room(&self, after: &Overlay) -> Result<(), KvRefusal> {
+    /// Looks whether there is room for keys as they are after a change: of each its bytes, what it holds, and bytes of what it will
+    /// hold. One that adds no bytes always has.
+    fn check_room(
+        &self,
+        keys: impl Iterator<Item = (usize, Option<Found>, Option<u32>)>,
+    ) -> Result<(), KvRefusal> {
         let (mut user, mut kept, mut index) = (self.user_bytes, self.kept_bytes, self.index.entry_bytes());
         assert!(user <= self.sizes.promised.capacity_bytes, "{user} bytes are more than there is room for");
-        let mut stored = 0;
-        for (key, bytes) in after {
-            let length = u64::try_from(key.len()).expect("a key is short");
+        let (mut count, mut stored) = (0, 0);
+        for (key, before, after) in keys {
+            count += 1;
+            let length = u64::try_from(key).expect("a key is short");
             let entry = length + u64::try_from(super::index::ENTRY_BYTES).expect("small");
-            if let Some(before) = self.index.get(key) {
+            if let Some(before) = before {
                 user -= length + u64::from(before.bytes);
-                kept -= self.kept_of(key.len(), before.bytes);
+                kept -= self.kept_of(key, before.bytes);
                 index -= entry;
             }
-            if let &Some(bytes) = bytes {
+            if let Some(bytes) = after {
                 user += length + u64::from(bytes);
-                kept += self.kept_of(key.len(), bytes);
+                kept += self.kept_of(key, bytes);
                 index += entry;
                 stored += u64::from(bytes);
             }
@@ -223,7 +228,7 @@ impl Kv {
         let fits = (user <= promised.capacity_bytes || user <= self.user_bytes)
             && (kept <= promised.live_bytes_max || kept <= self.kept_bytes)
             && (index <= promised.index_bytes_max || index <= self.index.entry_bytes())
-            && (after.len() == 1 || stored <= u64::from(promised.value_bytes_max));
+            && (count == 1 || stored <= u64::from(promised.value_bytes_max));
         if fits { Ok(()) } else { Err(KvRefusal::NoRoom) }
     }
 

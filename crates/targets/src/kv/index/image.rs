@@ -138,7 +138,7 @@ impl<'b> Building<'_, 'b> {
 
     fn put(&mut self, lower: &[u8], slot: Slot) {
         self.index.resident_bytes += slot.cost();
-        let before = self.index.slots.insert(Box::from(lower), slot);
+        let before = self.index.slots.insert(lower.into(), slot);
         self.index.resident_bytes -= before.map_or(0, |before| before.cost());
         assert!(lower.is_empty() || self.index.slots.len() > 1, "an index without its first page");
     }

@@ -6,12 +6,14 @@
 //! Deliberately not here: reading and writing pages (`kv::index_pages`), and how checkpoints have them (`image`).
 
 mod image;
+mod lower;
 mod page;
 #[cfg(test)]
 mod tests;
 
 pub use page::{ENTRY_BYTES, Found, Location, next_entry};
 
+use lower::Lower;
 use ocssd_base::usize_of;
 use page::Page;
 use std::collections::BTreeMap;
@@ -92,7 +94,7 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub struct Index {
     /// By a key that is not above any of the page, and above all of the page before; the first one is empty.
-    slots: BTreeMap<Box<[u8]>, Slot>,
+    slots: BTreeMap<Lower, Slot>,
     page_bytes: usize,
     keys: u64,
     key_bytes: u64,
@@ -101,7 +103,7 @@ pub struct Index {
     /// Bytes of memory of those that are.
     resident_bytes: usize,
     /// Where the search for a page that may leave goes on.
-    hand: Box<[u8]>,
+    hand: Lower,
     /// Who needs pages now, by need: counted.
     needing: [u64; 3],
     released: Vec<PagePlace>,
@@ -117,8 +119,8 @@ impl Index {
             key_bytes: 0,
             missing: 0,
             resident_bytes: slot.cost(),
-            slots: BTreeMap::from([(Box::from(&[][..]), slot)]),
-            hand: Box::from(&[][..]),
+            slots: BTreeMap::from([(Lower::default(), slot)]),
+            hand: Lower::default(),
             needing: [1; 3],
             released: Vec::new(),
         }
@@ -141,8 +143,8 @@ impl Index {
 
     /// Bytes of memory, those of the tree of pages estimated.
     pub fn memory_bytes(&self) -> u64 {
-        let slot = size_of::<Box<[u8]>>() + size_of::<Slot>() + 8;
-        let above: usize = self.slots.keys().map(|first| first.len() + slot).sum();
+        let slot = size_of::<Lower>() + size_of::<Slot>() + 8;
+        let above: usize = self.slots.keys().map(|first| first.elsewhere_bytes() + slot).sum();
         self.resident_bytes() + u64::try_from(above).expect("memory fits 64 bits")
     }
 
@@ -198,7 +200,7 @@ impl Index {
     /// What is known of a key, whose page is in memory.
     pub fn get(&self, key: &[u8]) -> Option<Found> {
         let page = self.slot(key).page();
-        page.search(key).ok().map(|entry| page.found(entry))
+        page.find(key).map(|entry| page.found(entry))
     }
 
     /// A key is there from now on; what was known of it before. Its page is in memory.
@@ -208,22 +210,19 @@ impl Index {
         let slot = range.last_page();
         let cost = slot.cost();
         let page = slot.change(released);
-        let entry = match page.search(key) {
-            Ok(entry) => {
-                let before = page.found(entry);
-                page.put(entry, found);
-                return Some(before);
-            }
-            Err(entry) => entry,
-        };
-        page.insert(entry, key, found);
+        if let Some(entry) = page.find(key) {
+            let before = page.found(entry);
+            page.put(entry, found);
+            return Some(before);
+        }
+        page.insert(page.search(key).expect_err("it was not found"), key, found);
         let uppers = if page.bytes() > self.page_bytes { page.divide(self.page_bytes) } else { Vec::new() };
         let here = slot.here.as_deref();
         let uppers: Vec<Slot> = uppers.into_iter().map(|page| Slot::of(page, here)).collect();
         self.resident_bytes = self.resident_bytes - cost + slot.cost();
         for upper in uppers {
             self.resident_bytes += upper.cost();
-            let first = Box::from(upper.page().key(0));
+            let first = Lower::from(upper.page().key(0));
             let before = self.slots.insert(first, upper);
             assert!(before.is_none(), "two pages begin with one key");
         }
@@ -239,7 +238,7 @@ impl Index {
         let (first, slot) = range.next_back().expect("the first page has no lower bound");
         // What is on an empty page is on the one before from then on, which must be there for whoever asks for it next.
         let may_go = range.next_back().is_some_and(|(_, before)| before.here.is_some());
-        let entry = slot.page().search(key).ok()?;
+        let entry = slot.page().find(key)?;
         let cost = slot.cost();
         let page = slot.change(released);
         let before = page.found(entry);
@@ -284,7 +283,7 @@ impl Index {
         keys.take_while(move |key| key.starts_with(prefix))
     }
 
-    fn slots_from(&self, key: &[u8]) -> impl Iterator<Item = (&Box<[u8]>, &Slot)> {
+    fn slots_from(&self, key: &[u8]) -> impl Iterator<Item = (&Lower, &Slot)> {
         let mut before = self.slots.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
         let (first, _) = before.next_back().expect("the first page has no lower bound");
         self.slots.range::<[u8], _>((Bound::Included(&first[..]), Bound::Unbounded))
@@ -465,7 +464,7 @@ pub enum Leaving {
     /// It lies on media, and is gone.
     Gone,
     /// The one with this lower bound must be written before.
-    ToWrite(Box<[u8]>),
+    ToWrite(Lower),
 }
 
 /// True if no key from this lower bound on has the prefix, which `from` has.

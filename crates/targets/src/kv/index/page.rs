@@ -3,11 +3,13 @@
 //! In memory entries lie in the order in which they came, with a list of where each begins, in the order of keys; on media they
 //! lie in the order of keys. Deliberately not here: which keys a page is for (`mod`).
 
+use ocssd_base::usize_of;
+
 /// Bytes of an entry beside its key: its length 1, address 6, bytes of the value 4.
 pub const ENTRY_BYTES: usize = 11;
-/// Bytes of a page in memory beside its entries: its two lists, when it was used, and who needs it (the fields of `Resident`, and
+/// Bytes of a page in memory beside its entries: its three lists, when it was used, and who needs it (the fields of `Resident`, and
 /// what an allocation costs).
-const PAGE_COST: usize = 96;
+const PAGE_COST: usize = 120;
 /// Set in an address that is no place but the number of a long value.
 const LONG: u64 = 1 << 47;
 /// The address of a value that the media lost.
@@ -63,6 +65,24 @@ impl Found {
 pub struct Page {
     begins: Vec<u16>,
     bytes: Vec<u8>,
+    /// A byte that tells of each key, in the same order: who looks for a key touches few entries.
+    tags: Vec<u8>,
+}
+
+/// A byte that differs between most keys.
+fn tag(key: &[u8]) -> u8 {
+    // Odd and without a pattern (the golden ratio): the upper bits of a product depend on all bits of the factor.
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut all = FACTOR;
+    let mut words = key.chunks_exact(8);
+    for word in words.by_ref() {
+        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        all = (all ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    for &byte in words.remainder() {
+        all = (all ^ u64::from(byte)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    all.wrapping_mul(FACTOR).to_be_bytes()[0]
 }
 
 impl Page {
@@ -76,6 +96,29 @@ impl Page {
         Found::decode(&self.bytes[at + 1..at + ENTRY_BYTES])
     }
 
+    /// Where a key is, if it is there: eight tags are looked at in a word.
+    pub fn find(&self, key: &[u8]) -> Option<usize> {
+        const LOW: u64 = u64::from_le_bytes([1; 8]);
+        const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+        let tag = tag(key);
+        let words = self.tags.chunks_exact(8);
+        let behind = self.tags.len() - words.remainder().len();
+        for (nth, word) in words.enumerate() {
+            // The highest bit of a byte is set where the tags are equal, and now and then above such a byte.
+            let differs = u64::from_le_bytes(word.try_into().expect("eight bytes")) ^ (LOW * u64::from(tag));
+            let mut equal = differs.wrapping_sub(LOW) & !differs & HIGH;
+            while equal != 0 {
+                let entry = 8 * nth + usize_of(equal.trailing_zeros() / 8);
+                if self.key(entry) == key {
+                    return Some(entry);
+                }
+                equal &= equal - 1;
+            }
+        }
+        (behind..self.tags.len()).find(|&entry| self.tags[entry] == tag && self.key(entry) == key)
+    }
+
+    /// The same by the order of keys; if it is not there, where it would be.
     pub fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.begins.len());
         while low < high {
@@ -105,17 +148,21 @@ impl Page {
         }
         if self.begins.len() == self.begins.capacity() {
             self.begins.reserve_exact(1 + self.begins.len() / 8);
+            self.tags.reserve_exact(1 + self.begins.len() / 8);
         }
         self.bytes.push(u8::try_from(key.len()).expect("a key has at most 255 bytes"));
         self.bytes.resize(at + ENTRY_BYTES, 0);
         self.bytes.extend_from_slice(key);
         self.begins.insert(entry, u16::try_from(at).expect("a page is divided before"));
+        self.tags.insert(entry, tag(key));
+        assert_eq!(self.tags.len(), self.begins.len(), "a key has no tag");
         self.put(entry, found);
     }
 
     pub fn remove(&mut self, entry: usize) {
         assert!(entry < self.begins.len(), "entry {entry} of {} is removed", self.begins.len());
         let at = self.begins.remove(entry);
+        self.tags.remove(entry);
         let length = ENTRY_BYTES + usize::from(self.bytes[usize::from(at)]);
         self.bytes.drain(usize::from(at)..usize::from(at) + length);
         let length = u16::try_from(length).expect("an entry is short");
@@ -134,7 +181,7 @@ impl Page {
 
     /// Bytes of memory.
     pub const fn cost(&self) -> usize {
-        self.bytes.capacity() + 2 * self.begins.capacity() + PAGE_COST
+        self.bytes.capacity() + 2 * self.begins.capacity() + self.tags.capacity() + PAGE_COST
     }
 
     /// What is above half of a page of `most` bytes leaves, as pages that are no longer than that.
@@ -163,6 +210,7 @@ impl Page {
     pub fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.begins.shrink_to_fit();
+        self.tags.shrink_to_fit();
     }
 
     /// The entries in the order of their keys, as media have them.
