@@ -92,6 +92,8 @@ const KV: &[TargetOption] = &[
     option("index_page_bytes", "266 to 4096", "4096 or 1024"),
     option("checkpoint_interval_bytes", "bytes", "a sixteenth"),
     option("gc_start_chunks", "chunks", "by the drive"),
+    option("writes_per_unit", "writes", "2"),
+    option("resets_per_unit", "resets", "1"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
     option("plane_reads", "aligned, never", "aligned"),
     SEED,
@@ -108,6 +110,8 @@ const KV_BLOCK: &[TargetOption] = &[
     option("index_page_bytes", "266 to 4096", "4096 or 1024"),
     option("checkpoint_interval_bytes", "bytes", "a sixteenth"),
     option("gc_start_chunks", "extents", "by the size"),
+    option("writes_per_unit", "writes", "all"),
+    option("resets_per_unit", "discards", "all"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
     SEED,
 ];

@@ -267,6 +267,10 @@ fn kv(draw: &mut Draw, config: &Config, size: Size) -> Chosen {
     }
     let seed = draw.raw();
     set("seed", seed.to_string());
+    if seed % 7 < 2 {
+        set("writes_per_unit", (1 + seed % 7 * 3).to_string());
+        set("resets_per_unit", (1 + seed % 7).to_string());
+    }
     if seed % 5 < 2 {
         // Part of the index is on media: hardly any of it is in memory, or half of it.
         set(

@@ -108,8 +108,8 @@ const EMPTY_BYTES: u32 = 40;
 const _: () = assert!(UNIT_HEADER_BYTES == 40, "an empty frame has a header");
 
 impl Frames {
-    /// Empty frames for so many units, whose buffers are taken now.
-    pub fn new(sizes: &Sizes, units: u32, buffers: &mut Buffers) -> Self {
+    /// Empty frames, whose buffers are taken now, for writes that go out as `ready` says.
+    pub fn new(sizes: &Sizes, ready: Ready, buffers: &mut Buffers) -> Self {
         let count = sizes.frames + sizes.gc_frames;
         let mut frame = |_| Frame {
             buffer: buffers.take_whole(sizes.unit),
@@ -127,7 +127,7 @@ impl Frames {
                 (sizes.frames..count).rev().map(FrameId).collect(),
             ],
             opened: Default::default(),
-            ready: Ready::new(units),
+            ready,
             on_their_way: [0; 2],
             again: VecDeque::new(),
             by_place: BTreeMap::new(),

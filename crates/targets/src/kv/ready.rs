@@ -5,11 +5,9 @@
 //! written.
 
 use super::frames::FrameId;
+use ocssd_base::usize_of;
 use ocssd_ftl::UnitIndex;
 use std::collections::VecDeque;
-
-/// Writes of a unit in flight (chosen: one that is carried out, and one that the unit goes on with when that ends).
-const IN_FLIGHT_MAX: usize = 2;
 
 /// A unit's row.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +25,16 @@ pub(super) struct Ready {
     /// Units that may be given a write, the next one first.
     turns: VecDeque<UnitIndex>,
     waiting: usize,
+    /// Writes of a unit in flight at most.
+    most: usize,
 }
 
 impl Ready {
-    /// None, on so many units.
-    pub fn new(units: u32) -> Self {
+    /// None, on so many units, each with at most so many in flight; `None` for no bound.
+    pub fn new(units: u32, most: Option<u32>) -> Self {
+        assert!(most != Some(0), "nothing is ever in flight");
         let rows = (0..units).map(|_| Row::default()).collect();
-        Self { rows, turns: VecDeque::new(), waiting: 0 }
+        Self { rows, turns: VecDeque::new(), waiting: 0, most: most.map_or(usize::MAX, usize_of) }
     }
 
     /// A frame waits for its unit.
@@ -47,7 +48,7 @@ impl Ready {
     pub fn next(&mut self) -> Option<FrameId> {
         let unit = self.turns.pop_front()?;
         let row = &mut self.rows[unit.index()];
-        assert!(row.has_turn && row.in_flight < IN_FLIGHT_MAX, "{unit:?} has no room: {row:?}");
+        assert!(row.has_turn && row.in_flight < self.most, "{unit:?} has no room: {row:?}");
         row.has_turn = false;
         row.in_flight += 1;
         let frame = row.waiting.pop_front().expect("a unit with a turn has a frame that waits");
@@ -70,7 +71,7 @@ impl Ready {
 
     fn give_turn(&mut self, unit: UnitIndex) {
         let row = &mut self.rows[unit.index()];
-        if !row.has_turn && row.in_flight < IN_FLIGHT_MAX && !row.waiting.is_empty() {
+        if !row.has_turn && row.in_flight < self.most && !row.waiting.is_empty() {
             row.has_turn = true;
             self.turns.push_back(unit);
         }
@@ -82,7 +83,7 @@ impl Ready {
         assert_eq!(waiting, self.waiting, "frames that wait are counted wrong");
         let turns = self.rows.iter().filter(|row| row.has_turn).count();
         assert_eq!(turns, self.turns.len(), "a unit takes two turns or none");
-        let is_stuck = |row: &&Row| !row.has_turn && row.in_flight < IN_FLIGHT_MAX && !row.waiting.is_empty();
+        let is_stuck = |row: &&Row| !row.has_turn && row.in_flight < self.most && !row.waiting.is_empty();
         assert!(self.rows.iter().find(is_stuck).is_none(), "a unit with room is passed over: {self:?}");
     }
 }
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn units_take_turns_and_each_has_few_in_flight_in_order() {
-        let mut ready = Ready::new(3);
+        let mut ready = Ready::new(3, Some(2));
         let (busy, other) = (UnitIndex(0), UnitIndex(2));
         (0..4).for_each(|frame| ready.push(FrameId(frame), busy));
         ready.push(FrameId(9), other);
@@ -111,5 +112,14 @@ mod tests {
         assert_eq!(next(&mut ready), [7], "a busy unit holds up no other");
         ready.ended(busy);
         assert_eq!((next(&mut ready), ready.is_empty()), (vec![3], true));
+    }
+
+    #[test]
+    fn without_a_bound_all_go_out_in_the_order_in_which_they_came() {
+        let mut ready = Ready::new(1, None);
+        (0..50).for_each(|frame| ready.push(FrameId(frame), UnitIndex(0)));
+        let found: Vec<u32> = std::iter::from_fn(|| ready.next().map(|frame| frame.0)).collect();
+        assert_eq!((found, ready.is_empty()), ((0..50).collect(), true));
+        ready.check();
     }
 }

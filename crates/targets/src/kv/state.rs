@@ -25,7 +25,7 @@ use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, Place, UnitIndex};
 use ocssd_lightnvm::interface::StageId;
 use ocssd_lightnvm::interface::key_value::KvReply;
 use ocssd_lightnvm::{Status, Tag};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Whether an instance takes changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,8 @@ pub struct Kv {
     pub(super) shutdown: Option<Tag>,
     pub(super) is_shut_down: bool,
     pub(super) changes: Changes,
-    /// Units on which a chunk is being reset.
-    pub(super) resets: BTreeSet<UnitIndex>,
+    /// Chunks of each unit that are being reset, where there is one.
+    pub(super) resets: BTreeMap<UnitIndex, u32>,
     /// The instance is being mounted: nothing but its checkpoint goes on.
     pub(super) is_mounting: bool,
     pub(super) work_due: bool,

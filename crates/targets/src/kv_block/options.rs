@@ -6,12 +6,20 @@ use crate::kv;
 use crate::over_blocks::BlockOptions;
 
 /// Options of an instance.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What the block target is asked to be.
     pub blocks: BlockOptions,
     /// What the keys and values are asked to be.
     pub keys: kv::Options,
+}
+
+impl Default for Options {
+    /// As many writes and discards at a time as there are: the block target below has parallel units and an order of its own.
+    fn default() -> Self {
+        let keys = kv::Options { writes_per_unit: None, resets_per_unit: None, ..kv::Options::default() };
+        Self { blocks: BlockOptions::default(), keys }
+    }
 }
 
 impl Options {

@@ -19,6 +19,7 @@ use super::long_values::LongValues;
 use super::options::Options;
 use super::queue::Queue;
 use super::read::Reads;
+use super::ready::Ready;
 use super::record::UnitNumber;
 use super::sizes::Sizes;
 use super::space::{Needed, Role, Space};
@@ -33,7 +34,7 @@ use load::{Known, Pages, Recovered, load};
 use ocssd_base::Prng;
 use ocssd_ftl::{AppendConfig, AppendPoint, ChunkIndex, ChunkPool, ChunkUse, InstanceId, Shape, UnitIndex};
 use ocssd_lightnvm::{BlockingDevice, ChunkState, Command, Geometry, PuId};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use survey::{FoundChunk, Survey};
 
 /// What a mount did.
@@ -217,11 +218,11 @@ fn assemble(
     let buffers = device.buffers();
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let units = space.shape.units();
+    let ready = Ready::new(space.shape.units(), options.writes_per_unit);
     let target = Kv {
         options: options.clone(),
         instance,
-        frames: Frames::new(&sizes, units, buffers),
+        frames: Frames::new(&sizes, ready, buffers),
         reads: Reads::new(&sizes, buffers),
         pages: IndexPages::new(&sizes, of_pages, buffers),
         collector: Collector::new(&sizes, options.seed, buffers),
@@ -241,7 +242,7 @@ fn assemble(
         shutdown: None,
         is_shut_down: false,
         changes: Changes::Taken,
-        resets: BTreeSet::new(),
+        resets: BTreeMap::new(),
         is_mounting: true,
         work_due: true,
         now,
