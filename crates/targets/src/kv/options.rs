@@ -19,8 +19,8 @@ const INDEX_PERCENT: u32 = 5;
 /// Most percent of it (chosen: more is a drive of keys without values).
 const INDEX_PERCENT_MAX: u32 = 50;
 
-/// Writes of a parallel unit that are with the drive at a time (chosen: one that is carried out, and one that the unit goes on with;
-/// with one 20 % less is stored a second, with four the p99 of reads beside it is a third longer).
+/// Writes of a parallel unit that are with the drive at a time (chosen: one that is carried out, and one that the unit goes on
+/// with; with one 20 % less is stored a second, with four the p99 of reads beside it is a third longer).
 const WRITES_PER_UNIT: u32 = 2;
 /// Resets of the same (chosen: a checkpoint sets many chunks free at once, and reads are not to wait for all).
 const RESETS_PER_UNIT: u32 = 1;
