@@ -146,6 +146,7 @@ const ZNS: &[TargetOption] = &[
     option("width", "all, group, 1 to all units", "all"),
     option("zone_chunks", "1 to all", "the width"),
     option("buffer_bytes", "bytes", "eight open zones"),
+    option("area_units", "write units", "0: no areas"),
     option("partial", "log, pad", "log"),
     option("finish", "leave, pad", "leave"),
     option("checkpoint_log_bytes", "bytes", "a 64th, to 4 MiB"),
