@@ -6,7 +6,7 @@
 use crate::exports::{ExportId, ExportKind, Exports};
 use crate::fair_queue::FairQueue;
 use crate::job::{Answer, Done, Job, Work};
-use crate::nvme_tcp::Subsystem;
+use crate::nvme_subsystem::Subsystem;
 use crate::pool::Pool;
 use crate::raw_lane::RawLane;
 use crate::served_target::ServedTarget;

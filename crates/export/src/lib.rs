@@ -25,6 +25,7 @@ mod metrics_page;
 #[cfg(test)]
 mod model_targets;
 pub mod nbd;
+pub mod nvme_subsystem;
 pub mod nvme_tcp;
 pub mod pci_nvme;
 mod pool;

@@ -2,7 +2,7 @@
 
 use crate::args::ServeArgs;
 use ocssd_export::Exports;
-use ocssd_export::nvme_tcp::{Subsystem, SubsystemConfig};
+use ocssd_export::nvme_subsystem::{Subsystem, SubsystemConfig};
 use ocssd_nvme::identify::Uuid;
 use serde_json::{Value, json};
 

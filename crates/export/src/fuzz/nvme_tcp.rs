@@ -3,8 +3,9 @@
 use super::{BYTES_MAX, drain, finish, work};
 use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
+use crate::nvme_subsystem::{Subsystem, SubsystemConfig};
+use crate::nvme_tcp::Session;
 use crate::nvme_tcp::host::{Host, transported};
-use crate::nvme_tcp::{Session, Subsystem, SubsystemConfig};
 use crate::protocol::{Phase, Protocol, Rude};
 use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_nvme::Sqe;

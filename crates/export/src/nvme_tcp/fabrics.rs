@@ -2,25 +2,60 @@
 //!
 //! Deliberately not here: the associations themselves.
 
-use super::association::{Change, Purpose};
 use super::queue::Queue;
-use super::respond::Refusal;
-use super::session::{Bound, Session, Stage};
-use super::subsystem::QUEUE_ENTRIES_MAX;
+use super::session::{Session, Stage};
+use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
 use crate::dispatcher::Dispatcher;
+use crate::nvme_subsystem::{
+    Arrival, Bound, Change, Commands, Purpose, QUEUE_ENTRIES_MAX, Refusal, State, TransportTraits,
+};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::{
     Capabilities, Connect, ConnectData, ConnectDataError, ConnectStatus, FabricsType, PropertyGet,
     PropertySet, offset,
 };
-use ocssd_nvme::{Sqe, StatusField};
+use ocssd_nvme::identify::FabricsLimits;
+use ocssd_nvme::{Cqe, Sqe, StatusField};
 
 /// NVMe 2.0.0: the revision whose structures are used.
-pub(super) const VERSION: u32 = 0x0002_0000;
+const VERSION: u32 = 0x0002_0000;
 
 /// Longest time to become ready, in units of 500 ms (chosen: it takes none; hosts wait at least this long for a shutdown).
 const READY_TIMEOUT: u8 = 20;
+
+/// SGLS: supported (1:0), offsets into the capsule (20), the transport's own descriptors (21).
+const SGL_SUPPORT: u32 = 1 | 1 << 20 | 1 << 21;
+
+/// A capsule counts in units of 16 bytes.
+const CAPSULE_UNIT: usize = 16;
+
+const _: () =
+    assert!(COMMON_BYTES == 8 && IN_CAPSULE_BYTES_MAX.is_multiple_of(CAPSULE_UNIT), "IOCCSZ has no rest");
+
+/// What controllers say of the transport.
+const TRAITS: TransportTraits = TransportTraits {
+    model: "ocssd NVMe/TCP target",
+    version: VERSION,
+    sgls: SGL_SUPPORT,
+    oacs: 0,
+    commands_max: QUEUE_ENTRIES_MAX,
+    fabrics: FabricsLimits {
+        ioccsz: units(Sqe::BYTES + IN_CAPSULE_BYTES_MAX),
+        iorcsz: units(Cqe::BYTES),
+        icdoff: 0,
+        fcatt: 0,
+        msdbd: 1,
+    },
+    keeps_alive: true,
+    admin: &[],
+};
+
+#[allow(clippy::cast_possible_truncation, reason = "a capsule has less than 2^32 bytes")]
+const fn units(bytes: usize) -> u32 {
+    assert!(bytes < 1 << 20, "a capsule is small");
+    (bytes / CAPSULE_UNIT) as u32
+}
 
 impl From<ConnectStatus> for Refusal {
     fn from(status: ConnectStatus) -> Self {
@@ -31,7 +66,7 @@ impl From<ConnectStatus> for Refusal {
 impl Session {
     /// Carries out a Fabrics command and answers it.
     pub(super) fn fabrics(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
-        let sqe = self.queue.commands.get(key).sqe;
+        let sqe = self.commands.get(key).sqe;
         let answer = match (FabricsType::of(&sqe), self.bound()) {
             (FabricsType::CONNECT, None) => return self.connect(key, &sqe, dispatcher),
             (FabricsType::PROPERTY_GET, Some(bound)) if self.queue.qid == 0 => {
@@ -46,27 +81,12 @@ impl Session {
             (FabricsType::CONNECT | FabricsType::DISCONNECT, _) => Err(Status::COMMAND_SEQUENCE_ERROR.into()),
             _ => Err(Status::INVALID_FIELD.into()),
         };
-        self.answer(key, answer, dispatcher);
-    }
-
-    /// Answers with two dwords, or a refusal.
-    pub(super) fn answer(
-        &mut self,
-        key: SlabKey,
-        answer: Result<(u32, u32), Refusal>,
-        dispatcher: &mut Dispatcher,
-    ) {
-        let command = self.queue.commands.get_mut(key);
-        match answer {
-            Ok(result) => command.result = result,
-            Err(refusal) => (command.result, command.failure) = ((refusal.dw0, 0), Some(refusal.status)),
-        }
-        self.respond(key, dispatcher);
+        self.commands.answer(key, answer, dispatcher);
     }
 
     fn connect(&mut self, key: SlabKey, sqe: &Sqe, dispatcher: &mut Dispatcher) {
         let connect = Connect::of(sqe);
-        let command = self.queue.commands.get(key);
+        let command = self.commands.get(key);
         let bytes = command.transfer.bytes();
         let sound = command.transfer.is_from_host() && bytes == ConnectData::BYTES;
         let data = match (&command.piece, sound) {
@@ -75,17 +95,27 @@ impl Session {
         };
         let bound = data.and_then(|data| self.bind(&connect, &data, dispatcher));
         match bound {
-            Err(refusal) => self.answer(key, Err(refusal), dispatcher),
+            Err(refusal) => self.commands.answer(key, Err(refusal), dispatcher),
             Ok(bound) => {
                 if connect.no_flow_control {
                     self.queue.drop_flow_control();
                 }
-                self.answer(key, Ok((bound.cntlid.into(), 0)), dispatcher);
-                self.stage = Stage::Bound(bound);
-                let entries = connect.sqsize + 1;
-                self.replace_queue(Queue::new(connect.qid, entries, !connect.no_flow_control));
+                self.commands.answer(key, Ok((bound.cntlid.into(), 0)), dispatcher);
+                self.settle(dispatcher);
+                self.begin_queue(bound, &connect);
             }
         }
+    }
+
+    /// Connect was answered: the queue that it asked for begins.
+    fn begin_queue(&mut self, bound: Bound, connect: &Connect) {
+        assert!(self.commands.is_empty(), "Connect is answered before the queue begins");
+        let stopping = self.commands.stopping;
+        let entries = connect.sqsize + 1;
+        self.stage = Stage::Bound(bound);
+        self.queue = Queue::new(connect.qid, entries, !connect.no_flow_control);
+        self.commands = Commands::new(self.name, bound.cntlid, entries.into());
+        self.commands.stopping = stopping;
     }
 
     fn bind(
@@ -106,7 +136,8 @@ impl Session {
         }
         let cntlid = if connect.qid == 0 {
             dispatcher.stats.associations += 1;
-            subsystem.begin(connect, data, self.name, dispatcher.now)?
+            let (admin, local, now) = (self.name, self.local, dispatcher.now);
+            subsystem.begin(connect, data, &Arrival { admin, local, transport: TRAITS, now })?
         } else {
             subsystem.join(connect, data, self.name)?;
             data.cntlid
@@ -135,32 +166,29 @@ impl Session {
                     .into_iter()
                     .for_each(|(_, (connection, generation))| dispatcher.call(connection, generation));
                 self.forget_commands_but(key, dispatcher);
-                self.leave_stages(bound.cntlid, dispatcher);
+                self.commands.leave_stages(dispatcher);
             }
-            Change::ShutDown => self.shut_down(dispatcher),
+            Change::ShutDown => self.commands.shut_down(dispatcher),
         }
         Ok((0, 0))
     }
 
     /// A reset: commands that are open are not answered any more.
     fn forget_commands_but(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
-        let open: Vec<SlabKey> = self.queue.commands.iter().map(|(other, _)| other).collect();
-        for other in open.into_iter().filter(|other| *other != key) {
-            // Admin commands end at once, so none has a job; what waits for memory or data goes on.
-            if self.queue.commands.get(other).state == super::command::State::Held {
-                let command = self.queue.commands.remove(other);
-                command.piece.into_iter().for_each(|piece| dispatcher.pool.give_back(piece));
-            }
-        }
+        // Admin commands end at once, so none has a job; what waits for memory or data goes on.
+        let held = self.commands.iter().filter(|(_, command)| command.state == State::Held);
+        let held: Vec<SlabKey> = held.map(|(other, _)| other).filter(|other| *other != key).collect();
+        held.into_iter().for_each(|other| self.commands.forget(other, dispatcher));
     }
 
     fn disconnect(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) {
         let bound = self.bound().expect("it was judged");
-        self.answer(key, Ok((0, 0)), dispatcher);
+        self.commands.answer(key, Ok((0, 0)), dispatcher);
+        self.settle(dispatcher);
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
         subsystem.leave(bound.cntlid, self.name);
         if self.queue.qid == 0 {
-            self.leave_stages(bound.cntlid, dispatcher);
+            self.commands.leave_stages(dispatcher);
         }
         self.finish(dispatcher);
     }

@@ -1,20 +1,12 @@
-//! The commands of a connection, and how far the host may fill its queue.
+//! How far the host may fill the queue that a connection is.
 //!
-//! Deliberately not here: what the commands do.
-
-use super::command::Command;
-use ocssd_base::{Slab, SlabKey};
-use std::collections::VecDeque;
+//! Deliberately not here: its commands.
 
 /// A queue.
 #[derive(Debug)]
 pub struct Queue {
     /// Its number; 0 is the admin queue.
     pub qid: u16,
-    /// Commands that are not answered.
-    pub commands: Slab<Command>,
-    /// Of these, those that can go on, in the order they came.
-    pub todo: VecDeque<SlabKey>,
     /// Entries.
     entries: u16,
     /// The next entry the host fills.
@@ -28,8 +20,7 @@ impl Queue {
     #[must_use]
     pub fn new(qid: u16, entries: u16, flow_control: bool) -> Self {
         assert!(entries > 0, "a queue has entries");
-        let commands = Slab::new(entries.into());
-        Self { qid, commands, todo: VecDeque::new(), entries, head: 0, flow_control }
+        Self { qid, entries, head: 0, flow_control }
     }
 
     /// An entry was taken.
@@ -53,13 +44,5 @@ impl Queue {
     #[must_use]
     pub const fn may_omit_completion(&self) -> bool {
         !self.flow_control
-    }
-
-    /// The command of this identifier that waits for data under this tag.
-    #[must_use]
-    pub fn tagged(&self, tag: u16, cid: u16) -> Option<SlabKey> {
-        let key = SlabKey(tag.into());
-        let found = self.commands.iter().find(|(one, command)| *one == key && command.sqe.cid == cid);
-        found.map(|(key, _)| key)
     }
 }

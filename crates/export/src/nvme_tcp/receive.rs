@@ -2,14 +2,12 @@
 //!
 //! Deliberately not here: what headers may say (`packet`), and what commands do.
 
-use super::command::{Command, State, Transfer};
 use super::copies::Copies;
 use super::packet::{DataPart, Fault, Packet};
-use super::queue::Queue;
-use super::respond::Refusal;
 use super::session::{Session, Stage};
 use super::wire::{Agreed, DIGEST_BYTES, FatalError};
 use crate::dispatcher::Dispatcher;
+use crate::nvme_subsystem::{Command, Refusal, State, Transfer};
 use crate::shares::Want;
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
@@ -110,7 +108,7 @@ impl Session {
     }
 
     fn on_command(&mut self, sqe: Sqe, data: DataPart, dispatcher: &mut Dispatcher) -> Result<(), Fault> {
-        if self.queue.commands.is_full() {
+        if self.commands.is_full() {
             let sentence = "more commands came than the queue has entries";
             return Err(Fault::new(FatalError::SequenceError, 0, sentence));
         }
@@ -129,19 +127,15 @@ impl Session {
     }
 
     /// A command that can be carried out has come, but perhaps not its data.
-    fn begin(&mut self, command: Command, data: DataPart, dispatcher: &mut Dispatcher) {
-        let transfer = command.transfer;
-        super::plan::count(&mut dispatcher.stats, &command.plan);
-        let inserted = self.queue.commands.insert(command);
-        let key = inserted.expect("there was room when the command came");
-        if let Transfer::InCapsule { bytes } = transfer {
+    fn begin(&mut self, command: Command<usize>, data: DataPart, dispatcher: &mut Dispatcher) {
+        if let Transfer::InCapsule { bytes } = command.transfer {
             assert_eq!(bytes, data.bytes, "what a capsule carries was judged");
-            self.queue.commands.get_mut(key).state = State::Receiving;
+            let key = self.commands.begin_receiving(command, dispatcher);
             self.intake = Intake::Data(Filling::new(key, data, 0, true));
             self.find_piece(dispatcher);
         } else {
-            self.queue.todo.push_back(key);
-            self.issue(dispatcher);
+            self.commands.begin(command, dispatcher);
+            self.settle(dispatcher);
         }
     }
 
@@ -154,16 +148,17 @@ impl Session {
         is_last: bool,
     ) -> Result<(), Fault> {
         self.writing = true;
-        let asked = self.queue.tagged(tag, cid).filter(|key| {
-            let command = self.queue.commands.get(*key);
-            command.state == State::Receiving && matches!(command.transfer, Transfer::FromHost { .. })
-        });
-        let Some(key) = asked else {
+        let is_asked = |(key, command): &(SlabKey, &Command<usize>)| {
+            *key == SlabKey(tag.into())
+                && command.sqe.cid == cid
+                && command.state == State::Receiving
+                && matches!(command.transfer, Transfer::FromHost { .. })
+        };
+        let Some((key, command)) = self.commands.iter().find(is_asked) else {
             let sentence = format!("data came for tag {tag} and command {cid}, which nobody asked for");
             return Err(Fault::new(FatalError::InvalidHeaderField, 10, sentence));
         };
-        let command = self.queue.commands.get(key);
-        let (received, whole) = (command.received, command.transfer.bytes());
+        let (received, whole) = (command.kept, command.transfer.bytes());
         if offset != received || data.bytes > whole - received {
             let sentence = format!(
                 "data at {offset} of {} bytes came where {received} of {whole} bytes had come",
@@ -183,15 +178,15 @@ impl Session {
     /// wait.
     pub(super) fn find_piece(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let Intake::Data(filling) = &self.intake else { return false };
-        let client = self.client();
-        let command = self.queue.commands.get_mut(filling.command);
+        let client = self.commands.client();
+        let command = self.commands.get_mut(filling.command);
         !command.take_memory(client, Want::Last, &mut dispatcher.pool)
     }
 
     /// Data that came behind a header is copied to where it belongs; returns how much.
     fn copy_payload(&mut self, bytes: &[u8], dispatcher: &mut Dispatcher) -> usize {
         let Intake::Data(filling) = &mut self.intake else { return 0 };
-        let Some(piece) = &self.queue.commands.get(filling.command).piece else { return 0 };
+        let Some(piece) = &self.commands.get(filling.command).piece else { return 0 };
         let pad = filling.pad.min(bytes.len());
         filling.pad -= pad;
         let bytes = &bytes[pad..];
@@ -215,7 +210,7 @@ impl Session {
         let copied = if taken.is_split { taken.bytes } else { 0 } + if taken.is_whole { whole } else { 0 };
         dispatcher.stats.received_copied_bytes += u64::try_from(copied).expect("a length");
         if taken.is_whole {
-            let piece = self.queue.commands.get(filling.command).piece.as_ref().expect("it was looked at");
+            let piece = self.commands.get(filling.command).piece.as_ref().expect("it was looked at");
             let message = if taken.is_split { self.assembly.bytes() } else { &bytes[..whole] };
             dispatcher.buffers.bytes_mut(piece.buffer, filling.at, whole).copy_from_slice(message);
             self.assembly.clear();
@@ -231,7 +226,7 @@ impl Session {
         };
         dispatcher.stats.received_bytes += u64::try_from(count).expect("a length");
         if self.agreed.data_digest {
-            let piece = self.queue.commands.get(filling.command).piece.as_ref();
+            let piece = self.commands.get(filling.command).piece.as_ref();
             let piece = piece.expect("data came into it");
             let bytes = dispatcher.buffers.bytes(piece.buffer, filling.at, count);
             filling.crc = crc32c::crc32c_append(filling.crc, bytes);
@@ -252,32 +247,23 @@ impl Session {
     /// The data of a PDU is whole.
     fn on_data(&mut self, filling: Filling, is_sound: bool, dispatcher: &mut Dispatcher) {
         self.intake = Intake::Header;
-        let command = self.queue.commands.get_mut(filling.command);
-        command.received = filling.end;
+        let command = self.commands.get_mut(filling.command);
+        command.kept = filling.end;
         if !is_sound {
             dispatcher.stats.digest_errors += 1;
             // Not fatal: the command fails, and may be tried again (section 3.3.1.2).
             command.failure.get_or_insert(StatusField::retry(Status::TRANSIENT_TRANSPORT_ERROR));
         }
-        if command.received < command.transfer.bytes() {
+        if command.kept < command.transfer.bytes() {
             return;
         }
-        command.state = State::Ready;
-        self.queue.todo.push_back(filling.command);
-        self.issue(dispatcher);
+        self.commands.on_received(filling.command, dispatcher);
+        self.settle(dispatcher);
     }
 }
 
 impl Filling {
     fn new(command: SlabKey, data: DataPart, at: usize, in_capsule: bool) -> Self {
         Self { command, pad: data.pad, at, end: at + data.bytes, crc: 0, in_capsule }
-    }
-}
-
-impl Session {
-    /// The queue that Connect asked for.
-    pub(super) fn replace_queue(&mut self, queue: Queue) {
-        assert!(self.queue.commands.is_empty(), "Connect is answered before the queue begins");
-        self.queue = queue;
     }
 }

@@ -1,10 +1,8 @@
 //! One NVMe/TCP connection: greeting, Connect, then the commands of one queue.
 //!
-//! Its parts are files: `receive` takes what the host sends, `execute` carries commands out, `respond` answers them. Only
+//! Its parts are files: `receive` takes what the host sends, `judge` says what it is, `respond` does what commands have come to. Only
 //! the seam to the reactor is here.
 
-use super::association::{Name, Purpose};
-use super::command::State;
 use super::copies::{Assembly, Copies};
 use super::packet::{Expect, Header};
 use super::queue::Queue;
@@ -12,11 +10,11 @@ use super::receive::Intake;
 use super::wire::{self, Agreed};
 use crate::dispatcher::Dispatcher;
 use crate::job::Done;
+use crate::nvme_subsystem::{Bound, Commands, Name, State};
 use crate::protocol::{Phase, Protocol, Rude, STAGING_BYTES, Space};
 use crate::send_queue::SendQueue;
-use crate::shares::ClientId;
 use crate::stats::DropReason;
-use ocssd_base::{Nanos, SlabKey};
+use ocssd_base::Nanos;
 use std::net::SocketAddr;
 
 /// Bytes received at once while no data is expected (chosen: 227 commands).
@@ -35,15 +33,6 @@ pub(super) enum Stage {
     Over,
 }
 
-/// Whose queue it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bound {
-    /// The association.
-    pub(super) cntlid: u16,
-    /// What it is for.
-    pub(super) purpose: Purpose,
-}
-
 /// One NVMe/TCP connection.
 #[derive(Debug)]
 pub struct Session {
@@ -56,6 +45,8 @@ pub struct Session {
     /// and what is put together on the way.
     pub(super) assembly: Assembly,
     pub(super) queue: Queue,
+    /// Its commands; with each, how many bytes of its data have come.
+    pub(super) commands: Commands<usize>,
     pub(super) send_queue: SendQueue,
     /// What its jobs are called.
     pub(super) name: Name,
@@ -63,13 +54,8 @@ pub struct Session {
     pub(super) local: Option<SocketAddr>,
     /// When the host sent a command last.
     pub(super) heard: Nanos,
-    /// Every write is a FUA write.
-    pub(super) always_durable: bool,
     /// The last PDU carried data: the next probably does too.
     pub(super) writing: bool,
-    /// Flushes of a shutdown that have not ended.
-    pub(super) shutting_down: u32,
-    pub(super) stopping: bool,
 }
 
 impl Session {
@@ -84,14 +70,12 @@ impl Session {
             copies: Copies::default(),
             assembly: Assembly::default(),
             queue: Queue::new(0, 1, true),
+            commands: Commands::new((connection, generation), 0, 1),
             send_queue: SendQueue::default(),
             name: (connection, generation),
             local,
             heard: Nanos::ZERO,
-            always_durable: false,
             writing: false,
-            shutting_down: 0,
-            stopping: false,
         }
     }
 
@@ -105,18 +89,14 @@ impl Session {
         if let Stage::Bound(bound) = self.stage { Some(bound) } else { None }
     }
 
-    /// Whose share its commands count towards.
-    pub(super) const fn client(&self) -> ClientId {
-        ClientId(self.name.0)
-    }
-
     pub(super) const fn expect(&self) -> Expect {
         if matches!(self.stage, Stage::Hello) { Expect::Hello } else { Expect::Commands }
     }
 
     /// Commands that will be answered without the host doing anything more.
     fn has_open_commands(&self) -> bool {
-        self.shutting_down > 0 || self.queue.commands.iter().any(|(_, command)| command.state != State::Held)
+        self.commands.is_shutting_down()
+            || self.commands.iter().any(|(_, command)| command.state != State::Held)
     }
 
     /// The association has ended, or the queue: nothing is owed any more.
@@ -134,12 +114,7 @@ impl Session {
 
     /// Commands that are not answered: what they hold comes back. Jobs that are out end without them.
     fn give_up_commands(&mut self, dispatcher: &mut Dispatcher) {
-        let open: Vec<SlabKey> = self.queue.commands.iter().map(|(key, _)| key).collect();
-        for key in open {
-            let command = self.queue.commands.remove(key);
-            command.piece.into_iter().chain(command.there).for_each(|piece| dispatcher.pool.give_back(piece));
-        }
-        self.queue.todo.clear();
+        self.commands.give_up(dispatcher);
         self.assembly.clear();
         self.intake = Intake::Header;
     }
@@ -163,7 +138,7 @@ impl Protocol for Session {
         if filling.pad > 0 || filling.at == filling.end || self.copies == Copies::Ox {
             return None;
         }
-        let piece = self.queue.commands.get(filling.command).piece.as_ref()?;
+        let piece = self.commands.get(filling.command).piece.as_ref()?;
         Some(Space { buffer: piece.buffer, first: filling.at, count: filling.end - filling.at })
     }
 
@@ -172,8 +147,7 @@ impl Protocol for Session {
     }
 
     fn text_wanted(&self) -> usize {
-        let is_stuck =
-            |filling: &super::receive::Filling| self.queue.commands.get(filling.command).piece.is_none();
+        let is_stuck = |filling: &super::receive::Filling| self.commands.get(filling.command).piece.is_none();
         match (&self.intake, self.copies.receive_bytes()) {
             _ if self.stage == Stage::Over => 0,
             (Intake::Data(filling), _) if is_stuck(filling) => 0,
@@ -193,7 +167,7 @@ impl Protocol for Session {
     }
 
     fn is_owed(&self) -> bool {
-        let receives = self.queue.commands.iter().any(|(_, command)| command.state == State::Receiving);
+        let receives = self.commands.iter().any(|(_, command)| command.state == State::Receiving);
         receives || !self.header.is_empty() || !matches!(self.intake, Intake::Header)
     }
 
@@ -203,13 +177,13 @@ impl Protocol for Session {
         let (name, now) = (self.name, dispatcher.now);
         let Some(association) = subsystem.association_mut(cntlid) else {
             // A server that stops closes each queue when it is idle; the admin queue may be first.
-            if !self.stopping {
+            if !self.commands.stopping {
                 self.leave(dispatcher);
             }
             return Ok(());
         };
         association.heard = association.heard.max(self.heard);
-        self.always_durable = !association.features.write_cache;
+        self.commands.always_durable = !association.features.write_cache;
         if self.queue.qid > 0 {
             if !association.queues.iter().any(|(_, queue)| *queue == name) {
                 self.leave(dispatcher);
@@ -223,17 +197,24 @@ impl Protocol for Session {
             return Err(Rude { reason: DropReason::Silent, sentence });
         }
         self.tell_events(dispatcher);
+        self.settle(dispatcher);
         Ok(())
     }
 
     fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
-        self.on_job_done(done, dispatcher);
+        if self.stage == Stage::Over {
+            // Its command was given up: nobody waits for the end.
+            return done.into_pieces().for_each(|piece| dispatcher.pool.give_back(piece));
+        }
+        self.commands.on_done(done, dispatcher);
+        self.settle(dispatcher);
     }
 
     fn go_on(&mut self, dispatcher: &mut Dispatcher) -> bool {
         let starved = self.find_piece(dispatcher);
-        self.issue(dispatcher);
-        starved || !self.queue.todo.is_empty()
+        self.commands.issue(dispatcher);
+        self.settle(dispatcher);
+        starved || self.commands.waits_for_room()
     }
 
     fn send_queue(&mut self) -> &mut SendQueue {
@@ -253,7 +234,7 @@ impl Protocol for Session {
     }
 
     fn on_stop(&mut self) {
-        self.stopping = true;
+        self.commands.stopping = true;
     }
 
     fn is_idle(&self) -> bool {
@@ -267,7 +248,7 @@ impl Protocol for Session {
                 dispatcher.call(connection, generation);
             }
             if self.queue.qid == 0 {
-                self.leave_stages(cntlid, dispatcher);
+                self.commands.leave_stages(dispatcher);
             }
         }
         self.leave(dispatcher);

@@ -3,10 +3,10 @@
 use super::copies::Copies;
 use super::host::{Answer, Host, in_capsule, transported};
 use super::session::Session;
-use super::subsystem::{Subsystem, SubsystemConfig};
 use super::wire::IN_CAPSULE_BYTES_MAX;
 use crate::dispatcher::Dispatcher;
 use crate::memory_disk::MemoryDisks;
+use crate::nvme_subsystem::{Subsystem, SubsystemConfig};
 use crate::protocol::{Phase, Protocol, Rude};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::AnyTarget;

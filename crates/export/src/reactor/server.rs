@@ -16,7 +16,7 @@ use super::transport::Transport;
 use super::transports::FIRST_TRANSPORT;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{ExportId, Exports};
-use crate::nvme_tcp::Subsystem;
+use crate::nvme_subsystem::Subsystem;
 use crate::pool::Pool;
 use crate::protocol::{Phase, Protocol};
 use crate::raw_lane::RawLane;

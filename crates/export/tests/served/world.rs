@@ -3,7 +3,8 @@
 use ocssd_base::Nanos;
 use ocssd_engine::{Caller, Clock, Host, VirtualClock, WallClock};
 use ocssd_export::nbd::{Session, TlsPolicy};
-use ocssd_export::nvme_tcp::{self, Subsystem, SubsystemConfig};
+use ocssd_export::nvme_subsystem::{Subsystem, SubsystemConfig};
+use ocssd_export::nvme_tcp;
 use ocssd_export::reactor::{
     Arrival, Endpoint, Limits, Listener, MakeProtocol, ServedHost, Server, Signals, TlsConfig, Transport,
 };

@@ -100,7 +100,7 @@ fn a_reset_closes_the_io_queues_forgets_event_requests_and_leaves_the_admin_queu
     world.set_cc(admin, 0x46_0060);
     assert!(world.is_closed(line) && world.csts(admin) == 0);
     assert_eq!(world.dispatcher.pool.lent(), 0);
-    assert!(world.lines[admin].session.queue.commands.is_empty());
+    assert!(world.lines[admin].session.commands.is_empty());
     world.set_cc(admin, 0x46_0061);
     let again = world.greeted(false, false);
     assert!(world.connect(again, connect(1), &data(NQN, cntlid)).status.status.is_success());

@@ -2,9 +2,8 @@
 //!
 //! Deliberately not here: the raw drive's own pages, which it answers itself.
 
-use super::association::ERRORS_MAX;
+use super::association::{Association, Bound, ERRORS_MAX, Purpose};
 use super::identify::{CSI_RAW, is_known};
-use super::session::Session;
 use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, namespace};
 use crate::dispatcher::Dispatcher;
 use crate::stats::Stats;
@@ -26,7 +25,7 @@ const DATA_UNIT_BYTES: u64 = 512 * 1000;
 /// Spare that is never used up, because nothing here is measured; and where a drive would warn (percent).
 const SPARE: (u8, u8) = (100, 10);
 
-impl Session {
+impl Bound {
     /// What a slice of a page holds; `room` is what the host has for it.
     pub(super) fn log_page(
         &self,
@@ -55,7 +54,7 @@ impl Session {
             LogPageId::SMART if !self.is_discovery() => Ok(self.health(dispatcher).encode().into()),
             LogPageId::FIRMWARE_SLOT if !self.is_discovery() => Ok(firmware().encode().into()),
             LogPageId::COMMAND_EFFECTS if !self.is_discovery() && is_known(get.csi, dispatcher) => {
-                Ok(effects(get.csi, dispatcher).encode().into())
+                Ok(self.effects(get.csi, dispatcher).encode().into())
             }
             _ => Err(Status::INVALID_LOG_PAGE),
         }
@@ -73,15 +72,13 @@ impl Session {
             Some(_) => return Err(Status::INVALID_LOG_PAGE),
             None => return Err(Status::INVALID_NAMESPACE),
         }
-        let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
-        let association = subsystem.association_mut(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        let association = subsystem.association_mut(self.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         Ok(association.changed_zones(nsid, get.retain_event).encode().into())
     }
 
     fn errors(&self, dispatcher: &Dispatcher) -> Vec<u8> {
-        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
-        let association = self.bound().and_then(|bound| subsystem.association(bound.cntlid));
+        let association = self.association(dispatcher);
         let entries = association.into_iter().flat_map(|one| &one.errors);
         let mut page: Vec<u8> = entries.flat_map(ErrorLogEntry::encode).collect();
         page.resize(ERRORS_MAX * ErrorLogEntry::BYTES, 0);
@@ -90,8 +87,7 @@ impl Session {
 
     /// What the server counted since it started; what nothing measures is zero.
     fn health(&self, dispatcher: &Dispatcher) -> SmartLog {
-        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
-        let association = self.bound().and_then(|bound| subsystem.association(bound.cntlid));
+        let association = self.association(dispatcher);
         let Stats { reads, writes, received_bytes, sent_bytes, .. } = dispatcher.stats;
         SmartLog {
             available_spare: SPARE.0,
@@ -106,11 +102,50 @@ impl Session {
         }
     }
 
+    /// Commands of a command set, and what they do.
+    fn effects(&self, csi: u8, dispatcher: &Dispatcher) -> EffectsLog {
+        let mut log = EffectsLog::default();
+        let admin = [
+            AdminOpcode::GET_LOG_PAGE,
+            AdminOpcode::IDENTIFY,
+            AdminOpcode::ABORT,
+            AdminOpcode::SET_FEATURES,
+            AdminOpcode::GET_FEATURES,
+            AdminOpcode::ASYNC_EVENT_REQUEST,
+        ];
+        let raw = dispatcher.raw.as_ref().map(|_| AdminOpcode::GEOMETRY);
+        let transport = self.association(dispatcher).map(|association| association.transport);
+        let own = transport.iter().flat_map(|transport| transport.admin).copied();
+        let keep_alive =
+            transport.is_some_and(|transport| transport.keeps_alive).then_some(AdminOpcode::KEEP_ALIVE);
+        for opcode in admin.into_iter().chain(raw).chain(own).chain(keep_alive) {
+            log.admin[usize::from(opcode.0)] = CommandEffects::SUPPORTED;
+        }
+        let (quiet, changes) = io_commands(csi);
+        for opcode in quiet {
+            log.io[usize::from(*opcode)] = CommandEffects::SUPPORTED;
+        }
+        for opcode in changes {
+            log.io[usize::from(*opcode)] = CommandEffects::CHANGES;
+        }
+        log
+    }
+
+    fn association<'a>(&self, dispatcher: &'a Dispatcher) -> Option<&'a Association> {
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
+        subsystem.association(self.cntlid)
+    }
+
+    fn is_discovery(&self) -> bool {
+        self.purpose == Purpose::Discovery
+    }
+
     /// The subsystem, at the address the host came to or the one that was given.
     fn discovery(&self, dispatcher: &Dispatcher) -> Vec<u8> {
+        let local = self.association(dispatcher).and_then(|association| association.local);
         let config = &dispatcher.subsystem.as_ref().expect("an association lies in a subsystem").config;
         let mut page = DiscoveryHeader { generation: 1, count: 0, recfmt: 0 };
-        let Some(address) = config.advertised.or(self.local) else { return page.encode().into() };
+        let Some(address) = config.advertised.or(local) else { return page.encode().into() };
         page.count = 1;
         let adrfam = match address {
             SocketAddr::V4(_) => AddressFamily::IPV4,
@@ -138,32 +173,6 @@ fn firmware() -> FirmwareSlots {
     let mut revisions = [None; 7];
     revisions[0] = Some(Text::new(&version).expect("printable and short enough"));
     FirmwareSlots { active_slot: 1, next_slot: 0, revisions }
-}
-
-/// Commands of a command set, and what they do.
-fn effects(csi: u8, dispatcher: &Dispatcher) -> EffectsLog {
-    let mut log = EffectsLog::default();
-    let admin = [
-        AdminOpcode::GET_LOG_PAGE,
-        AdminOpcode::IDENTIFY,
-        AdminOpcode::ABORT,
-        AdminOpcode::SET_FEATURES,
-        AdminOpcode::GET_FEATURES,
-        AdminOpcode::ASYNC_EVENT_REQUEST,
-        AdminOpcode::KEEP_ALIVE,
-    ];
-    let raw = dispatcher.raw.as_ref().map(|_| AdminOpcode::GEOMETRY);
-    for opcode in admin.into_iter().chain(raw) {
-        log.admin[usize::from(opcode.0)] = CommandEffects::SUPPORTED;
-    }
-    let (quiet, changes) = io_commands(csi);
-    for opcode in quiet {
-        log.io[usize::from(*opcode)] = CommandEffects::SUPPORTED;
-    }
-    for opcode in changes {
-        log.io[usize::from(*opcode)] = CommandEffects::CHANGES;
-    }
-    log
 }
 
 /// Opcodes of a command set that change nothing, and those that change content.

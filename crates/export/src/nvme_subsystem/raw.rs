@@ -6,7 +6,7 @@
 //! chunk at most, and the next chunks of a reset. Deliberately not here: what the drive makes of a command.
 
 use super::command::Transfer;
-use super::session::Session;
+use super::commands::Commands;
 use crate::dispatcher::Dispatcher;
 use crate::raw_drive::RawShape;
 use crate::raw_lane::{RawJob, RawLane};
@@ -55,21 +55,21 @@ fn run_of_addresses(sqe: &Sqe, shape: RawShape) -> Vec<u64> {
     (0..u64::from(count)).map(|place| first.wrapping_add(place * step)).collect()
 }
 
-impl Session {
+impl<P> Commands<P> {
     /// Gives a command to the raw drive; false if there is no room.
     pub(super) fn give_raw(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
-        let owner = crate::job::JobOwner { connection: self.name.0, generation: self.name.1, request: key.0 };
+        let owner = self.owner(key);
         let raw = dispatcher.raw.as_mut().expect("the command was judged");
         if !raw.has_room() {
             return false;
         }
-        let addresses = match self.queue.commands.get(key).sqe {
+        let addresses = match self.open.get(key).sqe {
             sqe if raw.runs_of_addresses && sqe.opcode & 0xF0 == IoOpcode::VECTOR_RESET.0 => {
                 run_of_addresses(&sqe, raw.drive.shape())
             }
             _ => Vec::new(),
         };
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         command.given += 1;
         command.running += 1;
         let (sqe, bytes) = (command.sqe, command.transfer.bytes());

@@ -92,9 +92,9 @@ pub enum State {
     Held,
 }
 
-/// A command.
+/// A command, with which its transport keeps a `P`.
 #[derive(Debug)]
-pub struct Command {
+pub struct Command<P> {
     /// The entry.
     pub sqe: Sqe,
     /// How its data moves.
@@ -107,8 +107,8 @@ pub struct Command {
     pub piece: Option<Piece>,
     /// Where a compare reads to what is there.
     pub there: Option<Piece>,
-    /// Bytes of it that have come.
-    pub received: usize,
+    /// What the transport keeps with it.
+    pub kept: P,
     /// Jobs given out.
     pub given: u32,
     /// Of these, those that have not ended.
@@ -119,7 +119,7 @@ pub struct Command {
     pub result: (u32, u32),
 }
 
-impl Command {
+impl<P> Command<P> {
     /// It compares, which takes memory for what is there too.
     #[must_use]
     pub const fn compares(&self) -> bool {
@@ -147,7 +147,7 @@ impl Command {
 
     /// A command of which nothing is done.
     #[must_use]
-    pub const fn new(sqe: Sqe, transfer: Transfer, plan: Plan) -> Self {
+    pub const fn new(sqe: Sqe, transfer: Transfer, plan: Plan, kept: P) -> Self {
         Self {
             sqe,
             transfer,
@@ -155,7 +155,7 @@ impl Command {
             state: State::Waiting,
             piece: None,
             there: None,
-            received: 0,
+            kept,
             given: 0,
             running: 0,
             failure: None,

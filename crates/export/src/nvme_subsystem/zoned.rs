@@ -194,7 +194,7 @@ fn content(sqe: &Sqe, id: ExportId, export: &Export, transfer: Transfer) -> Resu
 }
 
 /// Puts what a job on zones brought into its command.
-pub(super) fn on_done(command: &mut Command, answer: ZonedAnswer, dispatcher: &mut Dispatcher) {
+pub(super) fn on_done<P>(command: &mut Command<P>, answer: ZonedAnswer, dispatcher: &mut Dispatcher) {
     match (answer, command.plan) {
         (ZonedAnswer::Appended { block }, _) => {
             let [a, b, c, d, e, f, g, h] = block.to_le_bytes();

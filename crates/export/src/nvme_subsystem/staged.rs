@@ -4,10 +4,10 @@
 //! What an association had begun goes with it. Deliberately not here: which stage is whose ([`crate::stages`]), and what a
 //! stage holds (the target).
 
+use super::commands::Commands;
 use super::key_value::{KvKind, KvPlan};
 use super::pages::{PageKind, PagePlan};
 use super::plan::Plan;
-use super::session::Session;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{ExportId, ExportKind};
 use crate::job::{Job, Work};
@@ -58,7 +58,7 @@ fn stages_max(kind: &ExportKind) -> u32 {
     }
 }
 
-impl Session {
+impl<P> Commands<P> {
     /// The stage that a command is about. One that is begun may be what another left, which is given up first: requests take
     /// effect in order.
     pub(super) fn stage(
@@ -69,8 +69,7 @@ impl Session {
         is_begun: bool,
         dispatcher: &mut Dispatcher,
     ) -> Result<StageId, StatusField> {
-        let cntlid = self.bound().expect("commands are those of an association").cntlid;
-        let owner = StageOwner { host: cntlid.into(), name };
+        let owner = StageOwner { host: self.cntlid.into(), name };
         if !is_begun {
             let found = dispatcher.stages.find(export, owner);
             return found.ok_or(StatusField::rule(Status::COMMAND_SEQUENCE_ERROR));
@@ -83,7 +82,7 @@ impl Session {
         })?;
         if is_left {
             let work = work(&kind, StageOp::Abort { stage });
-            let command = self.queue.commands.get_mut(key);
+            let command = self.open.get_mut(key);
             command.running += 1;
             dispatcher.give(Job { owner: self.owner(key), work, ..Job::flush(export, None) });
         }
@@ -92,14 +91,14 @@ impl Session {
 
     /// Answers a command that cannot be carried out after all.
     pub(super) fn fail(&mut self, key: SlabKey, status: StatusField, dispatcher: &mut Dispatcher) -> bool {
-        self.queue.commands.get_mut(key).failure = Some(status);
+        self.open.get_mut(key).failure = Some(status);
         self.respond(key, dispatcher);
         true
     }
 
     /// The association is over: what it had begun to collect is given up, at the latest when another wants the stage.
-    pub(super) fn leave_stages(&self, cntlid: u16, dispatcher: &mut Dispatcher) {
-        for (export, stage) in dispatcher.stages.leave(cntlid.into()) {
+    pub fn leave_stages(&self, dispatcher: &mut Dispatcher) {
+        for (export, stage) in dispatcher.stages.leave(self.cntlid.into()) {
             if dispatcher.has_room(self.client()) {
                 let work = work(&dispatcher.exports.get(export).kind, StageOp::Abort { stage });
                 let owner = self.owner(NOBODY);

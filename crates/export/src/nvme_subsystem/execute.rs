@@ -1,31 +1,27 @@
-//! Commands carried out: memory, data asked for, jobs given, ends gathered.
+//! Commands carried out: memory, jobs given, ends gathered.
 //!
-//! Those that wait for memory or for places among the jobs wait in the order they came. Deliberately not here: what admin
-//! and Fabrics commands do.
+//! Those that wait for memory or for places among the jobs wait in the order they came. Deliberately not here: what a
+//! transport carries out itself.
 
-use super::association::Purpose;
 use super::command::{Command, State, Transfer};
-use super::identify::transfer_bytes_max;
+use super::commands::{Commands, Refusal, Shutdown, Step};
 use super::pages;
 use super::plan::{self, BlockKind, BlockPlan, Plan};
-use super::respond::Refusal;
-use super::session::{Bound, Session, Stage};
 use super::subsystem::{Namespace, namespace};
 use super::zoned::{self, ZonedPlan};
 use super::{key_value, staged};
 use crate::dispatcher::Dispatcher;
 use crate::exports::ExportId;
-use crate::job::{Answer, Done, Job, JobOwner, Work};
+use crate::job::{Answer, Done, Job, Work};
 use crate::pool::Piece;
 use crate::shares::{ClientId, Want};
 use ocssd_base::SlabKey;
 use ocssd_lightnvm::Status;
-use ocssd_nvme::fabrics::FabricsType;
 use ocssd_nvme::ocssd20::DsmRange;
 use ocssd_nvme::opcode::DataDirection;
 use ocssd_nvme::pages::PageOpcode;
 use ocssd_nvme::sqe::Fuse;
-use ocssd_nvme::{AdminOpcode, IoOpcode, Sqe, StatusField};
+use ocssd_nvme::{IoOpcode, Sqe, StatusField};
 
 /// The owner of flushes that belong to a shutdown, not to a command.
 const SHUTDOWN: u32 = u32::MAX;
@@ -33,55 +29,28 @@ const SHUTDOWN: u32 = u32::MAX;
 /// All namespaces.
 const NSID_ALL: u32 = u32::MAX;
 
-impl Session {
-    /// What a command comes to, before any of its data is looked at.
-    pub(super) fn judge_command(
-        &self,
-        sqe: &Sqe,
-        carried: usize,
-        dispatcher: &Dispatcher,
-    ) -> Result<Command, Refusal> {
-        let is_fabrics = sqe.opcode == AdminOpcode::FABRICS.0;
-        let bytes_max = transfer_bytes_max(dispatcher);
-        let transfer = Transfer::of(sqe, self.direction(sqe, dispatcher), carried, bytes_max)?;
+/// Which way an I/O command moves data: as the bits of its opcode say, and of a namespace of pages as its command set says.
+#[must_use]
+pub fn direction(sqe: &Sqe, dispatcher: &Dispatcher) -> DataDirection {
+    match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
+        Some(Namespace::Pages(_)) => PageOpcode(sqe.opcode).direction(),
+        _ => DataDirection::of(sqe.opcode),
+    }
+}
+
+impl<P> Commands<P> {
+    /// What an I/O command comes to whose data moves as `transfer` says, before any of its data is looked at.
+    ///
+    /// # Errors
+    /// The answer to one that is not carried out.
+    pub fn judge(&self, sqe: &Sqe, transfer: Transfer, dispatcher: &Dispatcher) -> Result<Plan, Refusal> {
         if sqe.fuse != Fuse::Normal {
             return Err(Status::INVALID_FIELD.into());
         }
-        let plan = match self.stage {
-            _ if is_fabrics => Plan::Fabrics,
-            Stage::Bound(bound) => self.plan(sqe, transfer, bound, dispatcher)?,
-            _ => return Err(Status::COMMAND_SEQUENCE_ERROR.into()),
-        };
-        Ok(Command::new(*sqe, transfer, plan))
-    }
-
-    /// Which way a command moves data: as the bits of its opcode say, and of a namespace of pages as its command set says.
-    fn direction(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> DataDirection {
-        if sqe.opcode == AdminOpcode::FABRICS.0 {
-            return DataDirection::of(FabricsType::of(sqe).0);
-        }
-        match namespace(sqe.nsid, &dispatcher.exports, dispatcher.raw.is_some()) {
-            Some(Namespace::Pages(_)) if self.queue.qid > 0 => PageOpcode(sqe.opcode).direction(),
-            _ => DataDirection::of(sqe.opcode),
-        }
-    }
-
-    fn plan(
-        &self,
-        sqe: &Sqe,
-        transfer: Transfer,
-        bound: Bound,
-        dispatcher: &Dispatcher,
-    ) -> Result<Plan, Refusal> {
         let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
-        let association = subsystem.association(bound.cntlid);
-        if !association.is_some_and(|association| association.is_ready()) {
+        if !subsystem.association(self.cntlid).is_some_and(|association| association.is_ready()) {
             return Err(Status::COMMAND_SEQUENCE_ERROR.into());
         }
-        if self.queue.qid == 0 {
-            return Ok(Plan::Admin);
-        }
-        assert_eq!(bound.purpose, Purpose::Io, "only subsystems with namespaces have I/O queues");
         if self.stopping {
             return Err(Refusal { status: StatusField::retry(Status::NAMESPACE_NOT_READY), dw0: 0 });
         }
@@ -112,28 +81,28 @@ impl Session {
     }
 
     /// Goes on with what can go on, in order, until something must wait.
-    pub(super) fn issue(&mut self, dispatcher: &mut Dispatcher) {
-        while let Some(&key) = self.queue.todo.front() {
+    pub fn issue(&mut self, dispatcher: &mut Dispatcher) {
+        self.go_on_shutting_down(dispatcher);
+        while let Some(&key) = self.todo.front() {
             if !self.advance(key, dispatcher) {
                 return;
             }
-            self.queue.todo.pop_front();
+            self.todo.pop_front();
         }
     }
 
     /// Goes on with one; false if it must wait.
     fn advance(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
         let client = self.client();
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         if command.state == State::Waiting {
             if !take_piece(command, client, dispatcher) {
                 return false;
             }
             if let Transfer::FromHost { bytes } = command.transfer {
                 command.state = State::Receiving;
-                dispatcher.stats.asked += 1;
-                let tag = u16::try_from(key.0).expect("a queue has few entries");
-                self.agreed.push_r2t(&mut self.send_queue, command.sqe.cid, tag, bytes);
+                assert!(bytes > 0, "data of no byte is awaited");
+                self.steps.push_back(Step::Receive(key));
                 return true;
             }
             command.state = State::Ready;
@@ -147,13 +116,9 @@ impl Session {
 
     /// Carries out one whose data is there; false if it must wait.
     fn carry_out(&mut self, key: SlabKey, dispatcher: &mut Dispatcher) -> bool {
-        match self.queue.commands.get(key).plan {
-            Plan::Fabrics => {
-                self.fabrics(key, dispatcher);
-                true
-            }
-            Plan::Admin => {
-                self.admin(key, dispatcher);
+        match self.open.get(key).plan {
+            Plan::Own => {
+                self.steps.push_back(Step::Own(key));
                 true
             }
             Plan::Nothing => {
@@ -189,15 +154,11 @@ impl Session {
             return false;
         }
         let owner = self.owner(key);
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         command.given += 1;
         command.running += 1;
         dispatcher.give(Job { owner, ..job(command.piece.take()) });
         true
-    }
-
-    pub(super) fn owner(&self, key: SlabKey) -> JobOwner {
-        JobOwner { connection: self.name.0, generation: self.name.1, request: key.0 }
     }
 
     fn give_block(&mut self, key: SlabKey, plan: BlockPlan, dispatcher: &mut Dispatcher) -> bool {
@@ -206,7 +167,7 @@ impl Session {
         }
         let owner = self.owner(key);
         let durable = plan.fua || self.always_durable;
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         let (work, piece) = match plan.kind {
             BlockKind::Read => (Work::Read, command.piece.take()),
             BlockKind::Compare => (Work::Read, command.there.take()),
@@ -223,21 +184,13 @@ impl Session {
     /// A flush of each export; false if there is no room for the next.
     fn give_flushes(&mut self, key: SlabKey, first: u32, count: u32, dispatcher: &mut Dispatcher) -> bool {
         let (owner, client) = (self.owner(key), self.client());
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         while command.given < count {
             if !dispatcher.has_room(client) {
                 return false;
             }
             let export = ExportId(first + command.given);
-            dispatcher.give(Job {
-                owner,
-                export,
-                work: Work::Flush,
-                block: 0,
-                count: 0,
-                piece: None,
-                beside: Vec::new(),
-            });
+            dispatcher.give(Job { owner, ..Job::flush(export, None) });
             command.given += 1;
             command.running += 1;
         }
@@ -250,7 +203,7 @@ impl Session {
     /// A job for each range; false if there is no room for the next.
     fn give_discards(&mut self, key: SlabKey, id: ExportId, count: u16, dispatcher: &mut Dispatcher) -> bool {
         let (owner, client) = (self.owner(key), self.client());
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         let piece = command.piece.as_ref().expect("a dataset management has data");
         let bytes = usize::from(count) * DsmRange::BYTES;
         let found =
@@ -271,15 +224,7 @@ impl Session {
             if range.nlb > 0 {
                 command.running += 1;
                 let (block, count) = (range.slba.0, range.nlb);
-                dispatcher.give(Job {
-                    owner,
-                    export: id,
-                    work: Work::Discard,
-                    block,
-                    count,
-                    piece: None,
-                    beside: Vec::new(),
-                });
+                dispatcher.give(Job { owner, work: Work::Discard, block, count, ..Job::flush(id, None) });
             }
         }
         if command.running == 0 {
@@ -289,20 +234,17 @@ impl Session {
     }
 
     /// A job has ended.
-    pub(super) fn on_job_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
-        if self.stage == Stage::Over {
-            // Its command was given up: nobody waits for the end.
-            done.into_pieces().for_each(|piece| dispatcher.pool.give_back(piece));
-            return;
-        }
+    pub fn on_done(&mut self, done: Done, dispatcher: &mut Dispatcher) {
         if done.job.owner.request == SHUTDOWN {
-            return self.on_shutdown_done(dispatcher);
+            let shutdown = self.shutdown.as_mut().expect("a flush of a shutdown ended");
+            shutdown.running -= 1;
+            return self.go_on_shutting_down(dispatcher);
         }
         let key = SlabKey(done.job.owner.request);
         if key == staged::NOBODY {
             return;
         }
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         command.running -= 1;
         let counts = staged::on_stage_done(&command.plan, &done.job, done.status.is_success(), dispatcher);
         if command.compares() {
@@ -335,52 +277,38 @@ impl Session {
             // Zeroes have no FUA of their own below: a flush makes them durable.
             command.plan = Plan::Flush { first: export.0, count: 1 };
             command.given = 0;
-            self.queue.todo.push_back(key);
+            self.todo.push_back(key);
             return self.issue(dispatcher);
         }
         self.respond(key, dispatcher);
     }
 
-    /// Makes everything durable that was answered, because the host says that it goes.
-    pub(super) fn shut_down(&mut self, dispatcher: &mut Dispatcher) {
-        for number in (0..).take(dispatcher.exports.len()) {
-            if !dispatcher.has_room(self.client()) {
-                // What is not flushed here is flushed when the server stops; the host is not told that it is done.
-                return;
-            }
-            let owner = self.owner(SlabKey(SHUTDOWN));
-            let export = ExportId(number);
-            dispatcher.give(Job {
-                owner,
-                export,
-                work: Work::Flush,
-                block: 0,
-                count: 0,
-                piece: None,
-                beside: Vec::new(),
-            });
-            self.shutting_down += 1;
-        }
-        if self.shutting_down == 0 {
-            self.shutting_down = 1;
-            self.on_shutdown_done(dispatcher);
+    /// Makes everything durable that was answered, because the host says that it goes. [`Step::ShutDown`] tells when it is.
+    pub fn shut_down(&mut self, dispatcher: &mut Dispatcher) {
+        if self.shutdown.is_none() {
+            self.shutdown = Some(Shutdown::default());
+            self.go_on_shutting_down(dispatcher);
         }
     }
 
-    fn on_shutdown_done(&mut self, dispatcher: &mut Dispatcher) {
-        self.shutting_down -= 1;
-        let Some(bound) = self.bound().filter(|_| self.shutting_down == 0) else { return };
-        let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
-        if let Some(association) = subsystem.association_mut(bound.cntlid)
-            && association.status.shutdown == 1
-        {
-            association.status.shutdown = 2;
+    fn go_on_shutting_down(&mut self, dispatcher: &mut Dispatcher) {
+        let (owner, client) = (self.owner(SlabKey(SHUTDOWN)), self.client());
+        let Some(shutdown) = &mut self.shutdown else { return };
+        let count = u32::try_from(dispatcher.exports.len()).expect("at most 256");
+        while shutdown.given < count && dispatcher.has_room(client) {
+            dispatcher.give(Job { owner, ..Job::flush(ExportId(shutdown.given), None) });
+            shutdown.given += 1;
+            shutdown.running += 1;
+        }
+        if shutdown.given == count && shutdown.running == 0 {
+            self.shutdown = None;
+            self.steps.push_back(Step::ShutDown);
         }
     }
 }
 
 /// Memory for the data of a command that does not carry it; false if there is none.
-fn take_piece(command: &mut Command, client: ClientId, dispatcher: &mut Dispatcher) -> bool {
+fn take_piece<P>(command: &mut Command<P>, client: ClientId, dispatcher: &mut Dispatcher) -> bool {
     let bytes = command.transfer.bytes();
     if bytes == 0 || command.piece.is_some() {
         return true;
@@ -388,14 +316,14 @@ fn take_piece(command: &mut Command, client: ClientId, dispatcher: &mut Dispatch
     if !command.take_memory(client, Want::Share, &mut dispatcher.pool) {
         return false;
     }
-    if let (Some(piece), Plan::Admin | Plan::Raw) = (&command.piece, &command.plan) {
+    if let (Some(piece), Plan::Own | Plan::Raw) = (&command.piece, &command.plan) {
         zero(piece, bytes, dispatcher);
     }
     true
 }
 
 /// What a compare has read is what the host sent; true of all other commands.
-fn is_same(command: &Command, dispatcher: &Dispatcher) -> bool {
+fn is_same<P>(command: &Command<P>, dispatcher: &Dispatcher) -> bool {
     let (Some(sent), Some(there)) = (&command.piece, &command.there) else { return true };
     let bytes = command.transfer.bytes();
     dispatcher.buffers.bytes(sent.buffer, 0, bytes) == dispatcher.buffers.bytes(there.buffer, 0, bytes)

@@ -3,7 +3,7 @@
 //! It lies on the dispatcher, so that the connections of an association find each other there. Deliberately not here:
 //! connections, and what commands do.
 
-use super::association::{Association, Features, IO_QUEUES_MAX, Name, Purpose};
+use super::association::{Arrival, Association, Features, IO_QUEUES_MAX, Name, Purpose};
 use crate::exports::{ExportId, ExportKind, Exports};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::interface::key_value::AbsentKey;
@@ -120,22 +120,33 @@ impl Subsystem {
         &mut self,
         connect: &Connect,
         data: &ConnectData,
-        admin: Name,
-        now: Nanos,
+        arrival: &Arrival,
     ) -> Result<u16, ConnectStatus> {
         let purpose = self.check_names(data)?;
         if data.cntlid != DYNAMIC_CNTLID {
             return Err(wrong_data(16));
         }
-        let cntlid = self.next_cntlid().ok_or(ConnectStatus::ControllerBusy)?;
-        let kato = (connect.kato_ms > 0).then(|| Nanos::from_millis(connect.kato_ms.into()));
+        let cntlid = self.attach(purpose, arrival).ok_or(ConnectStatus::ControllerBusy)?;
+        let association = self.association_mut(cntlid).expect("it has just begun");
+        association.hostnqn.clone_from(&data.hostnqn);
+        association.hostid = data.hostid;
+        association.kato = (connect.kato_ms > 0).then(|| Nanos::from_millis(connect.kato_ms.into()));
+        Ok(cntlid)
+    }
+
+    /// A controller begins, whose host says nothing about itself: its number, or `None` if there are as many as there can be.
+    pub fn attach(&mut self, purpose: Purpose, arrival: &Arrival) -> Option<u16> {
+        let cntlid = self.next_cntlid()?;
+        let Arrival { admin, local, transport, now } = *arrival;
         self.associations.push(Association {
             cntlid,
             purpose,
-            hostnqn: data.hostnqn.clone(),
-            hostid: data.hostid,
-            kato,
+            hostnqn: String::new(),
+            hostid: [0; 16],
+            kato: None,
             heard: now,
+            transport,
+            local,
             configuration: 0,
             status: ControllerStatus::default(),
             features: Features::default(),
@@ -146,7 +157,7 @@ impl Subsystem {
             error_count: 0,
             changed_zones: BTreeMap::new(),
         });
-        Ok(cntlid)
+        Some(cntlid)
     }
 
     /// A host connects an I/O queue of its association.
@@ -258,11 +269,16 @@ pub fn namespace(nsid: u32, exports: &Exports, has_raw: bool) -> Option<Namespac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvme_subsystem::TransportTraits;
 
     fn subsystem(hosts: &[&str]) -> Subsystem {
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         let config = SubsystemConfig { nqn: "nqn.test".to_owned(), hosts, ..SubsystemConfig::default() };
         Subsystem::new(config).unwrap()
+    }
+
+    fn arrival(admin: Name) -> Arrival {
+        Arrival { admin, local: None, transport: TransportTraits::EXAMPLE, now: Nanos::ZERO }
     }
 
     fn connect(qid: u16) -> Connect {
@@ -286,7 +302,7 @@ mod tests {
     fn who_may_come_gets_a_number_of_its_own_and_others_are_told_what_is_wrong() {
         let mut served = subsystem(&["nqn.a"]);
         let any = DYNAMIC_CNTLID;
-        let mut begin = |data| served.begin(&connect(0), &data, (0, 0), Nanos::ZERO);
+        let mut begin = |data| served.begin(&connect(0), &data, &arrival((0, 0)));
         assert_eq!(begin(data("nqn.test", "nqn.a", any)), Ok(1));
         assert_eq!(begin(data(DISCOVERY_NQN, "nqn.a", any)), Ok(2));
         assert_eq!(begin(data("nqn.other", "nqn.a", any)), Err(wrong_data(256)));
@@ -297,9 +313,8 @@ mod tests {
     #[test]
     fn an_io_queue_belongs_to_its_host_and_is_there_once() {
         let mut served = subsystem(&[]);
-        let cntlid = served
-            .begin(&connect(0), &data("nqn.test", "nqn.a", DYNAMIC_CNTLID), (0, 0), Nanos::ZERO)
-            .unwrap();
+        let cntlid =
+            served.begin(&connect(0), &data("nqn.test", "nqn.a", DYNAMIC_CNTLID), &arrival((0, 0))).unwrap();
         let wrong_queue = Err(ConnectStatus::InvalidParameters { offset: 42, in_data: false });
         assert_eq!(
             served.join(&connect(1), &data("nqn.test", "nqn.a", cntlid), (1, 0)),
@@ -323,7 +338,7 @@ mod tests {
     fn there_are_so_many_associations_and_no_number_is_used_twice_in_a_row() {
         let mut served = subsystem(&[]);
         let begin = |served: &mut Subsystem| {
-            served.begin(&connect(0), &data("nqn.test", "nqn.a", DYNAMIC_CNTLID), (7, 7), Nanos::ZERO)
+            served.begin(&connect(0), &data("nqn.test", "nqn.a", DYNAMIC_CNTLID), &arrival((7, 7)))
         };
         for number in 1..=ASSOCIATIONS_MAX {
             assert_eq!(begin(&mut served).map(usize::from), Ok(number));

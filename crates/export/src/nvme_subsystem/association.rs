@@ -4,11 +4,13 @@
 //! here: connections, and other associations.
 
 use ocssd_base::Nanos;
-use ocssd_nvme::Lba;
 use ocssd_nvme::fabrics::{Configuration, ControllerStatus};
+use ocssd_nvme::identify::FabricsLimits;
 use ocssd_nvme::log_page::{AsyncEvent, ErrorLogEntry};
 use ocssd_nvme::zns::ChangedZoneList;
+use ocssd_nvme::{AdminOpcode, Lba};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 
 /// A connection: its place, and which of those that had it.
 pub type Name = (u32, u32);
@@ -32,6 +34,64 @@ pub enum Purpose {
     Discovery,
     /// It has namespaces.
     Io,
+}
+
+/// Whose a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The association.
+    pub cntlid: u16,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// What a transport adds to what its controllers say of themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportTraits {
+    /// The model, which names the transport.
+    pub model: &'static str,
+    /// VS and VER: the revision of the structures.
+    pub version: u32,
+    /// SGLS.
+    pub sgls: u32,
+    /// OACS.
+    pub oacs: u16,
+    /// MAXCMD; 0 if nothing is said.
+    pub commands_max: u16,
+    /// What capsules are like, where there are any.
+    pub fabrics: FabricsLimits,
+    /// A host may promise not to be silent: Keep Alive, and its feature.
+    pub keeps_alive: bool,
+    /// Admin commands that the transport carries out itself.
+    pub admin: &'static [AdminOpcode],
+}
+
+#[cfg(test)]
+impl TransportTraits {
+    /// A transport that adds nothing.
+    pub const EXAMPLE: Self = Self {
+        model: "test",
+        version: 0,
+        sgls: 0,
+        oacs: 0,
+        commands_max: 0,
+        fabrics: FabricsLimits { ioccsz: 0, iorcsz: 0, icdoff: 0, fcatt: 0, msdbd: 0 },
+        keeps_alive: true,
+        admin: &[],
+    };
+}
+
+/// A controller that begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The connection of its admin queue.
+    pub admin: Name,
+    /// The address of this machine that its host came to, if it came through the network.
+    pub local: Option<SocketAddr>,
+    /// What its transport is like.
+    pub transport: TransportTraits,
+    /// When.
+    pub now: Nanos,
 }
 
 /// What a host can change; lost with a reset.
@@ -66,6 +126,10 @@ pub struct Association {
     pub kato: Option<Nanos>,
     /// When the host was heard last.
     pub heard: Nanos,
+    /// What its transport is like.
+    pub transport: TransportTraits,
+    /// The address of this machine that the host came to.
+    pub local: Option<SocketAddr>,
     /// CC as the host wrote it.
     pub configuration: u32,
     /// CSTS.
@@ -112,9 +176,7 @@ impl Association {
         let (before, after) = (Configuration::from_bits(self.configuration), Configuration::from_bits(bits));
         self.configuration = bits;
         if before.enable && !after.enable {
-            self.status = ControllerStatus::default();
-            self.features = Features::default();
-            self.events.clear();
+            self.reset();
             return Change::Reset;
         }
         if !before.enable && after.enable {
@@ -126,6 +188,13 @@ impl Association {
             return Change::ShutDown;
         }
         Change::Nothing
+    }
+
+    /// What a reset takes: what the host changed, and news nobody was told of.
+    pub fn reset(&mut self) {
+        self.status = ControllerStatus::default();
+        self.features = Features::default();
+        self.events.clear();
     }
 
     /// Commands of I/O queues, and admin commands beside those of Fabrics, are carried out.

@@ -18,10 +18,8 @@ use ocssd_nvme::{IoOpcode, Sqe};
 /// What a command comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// A Fabrics command.
-    Fabrics,
-    /// An admin command.
-    Admin,
+    /// The transport carries it out itself: an admin command, or one of Fabrics.
+    Own,
     /// Something on a block namespace.
     Block(BlockPlan),
     /// Everything of these exports is made durable.
@@ -166,7 +164,7 @@ pub fn ranges(data: &[u8], count: u16, export: &Export) -> Result<Vec<DsmRange>,
 /// Counts a command.
 pub fn count(stats: &mut Stats, plan: &Plan) {
     let counter = match plan {
-        Plan::Fabrics | Plan::Admin => &mut stats.admins,
+        Plan::Own => &mut stats.admins,
         Plan::Raw => &mut stats.raws,
         Plan::Flush { .. } => &mut stats.flushes,
         Plan::Nothing => &mut stats.trims,

@@ -1,13 +1,10 @@
 //! Identify: what controllers and namespaces say about themselves.
 
 use super::admin::EVENT_REQUESTS_MAX;
-use super::association::{CHANGED_ZONES_BIT, ERRORS_MAX, KEEP_ALIVE_GRANULARITY};
-use super::fabrics::VERSION;
+use super::association::{Bound, CHANGED_ZONES_BIT, ERRORS_MAX, KEEP_ALIVE_GRANULARITY, Purpose};
 use super::key_value;
 use super::pages::namespace as of_pages;
-use super::session::Session;
-use super::subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, namespace};
-use super::wire::{COMMON_BYTES, IN_CAPSULE_BYTES_MAX};
+use super::subsystem::{Namespace, namespace};
 use super::zoned;
 use crate::dispatcher::Dispatcher;
 use crate::exports::{Export, ExportKind};
@@ -16,12 +13,12 @@ use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::fabrics::DISCOVERY_NQN;
 use ocssd_nvme::identify::{
-    AtomicSizes, Cns, DeallocatedRead, FabricsLimits, IdentifyController, IdentifyNamespace,
-    IndependentNamespace, LbaDataFormat, NSFEAT_ATOMIC_SIZES, NSFEAT_PREFERRED_SIZES, NamespaceIds,
-    NamespaceList, PreferredSizes, Text, VENDOR_OCSSD,
+    AtomicSizes, Cns, DeallocatedRead, IdentifyController, IdentifyNamespace, IndependentNamespace,
+    LbaDataFormat, NSFEAT_ATOMIC_SIZES, NSFEAT_PREFERRED_SIZES, NamespaceIds, NamespaceList, PreferredSizes,
+    Text, VENDOR_OCSSD,
 };
 use ocssd_nvme::sqe::Identify;
-use ocssd_nvme::{Cqe, Sqe, kv, pages, zns};
+use ocssd_nvme::{Sqe, kv, pages, zns};
 
 /// The NVM command set.
 pub(super) const CSI_NVM: u8 = 0x00;
@@ -32,30 +29,23 @@ pub(super) const CSI_RAW: u8 = 0x30;
 const STRUCTURE_BYTES: usize = 4096;
 /// The smallest page, the unit of MDTS.
 const PAGE_BYTES: usize = 4096;
-/// A capsule counts in units of 16 bytes.
-const CAPSULE_UNIT: usize = 16;
 /// ONCS: compare (0), dataset management (2), write zeroes (3), save and select of features (4).
 const OPTIONAL_COMMANDS: u16 = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 4;
 /// VWC: there is a cache (0), and Flush takes all namespaces (2:1).
 const WRITE_CACHE: u8 = 0b111;
-/// SGLS: supported (1:0), offsets into the capsule (20), the transport's own descriptors (21).
-const SGL_SUPPORT: u32 = 1 | 1 << 20 | 1 << 21;
 /// CTRATT: any command keeps the association alive (6).
 const TRAFFIC_KEEPS_ALIVE: u32 = 1 << 6;
 /// LPA: effects log (1), offsets in pages (2).
 const LOG_PAGES: u8 = 0b110;
 
-const _: () =
-    assert!(COMMON_BYTES == 8 && IN_CAPSULE_BYTES_MAX.is_multiple_of(CAPSULE_UNIT), "IOCCSZ has no rest");
-
-impl Session {
+impl Bound {
+    /// What Identify returns.
     pub(super) fn identify(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> Result<Vec<u8>, Status> {
         let identify = Identify::of(sqe);
-        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
         if identify.cns == Cns::CONTROLLER {
-            return Ok(self.controller(subsystem, dispatcher).encode().into());
+            return Ok(self.controller(dispatcher)?.encode().into());
         }
-        if self.is_discovery() {
+        if self.purpose == Purpose::Discovery {
             return Err(Status::INVALID_FIELD);
         }
         let all = namespaces(dispatcher);
@@ -88,53 +78,48 @@ impl Session {
         }
     }
 
-    fn controller(&self, subsystem: &Subsystem, dispatcher: &Dispatcher) -> IdentifyController {
-        let discovers = self.is_discovery();
+    fn controller(&self, dispatcher: &Dispatcher) -> Result<IdentifyController, Status> {
+        let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
+        let association = subsystem.association(self.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        let transport = association.transport;
+        let discovers = self.purpose == Purpose::Discovery;
+        let kas = u16::try_from(KEEP_ALIVE_GRANULARITY.0 / Nanos::from_millis(100).0).expect("few");
         let (name, cntrltype) =
             if discovers { (DISCOVERY_NQN, 2) } else { (subsystem.config.nqn.as_str(), 1) };
         let nn = u32::try_from(namespaces(dispatcher).len()).expect("few");
-        IdentifyController {
+        Ok(IdentifyController {
             vid: VENDOR_OCSSD,
             ssvid: VENDOR_OCSSD,
             sn: text(&subsystem.config.uuid.serial()),
-            mn: text("ocssd NVMe/TCP target"),
+            mn: text(transport.model),
             fr: text(env!("CARGO_PKG_VERSION")),
             mdts: u8::try_from((transfer_bytes_max(dispatcher) / PAGE_BYTES).ilog2()).expect("a logarithm"),
-            cntlid: self.bound().map_or(0, |bound| bound.cntlid),
-            ver: VERSION,
-            ctratt: TRAFFIC_KEEPS_ALIVE,
+            cntlid: self.cntlid,
+            ver: transport.version,
+            ctratt: if transport.keeps_alive { TRAFFIC_KEEPS_ALIVE } else { 0 },
             cntrltype,
+            oacs: transport.oacs,
             acl: 0,
             oaes: if is_known(zns::CSI, dispatcher) { 1 << CHANGED_ZONES_BIT } else { 0 },
             aerl: u8::try_from(EVENT_REQUESTS_MAX - 1).expect("few"),
             frmw: 0b11,
             lpa: LOG_PAGES,
             elpe: u8::try_from(ERRORS_MAX - 1).expect("few"),
-            kas: u16::try_from(KEEP_ALIVE_GRANULARITY.0 / Nanos::from_millis(100).0).expect("few"),
+            kas: if transport.keeps_alive { kas } else { 0 },
             sqes: 0x66,
             cqes: 0x44,
-            maxcmd: QUEUE_ENTRIES_MAX,
+            maxcmd: transport.commands_max,
             nn: if discovers { 0 } else { nn },
             oncs: if discovers { 0 } else { OPTIONAL_COMMANDS },
             vwc: if discovers { 0 } else { WRITE_CACHE },
             awun: if discovers { 0 } else { atomic_in_all(dispatcher) },
             awupf: if discovers { 0 } else { atomic_in_all(dispatcher) },
-            sgls: SGL_SUPPORT,
+            sgls: transport.sgls,
             subnqn: name.to_owned(),
-            fabrics: FabricsLimits {
-                ioccsz: units(Sqe::BYTES + IN_CAPSULE_BYTES_MAX),
-                iorcsz: units(Cqe::BYTES),
-                icdoff: 0,
-                fcatt: 0,
-                msdbd: 1,
-            },
+            fabrics: transport.fabrics,
             ..IdentifyController::default()
-        }
+        })
     }
-}
-
-fn units(bytes: usize) -> u32 {
-    u32::try_from(bytes / CAPSULE_UNIT).expect("a capsule is small")
 }
 
 /// What of a text fits the field.
@@ -279,7 +264,8 @@ fn block_structure(export: &Export, transfer_bytes: usize) -> IdentifyNamespace 
 
 /// The longest transfer (MDTS): where there are transactions longer than a usual piece, the longest of them, as long as all
 /// namespaces are of blocks; zones, keys and the raw drive take no more than a usual piece in a command.
-pub(super) fn transfer_bytes_max(dispatcher: &Dispatcher) -> usize {
+#[must_use]
+pub fn transfer_bytes_max(dispatcher: &Dispatcher) -> usize {
     let is_of_blocks = |export: &Export| matches!(export.kind, ExportKind::Block);
     if dispatcher.raw.is_some() || !dispatcher.exports.iter().all(is_of_blocks) {
         return PIECE_BYTES_MAX;

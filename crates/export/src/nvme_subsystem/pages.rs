@@ -6,8 +6,8 @@
 //! and what is stored (the target).
 
 use super::command::{Command, Transfer};
+use super::commands::Commands;
 use super::plan::Plan;
-use super::session::Session;
 use super::staged::StageStep;
 use crate::as_request;
 use crate::dispatcher::Dispatcher;
@@ -168,7 +168,7 @@ impl PagePlan {
     }
 }
 
-impl Session {
+impl<P> Commands<P> {
     /// Gives the job of a command on pages; false if there is no room.
     pub(super) fn give_pages(&mut self, key: SlabKey, plan: PagePlan, dispatcher: &mut Dispatcher) -> bool {
         // A stage that another left takes a job more.
@@ -195,7 +195,7 @@ impl Session {
     /// A flush without data names an empty table all the same, which lies in a piece; false if there is none.
     fn has_table(&mut self, key: SlabKey, plan: &PagePlan, dispatcher: &mut Dispatcher) -> bool {
         let client = self.client();
-        let command = self.queue.commands.get_mut(key);
+        let command = self.open.get_mut(key);
         if command.piece.is_none() && matches!(plan.kind, PageKind::Flush { .. }) {
             command.piece = dispatcher.pool.take(client, PageEntry::BYTES, Want::Share);
             return command.piece.is_some();
@@ -205,7 +205,7 @@ impl Session {
 }
 
 /// Puts what a job on pages brought into its command.
-pub(super) fn on_done(command: &mut Command, reply: &LogReply, dispatcher: &mut Dispatcher) {
+pub(super) fn on_done<P>(command: &mut Command<P>, reply: &LogReply, dispatcher: &mut Dispatcher) {
     let Plan::Pages(plan) = command.plan else { return };
     if let Some(refusal) = reply.refusal.filter(|_| !matches!(plan.kind, PageKind::Stage { .. })) {
         command.result = (detail(refusal), reason(refusal));

@@ -6,8 +6,8 @@
 //! once; what an association had begun goes with it. Deliberately not here: reservations, and what is stored (the target).
 
 use super::command::{Command, Transfer};
+use super::commands::Commands;
 use super::plan::Plan;
-use super::session::Session;
 use super::staged::StageStep;
 use crate::as_request;
 use crate::dispatcher::Dispatcher;
@@ -150,7 +150,7 @@ impl KvPlan {
     }
 }
 
-impl Session {
+impl<P> Commands<P> {
     /// Gives the job of a command on keys; false if there is no room.
     pub(super) fn give_key_value(&mut self, key: SlabKey, plan: KvPlan, dispatcher: &mut Dispatcher) -> bool {
         // A stage that another left takes a job more.
@@ -176,7 +176,7 @@ impl Session {
 }
 
 /// Puts what a job on a key brought into its command: of a retrieve the length of the whole value, whatever room there was.
-pub(super) fn on_done(command: &mut Command, reply: &KvReply, dispatcher: &mut Dispatcher) {
+pub(super) fn on_done<P>(command: &mut Command<P>, reply: &KvReply, dispatcher: &mut Dispatcher) {
     let Plan::KeyValue(plan) = command.plan else { return };
     let filled = match (plan.kind, reply.answer) {
         (KvKind::Retrieve { offset }, KvAnswer::Value { bytes }) => {

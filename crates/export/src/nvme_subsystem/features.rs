@@ -2,8 +2,7 @@
 //!
 //! Deliberately not here: the raw drive's own features, which it answers itself.
 
-use super::association::{Features, IO_QUEUES_MAX};
-use super::session::Session;
+use super::association::{Association, Bound, Features, IO_QUEUES_MAX};
 use super::subsystem::{Namespace, namespace};
 use crate::dispatcher::Dispatcher;
 use ocssd_base::Nanos;
@@ -18,12 +17,12 @@ const CHANGEABLE: u32 = 0b100;
 /// It is per namespace (bit 1).
 const PER_NAMESPACE: u32 = 0b10;
 
-impl Session {
+impl Bound {
     pub(super) fn get_features(&self, sqe: &Sqe, dispatcher: &Dispatcher) -> Result<u32, Status> {
         let get = GetFeatures::of(sqe);
-        let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         let subsystem = dispatcher.subsystem.as_ref().expect("an association lies in a subsystem");
-        let association = subsystem.association(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        let association = subsystem.association(self.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        check_keep_alive(association, get.fid)?;
         let kato_ms = association.kato.map_or(0, |kato| kato.0 / Nanos::from_millis(1).0);
         let kato_ms = u32::try_from(kato_ms).expect("it came as 32 bits");
         if get.fid == FeatureId::KEY_VALUE_CONFIGURATION {
@@ -44,14 +43,14 @@ impl Session {
         }
     }
 
-    pub(super) fn set_features(&mut self, sqe: &Sqe, dispatcher: &mut Dispatcher) -> Result<u32, Status> {
+    pub(super) fn set_features(&self, sqe: &Sqe, dispatcher: &mut Dispatcher) -> Result<u32, Status> {
         let set = SetFeatures::of(sqe);
         if set.fid == FeatureId::KEY_VALUE_CONFIGURATION {
             return set_keys(sqe, &set, dispatcher);
         }
-        let bound = self.bound().ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
         let subsystem = dispatcher.subsystem.as_mut().expect("an association lies in a subsystem");
-        let association = subsystem.association_mut(bound.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        let association = subsystem.association_mut(self.cntlid).ok_or(Status::COMMAND_SEQUENCE_ERROR)?;
+        check_keep_alive(association, set.fid)?;
         value(&association.features, 0, set.fid)?;
         if set.save {
             return Err(Status::FEATURE_NOT_SAVEABLE);
@@ -83,6 +82,12 @@ impl Session {
         }
         Ok(0)
     }
+}
+
+/// Its timer is there where hosts may promise not to be silent.
+fn check_keep_alive(association: &Association, fid: FeatureId) -> Result<(), Status> {
+    let is_there = fid != FeatureId::KEEP_ALIVE_TIMER || association.transport.keeps_alive;
+    if is_there { Ok(()) } else { Err(Status::INVALID_FIELD) }
 }
 
 /// The namespace has keys.
