@@ -1,9 +1,9 @@
 /* ocssd.h: virtual open-channel SSDs in your process.
  *
  * A drive comes from a preset, a drive file or an image. Commands of NVMe and OCSSD 2.0 or 1.2 go to it as 64-byte entries
- * with plain pointers of this process, waited for (ocssd_admin, ocssd_io) or through queue pairs (ocssd_queue_*). Block
- * targets (ocssd_target_*) lie on its parallel units: pblk, linear, block_ssd. Both work on one drive; raw commands may not
- * change parallel units of an open target. See ocssd(3), and docs/c.md.
+ * with plain pointers of this process, waited for (ocssd_admin, ocssd_io) or through queue pairs (ocssd_queue_*). Targets
+ * (ocssd_target_*) lie on its parallel units: of blocks (pblk, linear, block_ssd, ox-block) or of zones (zns, ocssd_zoned_*). Both
+ * work on one drive; raw commands may not change parallel units of an open target. See ocssd(3), and docs/c.md.
  *
  * Errors. Functions return 0 or a count, or a negative number of errno.h; ocssd_last_error() says it in a sentence. ocssd_admin
  * and ocssd_io return the drive's status if that is above 0. If the library finds a bug in itself, the call returns
@@ -40,6 +40,60 @@
 // Queue for I/O commands.
 #define OCSSD_QUEUE_IO 1
 
+// Fills `data`.
+#define OCSSD_OP_READ 0
+
+// Stores `data`; on a target with zones at a zone's write pointer.
+#define OCSSD_OP_WRITE 1
+
+// Ends when everything that ended before is durable. Offset and bytes are 0. Targets of every kind have it.
+#define OCSSD_OP_FLUSH 2
+
+// The range reads as zeroes, and its memory on the drive may be used for something else.
+#define OCSSD_OP_DISCARD 3
+
+// The range reads as zeroes.
+#define OCSSD_OP_WRITE_ZEROES 4
+
+// Empties the zone that begins at the offset. Bytes are 0, of this and of all that follow but the last two.
+#define OCSSD_OP_RESET_ZONE 5
+
+// Of `zns`: stores `data` at the write pointer of the zone that begins at the offset; the reply says where that was. It has
+// bytes.
+#define OCSSD_OP_APPEND 6
+
+// Of `zns`: opens the zone that begins at the offset.
+#define OCSSD_OP_OPEN_ZONE 7
+
+// Of `zns`: closes the zone that begins at the offset.
+#define OCSSD_OP_CLOSE_ZONE 8
+
+// Of `zns`: the zone that begins at the offset becomes full, and takes no more writes until it is reset.
+#define OCSSD_OP_FINISH_ZONE 9
+
+// Of `zns`: the read only zone that begins at the offset becomes offline.
+#define OCSSD_OP_OFFLINE_ZONE 10
+
+// Of `zns`: commits a zone's random write area up to the block at the offset, with that.
+#define OCSSD_OP_COMMIT_AREA 11
+
+// Of `zns`: gives the empty zone that begins at the offset an extension, the 64 bytes of `data`.
+#define OCSSD_OP_SET_EXTENSION 12
+
+// Of `zns`: fills `data`, an array of `ocssd_zone`, with the zone at the offset and those behind it, as many as `bytes` has
+// room for. Flags are a state that only zones in it are wanted of, or 0.
+#define OCSSD_OP_REPORT_ZONES 13
+
+// A write or an append ends only when it is durable.
+#define OCSSD_FUA 1
+
+// An action is for all zones it is meant for, and the offset is 0: to open all closed ones, to close all open ones, to finish
+// all open and closed ones, to reset all that were written, to take all read only ones offline.
+#define OCSSD_ALL_ZONES 2
+
+// A zone that is opened gets a random write area.
+#define OCSSD_WITH_AREA 4
+
 // Time passes only when the library waits: a run takes as long as the processor needs, and repeats exactly.
 #define OCSSD_CLOCK_VIRTUAL 0
 
@@ -52,26 +106,35 @@
 // Of an image: it is looked at, by any number of processes. Commands that would change it fail.
 #define OCSSD_ACCESS_INSPECT 1
 
-// Fills `data`.
-#define OCSSD_OP_READ 0
+// The target speaks of blocks: `pblk`, `linear`, `block_ssd`, `ox-block`.
+#define OCSSD_INTERFACE_BLOCKS 0
 
-// Stores `data`.
-#define OCSSD_OP_WRITE 1
+// The target speaks of zones: `zns`.
+#define OCSSD_INTERFACE_ZONES 1
 
-// Ends when everything that ended before is durable. Offset and bytes are 0.
-#define OCSSD_OP_FLUSH 2
+// Nothing is written.
+#define OCSSD_ZONE_EMPTY 1
 
-// The range reads as zeroes, and its memory on the drive may be used for something else.
-#define OCSSD_OP_DISCARD 3
+// A write opened it; the target may close it for another.
+#define OCSSD_ZONE_IMPLICITLY_OPENED 2
 
-// The range reads as zeroes.
-#define OCSSD_OP_WRITE_ZEROES 4
+// It was opened by a request.
+#define OCSSD_ZONE_EXPLICITLY_OPENED 3
 
-// Empties the zone that begins at the offset, of a target with zones. Bytes are 0.
-#define OCSSD_OP_RESET_ZONE 5
+// It holds an active resource and is not open.
+#define OCSSD_ZONE_CLOSED 4
 
-// A write ends only when it is durable.
-#define OCSSD_FUA 1
+// It can only be read, or taken offline.
+#define OCSSD_ZONE_READ_ONLY 13
+
+// It can only be read, until it is reset.
+#define OCSSD_ZONE_FULL 14
+
+// It can neither be written nor read.
+#define OCSSD_ZONE_OFFLINE 15
+
+// Bytes of a zone's extension.
+#define OCSSD_EXTENSION_BYTES 64
 
 // An open drive.
 typedef struct ocssd_drive ocssd_drive;
@@ -79,7 +142,7 @@ typedef struct ocssd_drive ocssd_drive;
 // A queue pair of a drive.
 typedef struct ocssd_queue ocssd_queue;
 
-// A block target on a drive.
+// A target on a drive.
 typedef struct ocssd_target ocssd_target;
 
 // The drive's shape and rules. Names are those of the geometry page of OCSSD 2.0 in docs/ppa.md; counts of sectors unless
@@ -201,11 +264,11 @@ typedef struct ocssd_completion {
 // queue that calls it. It must return: no longjmp, no C++ exception.
 typedef void (*ocssd_command_ended)(void *context, const struct ocssd_completion *completion);
 
-// What a target is like.
+// What a target is like. Of targets that do not speak of blocks, everything about these is 0.
 typedef struct ocssd_info {
     // Blocks.
     uint64_t block_count;
-    // Blocks of a zone, if it must be written zone by zone (`linear`); 0 else.
+    // Blocks of a zone, if it must be written zone by zone (`linear`, `zns`); 0 else.
     uint64_t zone_blocks;
     // Zones; 0 without.
     uint64_t zone_count;
@@ -219,15 +282,15 @@ typedef struct ocssd_info {
     uint32_t write_unit;
     // Most requests that were submitted and not told yet.
     uint32_t depth;
-    // Zero.
-    uint32_t reserved;
+    // `OCSSD_INTERFACE_BLOCKS` and so on: what it speaks of, and so which calls it takes.
+    uint32_t interface;
 } ocssd_info;
 
-// A request to a target. Offset and bytes are multiples of the target's `block_bytes`.
+// A request to a target of blocks or zones. Offset and bytes are multiples of the target's `block_bytes`.
 typedef struct ocssd_request {
     // `OCSSD_OP_READ` and so on.
     uint32_t op;
-    // `OCSSD_FUA` of a write, or 0.
+    // `OCSSD_FUA` of a write, and so on; 0 without.
     uint32_t flags;
     // First byte.
     uint64_t offset;
@@ -238,10 +301,86 @@ typedef struct ocssd_request {
     void *data;
 } ocssd_request;
 
-// Called by `ocssd_target_poll` when a request has ended: `result` is 0 or a negative number of errno.h, `status` the drive's
-// (SCT and SC, 0 for success). It may submit, and call everything but polls and closes of the target that calls it. It must
-// return: no longjmp, no C++ exception.
+// Called by `ocssd_target_poll` when a block request has ended: `result` is 0 or a negative number of errno.h, `status` the
+// drive's (SCT and SC, 0 for success); `ocssd_last_error` says what failed. It may submit, and call everything but polls and
+// closes of the target that calls it. It must return: no longjmp, no C++ exception.
 typedef void (*ocssd_request_ended)(void *context, int result, uint16_t status);
+
+// What came of a request to a target. What does not apply is zero.
+typedef struct ocssd_reply {
+    // 0, or a negative number of errno.h: `ocssd_last_error` says why within the callback.
+    int result;
+    // The drive's status (SCT and SC), 0 for success.
+    uint16_t status;
+    // Zero.
+    uint16_t reserved;
+    // Where an append landed: its first byte on the target.
+    uint64_t offset;
+    // How many: zones that match a report, from its zone on; keys of a list; pages that are stored.
+    uint64_t count;
+    // Bytes: of the whole page or value; of a list of keys; of all pages.
+    uint64_t bytes;
+    // Of a session and of a flush: the last flush of the session that is applied.
+    uint64_t applied;
+    // Of a session and of a flush: the last flush of the session that survives a power cut.
+    uint64_t durable;
+    // Which row of a page table, or entry of a batch, it was refused for, from 0; all ones without.
+    uint64_t entry;
+} ocssd_reply;
+
+// Called by `ocssd_target_poll` when a request has ended whose reply has more to tell. The reply is there during the call. The
+// rules are those of `ocssd_request_ended`.
+typedef void (*ocssd_reply_ended)(void *context, const struct ocssd_reply *reply);
+
+// The zones of a target, and its limits. They never change.
+typedef struct ocssd_zones {
+    // Bytes from one zone's begin to the next.
+    uint64_t zone_bytes;
+    // Bytes that a zone holds, from its begin.
+    uint64_t capacity_bytes;
+    // Most bytes of an append.
+    uint64_t append_bytes_max;
+    // Bytes of a random write area, from its zone's write pointer on; 0 if zones have none.
+    uint64_t area_bytes;
+    // Bytes by which an area is committed.
+    uint64_t area_granularity_bytes;
+    // How many zones.
+    uint32_t zone_count;
+    // Bytes of a block.
+    uint32_t block_bytes;
+    // Most zones that are open at once; 0 for no limit.
+    uint32_t open_max;
+    // Most zones that are open or closed at once; 0 for no limit.
+    uint32_t active_max;
+    // Most zones that have an area at once.
+    uint32_t areas_max;
+    // Bytes of a zone's extension; 0 if zones take none.
+    uint32_t extension_bytes;
+    // 1 if reads behind a write pointer give zeroes, 0 if they fail.
+    uint32_t reads_zeroes;
+    // Zero.
+    uint32_t reserved;
+} ocssd_zones;
+
+// A zone. Places are bytes of the target.
+typedef struct ocssd_zone {
+    // Its first byte.
+    uint64_t offset;
+    // Bytes that it holds, from its first on.
+    uint64_t capacity;
+    // The byte that is written next; all ones of zones that are full, read only or offline.
+    uint64_t write_pointer;
+    // `OCSSD_ZONE_EMPTY` and so on.
+    uint32_t state;
+    // 1 if it has a random write area, else 0.
+    uint8_t has_area;
+    // 1 if it has an extension, else 0.
+    uint8_t has_extension;
+    // Zero.
+    uint8_t reserved[2];
+    // Its extension; zeroes if it has none.
+    uint8_t extension[OCSSD_EXTENSION_BYTES];
+} ocssd_zone;
 
 // One chunk in the chunk information log page, 32 bytes, little-endian (OCSSD 2.0 section 3.2.2).
 typedef struct ocssd_chunk {
@@ -437,10 +576,10 @@ int ocssd_queue_poll(struct ocssd_queue *queue,
 // until this thread asks again.
 const char *ocssd_status_text(uint16_t status);
 
-// Opens a block target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
-// "block_ssd:dram_cache_bytes=1048576") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL for all), or the
-// name of a target that `ocssd_target_create` or the command line made, with NULL for its place. An instance that lies on
-// the units is mounted, else a new one is made. Whatever is in progress on the drive ends first.
+// Opens a target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
+// "block_ssd:dram_cache_bytes=1048576", "zns:width=group") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL
+// for all), or the name of a target that `ocssd_target_create` or the command line made, with NULL for its place. An instance
+// that lies on the units is mounted, else a new one is made. Whatever is in progress on the drive ends first.
 //
 // Errors: -ENOENT if there is no such kind or name, -EBUSY if the units are another's or the target is open, -EINVAL for
 // options or units that do not fit; `*target` is then NULL.
@@ -513,11 +652,18 @@ int ocssd_target_reset_zone(struct ocssd_target *target, uint64_t offset);
 // Submits a request. `ended` is called with `context` by the poll that finds it ended; it may be NULL.
 //
 // Returns 0 if it was taken. Errors: -EAGAIN if as many requests as the target's `depth`, or 64 MiB of the drive's, were
-// not told yet; -EINVAL for a request that cannot be.
+// not told yet; -EINVAL for a request that cannot be; -EOPNOTSUPP for one that no target of this kind has.
 int ocssd_target_submit(struct ocssd_target *target,
                         const struct ocssd_request *request,
                         ocssd_request_ended ended,
                         void *context);
+
+// As `ocssd_target_submit`, for requests that bring more than their end: `ended` is told where an append landed, and how many
+// zones match a report.
+int ocssd_target_submit_for_reply(struct ocssd_target *target,
+                                  const struct ocssd_request *request,
+                                  ocssd_reply_ended ended,
+                                  void *context);
 
 // Tells ends of the target's requests, `budget` at most, by calling back. With the machine's clock it tells what is due and
 // never waits. In virtual time, if nothing is due and a request is in progress, time jumps to the next end.
@@ -527,6 +673,70 @@ int ocssd_target_submit(struct ocssd_target *target,
 int ocssd_target_poll(struct ocssd_target *target,
                       uint32_t budget);
 
+// Gets the zones of a target and its limits.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of zones.
+int ocssd_zoned_info(struct ocssd_target *target, struct ocssd_zones *zones);
+
+// Reports zones: puts the one that `offset` lies in and those behind it into `zones`, with room for `count`, of them only those in
+// `state`, or all with 0. Puts into `matching`, which may be NULL, how many there are, with and without room.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of zones, -EINVAL for an offset behind the last one or no state.
+int ocssd_zoned_report(struct ocssd_target *target,
+                       uint64_t offset,
+                       uint32_t state,
+                       struct ocssd_zone *zones,
+                       uint32_t count,
+                       uint32_t *matching);
+
+// Stores `bytes` bytes at the write pointer of the zone that begins at `offset`, and puts where that was into `landed`. Flags are
+// `OCSSD_FUA` or 0.
+//
+// Errors: -ENOSPC of a full zone, -EROFS of one that is read only, -EINVAL for what does not fit into the zone or is longer than
+// `append_bytes_max`, -EOVERFLOW if too many zones are active, -ETOOMANYREFS if too many are open.
+int ocssd_zoned_append(struct ocssd_target *target,
+                       const void *data,
+                       uint64_t bytes,
+                       uint64_t offset,
+                       uint32_t flags,
+                       uint64_t *landed);
+
+// Changes the state of the zone that begins at `offset`: `op` is `OCSSD_OP_OPEN_ZONE`, `_CLOSE_ZONE`, `_FINISH_ZONE`,
+// `_RESET_ZONE` or `_OFFLINE_ZONE`. Flags are 0, `OCSSD_ALL_ZONES` (offset 0), or of an opening `OCSSD_WITH_AREA`. The change is
+// durable when this returns.
+//
+// Errors: -EINVAL for a state from which there is no way, or an offset at which no zone begins; -EOVERFLOW and -ETOOMANYREFS as
+// `ocssd_zoned_append`; -EBUSY if no zone can have an area now, or its write pointer is not at a multiple of the granularity.
+int ocssd_zoned_manage(struct ocssd_target *target,
+                       uint32_t op,
+                       uint64_t offset,
+                       uint32_t flags);
+
+// Commits the random write area of a zone up to the block at `offset`, with it: the last one of a multiple of the granularity, or
+// of the zone. Durable when this returns.
+//
+// Errors: -EINVAL if there is no area, or the block is none of it or no such end.
+int ocssd_zoned_commit_area(struct ocssd_target *target,
+                            uint64_t offset);
+
+// Gives the empty zone that begins at `offset` an extension of `bytes` bytes, which must be
+// `OCSSD_EXTENSION_BYTES`. It is closed from then on, and
+// keeps the extension until it is reset. Durable when this returns.
+//
+// Errors: -EINVAL for a zone in another state, -EOVERFLOW if too many zones are active.
+int ocssd_zoned_set_extension(struct ocssd_target *target,
+                              uint64_t offset,
+                              const void *extension,
+                              uint64_t bytes);
+
+// Asks for a zone that changed by itself since this was asked last: it became read only or offline, because the media failed, or
+// was finished for another. Returns 1 and puts its begin into `offset`, or returns 0. Each zone is told once until it changes
+// again.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of zones.
+int ocssd_zoned_changed(struct ocssd_target *target,
+                        uint64_t *offset);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -535,3 +745,4 @@ int ocssd_target_poll(struct ocssd_target *target,
 
 OCSSD_STATIC_ASSERT(sizeof(ocssd_completion) == 16, "a completion entry has 16 bytes");
 OCSSD_STATIC_ASSERT(sizeof(ocssd_chunk) == 32, "a chunk descriptor has 32 bytes");
+OCSSD_STATIC_ASSERT(sizeof(ocssd_zone) == 96, "a zone has 96 bytes");

@@ -3,6 +3,7 @@
 //! Deliberately not here: what the functions do.
 
 use crate::failure::Failure;
+use ocssd_lightnvm::{BufId, Buffers};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -123,6 +124,26 @@ impl Memory {
         }
         // SAFETY: not NULL and no longer than memory goes; the rest is the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+
+    /// Writes the first `bytes` bytes of a buffer of real bytes there: what a request read.
+    ///
+    /// # Panics
+    /// If the memory or the buffer has fewer.
+    pub fn fill_from(self, buffers: &Buffers, buffer: BufId, bytes: usize) {
+        // SAFETY: the caller keeps what is read into alive, and leaves it alone, until the request has ended.
+        let to = unsafe { self.as_mut() };
+        to[..bytes].copy_from_slice(buffers.bytes(buffer, 0, bytes));
+    }
+
+    /// Puts a value at a place of an array there: what a request read.
+    ///
+    /// # Panics
+    /// If the memory ends before.
+    pub fn put_nth<T: Copy>(self, index: usize, value: T) {
+        assert!((index + 1) * size_of::<T>() <= self.bytes, "place {index} lies behind {} bytes", self.bytes);
+        // SAFETY: the place lies in the memory, which the caller keeps alive and leaves alone until the request has ended.
+        unsafe { self.start.cast::<T>().add(index).write_unaligned(value) };
     }
 
     /// The bytes, to read during a call.

@@ -1,7 +1,7 @@
 //! The C library of ocssd: virtual open-channel SSDs in the caller's process.
 //!
 //! A drive is opened from a preset, settings or an image. Raw NVMe entries go to it with plain pointers (`passthrough`,
-//! `queue`), and block targets lie on it (`target`, `requests`). Everything exported is an `extern "C"` function that goes
+//! `queue`), and targets lie on it (`target`, `requests`). Everything exported is an `extern "C"` function that goes
 //! through [`boundary`]: no panic leaves it, and every pointer that can be checked is. The header `include/ocssd.h` is
 //! generated from this crate by `cargo xtask c-header`, with the comments of what is exported.
 //!
@@ -17,6 +17,8 @@ compile_error!(
 );
 
 mod address;
+mod ask;
+mod blocks;
 mod boundary;
 mod command;
 mod core;
@@ -28,9 +30,14 @@ mod payload;
 mod prepare;
 mod queue;
 mod queues;
+mod reply;
+mod request;
 mod requests;
 mod settings;
+mod shape;
 mod state;
 mod status;
 mod target;
 mod target_io;
+mod zoned_target;
+mod zones;

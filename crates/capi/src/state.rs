@@ -3,25 +3,29 @@
 //! The host has the controller as its device, so that targets and raw entries meet in one drive. A turn gives everybody
 //! what is due; `advance` waits for the next thing that will be. Deliberately not here: locks, pointers, callbacks.
 
+use crate::ask::Asked;
 use crate::command::{Resolved, Units};
 use crate::failure::Failure;
 use crate::leased;
 use crate::queues::{QueueId, Queues, Waiter};
-use crate::requests::{Asked, Requests, Waited};
+use crate::reply::Reply;
+use crate::requests::{Requests, Waited};
 use crate::status::errno_of;
 use ocssd_base::Nanos;
 use ocssd_drive::{DriveSpec, Image, OpenDrive};
 use ocssd_engine::{Clock, DriveClock, Host};
 use ocssd_flash::Config;
 use ocssd_flash::controller::{AdminOutcome, Controller, IoBuffers};
+use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_lightnvm::media_manager::MediaManager;
-use ocssd_lightnvm::{Buffers, Device, Status};
+use ocssd_lightnvm::{Buffers, Device};
 use ocssd_nvme::{AdminOpcode, Cqe};
+use std::ffi::c_int;
 
 /// An open drive.
 pub struct State {
     /// The drive and its targets.
-    pub host: Host<Controller, DriveClock>,
+    pub host: Host<Controller, DriveClock, AnyTarget>,
     /// The settings it was opened with.
     pub spec: DriveSpec,
     /// Who has which units.
@@ -203,8 +207,11 @@ impl State {
 
     /// Asks a target, and waits for the end. The requests that `next` gives are asked in their order, as many at once as there
     /// is room for.
-    pub fn ask(&mut self, lane: usize, asked: impl Iterator<Item = Asked>) -> Result<Status, Failure> {
-        self.requests.waited = Waited { left: 0, status: Status::SUCCESS };
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn ask(&mut self, lane: usize, asked: impl Iterator<Item = Asked>) -> Result<Reply, Failure> {
+        self.requests.waited = Waited::new();
         for asked in asked {
             while let Err(full) = self.requests.take(lane, asked, self.host.buffers_mut()) {
                 self.turn();
@@ -215,7 +222,15 @@ impl State {
             }
         }
         self.until(|state| state.requests.waited.left == 0);
-        Ok(self.requests.waited.status)
+        std::mem::replace(&mut self.requests.waited, Waited::new()).end.into_result()
+    }
+
+    /// Gives a target a request whose end is told by a poll.
+    pub fn submit_to(&mut self, lane: usize, asked: Asked) -> Result<c_int, Failure> {
+        self.requests.take(lane, asked, self.host.buffers_mut())?;
+        // The drive begins with it now, not at the next poll.
+        self.turn();
+        Ok(0)
     }
 
     /// Lets everything in progress end, and what goes on behind it.

@@ -1,6 +1,5 @@
-//! What NVMe statuses are called, and which number of errno.h says the same of a block request.
+//! What NVMe statuses are called, and which number of errno.h says the same of a request to a target.
 
-use crate::failure::Failure;
 use ocssd_lightnvm::Status;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
@@ -22,24 +21,26 @@ pub extern "C" fn ocssd_status_text(status: u16) -> *const c_char {
     kept.unwrap_or(c"".as_ptr())
 }
 
-/// The number for a block request that ended with this status; 0 for success, and for data that were read with effort.
+/// The number for a request that ended with this status; 0 for success, and for data that were read with effort.
 pub const fn errno_of(status: Status) -> c_int {
     match status {
         Status::SUCCESS | Status::HIGH_ECC | Status::HIGH_ECC_12 => 0,
-        Status::WRITE_TO_READ_ONLY | Status::CAPACITY_EXCEEDED => libc::ENOSPC,
+        Status::WRITE_TO_READ_ONLY | Status::CAPACITY_EXCEEDED | Status::ZONE_IS_FULL => libc::ENOSPC,
         Status::INVALID_OPCODE => libc::EOPNOTSUPP,
-        Status::INVALID_FIELD | Status::LBA_OUT_OF_RANGE | Status::OUT_OF_ORDER | Status::INVALID_RESET => {
-            libc::EINVAL
-        }
+        Status::INVALID_FIELD
+        | Status::LBA_OUT_OF_RANGE
+        | Status::OUT_OF_ORDER
+        | Status::INVALID_RESET
+        | Status::ZONE_BOUNDARY_ERROR
+        | Status::ZONE_INVALID_WRITE
+        | Status::INVALID_ZONE_OPERATION
+        | Status::INVALID_ZONE_TRANSITION => libc::EINVAL,
+        Status::ZONE_IS_READ_ONLY => libc::EROFS,
+        // What Linux' block layer makes of these two (blk_errors, 6.12).
+        Status::TOO_MANY_ACTIVE_ZONES => libc::EOVERFLOW,
+        Status::TOO_MANY_OPEN_ZONES => libc::ETOOMANYREFS,
+        Status::ZRWA_RESOURCES_UNAVAILABLE => libc::EBUSY,
         _ => libc::EIO,
-    }
-}
-
-/// The failure of a block request.
-pub fn failure_of(status: Status, what: impl FnOnce() -> String) -> Result<(), Failure> {
-    match errno_of(status) {
-        0 => Ok(()),
-        errno => Err(Failure::new(errno, format!("{} ended with {status}: {}", what(), status.meaning()))),
     }
 }
 
@@ -56,9 +57,5 @@ mod tests {
             assert!(text.to_str().unwrap().contains(status.name()));
             assert_eq!(errno_of(status) == 0, status.has_data(), "{status}");
         }
-        assert_eq!(
-            failure_of(Status::UNRECOVERED_READ, || "a read".to_owned()).unwrap_err().errno,
-            libc::EIO
-        );
     }
 }

@@ -1,24 +1,26 @@
-//! `ocssd_target_*`: block targets on a drive's parallel units, their making and their shape.
+//! `ocssd_target_*`: targets on a drive's parallel units, their making and their shape.
 
-use crate::boundary::Memory;
+use crate::ask::{Ask, Asked};
 use crate::boundary::{call, put, shared, text};
 use crate::core::Core;
 use crate::drive::Drive;
 use crate::failure::Failure;
 use crate::queue::Polling;
-use crate::requests::{Asked, Owner, REQUEST_BYTES_MAX, TARGET_DEPTH};
+use crate::reply::Owner;
+use crate::requests::{REQUEST_BYTES_MAX, TARGET_DEPTH};
+use crate::shape::{Shape, check_interface};
 use crate::state::State;
-use crate::status::failure_of;
 use ocssd_engine::{Caller, Clock, VirtualClock};
 use ocssd_lightnvm::TargetId;
-use ocssd_lightnvm::block::{BlockOp, BlockTarget};
+use ocssd_lightnvm::block::BlockTarget;
+use ocssd_lightnvm::interface::AnyTarget;
 use ocssd_lightnvm::media_manager::{MediaManager, UnitSelection};
 use ocssd_targets::Null;
 use ocssd_targets::named_target::{NameError, NamedTarget};
-use ocssd_targets::registry;
+use ocssd_targets::registry::{self, Kind};
 use std::ffi::{c_char, c_int};
 
-/// A block target on a drive.
+/// A target on a drive.
 pub struct TargetHandle {
     pub(crate) core: Core,
     /// Its place among those of the drive.
@@ -26,13 +28,18 @@ pub struct TargetHandle {
     pub(crate) polling: Polling,
 }
 
-/// What a target is like.
+/// The target speaks of blocks: `pblk`, `linear`, `block_ssd`, `ox-block`.
+pub const OCSSD_INTERFACE_BLOCKS: u32 = 0;
+/// The target speaks of zones: `zns`.
+pub const OCSSD_INTERFACE_ZONES: u32 = 1;
+
+/// What a target is like. Of targets that do not speak of blocks, everything about these is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetInfo {
     /// Blocks.
     pub block_count: u64,
-    /// Blocks of a zone, if it must be written zone by zone (`linear`); 0 else.
+    /// Blocks of a zone, if it must be written zone by zone (`linear`, `zns`); 0 else.
     pub zone_blocks: u64,
     /// Zones; 0 without.
     pub zone_count: u64,
@@ -46,8 +53,8 @@ pub struct TargetInfo {
     pub write_unit: u32,
     /// Most requests that were submitted and not told yet.
     pub depth: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// `OCSSD_INTERFACE_BLOCKS` and so on: what it speaks of, and so which calls it takes.
+    pub interface: u32,
 }
 
 /// Most targets of a drive: tags of the host's have eight bits for them, of which raw entries take one.
@@ -64,8 +71,46 @@ fn selection(place: Option<&str>) -> Result<UnitSelection, Failure> {
 
 impl State {
     /// A target of the drive.
-    pub fn target(&self, lane: usize) -> &dyn BlockTarget {
+    pub fn target(&self, lane: usize) -> &AnyTarget {
         self.host.target(id_of(lane))
+    }
+
+    /// A target of the drive, to change between requests.
+    pub fn target_mut(&mut self, lane: usize) -> &mut AnyTarget {
+        self.host.target_mut(id_of(lane))
+    }
+
+    fn info(&mut self, lane: usize) -> TargetInfo {
+        let info = TargetInfo {
+            request_bytes_max: u64::try_from(REQUEST_BYTES_MAX).expect("1 MiB"),
+            depth: u32::try_from(TARGET_DEPTH).expect("1024"),
+            ..TargetInfo::default()
+        };
+        match self.requests.lane(lane).shape {
+            Shape::Blocks { block_bytes, block_count } => {
+                let target = self.target(lane).block().expect("its shape says so");
+                let zones = target.zones();
+                TargetInfo {
+                    block_bytes,
+                    block_count,
+                    zone_blocks: zones.map_or(0, |zones| zones.blocks),
+                    zone_count: zones.map_or(0, |zones| zones.count),
+                    unreadable_tail: target.unreadable_tail(),
+                    write_unit: target.write_unit(),
+                    interface: OCSSD_INTERFACE_BLOCKS,
+                    ..info
+                }
+            }
+            Shape::Zones(zones) => TargetInfo {
+                block_bytes: zones.block_bytes,
+                block_count: zones.block_count(),
+                zone_blocks: zones.zone_blocks,
+                zone_count: u64::from(zones.zone_count),
+                write_unit: 1,
+                interface: OCSSD_INTERFACE_ZONES,
+                ..info
+            },
+        }
     }
 
     /// Leases the units, and makes the target or mounts the one that lies there.
@@ -81,6 +126,8 @@ impl State {
             NameError::NoSuchKind(sentence) => Failure::new(libc::ENOENT, sentence),
             NameError::Wrong(sentence) => Failure::invalid(sentence),
         })?;
+        let kind = registry::find(&named_target.kind).map_err(Failure::invalid)?;
+        check_interface(kind.make_of().interface())?;
         let lane = self.requests.free_lane();
         if lane >= TARGETS_MAX {
             return Err(Failure::new(
@@ -97,37 +144,32 @@ impl State {
         } else if self.requests.has_lease(&lease) {
             return Err(Failure::new(libc::EBUSY, format!("target \"{lease}\" is open already")));
         }
-        let made = self.mount(&named_target);
-        let target = match made {
-            Ok(target) => target,
-            Err(sentence) => {
-                if is_temporary {
-                    drop(self.manager.remove(&lease));
-                }
-                return Err(Failure::invalid(sentence));
+        let target = self.mount(kind, &named_target).map_err(|sentence| {
+            if is_temporary {
+                drop(self.manager.remove(&lease));
             }
-        };
+            Failure::invalid(sentence)
+        })?;
         let is_new = lane == self.requests.lane_count();
-        self.requests.begin(lane, target.as_ref(), lease, is_temporary);
+        self.requests.begin(lane, Shape::of(&target), lease, is_temporary);
         if is_new {
-            let id = self.host.add(target);
+            let id = self.host.add(Box::new(target));
             assert_eq!(id, id_of(lane), "lanes and targets are counted alike");
         } else {
-            drop(self.host.replace(id_of(lane), target));
+            drop(self.host.replace(id_of(lane), Box::new(target)));
         }
         Ok(lane)
     }
 
     /// Makes the target while nothing else goes on. What the drive needs for it passes in its own time.
-    fn mount(&mut self, named_target: &NamedTarget) -> Result<Box<dyn BlockTarget>, String> {
-        let kind = registry::find(&named_target.kind)?;
+    fn mount(&mut self, kind: &Kind, named_target: &NamedTarget) -> Result<AnyTarget, String> {
         self.settle();
         let mut clock = VirtualClock::default();
         clock.wait_until(self.now());
         let mut buffers = self.host.take_buffers();
         let mut caller =
             Caller { device: self.host.device_mut(), clock: &mut clock, buffers: &mut buffers, cut_at: None };
-        let made = kind.make(&mut caller, &named_target.spec());
+        let made = kind.make_any(&mut caller, &named_target.spec());
         self.host.return_buffers(buffers);
         self.host.clock_mut().jump_to(clock.now());
         let flash = self.host.device_mut().flash_mut();
@@ -143,22 +185,17 @@ impl State {
             let text = format!("{outstanding} requests of the target were not told yet; poll until all are");
             return Err(Failure::new(libc::EBUSY, text));
         }
-        // What has zones keeps nothing about itself.
-        let ended = if self.target(lane).zones().is_none() {
-            let shutdown = Asked {
-                op: BlockOp::Shutdown,
-                block: 0,
-                count: 0,
-                memory: Memory::NONE,
-                owner: Owner::Waiting,
-            };
-            self.ask(lane, std::iter::once(shutdown))
-                .and_then(|status| failure_of(status, || "the shutdown".to_owned()))
-        } else {
+        // A raw window with zones keeps nothing about itself.
+        let keeps_nothing = self.target(lane).block().is_some_and(|target| target.zones().is_some());
+        let ended = if keeps_nothing {
             Ok(())
+        } else {
+            let ask = Ask::Shutdown(self.target(lane).interface());
+            self.ask(lane, std::iter::once(Asked { ask, owner: Owner::Waiting })).map(|_| ())
         };
         self.settle();
-        drop(self.host.replace(id_of(lane), Box::new(Null::default())));
+        let nothing: Box<dyn BlockTarget> = Box::new(Null::default());
+        drop(self.host.replace(id_of(lane), Box::new(AnyTarget::from(nothing))));
         let left = self.requests.end(lane);
         let lease = left.lease.expect("an open target has a lease");
         if left.is_temporary {
@@ -186,10 +223,10 @@ impl State {
     }
 }
 
-/// Opens a block target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
-/// "block_ssd:dram_cache_bytes=1048576") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL for all), or the
-/// name of a target that `ocssd_target_create` or the command line made, with NULL for its place. An instance that lies on
-/// the units is mounted, else a new one is made. Whatever is in progress on the drive ends first.
+/// Opens a target: `what` is a kind with options as on the command line ("pblk", "pblk:block_bytes=512", "linear",
+/// "block_ssd:dram_cache_bytes=1048576", "zns:width=group") on the parallel units `place` ("all", "pu:0-3", "group:1"; NULL
+/// for all), or the name of a target that `ocssd_target_create` or the command line made, with NULL for its place. An instance
+/// that lies on the units is mounted, else a new one is made. Whatever is in progress on the drive ends first.
 ///
 /// Errors: -ENOENT if there is no such kind or name, -EBUSY if the units are another's or the target is open, -EINVAL for
 /// options or units that do not fit; `*target` is then NULL.
@@ -310,20 +347,8 @@ pub unsafe extern "C" fn ocssd_target_info(target: *mut TargetHandle, info: *mut
     call(|| {
         // SAFETY: the header asks for an open target.
         let TargetHandle { core, lane, .. } = unsafe { shared(target, "target")? };
-        let state = core.enter()?;
-        let target = state.target(*lane);
-        let zones = target.zones();
-        let found = TargetInfo {
-            block_count: target.block_count(),
-            zone_blocks: zones.map_or(0, |zones| zones.blocks),
-            zone_count: zones.map_or(0, |zones| zones.count),
-            unreadable_tail: target.unreadable_tail(),
-            request_bytes_max: u64::try_from(REQUEST_BYTES_MAX).expect("1 MiB"),
-            block_bytes: target.block_bytes(),
-            write_unit: target.write_unit(),
-            depth: u32::try_from(TARGET_DEPTH).expect("1024"),
-            reserved: 0,
-        };
+        let mut state = core.enter()?;
+        let found = state.info(*lane);
         drop(state);
         // SAFETY: the header asks for room for such a struct.
         unsafe { put(info, "info", found)? };

@@ -119,6 +119,11 @@ fn block_targets_keep_what_is_written_and_stand_beside_raw_commands() {
 }
 
 #[test]
+fn zones_are_written_managed_and_reported_and_what_is_wrong_is_refused() {
+    passes("crates/capi/tests/c/zoned.c", &[]);
+}
+
+#[test]
 fn drives_share_nothing_and_one_drive_is_for_one_thread_at_a_time() {
     passes("crates/capi/tests/c/threads.c", &[]);
 }
@@ -129,6 +134,8 @@ fn the_examples_do_what_they_say() {
     assert!(vector.contains("read back 32 sectors") && vector.contains("chunk 0: open"), "{vector}");
     let block = valgrind(&compile("examples/c/block.c", "gcc", "-std=c11"), &[]);
     assert!(block.contains("1024 writes") && block.contains("all read back"), "{block}");
+    let zones = valgrind(&compile("examples/c/zones.c", "gcc", "-std=c11"), &[]);
+    assert!(zones.contains("2048 appends") && zones.contains("896 records read back"), "{zones}");
 }
 
 #[test]

@@ -79,6 +79,17 @@ impl AnyRequest {
         }
     }
 
+    /// Gives it another name.
+    pub const fn set_tag(&mut self, tag: Tag) {
+        match self {
+            Self::Block(request) => request.tag = tag,
+            Self::Zoned(request) => request.tag = tag,
+            Self::Log(request) => request.tag = tag,
+            Self::Table(request) => request.tag = tag,
+            Self::KeyValue(request) => request.tag = tag,
+        }
+    }
+
     /// Everything answered before becomes durable.
     #[must_use]
     pub const fn flush(interface: Interface, tag: Tag) -> Self {
@@ -236,6 +247,11 @@ impl AnyTarget {
     #[must_use]
     pub fn block(&self) -> Option<&dyn BlockTarget> {
         if let Self::Block(member) = self { Some(member.target.as_ref()) } else { None }
+    }
+
+    /// The target within, if it is one of blocks, for its transactions.
+    pub fn block_mut(&mut self) -> Option<&mut dyn BlockTarget> {
+        if let Self::Block(member) = self { Some(member.target.as_mut()) } else { None }
     }
 
     /// The target within, if it is one of zones.
