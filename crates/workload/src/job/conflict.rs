@@ -7,7 +7,7 @@ use super::check::Verify;
 use super::draft::Draft;
 use super::extension::Response;
 use super::ioengine::IoEngine;
-use super::pattern::{Amount, ByDirection, RateProcess, ZoneMode};
+use super::pattern::{Amount, ByDirection, RateProcess, SubmitMode, ZoneMode};
 use ocssd_base::Nanos;
 
 /// An option's name and the sentence that says what is valid.
@@ -26,6 +26,8 @@ pub fn settle(draft: &mut Draft, earlier: &[&str]) -> Problems {
     check_zones(draft, &mut problems);
     check_steady(draft, &mut problems);
     check_latency(draft, &mut problems);
+    check_files(draft, &mut problems);
+    check_priorities(draft, &mut problems);
     settle_depth(draft);
     settle_replay(draft);
     draft.options.randrepeat = draft.allrandrepeat || draft.randrepeat.unwrap_or(true);
@@ -86,8 +88,7 @@ fn check_verify(draft: &mut Draft, problems: &mut Problems) {
 }
 
 fn check_rate(draft: &mut Draft, problems: &mut Problems) {
-    let none = ByDirection::all(None);
-    let rated = draft.options.rate != none || draft.options.rate_iops != none;
+    let rated = draft.options.is_rated();
     if !rated && draft.given("rate_process").is_some() {
         draft.note("rate_process", "has no effect without rate or rate_iops");
     }
@@ -208,9 +209,36 @@ fn settle_replay(draft: &mut Draft) {
     }
 }
 
-/// A synchronous engine of fio keeps one I/O in flight whatever `iodepth` says.
+fn check_priorities(draft: &Draft, problems: &mut Problems) {
+    if draft.given("cmdprio_percentage").is_some() && draft.given("cmdprio_bssplit").is_some() {
+        problems.push(("cmdprio_bssplit", "contradicts cmdprio_percentage, as in fio; keep one".to_owned()));
+    }
+}
+
+/// Files are parts of a region that nothing else divides.
+fn check_files(draft: &mut Draft, problems: &mut Problems) {
+    let count = draft.options.file_set.count;
+    draft.options.file_set.open = draft.openfiles.unwrap_or(count).min(count);
+    if count == 1 {
+        return;
+    }
+    if draft.options.zonemode != ZoneMode::None || draft.options.zonesize.is_some() {
+        problems.push((
+            "nrfiles",
+            "divides the region, as zones do; leave it out, or zonemode and zonesize".to_owned(),
+        ));
+    }
+    if draft.given("filesize").is_some() {
+        problems.push((
+            "filesize",
+            "is not how long files are beside nrfiles: they share size evenly; give size".to_owned(),
+        ));
+    }
+}
+
+/// A synchronous engine of fio keeps one I/O in flight whatever `iodepth` says, unless threads of their own submit.
 fn settle_depth(draft: &mut Draft) {
-    if draft.options.iodepth == 1 {
+    if draft.options.iodepth == 1 || draft.options.submit_mode == SubmitMode::Offload {
         return;
     }
     if draft.options.ioengine == (IoEngine::Drive { asynchronous: false }) {

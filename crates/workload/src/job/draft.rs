@@ -18,6 +18,8 @@ pub struct Draft {
     pub bsrange: ByDirection<Option<(u64, u64)>>,
     /// `bssplit`; wins over `bs`, as in fio, and over an earlier `bsrange`.
     pub bssplit: ByDirection<Option<Vec<SplitEntry>>>,
+    /// `openfiles`.
+    pub openfiles: Option<u32>,
     /// `randrepeat`.
     pub randrepeat: Option<bool>,
     /// `allrandrepeat`; wins over `randrepeat=0`, as in fio 3.33.
@@ -39,6 +41,7 @@ impl Draft {
             bs: ByDirection::all(4096),
             bsrange: ByDirection::all(None),
             bssplit: ByDirection::all(None),
+            openfiles: None,
             randrepeat: None,
             allrandrepeat: false,
             extension: Extension::default(),

@@ -50,7 +50,8 @@ fn pattern_rules(draft: &Draft) -> [Rule; 15] {
     ]
 }
 
-fn pace_rules(draft: &Draft) -> [Rule; 4] {
+fn pace_rules(draft: &Draft) -> [Rule; 7] {
+    const ONE_FILE: &str = "has no effect without nrfiles above 1";
     let options = &draft.options;
     let none = ByDirection::all(None);
     let least = options.rate_floor.bytes != none || options.rate_floor.ios != none;
@@ -60,10 +61,15 @@ fn pace_rules(draft: &Draft) -> [Rule; 4] {
         ("rate_cycle", least, "has no effect without rate_min or rate_iops_min"),
         ("flow_id", flow, "has no effect without flow"),
         ("flow_sleep", flow, "has no effect without flow"),
+        ("exit_what", options.exit.all, "has no effect without exitall"),
+        ("openfiles", options.file_set.count > 1, ONE_FILE),
+        ("file_service_type", options.file_set.count > 1, ONE_FILE),
     ]
 }
 
-fn log_rules(draft: &Draft) -> [Rule; 6] {
+fn log_rules(draft: &Draft) -> [Rule; 9] {
+    const NO_SHARES: &str = "has no effect without cmdprio_percentage or cmdprio_bssplit";
+    let drawn = draft.options.priority.are_drawn();
     const NO_FILES: &str =
         "has no effect: the drive stands for the files, and no write_iolog records their names";
     let logs = &draft.options.logs;
@@ -71,6 +77,9 @@ fn log_rules(draft: &Draft) -> [Rule; 6] {
     let recorded = logs.iolog.is_some();
     [
         ("log_avg_msec", averaged, "has no effect without a log, as write_lat_log"),
+        ("log_prio", averaged, "has no effect without a log, as write_lat_log"),
+        ("cmdprio", drawn, NO_SHARES),
+        ("cmdprio_class", drawn, NO_SHARES),
         ("log_hist_msec", logs.hist.is_some(), "has no effect without write_hist_log"),
         ("log_hist_coarseness", logs.hist.is_some(), "has no effect without write_hist_log"),
         (

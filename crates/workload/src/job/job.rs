@@ -3,7 +3,7 @@
 use super::error::Note;
 use super::extension::{Extension, Response, RunHints};
 use super::job_options::JobOptions;
-use super::pattern::RateProcess;
+use super::pattern::{RateProcess, SubmitMode};
 use super::program::ProgramOptions;
 
 /// One job. `numjobs` clones of it are the engine's work.
@@ -23,11 +23,12 @@ pub struct Job {
 }
 
 impl Job {
-    /// From when latency is counted: as given, else from the intended start if `rate_process` was given, else from
-    /// the issue.
+    /// From when latency is counted: as given, else from the intended start if `rate_process` was given or threads of their own
+    /// submit at a rate, else from the issue.
     #[must_use]
     pub fn response(&self) -> Response {
-        let rated = self.given.iter().any(|(name, _)| name == "rate_process");
+        let rated = self.given.iter().any(|(name, _)| name == "rate_process")
+            || (self.options.submit_mode == SubmitMode::Offload && self.options.is_rated());
         self.extension.response.unwrap_or(if rated { Response::Intended } else { Response::Issued })
     }
 

@@ -9,9 +9,10 @@ use super::check::{ContinueOnError, SyncMode, Verify};
 use super::ioengine::IoEngine;
 use super::iolog::{IologAction, ReplayOptions};
 use super::pattern::{
-    Amount, BlockSizes, ByDirection, Distribution, Operations, Order, Pattern, RateProcess, ThinkTime,
-    ZoneMode,
+    Amount, BlockSizes, ByDirection, Distribution, ExitWhat, FileSet, Operations, Order, Pattern,
+    RateProcess, SubmitMode, ThinkTime, ZoneMode,
 };
+use super::priority::PriorityOptions;
 use super::steady::SteadyOptions;
 use std::sync::Arc;
 
@@ -35,6 +36,34 @@ pub struct LatencyTargetOptions {
 impl Default for LatencyTargetOptions {
     fn default() -> Self {
         Self { target: Nanos::ZERO, window: Nanos::ZERO, percentile: 100.0, run: false }
+    }
+}
+
+/// fio `exitall` and `exit_what`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExitOptions {
+    /// When this job ends, so do others.
+    pub all: bool,
+    /// Which others those are.
+    pub what: ExitWhat,
+}
+
+/// fio `percentile_list`, and the latencies it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PercentileChoice {
+    /// 1 to 20 numbers above 0, at most 100, ascending.
+    pub list: Vec<f64>,
+    /// Report percentiles of completion latency.
+    pub clat: bool,
+    /// Report percentiles of total latency.
+    pub lat: bool,
+    /// Report percentiles of submission latency.
+    pub slat: bool,
+}
+
+impl Default for PercentileChoice {
+    fn default() -> Self {
+        Self { list: DEFAULT_PERCENTILES.to_vec(), clat: true, lat: false, slat: false }
     }
 }
 
@@ -118,6 +147,8 @@ pub struct Logs {
     pub iolog: Option<String>,
     /// Names carry the job's number (`per_job_logs`); else jobs with the same prefix share a file.
     pub per_job: bool,
+    /// Lines are of one priority each, and say which (`log_prio`).
+    pub priority: bool,
     /// Milliseconds averaged into one log line; 0 logs every second (`log_avg_msec`).
     pub avg_msec: u64,
     /// Milliseconds per histogram; 0 logs none (`log_hist_msec`).
@@ -135,6 +166,7 @@ impl Default for Logs {
             hist: None,
             iolog: None,
             per_job: true,
+            priority: false,
             avg_msec: 0,
             hist_msec: 0,
             hist_coarseness: 0,
@@ -174,6 +206,8 @@ pub struct JobOptions {
     pub offset: Amount,
     /// Added to `offset` once per clone number.
     pub offset_increment: Amount,
+    /// Equal files that the region is made of.
+    pub file_set: FileSet,
     /// What fio would call its files; the target stands for them.
     pub files: FileNames,
     /// What the fio engine named is run on.
@@ -198,8 +232,10 @@ pub struct JobOptions {
     pub stonewall: bool,
     /// The name of the earlier job that must end first.
     pub wait_for: Option<String>,
-    /// When this job ends, so do all others of its group.
-    pub exitall: bool,
+    /// Who ends when this job does.
+    pub exit: ExitOptions,
+    /// Who submits.
+    pub submit_mode: SubmitMode,
     /// The seed of the job's draws; `None`: the run's.
     pub randseed: Option<u64>,
     /// Without a `randseed`, every run draws the same (`randrepeat`, `allrandrepeat`).
@@ -224,6 +260,8 @@ pub struct JobOptions {
     pub latency: LatencyTargetOptions,
     /// When the job is steady, and ends.
     pub steady: SteadyOptions,
+    /// Which I/Os have which priority.
+    pub priority: PriorityOptions,
     /// How it shares I/Os with other jobs.
     pub flow: FlowOptions,
     /// The recorded I/O that it replays.
@@ -258,14 +296,8 @@ pub struct JobOptions {
     pub buffer_compress: CompressOptions,
     /// The logs asked for.
     pub logs: Logs,
-    /// 1 to 20 numbers above 0, at most 100, ascending.
-    pub percentile_list: Vec<f64>,
-    /// Report percentiles of completion latency.
-    pub clat_percentiles: bool,
-    /// Report percentiles of total latency.
-    pub lat_percentiles: bool,
-    /// Report percentiles of submission latency.
-    pub slat_percentiles: bool,
+    /// Which percentiles are reported.
+    pub percentiles: PercentileChoice,
     /// How zones are treated.
     pub zonemode: ZoneMode,
     /// Bytes per zone; `None`: the target's own. With [`ZoneMode::Strided`]: bytes transferred in a zone.
@@ -288,6 +320,21 @@ pub struct JobOptions {
     pub continue_on_error: ContinueOnError,
 }
 
+impl JobOptions {
+    /// True if the report or a log says I/Os' priorities.
+    #[must_use]
+    pub fn says_priorities(&self) -> bool {
+        self.priority.are_drawn() || self.logs.priority
+    }
+
+    /// True if a cap says when I/Os may start.
+    #[must_use]
+    pub fn is_rated(&self) -> bool {
+        let none = ByDirection::all(None);
+        self.rate != none || self.rate_iops != none
+    }
+}
+
 impl Default for JobOptions {
     fn default() -> Self {
         Self {
@@ -301,6 +348,7 @@ impl Default for JobOptions {
             io_size: None,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
+            file_set: FileSet::default(),
             files: FileNames::default(),
             ioengine: IoEngine::default(),
             runtime: None,
@@ -313,7 +361,8 @@ impl Default for JobOptions {
             new_group: false,
             stonewall: false,
             wait_for: None,
-            exitall: false,
+            exit: ExitOptions::default(),
+            submit_mode: SubmitMode::default(),
             randseed: None,
             randrepeat: true,
             norandommap: false,
@@ -326,6 +375,7 @@ impl Default for JobOptions {
             rate_floor: RateFloor::default(),
             latency: LatencyTargetOptions::default(),
             steady: SteadyOptions::default(),
+            priority: PriorityOptions::default(),
             flow: FlowOptions::default(),
             replay: Replays::default(),
             thinktime: ThinkTime { pause: Nanos::ZERO, blocks: 1 },
@@ -343,10 +393,7 @@ impl Default for JobOptions {
             refill_buffers: false,
             buffer_compress: CompressOptions::default(),
             logs: Logs::default(),
-            percentile_list: DEFAULT_PERCENTILES.to_vec(),
-            clat_percentiles: true,
-            lat_percentiles: false,
-            slat_percentiles: false,
+            percentiles: PercentileChoice::default(),
             zonemode: ZoneMode::None,
             zonesize: None,
             zonecapacity: None,

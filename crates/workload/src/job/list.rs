@@ -87,6 +87,20 @@ pub fn parse_split(text: &str, kb_base: KbBase) -> Result<Vec<SplitEntry>, Strin
     share_out(&entries)
 }
 
+/// Size and percentage of an entry `size/percent...` whose parts are given.
+///
+/// # Errors
+/// A sentence naming what is wrong with it.
+pub fn share_of_size(parts: &[&str], entry: &str, kb_base: KbBase) -> Result<(u64, u8), String> {
+    let &[size, percent, ..] = parts else {
+        return Err(format!("expected size/percent, as 64k/25, but found `{entry}`"));
+    };
+    let bytes = parse_integer(size, kb_base)?;
+    let percent: Option<u8> = percent.parse().ok().filter(|percent| *percent <= 100);
+    let percent = percent.ok_or_else(|| format!("expected a share from 0 to 100, but found `{entry}`"))?;
+    if bytes == 0 { Err("expected block sizes of at least 1 byte".to_owned()) } else { Ok((bytes, percent)) }
+}
+
 fn share_out(entries: &[(u64, Option<u32>)]) -> Result<Vec<SplitEntry>, String> {
     let given: u32 = entries.iter().filter_map(|(_, share)| *share).sum();
     let open = entries.iter().filter(|(_, share)| share.is_none()).count();

@@ -27,6 +27,7 @@ mod list;
 mod number;
 mod parse;
 mod pattern;
+mod priority;
 mod program;
 mod resolve;
 mod section;
@@ -50,15 +51,16 @@ pub use ioengine::IoEngine;
 pub use iolog::{IologAction, IologError, IologOp, ReplayOptions, parse_iolog};
 pub use job::{Job, Parsed};
 pub use job_options::{
-    CompressOptions, DEFAULT_PERCENTILES, FileNames, FlowOptions, JobOptions, LatencyTargetOptions, Logs,
-    RateFloor, Replays, ResetRule,
+    CompressOptions, DEFAULT_PERCENTILES, ExitOptions, FileNames, FlowOptions, JobOptions,
+    LatencyTargetOptions, Logs, PercentileChoice, RateFloor, Replays, ResetRule,
 };
 pub(crate) use number::{KbBase, parse_integer};
 pub use parse::{names_nothing, parse_command_line, parse_job_file};
 pub use pattern::{
-    Amount, BlockSizes, ByDirection, Distribution, Operations, Order, Pattern, RateProcess, SplitEntry,
-    ThinkTime, ZONE_SHARES_MAX, ZoneMode, ZoneShare, ZoneShares,
+    Amount, BlockSizes, ByDirection, Distribution, ExitWhat, FileOrder, FileSet, Operations, Order, Pattern,
+    RateProcess, SplitEntry, SubmitMode, ThinkTime, ZONE_SHARES_MAX, ZoneMode, ZoneShare, ZoneShares,
 };
+pub use priority::{IoPriority, PriorityOptions, PriorityShare};
 pub use program::{Eta, OutputFormat, ProgramClass, ProgramOptions, ProgramRow, program_table};
 pub use steady::{SteadyCriterion, SteadyLimit, SteadyMetric, SteadyOptions, SteadyRule};
 pub use steady_rounds::{RoundRule, SteadyRounds};

@@ -90,6 +90,59 @@ pub enum Order {
     },
 }
 
+/// fio `nrfiles`, `openfiles` and `file_service_type`: the region as files of the same length, side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSet {
+    /// How many, 1 to 65 536; with one there is nothing to choose.
+    pub count: u32,
+    /// How many are in use at a time: another is opened when one was gone through; at least 1, at most `count`.
+    pub open: u32,
+    /// Which of them is next.
+    pub order: FileOrder,
+    /// I/Os in a file before the next is chosen; at least 1.
+    pub ios_per_file: u32,
+}
+
+impl Default for FileSet {
+    fn default() -> Self {
+        Self { count: 1, open: 1, order: FileOrder::RoundRobin, ios_per_file: 1 }
+    }
+}
+
+/// Which open file is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileOrder {
+    /// One after the other.
+    RoundRobin,
+    /// Any.
+    Random,
+    /// The same until it was gone through.
+    Sequential,
+}
+
+/// fio `exit_what`: which jobs end when one with `exitall` does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExitWhat {
+    /// The others of its group, which is what `exitall` says by itself.
+    #[default]
+    Group,
+    /// All that run between the same two stonewalls, of whatever group.
+    Stonewall,
+    /// All of the run; those that have not started never do.
+    All,
+}
+
+/// fio `io_submit_mode`: who submits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SubmitMode {
+    /// The job itself: an engine that is a synchronous one has one I/O in flight, and an I/O that starts late starts late.
+    #[default]
+    Inline,
+    /// Threads of their own, `iodepth` of them: they wait for what is slow, so every engine has `iodepth` I/Os in flight, and
+    /// latency under a rate counts from when the rate let the I/O start.
+    Offload,
+}
+
 /// fio `rw`: what is done and in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {

@@ -3,6 +3,8 @@
 //! As in fio: counts and histograms add up, a direction's runtime is the longest, run times and processor times add
 //! up, rates per interval add up; name and description are those of the first job, options those of the last.
 
+use std::collections::BTreeMap;
+
 use ocssd_base::Nanos;
 
 use super::depth::{BatchCounts, DepthCounts};
@@ -10,6 +12,7 @@ use super::direction::DirectionStats;
 use super::interval::{IntervalSummary, rate_per_second};
 use super::latency::LatencyStats;
 use super::model::{CpuUse, Direction, JobResult, SyncStats, VerifyStats};
+use crate::job::IoPriority;
 
 /// One direction of one job, or of a group of jobs.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,8 @@ pub struct ReportedDirection {
     pub clat: LatencyStats,
     /// Total latencies.
     pub lat: LatencyStats,
+    /// Latencies by priority; empty where all have the same.
+    pub priorities: BTreeMap<IoPriority, LatencyStats>,
     /// Bandwidth samples in KiB/s.
     pub bandwidth: IntervalSummary,
     /// I/O rate samples per second.
@@ -130,6 +135,9 @@ impl<'a> ReportedJob<'a> {
         self.members += 1;
         for (direction, sum) in &mut self.directions {
             sum.add(job.direction(*direction));
+            for (priority, part) in job.priorities.iter().flat_map(|stats| stats.of(*direction)) {
+                sum.priorities.entry(priority).or_default().merge(&part.lat);
+            }
         }
         self.sync.total_ios += job.sync.total_ios;
         self.sync.lat.merge(&job.sync.lat);

@@ -86,6 +86,17 @@ fn direction_object(
     object.insert("slat_ns".into(), latency_object(&stats.slat, list(options.slat), format));
     object.insert("clat_ns".into(), latency_object(&stats.clat, list(options.clat), format));
     object.insert("lat_ns".into(), latency_object(&stats.lat, list(options.lat), format));
+    if stats.priorities.len() > 1 {
+        let latency = if options.lat { "lat_ns" } else { "clat_ns" };
+        let parts = stats.priorities.iter().map(|(priority, lat)| {
+            json!({
+                "prioclass": priority.class(),
+                "prio": priority.level(),
+                latency: latency_object(lat, list(options.clat || options.lat), format),
+            })
+        });
+        object.insert("prios".into(), parts.collect());
+    }
     let bandwidth = &stats.bandwidth;
     object.insert("bw_min".into(), bandwidth.min.into());
     object.insert("bw_max".into(), bandwidth.max.into());

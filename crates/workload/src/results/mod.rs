@@ -20,6 +20,7 @@ mod latency;
 pub mod logs;
 mod model;
 mod percentile;
+mod priorities;
 mod rounds;
 pub mod series;
 mod steady;
@@ -39,6 +40,7 @@ pub use model::{
     SyncStats, Verdict, VerifyStats,
 };
 pub use percentile::{PERCENTILES_MAX, PercentileError, PercentileList};
+pub use priorities::{PriorityPart, PriorityStats};
 pub use rounds::RoundsReport;
 pub use steady::{SteadyReport, SteadySample};
 pub use tail::{Blame, Tail, TailCause};

@@ -11,6 +11,7 @@ use super::interval::SeriesOptions;
 use super::iolog::Recording;
 use super::latency::LatencyStats;
 use super::percentile::PercentileList;
+use super::priorities::PriorityStats;
 use super::rounds::RoundsReport;
 use super::steady::SteadyReport;
 use super::tail::Tail;
@@ -314,6 +315,8 @@ pub struct JobResult {
     pub latency_target: LatencyTarget,
     /// Which percentiles are reported.
     pub percentiles: PercentileOptions,
+    /// Set if I/Os have priorities of their own, or logs say them.
+    pub priorities: Option<PriorityStats>,
     /// Set if the job is judged for steady state; of a group that is judged together, in its last job.
     pub steady: Option<SteadyReport>,
     /// The same for a job that is judged by rounds.
@@ -357,6 +360,7 @@ impl JobResult {
             verify: None,
             latency_target: LatencyTarget::default(),
             percentiles: PercentileOptions::default(),
+            priorities: None,
             steady: None,
             rounds: None,
             logs: Logs::default(),

@@ -3,15 +3,16 @@
 //! Values are averages over an interval, as fio writes them with `log_avg_msec`; like fio's, such lines have 0 for
 //! block size and offset. The time is the end of the interval. Unlike fio, an interval without I/O is a line with
 //! zero bandwidth and zero I/Os, so that a stall is seen; latencies of nothing are left out. An incomplete last
-//! interval is left out too, unless it is the only one. File names are those that fio-plot looks for.
+//! interval is left out too, unless it is the only one. With `log_prio` a line is of one priority, in place of the last 0, where
+//! fio's averages have 0x0000. File names are those that fio-plot looks for.
 
 use std::fmt::Write;
 
 use ocssd_base::Nanos;
 
-use super::direction::DirectionStats;
-use super::interval::{Interval, rate_per_second};
+use super::interval::{Interval, IntervalSeries, rate_per_second};
 use super::model::{Direction, JobResult};
+use crate::job::IoPriority;
 
 /// A file to be written by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,29 +77,41 @@ pub(super) fn kind_content(job: &JobResult, kind: &str) -> String {
 
 /// Lines of all directions that did anything, by time and then by direction.
 fn content(job: &JobResult, measure: Measure) -> String {
-    let mut lines: Vec<(u64, u8, u64)> = Vec::new();
+    let mut lines: Vec<(u64, u8, Option<IoPriority>, u64)> = Vec::new();
     for direction in Direction::ALL {
         let stats = job.direction(direction);
         if stats.total_ios == 0 {
             continue;
         }
-        for (end, length, interval) in intervals(stats) {
-            let value = measure(&interval, length);
-            lines.extend(value.map(|value| (end.0 / 1_000_000, direction.number(), value)));
+        for (priority, series) in series_of(job, direction) {
+            for (end, length, interval) in intervals(series, stats.runtime) {
+                let value = measure(&interval, length);
+                lines.extend(value.map(|value| (end.0 / 1_000_000, direction.number(), priority, value)));
+            }
         }
     }
     lines.sort_unstable();
-    lines.into_iter().fold(String::new(), |mut text, (ms, direction, value)| {
-        writeln!(text, "{ms}, {value}, {direction}, 0, 0").expect("a string takes all text");
+    lines.into_iter().fold(String::new(), |mut text, (ms, direction, priority, value)| {
+        let priority = priority.map_or_else(|| "0".to_owned(), |priority| format!("0x{:04x}", priority.0));
+        writeln!(text, "{ms}, {value}, {direction}, 0, {priority}").expect("a string takes all text");
         text
     })
 }
 
+/// What the lines of a direction are made from: all of it, or each priority.
+fn series_of(job: &JobResult, direction: Direction) -> Vec<(Option<IoPriority>, &IntervalSeries)> {
+    match job.priorities.as_ref().filter(|_| job.logs.priority) {
+        Some(priorities) => {
+            priorities.of(direction).map(|(priority, part)| (Some(priority), &part.series)).collect()
+        }
+        None => vec![(None, &job.direction(direction).series)],
+    }
+}
+
 /// End (since the start of the series), length and content of each interval.
-fn intervals(stats: &DirectionStats) -> Vec<(Nanos, Nanos, Interval)> {
-    let series = &stats.series;
+fn intervals(series: &IntervalSeries, runtime: Nanos) -> Vec<(Nanos, Nanos, Interval)> {
     if series.complete().is_empty() {
-        return vec![(stats.runtime, stats.runtime, series.current())];
+        return vec![(runtime, runtime, series.current())];
     }
     (1..).zip(series.complete()).map(|(k, each)| (series.interval() * k, series.interval(), *each)).collect()
 }
@@ -106,7 +119,7 @@ fn intervals(stats: &DirectionStats) -> Vec<(Nanos, Nanos, Interval)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{IoTimes, SeriesOptions};
+    use crate::results::{DirectionStats, IoTimes, PriorityStats, SeriesOptions};
 
     fn record(stats: &mut DirectionStats, at_ms: u64, lat: u64) {
         let times = IoTimes { slat: Nanos(1), clat: Nanos(lat - 1), lat: Nanos(lat) };
@@ -160,5 +173,25 @@ mod tests {
         record(&mut job.trim, 10, 10);
         job.trim.finish(Nanos::from_millis(250));
         assert_eq!(lines(&job, 1), ["250, 4, 2, 0, 0"]);
+    }
+
+    #[test]
+    fn with_log_prio_each_priority_has_lines_of_its_own() {
+        let mut job = JobResult::new("j", SeriesOptions::default());
+        let mut priorities = PriorityStats::new(SeriesOptions::default());
+        for (at_ms, lat, priority) in [(100, 10, (3, 2)), (200, 40, (1, 0)), (1_100, 20, (3, 2))] {
+            let (at, priority) = (Nanos::from_millis(at_ms), IoPriority::new(priority.0, priority.1));
+            job.read.record_whole(at, 4_096, Nanos(lat));
+            priorities.record(Direction::Read, priority, at, 4_096, Nanos(lat));
+        }
+        job.read.finish(Nanos::from_secs(2));
+        priorities.finish(Nanos::from_secs(2));
+        job.priorities = Some(priorities);
+        assert_eq!(lines(&job, 2), ["1000, 25, 0, 0, 0", "2000, 20, 0, 0, 0"]);
+        job.logs.priority = true;
+        assert_eq!(
+            lines(&job, 2),
+            ["1000, 40, 0, 0, 0x2000", "1000, 10, 0, 0, 0x6002", "2000, 20, 0, 0, 0x6002"]
+        );
     }
 }

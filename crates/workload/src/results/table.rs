@@ -274,9 +274,29 @@ fn lines_under(job: &ReportedJob<'_>) -> Vec<String> {
     lines
 }
 
-/// What searching for a latency or a steady state ended with.
-fn found_under(job: &ReportedJob<'_>) -> Vec<String> {
+/// How long I/Os of each priority took, of directions that had several.
+fn priority_lines(job: &ReportedJob<'_>) -> Vec<String> {
     let mut lines = Vec::new();
+    for (direction, stats) in job.directions.iter().filter(|(_, stats)| stats.priorities.len() > 1) {
+        for (priority, lat) in &stats.priorities {
+            let p99 = lat.histogram().percentile(99.0).filter(|_| lat.count() >= 1_000);
+            let p99 = p99.map_or_else(String::new, |p99| format!(", p99 {p99}"));
+            lines.push(format!(
+                "{INDENT}{} of priority {}/{}: {} I/Os, mean {}{p99}",
+                direction.name(),
+                priority.class(),
+                priority.level(),
+                lat.count(),
+                mean(lat)
+            ));
+        }
+    }
+    lines
+}
+
+/// What priorities, searching for a latency or a steady state ended with.
+fn found_under(job: &ReportedJob<'_>) -> Vec<String> {
+    let mut lines = priority_lines(job);
     let target = &job.last.latency_target;
     if target.target > Nanos::ZERO {
         lines.push(format!(

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: when it may start, and what it costs (`worker`).
 
+use super::files::FileIo;
 use super::plain::{Way, WayOf};
 use super::sizes::Sizes;
 use super::slots::Purpose;
@@ -96,6 +97,9 @@ impl Worker {
         if W::OPTIONS && self.strides.is_some() {
             return self.next_strided(direction, count);
         }
+        if W::OPTIONS && self.files.is_some() {
+            return self.next_in_files(direction, count);
+        }
         let (offsets, align) = match direction {
             Direction::Read => (&mut self.reads, self.plan.align.read),
             Direction::Write => (&mut self.writes, self.plan.align.write),
@@ -146,5 +150,17 @@ impl Worker {
         let align = u64::from(align);
         let step = u64::from(count).div_ceil(align) + self.plan.skip_places(align);
         self.plan.region.first + strides.place(offsets, align, step, count, &mut self.prng)
+    }
+
+    /// As [`Self::next_block`], in the file whose turn it is.
+    fn next_in_files(&mut self, direction: Direction, count: u32) -> u64 {
+        let align = u64::from(match direction {
+            Direction::Read => self.plan.align.read,
+            Direction::Write => self.plan.align.write,
+            Direction::Trim => self.plan.align.trim,
+        });
+        let step = u64::from(count).div_ceil(align) + self.plan.skip_places(align);
+        let files = self.files.as_mut().expect("only asked of a worker with files");
+        self.plan.region.first + files.next(FileIo { direction, align, step, count }, &mut self.prng)
     }
 }

@@ -72,11 +72,13 @@ fn is_plain(job: &Job, plan: &WorkerPlan, target: &Shared) -> bool {
     let rated = options.rate.as_array().into_iter().any(Option::is_some)
         || options.rate_iops.as_array().into_iter().any(Option::is_some)
         || options.thinktime.pause > Nanos::ZERO;
-    let elsewhere = plan.replay.is_some() || plan.strides.is_some() || plan.skip_bytes > 0;
+    let elsewhere =
+        plan.replay.is_some() || plan.strides.is_some() || plan.files.is_some() || plan.skip_bytes > 0;
     // A verifying job must know of the reads and writes of all jobs of its target.
     let verified = options.verify.is_some() || target.oracle.is_some();
     let watched = options.logs.iolog.is_some()
         || options.latency.target > Nanos::ZERO
+        || options.says_priorities()
         || job.response() == Response::Intended;
     let held = options.flow.weight > 0 || options.rw.operations == Operations::TrimWrite;
     !(flushes || rated || elsewhere || verified || watched || held)

@@ -4,6 +4,7 @@
 
 use super::blocks::Extent;
 use super::content::{Compressible, Content, Filler};
+use super::files::FilePlan;
 use super::plan_replay::{log_of, replay};
 use super::plan_zones::{emulated_of, strides_of, whole_zones};
 use super::region::Region;
@@ -69,6 +70,8 @@ pub(super) struct WorkerPlan {
     pub(super) content: Content,
     /// Parts of the region that are used one after the other.
     pub(super) strides: Option<StridePlan>,
+    /// Files that the region is made of, if there are several.
+    pub(super) files: Option<FilePlan>,
     /// Zones its target has not.
     pub(super) emulated: Option<EmulatedZones>,
     /// What it replays, in place of all that is drawn.
@@ -206,13 +209,7 @@ impl Plan {
         }
         let sizes = sizes_of(options, extent.block_bytes)?;
         self.check_zones(&planned.job, target, &sizes)?;
-        let largest = sizes.as_array().into_iter().flatten().map(Sizes::max).max().unwrap_or(1);
-        if u64::from(largest) > region.blocks() {
-            let (bytes, region) = (u64::from(largest) * u64::from(extent.block_bytes), region.blocks());
-            return Err(format!(
-                "its blocks of {bytes} bytes do not fit its region of {region} target blocks"
-            ));
-        }
+        let largest = largest_of(&sizes, region, extent.block_bytes)?;
         let strides = strides_of(options, target, largest)?;
         if strides.is_some() && options.zonemode == ZoneMode::None {
             self.note(format!(
@@ -221,10 +218,17 @@ impl Plan {
             ));
         }
         let align = align_of(options, &sizes, extent.block_bytes)?;
-        let budget = budget_of(options, region, strides, extent)?;
+        let files = FilePlan::new(options.file_set, region, largest, target.zones().is_some())?;
+        let pass = match (strides, files) {
+            (Some(strides), _) => strides.blocks_per_pass(region.blocks()),
+            (None, Some(files)) => files.all_blocks(),
+            (None, None) => region.blocks(),
+        };
+        let budget = budget_of(options, pass, extent)?;
         let content = content_of(options);
         let skip_bytes = skip_of(options, extent.block_bytes)?;
-        check_backwards(options, &align, region, extent.block_bytes)?;
+        let walked = files.map_or(region.blocks(), |files| files.blocks);
+        check_backwards(options, &align, walked, extent.block_bytes)?;
         if options.rw.operations == Operations::TrimWrite && sizes.write != sizes.trim {
             self.note(format!(
                 "job \"{}\": each write has the size of its trim; the block size of writes is not used",
@@ -243,6 +247,7 @@ impl Plan {
             budget,
             content,
             strides,
+            files,
             emulated,
             replay: None,
             stage: 0,
@@ -251,17 +256,21 @@ impl Plan {
     }
 }
 
-/// Blocks to transfer in all; `u64::MAX` if only time ends the job.
-fn budget_of(
-    options: &JobOptions,
-    region: Region,
-    strides: Option<StridePlan>,
-    extent: Extent,
-) -> Result<u64, String> {
-    let amount = match (options.io_size, strides) {
-        (Some(amount), _) => extent.blocks_of(amount).map_err(|reason| format!("io_size {reason}"))?,
-        (None, Some(strides)) => strides.blocks_per_pass(region.blocks()),
-        (None, None) => region.blocks(),
+/// Blocks of the longest I/O, which the region holds.
+fn largest_of(sizes: &ByDirection<Option<Sizes>>, region: Region, block_bytes: u32) -> Result<u32, String> {
+    let largest = sizes.as_array().into_iter().flatten().map(Sizes::max).max().unwrap_or(1);
+    if u64::from(largest) > region.blocks() {
+        let (bytes, region) = (u64::from(largest) * u64::from(block_bytes), region.blocks());
+        return Err(format!("its blocks of {bytes} bytes do not fit its region of {region} target blocks"));
+    }
+    Ok(largest)
+}
+
+/// Blocks to transfer in all; `u64::MAX` if only time ends the job. `pass` are the blocks of the whole region once.
+fn budget_of(options: &JobOptions, pass: u64, extent: Extent) -> Result<u64, String> {
+    let amount = match options.io_size {
+        Some(amount) => extent.blocks_of(amount).map_err(|reason| format!("io_size {reason}"))?,
+        None => pass,
     };
     let budget = if options.time_based { u64::MAX } else { amount.saturating_mul(u64::from(options.loops)) };
     let ends = options.runtime.is_some() || options.number_ios.is_some();
@@ -286,11 +295,11 @@ fn skip_of(options: &JobOptions, block_bytes: u32) -> Result<u64, String> {
     }
 }
 
-/// Whether a job that goes back can: by whole I/Os, within its region, and nothing else walks for it.
+/// Whether a job that goes back can: by whole I/Os, within what it walks through, and nothing else walks for it.
 fn check_backwards(
     options: &JobOptions,
     align: &ByDirection<u32>,
-    region: Region,
+    walked_blocks: u64,
     block_bytes: u32,
 ) -> Result<(), String> {
     let Order::Backwards { back_bytes } = options.rw.order else { return Ok(()) };
@@ -303,10 +312,10 @@ fn check_backwards(
     let block_bytes = u64::from(block_bytes);
     for align in align.as_array() {
         let bytes = u64::from(*align) * block_bytes;
-        if !back_bytes.is_multiple_of(bytes) || back_bytes > region.blocks() * block_bytes {
+        if !back_bytes.is_multiple_of(bytes) || back_bytes > walked_blocks * block_bytes {
             return Err(format!(
                 "goes back by {back_bytes} bytes: expected a multiple of its blocks of {bytes} bytes within its region of {}",
-                region.blocks() * block_bytes
+                walked_blocks * block_bytes
             ));
         }
     }

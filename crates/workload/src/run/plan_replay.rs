@@ -49,6 +49,7 @@ pub(super) fn replay(
         budget: u64::MAX,
         content: content_of(options),
         strides: None,
+        files: None,
         emulated: None,
         replay: Some(log),
         stage: 0,

@@ -8,7 +8,7 @@ use super::runner::{Runner, index};
 use super::slots::{Purpose, Slot};
 use super::slowest::SlowIo;
 use super::turns::stand_in_line;
-use crate::job::JobOptions;
+use crate::job::{IoPriority, JobOptions};
 use crate::results::{Direction, JobResult, VerifyStats};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::block::BlockReply;
@@ -40,6 +40,7 @@ struct Measured {
     /// Since it was issued, and since it was meant to be; the latter only where somebody may ask for it.
     latency: Nanos,
     response: Option<Nanos>,
+    priority: IoPriority,
 }
 
 /// Puts a measured I/O into its job's results.
@@ -50,6 +51,12 @@ fn record<W: Way>(result: &mut JobResult, io: &Measured) {
             let direction = result.direction_mut(direction_of(io.purpose));
             direction.record_whole(io.at, io.bytes, io.latency);
             result.iodepth_complete.record(1);
+            if W::OPTIONS
+                && let Some(priorities) = &mut result.priorities
+            {
+                let direction = direction_of(io.purpose);
+                priorities.record(direction, io.priority, io.at, io.bytes, io.latency);
+            }
             if let (Some(response), Some(after)) = (&mut result.response, io.response) {
                 response.record(after);
             }
@@ -103,6 +110,7 @@ impl Runner {
                 bytes: u64::from(slot.count) * u64::from(worker.plan.block_bytes),
                 latency: now - slot.issued,
                 response: W::OPTIONS.then(|| now - slot.intended),
+                priority: slot.priority,
             };
             record::<W>(&mut self.results[index(slot.worker)], &measured);
             if let Some(direction) = slow_direction(purpose) {

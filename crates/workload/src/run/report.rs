@@ -6,7 +6,7 @@ use super::worker::Worker;
 use crate::job::{Job, Response, equivalent_command};
 use crate::results::{
     Direction, HistogramLog, JobResult, LatencyStats, LatencyTarget, PercentileList, PercentileOptions,
-    Recording, SeriesOptions, VerifyStats,
+    PriorityStats, Recording, SeriesOptions, VerifyStats,
 };
 use ocssd_base::Nanos;
 
@@ -35,7 +35,9 @@ pub(super) fn job_result(job: &Job, plan: &WorkerPlan, start: Nanos) -> JobResul
     } else {
         1_000
     };
-    let mut result = JobResult::new(&job.name, SeriesOptions { start, interval: Nanos::from_millis(every) });
+    let series = SeriesOptions { start, interval: Nanos::from_millis(every) };
+    let mut result = JobResult::new(&job.name, series);
+    result.priorities = options.says_priorities().then(|| PriorityStats::new(series));
     result.group = plan.group;
     result.group_reporting = options.group_reporting;
     result.options.clone_from(&job.own);
@@ -56,10 +58,10 @@ pub(super) fn job_result(job: &Job, plan: &WorkerPlan, start: Nanos) -> JobResul
     result.histogram_log = histograms.then(|| HistogramLog::new(options.logs.hist_coarseness));
     result.recording = options.logs.iolog.is_some().then(|| Recording::new(job.file_name(plan.clone)));
     result.percentiles = PercentileOptions {
-        slat: options.slat_percentiles,
-        clat: options.clat_percentiles,
-        lat: options.lat_percentiles,
-        list: PercentileList::new(options.percentile_list.clone()).unwrap_or_default(),
+        slat: options.percentiles.slat,
+        clat: options.percentiles.clat,
+        lat: options.percentiles.lat,
+        list: PercentileList::new(options.percentiles.list.clone()).unwrap_or_default(),
     };
     result
 }
@@ -77,6 +79,9 @@ pub(super) fn finish(result: &mut JobResult, worker: &Worker, origin: Nanos, end
     close_histograms(result, ended - origin);
     for direction in Direction::ALL {
         result.direction_mut(direction).finish(ended - origin);
+    }
+    if let Some(priorities) = &mut result.priorities {
+        priorities.finish(ended - origin);
     }
     if let Some(recording) = &mut result.recording {
         recording.span = (worker.started_at - origin, ended - origin);

@@ -16,7 +16,7 @@ use super::slowest::{SlowIo, Slowest};
 use super::watch::Watch;
 use super::worker::{Phase, Want, Worker};
 use super::zones::ZoneTable;
-use crate::job::IologOp;
+use crate::job::{IoPriority, IologOp};
 use crate::results::{Direction, Histogram, JobResult, RecordedIo};
 use ocssd_base::{EventQueue, Nanos, Prng};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
@@ -146,6 +146,7 @@ impl Runner {
                     intended: Nanos::ZERO,
                     sequence: 0,
                     buffer,
+                    priority: IoPriority::default(),
                 });
             }
             self.results.push(report::job_result(job, &worker_plan, Nanos::ZERO));
@@ -287,6 +288,11 @@ impl Runner {
             let unit = u64::from(worker.plan.block_bytes);
             let (offset, bytes) = (block * unit, u64::from(count) * unit);
             recording.ios.push(RecordedIo { at: now - self.origin, op, offset, bytes });
+        }
+        if W::OPTIONS
+            && let Some(priorities) = &mut worker.priorities
+        {
+            slot.priority = priorities.draw(purpose, u64::from(count) * u64::from(worker.plan.block_bytes));
         }
         let transfers = W::ONLY_READS || matches!(purpose, Purpose::Read | Purpose::Write | Purpose::Trim);
         if now >= worker.measured_from && transfers {

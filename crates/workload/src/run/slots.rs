@@ -1,5 +1,6 @@
 //! Requests in flight: a place each, whose number is the request's tag.
 
+use crate::job::IoPriority;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::BufId;
 
@@ -34,4 +35,6 @@ pub(super) struct Slot {
     /// The write's own number; for a read, the newest number it may return, 0 if a write may overtake it.
     pub(super) sequence: u64,
     pub(super) buffer: BufId,
+    /// Of jobs whose report says it.
+    pub(super) priority: IoPriority,
 }

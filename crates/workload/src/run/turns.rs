@@ -2,10 +2,12 @@
 //!
 //! Deliberately not here: requests and replies (`runner`, `replies`), and the decisions of one worker (`worker`).
 
+use super::plan::WorkerPlan;
 use super::report;
 use super::runner::{Runner, index};
 use super::slots::Purpose;
 use super::worker::{Phase, Worker};
+use crate::job::ExitWhat;
 use crate::results::Direction;
 use ocssd_base::Nanos;
 use ocssd_lightnvm::TargetId;
@@ -36,7 +38,7 @@ impl Runner {
             {
                 continue;
             }
-            let at = now + options.startdelay;
+            let at = if worker.stopping { now } else { now + options.startdelay };
             self.workers[index(id)].eligible_at = Some(at);
             self.set_timer(at, id);
         }
@@ -166,18 +168,36 @@ impl Runner {
         }
         let ended = worker.ended_at;
         report::finish(&mut self.results[index(id)], worker, self.origin, ended);
-        if self.plan.jobs[worker.plan.job].job.options.exitall {
-            self.stop_group(self.workers[index(id)].plan.group);
+        let options = &self.plan.jobs[worker.plan.job].job.options;
+        if options.exit.all {
+            self.exit_all(now, id, options.exit.what);
         }
         self.leave_flow(id);
         self.wake_all_blocked(self.workers[index(id)].plan.target);
         self.start_eligible(now);
     }
 
-    pub(super) fn stop_group(&mut self, group: u32) {
+    /// A job with `exitall` ended: so do others.
+    fn exit_all(&mut self, now: Nanos, ended: u32, what: ExitWhat) {
+        let WorkerPlan { group, stage, .. } = self.workers[index(ended)].plan;
+        self.stop_where(now, |plan| match what {
+            ExitWhat::Group => plan.group == group,
+            ExitWhat::Stonewall => plan.stage == stage,
+            ExitWhat::All => true,
+        });
+    }
+
+    /// Whoever has not started does so without its delay, and ends.
+    fn stop_where(&mut self, now: Nanos, ends: impl Fn(&WorkerPlan) -> bool) {
         for id in 0..u32::try_from(self.workers.len()).expect("fewer than 2^32 workers") {
-            if self.workers[index(id)].plan.group == group {
-                self.workers[index(id)].stopping = true;
+            let worker = &mut self.workers[index(id)];
+            if ends(&worker.plan) {
+                worker.stopping = true;
+                let waits = worker.phase == Phase::Waiting && worker.eligible_at.is_some_and(|at| at > now);
+                if waits {
+                    worker.eligible_at = Some(now);
+                    self.set_timer(now, id);
+                }
                 self.make_ready(id);
             }
         }

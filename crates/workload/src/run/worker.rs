@@ -5,10 +5,12 @@
 //! ```
 //! Deliberately not here: slots and targets in general (`runner`), measuring (`report`).
 
+use super::files::{FilePlan, Files};
 use super::latency_search::LatencySearch;
 use super::offsets::{DrawOptions, Offsets};
 use super::plain::{Any, Way, WayOf};
 use super::plan::WorkerPlan;
+use super::priorities::Priorities;
 use super::rate::Schedule;
 use super::replay::{Replay, ReplayStep};
 use super::slots::Purpose;
@@ -95,7 +97,9 @@ pub(super) struct Worker {
     pub(super) writes: Offsets,
     pub(super) trims: Offsets,
     pub(super) strides: Option<Box<Strides>>,
+    pub(super) files: Option<Box<Files>>,
     pub(super) replay: Option<Box<Replay>>,
+    pub(super) priorities: Option<Box<Priorities>>,
     /// Reads go where they are drawn, written or not.
     pub(super) read_anywhere: bool,
     pub(super) rates: [Option<Schedule>; 3],
@@ -117,7 +121,8 @@ pub(super) struct Worker {
 }
 
 fn offsets_for(plan: &WorkerPlan, options: &JobOptions, align: u32, prng: &mut Prng, percent: u8) -> Offsets {
-    let blocks = plan.strides.map_or(plan.region.blocks(), |strides| strides.range.min(plan.region.blocks()));
+    let walked = plan.files.map_or(plan.region.blocks(), |files| files.blocks);
+    let blocks = plan.strides.map_or(walked, |strides| strides.range.min(walked));
     let places = (blocks / u64::from(align)).max(1);
     match options.rw.order {
         Order::Sequential { .. } => Offsets::sequential(places),
@@ -138,6 +143,17 @@ fn offsets_for(plan: &WorkerPlan, options: &JobOptions, align: u32, prng: &mut P
     }
 }
 
+fn files_for(files: FilePlan, plan: &WorkerPlan, options: &JobOptions, prng: &mut Prng) -> Files {
+    let percent = options.percentage_random;
+    Files::new(files, || {
+        [
+            offsets_for(plan, options, plan.align.read, prng, percent.read),
+            offsets_for(plan, options, plan.align.write, prng, percent.write),
+            offsets_for(plan, options, plan.align.trim, prng, percent.trim),
+        ]
+    })
+}
+
 impl Worker {
     pub(super) fn new(
         plan: WorkerPlan,
@@ -146,6 +162,7 @@ impl Worker {
         zone_blocks: Option<u64>,
     ) -> Self {
         let percent = options.percentage_random;
+        let files = plan.files.map(|files| Box::new(files_for(files, &plan, options, &mut prng)));
         let open = match zone_blocks {
             Some(blocks) => {
                 let limits =
@@ -178,6 +195,10 @@ impl Worker {
             writes: offsets_for(&plan, options, plan.align.write, &mut prng, percent.write),
             trims: offsets_for(&plan, options, plan.align.trim, &mut prng, percent.trim),
             strides: plan.strides.map(|strides| Box::new(Strides::new(strides, plan.region))),
+            files,
+            priorities: options
+                .says_priorities()
+                .then(|| Box::new(Priorities::new(options.priority.clone(), prng.split("priorities")))),
             replay: plan.replay.clone().map(|log| Box::new(Replay::new(log))),
             read_anywhere: options.read_beyond_wp,
             rates: [None, None, None],

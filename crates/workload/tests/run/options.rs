@@ -32,6 +32,7 @@ const STEADY_SOON: &str = "[j]\nrw=randread\ntime_based\nruntime=3s\nsteadystate
 const REPLAY: &str = "[j]\nread_iolog=replay.log";
 const ZBD: &str = "[j]\nrw=randrw\nzonemode=zbd\nzonesize=128k";
 const STRIDED: &str = "[j]\nrw=read\nzonemode=strided\nzonesize=128k";
+const PRIORITIES: &str = "[j]\nrw=read\ncmdprio_percentage=30";
 const ROUND: &str = "[a]\nrw=read\nsize=400k\n[b]\nrw=read\nsize=800k\n";
 
 const ROWS: &[Row] = &[
@@ -61,6 +62,18 @@ const ROWS: &[Row] = &[
     ("stonewall", On::Plain, ROUND, "stonewall"),
     ("wait_for", On::Plain, ROUND, "wait_for=a"),
     ("exitall", On::Plain, "[a]\nrw=read\n[b]\nrw=read\nsize=40k", "exitall"),
+    ("exit_what", On::Plain, "[b]\nrw=read\n[a]\nnew_group\nrw=read\nsize=40k\nexitall", "exit_what=all"),
+    ("io_submit_mode", On::Plain, "[j]\nrw=read\nioengine=psync\niodepth=4", "io_submit_mode=offload"),
+    ("nrfiles", On::Plain, "[j]\nrw=read", "nrfiles=4"),
+    ("openfiles", On::Plain, "[j]\nrw=read\nnrfiles=4", "openfiles=2"),
+    ("file_service_type", On::Plain, "[j]\nrw=read\nnrfiles=4", "file_service_type=roundrobin:3"),
+    ("prioclass", On::Plain, PRIORITIES, "prioclass=3"),
+    ("prio", On::Plain, PRIORITIES, "prio=3"),
+    ("cmdprio_class", On::Plain, PRIORITIES, "cmdprio_class=2"),
+    ("cmdprio", On::Plain, PRIORITIES, "cmdprio=4"),
+    ("cmdprio_percentage", On::Plain, "[j]\nrw=read", "cmdprio_percentage=30"),
+    ("cmdprio_bssplit", On::Plain, "[j]\nrw=read", "cmdprio_bssplit=4k/30/1/2"),
+    ("log_prio", On::Plain, "[j]\nrw=read\nwrite_lat_log=x\nprioclass=2", "log_prio=1"),
     ("group_reporting", On::Plain, "[j]\nrw=read\nnumjobs=2", "group_reporting"),
     ("new_group", On::Plain, ROUND, "new_group"),
     ("rate", On::Plain, "[j]\nrw=read", "rate=1m"),
@@ -296,4 +309,38 @@ fn logs_have_a_line_per_interval() {
         ["50, 100000, 0, 0, 0", "100, 100000, 0, 0, 0"]
     );
     assert_eq!(log("write_bw_log=p", "bw"), ["100, 40000, 0, 0, 0"]);
+}
+
+/// A share of the I/Os has a priority of its own; the drive treats all alike, and the I/O is the same with and without.
+#[test]
+fn each_priority_is_reported_and_logged_by_itself() {
+    let text =
+        "[j]\nrw=randrw\nwrite_lat_log=x\nlog_avg_msec=10\nlog_prio=1\nprioclass=3\nprio=2\nrandseed=4\n";
+    let with = format!("{text}cmdprio_percentage=20,40\ncmdprio_class=1\n");
+    let (mut plain, mut drawn) = (World::memory(), World::memory());
+    let outcome = plain.run(text);
+    let job = report(&outcome)["jobs"][0].clone();
+    assert!(job["read"].get("prios").is_none(), "one priority is no news");
+    let outcome_drawn = drawn.run(&with);
+    assert_eq!(plain.memory.borrow().seen, drawn.memory.borrow().seen, "seed 4: the I/O is another");
+    let job = report(&outcome_drawn)["jobs"][0].clone();
+    for (direction, percent) in [("read", 20), ("write", 40)] {
+        let prios = job[direction]["prios"].as_array().expect("a list").clone();
+        let found: Vec<_> = prios
+            .iter()
+            .map(|each| (each["prioclass"].as_u64(), each["prio"].as_u64(), each["clat_ns"]["N"].as_u64()))
+            .collect();
+        let ios = job[direction]["total_ios"].as_u64().expect("a count");
+        let [(Some(1), Some(0), Some(own)), (Some(3), Some(2), Some(rest))] = found[..] else {
+            panic!("{direction}: {found:?}")
+        };
+        assert_eq!(own + rest, ios, "{direction}");
+        assert!((own * 100).abs_diff(ios * percent) < ios * 8, "seed 4, {direction}: {own} of {ios}");
+    }
+    let lines = |outcome: &Outcome| requested_logs(&outcome.results)[0].content.clone();
+    assert!(lines(&outcome).lines().all(|line| line.ends_with(", 0, 0x6002")), "{}", lines(&outcome));
+    for (direction, priority) in [(0, "0x2000"), (0, "0x6002"), (1, "0x2000"), (1, "0x6002")] {
+        let end = format!(", {direction}, 0, {priority}");
+        assert!(lines(&outcome_drawn).lines().any(|line| line.ends_with(&end)), "no line ends with {end}");
+    }
 }

@@ -162,6 +162,46 @@ fn exitall_ends_the_jobs_of_its_group_only() {
 }
 
 #[test]
+fn exit_what_says_whom_exitall_ends() {
+    let ends = |what: &str| {
+        let text = format!(
+            "[a] rw=read size=40k exitall {what} [b] rw=read runtime=1 time_based [c] rw=read runtime=30ms \
+             time_based new_group [d] rw=read runtime=20ms time_based stonewall startdelay=10ms"
+        );
+        let (_, outcome) = run(&text);
+        outcome.results.iter().map(|result| result.elapsed.0 / 1_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(""), [1, 1, 30, 60]);
+    assert_eq!(ends("exit_what=group"), ends(""));
+    assert_eq!(ends("exit_what=stonewall"), [1, 1, 1, 31]);
+    // Neither the last job nor its delay begins.
+    assert_eq!(ends("exit_what=all"), [1, 1, 1, 1]);
+}
+
+#[test]
+fn a_job_whose_delay_is_not_over_ends_with_its_group() {
+    let (world, outcome) = run("[a] rw=read size=40k exitall [b] rw=write startdelay=1");
+    assert!(outcome.took <= Nanos::from_millis(1), "{}", outcome.took);
+    assert!(world.seen().iter().all(|seen| seen.op == BlockOp::Read));
+}
+
+#[test]
+fn offload_submits_at_its_rate_whatever_the_engine_and_counts_from_then() {
+    let job = "[j] rw=randread ioengine=psync iodepth=8 number_ios=500";
+    let (world, _) = run(&format!("{job} io_submit_mode=offload"));
+    assert_eq!(world.seen().iter().map(|seen| seen.depth).max(), Some(8), "threads of its own wait");
+    let (world, _) = run(&format!("{job} io_submit_mode=inline"));
+    assert_eq!(world.seen().iter().map(|seen| seen.depth).max(), Some(1), "the job waits itself");
+    // One thread needs 100 us an I/O and is asked for twice as many: it falls behind, and the delay counts.
+    let late = "[j] rw=randread ioengine=psync rate_iops=20k number_ios=500";
+    let (_, outcome) = run(&format!("{late} io_submit_mode=offload"));
+    let response = outcome.only().response.as_ref().expect("counted from when the rate let it start");
+    assert!(response.max() > Some(SERVICE * 200), "{:?}", response.max());
+    let (_, outcome) = run(late);
+    assert!(outcome.only().response.is_none());
+}
+
+#[test]
 fn flushes_come_after_so_many_writes_and_at_the_end() {
     for (setting, flushes) in
         [("fsync=8", 12), ("fdatasync=10", 9), ("end_fsync=1", 1), ("fsync=8 end_fsync=1", 13), ("", 0)]

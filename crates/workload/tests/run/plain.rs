@@ -9,7 +9,7 @@ use ocssd_lightnvm::{Geometry, Payload};
 const RUNS: u64 = 60;
 
 /// One line each; a job has few of them, and often none.
-const OPTIONS: [&[&str]; 13] = [
+const OPTIONS: [&[&str]; 14] = [
     &["thinktime=200us", "rate_iops=20k", "rate_iops=3k\nrate_process=poisson", "rate=20m"],
     &["fsync=3", "fdatasync=7"],
     &["verify=crc32c", "verify=md5\nverify_backlog=4", "verify=sha1\ndo_verify=0", "verify=null"],
@@ -17,7 +17,8 @@ const OPTIONS: [&[&str]; 13] = [
     &["write_iolog=x", "write_hist_log=x\nlog_hist_msec=3"],
     &["latency_target=300us\nlatency_window=2ms\nlatency_percentile=90"],
     &["random_distribution=zipf:0.9", "percentage_random=40"],
-    &["stonewall", "exitall"],
+    &["stonewall", "exitall", "exitall\nexit_what=all"],
+    &["cmdprio_percentage=30", "write_lat_log=x\nlog_prio=1"],
     &["runtime=5ms", "runtime=80ms\ntime_based\nramp_time=10ms"],
     &["number_ios=57", "loops=2", "io_size=30%"],
     &["sync=1", "end_fsync=1"],

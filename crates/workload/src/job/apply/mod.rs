@@ -3,6 +3,7 @@
 pub(super) mod data;
 pub(super) mod pace;
 pub(super) mod place;
+pub(super) mod priority;
 pub(super) mod replay;
 pub(super) mod report;
 pub(super) mod steady;

@@ -4,7 +4,7 @@ use super::place::bounded_u32;
 use crate::job::draft::{Draft, Value};
 use crate::job::list::parse_triple;
 use crate::job::number::{TimeUnit, parse_integer, parse_time};
-use crate::job::pattern::RateProcess;
+use crate::job::pattern::{ExitWhat, RateProcess, SubmitMode};
 use crate::job::word::{choose, parse_bool};
 
 type Done = Result<(), String>;
@@ -65,7 +65,19 @@ pub fn wait_for(draft: &mut Draft, value: Value<'_>) -> Done {
 }
 
 pub fn exitall(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.exitall = parse_bool(value.text)?;
+    draft.options.exit.all = parse_bool(value.text)?;
+    Ok(())
+}
+
+pub fn exit_what(draft: &mut Draft, value: Value<'_>) -> Done {
+    let words = [("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)];
+    draft.options.exit.what = choose(value.text, &words)?;
+    Ok(())
+}
+
+pub fn io_submit_mode(draft: &mut Draft, value: Value<'_>) -> Done {
+    let words = [("inline", SubmitMode::Inline), ("offload", SubmitMode::Offload)];
+    draft.options.submit_mode = choose(value.text, &words)?;
     Ok(())
 }
 

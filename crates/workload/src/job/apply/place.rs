@@ -4,7 +4,7 @@ use crate::job::draft::{Draft, Value};
 use crate::job::ioengine::parse_ioengine;
 use crate::job::list::{parse_range, parse_split, parse_triple};
 use crate::job::number::{parse_amount, parse_integer};
-use crate::job::pattern::ByDirection;
+use crate::job::pattern::{ByDirection, FileOrder};
 use crate::job::word::{choose, parse_bool, parse_distribution, parse_rw};
 
 type Done = Result<(), String>;
@@ -13,6 +13,8 @@ type Done = Result<(), String>;
 const IODEPTH_MAX: u64 = 65_536;
 /// The most clones: fio's `REAL_MAX_JOBS`.
 const NUMJOBS_MAX: u64 = 4096;
+/// The most files of a job, each of which has its own place (chosen: 20 MB of places; fio has no bound).
+const FILES_MAX: u64 = 65_536;
 
 /// A whole number from `low` to `high`.
 pub fn bounded(value: Value<'_>, low: u64, high: u64) -> Result<u64, String> {
@@ -186,5 +188,28 @@ pub fn rwmixread(draft: &mut Draft, value: Value<'_>) -> Done {
 
 pub fn rwmixwrite(draft: &mut Draft, value: Value<'_>) -> Done {
     draft.options.rwmixread = 100 - percent(value)?;
+    Ok(())
+}
+
+pub fn nrfiles(draft: &mut Draft, value: Value<'_>) -> Done {
+    draft.options.file_set.count = bounded_u32(value, 1, FILES_MAX)?;
+    Ok(())
+}
+
+pub fn openfiles(draft: &mut Draft, value: Value<'_>) -> Done {
+    // fio takes 0 as all.
+    draft.openfiles = Some(bounded_u32(value, 0, FILES_MAX)?).filter(|count| *count > 0);
+    Ok(())
+}
+
+pub fn file_service_type(draft: &mut Draft, value: Value<'_>) -> Done {
+    let (word, number) = value.text.split_once(':').unwrap_or((value.text, "1"));
+    let words = [
+        ("roundrobin", FileOrder::RoundRobin),
+        ("random", FileOrder::Random),
+        ("sequential", FileOrder::Sequential),
+    ];
+    draft.options.file_set.order = choose(word, &words)?;
+    draft.options.file_set.ios_per_file = bounded_u32(Value { text: number, ..value }, 1, u64::MAX)?;
     Ok(())
 }

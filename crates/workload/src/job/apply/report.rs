@@ -54,21 +54,21 @@ pub fn per_job_logs(draft: &mut Draft, value: Value<'_>) -> Done {
 }
 
 pub fn percentile_list(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.percentile_list = parse_percentiles(value.text)?;
+    draft.options.percentiles.list = parse_percentiles(value.text)?;
     Ok(())
 }
 
 pub fn clat_percentiles(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.clat_percentiles = parse_bool(value.text)?;
+    draft.options.percentiles.clat = parse_bool(value.text)?;
     Ok(())
 }
 
 pub fn lat_percentiles(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.lat_percentiles = parse_bool(value.text)?;
+    draft.options.percentiles.lat = parse_bool(value.text)?;
     Ok(())
 }
 
 pub fn slat_percentiles(draft: &mut Draft, value: Value<'_>) -> Done {
-    draft.options.slat_percentiles = parse_bool(value.text)?;
+    draft.options.percentiles.slat = parse_bool(value.text)?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::Shape::{Bool, Flag, Number, OptionalText, Text, Time};
 use super::{OptionRow, implemented as row};
-use crate::job::apply::{data, pace, place, replay, report, steady, zone};
+use crate::job::apply::{data, pace, place, priority, replay, report, steady, zone};
 use crate::job::draft::{Draft, Value};
 use crate::job::word::choose;
 
@@ -39,6 +39,21 @@ pub(super) const ROWS: &[OptionRow] = &[
         "How such a name is made without filename; default $jobname.$jobnum.$filenum",
     ),
     row("size", &[], Text, place::size, "The region used: bytes, percent or zones"),
+    row(
+        "nrfiles",
+        &["nr_files"],
+        Number,
+        place::nrfiles,
+        "Files of the same length that the region is made of",
+    ),
+    row("openfiles", &[], Number, place::openfiles, "Files in use at a time; default all of them"),
+    row(
+        "file_service_type",
+        &[],
+        Text,
+        place::file_service_type,
+        "Which file is next: roundrobin, random or sequential, and after how many I/Os: random:8",
+    ),
     row("io_size", &["io_limit"], Text, place::io_size, "How much I/O is done: bytes, percent or zones"),
     row("offset", &["fileoffset"], Text, place::offset, "Where the region starts: bytes, percent or zones"),
     row("offset_increment", &[], Text, place::offset_increment, "Added to the offset once per clone number"),
@@ -51,6 +66,14 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("stonewall", &["wait_for_previous"], Flag, pace::stonewall, "Start when all earlier jobs have ended"),
     row("wait_for", &[], Text, pace::wait_for, "Start when the named earlier job has ended"),
     row("exitall", &[], Flag, pace::exitall, "When this job ends, end the others of its group"),
+    row("exit_what", &[], Text, pace::exit_what, "Whom exitall ends: group, stonewall or all"),
+    row(
+        "io_submit_mode",
+        &[],
+        Text,
+        pace::io_submit_mode,
+        "Who submits: inline, the job; offload, threads that keep iodepth I/Os in flight whatever the engine",
+    ),
     row("group_reporting", &[], Flag, pace::group_reporting, "Report a group as one"),
     row("new_group", &[], Flag, pace::new_group, "Start a reporting group"),
     row("rate", &[], Text, pace::rate, "Bandwidth cap in bytes per second: read,write,trim"),
@@ -124,6 +147,37 @@ pub(super) const ROWS: &[OptionRow] = &[
     ),
     row("flow_id", &[], Number, steady::flow_id, "Which flow"),
     row("flow_sleep", &[], Number, steady::flow_sleep, "Microseconds a job waits that is ahead of its share"),
+    row(
+        "prioclass",
+        &[],
+        Number,
+        priority::prioclass,
+        "Class of I/O priorities: 0 to 3; the drive treats all alike",
+    ),
+    row("prio", &[], Number, priority::prio, "Level of I/O priorities, 0 to 7"),
+    row(
+        "cmdprio_class",
+        &[],
+        Text,
+        priority::cmdprio_class,
+        "Class of I/Os that have a priority of their own: read,write",
+    ),
+    row("cmdprio", &[], Text, priority::cmdprio, "Level of those: read,write"),
+    row(
+        "cmdprio_percentage",
+        &[],
+        Text,
+        priority::cmdprio_percentage,
+        "Percent of I/Os that have a priority of their own: read,write",
+    ),
+    row(
+        "cmdprio_bssplit",
+        &[],
+        Text,
+        priority::cmdprio_bssplit,
+        "The same by block size, also with class and level: 64k/25/1/1:64k/75/3/2",
+    ),
+    row("log_prio", &[], Bool, priority::log_prio, "Lines of logs say the priority of their I/Os"),
     row("read_iolog", &[], Text, replay::read_iolog, "Replay recorded I/O: fio's text, version 2 or 3"),
     row("replay_no_stall", &[], Bool, replay::replay_no_stall, "Replay without the log's pauses"),
     row("replay_redirect", &[], Text, replay::replay_redirect, "All files of the log are one"),

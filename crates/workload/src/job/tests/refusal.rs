@@ -142,8 +142,8 @@ fn a_wrong_option_gives_its_whole_sentence() {
             "t.fio:2: [j] exec_prerun=ls: is refused: job files run no commands here; run it before this tool",
         ),
         (
-            "nrfiles=8",
-            "t.fio:2: [j] nrfiles=8: only nrfiles=1 is possible; anything else is not implemented yet (the drive is one file; use offset and size, or more jobs)",
+            "md_per_io_size=8",
+            "t.fio:2: [j] md_per_io_size=8: only md_per_io_size=0 is possible; anything else is not implemented yet",
         ),
         ("wait_for=k", "t.fio:1: [j] wait_for=k: expected the name of a job above this one"),
         ("kb_base=si", "t.fio:2: [j] kb_base=si: expected one of 1024, 1000"),
@@ -191,6 +191,9 @@ fn settings_that_contradict_each_other_are_refused() {
         ("zonemode=zbd\nzoneskip=4k", "must be 0"),
         ("zonemode=zbd\nzonesize=1m\nzonerange=2m", "must be the zonesize"),
         ("zonemode=zbd\nzonesize=1m\nzonecapacity=2m", "more than the zonesize"),
+        ("cmdprio_percentage=5\ncmdprio_bssplit=4k/5", "contradicts cmdprio_percentage"),
+        ("nrfiles=2\nzonesize=1m", "divides the region"),
+        ("nrfiles=2\nfilesize=1m", "they share size evenly"),
         ("ss_dur=10\nss_interval=3", "a multiple of the check interval"),
         ("ss_dur=10d\nss_interval=1ms", "86400 samples"),
     ];

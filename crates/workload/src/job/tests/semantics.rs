@@ -108,6 +108,7 @@ fn engines_are_mapped_with_a_note_and_synchronous_ones_have_depth_one() {
     assert_eq!(depth("[a]\nioengine=io_uring\niodepth=32\n"), (32, 0, drive(true)));
     assert_eq!(depth("[a]\nioengine=psync\niodepth=32\n"), (1, 1, drive(false)));
     assert_eq!(depth("[a]\nioengine=psync\n"), (1, 0, drive(false)));
+    assert_eq!(depth("[a]\nioengine=psync\niodepth=32\nio_submit_mode=offload\n"), (32, 0, drive(false)));
     assert_eq!(depth("[a]\niodepth=32\n"), (32, 1, drive(true)));
     assert_eq!(depth("[a]\nioengine=null\niodepth=32\n"), (32, 0, IoEngine::Null));
 }
