@@ -2,8 +2,9 @@
  *
  * A drive comes from a preset, a drive file or an image. Commands of NVMe and OCSSD 2.0 or 1.2 go to it as 64-byte entries
  * with plain pointers of this process, waited for (ocssd_admin, ocssd_io) or through queue pairs (ocssd_queue_*). Targets
- * (ocssd_target_*) lie on its parallel units: of blocks (pblk, linear, block_ssd, ox-block) or of zones (zns, ocssd_zoned_*). Both
- * work on one drive; raw commands may not change parallel units of an open target. See ocssd(3), and docs/c.md.
+ * (ocssd_target_*) lie on its parallel units: of blocks (pblk, linear, block_ssd, ox-block), of zones (zns, ocssd_zoned_*), of
+ * pages (eleos, ocssd_pages_*), of keys and values (kv, kv-block, ocssd_kv_*). Both work on one drive; raw commands may not
+ * change parallel units of an open target. See ocssd(3), and docs/c.md.
  *
  * Errors. Functions return 0 or a count, or a negative number of errno.h; ocssd_last_error() says it in a sentence. ocssd_admin
  * and ocssd_io return the drive's status if that is above 0. If the library finds a bug in itself, the call returns
@@ -33,6 +34,45 @@
 #else
 #define OCSSD_STATIC_ASSERT(fact, words) _Static_assert(fact, words)
 #endif
+
+// The key has this value from now on.
+#define OCSSD_KV_STORE 0
+
+// Reads a value.
+#define OCSSD_KV_RETRIEVE 1
+
+// The key does not exist from now on.
+#define OCSSD_KV_DELETE 2
+
+// Asks whether a key exists.
+#define OCSSD_KV_EXIST 3
+
+// Lists keys, from one on.
+#define OCSSD_KV_LIST 4
+
+// Stores and deletes several keys, all at once.
+#define OCSSD_KV_BATCH 5
+
+// A store or a deletion is refused if the key does not exist; without it a deletion of such a key succeeds.
+#define OCSSD_MUST_EXIST 16
+
+// A store is refused if the key exists.
+#define OCSSD_MUST_NOT_EXIST 32
+
+// Begins a session, or resumes one that exists; the reply tells how far it came.
+#define OCSSD_PAGES_OPEN_SESSION 0
+
+// Ends a session. Its pages stay.
+#define OCSSD_PAGES_CLOSE_SESSION 1
+
+// Stores the pages of a buffer and deletes others, all at once.
+#define OCSSD_PAGES_FLUSH 2
+
+// Reads a page.
+#define OCSSD_PAGES_READ 3
+
+// Asks how much is stored.
+#define OCSSD_PAGES_STAT 4
 
 // Queue for admin commands; a drive has one.
 #define OCSSD_QUEUE_ADMIN 0
@@ -84,7 +124,7 @@
 // room for. Flags are a state that only zones in it are wanted of, or 0.
 #define OCSSD_OP_REPORT_ZONES 13
 
-// A write or an append ends only when it is durable.
+// What changes something ends only when it is durable: a write, an append, a flush of pages, a change of keys.
 #define OCSSD_FUA 1
 
 // An action is for all zones it is meant for, and the offset is 0: to open all closed ones, to close all open ones, to finish
@@ -93,6 +133,9 @@
 
 // A zone that is opened gets a random write area.
 #define OCSSD_WITH_AREA 4
+
+// The content of a flush of pages or of a store is what a stage holds.
+#define OCSSD_STAGED 8
 
 // Time passes only when the library waits: a run takes as long as the processor needs, and repeats exactly.
 #define OCSSD_CLOCK_VIRTUAL 0
@@ -111,6 +154,12 @@
 
 // The target speaks of zones: `zns`.
 #define OCSSD_INTERFACE_ZONES 1
+
+// The target speaks of pages: `eleos`.
+#define OCSSD_INTERFACE_PAGES 2
+
+// The target speaks of keys and values: `kv`, `kv-block`.
+#define OCSSD_INTERFACE_KEYS 3
 
 // Nothing is written.
 #define OCSSD_ZONE_EMPTY 1
@@ -216,6 +265,157 @@ typedef struct ocssd_drive_options {
     const char *const *settings;
 } ocssd_drive_options;
 
+// What a target of keys and values takes. It never changes.
+typedef struct ocssd_kv_limits {
+    // Bytes of keys and values that fit at least.
+    uint64_t capacity_bytes;
+    // Bytes of a key; at least 1.
+    uint32_t key_bytes_max;
+    // Bytes of a value.
+    uint32_t value_bytes_max;
+    // Changes of a batch.
+    uint32_t batch_changes_max;
+    // Stages at once; their names are below.
+    uint32_t stages_max;
+    // Bytes of a stage.
+    uint32_t stage_bytes_max;
+    // 1 if keys are listed in ascending order of their bytes, 0 if in an order of the target's.
+    uint32_t lists_in_order;
+} ocssd_kv_limits;
+
+// One change of a batch.
+typedef struct ocssd_kv_change {
+    // `OCSSD_KV_STORE` or `OCSSD_KV_DELETE`.
+    uint32_t op;
+    // `OCSSD_MUST_EXIST`, `OCSSD_MUST_NOT_EXIST`, or 0; judged with the changes above applied.
+    uint32_t flags;
+    // The key. If several changes name it the last one stays.
+    const void *key;
+    // The value of a store; NULL without bytes.
+    const void *value;
+    // Bytes of the value.
+    uint64_t value_bytes;
+    // Bytes of the key.
+    uint32_t key_bytes;
+    // Zero.
+    uint32_t reserved;
+} ocssd_kv_change;
+
+// A request to a target of keys and values. What an operation does not name is 0 or NULL.
+typedef struct ocssd_kv_request {
+    // `OCSSD_KV_STORE` and so on.
+    uint32_t op;
+    // `OCSSD_FUA` of what changes something; `OCSSD_MUST_EXIST` of a store or deletion; `OCSSD_MUST_NOT_EXIST` and
+    // `OCSSD_STAGED` of a store.
+    uint32_t flags;
+    // The key, of all but batches: any bytes. Of a list the first that may be listed, if it exists or not.
+    const void *key;
+    // Bytes of the key; 0 of a list is before all keys.
+    uint32_t key_bytes;
+    // Of a list: only keys that begin with so many first bytes of the key.
+    uint32_t prefix_bytes;
+    // Of a retrieve the first byte of the value.
+    uint64_t offset;
+    // Of a store the value, which may change when the call that submits returns; NULL if it is staged. Of a retrieve or a list
+    // where to put what is read: it must stay until the request has ended.
+    void *data;
+    // Bytes of the value, staged or not; of a retrieve or a list how many bytes there is room for.
+    uint64_t bytes;
+    // Of a batch its changes, which may change when the call that submits returns, as keys and values may.
+    const struct ocssd_kv_change *changes;
+    // How many.
+    uint32_t change_count;
+    // The stage of `OCSSD_STAGED`.
+    uint32_t stage;
+} ocssd_kv_request;
+
+// What came of a request to a target. What does not apply is zero.
+typedef struct ocssd_reply {
+    // 0, or a negative number of errno.h: `ocssd_last_error` says why within the callback.
+    int result;
+    // The drive's status (SCT and SC), 0 for success.
+    uint16_t status;
+    // Zero.
+    uint16_t reserved;
+    // Where an append landed: its first byte on the target.
+    uint64_t offset;
+    // How many: zones that match a report, from its zone on; keys of a list; pages that are stored.
+    uint64_t count;
+    // Bytes: of the whole page or value; of a list of keys; of all pages.
+    uint64_t bytes;
+    // Of a session and of a flush: the last flush of the session that is applied.
+    uint64_t applied;
+    // Of a session and of a flush: the last flush of the session that survives a power cut.
+    uint64_t durable;
+    // Which row of a page table, or entry of a batch, it was refused for, from 0; all ones without.
+    uint64_t entry;
+} ocssd_reply;
+
+// Called by `ocssd_target_poll` when a request has ended whose reply has more to tell. The reply is there during the call. The
+// rules are those of `ocssd_request_ended`.
+typedef void (*ocssd_reply_ended)(void *context, const struct ocssd_reply *reply);
+
+// What a target of pages takes. It never changes.
+typedef struct ocssd_pages_limits {
+    // Bytes of all pages that fit.
+    uint64_t capacity_bytes;
+    // Pages that fit.
+    uint64_t pages_max;
+    // Bytes of a flush.
+    uint32_t flush_bytes_max;
+    // Rows of a page table.
+    uint32_t flush_pages_max;
+    // Bytes of a page.
+    uint32_t page_bytes_max;
+    // What the places of pages in a buffer are multiples of.
+    uint32_t page_align_bytes;
+    // Sessions that are open at once.
+    uint32_t sessions_max;
+    // Stages at once; their names are below.
+    uint32_t stages_max;
+    // Bytes of a stage.
+    uint32_t stage_bytes_max;
+    // Zero.
+    uint32_t reserved;
+} ocssd_pages_limits;
+
+// A row of a page table: rows are in the order of their places in the buffer, and name each page once.
+typedef struct ocssd_page {
+    // The page's name.
+    uint64_t page;
+    // Its first byte in the buffer; 0 of a deletion.
+    uint32_t offset;
+    // Its bytes; 0 deletes the page, which need not exist.
+    uint32_t bytes;
+} ocssd_page;
+
+// A request to a target of pages. What an operation does not name is 0 or NULL.
+typedef struct ocssd_pages_request {
+    // `OCSSD_PAGES_OPEN_SESSION` and so on.
+    uint32_t op;
+    // Of a flush: `OCSSD_FUA` if it ends only when it is durable, `OCSSD_STAGED` if the buffer is what a stage holds.
+    uint32_t flags;
+    // The session, of all but reads and stat: any number.
+    uint64_t session;
+    // Of a flush its number in the session, from 1 on.
+    uint64_t number;
+    // Of a read the page.
+    uint64_t page;
+    // Of a read the first byte of the page.
+    uint64_t offset;
+    // Of a flush the buffer, which may change when the call that submits returns; NULL if it is staged. Of a read where to put
+    // the page: it must stay until the request has ended.
+    void *data;
+    // Bytes of the buffer, staged or not; of a read how many bytes there is room for, 0 to ask for the page's length.
+    uint64_t bytes;
+    // Of a flush the page table, which may change when the call that submits returns.
+    const struct ocssd_page *pages;
+    // Rows of it.
+    uint32_t page_count;
+    // The stage of `OCSSD_STAGED`.
+    uint32_t stage;
+} ocssd_pages_request;
+
 // An NVMe command: the submission entry, and the memory it moves.
 //
 // `data` is what DPTR would point to; the entry's own DPTR is not looked at. Metadata and address lists may be given here,
@@ -305,32 +505,6 @@ typedef struct ocssd_request {
 // drive's (SCT and SC, 0 for success); `ocssd_last_error` says what failed. It may submit, and call everything but polls and
 // closes of the target that calls it. It must return: no longjmp, no C++ exception.
 typedef void (*ocssd_request_ended)(void *context, int result, uint16_t status);
-
-// What came of a request to a target. What does not apply is zero.
-typedef struct ocssd_reply {
-    // 0, or a negative number of errno.h: `ocssd_last_error` says why within the callback.
-    int result;
-    // The drive's status (SCT and SC), 0 for success.
-    uint16_t status;
-    // Zero.
-    uint16_t reserved;
-    // Where an append landed: its first byte on the target.
-    uint64_t offset;
-    // How many: zones that match a report, from its zone on; keys of a list; pages that are stored.
-    uint64_t count;
-    // Bytes: of the whole page or value; of a list of keys; of all pages.
-    uint64_t bytes;
-    // Of a session and of a flush: the last flush of the session that is applied.
-    uint64_t applied;
-    // Of a session and of a flush: the last flush of the session that survives a power cut.
-    uint64_t durable;
-    // Which row of a page table, or entry of a batch, it was refused for, from 0; all ones without.
-    uint64_t entry;
-} ocssd_reply;
-
-// Called by `ocssd_target_poll` when a request has ended whose reply has more to tell. The reply is there during the call. The
-// rules are those of `ocssd_request_ended`.
-typedef void (*ocssd_reply_ended)(void *context, const struct ocssd_reply *reply);
 
 // The zones of a target, and its limits. They never change.
 typedef struct ocssd_zones {
@@ -475,6 +649,162 @@ const char *ocssd_last_error(void);
 // The library's version, as "0.1.0".
 const char *ocssd_version(void);
 
+// Gets what a target of keys and values takes.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of keys.
+int ocssd_kv_info(struct ocssd_target *target, struct ocssd_kv_limits *limits);
+
+// Stores a value of `bytes` bytes, which may be none, under a key; the whole value or nothing of it. Flags are `OCSSD_FUA` to
+// return only when it is durable, and `OCSSD_MUST_EXIST` or `OCSSD_MUST_NOT_EXIST`. Values of more than 16 MiB are staged:
+// `ocssd_stage_open`, `ocssd_kv_store_staged`.
+//
+// Errors: -EINVAL for a key of 0 or too many bytes, -EFBIG for a value that is too long, -ENOENT and -EEXIST if the key does not
+// exist, or exists, -ENOSPC if there is no room. Nothing is changed then.
+int ocssd_kv_store(struct ocssd_target *target,
+                   const void *key,
+                   uint32_t key_bytes,
+                   const void *data,
+                   uint64_t bytes,
+                   uint32_t flags);
+
+// Stores the `bytes` bytes that stage `stage` holds under a key, which ends the stage. Flags and errors as `ocssd_kv_store`;
+// -EINVAL if the stage is not begun or holds another number of bytes. A stage that is refused stays.
+int ocssd_kv_store_staged(struct ocssd_target *target,
+                          const void *key,
+                          uint32_t key_bytes,
+                          uint32_t stage,
+                          uint64_t bytes,
+                          uint32_t flags);
+
+// Reads a value from byte `offset` on: as many bytes as there are, and as `data` has room for with its `bytes`, at most 16
+// MiB. Puts the bytes of the whole value into `value_bytes`, which may be NULL.
+//
+// Errors: -ENOENT if the key does not exist, -EINVAL for one that cannot be, -EIO for what cannot be read.
+int ocssd_kv_retrieve(struct ocssd_target *target,
+                      const void *key,
+                      uint32_t key_bytes,
+                      uint64_t offset,
+                      void *data,
+                      uint64_t bytes,
+                      uint64_t *value_bytes);
+
+// Deletes a key. Flags are `OCSSD_FUA` to return only when that is durable, and `OCSSD_MUST_EXIST` to be refused if there is none.
+//
+// Errors: -ENOENT if it should exist and does not, -EINVAL for a key that cannot be.
+int ocssd_kv_delete(struct ocssd_target *target,
+                    const void *key,
+                    uint32_t key_bytes,
+                    uint32_t flags);
+
+// Asks whether a key exists: returns 0 and puts the bytes of its value into `value_bytes`, which may be NULL, or returns -ENOENT.
+int ocssd_kv_exist(struct ocssd_target *target,
+                   const void *key,
+                   uint32_t key_bytes,
+                   uint64_t *value_bytes);
+
+// Lists keys that exist, from `key` on, that key included, in the target's order; only those that begin with the first
+// `prefix_bytes` bytes of it. Puts as many as there is room for into `data`, in the form of the Key Value Command Set, which
+// `ocssd_kv_next_key` takes apart. Returns how many; fewer than exist if there was no room: go on behind the last one.
+//
+// Errors: -EINVAL for a key that is too long, a prefix longer than the key, or room for less than 4 bytes.
+int ocssd_kv_list(struct ocssd_target *target,
+                  const void *key,
+                  uint32_t key_bytes,
+                  uint32_t prefix_bytes,
+                  void *data,
+                  uint64_t bytes);
+
+// Takes a list of keys apart that lies in `bytes` bytes of `data`. `place` is 0 at first, and where the next key lies afterwards.
+// Returns 1 and puts a pointer into the list into `key`, and its length into `key_bytes`; or returns 0 behind the last key.
+//
+// Errors: -EINVAL if it is no list, or ends too early.
+int ocssd_kv_next_key(const void *data,
+                      uint64_t bytes,
+                      uint64_t *place,
+                      const void **key,
+                      uint32_t *key_bytes);
+
+// Carries out `change_count` changes in their order, all of them or none. Flags are 0, or `OCSSD_FUA` to return only when they are
+// durable.
+//
+// Errors: as those of its changes, with the number of the change in words; -EFBIG for more changes than `batch_changes_max`,
+// or more than 16 MiB. Nothing is changed then.
+int ocssd_kv_batch(struct ocssd_target *target,
+                   const struct ocssd_kv_change *changes,
+                   uint32_t change_count,
+                   uint32_t flags);
+
+// Submits a request. `ended` is called with `context` by the poll that finds it ended; it may be NULL. Requests take effect in the
+// order in which they are submitted. `ocssd_target_submit` with `OCSSD_OP_FLUSH` makes durable what ended before.
+//
+// Returns 0 if it was taken. Errors: -EAGAIN as `ocssd_target_submit`; -EINVAL for a request that cannot be; -EFBIG for more
+// than 16 MiB.
+int ocssd_kv_submit(struct ocssd_target *target,
+                    const struct ocssd_kv_request *request,
+                    ocssd_reply_ended ended,
+                    void *context);
+
+// Gets what a target of pages takes.
+//
+// Errors: -EOPNOTSUPP of a target that does not speak of pages.
+int ocssd_pages_info(struct ocssd_target *target, struct ocssd_pages_limits *limits);
+
+// Begins the session of a number of the caller's, or resumes it. Puts the number of its last flush that is applied into `applied`,
+// and of the last that survives a power cut into `durable`; both may be NULL. A new session has 0. Durable when this returns.
+//
+// Errors: -EMFILE if there are as many sessions as the target keeps.
+int ocssd_pages_open_session(struct ocssd_target *target,
+                             uint64_t session,
+                             uint64_t *applied,
+                             uint64_t *durable);
+
+// Ends a session, whose pages stay, and forgets how far it came. Durable when this returns.
+//
+// Errors: -ENOENT if it is not open.
+int ocssd_pages_close_session(struct ocssd_target *target, uint64_t session);
+
+// Stores the pages of a buffer as flush `number` of a session, and deletes others, all or nothing: `pages` has `page_count`
+// rows. A number that was applied before is answered and changes nothing, so that a flush whose answer was lost is sent again.
+// Flags are 0, or `OCSSD_FUA` to return only when it is durable. Puts the last flush of the session that survives a power cut
+// into `durable`, which may be NULL. Longer buffers than memory has are staged: `ocssd_stage_open`, `ocssd_pages_submit`.
+//
+// Errors: -ENOENT if the session is not open; -EINVAL for a number that does not come next, or rows that overlap, lie outside
+// of the buffer or name a page twice; -EFBIG for more than the target takes; -ENOSPC if the pages do not fit. Nothing is
+// changed then.
+int ocssd_pages_flush(struct ocssd_target *target,
+                      uint64_t session,
+                      uint64_t number,
+                      const void *data,
+                      uint64_t bytes,
+                      const struct ocssd_page *pages,
+                      uint32_t page_count,
+                      uint32_t flags,
+                      uint64_t *durable);
+
+// Reads a page from byte `offset` on: as many bytes as there are, and as `data` has room for with its `bytes`. Puts the bytes of
+// the whole page into `page_bytes`, which may be NULL; with no room it is only asked for that.
+//
+// Errors: -ENOENT if there is no such page, -EIO for what cannot be read.
+int ocssd_pages_read(struct ocssd_target *target,
+                     uint64_t page,
+                     uint64_t offset,
+                     void *data,
+                     uint64_t bytes,
+                     uint64_t *page_bytes);
+
+// Gets how many pages are stored, and how many bytes they have; both may be NULL.
+int ocssd_pages_stat(struct ocssd_target *target, uint64_t *pages, uint64_t *bytes);
+
+// Submits a request. `ended` is called with `context` by the poll that finds it ended; it may be NULL. Requests take effect in the
+// order in which they are submitted. `ocssd_target_submit` with `OCSSD_OP_FLUSH` makes durable what ended before.
+//
+// Returns 0 if it was taken. Errors: -EAGAIN as `ocssd_target_submit`; -EINVAL for a request that cannot be; -EFBIG for a buffer
+// of more than 16 MiB.
+int ocssd_pages_submit(struct ocssd_target *target,
+                       const struct ocssd_pages_request *request,
+                       ocssd_reply_ended ended,
+                       void *context);
+
 // Carries out an admin command. `completion` may be NULL.
 //
 // Returns 0 for success, the status (SCT and SC, above 0) if the drive refused or failed, or a negative number of errno.h
@@ -571,6 +901,30 @@ int ocssd_queue_submit(struct ocssd_queue *queue,
 // Errors: -EBUSY within a callback of the same queue.
 int ocssd_queue_poll(struct ocssd_queue *queue,
                      uint32_t budget);
+
+// Begins a stage for `bytes` bytes of content: a flush of pages or a value, that is given in parts. `stage` is below the target's
+// `stages_max` and not begun. What is staged is volatile, and nothing of it is there until a request with `OCSSD_STAGED` names the
+// stage and its `bytes`, which ends it when it succeeds.
+//
+// Errors: -EINVAL for a name that cannot be or is begun, or more bytes than the target takes; -ENOSPC if they do not fit;
+// -EOPNOTSUPP of a target that has no stages.
+int ocssd_stage_open(struct ocssd_target *target,
+                     uint32_t stage,
+                     uint64_t bytes);
+
+// Appends `bytes` bytes to a stage, which has `offset` bytes so far.
+//
+// Errors: -EINVAL if it is not begun, has more or less, or was begun for less.
+int ocssd_stage_append(struct ocssd_target *target,
+                       uint32_t stage,
+                       uint64_t offset,
+                       const void *data,
+                       uint64_t bytes);
+
+// Ends a stage and forgets its content.
+//
+// Errors: -EINVAL if it is not begun.
+int ocssd_stage_abort(struct ocssd_target *target, uint32_t stage);
 
 // What a status (SCT and SC, the 11 bits of `status >> 1` of a completion) is called and means, in one line. The text is valid
 // until this thread asks again.

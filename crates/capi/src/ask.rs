@@ -5,12 +5,16 @@
 
 use crate::blocks::BlockAsk;
 use crate::failure::Failure;
+use crate::keys::KeysAsk;
+use crate::pages::PagesAsk;
 use crate::payload::Loan;
 use crate::reply::{End, Owner, Reply};
 use crate::status::errno_of;
 use crate::zones::ZoneAsk;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, Interface};
 use ocssd_lightnvm::{BufId, Buffers, Status, Tag};
+use std::ffi::c_int;
+use std::fmt::Display;
 
 /// What is asked.
 #[derive(Clone, Copy)]
@@ -23,6 +27,10 @@ pub enum Ask {
     Blocks(BlockAsk),
     /// Something about zones.
     Zones(ZoneAsk),
+    /// Something about pages.
+    Pages(PagesAsk),
+    /// Something about keys and values.
+    Keys(KeysAsk),
 }
 
 /// What is asked, and who is told.
@@ -45,6 +53,8 @@ impl Ask {
             Self::Shutdown(interface) => Ok(AnyRequest::shutdown(*interface, tag)),
             Self::Blocks(ask) => ask.request(tag, loan).map(AnyRequest::Block),
             Self::Zones(ask) => ask.request(tag, loan).map(AnyRequest::Zoned),
+            Self::Pages(ask) => ask.request(tag, loan).map(AnyRequest::Log),
+            Self::Keys(ask) => ask.request(tag, loan).map(AnyRequest::KeyValue),
         }
     }
 
@@ -53,6 +63,8 @@ impl Ask {
         match (self, reply) {
             (Self::Blocks(ask), AnyReply::Block(reply)) => ask.end(reply, buffer, buffers),
             (Self::Zones(ask), AnyReply::Zoned(reply)) => ask.end(reply, buffer, buffers),
+            (Self::Pages(ask), AnyReply::Log(reply)) => ask.end(reply, buffer, buffers),
+            (Self::Keys(ask), AnyReply::KeyValue(reply)) => ask.end(reply, buffer, buffers),
             (Self::Flush(_), reply) => plain(status_of(reply), "a flush"),
             (Self::Shutdown(_), reply) => plain(status_of(reply), "the shutdown"),
             _ => unreachable!("a target replied as one of another interface does"),
@@ -72,6 +84,12 @@ const fn status_of(reply: &AnyReply) -> Status {
 
 fn plain(status: Status, what: &str) -> End {
     ended(Reply::of(status), || what.to_owned())
+}
+
+/// The end of a request that was refused, in words.
+pub fn refused(reply: Reply, errno: c_int, what: &str, refusal: &dyn Display) -> End {
+    let words = format!("{what} was refused: {refusal}");
+    End { reply: Reply { result: -errno, ..reply }, words: Some(words) }
 }
 
 /// The end of a request that only its status says something about.

@@ -3,6 +3,7 @@
 //! Deliberately not here: what the functions do.
 
 use crate::failure::Failure;
+use ocssd_base::usize_of;
 use ocssd_lightnvm::{BufId, Buffers};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,6 +50,18 @@ pub unsafe fn put<T>(pointer: *mut T, name: &str, value: T) -> Result<(), Failur
     // SAFETY: not NULL and aligned; the rest is the caller's promise. What was there is not dropped: it may be no `T` yet.
     unsafe { pointer.write(value) };
     Ok(())
+}
+
+/// Puts a number where the caller wants it, if anywhere.
+///
+/// # Safety
+/// NULL, or room for a number.
+pub unsafe fn put_if_wanted(pointer: *mut u64, name: &str, value: u64) -> Result<(), Failure> {
+    if pointer.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { put(pointer, name, value) }
 }
 
 /// A text of the caller's.
@@ -134,6 +147,25 @@ impl Memory {
         // SAFETY: the caller keeps what is read into alive, and leaves it alone, until the request has ended.
         let to = unsafe { self.as_mut() };
         to[..bytes].copy_from_slice(buffers.bytes(buffer, 0, bytes));
+    }
+
+    /// Writes the first `bytes` bytes of a buffer there, as many as there is room for.
+    pub fn fill_as_far(self, buffers: &Buffers, buffer: Option<BufId>, bytes: u32) {
+        let count = self.bytes.min(usize_of(bytes));
+        if let Some(buffer) = buffer.filter(|_| count > 0) {
+            self.fill_from(buffers, buffer, count);
+        }
+    }
+
+    /// A value of an array there: part of what a request gives.
+    ///
+    /// # Panics
+    /// If the memory ends before.
+    pub fn nth<T: Copy>(self, index: usize) -> T {
+        assert!((index + 1) * size_of::<T>() <= self.bytes, "place {index} lies behind {} bytes", self.bytes);
+        // SAFETY: the place lies in the memory, which the caller lets be read during the call; the structs that are read so have
+        // a value for every pattern of bits.
+        unsafe { self.start.cast::<T>().add(index).read_unaligned() }
     }
 
     /// Puts a value at a place of an array there: what a request read.

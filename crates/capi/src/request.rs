@@ -46,13 +46,21 @@ pub const OCSSD_OP_SET_EXTENSION: u32 = 12;
 /// room for. Flags are a state that only zones in it are wanted of, or 0.
 pub const OCSSD_OP_REPORT_ZONES: u32 = 13;
 
-/// A write or an append ends only when it is durable.
+/// What changes something ends only when it is durable: a write, an append, a flush of pages, a change of keys.
 pub const OCSSD_FUA: u32 = 1;
 /// An action is for all zones it is meant for, and the offset is 0: to open all closed ones, to close all open ones, to finish
 /// all open and closed ones, to reset all that were written, to take all read only ones offline.
 pub const OCSSD_ALL_ZONES: u32 = 2;
 /// A zone that is opened gets a random write area.
 pub const OCSSD_WITH_AREA: u32 = 4;
+
+/// The content of a flush of pages or of a store is what a stage holds.
+pub const OCSSD_STAGED: u32 = 8;
+
+/// When what is asked with these flags is durable.
+pub const fn durability(flags: u32) -> Durability {
+    if flags & OCSSD_FUA == 0 { Durability::AtFlush } else { Durability::AtReply }
+}
 
 /// A request to a target of blocks or zones. Offset and bytes are multiples of the target's `block_bytes`.
 #[repr(C)]
@@ -281,7 +289,7 @@ impl Request {
     }
 
     fn zoned_op(&self) -> Result<ZonedOp, Failure> {
-        let durability = if self.flags & OCSSD_FUA == 0 { Durability::AtFlush } else { Durability::AtReply };
+        let durability = durability(self.flags);
         let scope = if self.flags & OCSSD_ALL_ZONES == 0 { ZoneScope::One } else { ZoneScope::All };
         let manage = |action| ZonedOp::Manage { action, scope };
         Ok(match self.op {

@@ -3,6 +3,8 @@
 //! Deliberately not here: what the target alone can judge, such as the states of zones.
 
 use crate::failure::Failure;
+use ocssd_lightnvm::interface::key_value::KvLimits;
+use ocssd_lightnvm::interface::log_structured::LogLimits;
 use ocssd_lightnvm::interface::zoned::ZoneGeometry;
 use ocssd_lightnvm::interface::{AnyTarget, Interface};
 
@@ -18,6 +20,10 @@ pub enum Shape {
     },
     /// Zones.
     Zones(ZoneGeometry),
+    /// Pages.
+    Pages(LogLimits),
+    /// Keys and values.
+    Keys(KvLimits),
 }
 
 impl Default for Shape {
@@ -32,11 +38,11 @@ impl Default for Shape {
 /// EOPNOTSUPP if it has not.
 pub fn check_interface(interface: Interface) -> Result<(), Failure> {
     match interface {
-        Interface::Block | Interface::Zoned => Ok(()),
-        Interface::Log | Interface::Table | Interface::KeyValue => Err(Failure::new(
+        Interface::Block | Interface::Zoned | Interface::Log | Interface::KeyValue => Ok(()),
+        Interface::Table => Err(Failure::new(
             libc::EOPNOTSUPP,
             format!(
-                "the target speaks of {interface}, for which ocssd.h has no calls; open one of blocks or of zones"
+                "the target speaks of {interface}, for which ocssd.h has no calls; open one of another kind"
             ),
         )),
     }
@@ -51,8 +57,13 @@ impl Shape {
         if let Some(blocks) = target.block() {
             return Self::Blocks { block_bytes: blocks.block_bytes(), block_count: blocks.block_count() };
         }
-        let zoned = target.zoned().expect("targets of other interfaces are not opened");
-        Self::Zones(zoned.zone_geometry())
+        if let Some(zoned) = target.zoned() {
+            return Self::Zones(zoned.zone_geometry());
+        }
+        if let Some(pages) = target.log() {
+            return Self::Pages(pages.limits());
+        }
+        Self::Keys(target.key_value().expect("targets of tables are not opened").limits())
     }
 
     /// The interface.
@@ -60,6 +71,8 @@ impl Shape {
         match self {
             Self::Blocks { .. } => Interface::Block,
             Self::Zones(_) => Interface::Zoned,
+            Self::Pages(_) => Interface::Log,
+            Self::Keys(_) => Interface::KeyValue,
         }
     }
 
@@ -71,6 +84,7 @@ impl Shape {
         match self {
             Self::Blocks { block_bytes, block_count } => Ok((*block_count, *block_bytes)),
             Self::Zones(zones) => Ok((zones.block_count(), zones.block_bytes)),
+            Self::Pages(_) | Self::Keys(_) => Err(self.is_not(Interface::Block)),
         }
     }
 
@@ -80,6 +94,22 @@ impl Shape {
     /// EOPNOTSUPP if it is no target of zones.
     pub fn zones(&self) -> Result<&ZoneGeometry, Failure> {
         if let Self::Zones(zones) = self { Ok(zones) } else { Err(self.is_not(Interface::Zoned)) }
+    }
+
+    /// What a target of pages takes.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP if it is none.
+    pub fn pages(&self) -> Result<&LogLimits, Failure> {
+        if let Self::Pages(limits) = self { Ok(limits) } else { Err(self.is_not(Interface::Log)) }
+    }
+
+    /// What a target of keys and values takes.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP if it is none.
+    pub fn keys(&self) -> Result<&KvLimits, Failure> {
+        if let Self::Keys(limits) = self { Ok(limits) } else { Err(self.is_not(Interface::KeyValue)) }
     }
 
     fn is_not(&self, asked: Interface) -> Failure {

@@ -32,6 +32,10 @@ pub struct TargetHandle {
 pub const OCSSD_INTERFACE_BLOCKS: u32 = 0;
 /// The target speaks of zones: `zns`.
 pub const OCSSD_INTERFACE_ZONES: u32 = 1;
+/// The target speaks of pages: `eleos`.
+pub const OCSSD_INTERFACE_PAGES: u32 = 2;
+/// The target speaks of keys and values: `kv`, `kv-block`.
+pub const OCSSD_INTERFACE_KEYS: u32 = 3;
 
 /// What a target is like. Of targets that do not speak of blocks, everything about these is 0.
 #[repr(C)]
@@ -110,6 +114,8 @@ impl State {
                 interface: OCSSD_INTERFACE_ZONES,
                 ..info
             },
+            Shape::Pages(_) => TargetInfo { interface: OCSSD_INTERFACE_PAGES, ..info },
+            Shape::Keys(_) => TargetInfo { interface: OCSSD_INTERFACE_KEYS, ..info },
         }
     }
 

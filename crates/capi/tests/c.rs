@@ -124,6 +124,16 @@ fn zones_are_written_managed_and_reported_and_what_is_wrong_is_refused() {
 }
 
 #[test]
+fn pages_are_flushed_once_and_in_order_and_what_is_wrong_is_refused() {
+    passes("crates/capi/tests/c/pages.c", &[]);
+}
+
+#[test]
+fn keys_are_stored_listed_and_changed_together_and_what_is_wrong_is_refused() {
+    passes("crates/capi/tests/c/keys.c", &[]);
+}
+
+#[test]
 fn drives_share_nothing_and_one_drive_is_for_one_thread_at_a_time() {
     passes("crates/capi/tests/c/threads.c", &[]);
 }
@@ -135,6 +145,13 @@ fn the_examples_do_what_they_say() {
     let block = valgrind(&compile("examples/c/block.c", "gcc", "-std=c11"), &[]);
     assert!(block.contains("1024 writes") && block.contains("all read back"), "{block}");
     let zones = valgrind(&compile("examples/c/zones.c", "gcc", "-std=c11"), &[]);
+    let pages = valgrind(&compile("examples/c/pages.c", "gcc", "-std=c11"), &[]);
+    assert!(
+        pages.contains("the session is at 4") && pages.contains("4070 pages of 8387847 bytes, all read back"),
+        "{pages}"
+    );
+    let keys = valgrind(&compile("examples/c/keys.c", "gcc", "-std=c11"), &[]);
+    assert!(keys.contains("200 accounts have 20000") && keys.contains("25165824 bytes came back"), "{keys}");
     assert!(zones.contains("2048 appends") && zones.contains("896 records read back"), "{zones}");
 }
 
