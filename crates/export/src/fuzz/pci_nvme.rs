@@ -1,7 +1,7 @@
 //! Any bytes as what a guest does to an NVMe controller on PCI: registers, queues, pointers and shadows.
 
 use super::BYTES_MAX;
-use crate::pci_nvme::{BAR0, CONFIG, FlatMemory, Function, GuestMemory, PciId, PretendDrive};
+use crate::pci_nvme::{BAR0, CONFIG, FlatMemory, Function, GuestMemory, PciFunction, PciId, PretendDrive};
 use ocssd_base::Nanos;
 use ocssd_nvme::HostAddress;
 

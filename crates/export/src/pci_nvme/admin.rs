@@ -4,6 +4,7 @@ use super::drive::OpenChannelDrive;
 use super::fetch::refusal;
 use super::function::Function;
 use super::memory::GuestMemory;
+use super::port::OACS_DOORBELL_BUFFER;
 use super::queue_admin::QUEUES;
 use super::sgl::SGLS;
 use super::transfer::Moves;
@@ -14,44 +15,44 @@ use ocssd_nvme::identify::{Cns, IdentifyController};
 use ocssd_nvme::sqe::{GetFeatures, GetLogPage, Identify, Psdt, SetFeatures};
 use ocssd_nvme::{AdminOpcode, Cqe, Sqe, StatusField};
 
-/// Doorbell Buffer Config (NVMe base 1.4 section 5.7).
-const DOORBELL_BUFFER_CONFIG: AdminOpcode = AdminOpcode(0x7C);
-/// OACS bit 8: there is Doorbell Buffer Config.
-const OACS_DOORBELL_BUFFER: u16 = 1 << 8;
-
-/// What the guest was granted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Adapted {
-    /// I/O submission queues.
-    pub(super) submission_queues: u16,
-    /// I/O completion queues.
-    pub(super) completion_queues: u16,
-}
-
-impl Default for Adapted {
-    fn default() -> Self {
-        Self { submission_queues: QUEUES - 1, completion_queues: QUEUES - 1 }
-    }
-}
-
 impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     /// Carries out an admin command.
     pub(super) fn admin(&mut self, now: Nanos, sqe: &Sqe) {
         // On PCI, admin commands have PRPs (NVMe base 1.4 figure 105, PSDT).
         if sqe.psdt != Psdt::Prp {
-            return self.end_admin(sqe.cid, StatusField::rule(Status::INVALID_FIELD), 0);
+            return self.port.end_admin(sqe.cid, StatusField::rule(Status::INVALID_FIELD), 0);
         }
-        let done = match sqe.admin_opcode() {
-            AdminOpcode::CREATE_IO_CQ => self.create_completion(sqe),
-            AdminOpcode::CREATE_IO_SQ => self.create_submission(sqe),
-            AdminOpcode::DELETE_IO_CQ => self.delete_completion(sqe),
-            DOORBELL_BUFFER_CONFIG => self.configure_shadow(sqe),
-            AdminOpcode::DELETE_IO_SQ => return self.delete_submission(sqe),
-            AdminOpcode::ASYNC_EVENT_REQUEST => return self.hold_event(sqe),
-            _ => return self.forward(now, sqe),
-        };
-        let status = done.map_or_else(StatusField::rule, |()| StatusField::SUCCESS);
-        self.end_admin(sqe.cid, status, 0);
+        if self.port.carry_out_own(sqe) {
+            return;
+        }
+        match sqe.admin_opcode() {
+            // AERL is 0-based.
+            AdminOpcode::ASYNC_EVENT_REQUEST => {
+                self.port.hold_event(sqe, usize::from(self.identify.aerl) + 1);
+            }
+            _ => self.forward(now, sqe),
+        }
+    }
+
+    /// Tells news, if there is some and somebody asked. True if so. The drive is given one request at a time.
+    pub(super) fn tell_events(&mut self, now: Nanos) -> bool {
+        if !self.port.awaits_news() {
+            return false;
+        }
+        let Some(dw0) = self.port.poll_news().or_else(|| self.news_of_drive(now)) else { return false };
+        self.port.tell(dw0);
+        true
+    }
+
+    fn news_of_drive(&mut self, now: Nanos) -> Option<u32> {
+        if !self.drive_asked {
+            let refused = self.drive.admin(now, &Sqe::async_event_request(), &mut []);
+            assert!(refused.is_none(), "a drive that holds no event request refused one");
+            self.drive_asked = true;
+        }
+        let dw0 = self.drive.poll_event()?;
+        self.drive_asked = false;
+        Some(dw0)
     }
 
     /// The drive answers.
@@ -61,10 +62,10 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         let loaded = if moves.data > limit {
             Err(Status::INVALID_FIELD)
         } else {
-            self.staging.load(&self.memory, sqe, &moves, limit)
+            self.staging.load(&self.port.memory, sqe, &moves, limit)
         };
         if let Err(status) = loaded {
-            return self.end_admin(sqe.cid, refusal(status), 0);
+            return self.port.end_admin(sqe.cid, refusal(status), 0);
         }
         if moves.addresses > 0 {
             // A list of the bad block table: the drive takes it as data.
@@ -76,9 +77,9 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         let mut completion = completion.expect("event requests are not forwarded");
         if completion.status.status.is_success() {
             self.adapt(sqe, &mut completion);
-            self.counters.sent_bytes += self.staging.store(&self.memory);
+            self.port.counters.sent_bytes += self.staging.store(&self.port.memory);
         }
-        self.put(0, Cqe { cid: sqe.cid, ..completion });
+        self.port.put(0, Cqe { cid: sqe.cid, ..completion });
     }
 
     /// A request for more queues than there are is one for all; the reserved value stays what it is.
@@ -97,12 +98,12 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
                 let adapted = IdentifyController { oacs, sgls: SGLS, ..identify.clone() };
                 self.staging.data.copy_from_slice(&adapted.encode());
             }
-            AdminOpcode::GET_LOG_PAGE => self.events.log_was_read(&GetLogPage::of(sqe)),
+            AdminOpcode::GET_LOG_PAGE => self.port.events.log_was_read(&GetLogPage::of(sqe)),
             AdminOpcode::SET_FEATURES if SetFeatures::of(sqe).fid == FeatureId::NUMBER_OF_QUEUES => {
                 completion.dw0 = cap(completion.dw0, &[]);
                 let [submissions, completions] = [completion.dw0 & 0xFFFF, completion.dw0 >> 16];
                 let granted = |count: u32| u16::try_from(count + 1).expect("capped");
-                (self.adapted.submission_queues, self.adapted.completion_queues) =
+                (self.port.granted.submission_queues, self.port.granted.completion_queues) =
                     (granted(submissions), granted(completions));
             }
             AdminOpcode::GET_FEATURES if GetFeatures::of(sqe).fid == FeatureId::NUMBER_OF_QUEUES => {

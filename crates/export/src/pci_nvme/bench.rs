@@ -1,6 +1,6 @@
 //! A guest for tests: queues and data in flat memory, beside a drive that pretends.
 
-use super::{BAR0, FlatMemory, Function, GuestMemory, PciId, PretendDrive};
+use super::{BAR0, FlatMemory, Function, GuestMemory, PciFunction, PciId, PretendDrive};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::{Cqe, HostAddress, Sqe};
@@ -98,12 +98,12 @@ impl Bench {
     }
 
     pub(super) fn put(&self, at: u64, bytes: &[u8]) {
-        self.function.memory.write(HostAddress(at), bytes).expect("its own memory");
+        self.function.port.memory.write(HostAddress(at), bytes).expect("its own memory");
     }
 
     pub(super) fn get(&self, at: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
-        self.function.memory.read(HostAddress(at), &mut bytes).expect("its own memory");
+        self.function.port.memory.read(HostAddress(at), &mut bytes).expect("its own memory");
         bytes
     }
 
@@ -157,7 +157,7 @@ impl Bench {
     /// The next completion, if the function's own tail says that there is one.
     pub(super) fn peek(&self, qid: u16) -> Option<Cqe> {
         let head = self.head(qid);
-        let queue = self.function.completion(qid)?;
+        let queue = self.function.port.completion(qid)?;
         (queue.tail != head).then(|| {
             let bytes = self.get(completion_at(qid) + 16 * u64::from(head), 16);
             Cqe::decode(bytes.as_slice().try_into().expect("16 bytes"))

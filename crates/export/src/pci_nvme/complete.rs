@@ -1,36 +1,23 @@
-//! Completions on their way from the drive to the guest's queues.
+//! Completions on their way to the guest's queues.
 
 use super::doorbell::Doorbell;
-use super::drive::OpenChannelDrive;
-use super::function::{Function, Shutdown};
 use super::memory::GuestMemory;
-use ocssd_base::Nanos;
+use super::port::{Port, Shutdown};
+use super::queue_admin::QUEUES;
 use ocssd_nvme::{Cqe, StatusField};
 
-/// The queue that a shutdown's flush comes from: no guest has it.
-pub(super) const FLUSH_QUEUE: u16 = u16::MAX;
-
-impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
-    /// Takes what the drive has ended. True if there was something.
-    pub(super) fn take_completions(&mut self, now: Nanos) -> bool {
-        let mut any = false;
-        while let Some((qid, completion)) = self.drive.poll(now) {
-            any = true;
-            self.drive_full = false;
-            if qid == FLUSH_QUEUE {
-                self.shutdown_is_done();
-                continue;
-            }
-            let queue = self.submission_mut(qid).expect("a queue is deleted when its commands have ended");
-            assert!(queue.in_flight > 0, "queue {qid} has no command in progress, and one ended");
-            queue.in_flight -= 1;
-            self.put(qid, completion);
-            self.go_on_deleting(qid);
-        }
-        any
+impl<M: GuestMemory> Port<M> {
+    /// A command that was taken has ended.
+    pub(super) fn put_ended(&mut self, qid: u16, completion: Cqe) {
+        let queue = self.submission_mut(qid).expect("a queue is deleted when its commands have ended");
+        assert!(queue.in_flight > 0, "queue {qid} has no command in progress, and one ended");
+        queue.in_flight -= 1;
+        self.put(qid, completion);
+        self.go_on_deleting(qid);
     }
 
-    fn shutdown_is_done(&mut self) {
+    /// All is durable that was answered.
+    pub(super) fn shutdown_is_done(&mut self) {
         assert_eq!(self.shutdown, Shutdown::Flushes, "a flush ended that nobody asked for");
         self.shutdown = Shutdown::None;
         self.registers.csts.shutdown = 2;
@@ -58,7 +45,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     /// Writes completions into the guest's queues, as far as there is room. True if there were any.
     pub(super) fn post(&mut self) -> bool {
         let mut any = false;
-        for cqid in 0..self.queue_count() {
+        for cqid in 0..QUEUES {
             if !self.is_running() {
                 break;
             }

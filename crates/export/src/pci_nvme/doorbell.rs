@@ -2,13 +2,13 @@
 //!
 //! With Doorbell Buffer Config a guest writes a queue's index into its own memory and rings the register only if the index
 //! passes what the controller wrote beside it (EventIdx). The controller looks at the shadows while it is busy, and writes
-//! EventIdx before it sleeps ([`Function::arm`]). Source: NVMe base 1.4 sections 5.7 and 7.13.
+//! EventIdx before it sleeps ([`Port::arm`]). Source: NVMe base 1.4 sections 5.7 and 7.13.
 
-use super::drive::OpenChannelDrive;
 use super::event::BadDoorbell;
-use super::function::Function;
 use super::memory::{GuestMemory, Unmapped};
+use super::port::Port;
 use super::prp::PAGE_BYTES;
+use super::queue_admin::QUEUES;
 use super::registers::DOORBELLS;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::{HostAddress, Sqe};
@@ -54,7 +54,7 @@ impl ShadowPages {
     }
 }
 
-impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
+impl<M: GuestMemory> Port<M> {
     /// A doorbell register is written.
     pub(super) fn ring(&mut self, offset: u64, value: u32) {
         self.counters.doorbells += 1;
@@ -97,7 +97,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         }
         self.shadow = Some(pages);
         // Queues that are there go on where they are.
-        for queue in 1..self.queue_count() {
+        for queue in 1..QUEUES {
             if let Some(tail) = self.submission_mut(queue).map(|queue| queue.tail) {
                 self.begin_shadow(Doorbell::Tail(queue), tail);
             }
@@ -151,9 +151,9 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
 
     /// The guest rings the register for what comes next. False if something has come already: then there is another turn
     /// to take before sleeping.
-    pub fn arm(&mut self) -> bool {
+    pub(super) fn arm(&mut self) -> bool {
         let Some(pages) = self.shadow.filter(|_| self.is_running()) else { return true };
-        for queue in 1..self.queue_count() {
+        for queue in 1..QUEUES {
             let tail = self.submission_mut(queue).map(|queue| queue.tail);
             // What a full completion queue waits for.
             let waiting = self.completion_mut(queue).filter(|queue| !queue.backlog.is_empty());

@@ -10,38 +10,28 @@ use ocssd_lightnvm::Status;
 use ocssd_nvme::{Sqe, StatusField};
 
 /// Commands taken from one queue before the next is looked at (chosen: one doorbell of most guests).
-const BURST: u32 = 32;
+pub(super) const BURST: u32 = 32;
 
 impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     /// Takes what queues hold, the admin queue first, I/O queues in turn. True if something was taken.
     pub(super) fn fetch(&mut self, now: Nanos) -> bool {
-        let mut any = self.fetch_from(now, 0);
-        let others = self.queue_count() - 1;
-        for step in 0..others {
-            any |= self.fetch_from(now, 1 + (self.next + step) % others);
+        let mut any = false;
+        for qid in self.port.take_turn() {
+            any |= self.fetch_from(now, qid);
         }
-        self.next = (self.next + 1) % others;
         any
     }
 
     fn fetch_from(&mut self, now: Nanos, qid: u16) -> bool {
-        if self.submission(qid).is_none() {
+        if self.port.submission(qid).is_none() {
             return false;
         }
-        let mut any = self.look_at_shadow(Doorbell::Tail(qid));
+        let mut any = self.port.look_at_shadow(Doorbell::Tail(qid));
         for _ in 0..BURST {
-            if !self.is_running() || (qid > 0 && self.drive_full) {
+            if qid > 0 && self.drive_full {
                 break;
             }
-            let Some(queue) = self.submission(qid).filter(|queue| queue.has_entries()) else { break };
-            // Completions that wait are a queue's limit.
-            if self.completion(queue.cqid).is_none_or(|queue| !queue.backlog.is_empty()) {
-                break;
-            }
-            let Ok(sqe) = queue.peek(&self.memory) else {
-                self.fail();
-                break;
-            };
+            let Some(sqe) = self.port.peek(qid) else { break };
             if self.carry_out(now, qid, &sqe) == Err(DriveFull) {
                 self.drive_full = true;
                 break;
@@ -53,19 +43,19 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
 
     fn carry_out(&mut self, now: Nanos, qid: u16, sqe: &Sqe) -> Result<(), DriveFull> {
         if qid == 0 {
-            self.take_entry(0);
-            self.counters.admins += 1;
+            self.port.take_entry(0);
+            self.port.counters.admins += 1;
             self.admin(now, sqe);
             return Ok(());
         }
         let moves = Moves::of_io(sqe, &self.units);
-        let loaded = self.staging.load(&self.memory, sqe, &moves, self.units.transfer_bytes_max);
+        let loaded = self.staging.load(&self.port.memory, sqe, &moves, self.units.transfer_bytes_max);
         match loaded {
             Ok(()) => self.give(now, qid, sqe, moves.way)?,
             Err(status) => {
-                self.take_entry(qid);
-                self.counters.commands += 1;
-                self.end(qid, sqe.cid, refusal(status), 0);
+                self.port.take_entry(qid);
+                self.port.counters.commands += 1;
+                self.port.end(qid, sqe.cid, refusal(status), 0);
             }
         }
         Ok(())
@@ -76,18 +66,14 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
         let Staging { data, metadata, addresses, destinations, .. } = &mut self.staging;
         let pointed = Pointed { data, metadata, addresses, destinations };
         self.drive.submit(now, qid, sqe, pointed)?;
-        self.take_entry(qid);
-        self.counters.commands += 1;
+        self.port.take_entry(qid);
+        self.port.counters.commands += 1;
         if way == Way::ToDrive {
-            self.counters.received_bytes += self.staging.moved();
+            self.port.counters.received_bytes += self.staging.moved();
         }
-        self.counters.sent_bytes += self.staging.store(&self.memory);
-        self.submission_mut(qid).expect("its entry was just taken").in_flight += 1;
+        self.port.counters.sent_bytes += self.staging.store(&self.port.memory);
+        self.port.submission_mut(qid).expect("its entry was just taken").in_flight += 1;
         Ok(())
-    }
-
-    fn take_entry(&mut self, qid: u16) {
-        self.submission_mut(qid).expect("its entry was just read").take();
     }
 }
 

@@ -4,14 +4,13 @@
 //! base 1.4 sections 5.3 to 5.6.
 
 use super::doorbell::Doorbell;
-use super::drive::OpenChannelDrive;
-use super::function::Function;
 use super::interrupts::VECTORS;
 use super::memory::GuestMemory;
+use super::port::{DOORBELL_BUFFER_CONFIG, Port};
 use super::prp::PAGE_BYTES;
 use super::queue::{CompletionQueue, ENTRIES_MAX, SubmissionQueue};
 use ocssd_lightnvm::Status;
-use ocssd_nvme::{HostAddress, Sqe, StatusField};
+use ocssd_nvme::{AdminOpcode, HostAddress, Sqe, StatusField};
 
 /// Queues of each direction, the admin queue among them (chosen: an interrupt vector for each, and more than most guests
 /// have processors).
@@ -55,10 +54,52 @@ fn halves(dword: u32) -> [u16; 2] {
     [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])]
 }
 
-impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
+/// Queues that the guest was granted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Granted {
+    /// I/O submission queues.
+    pub(super) submission_queues: u16,
+    /// I/O completion queues.
+    pub(super) completion_queues: u16,
+}
+
+impl Default for Granted {
+    fn default() -> Self {
+        Self { submission_queues: QUEUES - 1, completion_queues: QUEUES - 1 }
+    }
+}
+
+/// Admin commands of queues and doorbells, which a port carries out itself.
+pub(super) const OWN: [AdminOpcode; 5] = [
+    AdminOpcode::DELETE_IO_SQ,
+    AdminOpcode::CREATE_IO_SQ,
+    AdminOpcode::DELETE_IO_CQ,
+    AdminOpcode::CREATE_IO_CQ,
+    DOORBELL_BUFFER_CONFIG,
+];
+
+impl<M: GuestMemory> Port<M> {
+    /// Carries out an admin command of queues and doorbells; false of any other.
+    pub(super) fn carry_out_own(&mut self, sqe: &Sqe) -> bool {
+        let done = match sqe.admin_opcode() {
+            AdminOpcode::CREATE_IO_CQ => self.create_completion(sqe),
+            AdminOpcode::CREATE_IO_SQ => self.create_submission(sqe),
+            AdminOpcode::DELETE_IO_CQ => self.delete_completion(sqe),
+            DOORBELL_BUFFER_CONFIG => self.configure_shadow(sqe),
+            AdminOpcode::DELETE_IO_SQ => {
+                self.delete_submission(sqe);
+                return true;
+            }
+            _ => return false,
+        };
+        let status = done.map_or_else(StatusField::rule, |()| StatusField::SUCCESS);
+        self.end_admin(sqe.cid, status, 0);
+        true
+    }
+
     /// Create I/O Completion Queue.
-    pub(super) fn create_completion(&mut self, sqe: &Sqe) -> Result<(), Status> {
-        let ring = Ring::of(sqe, self.adapted.completion_queues)?;
+    fn create_completion(&mut self, sqe: &Sqe) -> Result<(), Status> {
+        let ring = Ring::of(sqe, self.granted.completion_queues)?;
         if self.completion(ring.qid).is_some() {
             return Err(Status::INVALID_QUEUE_ID);
         }
@@ -77,11 +118,11 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     }
 
     /// Create I/O Submission Queue. All queues have the same priority.
-    pub(super) fn create_submission(&mut self, sqe: &Sqe) -> Result<(), Status> {
-        let ring = Ring::of(sqe, self.adapted.submission_queues)?;
+    fn create_submission(&mut self, sqe: &Sqe) -> Result<(), Status> {
+        let ring = Ring::of(sqe, self.granted.submission_queues)?;
         if self.submission(ring.qid).is_some()
             || ring.other == 0
-            || ring.other > self.adapted.completion_queues
+            || ring.other > self.granted.completion_queues
         {
             return Err(Status::INVALID_QUEUE_ID);
         }
@@ -97,7 +138,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     }
 
     /// Delete I/O Completion Queue: nothing may use it any more. Completions nobody took are lost.
-    pub(super) fn delete_completion(&mut self, sqe: &Sqe) -> Result<(), Status> {
+    fn delete_completion(&mut self, sqe: &Sqe) -> Result<(), Status> {
         let [qid, _] = halves(sqe.cdw10);
         let users = match self.completion(qid) {
             Some(queue) if qid > 0 => queue.users,
@@ -111,7 +152,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> Function<D, M> {
     }
 
     /// Delete I/O Submission Queue: nothing more is fetched from it.
-    pub(super) fn delete_submission(&mut self, sqe: &Sqe) {
+    fn delete_submission(&mut self, sqe: &Sqe) {
         let [qid, _] = halves(sqe.cdw10);
         let found = self.submission_mut(qid).filter(|queue| qid > 0 && queue.deleted_by.is_none());
         let Some(queue) = found else {

@@ -21,8 +21,8 @@ pub(super) const MSIX_TABLE: u32 = 0x2000;
 pub(super) const MSIX_PENDING: u32 = 0x3000;
 /// What of BAR0 registers take.
 const REGISTERS_BYTES: usize = 0x38;
-/// VS: NVMe 1.4.0.
-const VERSION: u32 = 0x0001_0400;
+/// CC.CSS: all command sets there are (NVMe base 2.0 figure 46).
+const COMMAND_SETS: u32 = 0b110;
 /// CAP.TO: ready within 10 s, in units of 500 ms; it is at once.
 const TIMEOUT: u8 = 20;
 
@@ -57,9 +57,24 @@ pub(super) struct AdminQueues {
     pub(super) completion: (HostAddress, u32),
 }
 
+/// What never changes of a controller's registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// VS.
+    version: u32,
+    /// Command sets beside that of blocks can be asked for (CAP.CSS bit 6).
+    command_sets: bool,
+}
+
+impl Shape {
+    /// NVMe 1.4.0 with the command set of blocks, which LightNVM's is based on.
+    pub(super) const NVM_1_4: Self = Self { version: 0x0001_0400, command_sets: false };
+}
+
 /// The registers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Registers {
+    shape: Shape,
     /// Kept for who reads it: vectors of MSI-X are masked by MSI-X alone.
     interrupt_mask: u32,
     cc: u32,
@@ -70,18 +85,24 @@ pub(super) struct Registers {
 }
 
 impl Registers {
+    /// As after power-on.
+    pub(super) fn new(shape: Shape) -> Self {
+        let (csts, interrupt_mask, cc) = (ControllerStatus::default(), 0, 0);
+        Self { shape, interrupt_mask, cc, csts, aqa: 0, asq: 0, acq: 0 }
+    }
+
     /// Their bytes.
     pub(super) fn read(&self, at: usize) -> u8 {
         let capabilities = Capabilities {
             mqes: u16::try_from(ENTRIES_MAX - 1).expect("at most 65536 entries"),
             timeout: TIMEOUT,
             nvm: true,
-            command_sets: false,
+            command_sets: self.shape.command_sets,
         };
         let mut bytes = [0; REGISTERS_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
         put(offset::CAP, &capabilities.to_bits().to_le_bytes());
-        put(offset::VS, &VERSION.to_le_bytes());
+        put(offset::VS, &self.shape.version.to_le_bytes());
         put(offset::INTMS, &self.interrupt_mask.to_le_bytes());
         put(offset::INTMC, &self.interrupt_mask.to_le_bytes());
         put(offset::CC, &self.cc.to_le_bytes());
@@ -121,14 +142,16 @@ impl Registers {
         }
     }
 
-    /// The admin queues, if the controller can begin with what CC, AQA, ASQ and ACQ say: pages of 4096 bytes, the NVM
-    /// command set, round robin, entries of 64 and 16 bytes, queues of at least two entries.
+    /// The admin queues, if the controller can begin with what CC, AQA, ASQ and ACQ say: pages of 4096 bytes, a choice of
+    /// command sets that there is, round robin, entries of 64 and 16 bytes, queues of at least two entries.
     pub(super) fn admin_queues(&self) -> Option<AdminQueues> {
         // CSS bits 6:4, MPS 10:7, AMS 13:11, IOSQES 19:16, IOCQES 23:20. Entry sizes may be set later (0).
         let (iosqes, iocqes) = (self.cc >> 16 & 0xF, self.cc >> 20 & 0xF);
         let sizes = matches!(iosqes, 0 | 6) && matches!(iocqes, 0 | 4);
         let (asqs, acqs) = (self.aqa & 0xFFF, self.aqa >> 16 & 0xFFF);
-        if self.cc & 0x3FF0 != 0 || !sizes || asqs == 0 || acqs == 0 {
+        let css = self.cc >> 4 & 7;
+        let is_known = css == 0 || css == COMMAND_SETS && self.shape.command_sets;
+        if self.cc & 0x3F80 != 0 || !is_known || !sizes || asqs == 0 || acqs == 0 {
             return None;
         }
         assert!(
@@ -163,14 +186,14 @@ mod tests {
 
     #[test]
     fn capabilities_and_version_are_those_of_nvme_1_4() {
-        let registers = Registers::default();
+        let registers = Registers::new(Shape::NVM_1_4);
         assert_eq!((dword(&registers, 0), dword(&registers, 4)), (0x1401_03FF, 0x20));
         assert_eq!((dword(&registers, 8), dword(&registers, 0x1000)), (0x0001_0400, 0));
     }
 
     #[test]
     fn addresses_are_written_by_halves_and_lose_their_low_bits() {
-        let mut registers = Registers::default();
+        let mut registers = Registers::new(Shape::NVM_1_4);
         for (at, value) in
             [(0x28, 0x1234_5FFF), (0x2C, 7), (0x30, 0x8000), (0x24, 0xFFFF_FFFF), (0x14, 0x46_0001)]
         {
@@ -193,7 +216,7 @@ mod tests {
             (0x46_0001, 0x1F_0000),
             (0x46_0001, 0x1F),
         ] {
-            let mut registers = Registers::default();
+            let mut registers = Registers::new(Shape::NVM_1_4);
             registers.write(0x24, aqa);
             assert_eq!(registers.write(0x14, cc), Some(ControllerChange::Enable));
             assert_eq!(registers.admin_queues(), None, "{cc:#x} {aqa:#x}");
@@ -202,7 +225,7 @@ mod tests {
 
     #[test]
     fn changes_of_cc_are_wishes_once() {
-        let mut registers = Registers::default();
+        let mut registers = Registers::new(Shape::NVM_1_4);
         let wishes = [0x46_0000, 0x46_0001, 0x46_0001, 0x46_4001, 0x46_4001, 0x46_0000]
             .map(|cc| registers.write(0x14, cc));
         let (enable, shut_down, disable) = (

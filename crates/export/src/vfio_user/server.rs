@@ -4,7 +4,7 @@ use super::listener_thread::ListenerThread;
 use super::mapped::MappedMemory;
 use super::message::{Answer, Change, Message};
 use super::signal::{self, Signals};
-use crate::pci_nvme::{Counters, Function, NoSuchPlace, OpenChannelDrive, PciId};
+use crate::pci_nvme::{Counters, Function, NoSuchPlace, OpenChannelDrive, PciFunction, PciId};
 use crate::reactor::{Interest, LogLimit, Poller, Signal, Signals as ProcessSignals, Told};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};

@@ -24,11 +24,11 @@ fn shadowed() -> Bench {
 }
 
 fn store(bench: &Bench, at: u64, value: u32) {
-    bench.function.memory.store(HostAddress(at), value).unwrap();
+    bench.function.port.memory.store(HostAddress(at), value).unwrap();
 }
 
 fn load(bench: &Bench, at: u64) -> u32 {
-    bench.function.memory.load(HostAddress(at)).unwrap()
+    bench.function.port.memory.load(HostAddress(at)).unwrap()
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn who_sleeps_says_when_to_be_woken_and_looks_once_more() {
     // A register that is late says nothing new.
     bench.write(0x1008, 0);
     bench.run();
-    assert_eq!(bench.function.submission(1).unwrap().tail, 1);
+    assert_eq!(bench.function.port.submission(1).unwrap().tail, 1);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_full_completion_queue_is_woken_by_its_head() {
     store(&bench, DOORBELLS + HEAD, 3);
     assert!(!bench.function.arm());
     bench.run();
-    assert!(bench.function.completion(1).unwrap().backlog.is_empty() && bench.function.arm());
+    assert!(bench.function.port.completion(1).unwrap().backlog.is_empty() && bench.function.arm());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::super::bench::{Bench, ENABLE, ENTRIES, completion_at, page};
 use super::super::pretend::{OOB_BYTES, SECTOR_BYTES};
-use super::super::{BAR0, CONFIG, NoSuchPlace};
+use super::super::{BAR0, CONFIG, NoSuchPlace, PciFunction};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
 use ocssd_nvme::feature::FeatureId;
@@ -54,7 +54,7 @@ fn completions_turn_their_phase_and_wait_for_room() {
     bench.run();
     bench.submit(1, Sqe::flush(1));
     bench.run();
-    let waiting = bench.function.completion(1).unwrap().backlog.len();
+    let waiting = bench.function.port.completion(1).unwrap().backlog.len();
     assert_eq!(waiting, 1);
     for _ in 0..ENTRIES {
         assert!(bench.take(1).is_some());
@@ -72,7 +72,7 @@ fn a_full_drive_takes_the_rest_later() {
         bench.submit(1, Sqe::flush(1));
     }
     bench.run();
-    assert_eq!((bench.function.drive.begun.len(), bench.function.submission(1).unwrap().head), (2, 2));
+    assert_eq!((bench.function.drive.begun.len(), bench.function.port.submission(1).unwrap().head), (2, 2));
     for _ in 0..5 {
         bench.function.drive.end_one();
         bench.run();
