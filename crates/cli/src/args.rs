@@ -160,6 +160,7 @@ Examples:
   ocssd serve --nvme-tcp 127.0.0.1:4420 --raw westlake
   ocssd serve --fuse mnt --drive drive.img
   ocssd serve --vfio-user unix:drive.sock --drive drive.img
+  ocssd serve --vfio-user unix:zones.sock --export z=zns@pu:0-63 --export m=pblk@pu:64-127
   ocssd serve --nvme-tcp 0.0.0.0:4420 --beyond-loopback --allow 10.0.0.0/8 --host nqn.2014-08.org.nvmexpress:uuid:...
   ocssd serve --vhost-user-blk unix:disk.sock
   ocssd serve --resp tcp:127.0.0.1:6379 --target kv
@@ -224,12 +225,12 @@ pub struct ServeArgs {
     /// Change a setting of the drive, for instance media.erase=5ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The target: pblk, block_ssd, null or one of the image's, with options after a colon, as pblk:mode=faithful
-    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", default_value = "pblk", conflicts_with = "export")]
-    pub target: String,
-    /// Its parallel units: all, pu:0-3,8 or group:1
-    #[arg(long, value_name = "UNITS", default_value = "all", conflicts_with = "export")]
-    pub place: UnitSelection,
+    /// The target: pblk, block_ssd, null or one of the image's, with options after a colon, as pblk:mode=faithful [default: pblk]
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,..]", conflicts_with = "export")]
+    pub target: Option<String>,
+    /// Its parallel units: all, pu:0-3,8 or group:1 [default: all]
+    #[arg(long, value_name = "UNITS", conflicts_with = "export")]
+    pub place: Option<UnitSelection>,
     /// An export of its own name, with its target and units; instead of --target and --place; may be repeated
     #[arg(long, value_name = "NAME=TARGET[@UNITS]")]
     pub export: Vec<String>,
@@ -261,12 +262,20 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections: NonZeroUsize,
     /// Give out what was counted to Prometheus, as http://ADDRESS:PORT/metrics; port 0 for any that is free
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint, conflicts_with = "vfio_user")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = tcp_endpoint)]
     pub metrics: Option<Endpoint>,
     /// Show throughput, latency, and the drive's inside meanwhile; lines without a terminal, one each TIME
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    #[arg(value_parser = parse_every, conflicts_with = "vfio_user")]
+    #[arg(value_parser = parse_every)]
     pub live: Option<Every>,
+}
+
+impl ServeArgs {
+    /// The only target, where no exports are named.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.target.as_deref().unwrap_or("pblk")
+    }
 }
 
 const PROFILE_HELP: &str = "\

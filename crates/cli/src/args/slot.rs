@@ -1,24 +1,7 @@
-//! The arguments of a drive in a PCI slot of a virtual machine.
+//! The arguments of PCI slots of virtual machines.
 
 use clap::{Args, ValueEnum};
 use ocssd_export::reactor::Endpoint;
-
-/// What has no meaning for a drive without targets that one virtual machine has.
-const NOT_FOR_VFIO_USER: [&str; 13] = [
-    "nbd",
-    "nvme_tcp",
-    "resp",
-    "target",
-    "place",
-    "export",
-    "read_only",
-    "tls_certificate",
-    "tls_key",
-    "tls_clients",
-    "beyond_loopback",
-    "allow",
-    "connections",
-];
 
 /// Whose PCI function a drive is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,20 +12,14 @@ pub enum PciIdArg {
     Cnex,
 }
 
-/// The part of `ocssd serve` that has to do with a PCI slot.
+/// The part of `ocssd serve` that has to do with PCI slots.
 #[derive(Args, Debug)]
 pub struct SlotArgs {
-    /// Put the drive itself, without a target, into a PCI slot of a virtual machine: unix:/path (mode 0600)
-    #[arg(long, value_name = "unix:/PATH", conflicts_with_all = NOT_FOR_VFIO_USER)]
-    pub vfio_user: Option<Endpoint>,
-    /// Whose PCI function it is; Linux takes both for open-channel drives
-    #[arg(
-        long,
-        value_enum,
-        default_value = "qemu",
-        requires = "vfio_user",
-        // What is required and in conflict with something given is not required any more.
-        conflicts_with_all = ["nbd", "nvme_tcp"]
-    )]
-    pub pci_id: PciIdArg,
+    /// Put an NVMe controller into a PCI slot of a virtual machine: unix:/path (mode 0600). With --target or --export its
+    /// namespaces are those, and it may be repeated; without either it is the drive itself, and nothing is served beside it
+    #[arg(long, value_name = "unix:/PATH")]
+    pub vfio_user: Vec<Endpoint>,
+    /// Whose PCI function the drive is; Linux takes both for open-channel drives [default: qemu]
+    #[arg(long, value_enum, requires = "vfio_user")]
+    pub pci_id: Option<PciIdArg>,
 }

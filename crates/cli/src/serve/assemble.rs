@@ -143,8 +143,13 @@ fn named_targets(
     manager: &MediaManager,
 ) -> anyhow::Result<Vec<(String, NamedTarget)>> {
     if args.export.is_empty() {
-        let named_target =
-            NamedTarget::named(&args.target, &args.place, geometry, manager, crate::kinds::find)?;
+        let named_target = NamedTarget::named(
+            args.target(),
+            args.place.as_ref().unwrap_or(&UnitSelection::All),
+            geometry,
+            manager,
+            crate::kinds::find,
+        )?;
         return Ok(vec![(String::new(), with_small_blocks(named_target, geometry))]);
     }
     let one = |text: &String| {
@@ -162,7 +167,7 @@ fn named_targets(
 
 /// What can be said of kinds before the drive is opened; an image's own names are known only then.
 fn check_kinds(args: &ServeArgs) -> anyhow::Result<()> {
-    let alone = args.export.is_empty().then_some(("", args.target.as_str()));
+    let alone = args.export.is_empty().then_some(("", args.target()));
     let named = args.export.iter().filter_map(|text| text.split_once('='));
     for (name, target) in alone.into_iter().chain(named) {
         let kind = target.split([':', '@']).next().unwrap_or(target);
@@ -176,19 +181,16 @@ fn check_kinds(args: &ServeArgs) -> anyhow::Result<()> {
 /// Somebody can come to the export: block devices are reached by every protocol, others by those that speak of what they have.
 fn check_reach(args: &ServeArgs, name: &str, kind: &str) -> anyhow::Result<()> {
     let interface = crate::kinds::find(kind).map_err(anyhow::Error::msg)?.make_of().interface();
+    let has_nvme = !args.nvme_tcp.is_empty() || !args.slot.vfio_user.is_empty();
     match interface {
         Interface::KeyValue if !args.redis.resp.is_empty() => Ok(()),
-        Interface::KeyValue if args.nvme_tcp.is_empty() => bail!(
-            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP and in Redis' protocol; say \
-             --nvme-tcp ADDRESS:PORT or --resp tcp:ADDRESS:PORT, or serve a block device, as pblk"
+        Interface::KeyValue if !has_nvme => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP, vfio-user and in Redis' \
+             protocol; say --nvme-tcp ADDRESS:PORT, --vfio-user unix:/PATH or --resp tcp:ADDRESS:PORT, or serve a block device, as pblk"
         ),
-        Interface::Zoned if args.nvme_tcp.is_empty() => bail!(
-            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP only; say --nvme-tcp \
-             ADDRESS:PORT, or serve a block device, as pblk"
-        ),
-        Interface::Log if args.nvme_tcp.is_empty() => bail!(
-            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP only; say --nvme-tcp \
-             ADDRESS:PORT, or serve a block device, as pblk"
+        Interface::Zoned | Interface::Log if !has_nvme => bail!(
+            "export \"{name}\": the target {kind} speaks of {interface}, which are served over NVMe/TCP and vfio-user only; say \
+             --nvme-tcp ADDRESS:PORT or --vfio-user unix:/PATH, or serve a block device, as pblk"
         ),
         Interface::Table => bail!(
             "export \"{name}\": the target {kind} speaks of {interface}, for which there is no protocol here; `ocssd workload` \

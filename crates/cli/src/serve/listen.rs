@@ -68,7 +68,14 @@ pub fn security(args: &ServeArgs) -> anyhow::Result<Security> {
 /// Everywhere that is listened.
 pub fn endpoints(args: &ServeArgs) -> impl Iterator<Item = &Endpoint> {
     let devices = args.vhost_user_blk.iter().map(|device| &device.endpoint);
-    args.nbd.iter().chain(&args.nvme_tcp).chain(&args.redis.resp).chain(&args.metrics).chain(devices)
+    let slots = &args.slot.vfio_user;
+    args.nbd
+        .iter()
+        .chain(&args.nvme_tcp)
+        .chain(&args.redis.resp)
+        .chain(&args.metrics)
+        .chain(devices)
+        .chain(slots)
 }
 
 /// Listens; returns where, with the ports that were found.

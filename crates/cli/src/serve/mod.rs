@@ -2,8 +2,8 @@
 //!
 //! The drive is opened, targets are mounted (`assemble`), endpoints are listened on (`listen`), what serving does not take is
 //! given up (`sandbox`), and the reactor of `export` serves until it is told to stop; then targets write out what they hold.
-//! `observe` looks on, and shows it meanwhile; `report` says what was served. A drive for a virtual machine (`vfio_user`) has no
-//! targets and a loop of its own.
+//! `observe` looks on, and shows it meanwhile; `report` says what was served. Targets are in PCI slots
+//! of virtual machines too (`slots`); the drive itself in one (`vfio_user`) has no targets and a loop of its own.
 
 mod assemble;
 mod devices;
@@ -17,6 +17,7 @@ mod report;
 mod resp;
 mod sandbox;
 mod scraped;
+mod slots;
 mod vfio_user;
 
 use crate::args::ServeArgs;
@@ -34,7 +35,7 @@ use ocssd_lightnvm::TargetId;
 
 /// Carries out the verb.
 pub fn serve(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> {
-    if let Some(endpoint) = &args.slot.vfio_user {
+    if let Some(endpoint) = slots::drive(args)? {
         return vfio_user::serve(args, endpoint, as_json);
     }
     let security = listen::security(args)?;
@@ -74,6 +75,7 @@ fn serve_targets<T: ServedTarget + ?Sized>(
     let resp_endpoints = resp::listen(&mut server, args, &exports, started)?;
     let metrics = listen::listen_metrics(&mut server, args, &page)?;
     devices::listen(&mut server, &devices)?;
+    slots::listen(&mut server, args)?;
     let directory = mount.as_ref().map(|mount| mount.directory().to_owned());
     if let Some(mount) = mount {
         let make = Box::new(move |connection| mount.transport(connection));
@@ -95,7 +97,9 @@ fn serve_targets<T: ServedTarget + ?Sized>(
         directory: directory.as_deref(),
         metrics: metrics.as_ref(),
         resp: &resp_endpoints,
-        nvme: (!nvme_endpoints.is_empty()).then_some((&nvme_view, nvme_endpoints.as_slice())),
+        nvme: (!nvme_endpoints.is_empty() || !args.slot.vfio_user.is_empty())
+            .then_some((&nvme_view, nvme_endpoints.as_slice())),
+        slots: &args.slot.vfio_user,
     };
     report::begin(&serving, as_json);
     let names = names(&exports);

@@ -3,6 +3,7 @@
 use super::devices::DeviceAt;
 use super::nvme::NvmeView;
 use super::observe::{KINDS, Kind, Served};
+use super::slots::{qemu_device, qemu_lines};
 use crate::run::metrics;
 use crate::table;
 use ocssd_export::fuse::file_name;
@@ -53,8 +54,10 @@ pub struct Serving<'a> {
     pub metrics: Option<&'a Endpoint>,
     /// Where Redis' protocol is spoken.
     pub resp: &'a [Endpoint],
-    /// What NVMe hosts see, and where.
+    /// What NVMe hosts see, and where over TCP.
     pub nvme: Option<(&'a NvmeView, &'a [Endpoint])>,
+    /// Where virtual machines find it in a PCI slot.
+    pub slots: &'a [Endpoint],
 }
 
 /// The path of a socket.
@@ -100,7 +103,7 @@ fn shape(export: &Export) -> String {
 
 /// Says that clients may come.
 pub fn begin(serving: &Serving<'_>, as_json: bool) {
-    let &Serving { exports, endpoints, notes, tls, devices, directory, metrics, resp, nvme } = serving;
+    let &Serving { exports, endpoints, notes, tls, devices, directory, metrics, resp, nvme, slots } = serving;
     let addresses: Vec<SocketAddr> =
         nvme.into_iter().flat_map(|(_, endpoints)| endpoints).filter_map(address).collect();
     let uris = |export: &Export| -> Vec<String> {
@@ -136,6 +139,10 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             document["nvme"] = view.json(&addresses);
         }
+        if !slots.is_empty() {
+            let slot = |endpoint: &Endpoint| json!({ "endpoint": endpoint.to_string(), "qemu_device": qemu_device(endpoint) });
+            document["vfio_user"] = slots.iter().map(slot).collect();
+        }
         return table::say(&format!("{document:#}"));
     }
     for note in notes {
@@ -159,6 +166,7 @@ pub fn begin(serving: &Serving<'_>, as_json: bool) {
         let (ip, port, nqn) = (address.ip(), address.port(), &view.nqn);
         table::say(&format!("  nvme connect -t tcp -a {ip} -s {port} -n {nqn}"));
     }
+    slots.iter().flat_map(qemu_lines).for_each(|line| table::say(&line));
 }
 
 /// How it is said.

@@ -2,7 +2,7 @@
 
 use super::assemble;
 use super::pci_drive::PciDrive;
-use super::sandbox;
+use super::{sandbox, slots};
 use crate::args::{PciIdArg, ServeArgs};
 use crate::drive_failure::not_kept;
 use crate::table;
@@ -32,8 +32,8 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
     // It serves on if nobody reads standard error.
     let log = Box::new(|sentence: &str| drop(writeln!(std::io::stderr(), "ocssd: {sentence}")));
     let id = match args.slot.pci_id {
-        PciIdArg::Qemu => PciId::Qemu,
-        PciIdArg::Cnex => PciId::Cnex,
+        None | Some(PciIdArg::Qemu) => PciId::Qemu,
+        Some(PciIdArg::Cnex) => PciId::Cnex,
     };
     let server = Server::new(PciDrive { controller }, id, listener_thread, signals, log)
         .context("serving cannot begin")?;
@@ -60,18 +60,13 @@ pub fn serve(args: &ServeArgs, endpoint: &Endpoint, as_json: bool) -> anyhow::Re
 
 /// Says that a guest may come.
 fn begin(what: &str, endpoint: &Endpoint, as_json: bool) {
-    let Endpoint::Unix(path) = endpoint else { unreachable!("the listener thread is a unix socket") };
-    let socket = json!({ "type": "unix", "path": path.to_string_lossy() });
-    let device = json!({ "driver": "vfio-user-pci", "socket": socket });
     if as_json {
+        let device = slots::qemu_device(endpoint);
         let serving = json!({ "what": what, "endpoint": endpoint.to_string() });
         return table::say(&format!("{:#}", json!({ "vfio_user": serving, "qemu_device": device })));
     }
     table::say(&format!("serving {what}"));
-    table::say(
-        "  qemu-system-x86_64 -object memory-backend-memfd,id=mem,size=1G,share=on -machine q35,memory-backend=mem \\",
-    );
-    table::say(&format!("    -m 1G -device '{device}' ..."));
+    slots::qemu_lines(endpoint).iter().for_each(|line| table::say(line));
 }
 
 /// Says what was counted.

@@ -207,8 +207,16 @@ fn live_without_a_terminal_is_a_line_now_and_then_while_clients_are_served() {
         assert!(lines.iter().any(|line| line.contains(word)), "{word}: {text}");
     }
     assert!(!text.contains('\u{1b}'), "no terminal, no escapes");
-    let refused = program.run("serve --vfio-user unix:s --live");
-    assert!(refused.code == 2 && refused.err.contains("--live"), "{}", refused.err);
+    for option in ["--live", "--read-only", "--place pu:0", "--vfio-user unix:t"] {
+        let refused = program.run(&format!("serve --vfio-user unix:s {option}"));
+        assert!(
+            refused.code == 2 && refused.err.contains("cannot be used with"),
+            "{option}: {}",
+            refused.err
+        );
+    }
+    let refused = program.run("serve --vfio-user unix:s --target pblk --pci-id cnex");
+    assert!(refused.code == 2 && refused.err.contains("--pci-id"), "{}", refused.err);
 }
 
 const URI: &str = "nbd+unix:///?socket=socket";
@@ -412,7 +420,7 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--nbd nowhere --drive tiny", "expected unix:/path"),
         ("--nbd unix:s --drive stamps.img", "stamps of 16 bytes"),
         ("--nbd unix:s --drive tiny --target linear", "zone by zone"),
-        ("--nbd unix:s --drive none.img --target eleos", "over NVMe/TCP only"),
+        ("--nbd unix:s --drive none.img --target eleos", "over NVMe/TCP and vfio-user only"),
         ("--nbd unix:s --drive none.img --target lightlsm", "there is no protocol here"),
         ("--nbd unix:s --drive none.img --export a=null@pu:0 --export b=eleos:seed=1@pu:1", "export \"b\""),
         ("--nbd unix:s --drive tiny --export a", "NAME=TARGET"),
@@ -436,7 +444,8 @@ fn what_cannot_be_served_is_said_before_anything_is_opened() {
         ("--vfio-user unix:s --drive stamps.img", "stamps of 16 bytes"),
         ("--vfio-user unix:s --drive tiny --nbd unix:t", "cannot be used with"),
         ("--vfio-user unix:s --drive tiny --set revision=1.2", "an OCSSD 1.2 drive needs"),
-        ("--nbd unix:s --drive tiny --pci-id cnex", "cannot be used with"),
+        ("--vfio-user tcp:127.0.0.1:0 --drive tiny --target null", "is no unix socket"),
+        ("--nbd unix:s --drive tiny --pci-id cnex", "--vfio-user"),
     ];
     for (arguments, words) in cases {
         let answer = program.run(&format!("serve {arguments}"));

@@ -55,3 +55,28 @@ fn a_drive_is_a_pci_function_and_its_socket_goes_with_the_server() {
     }
     program.good("inspect drive.img");
 }
+
+#[test]
+fn targets_are_a_pci_function_at_each_socket_beside_other_protocols() {
+    let program = Program::new();
+    let arguments = "serve --json --vfio-user unix:one --vfio-user unix:two --nbd unix:nbd --drive tiny \
+                     --set chunks_per_pu=32 --set sectors_per_chunk=64 --target pblk";
+    let mut child = program
+        .command(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program was built for this test");
+    let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+    let serving: Value = document(&mut out);
+    assert_eq!(serving["vfio_user"][1]["qemu_device"]["socket"]["path"], "two");
+    assert_eq!(serving["nvme"]["namespaces"][0]["nsid"], 1);
+    for name in ["one", "two"] {
+        let mut guest = UnixStream::connect(program.path(name)).expect("it listens");
+        ask(&mut guest, 1, b"\0\0\x01\0{\"capabilities\":{}}\0");
+        assert_eq!(pci_id(&mut guest), 0x0C55_1D1D, "{name}");
+    }
+    let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(stopped.expect("kill is part of every system").success());
+    assert_eq!(document(&mut out)["stats"]["errors"], 0);
+    assert!(child.wait().expect("it can be waited for").success() && !program.path("two").exists());
+}

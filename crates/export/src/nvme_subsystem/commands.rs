@@ -1,8 +1,9 @@
-//! The I/O commands of a controller, or of one of its queues, that have not been answered, and what a transport is to do about them.
+//! The I/O commands of a controller, or of one of its queues, that have not been answered, and what a transport is to do about
+//! them.
 //!
-//! A transport judges an entry ([`Commands::judge`]), brings the command in ([`Commands::begin`]), tells of the ends of its jobs, and takes
-//! out what it is to do ([`Commands::poll_step`]): bring data, carry out what is its own, answer. Deliberately not here: what commands do
-//! (`execute`).
+//! A transport judges an entry ([`Commands::judge`]), brings the command in ([`Commands::begin`]), tells of the ends of its jobs,
+//! and takes out what it is to do ([`Commands::poll_step`]): bring data, carry out what is its own, answer. Deliberately not
+//! here: what commands do (`execute`).
 
 use super::association::Name;
 use super::command::{Command, State, Transfer};
@@ -102,6 +103,11 @@ impl<P> Commands<P> {
             always_durable: false,
             stopping: false,
         }
+    }
+
+    /// They are an association's from now on.
+    pub const fn bind(&mut self, cntlid: u16) {
+        self.cntlid = cntlid;
     }
 
     /// Whose share they count towards.

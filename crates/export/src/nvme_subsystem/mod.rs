@@ -2,8 +2,8 @@
 //!
 //! The [`Subsystem`] lies on the dispatcher, with an [`Association`] for each controller: identify, log pages, features and
 //! events. What is done with I/O commands is [`Commands`]: judged when they come (`plan`; `zoned`, `key_value` and `pages` for
-//! namespaces that are none of blocks), carried out as jobs of the dispatcher (`execute`, `staged`, `raw`), and handed back when they have
-//! ended. A transport (NVMe/TCP, PCI) brings entries and moves data.
+//! namespaces that are none of blocks), carried out as jobs of the dispatcher (`execute`, `staged`, `raw`), and handed back when
+//! they have ended. A transport (NVMe/TCP, PCI) brings entries and moves data.
 //!
 //! ```text
 //!   entry ─► judge (plan) ─► Commands ─► jobs of the dispatcher
@@ -21,6 +21,7 @@ mod features;
 mod identify;
 mod key_value;
 mod log_page;
+mod moves;
 mod pages;
 mod plan;
 mod raw;
@@ -37,5 +38,7 @@ pub use command::{Command, State, Transfer};
 pub use commands::{Commands, Ended, Refusal, Step, note_error};
 pub use execute::direction;
 pub use identify::transfer_bytes_max;
+pub use moves::data_bytes;
 pub use plan::{Plan, count};
+pub(crate) use staged::NOBODY;
 pub use subsystem::{Namespace, QUEUE_ENTRIES_MAX, Subsystem, SubsystemConfig, namespace};

@@ -129,6 +129,11 @@ fn kind_of(sqe: &Sqe) -> Result<(PageKind, u32, u64), Status> {
     })
 }
 
+/// Bytes that a command moves by its own fields; 0 of one that is not known.
+pub(super) fn data_bytes(sqe: &Sqe) -> u64 {
+    kind_of(sqe).map_or(0, |(_, _, moved)| moved)
+}
+
 impl PagePlan {
     /// The host's name for the stage that it is about, and whether it is begun.
     const fn stage(&self) -> Option<(u32, bool)> {

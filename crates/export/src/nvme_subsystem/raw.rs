@@ -22,17 +22,20 @@ pub(super) const COUNT_MASK: u32 = 0x3F;
 /// # Errors
 /// The status of one that it cannot.
 pub(super) fn judge(sqe: &Sqe, transfer: Transfer, raw: &RawLane) -> Result<(), Status> {
-    let sector = u64::from(raw.drive.shape().sector_bytes);
-    let sectors = match sqe.io_opcode() {
-        IoOpcode::FLUSH => 0,
-        IoOpcode::READ | IoOpcode::WRITE => u64::from(sqe.cdw12 & 0xFFFF) + 1,
+    let expected = data_bytes(sqe, raw.drive.shape());
+    match sqe.io_opcode() {
         // The drive judges its ranges; here it has at least one.
         IoOpcode::DATASET_MANAGEMENT if transfer.bytes() >= 16 => return Ok(()),
         IoOpcode::DATASET_MANAGEMENT => return Err(Status::INVALID_SGL_LENGTH),
-        IoOpcode::VECTOR_RESET | IoOpcode::VECTOR_COPY => 0,
-        IoOpcode::VECTOR_READ | IoOpcode::VECTOR_WRITE => u64::from(sqe.cdw12 & COUNT_MASK) + 1,
+        IoOpcode::FLUSH
+        | IoOpcode::READ
+        | IoOpcode::WRITE
+        | IoOpcode::VECTOR_RESET
+        | IoOpcode::VECTOR_COPY
+        | IoOpcode::VECTOR_READ
+        | IoOpcode::VECTOR_WRITE => {}
         _ => return Err(Status::INVALID_OPCODE),
-    };
+    }
     let is_vector = sqe.opcode & 0xF0 == IoOpcode::VECTOR_RESET.0;
     let is_many = is_vector && sqe.cdw12 & COUNT_MASK != 0;
     if is_many && (!raw.runs_of_addresses || sqe.io_opcode() == IoOpcode::VECTOR_COPY) {
@@ -43,7 +46,19 @@ pub(super) fn judge(sqe: &Sqe, transfer: Transfer, raw: &RawLane) -> Result<(), 
         return Err(Status::INVALID_FIELD);
     }
     let bytes = u64::try_from(transfer.bytes()).expect("a length");
-    if bytes == sectors * sector { Ok(()) } else { Err(Status::INVALID_SGL_LENGTH) }
+    if bytes == expected { Ok(()) } else { Err(Status::INVALID_SGL_LENGTH) }
+}
+
+/// Bytes that a command moves by its own fields; 0 of one that is not known.
+pub(super) fn data_bytes(sqe: &Sqe, shape: RawShape) -> u64 {
+    let sectors = match sqe.io_opcode() {
+        IoOpcode::READ | IoOpcode::WRITE => u64::from(sqe.cdw12 & 0xFFFF) + 1,
+        IoOpcode::VECTOR_READ | IoOpcode::VECTOR_WRITE => u64::from(sqe.cdw12 & COUNT_MASK) + 1,
+        // Its ranges, 0-based.
+        IoOpcode::DATASET_MANAGEMENT => return (u64::from(sqe.cdw10 & 0xFF) + 1) * 16,
+        _ => 0,
+    };
+    sectors * u64::from(shape.sector_bytes)
 }
 
 /// The addresses of a vector command of more than one, by the convention.

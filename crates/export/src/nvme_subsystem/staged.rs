@@ -39,7 +39,7 @@ pub enum StageStep {
 }
 
 /// The owner of jobs that nobody waits for.
-pub(super) const NOBODY: SlabKey = SlabKey(u32::MAX - 1);
+pub(crate) const NOBODY: SlabKey = SlabKey(u32::MAX - 1);
 
 /// Something about a stage, as its target is asked.
 fn work(kind: &ExportKind, op: StageOp) -> Work {

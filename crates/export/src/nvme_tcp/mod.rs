@@ -2,8 +2,8 @@
 //!
 //! A connection is a queue: [`Session`] is its state machine. What the queues of a host have in common is an association, kept
 //! by the [subsystem](crate::nvme_subsystem) on the dispatcher, which also knows what commands mean. Source: NVMe/TCP
-//! transport 1.0, NVMe over Fabrics 1.1. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not have), authentication
-//! (DH-HMAC-CHAP), reservations, asymmetric access.
+//! transport 1.0, NVMe over Fabrics 1.1. Deliberately not here: TLS (NVMe/TCP uses keys agreed on before, which rustls does not
+//! have), authentication (DH-HMAC-CHAP), reservations, asymmetric access.
 //!
 //! ```text
 //!   bytes ─► receive (packet) ─► judge ─► commands of the subsystem ─► dispatcher (jobs)

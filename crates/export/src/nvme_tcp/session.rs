@@ -1,7 +1,7 @@
 //! One NVMe/TCP connection: greeting, Connect, then the commands of one queue.
 //!
-//! Its parts are files: `receive` takes what the host sends, `judge` says what it is, `respond` does what commands have come to. Only
-//! the seam to the reactor is here.
+//! Its parts are files: `receive` takes what the host sends, `judge` says what it is, `respond` does what commands have come to.
+//! Only the seam to the reactor is here.
 
 use super::copies::{Assembly, Copies};
 use super::packet::{Expect, Header};

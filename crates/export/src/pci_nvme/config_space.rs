@@ -26,6 +26,8 @@ pub enum PciId {
     Qemu,
     /// 1D1D:2807, CNEX Labs' WestLake.
     Cnex,
+    /// 1D1D:0C55: targets, which no driver knows by their number but every NVMe driver by their class (device number chosen).
+    Targets,
 }
 
 impl PciId {
@@ -33,6 +35,7 @@ impl PciId {
         match self {
             Self::Qemu => 0x1F1F,
             Self::Cnex => 0x2807,
+            Self::Targets => 0x0C55,
         }
     }
 }

@@ -53,6 +53,14 @@ impl<M: GuestMemory> Port<M> {
         self.events.held.push_back(sqe.cid);
     }
 
+    /// An event request that is held ends without news; false if there is none of this identifier.
+    pub(super) fn abort_event(&mut self, cid: u16) -> bool {
+        let Some(place) = self.events.held.iter().position(|held| *held == cid) else { return false };
+        self.events.held.remove(place);
+        self.end_admin(cid, StatusField::retry(Status::ABORT_REQUESTED), 0);
+        true
+    }
+
     /// Somebody would be told news.
     pub(super) fn awaits_news(&self) -> bool {
         !self.events.held.is_empty()

@@ -168,7 +168,7 @@ impl<D: OpenChannelDrive, M: GuestMemory> PciFunction for Function<D, M> {
     }
 
     fn write(&mut self, now: Nanos, region: u32, offset: u64, from: &[u8]) -> Result<(), NoSuchPlace> {
-        if self.port.write(region, offset, from)? != Written::Plain {
+        if matches!(self.port.write(region, offset, from)?, Written::Disabled | Written::Reset) {
             self.reset_drive(now);
         }
         Ok(())

@@ -34,6 +34,7 @@ mod queue;
 mod queue_admin;
 mod registers;
 mod sgl;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -48,3 +49,4 @@ pub use memory::{GuestMemory, Unmapped};
 pub use port::{BAR0, CONFIG, NoSuchPlace};
 pub(crate) use pretend::PretendDrive;
 pub use registers::BAR0_BYTES;
+pub use targets::{Attended, TargetFunction};

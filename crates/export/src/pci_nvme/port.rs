@@ -1,7 +1,7 @@
 //! The port of a function: registers, queues, doorbells and interrupts, and what a guest can do to them.
 //!
-//! It belongs to whoever carries commands out, who takes entries from it ([`Port::peek`], [`Port::take_entry`]) and gives it completions
-//! ([`Port::put`]). Deliberately not here: what commands are.
+//! It belongs to whoever carries commands out, who takes entries from it ([`Port::peek`], [`Port::take_entry`]) and gives it
+//! completions ([`Port::put`]). Deliberately not here: what commands are.
 
 use super::config_space::{ConfigSpace, PciId};
 use super::counters::Counters;
@@ -33,6 +33,8 @@ pub struct NoSuchPlace;
 pub enum Written {
     /// Nothing that concerns commands.
     Plain,
+    /// CC.EN was set, and the controller is ready, or has failed.
+    Enabled,
     /// CC.EN was cleared: queues and event requests are gone.
     Disabled,
     /// The function is as after power-on.
@@ -146,9 +148,9 @@ impl<M: GuestMemory> Port<M> {
         }
         let mut written = Written::Plain;
         for (offset, dword) in (offset..).step_by(4).zip(dwords) {
-            if self.write_dword(offset, u32::from_le_bytes(*dword)) == Written::Disabled {
-                written = Written::Disabled;
-            }
+            let here = self.write_dword(offset, u32::from_le_bytes(*dword));
+            // CC is written once at most: it is one dword.
+            written = if here == Written::Plain { written } else { here };
         }
         Ok(written)
     }
@@ -163,7 +165,10 @@ impl<M: GuestMemory> Port<M> {
         let at = usize::try_from(offset).expect("below the doorbells");
         match self.registers.write(at, value) {
             None => {}
-            Some(ControllerChange::Enable) => self.enable(),
+            Some(ControllerChange::Enable) => {
+                self.enable();
+                return Written::Enabled;
+            }
             Some(ControllerChange::Disable) => {
                 self.disable();
                 return Written::Disabled;
@@ -241,6 +246,11 @@ impl<M: GuestMemory> Port<M> {
     /// Commands of the guest that have been taken and have not ended.
     pub(super) fn in_flight(&self) -> u64 {
         self.submission.iter().flatten().map(|queue| u64::from(queue.in_flight)).sum()
+    }
+
+    /// I/O queues that there are, of either direction.
+    pub(super) fn made_queues(&self) -> impl Iterator<Item = u16> {
+        (1..QUEUES).filter(|&qid| self.submission(qid).is_some() || self.completion(qid).is_some())
     }
 
     /// The queues, the admin queue first, I/O queues in turn.

@@ -61,7 +61,7 @@ pub(super) struct AdminQueues {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// VS.
-    version: u32,
+    pub(super) version: u32,
     /// Command sets beside that of blocks can be asked for (CAP.CSS bit 6).
     command_sets: bool,
 }
@@ -69,6 +69,8 @@ pub(super) struct Shape {
 impl Shape {
     /// NVMe 1.4.0 with the command set of blocks, which LightNVM's is based on.
     pub(super) const NVM_1_4: Self = Self { version: 0x0001_0400, command_sets: false };
+    /// NVMe 2.0.0 with all command sets.
+    pub(super) const ALL_2_0: Self = Self { version: 0x0002_0000, command_sets: true };
 }
 
 /// The registers.

@@ -164,10 +164,7 @@ impl Staging {
     fn follow<M: GuestMemory>(&mut self, memory: &M, sqe: &Sqe) -> Result<(), Status> {
         let to_host = self.way == Way::ToHost;
         let (data, metadata) = (self.data.len(), self.metadata.len());
-        match sqe.sgl() {
-            None => prp::walk(memory, (sqe.prp1, sqe.prp2), data, &mut self.data_segments)?,
-            Some(first) => sgl::walk(memory, &first, (data, to_host), &mut self.data_segments)?,
-        }
+        follow_data(memory, sqe, (data, to_host), &mut self.data_segments)?;
         if metadata == 0 {
             return Ok(());
         }
@@ -195,6 +192,22 @@ impl Staging {
     /// Bytes of data and metadata.
     pub(super) fn moved(&self) -> u64 {
         bytes(self.data.len() + self.metadata.len())
+    }
+}
+
+/// Appends where the `bytes` bytes lie that DPTR points to, `to_host` or from it.
+///
+/// # Errors
+/// The status of what is wrong with the pointers.
+pub(super) fn follow_data<M: GuestMemory>(
+    memory: &M,
+    sqe: &Sqe,
+    (bytes, to_host): (usize, bool),
+    segments: &mut Vec<Segment>,
+) -> Result<(), Status> {
+    match sqe.sgl() {
+        None => prp::walk(memory, (sqe.prp1, sqe.prp2), bytes, segments),
+        Some(first) => sgl::walk(memory, &first, (bytes, to_host), segments),
     }
 }
 

@@ -4,6 +4,7 @@ use super::connection::End;
 use super::server::Server;
 use crate::job::Done;
 use crate::served_target::ServedTarget;
+use crate::shares::ClientId;
 use ocssd_engine::Clock;
 use ocssd_lightnvm::Device;
 
@@ -88,10 +89,14 @@ impl<D: Device, T: ServedTarget + ?Sized> Server<D, T> {
     fn summon(&mut self) -> bool {
         let mut any = false;
         while let Some((connection, generation)) = self.dispatcher.poll_call() {
+            // A transport looks beyond itself in every turn.
+            any = true;
+            if connection >= ClientId::FIRST_TRANSPORT {
+                continue;
+            }
             let place = usize::try_from(connection).expect("it was an index");
             if self.connections[place].as_ref().is_some_and(|found| found.generation == generation) {
                 self.judge(place);
-                any = true;
             }
         }
         any

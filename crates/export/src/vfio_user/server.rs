@@ -2,27 +2,18 @@
 
 use super::listener_thread::ListenerThread;
 use super::mapped::MappedMemory;
-use super::message::{Answer, Change, Message};
-use super::signal::{self, Signals};
-use crate::pci_nvme::{Counters, Function, NoSuchPlace, OpenChannelDrive, PciFunction, PciId};
+use super::slot::{SPIN, Slot};
+use crate::pci_nvme::{Counters, Function, OpenChannelDrive, PciId};
 use crate::reactor::{Interest, LogLimit, Poller, Signal, Signals as ProcessSignals, Told};
 use ocssd_base::Nanos;
 use ocssd_engine::{Clock, WallClock};
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 /// Numbers of what is waited for.
 const STOP: u64 = 0;
 const REPORT: u64 = 1;
 const BELL: u64 = 2;
-
-/// The server looks at queues so long after it had something to do, before it sleeps (chosen: what a quiet machine takes to
-/// wake a thread, so a guest that submits one command after the other rings no doorbell).
-const SPIN: Nanos = Nanos::from_micros(50);
-/// Messages taken before the queues are looked at again (chosen).
-const ASKS_AT_ONCE: usize = 64;
 
 /// What a server did, and what it leaves.
 pub struct Served<D> {
@@ -37,12 +28,10 @@ pub struct Served<D> {
 /// A drive in a PCI slot of one virtual machine at a time.
 pub struct Server<D> {
     function: Function<D, MappedMemory>,
-    interrupts: Signals,
-    listener_thread: ListenerThread,
+    slot: Slot,
     poller: Poller,
     signals: ProcessSignals,
     clock: WallClock,
-    guests: u64,
     /// What was told of the drive.
     told: Told,
     log: Box<dyn FnMut(&str)>,
@@ -66,17 +55,16 @@ impl<D: OpenChannelDrive> Server<D> {
         let receive = Interest { receive: true, send: false };
         poller.add(signals.socket(Signal::Stop), STOP, receive)?;
         poller.add(signals.socket(Signal::Report), REPORT, receive)?;
-        poller.add(Arc::clone(&listener_thread.bell), BELL, receive)?;
+        let slot = Slot::new(listener_thread);
+        poller.add(slot.bell(), BELL, receive)?;
         let function = Function::new(drive, MappedMemory::default(), id);
         let clock = WallClock::starting_at(Nanos::ZERO);
         Ok(Self {
             function,
-            interrupts: Signals::new(),
-            listener_thread,
+            slot,
             poller,
             signals,
             clock,
-            guests: 0,
             told: Told::default(),
             log,
             log_limit: LogLimit::default(),
@@ -89,14 +77,17 @@ impl<D: OpenChannelDrive> Server<D> {
     /// If waiting fails, which no guest can cause.
     pub fn run(mut self, report: &mut dyn FnMut(&Counters)) -> io::Result<Served<D>> {
         crate::reactor::wait_precisely();
-        self.listener_thread.begin()?;
+        self.slot.begin()?;
         let mut busy_until = Nanos::ZERO;
         loop {
             let now = self.clock.now();
-            let mut any = self.answer_all(now);
+            let mut any = self.slot.answer_all(now, &mut self.function);
             any |= self.function.turn(now);
             while let Some(vector) = self.function.take_interrupt() {
-                self.interrupts.signal(vector);
+                self.slot.signal(vector);
+            }
+            while let Some(sentence) = self.slot.poll_sentence() {
+                self.say(now, &sentence);
             }
             if let Some(news) = self.told.news(self.function.failure()) {
                 (self.log)(&news);
@@ -114,7 +105,7 @@ impl<D: OpenChannelDrive> Server<D> {
                 if let Some(line) = self.log_limit.poll(now, true) {
                     (self.log)(&line);
                 }
-                let (counters, guests) = (self.function.counters(), self.guests);
+                let (counters, guests) = (self.function.counters(), self.slot.guests);
                 return Ok(Served { drive: self.function.into_drive(), counters, guests });
             }
         }
@@ -129,98 +120,11 @@ impl<D: OpenChannelDrive> Server<D> {
             match ready.number {
                 STOP if self.signals.take(Signal::Stop) => return Ok(true),
                 REPORT if self.signals.take(Signal::Report) => report(&self.function.counters()),
-                BELL => {
-                    // It counts; what it counted is in the channel.
-                    let _ = rustix::io::read(&self.listener_thread.bell, &mut [0; 8]);
-                }
+                BELL => self.slot.hush(),
                 _ => {}
             }
         }
         Ok(false)
-    }
-
-    /// Does what the guest asks for. True if it asked for anything.
-    fn answer_all(&mut self, now: Nanos) -> bool {
-        for done in 0..ASKS_AT_ONCE {
-            match self.listener_thread.server_end.messages.try_recv() {
-                Ok(message) => {
-                    let awaited = !matches!(message, Message::Write { awaited: false, .. });
-                    let answer = self.answer(now, message);
-                    if awaited {
-                        // A listener thread that is gone waits for no answer.
-                        let _ = self.listener_thread.server_end.answers.send(answer);
-                    }
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return done > 0,
-            }
-        }
-        true
-    }
-
-    fn answer(&mut self, now: Nanos, message: Message) -> Answer {
-        let nothing = |()| Vec::new();
-        match message {
-            Message::Read { region, offset, count } => {
-                let mut bytes = vec![0; count];
-                self.function.read(region, offset, &mut bytes).map_err(no_such_place)?;
-                Ok(bytes)
-            }
-            Message::Write { region, offset, bytes, .. } => {
-                self.function.write(now, region, offset, &bytes).map_err(no_such_place).map(nothing)
-            }
-            Message::Map { at, bytes, file, writable } => {
-                self.function.memory_mut().map(at, bytes, file, writable).map(nothing)
-            }
-            Message::Unmap { range: Some((at, bytes)) } => {
-                self.function.memory_mut().unmap(at, bytes).map(nothing)
-            }
-            Message::Unmap { range: None } => {
-                self.function.memory_mut().clear();
-                Ok(Vec::new())
-            }
-            Message::Interrupts { start, count, change } => self.change(start, count, change).map(nothing),
-            Message::Reset => {
-                self.function.reset(now);
-                Ok(Vec::new())
-            }
-            Message::Say { sentence } => {
-                self.say(now, &sentence);
-                Ok(Vec::new())
-            }
-            Message::Gone { sentence } => {
-                self.guest_is_gone(now, sentence);
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    fn change(&mut self, start: u32, count: u32, change: Change) -> io::Result<()> {
-        let vectors = signal::range(start, count)?;
-        match change {
-            Change::Files(files) => self.interrupts.set(start, count, files)?,
-            Change::Trigger => {
-                for vector in vectors {
-                    self.interrupts.signal(u16::try_from(vector).expect("few"));
-                }
-            }
-            Change::Mask | Change::Unmask => {
-                for vector in start..start + count {
-                    self.function.mask(vector, matches!(change, Change::Mask));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What the guest lent goes, and the function is as after power-on. What the drive has begun it finishes.
-    fn guest_is_gone(&mut self, now: Nanos, sentence: Option<String>) {
-        self.guests += 1;
-        self.function.reset(now);
-        self.function.memory_mut().clear();
-        self.interrupts.clear();
-        if let Some(sentence) = sentence {
-            self.say(now, &sentence);
-        }
     }
 
     /// Tells the log, unless that is told too much already; then how much it was not told.
@@ -232,8 +136,4 @@ impl<D: OpenChannelDrive> Server<D> {
             (self.log)(sentence);
         }
     }
-}
-
-fn no_such_place(NoSuchPlace: NoSuchPlace) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "the function has no such region, or none so large")
 }

@@ -6,13 +6,14 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
 /// Where the guest's memory begins, and how much there is.
 pub const MEMORY: u64 = 0x4000_0000;
-pub const MEMORY_BYTES: u64 = 4 << 20;
+pub const MEMORY_BYTES: u64 = 8 << 20;
 /// Entries of its queues.
 pub const ENTRIES: u16 = 16;
 /// CC that begins: entries of 64 and 16 bytes, enabled.
@@ -51,7 +52,12 @@ pub struct Guest {
 impl Guest {
     /// A guest whose machine has booted: its memory is lent, its interrupts are wired.
     pub fn new(world: &World) -> Self {
-        let client = vfio_user::Client::new(&world.path).expect("the server lets one guest in");
+        Self::at(&world.path)
+    }
+
+    /// The same at a socket.
+    pub fn at(path: &Path) -> Self {
+        let client = vfio_user::Client::new(path).expect("the server lets one guest in");
         let file = File::from(rustix::fs::memfd_create("guest", MemfdFlags::CLOEXEC).expect("a memfd"));
         file.set_len(MEMORY_BYTES).expect("a memfd grows");
         let size = usize::try_from(MEMORY_BYTES).expect("small");
@@ -141,13 +147,18 @@ impl Guest {
 
     /// Makes the admin queues and enables the controller.
     pub fn enable(&mut self) {
+        self.enable_with(ENABLE);
+    }
+
+    /// The same, with more in CC than the entry sizes and EN.
+    pub fn enable_with(&mut self, cc: u32) {
         let ring = self.make_ring();
         let size = u32::from(ENTRIES - 1);
         self.set_register(0x24, size << 16 | size);
         self.client.region_write(BAR0, 0x28, &ring.submission.to_le_bytes()).expect("ASQ");
         self.client.region_write(BAR0, 0x30, &ring.completion.to_le_bytes()).expect("ACQ");
         self.rings[0] = Some(ring);
-        self.set_register(0x14, ENABLE);
+        self.set_register(0x14, cc);
         assert_eq!(self.csts(), 1, "it is ready");
     }
 
@@ -266,6 +277,39 @@ impl Guest {
         let completion = self.admin(sqe.with_prps(HostAddress(at), HostAddress(at + 4096)));
         assert!(completion.status.status.is_success(), "{sqe:?}: {}", completion.status);
         self.get(at, count)
+    }
+
+    /// PRPs of whole pages from `at` on.
+    pub fn with_pages(&mut self, sqe: Sqe, at: u64, bytes: u64) -> Sqe {
+        let pages: Vec<u64> = (1..bytes.div_ceil(4096)).map(|page| at + page * 4096).collect();
+        let second = match pages.as_slice() {
+            [] => 0,
+            [page] => *page,
+            pages => {
+                let list = self.room(4096);
+                self.put_list(list, pages);
+                list
+            }
+        };
+        sqe.with_prps(HostAddress(at), HostAddress(second))
+    }
+
+    /// A command with so many bytes for the drive.
+    pub fn write(&mut self, qid: u16, sqe: Sqe, bytes: &[u8]) -> Cqe {
+        let count = u64::try_from(bytes.len()).expect("small");
+        let at = self.room(count);
+        self.put(at, bytes);
+        let sqe = self.with_pages(sqe, at, count);
+        self.carry_out(qid, sqe)
+    }
+
+    /// A command that brings so many bytes.
+    pub fn read(&mut self, qid: u16, sqe: Sqe, count: usize) -> (Vec<u8>, Cqe) {
+        let bytes = u64::try_from(count).expect("small");
+        let at = self.room(bytes);
+        let sqe = self.with_pages(sqe, at, bytes);
+        let completion = self.carry_out(qid, sqe);
+        (self.get(at, count), completion)
     }
 
     /// How often a vector was signalled since this was asked last.

@@ -1,4 +1,4 @@
-//! A whole server with a drive's controller, in a thread; guests over its socket, sound ones and rude ones.
+//! A whole server with a drive's controller or with targets, in a thread; guests over its socket, sound ones and rude ones.
 
 mod drive;
 mod guest;
@@ -6,4 +6,5 @@ mod guest;
 mod pci_drive;
 mod rude;
 mod sound;
+mod targets;
 mod world;

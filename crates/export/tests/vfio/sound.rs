@@ -41,21 +41,6 @@ fn chunk_log(guest: &mut Guest, chunks: usize) -> Vec<ChunkDescriptor> {
         .collect()
 }
 
-/// PRPs of whole pages from `at` on.
-fn with_pages(guest: &mut Guest, sqe: Sqe, at: u64, bytes: u64) -> Sqe {
-    let pages: Vec<u64> = (1..bytes.div_ceil(4096)).map(|page| at + page * 4096).collect();
-    let second = match pages.as_slice() {
-        [] => 0,
-        [page] => *page,
-        pages => {
-            let list = guest.room(4096);
-            guest.put_list(list, pages);
-            list
-        }
-    };
-    sqe.with_prps(HostAddress(at), HostAddress(second))
-}
-
 /// Addresses of a command, in memory.
 fn list(guest: &mut Guest, first: u64, count: u64) -> (HostAddress, u8) {
     let at = guest.room(4096);
@@ -84,7 +69,7 @@ fn fill_chunk(guest: &mut Guest, qid: u16, first: u64) {
         guest.put(data, &pattern(lba, UNIT * SECTOR, 0));
         guest.put(oob, &pattern(lba, UNIT * OOB, 0xFF));
         let vector = vector(guest, lba, UNIT);
-        let sqe = with_pages(guest, Sqe::vector_write(1, vector), data, UNIT * SECTOR);
+        let sqe = guest.with_pages(Sqe::vector_write(1, vector), data, UNIT * SECTOR);
         let completion = guest.carry_out(qid, sqe.with_mptr(HostAddress(oob)));
         assert!(completion.status.status.is_success(), "unit {unit}: {}", completion.status);
     }
@@ -176,7 +161,7 @@ fn a_reset_forgets_queues_and_keeps_content() {
             guest.room(SECTOR),
             ReadWrite { slba: Lba(first), block_count: 1, limited_retry: false, force_unit_access: false },
         );
-        let sqe = with_pages(&mut guest, Sqe::read(1, read), data, SECTOR);
+        let sqe = guest.with_pages(Sqe::read(1, read), data, SECTOR);
         guest.submit(1, sqe);
     }
     guest.set_register(0x14, ENABLE & !1);
@@ -207,7 +192,7 @@ fn a_guest_that_vanishes_leaves_the_drive_to_the_next() {
         for _ in 0..8 {
             let vector = vector(&mut guest, first, UNIT);
             let data = guest.room(UNIT * SECTOR);
-            let sqe = with_pages(&mut guest, Sqe::vector_read(1, vector), data, UNIT * SECTOR);
+            let sqe = guest.with_pages(Sqe::vector_read(1, vector), data, UNIT * SECTOR);
             guest.submit(1, sqe);
         }
         guest.vanish();
@@ -274,12 +259,12 @@ fn a_drive_of_1_2_is_served_as_such() {
         guest.put(data, &pattern(first, UNIT * SECTOR, 0));
         guest.put(oob, &pattern(first, UNIT * OOB, 0xFF));
         let write = ppas(&mut guest, first);
-        let sqe = with_pages(&mut guest, Sqe::ppa_write(1, write), data, UNIT * SECTOR);
+        let sqe = guest.with_pages(Sqe::ppa_write(1, write), data, UNIT * SECTOR);
         let completion = guest.carry_out(1, sqe.with_mptr(HostAddress(oob)));
         assert!(completion.status.status.is_success(), "{}", completion.status);
     }
     let read = ppas(&mut guest, block);
-    let sqe = with_pages(&mut guest, Sqe::ppa_read(1, read), data, UNIT * SECTOR);
+    let sqe = guest.with_pages(Sqe::ppa_read(1, read), data, UNIT * SECTOR);
     let completion = guest.carry_out(1, sqe.with_mptr(HostAddress(oob)));
     assert!(completion.status.status.is_success(), "{}", completion.status);
     let bytes = |count: u64| usize::try_from(count).expect("small");
