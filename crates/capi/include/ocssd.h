@@ -161,6 +161,12 @@
 // The target speaks of keys and values: `kv`, `kv-block`.
 #define OCSSD_INTERFACE_KEYS 3
 
+// Of a transaction: makes it true. Offset and bytes are 0.
+#define OCSSD_OP_COMMIT 14
+
+// Of a transaction: gives it up. Offset and bytes are 0.
+#define OCSSD_OP_ABORT 15
+
 // Nothing is written.
 #define OCSSD_ZONE_EMPTY 1
 
@@ -505,6 +511,16 @@ typedef struct ocssd_request {
 // drive's (SCT and SC, 0 for success); `ocssd_last_error` says what failed. It may submit, and call everything but polls and
 // closes of the target that calls it. It must return: no longjmp, no C++ exception.
 typedef void (*ocssd_request_ended)(void *context, int result, uint16_t status);
+
+// How much of transactions a target takes. It never changes.
+typedef struct ocssd_transaction_limits {
+    // Bytes of one; a block that is written twice counts twice.
+    uint64_t bytes_max;
+    // Transactions that are open at a time; fewer while chunks are short.
+    uint32_t open_max;
+    // Zero.
+    uint32_t reserved;
+} ocssd_transaction_limits;
 
 // The zones of a target, and its limits. They never change.
 typedef struct ocssd_zones {
@@ -1026,6 +1042,50 @@ int ocssd_target_submit_for_reply(struct ocssd_target *target,
 // Errors: -EBUSY within a callback of the same target.
 int ocssd_target_poll(struct ocssd_target *target,
                       uint32_t budget);
+
+// Gets how much of transactions a target takes.
+//
+// Errors: -EOPNOTSUPP of a target that has none.
+int ocssd_transaction_info(struct ocssd_target *target, struct ocssd_transaction_limits *limits);
+
+// Begins a transaction, and puts its name into `transaction`. Nobody sees what is written within it before its commit, its own
+// program included, and a power cut or a close of the target leaves nothing of it.
+//
+// Errors: -EMFILE if as many are open as the target takes, or has room for; -EOPNOTSUPP of a target that has none.
+int ocssd_transaction_begin(struct ocssd_target *target,
+                            uint64_t *transaction);
+
+// Writes `bytes` bytes from `offset` on within a transaction. A block that is written twice has its later content.
+//
+// Errors: as `ocssd_target_write`; -ENOENT if the transaction is not open; -ENOSPC if it would have more than `bytes_max`: it goes
+// on without this then; -ECANCELED if the target gave it up because chunks went bad: begin it again.
+int ocssd_transaction_write(struct ocssd_target *target,
+                            uint64_t transaction,
+                            const void *data,
+                            uint64_t bytes,
+                            uint64_t offset);
+
+// Makes a transaction true, all of it at once, durable as a write of the target is. Of two that wrote a block the later commit
+// decides. The transaction is over.
+//
+// Errors: -ENOENT if it is not open, -ECANCELED if the target gave it up, -EIO if the media failed.
+int ocssd_transaction_commit(struct ocssd_target *target,
+                             uint64_t transaction);
+
+// Gives a transaction up: it is as if it had never been begun.
+//
+// Errors: -ENOENT if it is not open.
+int ocssd_transaction_abort(struct ocssd_target *target, uint64_t transaction);
+
+// Submits part of a transaction: `OCSSD_OP_WRITE`, `OCSSD_OP_COMMIT` or `OCSSD_OP_ABORT`. Otherwise as `ocssd_target_submit`.
+// Parts take effect in the order in which they are submitted, so that a commit need not wait for the ends of its writes.
+//
+// Errors: as `ocssd_target_submit`; -ENOENT if the transaction is not open, -EOPNOTSUPP of a target that has none.
+int ocssd_transaction_submit(struct ocssd_target *target,
+                             uint64_t transaction,
+                             const struct ocssd_request *request,
+                             ocssd_request_ended ended,
+                             void *context);
 
 // Gets the zones of a target and its limits.
 //

@@ -12,6 +12,7 @@ use crate::reply::{End, Owner, Reply};
 use crate::status::errno_of;
 use crate::zones::ZoneAsk;
 use ocssd_lightnvm::interface::{AnyReply, AnyRequest, Interface};
+use ocssd_lightnvm::transaction::{BlockTransaction, TransactionPart};
 use ocssd_lightnvm::{BufId, Buffers, Status, Tag};
 use std::ffi::c_int;
 use std::fmt::Display;
@@ -43,6 +44,11 @@ pub struct Asked {
 }
 
 impl Ask {
+    /// What it is of a transaction, if it is of one.
+    pub const fn part(&self) -> Option<(BlockTransaction, TransactionPart)> {
+        if let Self::Blocks(ask) = self { ask.part } else { None }
+    }
+
     /// The request, with buffers on loan that hold what it gives.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use crate::payload::Loan;
 use crate::reply::{End, Reply};
 use crate::status::errno_of;
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest};
+use ocssd_lightnvm::transaction::{BlockTransaction, TransactionPart};
 use ocssd_lightnvm::{BufId, Buffers, Tag};
 
 /// What is asked of a block target.
@@ -20,6 +21,8 @@ pub struct BlockAsk {
     pub count: u32,
     /// What is written, or where to put what is read.
     pub memory: Memory,
+    /// What it is of a transaction.
+    pub part: Option<(BlockTransaction, TransactionPart)>,
 }
 
 impl BlockAsk {
@@ -45,6 +48,15 @@ impl BlockAsk {
     }
 
     fn words(&self) -> String {
+        match self.part {
+            Some((transaction, TransactionPart::Commit)) => {
+                return format!("the commit of transaction {}", transaction.0);
+            }
+            Some((transaction, TransactionPart::Abort)) => {
+                return format!("the end of transaction {}", transaction.0);
+            }
+            Some((_, TransactionPart::Write)) | None => {}
+        }
         let what = match self.op {
             BlockOp::Read => "a read",
             BlockOp::Write { .. } => "a write",

@@ -45,5 +45,6 @@ mod state;
 mod status;
 mod target;
 mod target_io;
+mod transactions;
 mod zoned_target;
 mod zones;

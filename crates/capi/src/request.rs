@@ -151,7 +151,7 @@ impl Request {
             if extent.has_data() && extent != Extent::Data { 0 } else { self.bytes / u64::from(block_bytes) };
         let ask = match shape {
             Shape::Zones(zones) => self.of_zones(zones, block, memory)?,
-            _ => Ask::Blocks(BlockAsk { op: self.of_blocks()?, block, count: 0, memory }),
+            _ => Ask::Blocks(BlockAsk { op: self.of_blocks()?, block, count: 0, memory, part: None }),
         };
         let largest = u64::try_from(REQUEST_BYTES_MAX).expect("1 MiB") / u64::from(block_bytes);
         let part = match self.op {

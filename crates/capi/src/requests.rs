@@ -178,6 +178,21 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// Takes back the request that was taken last, which nobody has seen.
+    ///
+    /// # Panics
+    /// If it is another.
+    pub fn take_back(&mut self, number: usize, tag: Tag, buffers: &Buffers) {
+        let lane = &mut self.lanes[number];
+        assert_eq!(lane.waiting.pop_back(), Some(SlabKey(tag.0)), "the last request is another");
+        lane.in_progress -= 1;
+        let Open { asked, pieces, .. } = self.open.remove(SlabKey(tag.0));
+        self.payload.give_all_back(pieces, buffers);
+        self.waited.left -= usize::from(matches!(asked.owner, Owner::Waiting));
+    }
+}
+
 impl Source<AnyTarget> for Requests {
     /// Requests come from calls, not from the passing of time.
     fn next_arrival(&self) -> Option<Nanos> {

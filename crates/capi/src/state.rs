@@ -213,10 +213,11 @@ impl State {
     pub fn ask(&mut self, lane: usize, asked: impl Iterator<Item = Asked>) -> Result<Reply, Failure> {
         self.requests.waited = Waited::new();
         for asked in asked {
-            while let Err(full) = self.requests.take(lane, asked, self.host.buffers_mut()) {
+            while let Err(failure) = self.take(lane, asked) {
                 self.turn();
-                if self.requests.in_progress() == 0 {
-                    return Err(full);
+                if failure.errno != libc::EAGAIN || self.requests.in_progress() == 0 {
+                    self.until(|state| state.requests.waited.left == 0);
+                    return Err(failure);
                 }
                 self.advance(Nanos::MAX);
             }
@@ -225,9 +226,19 @@ impl State {
         std::mem::replace(&mut self.requests.waited, Waited::new()).end.into_result()
     }
 
+    /// Takes a request for a target, which is told first if that is part of a transaction.
+    fn take(&mut self, lane: usize, asked: Asked) -> Result<(), Failure> {
+        let tag = self.requests.take(lane, asked, self.host.buffers_mut())?;
+        let Some((transaction, part)) = asked.ask.part() else { return Ok(()) };
+        let joined = self
+            .transactions(lane)
+            .and_then(|transactions| transactions.join(transaction, tag, part).map_err(Failure::from));
+        joined.inspect_err(|_| self.requests.take_back(lane, tag, self.host.buffers()))
+    }
+
     /// Gives a target a request whose end is told by a poll.
     pub fn submit_to(&mut self, lane: usize, asked: Asked) -> Result<c_int, Failure> {
-        self.requests.take(lane, asked, self.host.buffers_mut())?;
+        self.take(lane, asked)?;
         // The drive begins with it now, not at the next poll.
         self.turn();
         Ok(0)

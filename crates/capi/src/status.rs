@@ -34,7 +34,9 @@ pub const fn errno_of(status: Status) -> c_int {
         | Status::ZONE_BOUNDARY_ERROR
         | Status::ZONE_INVALID_WRITE
         | Status::INVALID_ZONE_OPERATION
-        | Status::INVALID_ZONE_TRANSITION => libc::EINVAL,
+        | Status::INVALID_ZONE_TRANSITION
+        | Status::COMMAND_SEQUENCE_ERROR => libc::EINVAL,
+        Status::COMMAND_INTERRUPTED => libc::ECANCELED,
         Status::ZONE_IS_READ_ONLY => libc::EROFS,
         // What Linux' block layer makes of these two (blk_errors, 6.12).
         Status::TOO_MANY_ACTIVE_ZONES => libc::EOVERFLOW,

@@ -134,6 +134,11 @@ fn keys_are_stored_listed_and_changed_together_and_what_is_wrong_is_refused() {
 }
 
 #[test]
+fn transactions_are_seen_at_their_commit_and_what_is_wrong_is_refused() {
+    passes("crates/capi/tests/c/transactions.c", &[]);
+}
+
+#[test]
 fn drives_share_nothing_and_one_drive_is_for_one_thread_at_a_time() {
     passes("crates/capi/tests/c/threads.c", &[]);
 }
@@ -145,6 +150,11 @@ fn the_examples_do_what_they_say() {
     let block = valgrind(&compile("examples/c/block.c", "gcc", "-std=c11"), &[]);
     assert!(block.contains("1024 writes") && block.contains("all read back"), "{block}");
     let zones = valgrind(&compile("examples/c/zones.c", "gcc", "-std=c11"), &[]);
+    let transactions = valgrind(&compile("examples/c/transactions.c", "gcc", "-std=c11"), &[]);
+    assert!(
+        transactions.contains("200 commits") && transactions.contains("\n0 of 1000 pages"),
+        "{transactions}"
+    );
     let pages = valgrind(&compile("examples/c/pages.c", "gcc", "-std=c11"), &[]);
     assert!(
         pages.contains("the session is at 4") && pages.contains("4070 pages of 8387847 bytes, all read back"),
