@@ -14,6 +14,8 @@
 //! that. Deliberately not here: opening drives and making targets (the caller does), and anything about command lines.
 
 mod as_request;
+#[cfg(test)]
+mod changing_zones;
 mod dispatcher;
 mod exports;
 mod fair_queue;

@@ -1,5 +1,6 @@
-//! A guest for tests: queues and data in flat memory, beside a drive that pretends.
+//! A guest for tests: queues and data in flat memory, and whatever function it finds.
 
+use super::port::{NoSuchPlace, Port};
 use super::{BAR0, FlatMemory, Function, GuestMemory, PciFunction, PciId, PretendDrive};
 use ocssd_base::Nanos;
 use ocssd_lightnvm::Status;
@@ -7,7 +8,7 @@ use ocssd_nvme::{Cqe, HostAddress, Sqe};
 
 /// Where the memory begins, and how much there is.
 pub(super) const MEMORY: u64 = 0x10_0000;
-const MEMORY_BYTES: usize = 1 << 20;
+pub(super) const MEMORY_BYTES: usize = 4 << 20;
 /// Entries of every queue.
 pub(super) const ENTRIES: u32 = 8;
 /// CC that begins.
@@ -27,9 +28,49 @@ pub(super) const fn page(index: u64) -> u64 {
     MEMORY + 0x8000 + index * 0x1000
 }
 
+/// The command that makes one half of a pair, for tests to spoil.
+pub(super) fn create_completion(qid: u16) -> Sqe {
+    let cdw10 = (ENTRIES - 1) << 16 | u32::from(qid);
+    let sqe = Sqe { opcode: 0x05, cdw10, cdw11: u32::from(qid) << 16 | 3, ..Sqe::default() };
+    sqe.with_prps(HostAddress(completion_at(qid)), HostAddress(0))
+}
+
+/// The other half.
+pub(super) fn create_submission(qid: u16) -> Sqe {
+    let cdw10 = (ENTRIES - 1) << 16 | u32::from(qid);
+    let sqe = Sqe { opcode: 0x01, cdw10, cdw11: u32::from(qid) << 16 | 1, ..Sqe::default() };
+    sqe.with_prps(HostAddress(submission_at(qid)), HostAddress(0))
+}
+
+/// A function as the guest of a test finds it.
+pub(super) trait Benched {
+    /// Its port.
+    fn port(&self) -> &Port<FlatMemory>;
+
+    /// The guest writes a region.
+    fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), NoSuchPlace>;
+
+    /// It works. True if it did anything.
+    fn work(&mut self) -> bool;
+}
+
+impl Benched for Function<PretendDrive, FlatMemory> {
+    fn port(&self) -> &Port<FlatMemory> {
+        &self.port
+    }
+
+    fn write(&mut self, region: u32, offset: u64, from: &[u8]) -> Result<(), NoSuchPlace> {
+        PciFunction::write(self, Nanos::ZERO, region, offset, from)
+    }
+
+    fn work(&mut self) -> bool {
+        self.turn(Nanos::ZERO)
+    }
+}
+
 /// A guest and its function.
-pub(super) struct Bench {
-    pub(super) function: Function<PretendDrive, FlatMemory>,
+pub(super) struct Bench<F = Function<PretendDrive, FlatMemory>> {
+    pub(super) function: F,
     tails: [u32; 4],
     heads: [u32; 4],
     cid: u16,
@@ -40,7 +81,7 @@ impl Bench {
     pub(super) fn new() -> Self {
         let drive = PretendDrive { is_quick: true, ..PretendDrive::default() };
         let function = Function::new(drive, FlatMemory::new(MEMORY, MEMORY_BYTES), PciId::Qemu);
-        Self { function, tails: [0; 4], heads: [0; 4], cid: 0 }
+        Self::of(function)
     }
 
     /// Enabled, with queue pair 1.
@@ -50,14 +91,21 @@ impl Bench {
         bench.make_queue(1);
         bench
     }
+}
+
+impl<F: Benched> Bench<F> {
+    /// With this function.
+    pub(super) fn of(function: F) -> Self {
+        Self { function, tails: [0; 4], heads: [0; 4], cid: 0 }
+    }
 
     pub(super) fn write(&mut self, offset: u64, value: u32) {
-        self.function.write(Nanos::ZERO, BAR0, offset, &value.to_le_bytes()).expect("a register");
+        self.function.write(BAR0, offset, &value.to_le_bytes()).expect("a register");
     }
 
     pub(super) fn read(&self, offset: u64) -> u32 {
         let mut bytes = [0; 4];
-        self.function.read(BAR0, offset, &mut bytes).expect("a register");
+        self.function.port().read(BAR0, offset, &mut bytes).expect("a register");
         u32::from_le_bytes(bytes)
     }
 
@@ -66,6 +114,11 @@ impl Bench {
     }
 
     pub(super) fn enable(&mut self) {
+        self.enable_with(ENABLE);
+    }
+
+    /// The same, with more in CC.
+    pub(super) fn enable_with(&mut self, cc: u32) {
         let size = ENTRIES - 1;
         for (offset, value) in
             [(0x24, u64::from(size << 16 | size)), (0x28, submission_at(0)), (0x30, completion_at(0))]
@@ -73,37 +126,24 @@ impl Bench {
             self.write(offset, u32::try_from(value).expect("low"));
         }
         (self.tails, self.heads) = ([0; 4], [0; 4]);
-        self.write(0x14, ENABLE);
-    }
-
-    /// The command that makes one half of a pair, for tests to spoil.
-    pub(super) fn create_completion(qid: u16) -> Sqe {
-        let cdw10 = (ENTRIES - 1) << 16 | u32::from(qid);
-        let sqe = Sqe { opcode: 0x05, cdw10, cdw11: u32::from(qid) << 16 | 3, ..Sqe::default() };
-        sqe.with_prps(HostAddress(completion_at(qid)), HostAddress(0))
-    }
-
-    pub(super) fn create_submission(qid: u16) -> Sqe {
-        let cdw10 = (ENTRIES - 1) << 16 | u32::from(qid);
-        let sqe = Sqe { opcode: 0x01, cdw10, cdw11: u32::from(qid) << 16 | 1, ..Sqe::default() };
-        sqe.with_prps(HostAddress(submission_at(qid)), HostAddress(0))
+        self.write(0x14, cc);
     }
 
     pub(super) fn make_queue(&mut self, qid: u16) {
         let place = usize::from(qid);
         (self.tails[place], self.heads[place]) = (0, 0);
         self.put(completion_at(qid), &[0; 128]);
-        assert_eq!(self.admin(Self::create_completion(qid)), Status::SUCCESS);
-        assert_eq!(self.admin(Self::create_submission(qid)), Status::SUCCESS);
+        assert_eq!(self.admin(create_completion(qid)), Status::SUCCESS);
+        assert_eq!(self.admin(create_submission(qid)), Status::SUCCESS);
     }
 
     pub(super) fn put(&self, at: u64, bytes: &[u8]) {
-        self.function.port.memory.write(HostAddress(at), bytes).expect("its own memory");
+        self.function.port().memory.write(HostAddress(at), bytes).expect("its own memory");
     }
 
     pub(super) fn get(&self, at: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
-        self.function.port.memory.read(HostAddress(at), &mut bytes).expect("its own memory");
+        self.function.port().memory.read(HostAddress(at), &mut bytes).expect("its own memory");
         bytes
     }
 
@@ -138,7 +178,7 @@ impl Bench {
     /// The function works until it has nothing to do.
     pub(super) fn run(&mut self) {
         for _ in 0..1000 {
-            if !self.function.turn(Nanos::ZERO) {
+            if !self.function.work() {
                 return;
             }
         }
@@ -157,7 +197,7 @@ impl Bench {
     /// The next completion, if the function's own tail says that there is one.
     pub(super) fn peek(&self, qid: u16) -> Option<Cqe> {
         let head = self.head(qid);
-        let queue = self.function.port.completion(qid)?;
+        let queue = self.function.port().completion(qid)?;
         (queue.tail != head).then(|| {
             let bytes = self.get(completion_at(qid) + 16 * u64::from(head), 16);
             Cqe::decode(bytes.as_slice().try_into().expect("16 bytes"))

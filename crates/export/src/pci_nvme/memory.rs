@@ -96,6 +96,12 @@ impl FlatMemory {
         Self { first, bytes: std::cell::RefCell::new(vec![0; count]) }
     }
 
+    /// Only so many bytes are left.
+    #[cfg(test)]
+    pub(crate) fn shrink(&self, count: usize) {
+        self.bytes.borrow_mut().truncate(count);
+    }
+
     fn place(&self, at: HostAddress, count: usize) -> Result<std::ops::Range<usize>, Unmapped> {
         let offset = at.0.checked_sub(self.first).and_then(|offset| usize::try_from(offset).ok());
         let begin = offset.ok_or(Unmapped)?;

@@ -51,11 +51,16 @@ impl VfioUser {
         }
     }
 
-    /// Counts what guests asked and heard.
-    fn count(&mut self, before: (u64, u64), dispatcher: &mut Dispatcher) {
-        let (guests, doorbells) = (self.slot.guests, self.function.counters().doorbells);
-        dispatcher.stats.connections += guests - before.0;
-        dispatcher.stats.kicks += doorbells - before.1;
+    /// Takes messages, and counts guests that came and doorbells that were rung.
+    fn answer_all(&mut self, dispatcher: &mut Dispatcher) -> bool {
+        let (had_guest, rung) = (self.slot.has_guest, self.function.counters().doorbells);
+        let (now, function) = (dispatcher.now, &mut self.function);
+        let any = self.slot.answer_all(now, &mut Attended { function, dispatcher });
+        let stats = &mut dispatcher.stats;
+        stats.connections += u64::from(self.slot.has_guest && !had_guest);
+        stats.connections_max = stats.connections_max.max(self.slot.has_guest.into());
+        stats.kicks += self.function.counters().doorbells - rung;
+        any
     }
 }
 
@@ -71,13 +76,9 @@ impl Transport for VfioUser {
 
     fn take(&mut self, dispatcher: &mut Dispatcher, _sockets: &Sockets<'_>) -> bool {
         self.begin_once();
-        let before = (self.slot.guests, self.function.counters().doorbells);
-        let (now, function) = (dispatcher.now, &mut self.function);
-        let mut any = self.slot.answer_all(now, &mut Attended { function, dispatcher });
-        any |= self.function.take(dispatcher);
-        self.count(before, dispatcher);
+        let any = self.answer_all(dispatcher) | self.function.take(dispatcher);
         if any {
-            self.busy = now;
+            self.busy = dispatcher.now;
         }
         any
     }

@@ -9,9 +9,17 @@ use ocssd_export::vfio_user::{ListenerThread, VfioUser};
 use ocssd_export::{Export, Exports, Stats};
 use ocssd_flash::{Flash, presets};
 use ocssd_lightnvm::interface::AnyTarget;
+use ocssd_lightnvm::interface::Entry;
+use ocssd_lightnvm::interface::log_structured::{PageEntry, PageId};
+use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneDescriptor};
 use ocssd_lightnvm::{Buffers, Geometry, Payload, PuId, Status, Target, TargetId};
-use ocssd_nvme::identify::{Cns, IdentifyController, IdentifyNamespace, Uuid};
+use ocssd_nvme::identify::{Cns, IdentifyController, IdentifyNamespace, NamespaceIds, Uuid};
+use ocssd_nvme::kv::{KeyValueCommand, KvOpcode};
+use ocssd_nvme::pages::{FlushPages, PageOpcode, ReadPage};
 use ocssd_nvme::sqe::{Identify, ReadWrite};
+use ocssd_nvme::zns::{
+    ZoneAppend, ZoneManagementReceive, ZoneManagementSend, ZoneReceiveAction, ZoneSendAction,
+};
 use ocssd_nvme::{HostAddress, Lba, Sqe};
 use ocssd_targets::linear::Layout;
 use ocssd_targets::registry::{self, TargetSpec};
@@ -194,4 +202,106 @@ fn what_is_written_to_blocks_is_read_again_by_pages_and_lists() {
     drop(guest);
     let stats = world.stop();
     assert_eq!((stats.writes, stats.reads, stats.errors), (5, 6, 4), "{stats:?}");
+}
+
+#[test]
+fn zones_keys_and_pages_are_namespaces_of_their_own_command_sets() {
+    const EXPORTS: [Asked; 2] = [("zns", &[], 0), ("kv", &[], 2)];
+    let world = World::new(&EXPORTS);
+    let mut guest = world.guest(0);
+    let csi = [1, 2].map(|nsid| {
+        let ids = identify(&mut guest, Cns::NAMESPACE_IDS, nsid, 0);
+        NamespaceIds::decode(&ids).expect("names").csi
+    });
+    assert_eq!(csi, [Some(2), Some(1)]);
+    let report = |guest: &mut Guest| {
+        let (slba, action) = (Lba(0), ZoneReceiveAction::Report);
+        let receive = ZoneManagementReceive { slba, dword_count: 1024, action, filter: 0, partial: true };
+        let (data, completion) = guest.read(1, Sqe::zone_management_receive(1, receive), 4096);
+        assert_eq!(completion.status.status, Status::SUCCESS);
+        let zones: Vec<ZoneDescriptor> =
+            data[64..].chunks_exact(64).map_while(ZoneDescriptor::decode).collect();
+        zones[1]
+    };
+    let start = report(&mut guest).start;
+    for at in 0..3 {
+        let append = ZoneAppend {
+            zslba: Lba(start),
+            block_count: 1,
+            limited_retry: false,
+            force_unit_access: true,
+            remaps_tag: false,
+        };
+        let completion = guest.write(1, Sqe::zone_append(1, append), &pattern(4096, 9));
+        assert_eq!((completion.status.status, u64::from(completion.dw0)), (Status::SUCCESS, start + at));
+    }
+    assert_eq!(report(&mut guest).write_pointer, Some(start + 3));
+    assert!(guest.read(1, Sqe::read(1, io(start + 2, 1)), 4096).0 == pattern(4096, 9));
+    let action = ZoneSendAction::Manage(ZoneAction::Reset);
+    let reset = ZoneManagementSend { slba: Lba(start), action, all: false, option: false };
+    assert_eq!(guest.carry_out(1, Sqe::zone_management_send(1, reset)).status.status, Status::SUCCESS);
+    assert_eq!(report(&mut guest).write_pointer, Some(start));
+    let about = |opcode, bytes| Sqe::key_value(opcode, 2, KeyValueCommand::new(b"key", bytes));
+    let value = pattern(40_000, 5);
+    assert_eq!(guest.write(1, about(KvOpcode::STORE, 40_000), &value).status.status, Status::SUCCESS);
+    let (found, completion) = guest.read(1, about(KvOpcode::RETRIEVE, 65_536), 65_536);
+    assert!(completion.dw0 == 40_000 && found[..40_000] == value);
+    drop(guest);
+    assert_eq!(world.stop().errors, 0);
+}
+
+#[test]
+fn a_flush_of_pages_is_there_after_its_guest_has_gone() {
+    const EXPORTS: [Asked; 1] = [("eleos", &[], 0)];
+    let world = World::new(&EXPORTS);
+    let mut guest = world.guest(0);
+    let session =
+        |guest: &mut Guest| guest.carry_out(1, Sqe::page_session(PageOpcode::OPEN_SESSION, 1, 7)).dw0;
+    assert_eq!(session(&mut guest), 0);
+    let mut sent = vec![0; PageEntry::BYTES];
+    PageEntry { page: PageId(3), offset: 0, bytes: 1904 }.encode(&mut sent);
+    sent.extend(pattern(1904, 4));
+    let flush = FlushPages { session: 7, wsn: 1, bytes: 1904, rows: 1, force_unit_access: true, stage: None };
+    assert_eq!(guest.write(1, Sqe::flush_pages(1, flush), &sent).status.status, Status::SUCCESS);
+    guest.vanish();
+    let mut guest = world.guest(0);
+    assert_eq!(session(&mut guest), 1, "it was applied");
+    let (found, completion) =
+        guest.read(1, Sqe::read_page(1, ReadPage { page: 3, offset: 0, bytes: 4096 }), 4096);
+    assert!(completion.dw0 == 1904 && found[..1904] == pattern(1904, 4));
+    drop(guest);
+    assert_eq!(world.stop().associations, 2, "each had a controller of its own");
+}
+
+#[test]
+fn guests_of_two_slots_share_what_they_write_and_not_their_controllers() {
+    const EXPORTS: [Asked; 1] = [PBLK];
+    let world = World::with_slots(&EXPORTS, 2);
+    let (mut first, mut second) = (world.guest(0), world.guest(1));
+    let numbers = [&mut first, &mut second].map(|guest| {
+        let controller = identify(guest, Cns::CONTROLLER, 0, 0);
+        IdentifyController::decode(&controller).expect("a controller").cntlid
+    });
+    assert_ne!(numbers[0], numbers[1]);
+    first.use_shadows();
+    first.make_queue(2);
+    for round in 0..8 {
+        assert_eq!(
+            first.write(2, Sqe::write(1, io(8 * round, 8)), &pattern(4096, 1)).status.status,
+            Status::SUCCESS
+        );
+        assert!(second.read(1, Sqe::read(1, io(8 * round, 8)), 4096).0 == pattern(4096, 1), "{round}");
+    }
+    // In the middle of commands: the other goes on.
+    for _ in 0..8 {
+        let at = first.room(4096);
+        first.submit(2, Sqe::read(1, io(0, 8)).with_prps(HostAddress(at), HostAddress(0)));
+    }
+    first.vanish();
+    assert!(second.read(1, Sqe::read(1, io(0, 8)), 4096).0 == pattern(4096, 1));
+    let mut first = world.guest(0);
+    assert!(first.read(1, Sqe::read(1, io(0, 8)), 4096).0 == pattern(4096, 1));
+    drop((first, second));
+    let stats = world.stop();
+    assert_eq!((stats.associations, stats.errors), (3, 0), "{stats:?}");
 }

@@ -1,16 +1,15 @@
 //! Namespaces of zones: what is said of them, every command, every refusal, reports, and changed zones.
 
+use crate::changing_zones::zones_that_change;
 use crate::model_targets::{reference, zones};
 use crate::nvme_tcp::host::{Answer, transported};
 use crate::nvme_tcp::testing::{NQN, World, completion};
-use ocssd_base::{Nanos, Prng};
+use ocssd_base::Prng;
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::zoned::{
-    DescribedZone, ZoneAction, ZoneArea, ZoneDescriptor, ZoneGeometry, ZoneState, ZonedReply, ZonedRequest,
-    ZonedTarget,
+    DescribedZone, ZoneAction, ZoneArea, ZoneDescriptor, ZoneGeometry, ZoneState, ZonedTarget,
 };
 use ocssd_lightnvm::interface::{AnyTarget, Entry};
-use ocssd_lightnvm::{Admission, Completion, Out, Target};
 use ocssd_nvme::feature::FeatureId;
 use ocssd_nvme::identify::{
     Cns, DeallocatedRead, IdentifyController, IdentifyNamespace, NamespaceIds, NamespaceList,
@@ -28,63 +27,6 @@ use ocssd_sim::zoned::ZonedModel;
 /// The namespace of zones, and the one that is not written.
 const NSID: u32 = 3;
 const READ_ONLY: u32 = 4;
-
-/// Zones of which some change by themselves: they are told of with the first request.
-fn zones_that_change(changed: &[u32]) -> AnyTarget {
-    let target = Changing { inner: reference(), changed: changed.to_vec(), asked: false };
-    AnyTarget::from(Box::new(target) as Box<dyn ZonedTarget>)
-}
-
-/// Zones of which some change by themselves.
-struct Changing {
-    inner: ReferenceTarget<ZonedModel>,
-    changed: Vec<u32>,
-    asked: bool,
-}
-
-impl Target for Changing {
-    type Request = ZonedRequest;
-    type Reply = ZonedReply;
-
-    fn submit(&mut self, now: Nanos, request: &ZonedRequest, out: &mut Out<ZonedReply>) -> Admission {
-        self.asked = true;
-        self.inner.submit(now, request, out)
-    }
-
-    fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<ZonedReply>) {
-        self.inner.on_completion(now, completion, out);
-    }
-
-    fn on_deadline(&mut self, now: Nanos, out: &mut Out<ZonedReply>) {
-        self.inner.on_deadline(now, out);
-    }
-
-    fn advance(&mut self, now: Nanos, out: &mut Out<ZonedReply>) {
-        self.inner.advance(now, out);
-    }
-
-    fn deadline(&self) -> Option<Nanos> {
-        self.inner.deadline()
-    }
-
-    fn check(&self) {
-        self.inner.check();
-    }
-}
-
-impl ZonedTarget for Changing {
-    fn zone_geometry(&self) -> ZoneGeometry {
-        self.inner.zone_geometry()
-    }
-
-    fn zone(&self, zone: u32) -> ZoneDescriptor {
-        self.inner.zone(zone)
-    }
-
-    fn poll_changed_zone(&mut self) -> Option<u32> {
-        if self.asked && !self.changed.is_empty() { Some(self.changed.remove(0)) } else { None }
-    }
-}
 
 fn world() -> World {
     World::beside(vec![("z", zones()), ("z-ro", zones())], [8, 4, 4], &[])

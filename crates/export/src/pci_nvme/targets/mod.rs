@@ -11,5 +11,7 @@
 mod admin;
 mod function;
 mod io;
+#[cfg(test)]
+mod tests;
 
 pub use function::{Attended, TargetFunction};

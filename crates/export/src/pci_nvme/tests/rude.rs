@@ -1,6 +1,8 @@
 //! Guests that do what none may: they get a status, or a controller that has given up; never more.
 
-use super::super::bench::{Bench, ENABLE, ENTRIES, completion_at, page};
+use super::super::bench::{
+    Bench, ENABLE, ENTRIES, completion_at, create_completion, create_submission, page,
+};
 use ocssd_lightnvm::Status;
 use ocssd_nvme::sgl::{SglDescriptor, SglKind};
 use ocssd_nvme::sqe::{Psdt, ReadWrite, Vector};
@@ -79,7 +81,7 @@ fn data_pointers_of_no_kind_are_refused() {
 #[test]
 fn queues_that_cannot_be_are_refused() {
     let mut bench = Bench::ready();
-    let (completion, submission) = (Bench::create_completion(2), Bench::create_submission(2));
+    let (completion, submission) = (create_completion(2), create_submission(2));
     let size = |sqe: Sqe, size: u32, qid: u32| Sqe { cdw10: size << 16 | qid, ..sqe };
     let at = |sqe: Sqe, at| sqe.with_prps(HostAddress(at), HostAddress(0));
     let refused = [
@@ -155,8 +157,8 @@ fn io_queues_outside_memory_end_in_a_fatal_status() {
         let at = |sqe: Sqe, spoil: bool| {
             if spoil { sqe.with_prps(HostAddress(NOWHERE), HostAddress(0)) } else { sqe }
         };
-        assert_eq!(bench.admin(at(Bench::create_completion(1), !spoil_submission)), Status::SUCCESS);
-        assert_eq!(bench.admin(at(Bench::create_submission(1), spoil_submission)), Status::SUCCESS);
+        assert_eq!(bench.admin(at(create_completion(1), !spoil_submission)), Status::SUCCESS);
+        assert_eq!(bench.admin(at(create_submission(1), spoil_submission)), Status::SUCCESS);
         bench.submit(1, Sqe::flush(1));
         bench.run();
         assert_eq!((bench.csts(), bench.function.counters().fatals), (1 | FATAL, 1));

@@ -1,6 +1,6 @@
 //! Guests that do as the specification says.
 
-use super::super::bench::{Bench, ENABLE, ENTRIES, completion_at, page};
+use super::super::bench::{Bench, ENABLE, ENTRIES, completion_at, create_submission, page};
 use super::super::pretend::{OOB_BYTES, SECTOR_BYTES};
 use super::super::{BAR0, CONFIG, NoSuchPlace, PciFunction};
 use ocssd_base::Nanos;
@@ -142,7 +142,7 @@ fn identify_and_the_number_of_queues_are_those_of_the_function() {
         |value| Sqe::set_features(0, SetFeatures { fid: FeatureId::NUMBER_OF_QUEUES, save: false, value });
     assert_eq!(bench.carry_out(0, set(0x00FF_0001)).dw0, 0x003F_0001);
     assert_eq!(bench.function.drive.asked.last().map(|sqe| sqe.cdw11), Some(0x003F_0001));
-    assert_eq!(bench.admin(Bench::create_submission(3)), Status::INVALID_QUEUE_ID, "two were granted");
+    assert_eq!(bench.admin(create_submission(3)), Status::INVALID_QUEUE_ID, "two were granted");
     let get = GetFeatures {
         fid: FeatureId::NUMBER_OF_QUEUES,
         select: ocssd_nvme::feature::Select::Current,
