@@ -64,6 +64,7 @@ const OX_BLOCK: &[TargetOption] = &[
     option("checkpoint_log_bytes", "bytes", "a 64th, to 64 MiB"),
     option("recovery", "time, as 100ms", "not bounded"),
     option("log_copies", "1, 2", "2"),
+    option("lost_log", "refuse, drop", "refuse"),
     option("gc_groups_max", "1 to all", "1"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
     option("writes_per_unit", "1 to 16", "2"),

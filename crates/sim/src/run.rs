@@ -14,7 +14,7 @@ use crate::plan::{Cut, Plan, Step};
 use crate::power::MountCut;
 use crate::tally::Tally;
 use crate::wear::Wear;
-use crate::world::{LIMIT, Mount, Mounted, STOPPED, Stop, World};
+use crate::world::{LIMIT, Mount, Mounted, SECTORS_HARMED, STOPPED, Stop, World};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{FailedOp, FaultKind, Flash, ScheduledFault, Shelf};
 use ocssd_lightnvm::{ChunkId, Device, Ppa, PuId};
@@ -117,6 +117,9 @@ fn drive(plan: &Plan) -> (Option<Disk>, Flash) {
     let flash = Flash::format(plan.config.clone());
     (None, flash.unwrap_or_else(|problems| panic!("a drawn drive: {problems}")))
 }
+
+/// How targets say that media lost what they keep for themselves, in both copies.
+const SAYS_RECORDS_LOST: [&str; 2] = ["of the log cannot be read", "none of its checkpoints can be read"];
 
 struct Runner<'a, C: Contract> {
     world: World<C>,
@@ -254,6 +257,10 @@ where
         }
         if self.world.has_dead_target() {
             return Err(Broken::new(LIMIT, "a unit that works", sentence).into());
+        }
+        let is_harmed = self.world.tally.of(SECTORS_HARMED) > 0;
+        if is_harmed && SAYS_RECORDS_LOST.iter().any(|words| sentence.contains(words)) {
+            return Err(Broken::new(LIMIT, "media that keep what the target must know", sentence).into());
         }
         if !self.disk.as_mut().is_some_and(Disk::heal) {
             return Err(Cause::NotMounted(sentence));

@@ -56,6 +56,9 @@ pub enum Stop {
     Idle,
 }
 
+/// The count of sectors whose content the media changed or lost.
+pub const SECTORS_HARMED: &str = "faults.sectors_harmed";
+
 /// The rule of a run that was stopped from outside: nothing was broken.
 pub const STOPPED: &str = "stopped";
 
@@ -329,7 +332,7 @@ impl<C: Contract> World<C> {
                 Event::Harmed { at: harmed.at, what: format!("{}; it held {held}", harmed.harm) }
             });
             contract.harmed(&harmed, &mut Seen { device: host.device_mut().inner_mut(), units });
-            self.tally.add("faults.sectors_harmed", 1);
+            self.tally.add(SECTORS_HARMED, 1);
         }
     }
 

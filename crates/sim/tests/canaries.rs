@@ -186,6 +186,7 @@ canaries! {
 canaries! {
     TESTED_OF_OX_GIVING_WAY: "ox-block", "canary", NONE, SEEDS_OF_HARM;
     ox_gives_way_in_part_is_found: "gives-way-in-part", Any;
+    ox_loss_unnoticed_is_found: "loss-unnoticed", Any;
 }
 
 canaries! {

@@ -13,6 +13,15 @@ pub enum MountError {
     NotThere(&'static str),
     /// What is there cannot be read by this program: the sentence says why.
     Unreadable(String),
+    /// The media lost pages of the log, from this to that one, that were durable.
+    LogLost {
+        /// The first that is missing.
+        first: u64,
+        /// The last that is known to have been durable.
+        last: u64,
+        /// The target can go on without them, if it is asked to.
+        can_drop: bool,
+    },
     /// The drive itself failed what the mount asked. To go on would be to lose what it could not read or make readable.
     Drive {
         /// What was asked: "a read".
@@ -49,6 +58,18 @@ impl fmt::Display for MountError {
         match self {
             Self::DoesNotFit(sentence) | Self::Unreadable(sentence) => f.write_str(sentence),
             Self::NotThere(sentence) => f.write_str(sentence),
+            Self::LogLost { first, last, can_drop } => {
+                write!(
+                    f,
+                    "page {first} of the log cannot be read, though the log was written up to page {last}: to go on would be to \
+                     forget what was answered since, without a word; "
+                )?;
+                f.write_str(if *can_drop {
+                    "mount with lost_log=drop to do so: blocks that were moved or written since then are older, or zero"
+                } else {
+                    "nothing was taken away, and to use the units anew the target must be removed and its chunks reset"
+                })
+            }
             Self::Drive { what, status } => write!(
                 f,
                 "the drive failed {what} with {status}, and without it the mount would miss what was written; nothing is lost, \

@@ -4,7 +4,8 @@
 //! pages, and says up to which page everything is durable. `page` is a page on media: magic, instance,
 //! generation, number, checksum. [`Replay`] puts pages that were found into the order they were written in, ends at the
 //! first gap, and gives whole transactions. A page number (LSN) is never used twice for what was read back: each mount
-//! writes a generation of its own, and a page of an older generation behind the end of the log is none of it.
+//! writes a generation of its own, and a page of an older generation behind the end of the log is none of it. Each page says
+//! up to where the log was durable when it was written, so that a replay that ends earlier knows that the media lost pages.
 //!
 //! The owner writes pages where it likes: a page is found by its number, not by its place, so a page that the media
 //! failed is written again elsewhere, and pages are striped over any units and read back all together. It may be written
@@ -177,7 +178,7 @@ impl<E: Record> Log<E> {
         }
         let (lsn, entries) = self.full.pop_front().expect("it was looked at");
         let LogConfig { instance, generation, copies, .. } = self.config;
-        let page = LogPage { instance, generation, lsn, entries };
+        let page = LogPage { instance, generation, lsn, durable: Some(self.durable), entries };
         page::encode(&page, out);
         self.again = (copies > 1).then_some((page, copies - 1));
         let before = self.in_flight.insert(lsn, copies);

@@ -1,6 +1,7 @@
 //! A page of the log on media: 40 bytes of header, then entries; the rest is zeroes.
 //!
-//! Magic 4, version 2, spare 2, instance 8, generation 8, number 8, entries 4, CRC-32 of all before it and the entries 4.
+//! Magic 4, version 2, pages behind 2, instance 8, generation 8, number 8, entries 4, CRC-32 of all before it and the entries 4.
+//! Pages behind: how many before this one were not durable when it was written, and 1 more; 0 of a program that did not say.
 //! Deliberately not here: the order of pages (`replay`).
 
 use super::entry::{ENTRY_BYTES, LogEntry, Record};
@@ -41,6 +42,9 @@ pub struct LogPage<E = LogEntry> {
     pub generation: Generation,
     /// Its number.
     pub lsn: Lsn,
+    /// Every page before this one was durable when it was written; `None` of a program that did not say. Where the log that is
+    /// found ends before it, the media lost pages.
+    pub durable: Option<Lsn>,
     /// What it holds, in order.
     pub entries: Vec<E>,
 }
@@ -85,8 +89,11 @@ pub(super) fn encode<E: Record>(page: &LogPage<E>, out: &mut [u8]) {
     assert!(page.generation.0 > 0 && page.lsn.0 > 0, "pages and generations count from 1");
     out.fill(0);
     let count = u32::try_from(page.entries.len()).expect("a page has few entries");
+    let behind = page.durable.map_or(0, |durable| page.lsn.0 - durable.0 + 1);
+    let behind = u16::try_from(behind).expect("few pages are ahead of what is durable");
     out[..4].copy_from_slice(&MAGIC);
     out[4..6].copy_from_slice(&VERSION.to_le_bytes());
+    out[6..8].copy_from_slice(&behind.to_le_bytes());
     out[8..16].copy_from_slice(&page.instance.bits().to_le_bytes());
     out[16..24].copy_from_slice(&page.generation.0.to_le_bytes());
     out[24..32].copy_from_slice(&page.lsn.0.to_le_bytes());
@@ -124,10 +131,13 @@ impl<E: Record> LogPage<E> {
         }
         let (entries, _) = bytes[HEADER_BYTES..used].as_chunks::<ENTRY_BYTES>();
         let entries: Option<Vec<E>> = entries.iter().map(E::decode).collect();
+        let (lsn, behind) = (Lsn(word(24)), u16::from_le_bytes([header[6], header[7]]));
+        let durable = behind.checked_sub(1).map(|behind| Lsn(lsn.0.saturating_sub(u64::from(behind))));
         Ok(Self {
             instance: InstanceId::new(word(8)),
             generation: Generation(word(16)),
-            lsn: Lsn(word(24)),
+            lsn,
+            durable,
             entries: entries.ok_or(PageError::Corrupt)?,
         })
     }

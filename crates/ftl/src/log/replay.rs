@@ -67,6 +67,8 @@ impl std::error::Error for ReplayError {}
 #[derive(Clone, Debug)]
 pub struct Replay<E = LogEntry> {
     pages: BTreeMap<Lsn, BTreeMap<Generation, Vec<E>>>,
+    /// Every page before this one was durable, as a page of this generation says.
+    durable: BTreeMap<Generation, Lsn>,
 }
 
 /// What came of a replay.
@@ -80,17 +82,22 @@ pub struct Replayed<E = LogEntry> {
     pub pages: u64,
     /// Entries behind the last commit: of a transaction that was aborted by the end of the log.
     pub aborted_entries: usize,
+    /// The media lost pages that were durable: the log ends before this page, and went further. What it ends with is whole
+    /// transactions, but not all that were answered.
+    pub lost_before: Option<Lsn>,
 }
 
 impl<E> Default for Replay<E> {
     fn default() -> Self {
-        Self { pages: BTreeMap::new() }
+        Self { pages: BTreeMap::new(), durable: BTreeMap::new() }
     }
 }
 
 impl<E: Record> Replay<E> {
     /// Takes a page that was found.
     pub fn add(&mut self, page: LogPage<E>) {
+        let durable = self.durable.entry(page.generation).or_default();
+        *durable = page.durable.unwrap_or_default().max(*durable);
         self.pages.entry(page.lsn).or_default().insert(page.generation, page.entries);
     }
 
@@ -143,6 +150,10 @@ impl<E: Record> Replay<E> {
             at = at.next();
         }
         assert!(at >= start, "a replay ends before it starts");
-        Ok(Replayed { transactions, end: at, pages: at.0 - start.0, aborted_entries: open.len() })
+        // Every mount reads what was durable before its own pages. A checkpoint of a mount needs no page of mounts before.
+        let durable = self.durable.range(generation..).map(|(_, &durable)| durable).max();
+        let lost_before = durable.filter(|&durable| at < durable);
+        let (pages, aborted_entries) = (at.0 - start.0, open.len());
+        Ok(Replayed { transactions, end: at, pages, aborted_entries, lost_before })
     }
 }

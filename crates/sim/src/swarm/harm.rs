@@ -58,19 +58,16 @@ pub(super) fn draw_strays(draw: &mut Draw, plan: &mut Plan, target: &str) {
     }
 }
 
-/// Now and then the drive lies on a shelf, once or twice. What ox-block has once on media, its log and the only checkpoint that the
-/// log goes back to, a loss may take: there sectors are only weakened.
-pub(super) fn draw_shelf(draw: &mut Draw, plan: &mut Plan, target: &str) {
+/// Now and then the drive lies on a shelf, once or twice. Whoever loses both copies of what it must know says so, and that is its
+/// end.
+pub(super) fn draw_shelf(draw: &mut Draw, plan: &mut Plan) {
     if !draw.percent(PERCENT_SHELF) {
         return;
     }
-    let may_lose =
-        target != "ox-block" && plan.beside.as_ref().is_none_or(|beside| beside.kind != "ox-block");
     for _ in 0..draw.one_of(&[1, 1, 2]) {
         let last = u32::try_from(plan.steps.len() - 1).expect("fewer steps than 2^32");
         let at = usize::try_from(draw.between(last / 4, last)).expect("an index");
         let lost = draw.one_of(&[0, BILLION / 10_000, BILLION / 1_000, BILLION / 100]);
-        let lost = if may_lose { lost } else { 0 };
         let weak = draw.one_of(&[0, BILLION / 100, BILLION / 4]);
         // An audit at the end stays.
         if at + 1 < plan.steps.len() {

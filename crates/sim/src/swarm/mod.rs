@@ -223,7 +223,7 @@ fn draw_harm(prng: &Prng, asked: &Asked<'_>, size: Size, plan: &mut Plan) {
     } else if size == Size::Any {
         harm::draw_any(&mut Draw::new(prng, "harm"), plan, asked.target);
         harm::draw_strays(&mut Draw::new(prng, "strays"), plan, asked.target);
-        harm::draw_shelf(&mut Draw::new(prng, "shelf"), plan, asked.target);
+        harm::draw_shelf(&mut Draw::new(prng, "shelf"), plan);
     } else {
         harm::draw_tiny(&mut Draw::new(prng, "harm"), plan);
     }

@@ -110,6 +110,7 @@ pub struct Pages {
 impl Store for Pages {
     const NAME: &'static str = "eleos";
     const WHOLE: bool = true;
+    const CAN_DROP_LOG: bool = false;
     /// What fills a frame to seven eighths fills two where parts do not fit.
     const FRAMES_PER_READ: usize = 2;
     const SECTIONS: u64 = 2;

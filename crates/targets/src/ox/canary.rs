@@ -25,6 +25,8 @@ pub enum Canary {
     TransactionByPart,
     /// A transaction over several requests that gives way for want of chunks leaves what had landed of it.
     GivesWayInPart,
+    /// A mount goes on without pages of the log that the media lost, and tells nobody.
+    LossUnnoticed,
     /// What the last write units hold is not made readable at mount: the newest log pages are not found.
     WindowForgotten,
 }
@@ -42,6 +44,7 @@ impl Canary {
         (Self::TruncatedTooEarly, "truncated-too-early"),
         (Self::TransactionByPart, "transaction-by-part"),
         (Self::GivesWayInPart, "gives-way-in-part"),
+        (Self::LossUnnoticed, "loss-unnoticed"),
         (Self::WindowForgotten, "window-forgotten"),
     ];
 }

@@ -6,6 +6,7 @@
 use super::canary::Canary;
 use crate::option_value::{check_above_zero, check_within, number, small, victim, word};
 use crate::plane_reads::PlaneReads;
+use crate::recovery::lost_log::LostLog;
 use ocssd_base::Nanos;
 use ocssd_ftl::VictimPolicy;
 use std::fmt;
@@ -65,6 +66,8 @@ pub struct Options {
     pub recovery: Option<Nanos>,
     /// Times each page of the log is written, 1 or 2: a page that the media lose ends the log if there is no other.
     pub log_copies: u32,
+    /// What a mount does where the media lost pages of the log, of stores that can go on then.
+    pub lost_log: LostLog,
     /// Groups garbage collection may be in at a time, 1..; users' new writes avoid them.
     pub gc_groups_max: u32,
     /// How victims are chosen.
@@ -88,6 +91,7 @@ impl Default for Options {
             checkpoint_log_bytes: None,
             recovery: None,
             log_copies: LOG_COPIES,
+            lost_log: LostLog::default(),
             gc_groups_max: GC_GROUPS_MAX,
             victim: VictimPolicy::Greedy,
             writes_per_unit: 2,

@@ -23,6 +23,8 @@ pub trait Store: Clone + Debug + Sized {
     const NAME: &'static str;
     /// Frames hold all bytes of their sectors, also where payload is stamps.
     const WHOLE: bool;
+    /// A mount may go on with a log that lost pages: what its map names wrongly then is noticed when it is read.
+    const CAN_DROP_LOG: bool;
     /// Frames that what one read of a victim holds may begin.
     const FRAMES_PER_READ: usize;
     /// Sections of a checkpoint beside the one about the instance.

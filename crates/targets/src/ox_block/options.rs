@@ -12,10 +12,12 @@ impl Options {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if name == "durability" {
             self.durability = value.parse()?;
+        } else if name == "lost_log" {
+            self.lost_log = value.parse()?;
         } else if !self.set_common(name, value)? {
             return Err(format!(
                 "ox-block has no option \"{name}\"; its options are over_provisioning_percent, durability, \
-                 checkpoint_log_bytes, recovery, log_copies, gc_groups_max, victim, writes_per_unit, plane_reads, seed and \
+                 checkpoint_log_bytes, recovery, log_copies, lost_log, gc_groups_max, victim, writes_per_unit, plane_reads, seed and \
                  block_bytes"
             ));
         }
@@ -38,6 +40,7 @@ mod tests {
         assert_eq!(options.check(), Ok(()));
         for (name, value, says) in [
             ("durability", "never", "\"request\" or \"flush\""),
+            ("lost_log", "keep", "\"refuse\" or \"drop\""),
             ("size", "1", "no option \"size\""),
             ("seed", "-1", "whole number"),
             ("recovery", "0s", "at least 1ms"),

@@ -90,6 +90,7 @@ pub struct Blocks {
 impl Store for Blocks {
     const NAME: &'static str = "ox-block";
     const WHOLE: bool = false;
+    const CAN_DROP_LOG: bool = true;
     const FRAMES_PER_READ: usize = 1;
     const SECTIONS: u64 = 1;
     type Entry = LogEntry;

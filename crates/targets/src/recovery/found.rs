@@ -3,6 +3,7 @@
 //! Deliberately not here: what their sections and records mean (the target's mount), what chunks are used for after that.
 
 use super::log_start::log_pages_from;
+use super::lost_log::LostLog;
 use super::media::Media;
 use super::survey::Survey;
 use crate::journal::{Kept, PageKind};
@@ -57,6 +58,8 @@ pub struct Known<'a> {
     pub geometry: &'a Geometry,
     pub shape: &'a Shape,
     pub survey: &'a Survey,
+    /// What is done where the log has lost pages; `None`: the mount fails, and there is no other way.
+    pub lost_log: Option<LostLog>,
 }
 
 /// A whole checkpoint.
@@ -147,7 +150,7 @@ impl Found {
     /// The log behind the checkpoint.
     ///
     /// # Errors
-    /// If pages of the log contradict each other, or the drive fails.
+    /// If pages of the log contradict each other, the media lost some and that is not accepted, or the drive fails.
     pub fn replay<E: Record>(
         self,
         media: &mut Media<'_>,
@@ -164,6 +167,7 @@ impl Found {
         let applied = TransactionId(from.applied);
         let replayed = found.run(from.start, Generation(from.generation), applied);
         let replayed = replayed.map_err(|error| MountError::Unreadable(error.to_string()))?;
+        LostLog::judge(known.lost_log, replayed.end, replayed.lost_before)?;
         let last = replayed.transactions.last().map_or(applied, |last| last.id);
         assert!(last >= applied, "transaction {} was logged after {}", last.0, applied.0);
         assert!(replayed.end >= from.start, "the log ends before it begins");
@@ -185,7 +189,7 @@ fn checkpoint_places(
     known: &Known<'_>,
     pages: &mut Pages,
 ) -> Result<Places, MountError> {
-    let Known { geometry, shape, survey } = known;
+    let Known { geometry, shape, survey, .. } = known;
     let found = survey.pages(geometry, shape, PageKind::Checkpoint, geometry.ws_opt);
     let firsts: Vec<Ppa> = found.iter().map(|&(_, ppa)| ppa).collect();
     let tags = media.read_tags(&firsts)?;

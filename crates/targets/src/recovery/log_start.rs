@@ -47,7 +47,7 @@ pub fn log_pages_from(
     known: &Known<'_>,
     start: Lsn,
 ) -> Result<Vec<(ChunkIndex, Ppa)>, MountError> {
-    let Known { geometry, shape, survey } = known;
+    let Known { geometry, shape, survey, .. } = known;
     let step = geometry.ws_min;
     let mut pages = survey.pages(geometry, shape, PageKind::Log, step);
     let old_below = start.0.saturating_sub(u64::from(PAGES_AHEAD_MAX));

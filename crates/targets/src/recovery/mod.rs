@@ -9,6 +9,7 @@
 
 pub mod found;
 mod log_start;
+pub mod lost_log;
 pub mod media;
 pub mod page_tag;
 pub mod survey;

@@ -5,6 +5,7 @@ use ocssd_engine::{Clock, Host, Requests, VirtualClock};
 use ocssd_flash::{Config, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::block::{BlockOp, BlockReply, BlockRequest, CounterValue};
 use ocssd_lightnvm::{BufId, Buffers, ChunkId, Geometry, Ppa, PuId, Status, Tag, Target, TargetId};
+use ocssd_targets::MountError;
 use ocssd_targets::ox_block::{Options, OxBlock};
 
 /// Blocks the tests write.
@@ -38,6 +39,15 @@ impl Rig {
     }
 
     pub fn mount(flash: Flash, pairs: &[(&'static str, &'static str)], now: Nanos, label: &str) -> Self {
+        Self::try_mount(flash, pairs, now, label).unwrap_or_else(|error| panic!("{label}: {error}"))
+    }
+
+    pub fn try_mount(
+        flash: Flash,
+        pairs: &[(&'static str, &'static str)],
+        now: Nanos,
+        label: &str,
+    ) -> Result<Self, MountError> {
         let mut clock = VirtualClock::default();
         clock.wait_until(now);
         let geometry = flash.config().geometry.clone();
@@ -48,11 +58,10 @@ impl Rig {
             options.set(name, value).unwrap_or_else(|error| panic!("{label}: {error}"));
         }
         let units: Vec<PuId> = (0..geometry.groups * geometry.pus_per_group).map(PuId).collect();
-        let mounted = OxBlock::mount(&mut host.caller(), &units, &options);
-        let (target, _) = mounted.unwrap_or_else(|error| panic!("{label}: {error}"));
+        let (target, _) = OxBlock::mount(&mut host.caller(), &units, &options)?;
         host.add(Box::new(target));
         let content = vec![0; usize_of(BLOCKS)];
-        Self { host, options: pairs.to_vec(), next: 0, content, label: label.to_owned() }
+        Ok(Self { host, options: pairs.to_vec(), next: 0, content, label: label.to_owned() })
     }
 
     pub fn now(&self) -> Nanos {

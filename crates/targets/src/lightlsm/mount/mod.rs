@@ -93,7 +93,7 @@ impl LightLsm {
         options.check().map_err(MountError::DoesNotFit)?;
         find_pages(&mut media, &shape, &mut survey, options)?;
         let is_log_ignored = options.has_canary(Canary::LogNotReplayed);
-        let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log: None };
         let (found, pages) = load(&mut media, &known, is_log_ignored)?;
         let sizes = fits(good, found.as_ref().map(|found| found.info.kept))?;
         if let Some(found) = found.as_ref().filter(|_| !options.has_canary(Canary::WindowForgotten)) {

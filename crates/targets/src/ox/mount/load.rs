@@ -32,7 +32,7 @@ pub fn load<S: Store>(
     let unreadable = MountError::Unreadable;
     let info = found.sections.get(INFO).map_err(|error| unreadable(error.to_string()))?;
     let info = Info::decode(info).map_err(unreadable)?;
-    let Known { geometry, shape, survey } = *known;
+    let Known { geometry, shape, survey, .. } = *known;
     check_units(shape, (info.chunk, info.units, info.lines))?;
     let mut map = S::load_map(&found.sections, geometry, shape, info.blocks).map_err(unreadable)?;
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };

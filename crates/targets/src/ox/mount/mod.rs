@@ -22,6 +22,7 @@ use crate::mount_error::MountError;
 use crate::plane_reads::PlaneRule;
 use crate::recovery::found::{Known, Pages};
 use crate::recovery::groups;
+use crate::recovery::lost_log::LostLog;
 use crate::recovery::media::Media;
 use crate::recovery::survey::{FoundChunk, Survey};
 use load::{Recovered, load};
@@ -57,6 +58,18 @@ impl fmt::Display for Phases {
             millis(self.log),
             millis(self.new_checkpoint)
         )
+    }
+}
+
+impl Phases {
+    /// The phases between these times; the new checkpoint is still to be written.
+    fn before_checkpoint([began, surveyed, log_began, loaded]: [Nanos; 4]) -> Self {
+        Self {
+            blocks: surveyed.saturating_since(began),
+            checkpoint: log_began.saturating_since(surveyed),
+            log: loaded.saturating_since(log_began),
+            new_checkpoint: Nanos(0),
+        }
     }
 }
 
@@ -112,7 +125,8 @@ impl<S: Store> Ox<S> {
         }
         survey.identify(&mut media, &shape)?;
         let surveyed = media.device.now();
-        let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
+        let lost_log = lost_log::<S>(options);
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log };
         let (found, pages) = load::<S>(&mut media, &known, options)?;
         let loaded = media.device.now();
         let blocks = found.as_ref().map(|found| found.info.blocks);
@@ -134,12 +148,7 @@ impl<S: Store> Ox<S> {
             aborted_entries: replayed.2,
             checkpoint_sectors: 0,
             log_pages_read: pages.log_pages_read,
-            phases: Phases {
-                blocks: surveyed.saturating_since(began),
-                checkpoint: pages.log_began.saturating_since(surveyed),
-                log: loaded.saturating_since(pages.log_began),
-                new_checkpoint: Nanos(0),
-            },
+            phases: Phases::before_checkpoint([began, surveyed, pages.log_began, loaded]),
         };
         let parts = Mounting {
             geometry,
@@ -158,6 +167,14 @@ impl<S: Store> Ox<S> {
         report.phases.new_checkpoint = device.now().saturating_since(loaded);
         Ok((target, report))
     }
+}
+
+/// What is done where the log has lost pages.
+fn lost_log<S: Store>(options: &Options) -> Option<LostLog> {
+    if options.has_canary(Canary::LossUnnoticed) {
+        return Some(LostLog::Drop);
+    }
+    S::CAN_DROP_LOG.then_some(options.lost_log)
 }
 
 /// Where data go.

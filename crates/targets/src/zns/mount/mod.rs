@@ -150,7 +150,7 @@ impl Zns {
         let mut survey = Survey::new(&media, &shape);
         let good = survey.good();
         find_pages(&mut media, &shape, &mut survey, options)?;
-        let known = Known { geometry: &geometry, shape: &shape, survey: &survey };
+        let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log: None };
         let (checkpoint, mut pages) = find::<LogEntry>(&mut media, &known, "zns")?;
         let info = checkpoint.as_ref().map(|found| load::info(&found.sections)).transpose()?;
         if info.is_none() && !options.create {
