@@ -154,6 +154,7 @@ const ZNS: &[TargetOption] = &[
     option("log_copies", "1, 2", "2"),
     option("writes_per_unit", "1 to 16", "2"),
     option("plane_reads", "aligned, never", "aligned"),
+    option("wear_spread", "resets, 0 for any", "0"),
     option("create", "yes, no", "yes"),
     SEED,
 ];

@@ -146,6 +146,32 @@ impl ChunkPool {
         Some(chunk)
     }
 
+    /// Opens the free chunk of these units that is worth most to the caller, of those that are worth anything; of equals that of
+    /// the first unit. Cost: the free chunks of these units.
+    pub fn open_worth_most(
+        &mut self,
+        units: &[UnitIndex],
+        worth: impl Fn(ChunkIndex) -> Option<u32>,
+    ) -> Option<ChunkIndex> {
+        let mut best: Option<(u32, UnitIndex, usize)> = None;
+        for &unit in units {
+            for (at, &chunk) in self.free[unit.index()].iter().enumerate() {
+                if let Some(found) = worth(chunk).filter(|&found| best.is_none_or(|(most, ..)| found > most))
+                {
+                    best = Some((found, unit, at));
+                }
+            }
+        }
+        let (_, unit, at) = best?;
+        let chunk = self.free[unit.index()].remove(at).expect("it was looked at");
+        assert_eq!(self.get(chunk), ChunkUse::Free, "a listed chunk is not free");
+        let group = self.group_index(unit);
+        self.free_total -= 1;
+        self.free_of_group[group] -= 1;
+        self.uses[chunk.index()] = ChunkUse::Open;
+        Some(chunk)
+    }
+
     /// An open chunk was not written after all: it is free as before.
     pub fn give_back(&mut self, chunk: ChunkIndex) {
         assert_eq!(self.get(chunk), ChunkUse::Open, "chunk {} is given back, but was not open", chunk.0);
@@ -280,5 +306,22 @@ mod tests {
             pool.open(&all, |pool, unit| pool.group_of[unit.index()] == 1).expect("group 1 has some");
         assert_eq!(pool.group_of(second), 1);
         assert_eq!(pool.open(&all, |_, _| false), None);
+    }
+
+    #[test]
+    fn the_chunk_that_is_worth_most_is_taken_wherever_it_stands() {
+        let mut pool = ChunkPool::new(&shape(), &GROUPS, |_| ChunkUse::Free);
+        let worth = |chunk: ChunkIndex| (chunk.0 != 13).then_some(if chunk.0 % 4 == 1 { chunk.0 } else { 0 });
+        let taken: Vec<Option<u32>> =
+            (0..3).map(|_| pool.open_worth_most(&[UnitIndex(1)], worth).map(|chunk| chunk.0)).collect();
+        assert_eq!(taken, [Some(21), Some(17), Some(9)], "13 is worth nothing");
+        assert_eq!((pool.free(), pool.free_of_unit(UnitIndex(1)), pool.free_of_group(0)), (21, 3, 9));
+        assert_eq!(
+            pool.open_worth_most(&[UnitIndex(0)], |_| Some(7)),
+            Some(ChunkIndex(0)),
+            "the first of equals"
+        );
+        assert_eq!(pool.open_worth_most(&[UnitIndex(0)], |_| None), None);
+        pool.check();
     }
 }

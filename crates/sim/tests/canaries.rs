@@ -286,6 +286,14 @@ canaries! {
     zns_tail_before_extension_is_found: "tail-before-extension", Tiny;
 }
 
+/// Chunks that lag by two resets are moved.
+const LEVELLED: Held<'_> = &[("wear_spread", "1")];
+
+canaries! {
+    TESTED_OF_WEAR: "zns", "canary", LEVELLED, SEEDS;
+    zns_moved_before_logged_is_found: "moved-before-logged", Tiny;
+}
+
 canaries! {
     TESTED_OF_SMALL_BLOCKS: "pblk", "small_blocks_canary", [("block_bytes", "512")], SEEDS;
     merge_loses_neighbour_is_found: "merge-loses-neighbour", Tiny;
@@ -319,7 +327,7 @@ fn every_canary_is_looked_for() {
     let on_blocks: BTreeSet<&str> = kv_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(on_blocks, all(&[TESTED_OF_KV_BLOCK, TESTED_OF_TABLE_BLOCK].concat()));
     let zones: BTreeSet<&str> = zns::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(zones, all(&[TESTED_OF_ZNS, TESTED_OF_EXTENSIONS].concat()));
+    assert_eq!(zones, all(&[TESTED_OF_ZNS, TESTED_OF_EXTENSIONS, TESTED_OF_WEAR].concat()));
     let small: BTreeSet<&str> = small_blocks::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(small, all(TESTED_OF_SMALL_BLOCKS));
 }

@@ -195,6 +195,10 @@ fn zns(draw: &mut Draw, config: &Config) -> Chosen {
         set("writes_per_unit", draw.between(1, 4).to_string());
     }
     set("seed", draw.raw().to_string());
+    if draw.percent(40) {
+        let spread: u32 = draw.one_of(&[1, 1, 2, 4]);
+        set("wear_spread", spread.to_string());
+    }
     Chosen::durable(options)
 }
 

@@ -45,6 +45,8 @@ pub enum Canary {
     OldestOfArea,
     /// A zone that is reset or full keeps its area.
     AreaKept,
+    /// The chunk that content was moved from is reset before the log says where it is now.
+    MovedBeforeLogged,
 }
 
 planted_in!(Options, Canary);
@@ -71,6 +73,7 @@ impl Canary {
         (Self::TailCoversOverwrite, "tail-covers-overwrite"),
         (Self::OldestOfArea, "oldest-of-area"),
         (Self::AreaKept, "area-kept"),
+        (Self::MovedBeforeLogged, "moved-before-logged"),
     ];
 }
 

@@ -23,6 +23,8 @@ pub(super) const ZONES: SectionName = *b"zones   ";
 pub(super) const TAILS: SectionName = *b"tails   ";
 /// The section of the extensions of zones; a checkpoint without it has none.
 pub(super) const EXTENSIONS: SectionName = *b"extended";
+/// The section of how often chunks were reset, of an instance that levels wear.
+pub(super) const WEAR: SectionName = *b"wear    ";
 /// The layout of these sections; raised when an older reader would misread it.
 const VERSION: u32 = 1;
 /// In place of what sealed a zone: nothing did, and it is read only.
@@ -206,7 +208,12 @@ impl Zns {
             extensions.clear();
         }
         let info = info.encode();
-        let sections = [(INFO, &info[..]), (ZONES, &zones), (TAILS, &tails), (EXTENSIONS, &extensions)];
+        let wear = self.wear.encode();
+        let mut sections =
+            vec![(INFO, &info[..]), (ZONES, &zones), (TAILS, &tails), (EXTENSIONS, &extensions)];
+        if self.wear.bound().is_some() {
+            sections.push((WEAR, &wear));
+        }
         self.journal.begin_checkpoint(start, page_bytes, &sections);
         if self.has_canary(Canary::TruncatedTooEarly) && !self.is_mounting {
             self.journal.cut_log(start, &mut self.space);

@@ -26,6 +26,10 @@ pub enum Purpose {
     LogPage { page: SlabKey },
     /// A page of a checkpoint.
     CheckpointPage { page: SlabKey },
+    /// A unit of a chunk that is moved for its wear is read.
+    MoveRead,
+    /// It is written to where it goes.
+    MoveWrite,
     /// A reset of a chunk.
     Reset { chunk: ChunkIndex },
 }

@@ -127,6 +127,8 @@ pub struct Options {
     pub writes_per_unit: u32,
     /// Which reads ask the drive for plane mode.
     pub plane_reads: PlaneReads,
+    /// Resets that a chunk of a full zone may lag behind the most worn one before it is moved; 0: nothing is moved.
+    pub wear_spread: u32,
     /// A mount of units that hold no instance makes one; else it fails and resets nothing, for who only looks.
     pub create: bool,
     /// Seed of the instance's name.
@@ -149,6 +151,7 @@ impl Default for Options {
             log_copies: LOG_COPIES,
             writes_per_unit: 2,
             plane_reads: PlaneReads::default(),
+            wear_spread: 0,
             create: true,
             seed: 1,
             #[cfg(feature = "canaries")]
@@ -174,6 +177,7 @@ impl Options {
             "log_copies" => self.log_copies = small(name, value)?,
             "writes_per_unit" => self.writes_per_unit = small(name, value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
+            "wear_spread" => self.wear_spread = small(name, value)?,
             "create" => self.create = yes_or_no(name, value)?,
             "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
@@ -181,11 +185,16 @@ impl Options {
             _ => {
                 return Err(format!(
                     "zns has no option \"{name}\"; its options are width, zone_chunks, buffer_bytes, area_units, partial, \
-                     finish, checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, create and seed"
+                     finish, checkpoint_log_bytes, log_copies, writes_per_unit, plane_reads, wear_spread, create and seed"
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Resets that a chunk of a full zone may lag; `None`: as many as it likes.
+    pub fn wear_bound(&self) -> Option<u32> {
+        (self.wear_spread > 0).then_some(self.wear_spread)
     }
 
     /// What is wrong with the numbers on their own.

@@ -104,5 +104,6 @@ impl Zns {
         assert!(!self.tails.holds(chunk), "chunk {} was reset with tails in it", chunk.0);
         self.stats.resets += 1;
         self.space.reset_done(chunk, is_good);
+        self.wear.on_reset(chunk);
     }
 }

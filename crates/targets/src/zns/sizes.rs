@@ -44,6 +44,8 @@ pub const COLUMN_BYTES: u64 = 8;
 pub const EXTENDED_BYTES: u64 = 68;
 /// Sections of a checkpoint: the instance, the zones, the chunks of tails, the extensions of zones.
 const SECTIONS: u64 = 4;
+/// Bytes of how often a chunk was reset, of an instance that levels wear.
+const WEAR_BYTES: u64 = 4;
 /// Pages of tails on their way at once (chosen).
 pub const TAIL_DEPTH: u32 = 8;
 
@@ -199,8 +201,11 @@ impl Sizes {
         let places = u64::from(ground.shape.chunks());
         let bytes = u64::from(zone_count) * (ZONE_BYTES + SEGMENT_BYTES + EXTENDED_BYTES)
             + 2 * places * (COLUMN_BYTES + SEGMENT_BYTES / 8);
+        let levels = options.wear_bound().is_some();
+        let bytes = bytes + if levels { places * WEAR_BYTES } else { 0 };
         let info = u64::try_from(INFO_BYTES).expect("small");
-        let checkpoint = CheckpointWriter::pages_of(SECTIONS, bytes + info, unit * sector);
+        let checkpoint =
+            CheckpointWriter::pages_of(SECTIONS + u64::from(levels), bytes + info, unit * sector);
         assert!(zone_chunks >= width && width > 0, "zones of {zone_chunks} chunks over {width} units");
         assert!(
             limits.open <= limits.active,

@@ -120,6 +120,25 @@ impl Space {
         Some(chunk)
     }
 
+    /// Opens the free chunk of these units that is worth most, for what is moved to it, where the target itself needs none and one
+    /// more is left for zones.
+    pub fn open_worn(
+        &mut self,
+        units: &[UnitIndex],
+        worth: impl Fn(ChunkIndex) -> Option<u32>,
+    ) -> Option<ChunkIndex> {
+        if self.pool.free() <= self.owed() + 1 {
+            return None;
+        }
+        let Self { pool, open_on, open_max, .. } = self;
+        let may = |unit: &&UnitIndex| open_max.is_none_or(|most| open_on[unit.index()] < most);
+        let units: Vec<UnitIndex> = units.iter().filter(may).copied().collect();
+        let chunk = pool.open_worth_most(&units, worth)?;
+        self.set_role(chunk, Role::Data);
+        self.found_open(chunk);
+        Some(chunk)
+    }
+
     pub fn unit_of(&self, chunk: ChunkIndex) -> UnitIndex {
         self.shape.split_chunk(chunk).1
     }

@@ -6,6 +6,7 @@ use super::canary::Canary;
 use super::extension::Extensions;
 use super::flight::Purpose;
 use super::frames::Frames;
+use super::level::Levelling;
 use super::options::Options;
 use super::requests::Requests;
 use super::retry::Retries;
@@ -14,6 +15,7 @@ use super::space::{Role, Space};
 use super::stats::ZnsStats;
 use super::stop::Flush;
 use super::tails::Tails;
+use super::wear::ChunkWear;
 use super::writer::Writer;
 use super::zone::Zone;
 use crate::flight::Flight;
@@ -71,6 +73,10 @@ pub struct Zns {
     pub(super) fills: BTreeSet<ocssd_ftl::ChunkIndex>,
     /// Those of both that are reset then.
     pub(super) reset_after_fill: BTreeSet<ocssd_ftl::ChunkIndex>,
+    /// How often chunks were reset.
+    pub(super) wear: ChunkWear,
+    /// Content that is moved for wear.
+    pub(super) levelling: Levelling,
     /// Buffers of padding, a unit each, that no command has.
     pub(super) padding: Vec<ocssd_lightnvm::BufId>,
     pub(super) journal: Journal,
@@ -205,6 +211,7 @@ impl Zns {
         self.frames.check();
         self.requests.check();
         self.check_zones();
+        self.check_levelling();
         let is_taken = self.refuses_changes().is_none();
         self.extensions.check(|zone| is_taken && self.zone(zone).writer.is_none());
         let held: usize = self.writers.iter().map(|(_, writer)| writer.held.len()).sum();

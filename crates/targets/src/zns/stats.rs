@@ -25,6 +25,10 @@ pub struct ZnsStats {
     pub tail_padded: u64,
     /// Padding that closes chunks nobody writes.
     pub filled: u64,
+    /// Written to other chunks, because those they were in lagged in wear.
+    pub wear_moved: u64,
+    /// Chunks whose content was moved so.
+    pub wear_moves: u64,
     /// Copied at mount, because a zone had too many chunks.
     pub copied: u64,
     /// Pages of the log.
@@ -59,7 +63,7 @@ impl ZnsStats {
     /// What the causes come to; equals [`ZnsStats::programmed`].
     pub const fn causes(&self) -> u64 {
         let data = self.data_written + self.padded + self.tail_written + self.tail_padded + self.filled;
-        data + self.log_written + self.checkpoint_written + self.rewritten
+        data + self.log_written + self.checkpoint_written + self.rewritten + self.wear_moved
     }
 
     /// All of them, with a line about each.
@@ -75,6 +79,8 @@ impl ZnsStats {
             count("tail_written_sectors", "The host's sectors programmed in tails.", self.tail_written),
             count("tail_padded_sectors", "Padding of pages of tails.", self.tail_padded),
             count("filled_sectors", "Padding that closed chunks.", self.filled),
+            count("wear_moved_sectors", "Sectors moved for the wear of their chunks.", self.wear_moved),
+            count("wear_moves", "Chunks whose content was moved so.", self.wear_moves),
             count("copied_sectors", "Sectors copied at the mount, so that zones fit.", self.copied),
             count("log_written_sectors", "Sectors of the log programmed.", self.log_written),
             count("log_entries", "Entries of the log.", self.log_entries),

@@ -175,6 +175,11 @@ impl Zns {
             || !self.flushes.is_empty()
             || self.journal.is_writing();
         let is_stuck = waits && self.flight.len() == 0 && self.refuses_changes().is_none();
+        if is_stuck && self.may_end_move() {
+            // Its chunk may be the one that is wanted.
+            self.end_move();
+            return true;
+        }
         if is_stuck && !self.give_up_zone(buffers) {
             self.end_changes(Changes::NoSpare);
         }

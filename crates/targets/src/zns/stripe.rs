@@ -149,7 +149,7 @@ impl Zns {
     }
 
     /// True if the log has room for all of a zone, and one unit more that moves.
-    fn has_room_for_zone(&mut self, number: u32) -> bool {
+    pub(super) fn has_room_for_zone(&mut self, number: u32) -> bool {
         let columns: usize = self.zone(number).segments.iter().map(|segment| segment.columns.len() + 1).sum();
         self.has_log_room(columns + 2 * usize_of(self.sizes.width) + 8)
     }

@@ -30,6 +30,7 @@ impl Zns {
                 any |= self.write_log(buffers);
                 any |= self.write_checkpoint(buffers);
                 any |= self.reset();
+                any |= !self.is_mounting && self.level(buffers);
             }
             any |= self.serve_reads(buffers);
             any |= self.flush();
@@ -193,7 +194,7 @@ impl Zns {
     }
 
     /// A command ended.
-    pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &Buffers) {
+    pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         match purpose {
             Purpose::Read { request, index, count } => {
@@ -215,6 +216,8 @@ impl Zns {
             Purpose::Tail { page } => self.tail_page_done(page, &completion),
             Purpose::LogPage { page } => self.page_done(PageKind::Log, page, &completion),
             Purpose::CheckpointPage { page } => self.page_done(PageKind::Checkpoint, page, &completion),
+            Purpose::MoveRead => self.move_read(&completion, buffers),
+            Purpose::MoveWrite => self.move_written(&completion),
             Purpose::Reset { chunk } => self.reset_done(chunk, &completion),
         }
         self.work_due = true;
@@ -236,7 +239,7 @@ impl Target for Zns {
 
     fn on_completion(&mut self, now: Nanos, completion: Completion, out: &mut Out<ZonedReply>) {
         self.now = now;
-        self.completed(now, completion, &out.buffers);
+        self.completed(now, completion, &mut out.buffers);
         self.give_replies(out);
     }
 
@@ -281,6 +284,16 @@ impl Target for Zns {
                 u64::try_from(self.filling.len() + self.fills.len()).expect("an index"),
             ),
             gauge("table_bytes", "Memory of the zone table.", self.table_bytes()),
+            gauge(
+                "wear_spread_bound",
+                "Resets a chunk of a full zone may lag; 0: any.",
+                u64::from(self.wear.bound().unwrap_or(0)),
+            ),
+            gauge(
+                "wear_lag",
+                "Resets the least worn chunk lags behind the most worn one.",
+                u64::from(self.wear.lag()),
+            ),
             gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);

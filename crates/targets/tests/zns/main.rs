@@ -5,3 +5,4 @@ mod extension;
 mod given_up;
 mod refused;
 mod rig;
+mod wear;

@@ -5,9 +5,10 @@
 use crate::mount_error::MountError;
 use crate::recovery::found::{Found, Known, LogEnd, Pages, ReplayFrom};
 use crate::recovery::media::Media;
-use crate::zns::checkpoint::{EXTENSIONS, INFO, Info, TAILS, ZONES, decode_extensions, decode_zones};
+use crate::zns::checkpoint::{EXTENSIONS, INFO, Info, TAILS, WEAR, ZONES, decode_extensions, decode_zones};
 use crate::zns::journal::Table;
 use crate::zns::sizes::Sizes;
+use crate::zns::wear::ChunkWear;
 use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::checkpoint::Sections;
 use ocssd_ftl::log::LogEntry;
@@ -18,6 +19,8 @@ pub struct Loaded {
     pub info: Info,
     pub end: LogEnd,
     pub table: Table,
+    /// How often chunks were reset; empty if the checkpoint does not say.
+    pub wear: Vec<u32>,
     pub log_pages: u64,
     pub transactions: u64,
 }
@@ -58,6 +61,7 @@ pub fn replay(
     table.extensions = decode_extensions(extended, sizes.zone_count).ok_or_else(|| {
         unreadable(&"the extensions of the checkpoint are of zones the instance does not have: it was written by another program")
     })?;
+    let wear = ChunkWear::decode(found.sections.get(WEAR).unwrap_or(&[]));
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
     let log = found.replay::<LogEntry>(media, known, from, pages)?;
     for entry in log.transactions.iter().flat_map(|transaction| &transaction.entries) {
@@ -69,5 +73,5 @@ pub fn replay(
         ));
     }
     let transactions = u64::try_from(log.transactions.len()).expect("an index");
-    Ok(Loaded { info, end: log.end, table, log_pages: log.pages, transactions })
+    Ok(Loaded { info, end: log.end, table, wear, log_pages: log.pages, transactions })
 }

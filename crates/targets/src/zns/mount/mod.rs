@@ -13,6 +13,7 @@ use super::extension::Extensions;
 use super::flight::Purpose;
 use super::frames::{FrameId, Frames};
 use super::journal::Table;
+use super::level::Levelling;
 use super::options::Options;
 use super::program::pad;
 use super::requests::{REQUESTS_MAX, Requests};
@@ -22,6 +23,7 @@ use super::space::{Role, Space};
 use super::state::{Changes, Zns};
 use super::stats::ZnsStats;
 use super::tails::Tails;
+use super::wear::ChunkWear;
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
@@ -284,6 +286,10 @@ fn assemble(
     let (space, closed_tails) = space(&mounting, (&mut points, &mut tail_point));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
     let Mounting { geometry, shape, sizes, pages, loaded, mut recovered, .. } = mounting;
+    let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
+    let wear_index: Vec<u8> = chunks.map(|chunk| device.chunk(chunk).wear_index).collect();
+    let saved = loaded.as_ref().map_or(&[][..], |loaded| &loaded.wear);
+    let wear = ChunkWear::new(options.wear_bound(), saved, &wear_index);
     let buffers = device.buffers();
     let newest = (pages.newest_generation, pages.newest_serial);
     let new = NewJournal { named, found: loaded.as_ref().map(|found| found.end), newest };
@@ -316,6 +322,8 @@ fn assemble(
         filling: VecDeque::new(),
         fills: BTreeSet::new(),
         reset_after_fill: BTreeSet::new(),
+        wear,
+        levelling: Levelling::new(options.wear_bound().is_some(), sizes.unit, buffers),
         padding: padding(sizes.unit, buffers),
         journal,
         log_awaited: Lsn(0),
