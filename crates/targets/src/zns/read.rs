@@ -54,11 +54,11 @@ impl Zns {
             let nth = u32::try_from(at / unit).expect("a zone has 32-bit units");
             let count = (self.sizes.unit - within).min(asked.count - index);
             let is_behind = at >= u64::from(readable);
-            let area = writer.and_then(|writer| writer.area.as_ref().map(|_| writer.landed));
+            let area = writer.filter(|writer| writer.area.is_some());
             let frame = writer.filter(|_| !is_behind || area.is_some());
             let frame = frame.and_then(|writer| writer.held.get(&nth).copied());
             // A unit of an area in which nothing was written has no frame, and no place until it is committed.
-            let is_hole = frame.is_none() && area.is_some_and(|landed| nth >= landed);
+            let is_hole = frame.is_none() && area.is_some_and(|writer| !writer.is_on_media(nth));
             if is_behind && !is_hole && frame.is_none() {
                 let left = asked.count - index;
                 buffers.data_mut(buffer, index, left).fill(0);

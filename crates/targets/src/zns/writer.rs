@@ -224,6 +224,11 @@ impl Writer {
         assert!(self.landed <= self.next, "more of zone {} landed than was given out", self.zone);
     }
 
+    /// True if a unit is on media in its place, whether all before it are or not.
+    pub fn is_on_media(&self, at: UnitOfZone) -> bool {
+        at < self.landed || self.beyond.contains(&at)
+    }
+
     /// An open chunk of it.
     pub fn chunk_mut(&mut self, chunk: ChunkIndex) -> &mut OpenChunk<HeldFrame> {
         let open = self.columns.iter_mut().chain(&mut self.ended).find(|open| open.chunk() == chunk);

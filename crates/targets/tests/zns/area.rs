@@ -1,6 +1,8 @@
 //! Random write areas: blocks in any order and again, commits, what a power cut leaves of them, and how many there are.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, config};
+use ocssd_base::Nanos;
+use ocssd_engine::{Clock, Requests};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::Durability;
 use ocssd_lightnvm::interface::zoned::{ZoneAction, ZoneArea, ZoneState, ZonedOp};
@@ -60,6 +62,30 @@ fn blocks_go_into_an_area_in_any_order_and_are_on_media_as_they_were_last() {
     assert_eq!((bytes(&mut rig, start, 32), rig.state(1)), (expected.clone(), ZoneState::Full));
     let mut rig = rig.cut();
     assert_eq!((bytes(&mut rig, start, 32), rig.state(1)), (expected, ZoneState::Full), "after a cut");
+}
+
+/// A chunk takes its units one after the other, the next chunk meanwhile: a unit may be on media before one that precedes it, and
+/// needs no frame then where what was written last can be read.
+#[test]
+fn a_unit_that_landed_before_another_is_read_from_its_place() {
+    let mut config = config();
+    config.geometry.mw_cunits = 0;
+    let waits = (0..12).map(|nth| Nanos::from_micros(200 * nth));
+    for (units, wait) in waits.flat_map(|wait| (1..16).map(move |units| (units, wait))) {
+        for unit in 1..=units {
+            let options = [("zone_chunks", "4"), ("width", "1"), ("area_units", "3")];
+            let mut rig = Rig::with(config.clone(), &options);
+            let start = rig.geometry().start_of(1);
+            assert_eq!(open(&mut rig, start), Status::SUCCESS);
+            for fill in 1..=units {
+                assert_eq!(rig.write(start + u64::from(fill - 1) * 8, 8, fill), Status::SUCCESS);
+            }
+            let stop = rig.host.clock().now() + wait;
+            rig.host.run(&mut Requests::default(), stop);
+            let found = bytes(&mut rig, start + u64::from(unit - 1) * 8, 8);
+            assert_eq!(found, [unit; 8], "unit {unit} of {units}, {wait} later");
+        }
+    }
 }
 
 #[test]

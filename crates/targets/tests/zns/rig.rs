@@ -38,7 +38,12 @@ pub struct Rig {
 impl Rig {
     /// Zones on a fresh drive.
     pub fn new(options: &[(&'static str, &'static str)]) -> Self {
-        Self::on(Flash::format(config()).expect("a sound drive"), VirtualClock::default(), options)
+        Self::with(config(), options)
+    }
+
+    /// Zones on a fresh drive of this kind.
+    pub fn with(config: Config, options: &[(&'static str, &'static str)]) -> Self {
+        Self::on(Flash::format(config).expect("a sound drive"), VirtualClock::default(), options)
     }
 
     fn on(flash: Flash, clock: VirtualClock, options: &[(&'static str, &'static str)]) -> Self {
