@@ -134,6 +134,18 @@ pub struct Ground<'a> {
     pub group_units: u32,
 }
 
+/// Pages of a checkpoint of so many zones at most.
+fn checkpoint_pages(ground: &Ground<'_>, options: &Options, zone_count: u32) -> u64 {
+    let places = u64::from(ground.shape.chunks());
+    let bytes = u64::from(zone_count) * (ZONE_BYTES + SEGMENT_BYTES + EXTENDED_BYTES)
+        + 2 * places * (COLUMN_BYTES + SEGMENT_BYTES / 8);
+    let levels = options.wear_bound().is_some();
+    let bytes = bytes + if levels { places * WEAR_BYTES } else { 0 };
+    let info = u64::try_from(INFO_BYTES).expect("small");
+    let page_bytes = ground.geometry.ws_opt * ground.geometry.sector_bytes;
+    CheckpointWriter::pages_of(SECTIONS + u64::from(levels), bytes + info, page_bytes)
+}
+
 impl Sizes {
     /// The sizes of an instance that is `fixed`, or of a new one.
     ///
@@ -198,14 +210,7 @@ impl Sizes {
         let largest = 16 * u64::from(zone_chunks + width) + 64;
         let log_pages_max =
             3 * interval_pages + 2 * u64::from(log_width) + largest.div_ceil(per_page.max(1)) + 4;
-        let places = u64::from(ground.shape.chunks());
-        let bytes = u64::from(zone_count) * (ZONE_BYTES + SEGMENT_BYTES + EXTENDED_BYTES)
-            + 2 * places * (COLUMN_BYTES + SEGMENT_BYTES / 8);
-        let levels = options.wear_bound().is_some();
-        let bytes = bytes + if levels { places * WEAR_BYTES } else { 0 };
-        let info = u64::try_from(INFO_BYTES).expect("small");
-        let checkpoint =
-            CheckpointWriter::pages_of(SECTIONS + u64::from(levels), bytes + info, unit * sector);
+        let checkpoint = checkpoint_pages(ground, options, zone_count);
         assert!(zone_chunks >= width && width > 0, "zones of {zone_chunks} chunks over {width} units");
         assert!(
             limits.open <= limits.active,

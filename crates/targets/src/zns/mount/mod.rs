@@ -275,6 +275,19 @@ fn new_tails(
     Tails::new(point, sizes.tail_page, (live, closed), buffers)
 }
 
+/// How worn each chunk is: what the checkpoint says, and the drive.
+fn wear_of(
+    device: &dyn BlockingDevice,
+    options: &Options,
+    shape: &Shape,
+    loaded: Option<&Loaded>,
+) -> ChunkWear {
+    let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
+    let wear_index: Vec<u8> = chunks.map(|chunk| device.chunk(chunk).wear_index).collect();
+    let saved = loaded.map_or(&[][..], |loaded| &loaded.wear);
+    ChunkWear::new(options.wear_bound(), saved, &wear_index)
+}
+
 fn assemble(
     device: &mut dyn BlockingDevice,
     options: &Options,
@@ -286,10 +299,7 @@ fn assemble(
     let (space, closed_tails) = space(&mounting, (&mut points, &mut tail_point));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
     let Mounting { geometry, shape, sizes, pages, loaded, mut recovered, .. } = mounting;
-    let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
-    let wear_index: Vec<u8> = chunks.map(|chunk| device.chunk(chunk).wear_index).collect();
-    let saved = loaded.as_ref().map_or(&[][..], |loaded| &loaded.wear);
-    let wear = ChunkWear::new(options.wear_bound(), saved, &wear_index);
+    let wear = wear_of(device, options, &shape, loaded.as_ref());
     let buffers = device.buffers();
     let newest = (pages.newest_generation, pages.newest_serial);
     let new = NewJournal { named, found: loaded.as_ref().map(|found| found.end), newest };
