@@ -61,6 +61,11 @@ const STEPS: &[Step] = &[
         run: guest,
     },
     Step {
+        name: "slot",
+        shows: "Linux uses zones, blocks and keys that it finds in a PCI slot, by vfio-user (--long)",
+        run: slot,
+    },
+    Step {
         name: "kills",
         shows: "what was flushed is there after a kill, says fio (200 with --long)",
         run: kills,
@@ -197,6 +202,14 @@ fn fsx(workspace: &Workspace, options: &Options) -> Result<Outcome> {
 
 fn guest(workspace: &Workspace, options: &Options) -> Result<Outcome> {
     guest::run(workspace, options.long)?;
+    Ok(Outcome::Passed)
+}
+
+fn slot(workspace: &Workspace, options: &Options) -> Result<Outcome> {
+    if !options.long && options.only.is_empty() {
+        return Ok(Outcome::NotAsked("needs --long, and a QEMU that is fetched the first time"));
+    }
+    guest::slot::run(workspace)?;
     Ok(Outcome::Passed)
 }
 

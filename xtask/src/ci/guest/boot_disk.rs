@@ -16,8 +16,12 @@ const INIT: &str = include_str!("init.sh");
 /// What it does with zones, and with keys and values.
 const ZONES: &str = include_str!("zones.sh");
 
+/// How its devices are found, and what is done with them however they came.
+pub const FIND: &str = include_str!("find.sh");
+pub const NAMESPACES: &str = include_str!("namespaces.sh");
+
 /// Programs of this machine that the guest uses, with the libraries they need.
-const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blkzone", "/usr/bin/fio"];
+pub const PROGRAMS: &[&str] = &["/usr/sbin/nvme", "/sbin/mke2fs", "/usr/sbin/blkzone", "/usr/bin/fio"];
 
 /// Settings of the drive: 400 MB for users, and media that take little time.
 const DRIVE: &[&str] =
@@ -46,6 +50,8 @@ impl BootDisk {
         PROGRAMS.iter().chain(programs).try_for_each(|program| root.program(program))?;
         root.init(INIT)?;
         root.text("zones.sh", ZONES)?;
+        root.text("find.sh", FIND)?;
+        root.text("namespaces.sh", NAMESPACES)?;
         if !modules.is_empty() {
             root.text("file_systems.sh", ZONED_FILE_SYSTEMS)?;
             root.text("modules", &root.modules(modules)?)?;

@@ -23,10 +23,10 @@ pub const NEXT: Release = Release("linux-image-6.12-amd64");
 /// Modules the guest loads, with those they need; `crc32c_generic` is asked for by name while others are loaded.
 const WANTED: &[&str] = &["virtio_pci", "virtio_net", "virtio_blk", "crc32c_generic", "ext4", "nvme-tcp"];
 
-/// Modules of file systems that take zones, for the runs that make some; `crc32_generic` is asked for by name too.
-const FILE_SYSTEMS: &[&str] = &["crc32_generic", "btrfs", "f2fs"];
+/// Modules that some runs load later: NVMe on PCI, and file systems that take zones; `crc32_generic` is asked for by name too.
+const ASKED_FOR: &[&str] = &["nvme", "crc32_generic", "btrfs", "f2fs"];
 
-/// What stands in the list before the modules of file systems.
+/// What stands in the list before these.
 const LATER: &str = "later ";
 
 /// The file that says which modules were wanted, and lists those there are. It is written last.
@@ -39,8 +39,8 @@ pub struct Kernel {
     pub image: PathBuf,
     /// The modules, in the order they are loaded.
     pub modules: Vec<PathBuf>,
-    /// Modules of file systems that take zones, to be loaded after them.
-    pub file_systems: Vec<PathBuf>,
+    /// Those that are loaded after them, where they are asked for.
+    pub later: Vec<PathBuf>,
 }
 
 /// The kernel, fetched if it is not there yet.
@@ -98,7 +98,7 @@ fn keep(unpacked: &Path, place: &Path) -> Result<()> {
     let builtin = fs::read_to_string(tree.join("modules.builtin"))?;
     let mut list = format!("{}\n", wanted());
     let at_boot = load_order(WANTED, &dependencies, &builtin)?;
-    let all = load_order(&[WANTED, FILE_SYSTEMS].concat(), &dependencies, &builtin)?;
+    let all = load_order(&[WANTED, ASKED_FOR].concat(), &dependencies, &builtin)?;
     for path in all {
         let name = module_name(path);
         let packed = tree.join(path);
@@ -115,7 +115,7 @@ fn keep(unpacked: &Path, place: &Path) -> Result<()> {
 
 /// Everything that is wanted, as a line.
 fn wanted() -> String {
-    [WANTED, FILE_SYSTEMS].concat().join(" ")
+    [WANTED, ASKED_FOR].concat().join(" ")
 }
 
 /// Paths of the wanted modules that are not part of the image, each after those it needs. Source: modprobe(8), depmod(8).
@@ -153,11 +153,11 @@ fn find(place: &Path) -> Option<Kernel> {
     let (later, at_boot): (Vec<&str>, Vec<&str>) = names.lines().partition(|line| line.starts_with(LATER));
     let modules: Vec<PathBuf> = at_boot.into_iter().map(|name| place.join(name)).collect();
     let later = later.into_iter().filter_map(|line| line.strip_prefix(LATER));
-    let file_systems: Vec<PathBuf> = later.map(|name| place.join(name)).collect();
+    let later: Vec<PathBuf> = later.map(|name| place.join(name)).collect();
     let image = place.join("vmlinuz");
     let is_whole =
-        found == wanted() && modules.iter().chain(&file_systems).chain([&image]).all(|path| path.exists());
-    is_whole.then_some(Kernel { image, modules, file_systems })
+        found == wanted() && modules.iter().chain(&later).chain([&image]).all(|path| path.exists());
+    is_whole.then_some(Kernel { image, modules, later })
 }
 
 #[cfg(test)]

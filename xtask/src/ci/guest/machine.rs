@@ -40,27 +40,7 @@ impl Machine<'_> {
     ///
     /// Errors: a check failed, the guest did not come to its end, or what it asked for cannot be done.
     pub fn run(&self, happen: &mut dyn FnMut(Happening) -> Result<()>) -> Result<usize> {
-        let mut console = Console::start(&mut self.command(), self.limit)?;
-        let (mut passed, mut failed, mut ended) = (0, Vec::new(), false);
-        while let Some(line) = console.next_line()? {
-            match word(line) {
-                Word::Passed => passed += 1,
-                Word::Failed(name) => failed.push(name.to_owned()),
-                Word::Cut => happen(Happening::Cut)?,
-                Word::Restart => happen(Happening::Restart)?,
-                Word::Kill => happen(Happening::Kill)?,
-                Word::End => ended = true,
-                Word::Value(..) | Word::Nothing => {}
-            }
-        }
-        ensure!(
-            failed.is_empty(),
-            "failed in the guest: {}; it said:\n{}",
-            failed.join(", "),
-            console.told()
-        );
-        ensure!(ended, "the guest stopped before its end; it said:\n{}", console.told());
-        Ok(passed)
+        follow(&mut self.command(), self.limit, happen)
     }
 
     fn command(&self) -> Command {
@@ -75,4 +55,30 @@ impl Machine<'_> {
         command.args(["-append", &format!("console=ttyS0 panic=-1 quiet {}", self.words)]);
         command
     }
+}
+
+/// Starts a machine, and follows its console as [`Machine::run`] does.
+///
+/// Errors: as of that.
+pub fn follow(
+    command: &mut Command,
+    limit: Duration,
+    happen: &mut dyn FnMut(Happening) -> Result<()>,
+) -> Result<usize> {
+    let mut console = Console::start(command, limit)?;
+    let (mut passed, mut failed, mut ended) = (0, Vec::new(), false);
+    while let Some(line) = console.next_line()? {
+        match word(line) {
+            Word::Passed => passed += 1,
+            Word::Failed(name) => failed.push(name.to_owned()),
+            Word::Cut => happen(Happening::Cut)?,
+            Word::Restart => happen(Happening::Restart)?,
+            Word::Kill => happen(Happening::Kill)?,
+            Word::End => ended = true,
+            Word::Value(..) | Word::Nothing => {}
+        }
+    }
+    ensure!(failed.is_empty(), "failed in the guest: {}; it said:\n{}", failed.join(", "), console.told());
+    ensure!(ended, "the guest stopped before its end; it said:\n{}", console.told());
+    Ok(passed)
 }

@@ -10,6 +10,7 @@ mod initrd;
 mod kernel;
 mod machine;
 mod proxy;
+pub mod slot;
 
 use super::packages;
 use super::served::Served;
@@ -25,12 +26,11 @@ use std::time::{Duration, Instant};
 /// The only host that may come; another is tried and must be refused.
 const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:6f637373-6400-4000-8000-000000000001";
 
+/// To that host over TCP.
+const OVER_TCP: &[&str] = &["--nvme-tcp", "127.0.0.1:0", "--host", HOST];
+
 /// Drives whose media takes little time, and whose units hold the files of the test.
 const SERVE: &[&str] = &[
-    "--nvme-tcp",
-    "127.0.0.1:0",
-    "--host",
-    HOST,
     "--drive",
     "tiny",
     "--set",
@@ -55,10 +55,6 @@ const SERVE: &[&str] = &[
 
 /// A drive for zones, blocks, and keys and values: namespaces 1, 2 and 3. Zones of four units are 4 MiB.
 const SERVE_ZONES: &[&str] = &[
-    "--nvme-tcp",
-    "127.0.0.1:0",
-    "--host",
-    HOST,
     "--drive",
     "tiny",
     "--set",
@@ -161,10 +157,10 @@ pub fn run(workspace: &Workspace, long: bool) -> Result<()> {
 fn boot(program: &Path, folder: &Path, release: Release, extent: &Extent) -> Result<usize> {
     let kernel = kernel::ensure_there(folder, release)?;
     let initrd = initrd::make(folder, &kernel)?;
-    let modules: &[PathBuf] = if extent.programs.is_empty() { &[] } else { &kernel.file_systems };
+    let modules: &[PathBuf] = if extent.programs.is_empty() { &[] } else { &kernel.later };
     let mut disk = BootDisk::start(program, folder, extent.programs, modules)?;
-    let server = Server::start(program, SERVE)?;
-    let zones = Server::start(program, SERVE_ZONES)?;
+    let server = Server::start(program, &[OVER_TCP, SERVE].concat())?;
+    let zones = Server::start(program, &[OVER_TCP, SERVE_ZONES].concat())?;
     let proxy = Proxy::start(server.port)?;
     let words = format!(
         "ocssd_port={} ocssd_nqn={} ocssd_host={HOST} ocssd_blocks={} ocssd_cuts={} ocssd_fio_cuts={} \

@@ -244,7 +244,7 @@ impl Bench {
             u8::from(drive.has_faults),
             boot.sum.take().unwrap_or_default()
         );
-        let mut machine = self.qemu.machine(&self.kernel, &self.initrd, socket, &words);
+        let mut machine = self.qemu.machine(&self.kernel.image, &self.initrd, socket, &words);
         let mut console = Console::start(&mut machine, BOOT_MAX)?;
         let risks = Risks { is_after_cut: !is_fresh, has_faults: drive.has_faults };
         let said = follow(&mut console, boot, Watch::new(risks, Watch::PATIENCE))?;

@@ -11,13 +11,13 @@
 //! the repository (`cache`).
 
 mod apt;
-mod cache;
+pub mod cache;
 mod hang;
 mod initrd;
 mod kernel;
 mod life;
 mod ours;
-mod qemu;
+pub mod qemu;
 mod sources;
 mod turns;
 

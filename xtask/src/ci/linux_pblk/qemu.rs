@@ -5,7 +5,6 @@
 
 use super::apt::{Apt, Release};
 use super::cache::Part;
-use super::kernel::Kernel;
 use crate::process;
 use anyhow::{Result, ensure};
 use std::path::{Path, PathBuf};
@@ -50,7 +49,7 @@ impl Qemu {
     }
 
     /// A machine with our drive in it, and its console as output. Its memory is shared with the server.
-    pub fn machine(&self, kernel: &Kernel, initrd: &Path, socket: &Path, words: &str) -> Command {
+    pub fn machine(&self, image: &Path, initrd: &Path, socket: &Path, words: &str) -> Command {
         let mut command = self.command();
         command.args(["-nodefaults", "-accel", "tcg", "-smp", "1", "-m", "768M", "-no-reboot"]);
         command.args(["-object", "memory-backend-memfd,id=memory,size=768M,share=on"]);
@@ -59,7 +58,7 @@ impl Qemu {
             "{{\"driver\":\"{DEVICE}\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}",
             socket.display()
         );
-        command.args(["-device", &device]).arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
+        command.args(["-device", &device]).arg("-kernel").arg(image).arg("-initrd").arg(initrd);
         // An emulated timer on a loaded machine fails the kernel's check of it. pblk may say much between what is looked for.
         command.args([
             "-append",

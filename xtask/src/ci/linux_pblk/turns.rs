@@ -159,7 +159,7 @@ impl Play<'_> {
             self.sum
         );
         let Bench { qemu, kernel, initrd, .. } = self.bench;
-        let mut machine = qemu.machine(kernel, initrd, &socket, &words);
+        let mut machine = qemu.machine(&kernel.image, initrd, &socket, &words);
         let mut console = Console::start(&mut machine, BOOT_MAX)?;
         let end = self.follow(&mut console)?;
         drop(console);
