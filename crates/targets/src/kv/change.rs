@@ -291,8 +291,10 @@ impl Kv {
         self.make_room(Stream::Small, taking.changes.iter().map(bytes))
     }
 
-    /// Appends the records of a change, and tells the index.
+    /// Appends the records of a change, and tells the index after the last: what the change replaces is needed until all of it is
+    /// on media, so its chunk waits for the last record's sequence.
     fn make(&mut self, taking: &Taking, buffers: &mut Buffers) {
+        let mut made = Vec::with_capacity(taking.changes.len());
         let is_torn = self.has_canary(Canary::BatchTorn);
         let parts = if is_torn { 1 } else { u16::try_from(taking.changes.len()).expect("a batch is short") };
         for (part, change) in (0..).zip(&taking.changes) {
@@ -338,7 +340,10 @@ impl Kv {
                 Location::Record(_) => Found { location: Location::Record(at), bytes },
                 Location::Long(_) | Location::Lost => Found { location, bytes },
             });
-            self.put(key, found);
+            made.push(found);
+        }
+        for (change, found) in taking.changes.iter().zip(made) {
+            self.put(&change.key, found);
         }
     }
 

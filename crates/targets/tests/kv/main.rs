@@ -1,6 +1,7 @@
 //! Keys and values on a small drive: what a drive seldom does, one thing at a time. Deliberately not here: power cuts in general
 //! (`ocssd-sim`).
 
+mod batches;
 mod lost_pages;
 mod passing;
 mod read_again;

@@ -4,8 +4,10 @@ use ocssd_base::{Nanos, Prng};
 use ocssd_engine::{Clock, Host, Requests, RunEnd, VirtualClock};
 use ocssd_flash::{Config, FailedOp, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::counter::CounterValue;
-use ocssd_lightnvm::interface::key_value::{Key, KvOp, KvReply, KvRequest, KvTarget, StoreCondition};
-use ocssd_lightnvm::interface::{Content, Durability, Piece};
+use ocssd_lightnvm::interface::key_value::{
+    BatchChange, BatchEntry, Key, KvOp, KvReply, KvRequest, KvTarget, StoreCondition,
+};
+use ocssd_lightnvm::interface::{Content, Durability, List, Piece};
 use ocssd_lightnvm::{Buffers, ChunkId, Geometry, Payload, PuId, Status, Tag, TargetId};
 use ocssd_targets::kv::{Kv, Options};
 
@@ -176,6 +178,23 @@ impl Rig {
         let op = KvOp::Store { key: key_of(key), content: Content::Piece(piece), condition, durability };
         let reply = self.ask(op);
         self.host.buffers_mut().give_back(piece.buffer);
+        reply.status
+    }
+
+    /// Stores one value under all of these keys, in one batch.
+    pub fn store_all(&mut self, keys: &[u32], fill: u8) -> Status {
+        let piece = self.room();
+        let buffers = self.host.buffers_mut();
+        piece.scatter(buffers, &[fill; VALUE_BYTES as usize]);
+        let change = BatchChange::Store { value: Some(piece), condition: StoreCondition::Always };
+        let entries: Vec<BatchEntry> =
+            keys.iter().map(|&key| BatchEntry { key: key_of(key), change }).collect();
+        let count = u32::try_from(entries.len()).expect("few");
+        let sectors = List::<BatchEntry>::sectors(count, buffers);
+        let list = buffers.take_whole(sectors);
+        let entries = List::write(buffers, list, &entries);
+        let reply = self.ask(KvOp::Batch { entries, durability: Durability::AtFlush });
+        [list, piece.buffer].into_iter().for_each(|buffer| self.host.buffers_mut().give_back(buffer));
         reply.status
     }
 
