@@ -27,6 +27,8 @@ pub(super) const EXTENSIONS: SectionName = *b"extended";
 pub(super) const WEAR: SectionName = *b"wear    ";
 /// The layout of these sections; raised when an older reader would misread it.
 const VERSION: u32 = 1;
+/// With the count of a zone's segments: how many of its blocks are in a row follows, which are all it had if it does not.
+const HAS_GAPS: u32 = 1 << 31;
 /// In place of what sealed a zone: nothing did, and it is read only.
 const READ_ONLY: u32 = u32::MAX - 1;
 
@@ -89,8 +91,13 @@ pub(super) fn encode_zones(zones: &[Zone]) -> Vec<u8> {
         let segments = u32::try_from(zone.segments.len()).expect("fewer segments than 2^31");
         let open_end = if zone.state == ZoneState::ReadOnly { READ_ONLY } else { u32::MAX };
         small(&mut bytes, zone.sealed().unwrap_or(open_end));
-        small(&mut bytes, segments << 1 | offline);
+        assert!(zone.in_row <= zone.shown && segments < HAS_GAPS >> 1, "a zone of {segments} segments");
+        let gaps = if zone.in_row < zone.shown { HAS_GAPS } else { 0 };
+        small(&mut bytes, gaps | segments << 1 | offline);
         small(&mut bytes, zone.shown);
+        if gaps > 0 {
+            small(&mut bytes, zone.in_row);
+        }
         for segment in &zone.segments {
             small(&mut bytes, segment.start);
             small(&mut bytes, u32::try_from(segment.columns.len()).expect("fewer columns than 2^32"));
@@ -140,10 +147,14 @@ pub(super) fn decode_zones(bytes: &[u8], sizes: &Sizes, chunks: u32) -> Option<T
         zone.since = since;
         let (sealed, flags) = (numbers.next()?, numbers.next()?);
         zone.shown = numbers.next()?;
+        zone.in_row = if flags & HAS_GAPS > 0 { numbers.next()? } else { zone.shown };
+        if zone.in_row > zone.shown {
+            return None;
+        }
         if flags & 1 == 1 {
             zone.state = ZoneState::Offline;
         }
-        for _ in 0..flags >> 1 {
+        for _ in 0..(flags & !HAS_GAPS) >> 1 {
             let (start, width) = (numbers.next()?, numbers.next()?);
             if usize_of(width) > numbers.0.len() / 8 {
                 return None;
@@ -274,10 +285,14 @@ mod tests {
         ];
         (zones[1].since, zones[2].state) = (1 << 40, ZoneState::Offline);
         zones[3].seal(5, sizes.unit);
-        (zones[4].shown, zones[4].state) = (7, ZoneState::ReadOnly);
+        (zones[4].shown, zones[4].in_row, zones[4].state) = (7, 7, ZoneState::ReadOnly);
+        (zones[5].shown, zones[5].in_row) = (28, 20);
         let bytes = encode_zones(&zones);
         let table = decode_zones(&bytes, &sizes, 80).expect("sound");
-        let facts = |zone: &Zone| (zone.shown, zone.since, zone.sealed(), zone.segments.clone(), zone.state);
+        let facts = |zone: &Zone| {
+            let found = (zone.shown, zone.in_row, zone.since);
+            (found, zone.sealed(), zone.segments.clone(), zone.state)
+        };
         assert!(table.zones.iter().map(facts).eq(zones.iter().map(facts)));
         for length in 0..bytes.len() {
             assert!(decode_zones(&bytes[..length], &sizes, 80).is_none(), "{length} bytes");

@@ -35,7 +35,7 @@ const AREA_BLOCKS_MAX: u64 = 65_535;
 /// Bytes of the checkpoint's section about the instance.
 pub const INFO_BYTES: usize = 80;
 /// Bytes of the checkpoint for a zone, a segment and a column at most.
-pub const ZONE_BYTES: u64 = 20;
+pub const ZONE_BYTES: u64 = 24;
 /// Bytes of a segment's head.
 pub const SEGMENT_BYTES: u64 = 8;
 /// Bytes of a column.

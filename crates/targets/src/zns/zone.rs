@@ -76,6 +76,8 @@ pub struct Zone {
     sealed: u32,
     /// Blocks it had at the last mount: older tails that go beyond these are of what that mount did not find.
     pub shown: u32,
+    /// Those of them before the first one that was never written: older tails of a row do not count behind it.
+    pub in_row: u32,
     /// Where they lie.
     pub segments: Vec<Segment>,
     /// Who writes it.
@@ -93,6 +95,7 @@ impl Zone {
         since: 0,
         sealed: UNSEALED,
         shown: 0,
+        in_row: 0,
         segments: Vec::new(),
         writer: None,
     };
@@ -149,7 +152,7 @@ impl Zone {
     pub fn clear(&mut self, since: u64) {
         assert!(since >= self.since, "a zone goes back from {} to {since}", self.since);
         self.since = since;
-        (self.sealed, self.shown) = (UNSEALED, 0);
+        (self.sealed, self.shown, self.in_row) = (UNSEALED, 0, 0);
         self.segments = Vec::new();
     }
 

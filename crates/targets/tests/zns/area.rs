@@ -113,6 +113,46 @@ fn what_was_durable_of_an_area_is_committed_by_a_power_cut() {
     }
 }
 
+/// A power cut takes back a row whose end is in tails and whose begin is nowhere. Where an area leaves a gap then, the next cuts
+/// must not fill it with that end: nobody wrote it since.
+#[test]
+fn what_a_power_cut_took_back_does_not_come_to_light_in_the_gaps_of_an_area() {
+    let mut config = config();
+    config.geometry.mw_cunits = 0;
+    let options = [("zone_chunks", "4"), ("width", "1"), ("area_units", "3"), ("writes_per_unit", "1")];
+    let expected = [vec![1; 8], row(16, &[(12, 2)])].concat();
+    let mut taken_back = 0;
+    for wait in (0..25).map(|nth| Nanos::from_micros(100 * nth)) {
+        let mut rig = Rig::with(config.clone(), &options);
+        let [start, other] = [1, 2].map(|zone| rig.geometry().start_of(zone));
+        for (at, count) in [(start, 8), (other, 5)] {
+            assert_eq!(rig.ask(FUA, at, count, Some(1)).0.status, Status::SUCCESS);
+        }
+        // The log waits for the zone's new chunk, and tails have one already.
+        let mut rig = rig.cut();
+        rig.begin(FUA, start + 8, 13, 1, wait);
+        let mut rig = rig.cut();
+        if pointer(&rig, 1) != Some(8) {
+            continue;
+        }
+        taken_back += 1;
+        assert_eq!(open(&mut rig, start), Status::SUCCESS);
+        assert_eq!(rig.ask(FUA, start + 20, 1, Some(2)).0.status, Status::SUCCESS);
+        // One unit after the other goes to its place meanwhile.
+        for reads in 0..5 {
+            let mut rig = rig.cut();
+            assert_eq!(bytes(&mut rig, start, 24), expected, "cut {wait} later, and at once");
+            for _ in 0..reads {
+                assert_eq!(bytes(&mut rig, start, 1), [1]);
+            }
+            let mut rig = rig.cut();
+            assert_eq!(pointer(&rig, 1), Some(24));
+            assert_eq!(bytes(&mut rig, start, 24), expected, "cut {wait} later, and {reads} reads later");
+        }
+    }
+    assert!((5..25).contains(&taken_back), "{taken_back} of 25 cuts took the row back");
+}
+
 #[test]
 fn the_write_buffer_says_how_many_zones_have_an_area() {
     // Of 32 frames four are slack. An open zone takes ten: two for its units, three for each of two active ones, its area's two.

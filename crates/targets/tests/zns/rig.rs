@@ -1,7 +1,7 @@
 //! A target of zones on a small drive in virtual time, asked one request at a time.
 
-use ocssd_base::Prng;
-use ocssd_engine::{Clock, Host, VirtualClock};
+use ocssd_base::{Nanos, Prng};
+use ocssd_engine::{Clock, Host, Requests, VirtualClock};
 use ocssd_flash::{Config, Flash, presets};
 use ocssd_lightnvm::interface::zoned::{
     ZoneAction, ZoneDescriptor, ZoneExtension, ZoneGeometry, ZoneScope, ZoneState, ZonedOp, ZonedReply,
@@ -106,6 +106,18 @@ impl Rig {
         let content = buffer.map(|buffer| buffers.data(buffer, 0, sectors).to_vec());
         buffer.into_iter().for_each(|buffer| buffers.give_back(buffer));
         (reply, content.unwrap_or_default())
+    }
+
+    /// Asks for a change as [`Self::ask`] does, and waits no longer than this.
+    pub fn begin(&mut self, op: ZonedOp, block: u64, count: u32, fill: u8, wait: Nanos) {
+        self.tag += 1;
+        let buffers = self.host.buffers_mut();
+        let buffer = buffers.take(count);
+        buffers.data_mut(buffer, 0, count).fill(fill);
+        let mut requests = Requests::default();
+        requests.push(ZonedRequest { tag: Tag(self.tag), op, block, count, buffer: Some(buffer) });
+        let stop = self.host.clock().now() + wait;
+        self.host.run(&mut requests, stop);
     }
 
     /// Writes blocks of one byte's value.

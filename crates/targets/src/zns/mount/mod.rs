@@ -371,7 +371,7 @@ impl Zns {
                 continue;
             }
             let sealed = zone.sealed();
-            (zone.written, zone.shown) = (sealed.unwrap_or(0), 0);
+            (zone.written, zone.shown, zone.in_row) = (sealed.unwrap_or(0), 0, 0);
             if sealed.is_some() {
                 self.set_state(number, ZoneState::Full);
             } else if self.zone(number).state == ZoneState::Empty && self.extensions.logged(number).is_some()
@@ -401,8 +401,8 @@ impl Zns {
         let part = u32::try_from(found.tail.len()).expect("less than a zone");
         let (blocks, capacity) = (found.units * unit + part, self.sizes.capacity());
         assert!(blocks > 0 && blocks <= capacity, "zone {number} is closed with {blocks} blocks");
-        self.zone_mut(number).written = blocks;
-        self.zone_mut(number).shown = blocks;
+        let zone = self.zone_mut(number);
+        (zone.written, zone.shown, zone.in_row) = (blocks, blocks, found.in_row.min(blocks));
         if !is_read_only {
             self.set_state(number, if blocks == capacity { ZoneState::Full } else { ZoneState::Closed });
         }

@@ -37,7 +37,9 @@ pub struct Sector {
 pub struct FoundZone {
     /// Whole units on media.
     pub units: UnitOfZone,
-    /// Blocks behind them up to the write pointer, as tails have them; none where nothing of a random write area was written.
+    /// Blocks before the first one that neither their places nor tails have.
+    pub in_row: u32,
+    /// Blocks behind the units up to the write pointer, as tails have them; none where nothing of a random write area was written.
     pub tail: Vec<Option<Sector>>,
     /// Where these are, chunk by chunk.
     pub tail_chunks: Vec<ChunkIndex>,
@@ -166,9 +168,12 @@ impl Recovered {
         }
         let since = if options.has_canary(Canary::StaleTail) { 0 } else { zone.since };
         let first = start + u64::from(end * sizes.unit);
-        let shown = start + u64::from(zone.shown);
+        let (shown, in_row) = (start + u64::from(zone.shown), start + u64::from(zone.in_row));
+        // Behind a block that the last mount did not find, what was written in a row is what a power cut before it took back,
+        // though the zone may reach beyond it by what was written to an area since.
         let counts = |block: u64, found: &TailBlock| {
-            found.sequence > since && (found.sequence > mounted || block < shown)
+            let old = if found.is_placed { shown } else { in_row };
+            found.sequence > since && (found.sequence > mounted || block < old)
         };
         let of_zone = |block: u64| blocks.get(&block).copied().filter(|found| counts(block, found));
         let run = (first..first + u64::from(sizes.unit)).find(|&block| of_zone(block).is_none());
@@ -209,7 +214,8 @@ impl Recovered {
         let tail_chunks: BTreeSet<ChunkIndex> = tail.iter().flatten().map(|block| block.chunk).collect();
         let tail = read_sectors(media, &tail)?;
         let tail_chunks = tail_chunks.into_iter().collect();
-        self.zones.insert(number, FoundZone { units: end, tail, tail_chunks, columns });
+        let in_row = u32::try_from(run - start).expect("less than a zone");
+        self.zones.insert(number, FoundZone { units: end, in_row, tail, tail_chunks, columns });
         Ok(())
     }
 
