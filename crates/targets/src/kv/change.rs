@@ -8,6 +8,7 @@ use super::canary::Canary;
 use super::frames::Stream;
 use super::index::{Found, Location};
 use super::record::{RecordHeader, RecordKind};
+use super::released::Room;
 use super::stage::Writer;
 use super::state::{Kv, Waiter, record_bytes};
 use ocssd_lightnvm::interface::key_value::{
@@ -44,6 +45,8 @@ pub(super) struct Taking {
     changes: Vec<Change>,
     /// Changes whose long values are written.
     written: usize,
+    /// It needs room that the power may take again.
+    waits_for_room: bool,
 }
 
 impl Taking {
@@ -109,8 +112,9 @@ impl Kv {
             _ if !content.lies_within(buffers) => return Err(alone(KvRefusal::BadContent)),
             _ => self.value_of(key.len(), content.gathered(buffers)),
         };
-        self.check_room([(key.len(), before, Some(content.bytes()))].into_iter()).map_err(alone)?;
-        Ok(Taking { tag, durability, changes: vec![Change { key, value }], written: 0 })
+        let room = [(key.len(), before, Some(content.bytes()))].into_iter();
+        let waits_for_room = self.check_room(room).map_err(alone)?;
+        Ok(Taking { tag, durability, changes: vec![Change { key, value }], written: 0, waits_for_room })
     }
 
     fn value_of(&self, key: usize, content: Vec<u8>) -> Value {
@@ -136,7 +140,7 @@ impl Kv {
             return Err((KvRefusal::NoSuchKey, None));
         }
         let changes = if exists { vec![Change { key, value: Value::Delete }] } else { Vec::new() };
-        Ok(Taking { tag, durability, changes, written: 0 })
+        Ok(Taking { tag, durability, changes, written: 0, waits_for_room: false })
     }
 
     /// Looks at a batch: each entry with those above applied.
@@ -162,7 +166,7 @@ impl Kv {
         }
         assert_eq!(after.len(), last.len(), "keys of a batch are counted wrong");
         let planned = after.iter().map(|(key, &bytes)| (key.len(), self.index.get(key), bytes));
-        self.check_room(planned).map_err(|refusal| (refusal, None))?;
+        let waits_for_room = self.check_room(planned).map_err(|refusal| (refusal, None))?;
         // The deletion of a key that is not there is written too: the change that took the key away may be lost with the
         // power while this batch survives, and then the batch has to take it away. A batch of nothing else changes nothing.
         let changes_nothing =
@@ -176,7 +180,8 @@ impl Kv {
                 content.map_or(Value::Delete, |content| self.value_of(key.len(), content.gathered(buffers)));
             Change { key, value }
         };
-        Ok(Taking { tag, durability, changes: last.into_iter().map(change_of).collect(), written: 0 })
+        let changes = last.into_iter().map(change_of).collect();
+        Ok(Taking { tag, durability, changes, written: 0, waits_for_room })
     }
 
     fn look_at_entry(
@@ -200,13 +205,13 @@ impl Kv {
     }
 
     /// Looks whether there is room for keys as they are after a change: of each its bytes, what it holds, and bytes of what it will
-    /// hold. One that adds no bytes always has.
+    /// hold. One that adds no bytes always has. True if it needs room that the power may take again.
     fn check_room(
         &self,
         keys: impl Iterator<Item = (usize, Option<Found>, Option<u32>)>,
-    ) -> Result<(), KvRefusal> {
-        let (mut user, mut kept, mut index) = (self.user_bytes, self.kept_bytes, self.index.entry_bytes());
-        assert!(user <= self.sizes.promised.capacity_bytes, "{user} bytes are more than there is room for");
+    ) -> Result<bool, KvRefusal> {
+        let now = self.room();
+        let Room { mut user, mut kept, mut index } = now;
         let (mut count, mut stored) = (0, 0);
         for (key, before, after) in keys {
             count += 1;
@@ -225,11 +230,16 @@ impl Kv {
             }
         }
         let promised = &self.sizes.promised;
-        let fits = (user <= promised.capacity_bytes || user <= self.user_bytes)
-            && (kept <= promised.live_bytes_max || kept <= self.kept_bytes)
-            && (index <= promised.index_bytes_max || index <= self.index.entry_bytes())
-            && (count == 1 || stored <= u64::from(promised.value_bytes_max));
-        if fits { Ok(()) } else { Err(KvRefusal::NoRoom) }
+        let fits_beside = |may_come_back: Room| {
+            (user + may_come_back.user <= promised.capacity_bytes || user <= now.user)
+                && (kept + may_come_back.kept <= promised.live_bytes_max || kept <= now.kept)
+                && (index + may_come_back.index <= promised.index_bytes_max || index <= now.index)
+        };
+        let is_short = count == 1 || stored <= u64::from(promised.value_bytes_max);
+        if !fits_beside(Room::default()) || !is_short {
+            return Err(KvRefusal::NoRoom);
+        }
+        Ok(!fits_beside(self.released.room()))
     }
 
     /// Goes on with the change under way. True once it was made.
@@ -237,6 +247,14 @@ impl Kv {
         let mut taking = self.taking.take().expect("a change is under way");
         assert!(taking.written <= taking.changes.len(), "more was written than changes");
         assert!(!self.is_mounting, "a mount takes a change");
+        if taking.waits_for_room {
+            if !self.room_is_sure() {
+                self.taking = Some(taking);
+                return false;
+            }
+            taking.waits_for_room = false;
+            self.stats.waited_for_room += 1;
+        }
         if !self.write_long(&mut taking, buffers) || !self.make_room_for(&taking) {
             self.taking = Some(taking);
             return false;
@@ -251,6 +269,18 @@ impl Kv {
             self.replies.push_back(reply);
         }
         true
+    }
+
+    /// True once no power cut brings back what changes took away.
+    fn room_is_sure(&mut self) -> bool {
+        self.released.durable_before(self.frames.durable_before(&Stream::USERS, self.sequence + 1));
+        self.released.last().is_none()
+    }
+
+    /// The sequence up to which the change under way needs everything to be durable.
+    pub(super) fn sequence_for_room(&self) -> Option<u64> {
+        let waits = self.taking.as_ref().is_some_and(|taking| taking.waits_for_room);
+        self.released.last().filter(|_| waits)
     }
 
     /// The change under way cannot be made: what was written of it is not needed.

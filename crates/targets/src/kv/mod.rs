@@ -28,6 +28,7 @@ mod queue;
 mod read;
 mod ready;
 mod record;
+mod released;
 mod reset;
 mod serve;
 mod sizes;

@@ -44,7 +44,8 @@ impl Kv {
     /// Somebody waits for what is in a frame that is being filled: it goes out as it is, once no other is on its way, so that
     /// those that wait meanwhile go together.
     fn close_for_waiters(&mut self) -> bool {
-        let Some(until) = self.waiters.back().map(|waiter| waiter.until) else { return false };
+        let until = self.waiters.back().map(|waiter| waiter.until).max(self.sequence_for_room());
+        let Some(until) = until else { return false };
         let mut any = false;
         if self.frames.on_their_way(Stream::Small) == 0 {
             for stream in [Stream::Small, Stream::Long] {

@@ -15,6 +15,7 @@ use super::options::Options;
 use super::queue::Queue;
 use super::read::Reads;
 use super::record::{RECORD_HEADER_BYTES, UnitNumber};
+use super::released::{Released, Room};
 use super::sizes::Sizes;
 use super::space::Space;
 use super::stage::Stage;
@@ -81,6 +82,8 @@ pub struct Kv {
     pub(super) user_bytes: u64,
     /// Bytes of records that keys need.
     pub(super) kept_bytes: u64,
+    /// Of what promises less now, what a power cut may bring back.
+    pub(super) released: Released,
     /// The last sequence that was given to a record.
     pub(super) sequence: u64,
     /// The last number that was given to a unit.
@@ -152,6 +155,7 @@ impl Kv {
         assert!(!key.is_empty(), "an empty key has a value");
         let most = self.sizes.promised.value_bytes_max;
         assert!(found.is_none_or(|found| found.bytes <= most), "{found:?} is longer than {most} bytes");
+        let room_before = self.room();
         let before = match found {
             Some(found) => {
                 self.user_bytes += length + u64::from(found.bytes);
@@ -165,6 +169,12 @@ impl Kv {
             self.kept_bytes -= self.kept_of(key.len(), before.bytes);
             self.forget(key.len(), before);
         }
+        self.released.add(self.sequence, room_before.beyond(self.room()));
+    }
+
+    /// What all keys take.
+    pub(super) fn room(&self) -> Room {
+        Room { user: self.user_bytes, kept: self.kept_bytes, index: self.index.entry_bytes() }
     }
 
     /// What a key held is not needed any more.

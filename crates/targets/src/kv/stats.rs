@@ -21,6 +21,8 @@ pub struct KvStats {
     pub retrieve_reads: u64,
     /// Reads of users that passed requests that waited.
     pub reads_passed: u64,
+    /// Changes that waited for deletions to be on media, whose room they need.
+    pub waited_for_room: u64,
     /// Records, or pieces, that could not be read.
     pub read_failed: u64,
     /// Reads tried once more.
@@ -78,6 +80,11 @@ impl KvStats {
                 "reads_passed",
                 "Retrieves, exists and lists that passed requests that waited.",
                 self.reads_passed,
+            ),
+            count(
+                "waited_for_room",
+                "Changes that waited for deletions to be on media, whose room they need.",
+                self.waited_for_room,
             ),
             count("read_failed", "Records or pieces that could not be read.", self.read_failed),
             count("read_again", "Reads tried once more.", self.read_again),

@@ -6,3 +6,4 @@ mod lost_pages;
 mod passing;
 mod read_again;
 mod rig;
+mod room;

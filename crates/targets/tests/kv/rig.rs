@@ -5,7 +5,7 @@ use ocssd_engine::{Clock, Host, Requests, RunEnd, VirtualClock};
 use ocssd_flash::{Config, FailedOp, FaultKind, Flash, ScheduledFault, presets};
 use ocssd_lightnvm::counter::CounterValue;
 use ocssd_lightnvm::interface::key_value::{
-    BatchChange, BatchEntry, Key, KvOp, KvReply, KvRequest, KvTarget, StoreCondition,
+    AbsentKey, BatchChange, BatchEntry, Key, KvOp, KvReply, KvRequest, KvTarget, StoreCondition,
 };
 use ocssd_lightnvm::interface::{Content, Durability, List, Piece};
 use ocssd_lightnvm::{Buffers, ChunkId, Geometry, Payload, PuId, Status, Tag, TargetId};
@@ -196,6 +196,12 @@ impl Rig {
         let reply = self.ask(KvOp::Batch { entries, durability: Durability::AtFlush });
         [list, piece.buffer].into_iter().for_each(|buffer| self.host.buffers_mut().give_back(buffer));
         reply.status
+    }
+
+    /// Deletes a key.
+    pub fn delete(&mut self, key: u32) -> Status {
+        let (absent, durability) = (AbsentKey::Refused, Durability::AtFlush);
+        self.ask(KvOp::Delete { key: key_of(key), absent, durability }).status
     }
 
     /// Retrieves a value.

@@ -21,6 +21,7 @@ use super::queue::Queue;
 use super::read::Reads;
 use super::ready::Ready;
 use super::record::UnitNumber;
+use super::released::Released;
 use super::sizes::Sizes;
 use super::space::{Needed, Role, Space};
 use super::state::{Changes, Kv, Points};
@@ -236,6 +237,7 @@ fn assemble(
         replies: VecDeque::new(),
         user_bytes: user,
         kept_bytes: kept,
+        released: Released::default(),
         sequence,
         number,
         written: 0,
