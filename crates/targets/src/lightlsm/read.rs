@@ -29,11 +29,29 @@ struct Job {
     end: u64,
     /// The first byte that was not asked for.
     next: u64,
-    /// The bytes read.
-    bytes: Vec<u8>,
+    /// The bytes read, if they cannot be put to their place one part after the other.
+    gathered: Option<Vec<u8>>,
     /// Parts in flight.
     parts: u32,
     status: Status,
+}
+
+impl Job {
+    /// Puts bytes `from..to` of a table, which lie from a byte of a buffer on, to their place.
+    fn place(&mut self, (from, to): (u64, u64), (buffer, first): (BufId, u64), buffers: &mut Buffers) {
+        assert!(self.begin <= from && to <= self.end, "bytes {from}..{to} were not asked for");
+        let (at, count, first) = (index(from - self.begin), index(to - from), index(first));
+        match (&mut self.gathered, self.into) {
+            (None, Content::Piece(piece)) => {
+                buffers.copy_whole((buffer, first), (piece.buffer, usize_of(piece.first_byte) + at), count);
+            }
+            (None, other) => unreachable!("{other:?} is no single place"),
+            (Some(bytes), _) => {
+                let all = buffers.whole(buffer, 0, buffers.sectors(buffer));
+                bytes[at..at + count].copy_from_slice(&all[first..first + count]);
+            }
+        }
+    }
 }
 
 /// Sectors of a unit.
@@ -72,8 +90,16 @@ impl Reads {
     }
 
     /// Takes a read of `bytes` bytes from `begin` on.
-    pub fn begin(&mut self, key: SlabKey, number: Number, (begin, bytes): (u64, u32), into: Content) {
+    pub fn begin(
+        &mut self,
+        key: SlabKey,
+        number: Number,
+        (begin, bytes): (u64, u32),
+        into: Content,
+        buffers: &Buffers,
+    ) {
         let end = begin + u64::from(bytes);
+        let is_one_place = matches!(into, Content::Piece(piece) if buffers.is_whole(piece.buffer));
         let job = Job {
             key,
             number,
@@ -81,7 +107,7 @@ impl Reads {
             begin,
             end,
             next: begin,
-            bytes: vec![0; usize_of(bytes)],
+            gathered: (!is_one_place).then(|| vec![0; usize_of(bytes)]),
             parts: 0,
             status: Status::SUCCESS,
         };
@@ -117,7 +143,7 @@ impl LightLsm {
     }
 
     /// Asks for the rest of a read. False if there is no room for all.
-    fn ask_for(&mut self, key: SlabKey, buffers: &Buffers) -> bool {
+    fn ask_for(&mut self, key: SlabKey, buffers: &mut Buffers) -> bool {
         let unit_bytes = self.sizes.unit_bytes;
         loop {
             let job = self.reads.jobs.get_mut(key);
@@ -127,8 +153,7 @@ impl LightLsm {
             let (from, unit) = (job.next, job.next / unit_bytes);
             let to = ((unit + 1) * unit_bytes).min(job.end);
             if let Some(&buffer) = self.shelf.get(job.number).memory.get(&unit) {
-                let all = buffers.whole(buffer, 0, self.sizes.unit);
-                copy(job, (from, to), &all[index(from - unit * unit_bytes)..]);
+                job.place((from, to), (buffer, from - unit * unit_bytes), buffers);
                 job.next = to;
                 self.stats.read_cached_bytes += to - from;
             } else if !self.ask_media(key, unit, (from, to)) {
@@ -232,7 +257,7 @@ impl LightLsm {
         let begin = unit * self.sizes.unit_bytes + u64::from(sector) * u64::from(self.geometry.sector_bytes);
         assert!(begin <= from && count > 0, "a part begins behind what was wanted of it");
         let job = self.reads.jobs.get_mut(job_key);
-        copy(job, (from, to), &buffers.whole(buffer, 0, count)[index(from - begin)..]);
+        job.place((from, to), (buffer, from - begin), buffers);
         if !status.has_data() && job.status.is_success() {
             job.status = status;
         }
@@ -251,10 +276,16 @@ impl LightLsm {
     }
 
     fn end_read(&mut self, key: SlabKey, buffers: &mut Buffers) {
-        let Job { key, number, into, begin, end, bytes, status, .. } = self.reads.jobs.remove(key);
-        assert_eq!(bytes.len() as u64, end - begin, "a read brings other bytes than it was taken for");
+        let Job { key, number, into, begin, end, gathered, status, .. } = self.reads.jobs.remove(key);
         if status.is_success() {
-            into.scatter(buffers, &bytes);
+            if let Some(bytes) = gathered {
+                assert_eq!(
+                    bytes.len() as u64,
+                    end - begin,
+                    "a read brings other bytes than it was taken for"
+                );
+                into.scatter(buffers, &bytes);
+            }
             self.stats.read_bytes += end - begin;
         } else {
             self.stats.read_failed += 1;
@@ -269,10 +300,4 @@ impl LightLsm {
 
 fn index(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a read is short")
-}
-
-/// Puts bytes `from..to` of a table to their place in a read.
-fn copy(job: &mut Job, (from, to): (u64, u64), source: &[u8]) {
-    let (at, count) = (index(from - job.begin), index(to - from));
-    job.bytes[at..at + count].copy_from_slice(&source[..count]);
 }

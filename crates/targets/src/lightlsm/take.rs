@@ -180,7 +180,7 @@ impl LightLsm {
         let key = self.requests.take(request, TableAnswer::Read { bytes });
         assert!(from + u64::from(bytes) <= object.bytes, "a read beyond the end was not cut");
         self.shelf.get_mut(number).holds += 1;
-        self.reads.begin(key, number, (from, bytes), into);
+        self.reads.begin(key, number, (from, bytes), into, buffers);
         Ok(Taken::Kept)
     }
 
