@@ -54,8 +54,13 @@ const PBLK_AGED: Setting = Setting {
     ..PBLK
 };
 
+/// ox-block on a drive of 19 GiB, written over one and a half times at random: each write is a transaction, and commits that come
+/// together share pages of the log.
+const OX_AGED: Setting =
+    Setting { target: "ox-block", sectors_per_chunk: Some(256), chunks_per_pu: Some(150), ..PBLK_AGED };
+
 /// The issues' figures: random reads at depth 64, and 64 KiB sequential vector writes, on the 128-unit Westlake.
-const BENCHES: [Bench; 7] = [
+const BENCHES: [Bench; 10] = [
     Bench {
         name: "rand_read_4k_qd64",
         job: "[r]\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=8g\nnorandommap\ntime_based\nruntime=3600\n\
@@ -110,6 +115,30 @@ const BENCHES: [Bench; 7] = [
         unit: "io/cpu-s",
         setting: PBLK_AGED,
     },
+    Bench {
+        name: "ox_rand_write_4k_steady",
+        job: "[w]\nioengine=libaio\nrw=randwrite\nbs=4k\niodepth=64\nsize=100%\nnorandommap\ntime_based\nruntime=36000\n\
+              number_ios=2000000\n",
+        sectors_per_io: 1,
+        unit: "io/cpu-s",
+        setting: OX_AGED,
+    },
+    Bench {
+        name: "ox_rand_write_64k_steady",
+        job: "[w]\nioengine=libaio\nrw=randwrite\nbs=64k\niodepth=64\nsize=100%\nnorandommap\ntime_based\nruntime=36000\n\
+              number_ios=200000\n",
+        sectors_per_io: 16,
+        unit: "sectors/cpu-s",
+        setting: OX_AGED,
+    },
+    Bench {
+        name: "ox_rand_write_1m_steady",
+        job: "[w]\nioengine=libaio\nrw=randwrite\nbs=1m\niodepth=16\nsize=100%\nnorandommap\ntime_based\nruntime=36000\n\
+              number_ios=10000\n",
+        sectors_per_io: 256,
+        unit: "sectors/cpu-s",
+        setting: OX_AGED,
+    },
 ];
 
 fn report(bench: &str, metric: &str, value: f64, unit: &str) {
@@ -123,6 +152,8 @@ struct Written {
     moved: u64,
     padded: u64,
     meta: u64,
+    /// Of it, the log of targets that have one.
+    log: u64,
 }
 
 impl Written {
@@ -132,7 +163,11 @@ impl Written {
             user: world.counter("user_written_sectors")?,
             moved: world.counter("gc_written_sectors")?,
             padded: world.counter("padded_sectors")?,
-            meta: world.counter("meta_written_sectors")?,
+            meta: world.counter("meta_written_sectors").or_else(|| {
+                let checkpoints = world.counter("checkpoint_written_sectors")?;
+                Some(checkpoints + world.counter("log_written_sectors")?)
+            })?,
+            log: world.counter("log_written_sectors").unwrap_or(0),
         })
     }
 
@@ -142,6 +177,7 @@ impl Written {
             moved: self.moved - before.moved,
             padded: self.padded - before.padded,
             meta: self.meta - before.meta,
+            log: self.log - before.log,
         }
     }
 
@@ -156,6 +192,9 @@ impl Written {
         report(bench, "moved_per_written", self.moved as f64 / user, "sectors");
         report(bench, "write_amplification", (self.user + self.moved + self.padded) as f64 / user, "of data");
         report(bench, "write_amplification_all", all / user, "with metadata");
+        if self.log > 0 {
+            report(bench, "log_per_written", self.log as f64 / user, "sectors");
+        }
         report(bench, "programmed", all / spent.as_secs_f64(), "sectors/cpu-s");
         report(bench, "per_programmed", spent.0 as f64 / all, "ns");
     }
