@@ -65,6 +65,8 @@ const OX_BLOCK: &[TargetOption] = &[
     option("recovery", "time, as 100ms", "not bounded"),
     option("log_copies", "1, 2", "2"),
     option("lost_log", "refuse, drop", "refuse"),
+    option("map_cache_bytes", "bytes", "all in memory"),
+    option("map_page_bytes", "32 entries to a sector", "a sector"),
     option("gc_groups_max", "1 to all", "1"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
     option("writes_per_unit", "1 to 16", "2"),

@@ -257,6 +257,12 @@ impl L2p {
         with_table!(&self.width, table => table.used())
     }
 
+    /// Places on media the map was made for.
+    #[must_use]
+    pub const fn places(&self) -> u64 {
+        self.places
+    }
+
     /// Slots of the write buffer the map was made for.
     #[must_use]
     pub const fn slots(&self) -> u32 {
@@ -278,6 +284,15 @@ impl L2p {
     /// Makes nowhere of every sector on media whose place `keeps` does not want. Cost: a pass over the map.
     pub fn retain_media(&mut self, keeps: impl FnMut(Place) -> bool) {
         with_table!(&mut self.width, table => table.retain_media(keeps));
+    }
+
+    /// Gives back the memory of a shard, whose entries are on media: it reads as nowhere until it is decoded again.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    pub fn forget_shard(&mut self, shard: usize) {
+        assert!(shard < self.shard_count(), "shard {shard} of {}", self.shard_count());
+        with_table!(&mut self.width, table => table.forget_shard(shard));
     }
 
     /// Logical sectors that are somewhere. Cost: one addition per shard.

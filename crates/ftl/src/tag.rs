@@ -45,6 +45,8 @@ pub enum Kind {
     Placed,
     /// A block that was never written, before others that were: it reads as unwritten ones do.
     Unwritten,
+    /// A page of a map that is larger than memory; the block is its number.
+    MapPage,
 }
 
 impl Kind {
@@ -62,6 +64,7 @@ impl Kind {
             Self::Log => 8,
             Self::Placed => 9,
             Self::Unwritten => 10,
+            Self::MapPage => 11,
         }
     }
 
@@ -79,6 +82,7 @@ impl Kind {
             8 => Self::Log,
             9 => Self::Placed,
             10 => Self::Unwritten,
+            11 => Self::MapPage,
             _ => return None,
         })
     }

@@ -189,6 +189,16 @@ canaries! {
     ox_loss_unnoticed_is_found: "loss-unnoticed", Any;
 }
 
+/// Hardly any of the map is in memory.
+const MAP_IN_PAGES: Held<'_> = &[("map_page_bytes", "128"), ("map_cache_bytes", "512")];
+
+canaries! {
+    TESTED_OF_OX_PAGES: "ox-block", "canary", MAP_IN_PAGES, SEEDS;
+    ox_page_left_out_is_found: "page-left-out", Tiny;
+    ox_page_freed_early_is_found: "page-freed-early", Tiny;
+    ox_lost_page_as_zeroes_is_found: "lost-page-as-zeroes", Any;
+}
+
 canaries! {
     TESTED_OF_VOLATILE_OX: "ox-block", "canary", [("durability", "flush")], SEEDS_OF_CHECKPOINTS;
     ox_reset_before_durable_is_found: "reset-before-durable", Tiny;
@@ -310,13 +320,16 @@ fn every_canary_is_looked_for() {
     let linux: BTreeSet<&str> = linux_pblk::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(linux, all(TESTED_OF_LINUX));
     let ox: BTreeSet<&str> = ox_block::Canary::ALL.iter().map(|&(_, name)| name).collect();
-    assert_eq!(ox, all(&[TESTED_OF_OX, TESTED_OF_OX_GIVING_WAY, TESTED_OF_VOLATILE_OX].concat()));
+    let of_ox = [TESTED_OF_OX, TESTED_OF_OX_GIVING_WAY, TESTED_OF_OX_PAGES, TESTED_OF_VOLATILE_OX];
+    assert_eq!(ox, all(&of_ox.concat()));
     let tables: BTreeSet<&str> = lightlsm::Canary::ALL.iter().map(|&(_, name)| name).collect();
     assert_eq!(tables, all(&[TESTED_OF_LIGHTLSM, TESTED_OF_TABLES_ON_BLOCKS].concat()));
     let eleos: BTreeSet<&str> = eleos::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // What a page store changes is durable before it changes: there is nothing to be reset too early. And it has no transaction
     // over several requests. Its worlds lose no sectors in months without power, so no page of its log.
     let not_of_pages = ["gives-way-in-part", "loss-unnoticed", "reset-before-durable", "transaction-by-part"];
+    // Its map is in memory.
+    let not_of_pages = [&not_of_pages[..], TESTED_OF_OX_PAGES].concat();
     assert_eq!(eleos, all(&[TESTED_OF_ELEOS, &not_of_pages].concat()));
     let keys: BTreeSet<&str> = kv::Canary::ALL.iter().map(|&(_, name)| name).collect();
     // It takes a chunk that is full in the middle of a batch and is a victim at once: one world of several thousand shows it.

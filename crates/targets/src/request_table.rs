@@ -93,6 +93,11 @@ impl<K: RequestKind> RequestTable<K> {
         self.reads.front().copied()
     }
 
+    /// Reads that wait, the one whose turn it is first.
+    pub fn waiting_reads(&self) -> impl Iterator<Item = SlabKey> + '_ {
+        self.reads.iter().copied()
+    }
+
     /// The change whose turn it is.
     pub fn next_change(&self) -> Option<SlabKey> {
         self.changes.front().copied()

@@ -216,6 +216,11 @@ impl<E: Entry> Table<E> {
         }
     }
 
+    /// See [`super::L2p::forget_shard`].
+    pub(super) fn forget_shard(&mut self, at: usize) {
+        (self.shards[at], self.used[at]) = (None, 0);
+    }
+
     pub(super) fn used(&self) -> &[u32] {
         &self.used
     }

@@ -58,6 +58,13 @@ pub struct BlockContract {
     is_stopped: bool,
     /// Places of what the target keeps for itself that were harmed.
     records: Vec<Ppa>,
+    /// Blocks of a page of a map that lies on media in pages, as the target counts them; 0 if there is none. With a page all its
+    /// blocks are lost.
+    map_page_blocks: u64,
+    /// Pages of which blocks could not be read, no more than records were harmed.
+    lost_pages: BTreeSet<u64>,
+    /// Records of the target's own that were ever harmed.
+    records_harmed: usize,
     /// Versions of blocks whose places changed without a word.
     changed: BTreeSet<(u64, u64)>,
     lost: u64,
@@ -87,6 +94,9 @@ impl BlockContract {
             again: Vec::new(),
             is_stopped: false,
             records: Vec::new(),
+            map_page_blocks: 0,
+            lost_pages: BTreeSet::new(),
+            records_harmed: 0,
             changed: BTreeSet::new(),
             unseen: 0,
             lost: 0,
@@ -240,6 +250,23 @@ impl BlockContract {
         }
     }
 
+    /// True if these blocks may be errors because a page of the map was lost: each record that was harmed may have been one.
+    fn is_lost_with_page(&mut self, blocks: &std::ops::Range<u64>) -> bool {
+        if self.map_page_blocks == 0 {
+            return false;
+        }
+        let part = u64::from(self.per_sector) * self.map_page_blocks;
+        let (first, last) = (blocks.start / part, (blocks.end - 1) / part);
+        if (first..=last).any(|page| self.lost_pages.contains(&page)) {
+            return true;
+        }
+        let may_be_one_more = self.lost_pages.len() < self.records_harmed;
+        if may_be_one_more && first == last {
+            self.lost_pages.insert(first);
+        }
+        may_be_one_more
+    }
+
     /// True if wrong content of a block is that of a target that does not find what changed on the media: of its own place, or
     /// of one whose address changed.
     fn is_changed_unseen(&mut self, block: u64, sent: Moment, bytes: &[u8]) -> bool {
@@ -264,8 +291,9 @@ impl BlockContract {
                 self.again.extend(blocks.clone());
             }
             let is_of_drive = status.is_drive_failure() && room().drive_failed;
-            let is_excused =
-                is_of_drive || status == Status::UNRECOVERED_READ && self.oracle().may_fail(blocks, sent);
+            let is_excused = is_of_drive
+                || status == Status::UNRECOVERED_READ
+                    && (self.oracle().may_fail(blocks.clone(), sent) || self.is_lost_with_page(&blocks));
             let broken = || Broken::new("reads succeed", "a read of sound media succeeds", found());
             return if is_excused { Ok(()) } else { Err(broken()) };
         }
@@ -313,6 +341,7 @@ impl Contract for BlockContract {
         self.outstanding.clear();
         self.several.clear();
         self.is_stopped = false;
+        self.map_page_blocks = counted::gauge(target, "map_page_blocks").unwrap_or(0);
         let may_shrink = !self.limits.keeps_size && has_lost_chunks;
         match &mut self.oracle {
             None => self.oracle = Some(Oracle::new(target.block_count())),
@@ -461,6 +490,7 @@ impl Contract for BlockContract {
         }
         if may_be_record {
             self.records.push(harmed.at);
+            self.records_harmed += 1;
             self.record_lost(harmed.at, media);
         }
     }

@@ -74,6 +74,7 @@ pub fn demand(geometry: &Geometry, blocks: u64) -> Demand {
         log_entries: 2 * rows + 2 * packed / frame + 8,
         map_bytes: parts * MAP_ENTRY_BYTES + u64::from(SESSIONS_MAX) * SESSION_BYTES,
         data: blocks * 8 / 7 + u64::from(2 * unit),
+        map_pages: 0,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::ox::{Ox, Store};
 use crate::staging::Staging;
 use ocssd_base::SlabKey;
 use ocssd_ftl::checkpoint::Sections;
-use ocssd_ftl::log::TransactionId;
+use ocssd_ftl::log::{Transaction, TransactionId};
 use ocssd_ftl::{ChunkIndex, Place, Shape};
 use ocssd_lightnvm::interface::log_structured::{LogLimits, LogReply, PageId, SessionId, Wsn};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status, Tag};
@@ -121,11 +121,11 @@ impl Store for Pages {
     type Live = LiveGrains;
     type Map = Recovered;
 
-    fn demand(geometry: &Geometry, _: &Shape, blocks: u64) -> Demand {
+    fn demand(geometry: &Geometry, _: &Shape, blocks: u64, _: &Options) -> Demand {
         sizes::demand(geometry, blocks)
     }
 
-    fn new_map(geometry: &Geometry, shape: &Shape, _: u64) -> Recovered {
+    fn new_map(geometry: &Geometry, shape: &Shape, _: u64, _: &Options) -> Recovered {
         Recovered::new(Grid::new(shape, geometry.sector_bytes))
     }
 
@@ -133,13 +133,19 @@ impl Store for Pages {
         sections: &Sections,
         geometry: &Geometry,
         shape: &Shape,
-        _: u64,
+        _: (u64, TransactionId),
+        _: &Options,
     ) -> Result<Recovered, String> {
         map::decode(sections, Grid::new(shape, geometry.sector_bytes), shape)
     }
 
-    fn replay(recovered: &mut Recovered, entries: &[Entry], shape: &Shape, options: &Options) -> bool {
-        recovered.replay(entries, shape, options.has_canary(Canary::MovesStale))
+    fn replay(
+        recovered: &mut Recovered,
+        transaction: &Transaction<Entry>,
+        shape: &Shape,
+        options: &Options,
+    ) -> bool {
+        recovered.replay(&transaction.entries, shape, options.has_canary(Canary::MovesStale))
     }
 
     fn retain(recovered: &mut Recovered, _: &Shape, keep: &dyn Fn(Place) -> bool) {
@@ -183,7 +189,7 @@ impl Store for Pages {
         }
     }
 
-    fn image(ox: &Eleos) -> Image {
+    fn image(ox: &Eleos, _: &Buffers) -> Image {
         map::encode(&ox.store.map, &ox.store.durable_sessions)
     }
 

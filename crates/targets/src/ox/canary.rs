@@ -29,6 +29,12 @@ pub enum Canary {
     LossUnnoticed,
     /// What the last write units hold is not made readable at mount: the newest log pages are not found.
     WindowForgotten,
+    /// A checkpoint has pages of the map that changed in memory, and not those that are on their way to media.
+    PageLeftOut,
+    /// A page of the map that the media lost reads as if its blocks had never been written.
+    LostPageAsZeroes,
+    /// What a page of the map leaves is let go of when it landed elsewhere, before the log says so.
+    PageFreedEarly,
 }
 
 planted_in!(Options, Canary);
@@ -46,6 +52,9 @@ impl Canary {
         (Self::GivesWayInPart, "gives-way-in-part"),
         (Self::LossUnnoticed, "loss-unnoticed"),
         (Self::WindowForgotten, "window-forgotten"),
+        (Self::PageLeftOut, "page-left-out"),
+        (Self::LostPageAsZeroes, "lost-page-as-zeroes"),
+        (Self::PageFreedEarly, "page-freed-early"),
     ];
 }
 

@@ -9,6 +9,7 @@ use super::store::Store;
 use crate::journal::{decode_info, encode_info};
 use ocssd_ftl::checkpoint::SectionName;
 use ocssd_ftl::log::Lsn;
+use ocssd_lightnvm::Buffers;
 
 /// The section about the instance.
 pub(crate) const INFO: SectionName = *b"instance";
@@ -52,13 +53,13 @@ impl<S: Store> Ox<S> {
     pub(super) fn is_checkpoint_due(&self) -> bool {
         let Some(current) = self.journal.current() else { return true };
         let since = self.journal.log.next().0 - current.start.0;
-        let waits = self.commits.front().is_some_and(|front| !self.journal.has_room(front.entries.len()));
+        let waits = self.front_commit().is_some_and(|front| !self.journal.has_room(front.entries.len()));
         let is_full = waits && since > 0;
         let is_first = self.is_mounting && !self.journal.has_two();
         is_first || since >= u64::from(self.sizes.interval_pages) || is_full || self.is_last_due()
     }
 
-    pub(super) fn begin_checkpoint(&mut self) {
+    pub(super) fn begin_checkpoint(&mut self, buffers: &Buffers) {
         let start = self.replay_start();
         let info = Info {
             chunk: self.sizes.chunk,
@@ -70,7 +71,7 @@ impl<S: Store> Ox<S> {
             applied: self.applied.0,
             sequence: self.sequence,
         };
-        let image = S::image(self);
+        let image = S::image(self, buffers);
         let page_bytes = self.sizes.unit * self.sector_bytes;
         let info = info.encode();
         let own = image.iter().map(|(name, bytes)| (*name, bytes.as_slice()));

@@ -97,7 +97,8 @@ impl<S: Store> Ox<S> {
     pub(super) fn collection_waits_for_log(&self) -> bool {
         let is_copied = |victim: &Victim| victim.is_read && victim.reads == 0;
         let victims = &self.collector.victims;
-        let has_landed = self.data_points[1..].iter().all(|point| point.in_flight() == 0);
+        let copies = &self.data_points[1..=usize_of(self.space.pool.groups())];
+        let has_landed = copies.iter().all(|point| point.in_flight() == 0);
         !victims.is_empty()
             && victims.iter().all(is_copied)
             && has_landed

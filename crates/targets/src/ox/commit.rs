@@ -9,6 +9,7 @@ use super::state::Ox;
 use super::store::Store;
 use crate::journal::Logged as InLog;
 use ocssd_ftl::log::{Lsn, TransactionId};
+use ocssd_lightnvm::Buffers;
 
 /// Whose a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +67,9 @@ impl<S: Store> Logged<S> {
 
 impl<S: Store> Ox<S> {
     /// Logs transactions that are ready, and makes true those that are durable. True if anything was done.
-    pub(super) fn commit(&mut self) -> bool {
+    pub(super) fn commit(&mut self, buffers: &Buffers) -> bool {
         let mut any = false;
-        while let Some(front) = self.commits.front() {
-            if !self.journal.has_room(front.entries.len()) {
-                break;
-            }
-            let commit = self.commits.pop_front().expect("it was looked at");
+        while let Some(commit) = self.next_commit(buffers) {
             self.log_transaction(commit);
             any = true;
         }
@@ -86,6 +83,23 @@ impl<S: Store> Ox<S> {
             any = true;
         }
         any
+    }
+
+    /// The next transaction that there is room for in the log: those that wait for nothing else come first.
+    fn next_commit(&mut self, buffers: &Buffers) -> Option<Commit<S>> {
+        let front = self.front_commit()?;
+        if !self.journal.has_room(front.entries.len()) {
+            return None;
+        }
+        if !self.urgent.is_empty() {
+            return self.urgent.pop_front();
+        }
+        if S::is_ready(self, buffers) { self.commits.pop_front() } else { None }
+    }
+
+    /// The transaction that is logged next.
+    pub(super) fn front_commit(&self) -> Option<&Commit<S>> {
+        self.urgent.front().or_else(|| self.commits.front())
     }
 
     fn log_transaction(&mut self, Commit { entries, blocks, done }: Commit<S>) {

@@ -68,6 +68,10 @@ pub struct Options {
     pub log_copies: u32,
     /// What a mount does where the media lost pages of the log, of stores that can go on then.
     pub lost_log: LostLog,
+    /// Bytes of the map that may be in memory; default: all of it is.
+    pub map_cache_bytes: Option<u64>,
+    /// Bytes of a page of such a map; default: a sector.
+    pub map_page_bytes: Option<u32>,
     /// Groups garbage collection may be in at a time, 1..; users' new writes avoid them.
     pub gc_groups_max: u32,
     /// How victims are chosen.
@@ -92,6 +96,8 @@ impl Default for Options {
             recovery: None,
             log_copies: LOG_COPIES,
             lost_log: LostLog::default(),
+            map_cache_bytes: None,
+            map_page_bytes: None,
             gc_groups_max: GC_GROUPS_MAX,
             victim: VictimPolicy::Greedy,
             writes_per_unit: 2,

@@ -63,7 +63,7 @@ impl<S: Store> Ox<S> {
     pub(crate) fn write_checkpoint(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         if !self.journal.is_writing() && self.is_checkpoint_due() {
-            self.begin_checkpoint();
+            self.begin_checkpoint(buffers);
             any = true;
         }
         while self.flight.has_room(1) {

@@ -28,7 +28,11 @@ impl<S: Store> Ox<S> {
 
     fn program_next(&mut self, stream: StreamIndex, buffers: &mut Buffers) -> bool {
         let Some(frame) = self.buffer.next_ready(stream) else { return false };
-        let claim = if stream == StreamIndex::USER { Claim::User } else { Claim::Gc };
+        let claim = match stream {
+            StreamIndex::USER => Claim::User,
+            _ if self.buffer.is_of_map(stream) => Claim::Map,
+            _ => Claim::Gc,
+        };
         let Some(at) = self.place_for(stream, claim) else { return false };
         let place = Place(self.space.shape.first_place(at.chunk).0 + u64::from(at.sector));
         let filled = self.buffer.filled(frame);
@@ -43,8 +47,11 @@ impl<S: Store> Ox<S> {
         if again {
             self.stats.rewritten += u64::from(unit);
         } else {
-            let written =
-                if claim == Claim::User { &mut self.stats.data_written } else { &mut self.stats.gc_written };
+            let written = match claim {
+                Claim::User => &mut self.stats.data_written,
+                Claim::Map => &mut self.stats.map_written,
+                _ => &mut self.stats.gc_written,
+            };
             *written += u64::from(filled);
             self.stats.padded += u64::from(unit - filled);
         }
@@ -99,14 +106,8 @@ impl<S: Store> Ox<S> {
         if status.is_drive_failure() {
             self.stop(status);
         }
-        if status.is_success() && self.refuses_changes().is_none() {
-            if stream == StreamIndex::USER {
-                S::landed(self, frame, place);
-            } else {
-                let entries = S::copies_landed(self, frame, place);
-                assert!(!entries.is_empty(), "a frame of nothing landed");
-                self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
-            }
+        if status.is_success() {
+            self.frame_landed(frame, stream, place);
         } else {
             self.space.unpin(at.chunk, self.pieces(frame));
         }
@@ -127,6 +128,25 @@ impl<S: Store> Ox<S> {
             if self.refuses_changes().is_some() {
                 self.drop_waiting();
             }
+        }
+    }
+
+    /// A frame is on media.
+    fn frame_landed(&mut self, frame: FrameId, stream: StreamIndex, place: Place) {
+        let is_of_map = self.buffer.is_of_map(stream);
+        // They are read from where they landed, also if that is never logged.
+        let pages = if is_of_map { S::pages_landed(self, frame, place) } else { Vec::new() };
+        if self.refuses_changes().is_some() {
+            let chunk = self.space.shape.chunk_of(place).0;
+            self.space.unpin(chunk, self.pieces(frame));
+        } else if is_of_map {
+            self.urgent.push_back(Commit { entries: pages, blocks: 0, done: Done::Gc });
+        } else if stream == StreamIndex::USER {
+            S::landed(self, frame, place);
+        } else {
+            let entries = S::copies_landed(self, frame, place);
+            assert!(!entries.is_empty(), "a frame of nothing landed");
+            self.commits.push_back(Commit { entries, blocks: 0, done: Done::Gc });
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Demand {
     pub map_bytes: u64,
     /// Sectors that are written to hold the data: more than these where units are not filled to their end.
     pub data: u64,
+    /// Pages of the map that lie on media, a sector each; 0 if all of it is in memory.
+    pub map_pages: u64,
 }
 
 /// The sizes of an instance.
@@ -67,6 +69,14 @@ pub struct Sizes {
     pub checkpoint_width: u32,
     /// Chunks checkpoints may take.
     pub checkpoint_chunks: u32,
+    /// Frames of pages of the map; 0 if all of it is in memory, and so are the next three.
+    pub map_frames: u32,
+    /// Chunks that pages of the map are striped over.
+    pub map_width: u32,
+    /// Chunks that pages of the map may take.
+    pub map_chunks: u32,
+    /// Of these, how many are left to pages that move so that a chunk can be reset.
+    pub map_keep: u32,
     /// Free chunks that users leave to garbage collection.
     pub reserve: u32,
     /// Sectors of transactions that may be on their way beyond those the chunks are needed for: the largest transaction.
@@ -96,6 +106,7 @@ impl Sizes {
         blocks: Option<u64>,
     ) -> Result<Self, String> {
         check(S::NAME, geometry, shape, options)?;
+        S::suits(geometry, shape, options)?;
         let chunk = geometry.sectors_per_chunk;
         if let Some(blocks) = blocks {
             return Ok(Self::of::<S>(geometry, shape, options, groups, blocks));
@@ -139,7 +150,7 @@ impl Sizes {
     }
 
     fn of<S: Store>(geometry: &Geometry, shape: &Shape, options: &Options, groups: u32, blocks: u64) -> Self {
-        let demand = S::demand(geometry, shape, blocks);
+        let demand = S::demand(geometry, shape, blocks, options);
         assert!(demand.data >= blocks, "{blocks} sectors of data take fewer: {demand:?}");
         assert!(demand.log_entries > 1 && demand.map_bytes > 0, "a store of nothing: {demand:?}");
         let &Geometry { ws_opt: unit, ws_min: page, sectors_per_chunk: chunk, mw_cunits, .. } = geometry;
@@ -172,7 +183,8 @@ impl Sizes {
         let reserve = groups + 2;
         let gathered = narrow(demand.gathered.next_multiple_of(u64::from(unit)));
         let data = narrow((demand.data + u64::from(gathered)).div_ceil(u64::from(chunk)));
-        let beside = 2 * units + log_chunks + checkpoint_chunks + reserve + 2;
+        let map = MapSizes::new(demand.map_pages, geometry, options, units);
+        let beside = 2 * units + log_chunks + checkpoint_chunks + map.chunks + reserve + 2;
         Self {
             unit,
             page,
@@ -186,10 +198,40 @@ impl Sizes {
             log_chunks,
             checkpoint_width,
             checkpoint_chunks,
+            map_frames: map.frames,
+            map_width: map.width,
+            map_chunks: map.chunks,
+            map_keep: map.keep,
             reserve,
             gathered,
             chunks_needed: data.saturating_add(beside),
         }
+    }
+}
+
+/// What the pages of a map take that lie on media.
+#[derive(Clone, Copy, Debug, Default)]
+struct MapSizes {
+    frames: u32,
+    width: u32,
+    chunks: u32,
+    keep: u32,
+}
+
+impl MapSizes {
+    /// Chunks are a quarter more than the pages fill, so that one that is emptied gives a fifth of itself; beside these are those
+    /// that are open, and those that what waits in frames may need before the first is emptied.
+    fn new(pages: u64, geometry: &Geometry, options: &Options, units: u32) -> Self {
+        if pages == 0 {
+            return Self::default();
+        }
+        let &Geometry { ws_opt: unit, sectors_per_chunk: chunk, mw_cunits, .. } = geometry;
+        let width = narrow(pages / u64::from(chunk)).clamp(1, units);
+        let frames = width * (mw_cunits.div_ceil(unit) + 1 + options.writes_per_unit) + 2;
+        let keep = width + (frames * unit).div_ceil(chunk);
+        let filled = (pages + pages / 4).div_ceil(u64::from(chunk));
+        assert!(filled * u64::from(chunk) > pages, "pages fill their chunks to the last sector");
+        Self { frames, width, chunks: narrow(filled) + width + keep + 2, keep }
     }
 }
 

@@ -20,6 +20,15 @@ pub enum Role {
     Log,
     /// Checkpoints.
     Checkpoint,
+    /// Pages of the map.
+    Map,
+}
+
+impl Role {
+    /// What lands in such a chunk is committed, and dies sector by sector.
+    pub const fn is_landed_in(self) -> bool {
+        matches!(self, Self::Data | Self::Map)
+    }
 }
 
 /// Who asks for a free chunk.
@@ -33,6 +42,8 @@ pub enum Claim {
     Log,
     /// Checkpoints.
     Checkpoint,
+    /// Pages of the map: as many chunks as they may take.
+    Map,
 }
 
 /// What is needed in each chunk, in a measure of its own: sectors, or parts of them.
@@ -76,9 +87,11 @@ pub struct Space<L> {
     awaited: Lsn,
     log_chunks: u32,
     checkpoint_chunks: u32,
-    /// What the log, checkpoints and garbage collection may rely on.
+    map_chunks: u32,
+    /// What the log, checkpoints, pages of the map and garbage collection may rely on.
     log_quota: u32,
     checkpoint_quota: u32,
+    map_quota: u32,
     reserve: u32,
     /// By group: garbage is collected there.
     marked: Vec<bool>,
@@ -101,8 +114,10 @@ impl<L: Live> Space<L> {
             awaited: Lsn(0),
             log_chunks: 0,
             checkpoint_chunks: 0,
+            map_chunks: 0,
             log_quota: sizes.log_chunks,
             checkpoint_quota: sizes.checkpoint_chunks,
+            map_quota: sizes.map_chunks,
             reserve: sizes.reserve,
             marked: vec![false; groups],
             shape,
@@ -110,10 +125,15 @@ impl<L: Live> Space<L> {
         }
     }
 
-    /// Chunks of the log and of checkpoints that are not taken yet, and must be there when they are.
+    /// Chunks of the log, of checkpoints and of the map that are not taken yet, and must be there when they are.
     pub const fn owed(&self) -> u32 {
         let log = self.log_quota.saturating_sub(self.log_chunks);
-        log + self.checkpoint_quota.saturating_sub(self.checkpoint_chunks)
+        log + self.checkpoint_quota.saturating_sub(self.checkpoint_chunks) + self.map_left()
+    }
+
+    /// Chunks that pages of the map may still take.
+    pub const fn map_left(&self) -> u32 {
+        self.map_quota.saturating_sub(self.map_chunks)
     }
 
     /// Free chunks beyond what is owed and the reserve.
@@ -143,6 +163,7 @@ impl<L: Live> Space<L> {
             Claim::User => self.spare() > 0,
             Claim::Gc => self.pool.free() > owed,
             Claim::Log | Claim::Checkpoint => true,
+            Claim::Map => self.map_left() > 0,
         };
         if !allowed {
             return None;
@@ -162,6 +183,7 @@ impl<L: Live> Space<L> {
             Claim::User | Claim::Gc => Role::Data,
             Claim::Log => Role::Log,
             Claim::Checkpoint => Role::Checkpoint,
+            Claim::Map => Role::Map,
         };
         self.set_role(chunk, role);
         assert_eq!(self.pins[chunk.index()], 0, "chunk {} is opened with data to be committed", chunk.0);
@@ -177,6 +199,7 @@ impl<L: Live> Space<L> {
             Role::Data => {}
             Role::Log => self.log_chunks += 1,
             Role::Checkpoint => self.checkpoint_chunks += 1,
+            Role::Map => self.map_chunks += 1,
         }
     }
 
@@ -186,14 +209,15 @@ impl<L: Live> Space<L> {
 
     /// A page of the log or of a checkpoint is in a chunk.
     pub fn has_page(&mut self, chunk: ChunkIndex, number: u64) {
-        assert!(self.role(chunk) != Role::Data, "a page is in chunk {} of data", chunk.0);
+        let of_journal = matches!(self.role(chunk), Role::Log | Role::Checkpoint);
+        assert!(of_journal, "a page of the journal is in chunk {} of data", chunk.0);
         let newest = &mut self.newest[chunk.index()];
         *newest = (*newest).max(number);
     }
 
     /// So many pieces in a chunk wait for their commit.
     pub fn pin(&mut self, chunk: ChunkIndex, pieces: u32) {
-        assert_eq!(self.role(chunk), Role::Data, "chunk {} holds pages", chunk.0);
+        assert!(self.role(chunk).is_landed_in(), "chunk {} holds pages", chunk.0);
         assert_eq!(self.pool.get(chunk), ChunkUse::Open, "chunk {} is written, but is not open", chunk.0);
         self.pins[chunk.index()] += pieces;
     }
@@ -249,14 +273,14 @@ impl<L: Live> Space<L> {
         }
         let newest = self.newest[chunk.index()];
         let is_dead = match self.role(chunk) {
-            Role::Data => self.live_count(chunk) == 0 && self.pins(chunk) == 0,
+            Role::Data | Role::Map => self.live_count(chunk) == 0 && self.pins(chunk) == 0,
             Role::Log => newest < oldest.lsn.0,
             Role::Checkpoint => newest < oldest.serial.0,
         };
         if is_dead {
             assert_eq!(self.pins(chunk), 0, "chunk {} died with data to be committed", chunk.0);
             self.pool.died(chunk);
-            let until = if self.role(chunk) == Role::Data { until } else { Lsn(0) };
+            let until = if self.role(chunk).is_landed_in() { until } else { Lsn(0) };
             self.awaited = self.awaited.max(until);
             self.dead.push_back((until, chunk));
         }
@@ -264,8 +288,9 @@ impl<L: Live> Space<L> {
 
     /// Chunks of the log and of checkpoints that are closed.
     pub fn closed_pages(&self) -> Vec<ChunkIndex> {
-        let is_closed =
-            |&(chunk, of): &(ChunkIndex, ChunkUse)| of == ChunkUse::Closed && self.role(chunk) != Role::Data;
+        let is_closed = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
+            of == ChunkUse::Closed && !self.role(chunk).is_landed_in()
+        };
         self.pool.iter().filter(is_closed).map(|(chunk, _)| chunk).collect()
     }
 
@@ -305,6 +330,7 @@ impl<L: Live> Space<L> {
             Role::Data => {}
             Role::Log => self.log_chunks -= 1,
             Role::Checkpoint => self.checkpoint_chunks -= 1,
+            Role::Map => self.map_chunks -= 1,
         }
         self.roles[chunk.index()] = Role::Data;
         self.live.clear(chunk);
@@ -333,6 +359,7 @@ impl<L: Live> Space<L> {
             u32::try_from(self.pool.iter().filter(is).count()).expect("fewer chunks than 2^32")
         };
         assert_eq!(in_use(Role::Log), self.log_chunks, "chunks of the log are counted wrong");
+        assert_eq!(in_use(Role::Map), self.map_chunks, "chunks of the map are counted wrong");
         assert_eq!(
             in_use(Role::Checkpoint),
             self.checkpoint_chunks,
@@ -340,7 +367,7 @@ impl<L: Live> Space<L> {
         );
         for (chunk, of) in self.pool.iter() {
             let is_empty = self.live_count(chunk) == 0 && self.pins(chunk) == 0;
-            let may_have = matches!(of, ChunkUse::Open | ChunkUse::Closed) && self.role(chunk) == Role::Data;
+            let may_have = matches!(of, ChunkUse::Open | ChunkUse::Closed) && self.role(chunk).is_landed_in();
             assert!(is_empty || may_have, "chunk {} is {of:?} and has data", chunk.0);
         }
     }

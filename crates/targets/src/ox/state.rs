@@ -59,6 +59,8 @@ pub struct Ox<S: Store> {
     pub(crate) gathered: u64,
     /// Transactions that wait for room in the log.
     pub(crate) commits: VecDeque<Commit<S>>,
+    /// Transactions that need nothing but room in the log, and come before the others: others wait for what they make true.
+    pub(crate) urgent: VecDeque<Commit<S>>,
     /// Transactions in the log that are not durable.
     pub(crate) logged: VecDeque<Logged<S>>,
     pub(crate) journal: Journal<S::Entry>,
@@ -112,9 +114,10 @@ impl<S: Store> Ox<S> {
     pub(crate) fn work(&mut self, buffers: &mut Buffers) {
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = S::serve(self, buffers);
+            any |= S::tend(self, buffers);
             if self.refuses_changes().is_none() {
                 any |= S::admit(self, buffers);
-                any |= self.commit();
+                any |= self.commit(buffers);
                 any |= self.collect();
                 any |= self.program(buffers);
                 any |= self.write_log(buffers);
@@ -164,7 +167,8 @@ impl<S: Store> Ox<S> {
             self.applied <= self.journal.last_transaction(),
             "transactions are true that were not logged"
         );
-        assert!(self.ending != Ending::Over || self.commits.is_empty(), "an instance ended with work to do");
+        let has_work = !self.commits.is_empty() || !self.urgent.is_empty();
+        assert!(self.ending != Ending::Over || !has_work, "an instance ended with work to do");
         let is_ordered = self.logged.iter().map(|one| one.id).is_sorted();
         assert!(is_ordered, "transactions are logged out of order");
     }
@@ -181,7 +185,7 @@ impl<S: Store> Ox<S> {
             self.space.spare(),
             self.space.dead_count(),
             self.gathered,
-            self.commits.len(),
+            self.commits.len() + self.urgent.len(),
             self.logged.len(),
             {
                 let log = &self.journal.log;

@@ -1,8 +1,8 @@
 //! What the machines count: every sector written, by the paper's five causes and users' beside them, and what is read on their
 //! own.
 //!
-//! The causes are those of CIDR 2020 section 3.2: garbage collection, the log, checkpoints, the map, bad media. The map is in
-//! memory, so it causes none. Deliberately not here: how it is printed.
+//! The causes are those of CIDR 2020 section 3.2: garbage collection, the log, checkpoints, the map, bad media. A map that is all
+//! in memory causes none. Deliberately not here: how it is printed.
 
 use ocssd_lightnvm::block::{Counter, CounterValue};
 
@@ -29,6 +29,10 @@ pub struct OxStats {
     pub checkpoint_written: u64,
     /// Checkpoints completed.
     pub checkpoints: u64,
+    /// Pages of the map that were programmed, one sector each.
+    pub map_written: u64,
+    /// Pages of the map that were read.
+    pub map_read: u64,
     /// Written once more, because the media failed a write.
     pub rewritten: u64,
     /// Read once more, because the media failed a read.
@@ -43,7 +47,7 @@ impl OxStats {
     /// What the causes come to; equals [`OxStats::programmed`].
     pub const fn causes(&self) -> u64 {
         let data = self.data_written + self.padded + self.gc_written;
-        data + self.log_written + self.checkpoint_written + self.rewritten
+        data + self.log_written + self.checkpoint_written + self.map_written + self.rewritten
     }
 
     /// All of them, with a line about each.
@@ -64,6 +68,8 @@ impl OxStats {
                 self.checkpoint_written,
             ),
             count("checkpoints", "Checkpoints completed.", self.checkpoints),
+            count("map_written_sectors", "Pages of the map programmed, a sector each.", self.map_written),
+            count("map_read_sectors", "Pages of the map read, a sector each.", self.map_read),
             count(
                 "rewritten_sectors",
                 "Sectors programmed again after the media failed them.",

@@ -18,6 +18,7 @@ impl<S: Store> Ox<S> {
         self.ending == Ending::Asked
             && S::is_idle(self)
             && self.commits.is_empty()
+            && self.urgent.is_empty()
             && self.logged.is_empty()
             && self.data_points.iter().all(|point| point.in_flight() == 0)
     }
@@ -62,6 +63,7 @@ impl<S: Store> Ox<S> {
         self.drop_waiting();
         self.gathered = 0;
         self.commits.clear();
+        self.urgent.clear();
         self.logged.clear();
         S::fail_changes(self, status);
         self.work_due = true;
@@ -78,6 +80,7 @@ impl<S: Store> Ox<S> {
     pub(crate) fn give_up(&mut self) -> bool {
         let waits = S::is_waiting(self)
             || !self.commits.is_empty()
+            || !self.urgent.is_empty()
             || !self.logged.is_empty() && S::is_log_awaited(self)
             || self.journal.is_writing()
             || self.buffer.ready(StreamIndex::USER) > 0;

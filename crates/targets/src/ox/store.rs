@@ -8,10 +8,14 @@ use super::sizes::{Demand, Sizes};
 use super::space::Live;
 use super::state::Ox;
 use super::write_buffer::FrameId;
+use crate::mount_error::MountError;
+use crate::recovery::found::Known;
+use crate::recovery::media::Media;
 use ocssd_ftl::checkpoint::{SectionName, Sections};
-use ocssd_ftl::log::{Record, TransactionId};
+use ocssd_ftl::log::{Record, Transaction, TransactionId};
 use ocssd_ftl::{ChunkIndex, Place, Shape};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 /// The bytes of a checkpoint's sections, by name.
@@ -42,13 +46,21 @@ pub trait Store: Clone + Debug + Sized {
     /// What is mapped, as recovery knows it.
     type Map: Debug;
 
+    /// Whether the options can be had on such a drive.
+    ///
+    /// # Errors
+    /// A sentence, if not.
+    fn suits(_: &Geometry, _: &Shape, _: &Options) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What an instance of `blocks` sectors of data needs.
-    fn demand(geometry: &Geometry, shape: &Shape, blocks: u64) -> Demand;
+    fn demand(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Demand;
 
     /// The map of a new instance.
-    fn new_map(geometry: &Geometry, shape: &Shape, blocks: u64) -> Self::Map;
+    fn new_map(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Self::Map;
 
-    /// The map in a checkpoint.
+    /// The map in a checkpoint of an instance of so many sectors of data, of transactions up to this one.
     ///
     /// # Errors
     /// A sentence, if there is none that fits.
@@ -56,11 +68,43 @@ pub trait Store: Clone + Debug + Sized {
         sections: &Sections,
         geometry: &Geometry,
         shape: &Shape,
-        blocks: u64,
+        of: (u64, TransactionId),
+        options: &Options,
     ) -> Result<Self::Map, String>;
 
     /// Makes a transaction true in a map that is being recovered; false if it names what the instance does not have.
-    fn replay(map: &mut Self::Map, entries: &[Self::Entry], shape: &Shape, options: &Options) -> bool;
+    fn replay(
+        map: &mut Self::Map,
+        transaction: &Transaction<Self::Entry>,
+        shape: &Shape,
+        options: &Options,
+    ) -> bool;
+
+    /// The whole log was replayed: brings in what of the map lies on media beside checkpoints.
+    ///
+    /// # Errors
+    /// If the drive fails, or what lies there does not go with the options.
+    fn complete(_: &mut Self::Map, _: &mut Media<'_>, _: &Known<'_>, _: &Options) -> Result<(), MountError> {
+        Ok(())
+    }
+
+    /// Takes from a map that was found what an instance keeps, whatever the options say.
+    ///
+    /// # Errors
+    /// A sentence, if the options say something else.
+    fn take_over(_: &Self::Map, _: &mut Options) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Chunks that hold pages of a recovered map.
+    fn page_chunks(_: &Self::Map, _: &Shape) -> BTreeSet<ChunkIndex> {
+        BTreeSet::new()
+    }
+
+    /// True if pages of a recovered map take room from now on that they did not before.
+    fn takes_more(_: &Self::Map) -> bool {
+        false
+    }
 
     /// Forgets whatever lies in a sector for which `keep` is false: what was reset since can only be named by a map whose log the
     /// media lost.
@@ -79,13 +123,28 @@ pub trait Store: Clone + Debug + Sized {
     ) -> Self;
 
     /// What a checkpoint has of the map.
-    fn image(ox: &Ox<Self>) -> Image;
+    fn image(ox: &Ox<Self>, buffers: &Buffers) -> Image;
 
     /// Carries out reads. True if any could be.
     fn serve(ox: &mut Ox<Self>, buffers: &mut Buffers) -> bool;
 
     /// Takes changes into frames, as far as there is room. True if any was.
     fn admit(ox: &mut Ox<Self>, buffers: &mut Buffers) -> bool;
+
+    /// True if what the transaction in front changes is in memory, so that it may be logged; if not it was asked for.
+    fn is_ready(_: &mut Ox<Self>, _: &Buffers) -> bool {
+        true
+    }
+
+    /// Goes on with what of the map lies on media. True if anything was done.
+    fn tend(_: &mut Ox<Self>, _: &mut Buffers) -> bool {
+        false
+    }
+
+    /// A frame of pages of the map landed at a place: the entries that make them true.
+    fn pages_landed(_: &mut Ox<Self>, frame: FrameId, _: Place) -> Vec<Self::Entry> {
+        unreachable!("{frame:?} is of a map that lies in checkpoints only")
+    }
 
     /// Answers what waits for the log, and nothing else. True if there was anything.
     fn settle(ox: &mut Ox<Self>) -> bool;

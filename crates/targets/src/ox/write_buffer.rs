@@ -1,8 +1,9 @@
 //! What is on its way to data chunks: frames of a write unit each, filled piece by piece, by stream.
 //!
-//! Stream 0 is users', stream 1 + g garbage collection's in group g. A frame stays after it landed until its place can be
-//! read (MW_CUNITS): reads find its content here. Users and garbage collection have frames of their own, so that neither
-//! waits for the other. Deliberately not here: places, transactions, what a piece is (`T`: a block, or a part of a page).
+//! Stream 0 is users', stream 1 + g garbage collection's in group g, and behind these are pages of a map that is on media. A frame
+//! stays after it landed until its place can be read (MW_CUNITS): reads find its content here. Users, garbage collection and the
+//! map have frames of their own, so that none waits for another. Deliberately not here: places, transactions, what a piece is (`T`:
+//! a block, or a part of a page).
 
 use super::sizes::Sizes;
 use ocssd_base::usize_of;
@@ -32,6 +33,15 @@ impl StreamIndex {
     }
 }
 
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameOf {
+    /// Data.
+    Data,
+    /// Pages of the map.
+    Map,
+}
+
 #[derive(Clone, Debug)]
 struct Frame<T> {
     buffer: BufId,
@@ -51,8 +61,8 @@ struct Frame<T> {
 pub struct WriteBuffer<T> {
     unit: u32,
     frames: Vec<Frame<T>>,
-    /// Free ones: of users, of garbage collection.
-    free: [Vec<FrameId>; 2],
+    /// Free ones: of users, of garbage collection, of pages of the map.
+    free: [Vec<FrameId>; 3],
     /// By stream.
     filling: Vec<Option<FrameId>>,
     ready: Vec<VecDeque<FrameId>>,
@@ -60,10 +70,11 @@ pub struct WriteBuffer<T> {
 
 impl<T: Copy> WriteBuffer<T> {
     /// Empty frames, as many for users as for garbage collection, whose buffers are taken now.
-    pub fn new(sizes: &Sizes, groups: u32, take: &mut dyn FnMut(u32) -> BufId) -> Self {
-        let count = 2 * sizes.frames;
-        let frame = |_| Frame {
-            buffer: take(sizes.unit),
+    pub fn new(sizes: &Sizes, groups: u32, take: &mut dyn FnMut(FrameOf, u32) -> BufId) -> Self {
+        let (count, map) = (2 * sizes.frames, sizes.map_frames);
+        let of = |at| if at < count { FrameOf::Data } else { FrameOf::Map };
+        let frame = |at| Frame {
+            buffer: take(of(at), sizes.unit),
             stream: StreamIndex::USER,
             slots: Vec::with_capacity(usize_of(sizes.unit)),
             filled: 0,
@@ -71,14 +82,15 @@ impl<T: Copy> WriteBuffer<T> {
             is_free: true,
             is_again: false,
         };
-        let frames: Vec<Frame<T>> = (0..count).map(frame).collect();
-        let streams = usize_of(1 + groups);
+        let frames: Vec<Frame<T>> = (0..count + map).map(frame).collect();
+        let streams = usize_of(2 + groups);
         Self {
             unit: sizes.unit,
             frames,
             free: [
                 (0..sizes.frames).rev().map(FrameId).collect(),
                 (sizes.frames..count).rev().map(FrameId).collect(),
+                (count..count + map).rev().map(FrameId).collect(),
             ],
             filling: vec![None; streams],
             ready: vec![VecDeque::new(); streams],
@@ -93,19 +105,34 @@ impl<T: Copy> WriteBuffer<T> {
         &mut self.frames[usize_of(frame.0)]
     }
 
-    const fn pool_of(stream: StreamIndex) -> usize {
-        if stream.0 == 0 { 0 } else { 1 }
+    fn pool_of(&self, stream: StreamIndex) -> usize {
+        match stream {
+            StreamIndex::USER => 0,
+            _ if self.is_of_map(stream) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The stream of pages of the map: the last.
+    pub fn map_stream(&self) -> StreamIndex {
+        StreamIndex(u32::try_from(self.filling.len() - 1).expect("few streams"))
+    }
+
+    /// True of the stream of pages of the map.
+    pub fn is_of_map(&self, stream: StreamIndex) -> bool {
+        stream == self.map_stream()
     }
 
     /// Free frames a stream may take.
     pub fn free(&self, stream: StreamIndex) -> usize {
-        self.free[Self::pool_of(stream)].len()
+        self.free[self.pool_of(stream)].len()
     }
 
     /// The frame a stream fills, or a free one; and how many sectors it still takes.
     pub fn filling(&mut self, stream: StreamIndex) -> Option<(FrameId, u32)> {
         if self.filling[stream.index()].is_none() {
-            let frame = self.free[Self::pool_of(stream)].pop()?;
+            let pool = self.pool_of(stream);
+            let frame = self.free[pool].pop()?;
             let entry = self.frame_mut(frame);
             assert!(
                 entry.is_free && entry.slots.is_empty() && entry.place.is_none(),
@@ -182,10 +209,10 @@ impl<T: Copy> WriteBuffer<T> {
         self.ready[stream.index()].push_front(frame);
     }
 
-    /// Forgets every frame that was not given out, and says what was in them.
+    /// Forgets every frame that was not given out, and says what was in them. Pages of the map stay: they are read from there.
     pub fn drop_waiting(&mut self) -> Vec<T> {
         let mut dropped = Vec::new();
-        for stream in (0..u32::try_from(self.filling.len()).expect("few streams")).map(StreamIndex) {
+        for stream in (0..self.map_stream().0).map(StreamIndex) {
             dropped.extend(self.drop_filling(stream));
             while let Some(frame) = self.ready[stream.index()].pop_front() {
                 dropped.extend_from_slice(&self.frame(frame).slots);
@@ -201,7 +228,8 @@ impl<T: Copy> WriteBuffer<T> {
         assert!(!entry.is_free, "{frame:?} is free already");
         entry.slots.clear();
         (entry.filled, entry.place, entry.is_free, entry.is_again) = (0, None, true, false);
-        let pool = Self::pool_of(entry.stream);
+        let stream = entry.stream;
+        let pool = self.pool_of(stream);
         self.free[pool].push(frame);
     }
 

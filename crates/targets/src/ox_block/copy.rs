@@ -19,19 +19,12 @@ impl OxBlock {
         if !self.space.live.is_valid(from) {
             return;
         }
-        let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
-        // Whose a lost sector was only the map knows.
-        let is_own = |tag: &SectorTag| self.store.l2p.get(tag.block) == Mapped::Media(from);
-        let (lba, kind) = match tag {
-            Ok(tag) if !is_lost && tag.block < self.sizes.blocks && is_own(&tag) => (tag.block, tag.kind),
-            _ => (self.store.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost),
-        };
-        assert_eq!(
-            self.store.l2p.get(lba),
-            Mapped::Media(from),
-            "{from:?} is valid, but block {lba} is elsewhere"
-        );
         let chunk = self.space.shape.chunk_of(from).0;
+        let Some((lba, kind)) = self.whose(from, (buffer, at), is_lost, buffers) else {
+            // Nobody knows whose it is: it stays where it is until its block is written.
+            return self.space.set_stuck(chunk);
+        };
+        self.ask_ahead(lba, 1, buffers);
         let stream = StreamIndex::of_group(self.space.pool.group_of(chunk));
         let (frame, room) = self.buffer.filling(stream).expect("frames were counted before it was read");
         assert!(room > 0, "a full frame is being filled");
@@ -44,5 +37,29 @@ impl OxBlock {
             buffers.copy_data(buffer, at, target, offset, 1);
         }
         self.tag(kind, lba, (target, offset), buffers);
+    }
+
+    /// The block of a valid sector that was read, and what it is: only the map knows whose a lost one was. None if the page that
+    /// says so is not in memory.
+    fn whose(
+        &self,
+        from: Place,
+        (buffer, at): (BufId, u32),
+        is_lost: bool,
+        buffers: &Buffers,
+    ) -> Option<(u64, Kind)> {
+        let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
+        let tag = tag.ok().filter(|tag| !is_lost && tag.block < self.sizes.blocks);
+        let Some(cache) = &self.store.cache else {
+            let is_own = |tag: &SectorTag| self.store.l2p.get(tag.block) == Mapped::Media(from);
+            let own = tag.filter(is_own).map(|tag| (tag.block, tag.kind));
+            let found = || (self.store.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost);
+            return Some(own.unwrap_or_else(found));
+        };
+        // When the copy becomes true its page is looked at.
+        let found = || self.store.l2p.find(from).map(|lba| (lba, Kind::Lost));
+        let tag = tag.filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost));
+        assert!(cache.pages.count() > 0, "a map of no pages");
+        tag.map(|tag| (tag.block, tag.kind)).or_else(found)
     }
 }

@@ -12,13 +12,17 @@ impl OxBlock {
         self.space.pool.groups()
     }
 
-    /// The group in which a block lies on media; `None` if it lies nowhere. Cost: a look into the map.
+    /// The group in which a block lies on media; `None` if it lies nowhere, or memory does not have its page of the map. Cost: a
+    /// look into the map.
     ///
     /// # Panics
     /// If there is no such block.
     #[must_use]
     pub fn group_of(&self, block: u64) -> Option<u32> {
         let Mapped::Media(place) = self.store.l2p.get(block) else { return None };
+        if place.0 == self.space.shape.places() {
+            return None;
+        }
         let group = self.space.pool.group_of(self.space.shape.chunk_of(place).0);
         assert!(group < self.groups(), "block {block} lies in group {group} of {}", self.groups());
         Some(group)

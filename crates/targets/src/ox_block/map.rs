@@ -55,7 +55,7 @@ impl OxBlock {
                     self.transaction_landed(transaction, (slot.lba, nth), at);
                     continue;
                 }
-                Owner::Copy(_) => unreachable!("a frame of users holds {slot:?}"),
+                Owner::Copy(_) | Owner::Page => unreachable!("a frame of users holds {slot:?}"),
             };
             let part = self.store.parts.get_mut(key);
             assert!(part.left > 0, "more of a transaction landed than it has");
@@ -87,6 +87,11 @@ impl OxBlock {
 
     /// A transaction is true.
     pub(super) fn apply_entries(&mut self, entries: &[LogEntry]) {
+        if let Some(&LogEntry::Write { lba, .. }) = entries.first().filter(|_| self.store.cache.is_some())
+            && lba >= self.sizes.blocks
+        {
+            return self.apply_pages(entries);
+        }
         for entry in entries {
             match *entry {
                 LogEntry::Write { lba, place, count } => self.apply_write(lba, place, count),
@@ -99,6 +104,17 @@ impl OxBlock {
                 }
                 LogEntry::Commit { .. } | LogEntry::Owner { .. } => unreachable!("{entry:?} is no change"),
             }
+        }
+        self.pages_changed(entries);
+    }
+
+    /// Pages of the map are where they were written.
+    fn apply_pages(&mut self, entries: &[LogEntry]) {
+        for entry in entries {
+            let LogEntry::Write { lba, place, count: 1 } = *entry else {
+                unreachable!("{entry:?} is no page")
+            };
+            self.page_is_at(lba, place);
         }
     }
 
@@ -125,6 +141,7 @@ impl OxBlock {
                 self.forget_place(Mapped::Media(from));
             } else {
                 self.stats.gc_lost_races += 1;
+                self.forget_orphan(from);
             }
             self.space.let_go(source);
         }
@@ -133,7 +150,17 @@ impl OxBlock {
     }
 
     fn forget_place(&mut self, old: Mapped) {
-        if let Mapped::Media(place) = old {
+        if let Mapped::Media(place) = old
+            && place.0 < self.space.shape.places()
+        {
+            self.invalidate(place);
+        }
+    }
+
+    /// A sector that is valid and that no block of the map is at: the page that had it was lost. It is of no use.
+    fn forget_orphan(&mut self, place: Place) {
+        if self.store.cache.is_some() && self.space.live.is_valid(place) {
+            assert!(self.store.stats.map_lost > 0, "{place:?} is valid and of no block");
             self.invalidate(place);
         }
     }

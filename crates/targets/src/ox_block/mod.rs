@@ -6,9 +6,10 @@
 //! empties single chunks within a marked group.
 //!
 //! The machines are those of `ox`; here is what blocks add: requests (`requests`, `write`, `read`, `flush`), transactions over
-//! several of them (`transaction`), the map and what is valid (`map`, `valid`, `copy`), sizes and options, the answers to the
+//! several of them (`transaction`), the map and what is valid (`map`, `valid`, `copy`),
+//! pages of a map that is larger than memory (`map_cache`), sizes and options, the answers to the
 //! machines (`store`), and what the host sees (`target`).
-//! Deliberately not here: blocks smaller than a sector, a map larger than memory.
+//! Deliberately not here: blocks smaller than a sector.
 
 mod copy;
 mod describe;
@@ -16,6 +17,7 @@ mod flush;
 mod give_way;
 mod groups;
 mod map;
+mod map_cache;
 mod options;
 mod read;
 mod requests;

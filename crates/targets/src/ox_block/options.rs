@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: the others (`ox::options`).
 
+use crate::option_value::{number, small};
 use crate::ox::options::Options;
 
 impl Options {
@@ -12,13 +13,17 @@ impl Options {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if name == "durability" {
             self.durability = value.parse()?;
+        } else if name == "map_cache_bytes" {
+            self.map_cache_bytes = Some(number(name, value)?);
+        } else if name == "map_page_bytes" {
+            self.map_page_bytes = Some(small(name, value)?);
         } else if name == "lost_log" {
             self.lost_log = value.parse()?;
         } else if !self.set_common(name, value)? {
             return Err(format!(
                 "ox-block has no option \"{name}\"; its options are over_provisioning_percent, durability, \
-                 checkpoint_log_bytes, recovery, log_copies, lost_log, gc_groups_max, victim, writes_per_unit, plane_reads, seed and \
-                 block_bytes"
+                 checkpoint_log_bytes, recovery, log_copies, lost_log, map_cache_bytes, map_page_bytes, gc_groups_max, victim, \
+                 writes_per_unit, plane_reads, seed and block_bytes"
             ));
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! zeroes, and no read of anything (defect 9 of docs/ox-block.md). Deliberately not here: sectors that are asked for again
 //! (`retry`).
 
-use super::store::{OxBlock, UserRead};
+use super::store::{BlockRead, OxBlock, UserRead};
 use crate::ox::flight::Purpose;
 use crate::ox::retry::Whose;
 use crate::ox::write_buffer::FrameId;
@@ -20,7 +20,11 @@ impl OxBlock {
         let mut any = false;
         while let Some(key) = self.store.requests.next_read() {
             if !self.store.requests.get(key).own.is_resolved {
-                self.resolve(key, buffers);
+                match self.has_pages_of_read(key, buffers) {
+                    Ok(true) => self.resolve(key, buffers),
+                    Ok(false) => break,
+                    Err(status) => self.give_read_up(key, status, buffers),
+                }
                 any = true;
             }
             if !self.send_reads(key, buffers) {
@@ -45,6 +49,11 @@ impl OxBlock {
                     self.store.stats.read_empty += 1;
                     Ppa::NOWHERE
                 }
+                Mapped::Media(place) if place.0 == self.space.shape.places() => {
+                    self.store.stats.read_failed += 1;
+                    self.store.requests.fail(key, Status::UNRECOVERED_READ);
+                    Ppa::NOWHERE
+                }
                 Mapped::Media(place) => match self.held(place) {
                     Some((frame, offset)) => {
                         buffers.copy_data(self.buffer.buffer(frame), offset, buffer, index, 1);
@@ -60,6 +69,16 @@ impl OxBlock {
             };
             buffers.addresses_mut(buffer)[usize_of(index)] = ppa;
         }
+        self.store.requests.get_mut(key).own.is_resolved = true;
+    }
+
+    /// Where its blocks are cannot be told: the read ends with this status.
+    fn give_read_up(&mut self, key: SlabKey, status: Status, buffers: &mut Buffers) {
+        let request = self.store.requests.get(key).request;
+        let buffer = request.buffer.expect("a read without a buffer was refused");
+        buffers.addresses_mut(buffer)[..usize_of(request.count)].fill(Ppa::NOWHERE);
+        self.store.stats.read_failed += u64::from(request.count);
+        self.store.requests.fail(key, status);
         self.store.requests.get_mut(key).own.is_resolved = true;
     }
 
@@ -102,7 +121,7 @@ impl OxBlock {
             } else {
                 Addresses::List { offset: index, count }
             };
-            let purpose = Purpose::Own(UserRead { request: key, index, count });
+            let purpose = Purpose::Own(BlockRead::User(UserRead { request: key, index, count }));
             self.flight.send(purpose, Op::Read, addresses, Some(buffer), index);
             self.store.requests.begin_parts(key, 1);
             self.store.requests.get_mut(key).done += count;
@@ -128,7 +147,7 @@ impl OxBlock {
         if bad == 0 {
             self.read_over(read, buffers);
         } else {
-            self.retry(Whose::Own(read), Failed::new(bad, how), buffers);
+            self.retry(Whose::Own(BlockRead::User(read)), Failed::new(bad, how), buffers);
         }
         // What waits for a command has room for one.
         self.work_due |= self.store.requests.next_read().is_some() || self.flight.len() == 0;

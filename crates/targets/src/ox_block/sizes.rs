@@ -2,26 +2,22 @@
 //!
 //! Deliberately not here: everything that other stores need too (`ox::sizes`).
 
+use super::map_cache;
+use crate::ox::options::Options;
 use crate::ox::sizes::Demand;
 use ocssd_ftl::Shape;
+use ocssd_lightnvm::Geometry;
 
 /// Blocks of a transaction: 1 MiB of 4 KiB sectors (CIDR 2020 section 3.2).
 pub const TRANSACTION_BLOCKS_MAX: u32 = 256;
 
-/// Bytes of a map entry on media: as `ocssd_ftl::L2p` decides.
-const fn entry_bytes(places: u64) -> u64 {
-    if places < 1 << 32 { 4 } else { 8 }
-}
-
 /// What an instance of `blocks` blocks takes.
-pub fn demand(shape: &Shape, blocks: u64) -> Demand {
+pub fn demand(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Demand {
+    let size = map_cache::page_size(geometry, shape, options).expect("it was looked at before");
+    let whole = || (0, blocks * u64::from(map_cache::entry_bytes(shape)));
+    let (map_pages, map_bytes) = size.map_or_else(whole, |(size, _)| map_cache::demand(shape, blocks, size));
     let largest = u64::from(TRANSACTION_BLOCKS_MAX);
-    Demand {
-        gathered: blocks.min(largest),
-        log_entries: 2 * largest,
-        map_bytes: blocks * entry_bytes(shape.places()),
-        data: blocks,
-    }
+    Demand { gathered: blocks.min(largest), log_entries: 2 * largest, map_bytes, data: blocks, map_pages }
 }
 
 #[cfg(test)]

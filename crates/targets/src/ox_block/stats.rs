@@ -4,7 +4,7 @@
 
 use ocssd_lightnvm::block::{Counter, CounterValue};
 
-/// Counters since mount, in sectors but for the last.
+/// Counters since mount, in sectors but for the last four.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStats {
     /// Read by users.
@@ -21,6 +21,12 @@ pub struct BlockStats {
     pub read_failed: u64,
     /// Transactions over several requests that were given up because chunks went bad.
     pub given_way: u64,
+    /// Looks of reads and transactions at pages of the map that were in memory.
+    pub map_hits: u64,
+    /// And at those that were read for it.
+    pub map_misses: u64,
+    /// Pages of the map that the media lost.
+    pub map_lost: u64,
 }
 
 impl BlockStats {
@@ -39,6 +45,9 @@ impl BlockStats {
                 "Transactions over several requests given up because chunks went bad.",
                 self.given_way,
             ),
+            count("map_cache_hits", "Looks at pages of the map that were in memory.", self.map_hits),
+            count("map_cache_misses", "Looks at pages of the map that were read for it.", self.map_misses),
+            count("map_pages_lost", "Pages of the map that the media lost.", self.map_lost),
         ]
     }
 }

@@ -2,29 +2,28 @@
 //!
 //! Deliberately not here: procedures of any length; each has a file of its own.
 
-use super::map;
+use super::map_cache::{self, BlockMap, MapCache};
 use super::requests::{REQUESTS_MAX, Requests};
 use super::sizes;
 use super::stats::BlockStats;
 use super::transaction::OpenTransactions;
-use crate::ox::canary::Canary;
+use crate::mount_error::MountError;
 use crate::ox::commit::AtLog;
 use crate::ox::options::{Durability, Options};
 use crate::ox::sizes::{Demand, Sizes};
 use crate::ox::store::Image;
 use crate::ox::write_buffer::{FrameId, StreamIndex};
 use crate::ox::{Ox, Store};
+use crate::recovery::found::Known;
+use crate::recovery::media::Media;
 use ocssd_base::{Slab, SlabKey};
-use ocssd_ftl::checkpoint::{SectionName, Sections};
-use ocssd_ftl::log::{LogEntry, Lsn, TransactionId};
+use ocssd_ftl::checkpoint::Sections;
+use ocssd_ftl::log::{LogEntry, Lsn, Transaction, TransactionId};
 use ocssd_ftl::{ChunkIndex, Kind, L2p, Place, SectorTag, Shape, ValidMap};
 use ocssd_lightnvm::block::BlockOp;
 use ocssd_lightnvm::transaction::BlockTransaction;
 use ocssd_lightnvm::{BufId, Buffers, Completion, Geometry, Ppa, Status};
-use std::collections::VecDeque;
-
-/// The section of the map: its entries, in order.
-const MAP: SectionName = *b"map     ";
+use std::collections::{BTreeSet, VecDeque};
 
 /// A block device whose requests are transactions.
 pub type OxBlock = Ox<Blocks>;
@@ -38,6 +37,8 @@ pub enum Owner {
     Transaction(BlockTransaction, u32),
     /// It is a copy of this place.
     Copy(Place),
+    /// It is a page of the map: the number goes on where the blocks' end.
+    Page,
 }
 
 /// A sector of a frame.
@@ -69,10 +70,21 @@ pub struct UserRead {
     pub count: u32,
 }
 
+/// A read of this store.
+#[derive(Clone, Copy, Debug)]
+pub enum BlockRead {
+    /// For a user.
+    User(UserRead),
+    /// A page of the map.
+    Page(SlabKey),
+}
+
 /// The store.
 #[derive(Clone, Debug)]
 pub struct Blocks {
     pub(super) l2p: L2p,
+    /// Which pages of it are in memory; none if all of it is.
+    pub(super) cache: Option<MapCache>,
     pub(super) requests: Requests,
     /// Transactions whose data are on their way.
     pub(super) parts: Slab<Part>,
@@ -92,50 +104,79 @@ impl Store for Blocks {
     const WHOLE: bool = false;
     const CAN_DROP_LOG: bool = true;
     const FRAMES_PER_READ: usize = 1;
-    const SECTIONS: u64 = 1;
+    const SECTIONS: u64 = 2;
     type Entry = LogEntry;
     type Slot = Slot;
-    type Read = UserRead;
+    type Read = BlockRead;
     type Waiter = SlabKey;
     type Live = ValidMap;
-    type Map = L2p;
+    type Map = BlockMap;
 
-    fn demand(_: &Geometry, shape: &Shape, blocks: u64) -> Demand {
-        sizes::demand(shape, blocks)
+    fn suits(geometry: &Geometry, shape: &Shape, options: &Options) -> Result<(), String> {
+        map_cache::page_size(geometry, shape, options).map(drop)
     }
 
-    fn new_map(_: &Geometry, shape: &Shape, blocks: u64) -> L2p {
-        L2p::new(blocks, shape.places(), 0)
+    fn demand(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> Demand {
+        sizes::demand(geometry, shape, blocks, options)
     }
 
-    fn load_map(sections: &Sections, geometry: &Geometry, shape: &Shape, blocks: u64) -> Result<L2p, String> {
-        let mut l2p = Self::new_map(geometry, shape, blocks);
-        let map = sections.get(MAP).map_err(|error| error.to_string())?;
-        l2p.decode(0, map).map_err(|error| error.to_string())?;
-        Ok(l2p)
+    fn new_map(geometry: &Geometry, shape: &Shape, blocks: u64, options: &Options) -> BlockMap {
+        BlockMap::fresh(geometry, shape, blocks, options)
     }
 
-    fn replay(l2p: &mut L2p, entries: &[LogEntry], shape: &Shape, options: &Options) -> bool {
-        let fits = map::fits(entries, l2p.sectors(), shape.places());
-        if fits {
-            map::replay(l2p, entries, options.has_canary(Canary::MovesStale));
-        }
-        fits
+    fn load_map(
+        sections: &Sections,
+        geometry: &Geometry,
+        shape: &Shape,
+        of: (u64, TransactionId),
+        options: &Options,
+    ) -> Result<BlockMap, String> {
+        BlockMap::load(sections, geometry, shape, of, options)
     }
 
-    fn retain(l2p: &mut L2p, _: &Shape, keep: &dyn Fn(Place) -> bool) {
-        l2p.retain_media(keep);
+    fn replay(
+        map: &mut BlockMap,
+        transaction: &Transaction<LogEntry>,
+        shape: &Shape,
+        options: &Options,
+    ) -> bool {
+        map.replay(transaction, shape, options)
     }
 
-    fn live(l2p: &L2p, shape: &Shape) -> ValidMap {
-        let mut valid = ValidMap::by_chunks(shape);
-        l2p.for_each_media(|_, place| valid.set(place));
-        valid
+    fn complete(
+        map: &mut BlockMap,
+        media: &mut Media<'_>,
+        known: &Known<'_>,
+        options: &Options,
+    ) -> Result<(), MountError> {
+        map.complete(media, known, options)
     }
 
-    fn new(l2p: L2p, _: &Geometry, _: &Sizes, _: &Options, _: &mut Buffers) -> Self {
+    fn take_over(map: &BlockMap, options: &mut Options) -> Result<(), String> {
+        map.take_over(options)
+    }
+
+    fn page_chunks(map: &BlockMap, shape: &Shape) -> BTreeSet<ChunkIndex> {
+        map.page_chunks(shape)
+    }
+
+    fn takes_more(map: &BlockMap) -> bool {
+        map.is_new_in_pages()
+    }
+
+    fn retain(map: &mut BlockMap, shape: &Shape, keep: &dyn Fn(Place) -> bool) {
+        let lost = map_cache::lost_place(shape.places());
+        map.l2p.retain_media(|place| place == lost || keep(place));
+    }
+
+    fn live(map: &BlockMap, shape: &Shape) -> ValidMap {
+        map.valid(shape)
+    }
+
+    fn new(map: BlockMap, _: &Geometry, _: &Sizes, _: &Options, buffers: &mut Buffers) -> Self {
         Self {
-            l2p,
+            l2p: map.l2p,
+            cache: map.pages.map(|pages| MapCache::new(pages, buffers)),
             requests: Requests::new(REQUESTS_MAX),
             parts: Slab::new(2 * REQUESTS_MAX),
             open_part: None,
@@ -146,11 +187,26 @@ impl Store for Blocks {
         }
     }
 
-    fn image(ox: &OxBlock) -> Image {
+    fn image(ox: &OxBlock, buffers: &Buffers) -> Image {
+        if let Some(cache) = &ox.store.cache {
+            return ox.image_of_pages(cache, buffers);
+        }
         let entry = usize::try_from(ox.store.l2p.entry_bytes()).expect("small");
         let mut map = vec![0; usize::try_from(ox.sizes.blocks).expect("the map fits memory") * entry];
         ox.store.l2p.encode(0, &mut map, |_, slot| unreachable!("{slot:?} is no place of this target"));
-        vec![(MAP, map)]
+        vec![(map_cache::MAP, map)]
+    }
+
+    fn is_ready(ox: &mut OxBlock, buffers: &Buffers) -> bool {
+        ox.has_pages_of_front(buffers)
+    }
+
+    fn tend(ox: &mut OxBlock, buffers: &mut Buffers) -> bool {
+        ox.tend_pages(buffers)
+    }
+
+    fn pages_landed(ox: &mut OxBlock, frame: FrameId, place: Place) -> Vec<LogEntry> {
+        ox.pages_landed_at(frame, place)
     }
 
     fn serve(ox: &mut OxBlock, buffers: &mut Buffers) -> bool {
@@ -201,7 +257,10 @@ impl Store for Blocks {
 
     fn is_log_awaited(ox: &OxBlock) -> bool {
         let is_every = ox.options.durability == Durability::Request;
-        is_every || !ox.store.flushes.is_empty() || ox.logged.iter().any(|logged| logged.is_awaited())
+        is_every
+            || !ox.store.flushes.is_empty()
+            || ox.pages_wait_for_log()
+            || ox.logged.iter().any(|logged| logged.is_awaited())
     }
 
     fn is_idle(ox: &OxBlock) -> bool {
@@ -217,6 +276,7 @@ impl Store for Blocks {
         ox.store.parts.clear();
         ox.store.open_part = None;
         ox.store.transactions.clear();
+        ox.forget_pins();
         ox.store.requests.fail_changes(status);
     }
 
@@ -228,26 +288,43 @@ impl Store for Blocks {
         ox.store.requests.end(key);
     }
 
-    fn read_done(ox: &mut OxBlock, read: UserRead, completion: &Completion, buffers: &mut Buffers) {
-        ox.user_read_done(read, completion, buffers);
+    fn read_done(ox: &mut OxBlock, read: BlockRead, completion: &Completion, buffers: &mut Buffers) {
+        match read {
+            BlockRead::User(read) => ox.user_read_done(read, completion, buffers),
+            BlockRead::Page(read) => ox.page_read_done(read, completion, buffers),
+        }
     }
 
-    fn place_of_read(ox: &OxBlock, read: UserRead, sector: u32, buffers: &Buffers) -> (Ppa, BufId, u32) {
-        ox.place_of_user_read(read, sector, buffers)
+    fn place_of_read(ox: &OxBlock, read: BlockRead, sector: u32, buffers: &Buffers) -> (Ppa, BufId, u32) {
+        match read {
+            BlockRead::User(read) => ox.place_of_user_read(read, sector, buffers),
+            BlockRead::Page(read) => {
+                let (place, buffer) = ox.place_of_page_read(read);
+                (ox.space.shape.ppa(place), buffer, 0)
+            }
+        }
     }
 
     fn judge(
         ox: &OxBlock,
-        read: UserRead,
+        read: BlockRead,
         status: Status,
         at: (BufId, u32),
         buffers: &Buffers,
     ) -> Result<(), Status> {
+        let read = match read {
+            BlockRead::User(read) => read,
+            BlockRead::Page(read) => return ox.judge_page(read, status, buffers),
+        };
         let block = ox.store.requests.get(read.request).request.block + u64::from(at.1);
         OxBlock::judge_block(status, block, at, buffers)
     }
 
-    fn retried(ox: &mut OxBlock, read: UserRead, lost: u64, status: Status, buffers: &mut Buffers) {
+    fn retried(ox: &mut OxBlock, read: BlockRead, lost: u64, status: Status, buffers: &mut Buffers) {
+        let read = match read {
+            BlockRead::User(read) => read,
+            BlockRead::Page(read) => return ox.page_read_over(read, status, buffers),
+        };
         if lost != 0 {
             ox.store.stats.read_failed += u64::from(lost.count_ones());
             ox.store.requests.fail(read.request, status);
@@ -275,9 +352,17 @@ impl Store for Blocks {
         let (l2p, valid) = (&ox.store.l2p, &ox.space.live);
         l2p.check();
         ox.store.requests.check();
-        assert_eq!(l2p.count_mapped(), valid.total(), "map and valid sectors disagree");
+        if let Some(cache) = &ox.store.cache {
+            return ox.check_pages(cache);
+        }
+        let (mut lost, none) = (0, map_cache::lost_place(ox.space.shape.places()));
         l2p.for_each_media(|lba, place| {
-            assert!(valid.is_valid(place), "block {lba} is at {place:?}, which is not valid");
+            lost += u64::from(place == none);
+            assert!(
+                place == none || valid.is_valid(place),
+                "block {lba} is at {place:?}, which is not valid"
+            );
         });
+        assert_eq!(l2p.count_mapped(), valid.total() + lost, "map and valid sectors disagree");
     }
 }

@@ -48,6 +48,20 @@ impl OxBlock {
     }
 }
 
+impl OxBlock {
+    /// Blocks that hold something. Of a map in pages, sectors of data that are valid.
+    fn mapped_sectors(&self) -> u64 {
+        match &self.store.cache {
+            None => self.store.l2p.count_mapped(),
+            Some(cache) => {
+                let pages = u64::try_from(cache.pages.homes().count()).expect("an index");
+                assert!(pages <= self.space.live.total(), "pages of the map lie where nothing is valid");
+                self.space.live.total() - pages
+            }
+        }
+    }
+}
+
 impl Target for OxBlock {
     type Request = BlockRequest;
     type Reply = BlockReply;
@@ -101,7 +115,7 @@ impl Target for OxBlock {
         counters.extend(self.stats.counters());
         counters.push(self.flight.counter());
         counters.extend([
-            gauge("mapped_sectors", "Blocks that hold something.", self.store.l2p.count_mapped()),
+            gauge("mapped_sectors", "Blocks that hold something.", self.mapped_sectors()),
             gauge("free_chunks", "Chunks that can be opened.", u64::from(self.space.pool.free())),
             gauge("good_chunks", "Chunks that are not bad.", u64::from(self.space.pool.good())),
             gauge(
@@ -112,6 +126,14 @@ impl Target for OxBlock {
             gauge("log_pages", "Pages of the log that recovery would read.", self.journal.log.pages()),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
+        if let Some(cache) = &self.store.cache {
+            let sectors = |count: usize| u64::try_from(count).expect("an index");
+            counters.extend([
+                gauge("map_page_blocks", "Blocks of a page of the map.", cache.pages.size().sectors()),
+                gauge("map_pages", "Pages of the map.", u64::from(cache.pages.count())),
+                gauge("map_pages_cached", "Of these, in memory.", sectors(cache.pages.here())),
+            ]);
+        }
         counters
     }
 
@@ -138,6 +160,8 @@ impl BlockTarget for OxBlock {
     }
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
-        Some(self.store.l2p.get(block) != Mapped::Nowhere)
+        let is_known =
+            self.store.cache.as_ref().is_none_or(|cache| cache.pages.is_here(cache.pages.page_of(block)));
+        is_known.then(|| self.store.l2p.get(block) != Mapped::Nowhere)
     }
 }

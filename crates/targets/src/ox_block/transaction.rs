@@ -201,6 +201,7 @@ impl OxBlock {
             let Some((frame, _)) = self.buffer.filling(StreamIndex::USER) else { return false };
             let lba = request.block + u64::from(done);
             let nth = self.next_block(transaction, lba);
+            self.ask_ahead(lba, 1, buffers);
             let slot = Slot { lba, owner: Owner::Transaction(transaction, nth) };
             let (buffer, at) = self.buffer.push(frame, slot, 1);
             buffers.copy_data(source, done, buffer, at, 1);

@@ -9,7 +9,7 @@ use super::store::{Owner, OxBlock, Part, Slot};
 use crate::ox::commit::{Commit, Done};
 use crate::ox::write_buffer::StreamIndex;
 use crate::request_table::Pending;
-use ocssd_base::SlabKey;
+use ocssd_base::{SlabKey, usize_of};
 use ocssd_ftl::log::LogEntry;
 use ocssd_ftl::{Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES};
 use ocssd_lightnvm::Buffers;
@@ -50,8 +50,14 @@ impl OxBlock {
         self.store.requests.get_mut(key).done = request.count;
         self.store.requests.begin_parts(key, 1);
         self.store.stats.user_discarded += u64::from(request.count);
-        let entries = vec![LogEntry::Discard { lba: request.block, count: request.count }];
-        self.commits.push_back(Commit { entries, blocks: 0, done: Done::User(key) });
+        // A long one changes more pages of the map than memory has room for: it is several transactions then.
+        let most = self.discard_blocks_max();
+        for first in (0..request.count).step_by(usize_of(most)) {
+            let count = most.min(request.count - first);
+            let entries = vec![LogEntry::Discard { lba: request.block + u64::from(first), count }];
+            let done = if first + count == request.count { Done::User(key) } else { Done::Piece };
+            self.commits.push_back(Commit { entries, blocks: 0, done });
+        }
     }
 
     /// Takes blocks of a write. Whether all of them are in, and whether any was taken.
@@ -64,7 +70,7 @@ impl OxBlock {
             if done == request.count {
                 return (true, any);
             }
-            let Some(part) = self.store.open_part.or_else(|| self.begin_part(key)) else {
+            let Some(part) = self.store.open_part.or_else(|| self.begin_part(key, buffers)) else {
                 return (false, any);
             };
             let Some((frame, room)) = self.buffer.filling(StreamIndex::USER) else { return (false, any) };
@@ -88,9 +94,9 @@ impl OxBlock {
     }
 
     /// Begins the next transaction of a write; `None` if there are too many.
-    fn begin_part(&mut self, key: SlabKey) -> Option<SlabKey> {
-        let pending = self.store.requests.get(key);
-        let left = (pending.request.count - pending.done).min(TRANSACTION_BLOCKS_MAX);
+    fn begin_part(&mut self, key: SlabKey, buffers: &Buffers) -> Option<SlabKey> {
+        let &Pending { request, done, .. } = self.store.requests.get(key);
+        let left = (request.count - done).min(TRANSACTION_BLOCKS_MAX);
         if self.gathered > 0 && self.gathered + u64::from(left) > self.gathered_max() {
             return None;
         }
@@ -100,6 +106,7 @@ impl OxBlock {
         self.gathered += u64::from(left);
         self.store.open_part = Some(part);
         self.store.requests.begin_parts(key, 1);
+        self.ask_ahead(request.block + u64::from(done), left, buffers);
         Some(part)
     }
 

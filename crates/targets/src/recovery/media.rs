@@ -8,7 +8,7 @@ use crate::{read_again, send_again};
 use ocssd_base::usize_of;
 use ocssd_ftl::{SectorTag, TAG_BYTES};
 use ocssd_lightnvm::{
-    Addresses, BlockingDevice, BufId, ChunkId, Command, Op, PlaneMode, Ppa, Status, Tag, VECTOR_MAX,
+    Addresses, BlockingDevice, BufId, Buffers, ChunkId, Command, Op, PlaneMode, Ppa, Status, Tag, VECTOR_MAX,
 };
 
 /// Commands of a batch (chosen: two for each unit of a drive with 32).
@@ -142,6 +142,18 @@ impl<'a> Media<'a> {
         sectors: u32,
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), MountError> {
+        self.read_runs(firsts, sectors, |index, buffers, buffer| {
+            found(index, buffer.map(|buffer| buffers.whole(buffer, 0, sectors)));
+        })
+    }
+
+    /// As [`Self::read_pages`]; `found` is told the buffer of each page, with what lies beside its sectors.
+    pub fn read_runs(
+        &mut self,
+        firsts: &[Ppa],
+        sectors: u32,
+        mut found: impl FnMut(usize, &Buffers, Option<BufId>),
+    ) -> Result<(), MountError> {
         for (number, batch) in firsts.chunks(BATCH).enumerate() {
             self.need(batch.len(), Some(sectors));
             let runs = batch.iter().enumerate().map(|(index, &first)| {
@@ -153,8 +165,7 @@ impl<'a> Media<'a> {
             look_at_reads(&ends)?;
             let buffers = self.device.buffers();
             for (index, end) in ends.iter().enumerate() {
-                let bytes = end.status.has_data().then(|| buffers.whole(self.whole[index], 0, sectors));
-                found(number * BATCH + index, bytes);
+                found(number * BATCH + index, buffers, end.status.has_data().then_some(self.whole[index]));
             }
         }
         Ok(())

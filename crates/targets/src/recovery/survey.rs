@@ -17,6 +17,8 @@ pub enum Holds {
     Content,
     /// Pages of the target's own.
     Pages(PageKind),
+    /// Pages of a map that is larger than memory.
+    MapPages,
 }
 
 impl Holds {
@@ -25,6 +27,7 @@ impl Holds {
         match kind {
             Kind::Log => Some(Self::Pages(PageKind::Log)),
             Kind::Map => Some(Self::Pages(PageKind::Checkpoint)),
+            Kind::MapPage => Some(Self::MapPages),
             Kind::Pad => None,
             Kind::Data
             | Kind::Lost

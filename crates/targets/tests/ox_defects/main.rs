@@ -1,10 +1,11 @@
 //! The fourteen defects of OX's published code (`ox-ctrl` 2.7), each in its words and with a test that a code
 //! with it would not pass. Where a defect is about something that is not here, the test shows what is there instead.
 //!
-//! `lost_log` has one that was not in the list. Deliberately not here: single entries of the map (`ox_block::map`), random worlds
-//! (`ocssd-sim`).
+//! `lost_log` has one that was not in the list, `map_pages` a map larger than memory. Deliberately not here: single entries of the
+//! map (`ox_block::map`), random worlds (`ocssd-sim`).
 
 mod lost_log;
+mod map_pages;
 mod rig;
 
 use ocssd_base::{Nanos, Prng};

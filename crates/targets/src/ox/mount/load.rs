@@ -8,6 +8,7 @@ use crate::ox::options::Options;
 use crate::ox::store::Store;
 use crate::recovery::found::{Known, LogEnd, Pages, ReplayFrom, check_units, find};
 use crate::recovery::media::Media;
+use ocssd_ftl::log::TransactionId;
 
 /// An instance as recovery found it.
 pub struct Recovered<S: Store> {
@@ -34,11 +35,12 @@ pub fn load<S: Store>(
     let info = Info::decode(info).map_err(unreadable)?;
     let Known { geometry, shape, survey, .. } = *known;
     check_units(shape, (info.chunk, info.units, info.lines))?;
-    let mut map = S::load_map(&found.sections, geometry, shape, info.blocks).map_err(unreadable)?;
+    let of = (info.blocks, TransactionId(info.applied));
+    let mut map = S::load_map(&found.sections, geometry, shape, of, options).map_err(unreadable)?;
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
     let log = found.replay(media, known, from, &mut pages)?;
     for transaction in &log.transactions {
-        if !S::replay(&mut map, &transaction.entries, shape, options) {
+        if !S::replay(&mut map, transaction, shape, options) {
             return Err(unreadable(format!(
                 "transaction {} in the log names blocks or places that the instance does not have: the log was written by a \
                  program with a defect",
@@ -46,6 +48,7 @@ pub fn load<S: Store>(
             )));
         }
     }
+    S::complete(&mut map, media, known, options)?;
     // What was reset since can only be named by a map whose log the media lost.
     S::retain(&mut map, shape, &|place| {
         let (chunk, sector) = shape.chunk_of(place);

@@ -15,7 +15,7 @@ use super::space::{Live, Role, Space};
 use super::state::{Changes, Ending, Ox};
 use super::stats::OxStats;
 use super::store::Store;
-use super::write_buffer::{FrameId, WriteBuffer};
+use super::write_buffer::{FrameId, FrameOf, WriteBuffer};
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, Kept, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
@@ -24,7 +24,7 @@ use crate::recovery::found::{Known, Pages};
 use crate::recovery::groups;
 use crate::recovery::lost_log::LostLog;
 use crate::recovery::media::Media;
-use crate::recovery::survey::{FoundChunk, Survey};
+use crate::recovery::survey::{FoundChunk, Holds, Survey};
 use load::{Recovered, load};
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_ftl::log::TransactionId;
@@ -129,13 +129,16 @@ impl<S: Store> Ox<S> {
         let known = Known { geometry: &geometry, shape: &shape, survey: &survey, lost_log };
         let (found, pages) = load::<S>(&mut media, &known, options)?;
         let loaded = media.device.now();
-        let blocks = found.as_ref().map(|found| found.info.blocks);
-        let sizes = Sizes::new::<S>(&geometry, &shape, options, (good, group_count), blocks);
-        let sizes = sizes.map_err(MountError::DoesNotFit)?;
+        let mut options = options.clone();
+        if let Some(found) = &found {
+            S::take_over(&found.map, &mut options).map_err(MountError::DoesNotFit)?;
+        }
+        let options = &options;
+        let sizes = sizes_of(&geometry, &shape, options, (good, group_count), found.as_ref())?;
         let journal_sizes = sizes.of_journal(options, geometry.sector_bytes);
-        let mut data_points = data_points(&geometry, &shape, &journal_sizes, &groups);
+        let mut data_points = data_points(&geometry, &shape, (&journal_sizes, sizes.map_width), &groups);
         let mut page_points = PagePoints::new(&shape, &journal_sizes);
-        adopt(&mut media, &shape, &mut survey, (&mut data_points, &mut page_points))?;
+        adopt(&mut media, &shape, &mut survey, (&mut data_points, &mut page_points), sizes.map_width > 0)?;
         let (sectors_read, sectors_padded) = media.end();
         let replayed = found.as_ref().map_or((0, 0, 0), |found| found.replayed);
         let mut report = MountReport {
@@ -169,6 +172,28 @@ impl<S: Store> Ox<S> {
     }
 }
 
+/// The sizes of the instance that was found, or of a new one.
+fn sizes_of<S: Store>(
+    geometry: &Geometry,
+    shape: &Shape,
+    options: &Options,
+    (good, groups): (u32, u32),
+    found: Option<&Recovered<S>>,
+) -> Result<Sizes, MountError> {
+    let blocks = found.map(|found| found.info.blocks);
+    let sizes = Sizes::new::<S>(geometry, shape, options, (good, groups), blocks);
+    let sizes = sizes.map_err(MountError::DoesNotFit)?;
+    if found.is_some_and(|found| S::takes_more(&found.map)) && sizes.chunks_needed > good {
+        return Err(MountError::DoesNotFit(format!(
+            "pages of the map take {} chunks, but this instance was made without them and leaves room for {}: mount it without \
+             map_cache_bytes",
+            sizes.map_chunks,
+            sizes.map_chunks.saturating_sub(sizes.chunks_needed - good)
+        )));
+    }
+    Ok(sizes)
+}
+
 /// What is done where the log has lost pages.
 fn lost_log<S: Store>(options: &Options) -> Option<LostLog> {
     if options.has_canary(Canary::LossUnnoticed) {
@@ -181,7 +206,7 @@ fn lost_log<S: Store>(options: &Options) -> Option<LostLog> {
 fn data_points(
     geometry: &Geometry,
     shape: &Shape,
-    sizes: &JournalSizes,
+    (sizes, map_width): (&JournalSizes, u32),
     groups: &[u32],
 ) -> Vec<AppendPoint<FrameId>> {
     let all: Vec<UnitIndex> = (0..shape.units()).map(UnitIndex).collect();
@@ -201,6 +226,9 @@ fn data_points(
             all.iter().copied().filter(|unit| groups[unit.index()] == group).collect();
         points.push(AppendPoint::new(config(&units), &units));
     }
+    if map_width > 0 {
+        points.push(AppendPoint::new(AppendConfig { width: map_width, ..config(&stripe) }, &stripe));
+    }
     points
 }
 
@@ -211,13 +239,20 @@ fn adopt(
     shape: &Shape,
     survey: &mut Survey,
     (data, pages): (&mut [AppendPoint<FrameId>], &mut PagePoints),
+    has_map_pages: bool,
 ) -> Result<(), MountError> {
-    let mut left = Vec::new();
+    let (mut left, of_map) = (Vec::new(), data.len() - usize::from(has_map_pages));
     for (chunk, found) in survey.iter().filter(|(_, found)| found.is_open()) {
         let (_, unit) = shape.split_chunk(chunk);
-        let is_adopted = match found.pages() {
-            Some(kind) => pages.adopt(kind, chunk, unit, found.written),
-            None => data.iter_mut().any(|point| point.adopt(chunk, unit, found.written)),
+        let adopt = |points: &mut [AppendPoint<FrameId>]| {
+            points.iter_mut().any(|point| point.adopt(chunk, unit, found.written))
+        };
+        let is_adopted = match found.holds {
+            Some(Holds::Pages(kind)) => pages.adopt(kind, chunk, unit, found.written),
+            Some(Holds::MapPages) => adopt(&mut data[of_map..]),
+            // It may hold either.
+            None if has_map_pages => false,
+            Some(Holds::Content) | None => adopt(&mut data[..of_map]),
         };
         if !is_adopted {
             left.push((chunk, shape.sectors_per_chunk()));
@@ -250,7 +285,8 @@ fn assemble<S: Store>(
     let group_count = groups.iter().max().map_or(0, |&last| last + 1);
     let found = recovered.as_ref().map(|found| found.end);
     let sequence = recovered.as_ref().map_or(0, |found| found.info.sequence);
-    let map = recovered.map_or_else(|| S::new_map(&geometry, &shape, sizes.blocks), |found| found.map);
+    let map =
+        recovered.map_or_else(|| S::new_map(&geometry, &shape, sizes.blocks, options), |found| found.map);
     let space = space::<S>(&shape, &groups, &sizes, &map, &survey, &pages, found.map(|found| found.kept));
     let named = InstanceId::new(Prng::new(options.seed).split("instance").next_u64());
     let applied = found.map_or(TransactionId(0), |found| found.applied);
@@ -259,18 +295,22 @@ fn assemble<S: Store>(
     let journal = Journal::new(&journal_sizes, page_points, &new, buffers);
     let store = S::new(map, &geometry, &sizes, options, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
-    let mut take = |sectors: u32| -> BufId {
-        if S::WHOLE { buffers.take_whole(sectors) } else { buffers.take(sectors) }
+    let mut take = |of: FrameOf, sectors: u32| -> BufId {
+        let is_whole = S::WHOLE || of == FrameOf::Map;
+        if is_whole { buffers.take_whole(sectors) } else { buffers.take(sectors) }
     };
     Ox {
         options: options.clone(),
         sector_bytes: geometry.sector_bytes,
         buffer: WriteBuffer::new(&sizes, group_count, &mut take),
-        collector: Collector::new(sizes.unit, group_count, options.seed, &mut take),
+        collector: Collector::new(sizes.unit, group_count, options.seed, &mut |sectors| {
+            take(FrameOf::Data, sectors)
+        }),
         journal,
         flight: Flight::new(COMMANDS_MAX, planes),
         gathered: 0,
         commits: VecDeque::new(),
+        urgent: VecDeque::new(),
         logged: VecDeque::new(),
         retries: Retries::new(COMMANDS_MAX),
         ending: Ending::No,
@@ -317,7 +357,12 @@ fn space<S: Store>(
     let pool = ChunkPool::new(shape, groups, usage);
     let uses: Vec<(ChunkIndex, ChunkUse)> = pool.iter().collect();
     let mut space = Space::new(shape.clone(), pool, sizes, live);
+    let of_map = S::page_chunks(map, shape);
     for (chunk, of) in uses {
+        let in_use = matches!(of, ChunkUse::Open | ChunkUse::Closed);
+        if in_use && (survey.get(chunk).holds == Some(Holds::MapPages) || of_map.contains(&chunk)) {
+            space.set_role(chunk, Role::Map);
+        }
         match (of, survey.get(chunk).pages()) {
             (ChunkUse::Dead, _) => space.found_dead(chunk),
             (ChunkUse::Open | ChunkUse::Closed, Some(kind)) => {

@@ -219,7 +219,14 @@ impl Window {
                     *entry = (line, place, range.or(entry.2));
                 }
             }
-            Kind::Pad | Kind::Head | Kind::Tail | Kind::Map | Kind::Log | Kind::Placed | Kind::Unwritten => {}
+            Kind::Pad
+            | Kind::Head
+            | Kind::Tail
+            | Kind::Map
+            | Kind::Log
+            | Kind::Placed
+            | Kind::Unwritten
+            | Kind::MapPage => {}
         }
     }
 

@@ -1,0 +1,132 @@
+//! Pages leave memory, as far as it holds more than it may; one that changed is written before.
+//!
+//! A page goes to a frame of the map's own stream; when that landed, where it lies is logged, before transactions that wait for
+//! pages. Until this is durable it is not written again. Some room is kept free, so that pages are read before they are waited
+//! for. Deliberately not here: frames' ways to media (`ox::program`).
+
+use super::super::store::{Owner, OxBlock, Slot};
+use super::pages::{Leaving, MapPages, PageNumber};
+use super::{MapCache, sealed};
+use crate::ox::canary::Canary;
+use crate::ox::write_buffer::FrameId;
+use ocssd_base::usize_of;
+use ocssd_ftl::Place;
+use ocssd_ftl::log::LogEntry;
+use ocssd_lightnvm::Buffers;
+
+/// Room that is kept free for pages to be read ahead (chosen: as many as are read at a time, of a small cache an eighth).
+fn kept_free(pages: &MapPages) -> usize {
+    (pages.most() / 8).min(super::reads::AHEAD_MAX)
+}
+
+impl OxBlock {
+    /// Lets pages leave. True if any did.
+    pub(super) fn let_pages_leave(&mut self, buffers: &mut Buffers) -> bool {
+        let mut any = false;
+        loop {
+            let may_write = self.may_write_pages();
+            let MapCache { pages, reading, emptied, front, .. } = self.cache();
+            if pages.taken() <= pages.most() - kept_free(pages) {
+                return any;
+            }
+            let is_read = |page| reading.is_some_and(|(first, last)| (first..=last).contains(&page));
+            let is_changed_next = |page| front.as_ref().is_some_and(|front| front.needs(page));
+            let stays = |page| {
+                is_read(page)
+                    || is_changed_next(page)
+                    || emptied.as_ref().is_some_and(|emptied| emptied.awaits(page))
+            };
+            match pages.next_leaving(may_write, stays) {
+                Some(Leaving::Gone(page)) => self.store.l2p.forget_shard(page.index()),
+                Some(Leaving::ToWrite(page)) => self.write_page(page, buffers),
+                None => return any | self.close_partial_pages(),
+            }
+            any = true;
+        }
+    }
+
+    /// True if a page that changed may be written: what is kept is for pages that leave a chunk which is to be reset.
+    fn may_write_pages(&self) -> bool {
+        self.space.map_left() > self.sizes.map_keep && self.has_frame_for_page()
+    }
+
+    /// True if a frame has room for a page.
+    pub(super) fn has_frame_for_page(&self) -> bool {
+        let stream = self.buffer.map_stream();
+        let has_room = self.buffer.free(stream) > 0 || self.buffer.partial(stream) > 0;
+        has_room && self.refuses_changes().is_none()
+    }
+
+    /// A page goes to a frame.
+    pub(super) fn write_page(&mut self, page: PageNumber, buffers: &mut Buffers) {
+        let stream = self.buffer.map_stream();
+        let (frame, room) = self.buffer.filling(stream).expect("it was looked at");
+        assert!(room > 0, "a full frame is being filled");
+        let lba = self.sizes.blocks + u64::from(page.0);
+        let (buffer, at) = self.buffer.push(frame, Slot { lba, owner: Owner::Page }, 1);
+        let (first, bytes) = (self.blocks_of(page).start, self.page_bytes(page));
+        let sector = buffers.whole_mut(buffer, at, 1);
+        sector.fill(0xFF);
+        self.store.l2p.encode(first, &mut sector[..bytes], |_, slot| unreachable!("{slot:?} is no place"));
+        sealed::seal(page, self.applied, (buffer, at), buffers);
+        self.buffer.close_if_full(stream);
+        self.cache().pages.begin_write(page, frame, at);
+        self.work_due = true;
+    }
+
+    /// A frame that nothing fills goes out, if pages in it must be durable before anything can go on. True if it does.
+    pub(super) fn close_partial_pages(&mut self) -> bool {
+        let stream = self.buffer.map_stream();
+        let is_idle = self.data_points.last().is_some_and(|point| point.in_flight() == 0);
+        let is_due = is_idle && self.buffer.partial(stream) > 0 && self.buffer.ready(stream) == 0;
+        if is_due {
+            self.buffer.close(stream);
+        }
+        is_due
+    }
+
+    /// A frame of pages landed: the entries that say where they lie.
+    pub(in super::super) fn pages_landed_at(&mut self, frame: FrameId, place: Place) -> Vec<LogEntry> {
+        let is_early = self.has_canary(Canary::PageFreedEarly);
+        let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
+        let mut entries: Vec<LogEntry> = Vec::with_capacity(slots.len());
+        for (Slot { lba, .. }, place) in
+            slots.into_iter().zip(place.0..).map(|(slot, place)| (slot, Place(place)))
+        {
+            let page = self.page_at(lba);
+            self.cache().pages.landed(page, place);
+            entries.push(LogEntry::Write { lba, place, count: 1 });
+            if is_early && let Some(home) = self.cache().pages.home(page) {
+                self.reset_early(home);
+            }
+        }
+        entries
+    }
+
+    /// The bug that is planted: what a page leaves is let go of before it is durable where the page lies now.
+    fn reset_early(&mut self, home: Place) {
+        if self.space.live.is_valid(home) {
+            self.invalidate(home);
+        }
+    }
+
+    fn page_at(&self, lba: u64) -> PageNumber {
+        assert!(lba >= self.sizes.blocks, "block {lba} is no page");
+        PageNumber(u32::try_from(lba - self.sizes.blocks).expect("fewer pages than 2^32"))
+    }
+
+    /// It is true that a page lies at a place.
+    pub(in super::super) fn page_is_at(&mut self, lba: u64, place: Place) {
+        let (page, chunk) = (self.page_at(lba), self.space.shape.chunk_of(place).0);
+        assert!(usize_of(page.0) < self.store.l2p.shard_count(), "{page:?} is beyond the map");
+        self.validate(place, 1);
+        self.space.unpin(chunk, 1);
+        let cache = self.cache();
+        cache.pages.end_write(page);
+        let before = cache.pages.move_home(page, place);
+        if let Some(before) = before.filter(|&before| self.space.live.is_valid(before)) {
+            self.invalidate(before);
+        }
+        self.look_at(chunk);
+    }
+}
