@@ -94,6 +94,10 @@ pub trait Contract {
     /// The target.
     type Target: Target + ?Sized;
 
+    /// It says what is excused of a target whose drive did not carry out a change in any try ([`Room::drive_failed`]). In worlds
+    /// of other contracts no drive does that.
+    const KNOWS_DEAD_DRIVES: bool;
+
     /// A target was made on fresh media, or mounted again: its size must be what it was. Buffers for requests are taken
     /// here; those of the last target are gone. `has_lost_chunks`: fewer are good than at the mount before.
     ///

@@ -5,6 +5,7 @@
 //! it excuses what was in that place and nothing else. Deliberately not here: what a loss excuses (`contract`), and where bits
 //! flip (`run`).
 
+use crate::contract::Contract;
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_flash::store::StoreError;
 use ocssd_flash::{Flash, NoticeKind, PowerCutReport, Shelf};
@@ -68,12 +69,15 @@ pub struct Watched {
     undone: BTreeMap<Tag, (Op, Addresses, u32)>,
     /// One was not carried out as often as targets send it.
     gave_up: bool,
+    /// That may come to pass. If not, a change is carried out in the last try of a target, whatever was drawn.
+    may_give_up: bool,
 }
 
 impl Watched {
-    /// Watches `flash`.
+    /// Watches `flash`, which carries every change out in one of the tries of a target, unless it `may_give_up`: what was drawn
+    /// to fail commands, by rate and by schedule, does not add up to more.
     #[must_use]
-    pub const fn new(flash: Flash) -> Self {
+    pub const fn new(flash: Flash, may_give_up: bool) -> Self {
         Self {
             flash,
             harmed: BTreeSet::new(),
@@ -82,7 +86,14 @@ impl Watched {
             dead: BTreeSet::new(),
             undone: BTreeMap::new(),
             gave_up: false,
+            may_give_up,
         }
+    }
+
+    /// Watches `flash` for a contract: it may give up if the contract says what that excuses.
+    #[must_use]
+    pub const fn of<C: Contract>(flash: Flash) -> Self {
+        Self::new(flash, C::KNOWS_DEAD_DRIVES)
     }
 
     /// The same drive in the same state; `None` if its content is not in memory.
@@ -91,7 +102,8 @@ impl Watched {
         let flash = self.flash.fork()?;
         let (harmed, news, dead) = (self.harmed.clone(), self.news.clone(), self.dead.clone());
         let told = self.told.clone();
-        Some(Self { flash, harmed, told, news, dead, undone: self.undone.clone(), gave_up: self.gave_up })
+        let (undone, gave_up, may_give_up) = (self.undone.clone(), self.gave_up, self.may_give_up);
+        Some(Self { flash, harmed, told, news, dead, undone, gave_up, may_give_up })
     }
 
     /// A mount begins: what its target sends has nothing to do with what was sent before.
@@ -104,6 +116,14 @@ impl Watched {
     #[must_use]
     pub const fn gave_up(&self) -> bool {
         self.gave_up
+    }
+
+    /// True if a change was not carried out in any try of a target but the last, which this is.
+    fn is_last_try(&self, command: &Command) -> bool {
+        let entry = self.undone.get(&command.tag);
+        entry.is_some_and(|entry| {
+            (entry.0, entry.1) == (command.op, command.addresses) && entry.2 + 1 >= SENDS_MAX
+        })
     }
 
     /// Counts a change that the drive did not carry out; of another that was sent there is nothing to count.
@@ -272,6 +292,8 @@ impl Device for Watched {
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         let failed = self.flash.commands_failed();
+        let is_spared = !self.may_give_up && self.is_last_try(&command);
+        self.flash.let_commands_fail(!is_spared);
         self.flash.submit(now, command, buffers)?;
         let is_undone = self.flash.commands_failed() > failed && command.op != Op::Read;
         if is_undone || !self.undone.is_empty() {
@@ -295,5 +317,59 @@ impl Device for Watched {
 
     fn work_ahead(&mut self, limit: Nanos) -> Option<Nanos> {
         self.flash.work_ahead(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_flash::{FailedOp, FaultKind, ScheduledFault, presets};
+    use ocssd_lightnvm::{PlaneMode, Status};
+
+    /// Sends the same change until it is carried out, or as often as `most`: how often it was not.
+    fn times_failed(drive: &mut Watched, op: Op, most: u32) -> u32 {
+        let mut buffers = Buffers::new(drive.payload_format());
+        let count = drive.geometry().ws_min;
+        let buffer = buffers.take(count);
+        let addresses = match op {
+            Op::Flush => Addresses::Run { first: Ppa::new(ChunkId(0), 0), count: 0 },
+            _ => Addresses::Run { first: Ppa::new(ChunkId(3), 0), count },
+        };
+        let (tag, oob, plane_mode) = (Tag(5), true, PlaneMode::Single);
+        let buffer = (op != Op::Flush).then_some(buffer);
+        let command = Command { tag, op, addresses, buffer, buffer_first: 0, oob, plane_mode };
+        let (mut now, mut failed) = (Nanos::ZERO, 0);
+        while failed < most {
+            drive.submit(now, command, &mut buffers).expect("there is room");
+            let end = loop {
+                if let Some(end) = drive.poll_completion(now, &mut buffers) {
+                    break end;
+                }
+                now = drive.deadline().expect("it ends");
+            };
+            if end.status.is_success() {
+                break;
+            }
+            assert!(FailedOp::Write.statuses().contains(&end.status), "{}", end.status);
+            failed += 1;
+        }
+        failed
+    }
+
+    #[test]
+    fn what_fails_commands_adds_up_to_less_than_all_tries_unless_the_drive_may_give_up() {
+        let write = Op::Write { fua: true };
+        for (may_give_up, expected) in [(false, [SENDS_MAX - 1; 2]), (true, [10, 30])] {
+            let mut config = presets::find("tiny").expect("a preset").config();
+            config.faults.failed_flush = BILLION;
+            let mut flash = Flash::format(config).expect("a sound drive");
+            for times in [3, 3, 4] {
+                let kind = FaultKind::Failed(FailedOp::Write, Status::INTERNAL_ERROR);
+                flash.schedule_fault(ScheduledFault { kind, chunk: ChunkId(3), sector: None, times });
+            }
+            let mut drive = Watched::new(flash, may_give_up);
+            let failed = [write, Op::Flush].map(|op| times_failed(&mut drive, op, 30));
+            assert_eq!((failed, drive.gave_up()), (expected, may_give_up));
+        }
     }
 }

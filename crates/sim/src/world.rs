@@ -114,7 +114,7 @@ impl<C: Contract> World<C> {
     /// never slow: each latency spike meanwhile is granted on top.
     #[must_use]
     pub fn new(flash: Flash, units: Vec<PuId>, contract: C, bound: Nanos, journal: Journal) -> Self {
-        Self::on(Watched::new(flash), vec![Instance::new(contract, units)], bound, journal)
+        Self::on(Watched::of::<C>(flash), vec![Instance::new(contract, units)], bound, journal)
     }
 
     /// Another target will be there, on other units.
@@ -300,14 +300,14 @@ impl<C: Contract> World<C> {
         self.count_target();
         let config = self.device().inner().config().clone();
         let standing_in = Flash::format(config).expect("the settings made a drive before");
-        *self.device_mut() = Check::new(Watched::new(standing_in));
+        *self.device_mut() = Check::new(Watched::of::<C>(standing_in));
         self.drop_targets();
     }
 
     /// The drive as its next process finds it.
     pub fn enter_drive(&mut self, flash: Flash) {
         assert!(!self.is_mounted(), "a target is mounted on a drive that is gone");
-        *self.device_mut() = Check::new(Watched::new(flash));
+        *self.device_mut() = Check::new(Watched::of::<C>(flash));
         self.spikes.clear();
         if let Some(wear) = &mut self.wear {
             wear.power_cut();

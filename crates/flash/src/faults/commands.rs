@@ -5,6 +5,7 @@
 //! Deliberately not here: what the media fail (`faults`).
 
 use super::{FaultKind, ScheduledFault, chance};
+use crate::Flash;
 use crate::config::FaultConfig;
 use crate::exec::OperationKind;
 use ocssd_base::Prng;
@@ -85,6 +86,14 @@ impl FailedOp {
     }
 }
 
+impl Flash {
+    /// Whether commands that are sent from now on fail as such, by rate or by schedule; what is scheduled waits. A simulator that
+    /// promises how often in a row one command fails says so before the try in which it is carried out.
+    pub const fn let_commands_fail(&mut self, may: bool) {
+        self.faults.commands.spared = !may;
+    }
+}
+
 /// Failed commands remembered for whoever asks (chosen: more than are in flight between two questions).
 const NEWS_MAX: usize = 256;
 
@@ -96,6 +105,8 @@ pub(crate) struct FailedCommands {
     rates: [u32; 4],
     /// Any can fail.
     any: bool,
+    /// None does for now.
+    spared: bool,
     /// Those that did so far.
     failed: u64,
     /// The latest of them that nobody was told of.
@@ -106,7 +117,14 @@ impl FailedCommands {
     pub(crate) fn new(config: &FaultConfig, prng: &Prng) -> Self {
         let rates = FailedOp::ALL.map(|op| op.rate(config));
         let any = rates.iter().any(|&rate| rate > 0);
-        Self { prng: prng.split("failed commands"), rates, any, failed: 0, news: VecDeque::new() }
+        Self {
+            prng: prng.split("failed commands"),
+            rates,
+            any,
+            spared: false,
+            failed: 0,
+            news: VecDeque::new(),
+        }
     }
 
     /// Nothing fails by rate any more.
@@ -121,7 +139,7 @@ impl FailedCommands {
 
     /// True if a command can fail.
     pub(crate) const fn can(&self) -> bool {
-        self.any
+        self.any && !self.spared
     }
 
     /// Commands that failed so far.

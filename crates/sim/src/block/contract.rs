@@ -324,6 +324,8 @@ impl BlockContract {
 impl Contract for BlockContract {
     type Target = dyn BlockTarget;
 
+    const KNOWS_DEAD_DRIVES: bool = true;
+
     fn mounted(
         &mut self,
         target: &Self::Target,

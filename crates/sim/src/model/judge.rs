@@ -152,6 +152,8 @@ impl<M: Model> Answerer<M::Request, M::Reply> for Checked<'_, M> {
 impl<I: Interface> Contract for Judge<I> {
     type Target = I::Target;
 
+    const KNOWS_DEAD_DRIVES: bool = false;
+
     fn mounted(
         &mut self,
         target: &Self::Target,
