@@ -19,7 +19,7 @@ mod place;
 mod rate_limiter;
 mod reclaimer;
 mod relocator;
-mod stamp_checksum;
+mod short_checksum;
 mod stream;
 mod stripe_order;
 mod tag;
@@ -45,6 +45,7 @@ pub use rate_limiter::{
 };
 pub use reclaimer::{EmptyLine, Reclaimer, ResetCommand, ResetOrder};
 pub use relocator::{RelocationRead, Relocator, Victim};
+pub use short_checksum::checksum_of_short;
 pub use stream::Stream;
 pub use stripe_order::{ReadPosition, StripeOrder, StripePiece};
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};

@@ -7,7 +7,7 @@
 //!
 //! Layout, little endian: block 5 bytes, sequence 6, kind 1, CRC-32 4. Deliberately not here: who may be stale.
 
-use crate::stamp_checksum::{self, BODY_BYTES};
+use crate::short_checksum::{self, BODY_BYTES};
 use ocssd_lightnvm::STAMP_BYTES;
 use std::fmt;
 
@@ -205,7 +205,7 @@ pub(crate) fn checksum_of_parts(parts: &[&[u8]]) -> u32 {
 
 fn checksum_of(body: &[u8; BODY_BYTES], content: &[u8]) -> u32 {
     if let Ok(stamp) = <&[u8; STAMP_BYTES]>::try_from(content) {
-        return stamp_checksum::checksum(body, stamp);
+        return short_checksum::checksum(body, stamp);
     }
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(body);

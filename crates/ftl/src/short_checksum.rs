@@ -1,8 +1,9 @@
-//! CRC-32 of a tag and a stamp, 28 bytes: made for every sector written, checked for every sector moved.
+//! CRC-32 of few bytes: of a tag and a stamp, made for every sector written and checked for every sector moved, and of the heads
+//! of records.
 //!
-//! A general CRC is quick over kilobytes and goes byte by byte over so few. This is the same sum (the one of zlib) sixteen
-//! and twelve bytes at a time: a table for each place of a byte says what it does to the sum, so that all loads of a step
-//! are independent (Kounavis and Berry, "slicing-by-8", 2005, at more bytes). Deliberately not here: other lengths
+//! A general CRC is quick over kilobytes and goes byte by byte over so few. This is the same sum (the one of zlib) up to sixteen
+//! bytes at a time: a table for each place of a byte says what it does to the sum, so that all loads of a step
+//! are independent (Kounavis and Berry, "slicing-by-8", 2005, at more bytes). Deliberately not here: kilobytes
 //! (`tag::checksum`).
 
 use ocssd_lightnvm::STAMP_BYTES;
@@ -60,6 +61,23 @@ pub(crate) fn checksum(body: &[u8; BODY_BYTES], stamp: &[u8; STAMP_BYTES]) -> u3
     !step(step(u32::MAX, body), stamp)
 }
 
+/// The CRC-32 of parts, one after the other, that are a hundred bytes together or less: as [`crate::checksum`], which is quicker
+/// beyond that. Cost: some 10 ns, and 5 for every sixteen bytes.
+#[must_use]
+pub fn checksum_of_short(parts: &[&[u8]]) -> u32 {
+    let mut sum = u32::MAX;
+    for part in parts {
+        let (rows, rest) = part.as_chunks::<STAMP_BYTES>();
+        let (words, bytes) = rest.as_chunks::<4>();
+        sum = rows.iter().fold(sum, step);
+        sum = words.iter().fold(sum, step);
+        for byte in bytes {
+            sum = sum >> 8 ^ TABLES[0][usize::from(sum.to_le_bytes()[0] ^ byte)];
+        }
+    }
+    !sum
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +93,19 @@ mod tests {
             let (body, stamp) = bytes.split_at(BODY_BYTES);
             let sum = checksum(body.try_into().expect("12"), stamp.try_into().expect("16"));
             assert_eq!(sum, crc32fast::hash(&bytes), "seed {seed}, round {round}");
+        }
+    }
+
+    #[test]
+    fn parts_of_any_length_have_the_sum_of_the_library() {
+        let seed = 29;
+        let mut prng = Prng::new(seed);
+        for length in 0..200 {
+            let bytes: Vec<u8> = (0..length).map(|_| prng.next_u64().to_le_bytes()[0]).collect();
+            let cut = usize::try_from(prng.below(length + 1)).expect("short");
+            let (first, second) = bytes.split_at(cut);
+            let found = [checksum_of_short(&[&bytes]), checksum_of_short(&[first, &[], second])];
+            assert_eq!(found, [crc32fast::hash(&bytes); 2], "seed {seed}, {length} bytes cut at {cut}");
         }
     }
 }
