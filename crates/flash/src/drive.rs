@@ -447,14 +447,14 @@ impl Flash {
     #[inline(never)]
     fn take_typed(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
         let (mut data, mut oob, mut list): (&mut [u8], &mut [u8], &[_]) = (&mut [], &mut [], &[]);
-        let mut whole: &mut [u8] = &mut [];
-        let format = self.format;
+        let (mut whole, format): (&mut [u8], _) = (&mut [], self.format);
+        self.fetches.wanted = Self::wanted_bytes(&command, buffers);
         if let Some(id) = command.buffer {
             let first = usize::try_from(command.buffer_first).expect("32 bits fit an index");
             let parts = buffers.parts_mut(id);
             data = parts.data.get_mut(first * format.data_bytes..).unwrap_or_default();
             whole = parts.whole.get_mut(first * format.sector_bytes..).unwrap_or_default();
-            if command.oob {
+            if command.oob && self.fetches.wanted.is_none() {
                 oob = parts.oob.get_mut(first * format.oob_bytes..).unwrap_or_default();
             }
             list = parts.addresses;

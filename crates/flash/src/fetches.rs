@@ -9,6 +9,7 @@
 
 use crate::store::Memory;
 use ocssd_lightnvm::{BufId, Buffers, ChunkId, Ppa};
+use std::ops::Range;
 
 /// Most reads that wait: more than a processor's outstanding misses (10 to 16), few enough to stay in its first cache
 /// (chosen).
@@ -39,6 +40,8 @@ pub(crate) struct Fetch {
 #[derive(Clone, Debug)]
 pub(crate) struct Fetches {
     waiting: Vec<Fetch>,
+    /// Of the command that is taken last with a buffer: the bytes of its sectors that must be filled, if these are not all.
+    pub(crate) wanted: Option<Range<usize>>,
     /// The number of the latest that came, and of the latest that was copied.
     noted: u64,
     copied: u64,
@@ -46,7 +49,7 @@ pub(crate) struct Fetches {
 
 impl Fetches {
     pub(crate) fn new() -> Self {
-        Self { waiting: Vec::with_capacity(FETCHES_MAX), noted: 0, copied: 0 }
+        Self { waiting: Vec::with_capacity(FETCHES_MAX), wanted: None, noted: 0, copied: 0 }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -12,6 +12,7 @@
 use crate::address::Ppa;
 use crate::command::VECTOR_MAX;
 use crate::geometry::Geometry;
+use std::ops::Range;
 
 /// What stands for a sector's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,12 @@ struct Buffer {
     /// All bytes of every sector beside their stamps; empty in a plain buffer, and if `data` holds them.
     whole: Box<[u8]>,
     addresses: Box<[Ppa]>,
+    /// The bytes of its sectors that reads must fill.
+    wanted: Range<usize>,
 }
+
+/// All bytes of a buffer.
+const ALL: Range<usize> = 0..usize::MAX;
 
 /// Everything a buffer holds, from its first sector to its last, to change.
 #[derive(Debug)]
@@ -175,10 +181,11 @@ impl Buffers {
                 oob: vec![0; count * self.format.oob_bytes].into(),
                 whole: vec![0; whole].into(),
                 addresses: vec![Ppa::NOWHERE; index(sectors.max(2 * VECTOR_MAX))].into(),
+                wanted: ALL,
             });
             self.buffers.len() - 1
         });
-        self.buffers[place].in_use = true;
+        (self.buffers[place].in_use, self.buffers[place].wanted) = (true, ALL);
         self.taken = place + 1;
         BufId(u32::try_from(place).expect("fewer than 2^32 buffers"))
     }
@@ -298,6 +305,32 @@ impl Buffers {
         let (unit, buffer) = (self.format.sector_bytes, &mut self.buffers[index(id.0)]);
         let all = if buffer.whole.is_empty() { &mut buffer.data } else { &mut buffer.whole };
         &mut all[index(first) * unit..][..index(count) * unit]
+    }
+
+    /// From now on reads into a whole buffer need fill only these of its bytes, and no metadata: what the others hold after a read
+    /// is not said. A host says so by Bit Bucket descriptors (NVMe base 2.0, section 4.1.2.1). It spares memory, not the media: a
+    /// drive reads whole sectors in any case.
+    ///
+    /// # Panics
+    /// If the buffer holds stamps and was not taken whole, or has not these bytes.
+    pub fn want(&mut self, id: BufId, bytes: Range<usize>) {
+        assert!(self.is_whole(id), "buffer {} holds stamps only: take it whole", id.0);
+        let buffer = &mut self.buffers[index(id.0)];
+        let all = index(buffer.sectors) * self.format.sector_bytes;
+        assert!(bytes.start < bytes.end && bytes.end <= all, "{bytes:?} of {all} bytes");
+        buffer.wanted = bytes;
+    }
+
+    /// Reads fill all bytes of a buffer again.
+    pub fn want_all(&mut self, id: BufId) {
+        self.buffers[index(id.0)].wanted = ALL;
+    }
+
+    /// The bytes of a buffer that reads need fill, if these are not all, with metadata.
+    #[must_use]
+    pub fn wanted(&self, id: BufId) -> Option<Range<usize>> {
+        let wanted = &self.buffers[index(id.0)].wanted;
+        (*wanted != ALL).then(|| wanted.clone())
     }
 
     /// Everything a buffer holds at once, to change.
@@ -501,6 +534,20 @@ mod tests {
     fn a_stamp_has_a_sectors_place_whatever_the_blocks() {
         let format = pool(Payload::Stamp).format();
         assert_eq!((format.block_place_bytes(512), format.sectors_of_blocks(3, 512)), (STAMP_BYTES, 3));
+    }
+
+    #[test]
+    fn what_is_wanted_of_a_buffer_is_forgotten_with_its_owner() {
+        let mut pool = pool(Payload::Bytes);
+        let buffer = pool.take(2);
+        assert_eq!(pool.wanted(buffer), None);
+        pool.want(buffer, 4_000..4_200);
+        assert_eq!(pool.wanted(buffer), Some(4_000..4_200));
+        pool.want_all(buffer);
+        assert_eq!(pool.wanted(buffer), None);
+        pool.want(buffer, 0..1);
+        pool.give_back(buffer);
+        assert_eq!((pool.take(2), pool.wanted(buffer)), (buffer, None));
     }
 
     #[test]

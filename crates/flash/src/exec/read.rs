@@ -10,7 +10,8 @@ use crate::notices::NoticeKind;
 use crate::rules;
 use crate::store::Store;
 use ocssd_base::Nanos;
-use ocssd_lightnvm::{Ppa, Status};
+use ocssd_lightnvm::{Buffers, Command, Op, Ppa, Status};
+use std::ops::Range;
 
 /// The bytes of `count` sectors of `unit` bytes from entry `entry` on, as far as there are any: whole bytes may end sooner
 /// than the command, and empty stays empty.
@@ -18,6 +19,13 @@ fn piece(bytes: &mut [u8], unit: usize, entry: u32, count: u32) -> &mut [u8] {
     let length = bytes.len();
     let at = |sectors: u32| (usize::try_from(sectors).expect("32 bits fit an index") * unit).min(length);
     &mut bytes[at(entry)..at(entry + count)]
+}
+
+/// Bytes beside those that are wanted hold a pattern: whoever looks at them is found where content is stamps, in simulations.
+fn poison_unwanted(whole: &mut [u8], wanted: &Range<usize>) {
+    let end = whole.len();
+    whole[..wanted.start.min(end)].fill(0xEC);
+    whole[wanted.end.min(end)..].fill(0xEC);
 }
 
 impl Flash {
@@ -94,6 +102,9 @@ impl Flash {
 
     /// Copies a run's content, or notes that it is to be copied. What is `suspect` may be overwritten at once.
     fn copy_content(&mut self, operation: &mut Operation<'_>, parts: &PartList, run: Run, suspect: bool) {
+        if parts.destination.is_some() && self.copy_wanted(operation, run) {
+            return;
+        }
         let data = piece(operation.data, self.format.data_bytes, run.entry, run.count);
         let short = (1..=FETCH_BYTES_MAX).contains(&data.len()) && matches!(self.store, Store::Memory(_));
         match parts.destination {
@@ -113,8 +124,38 @@ impl Flash {
                     self.poison(operation, run.entry, run.count);
                     self.read_failed(parts.command, run, error);
                 }
+                if let Some(wanted) = self.fetches.wanted.as_ref().filter(|_| parts.destination.is_some()) {
+                    poison_unwanted(operation.whole, wanted);
+                }
             }
         }
+    }
+
+    /// The bytes of a command's sectors that must be filled, if it is a read and these are not all.
+    pub(crate) fn wanted_bytes(command: &Command, buffers: &Buffers) -> Option<Range<usize>> {
+        let buffer = command.buffer.filter(|_| command.op == Op::Read)?;
+        let bytes = buffers.wanted(buffer)?;
+        let first = usize::try_from(command.buffer_first).expect("32 bits fit an index");
+        let within = |byte: usize| byte.saturating_sub(first * buffers.format().sector_bytes);
+        Some(within(bytes.start)..within(bytes.end))
+    }
+
+    /// Copies those of a run's bytes that are wanted. False if all are, or the store has whole sectors to give.
+    fn copy_wanted(&self, operation: &mut Operation<'_>, run: Run) -> bool {
+        let (Store::Memory(memory), Some(wanted)) = (&self.store, &self.fetches.wanted) else { return false };
+        if !operation.whole.is_empty() {
+            return false;
+        }
+        let unit = self.format.sector_bytes;
+        assert_eq!(unit, self.format.data_bytes, "stamps are read whole");
+        let data = piece(operation.data, unit, run.entry, run.count);
+        let place = usize::try_from(run.entry).expect("32 bits fit an index") * unit;
+        let within = |byte: usize| byte.saturating_sub(place).min(data.len());
+        let (begin, end) = (within(wanted.start), within(wanted.end));
+        if begin < end {
+            memory.read_bytes(run.first, begin, &mut data[begin..end]);
+        }
+        true
     }
 
     /// What could not be read is not handed out, nor what was in the buffer before: a pattern no writer is likely to have

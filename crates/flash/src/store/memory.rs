@@ -175,6 +175,18 @@ impl Memory {
         }
     }
 
+    /// Fills `bytes` with content that is real bytes, from byte `from` of sector `first` of its chunk on.
+    pub(crate) fn read_bytes(&self, first: Ppa, from: usize, bytes: &mut [u8]) {
+        assert_eq!(self.format.payload, Payload::Bytes, "stamps are read whole");
+        match &self.blocks[first.chunk.index()].data {
+            Some(data) => {
+                let content = span(data, first.sector, self.format.data_bytes, from + bytes.len());
+                bytes.copy_from_slice(&content[from..]);
+            }
+            None => bytes.fill(0),
+        }
+    }
+
     /// Fills `bytes` with all bytes of sectors from `first` on, `sector_bytes` each. A sector that was not written whole
     /// gives its stamp and zeros.
     pub(super) fn read_whole(&self, chunk: ChunkId, first: u32, bytes: &mut [u8]) {

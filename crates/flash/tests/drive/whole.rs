@@ -4,7 +4,7 @@
 use crate::rig::{BUFFER_SECTORS, Rig, content, index, ppa, preset, run};
 use ocssd_base::{Nanos, Prng};
 use ocssd_flash::{AddressList, Config, Operation, OperationKind, ReadPolicy};
-use ocssd_lightnvm::{BufId, ChunkState, Completion, Device, Op, Ppa, Status, Tag};
+use ocssd_lightnvm::{BufId, ChunkState, Command, Completion, Device, Op, Payload, Ppa, Status, Tag};
 
 const SECTOR_BYTES: usize = 4096;
 
@@ -375,4 +375,39 @@ fn a_drive_of_real_bytes_takes_whole_buffers_as_any_other() {
     drive.rig.buffers.whole_mut(drive.whole, 0, 4).fill(0);
     drive.rig.read(ppa(0, 1), 2);
     assert!(drive.rig.buffers.whole(drive.whole, 0, 2) == [all_bytes(2), all_bytes(3)].concat());
+}
+
+/// A read fills the bytes that are wanted of its buffer; what it leaves or destroys beside them nobody may look at.
+#[test]
+fn a_read_fills_the_bytes_that_are_wanted_of_its_buffer() {
+    let wanted = 4_000..9_000;
+    let mut stamps = Whole::new(|_| {});
+    stamps.write_whole(ppa(0, 0), 4, 50);
+    stamps.fill(0, 4, 0xDEAD_0000);
+    stamps.rig.buffers.want(stamps.whole, wanted.clone());
+    stamps.rig.buffer = stamps.whole;
+    assert_eq!(stamps.rig.read(ppa(0, 0), 4).1.status, Status::SUCCESS);
+    let expected: Vec<u8> = (50..54).flat_map(all_bytes).collect();
+    let found = stamps.rig.buffers.whole(stamps.whole, 0, 4);
+    assert!(found[wanted.clone()] == expected[wanted.clone()], "beside stamps");
+    assert!(found[..wanted.start].iter().chain(&found[wanted.end..]).all(|&byte| byte == 0xEC));
+    stamps.rig.buffers.want_all(stamps.whole);
+    stamps.rig.read(ppa(0, 0), 4);
+    assert!(stamps.rig.buffers.whole(stamps.whole, 0, 4) == expected, "all are wanted again");
+
+    let mut bytes = Whole::new(|config| config.payload = Payload::Bytes);
+    bytes.write_whole(ppa(0, 0), 4, 50);
+    bytes.fill(0, 4, 0xDEAD_0000);
+    let before = bytes.rig.buffers.whole(bytes.whole, 0, 4).to_vec();
+    bytes.rig.buffers.want(bytes.whole, wanted.clone());
+    bytes.rig.buffer = bytes.whole;
+    // Two commands into one buffer: what is wanted is counted from its first byte.
+    for half in [0, 2] {
+        let command = bytes.rig.command(Op::Read, run(ppa(0, half), 2));
+        let command = Command { buffer_first: half, ..command };
+        assert_eq!(bytes.rig.one(command).1.status, Status::SUCCESS);
+    }
+    let found = bytes.rig.buffers.whole(bytes.whole, 0, 4);
+    assert!(found[wanted.clone()] == expected[wanted.clone()], "real bytes");
+    assert!(found[..wanted.start] == before[..wanted.start] && found[wanted.end..] == before[wanted.end..]);
 }

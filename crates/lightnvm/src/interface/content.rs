@@ -209,6 +209,41 @@ impl Content {
             rest = later;
         }
     }
+
+    /// Copies the bytes of all pieces, in order, to a whole buffer from one of its bytes on. Bytes of a piece that lies in a whole
+    /// buffer are copied once.
+    ///
+    /// # Panics
+    /// If it does not lie within its buffers, or the buffer has no room for it.
+    pub fn gather_to(&self, buffers: &mut Buffers, (to, first): (BufId, usize)) {
+        match self {
+            Self::Piece(piece) if buffers.is_whole(piece.buffer) => {
+                buffers.copy_whole((piece.buffer, index(piece.first_byte)), (to, first), index(piece.bytes));
+            }
+            _ => {
+                let bytes = self.gathered(buffers);
+                whole_mut(buffers, to)[first..][..bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+    }
+
+    /// Writes `count` bytes of a whole buffer, from one of its bytes on, over the first bytes of the pieces. Into a piece that lies
+    /// in a whole buffer they are copied once.
+    ///
+    /// # Panics
+    /// If it does not lie within its buffers, or is shorter than `count`.
+    pub fn scatter_from(&self, buffers: &mut Buffers, (from, first): (BufId, usize), count: usize) {
+        match self {
+            Self::Piece(piece) if buffers.is_whole(piece.buffer) => {
+                assert!(count <= index(piece.bytes), "{count} bytes into {piece:?}");
+                buffers.copy_whole((from, first), (piece.buffer, index(piece.first_byte)), count);
+            }
+            _ => {
+                let bytes = whole(buffers, from)[first..][..count].to_vec();
+                self.scatter(buffers, &bytes);
+            }
+        }
+    }
 }
 
 /// How much a target stages.
