@@ -7,3 +7,4 @@ mod passing;
 mod read_again;
 mod rig;
 mod room;
+mod torn_copies;

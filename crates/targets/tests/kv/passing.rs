@@ -3,7 +3,7 @@
 use crate::rig::{Rig, VALUE_BYTES, key_of};
 use ocssd_lightnvm::Status;
 use ocssd_lightnvm::interface::key_value::{AbsentKey, KvAnswer, KvOp, KvRefusal, StoreCondition};
-use ocssd_lightnvm::interface::{Content, Durability};
+use ocssd_lightnvm::interface::{Content, Durability, StageId, StageOp};
 
 /// Stored before: enough that the first are on media.
 const KEYS: u32 = 900;
@@ -93,4 +93,33 @@ fn a_read_whose_page_of_the_index_is_on_media_takes_its_turn() {
     let (place, answer, _) = behind(&mut rig, &stores, exist(KEYS - 1));
     assert_eq!((place, answer), (stores.len(), KvAnswer::Value { bytes: VALUE_BYTES }));
     assert_eq!(rig.count("reads_passed"), 0, "its page left memory before");
+}
+
+/// A staged value is committed by a store, which names the key as any other.
+#[test]
+fn what_follows_the_commit_of_a_staged_value_that_waits_finds_that_value() {
+    let (mut rig, mut ops) = rig(&[]);
+    let (stage, bytes) = (StageId(0), VALUE_BYTES);
+    let value = rig.room();
+    value.scatter(rig.host.buffers_mut(), &[3; VALUE_BYTES as usize]);
+    let append = StageOp::Append { stage, offset: 0, content: Content::Piece(value) };
+    let staged = rig.ask_together(&[KvOp::Stage(StageOp::Open { stage, bytes }), KvOp::Stage(append)]);
+    assert!(staged.iter().all(|(_, reply)| reply.status.is_success()), "{staged:?}");
+    let (condition, durability) = (StoreCondition::Always, Durability::AtFlush);
+    let (key, other) = (key_of(KEYS - 1), key_of(KEYS - 2));
+    ops.push(KvOp::Store { key, content: Content::Staged { stage, bytes }, condition, durability });
+    let rooms = [rig.room(), rig.room()];
+    let retrieve = |(key, into)| KvOp::Retrieve { key, offset: 0, into: Content::Piece(into) };
+    ops.extend([(key, rooms[0]), (other, rooms[1])].map(retrieve));
+    let replies = rig.ask_together(&ops);
+    assert!(replies.iter().all(|(_, reply)| reply.status.is_success()), "{replies:?}");
+    let place = |nth: usize| replies.iter().position(|reply| reply.0 == nth).expect("it was answered");
+    let [commit, of_key, of_other] = [ops.len() - 3, ops.len() - 2, ops.len() - 1].map(place);
+    assert!(of_key > commit && of_other < commit, "{of_key} and {of_other}, and the commit {commit}");
+    let first = rooms.map(|room| {
+        let mut found = Vec::new();
+        room.gather(rig.host.buffers_mut(), &mut found);
+        found[0]
+    });
+    assert_eq!((first, rig.count("reads_passed")), ([3, 1], 1), "only that of the other key passed");
 }
