@@ -7,6 +7,7 @@
 use super::canary::Canary;
 use super::frames::Stream;
 use super::index::{Found, Location};
+use super::key_bytes::KeyBytes;
 use super::record::{RecordHeader, RecordKind};
 use super::released::Room;
 use super::stage::Writer;
@@ -23,8 +24,8 @@ use std::collections::BTreeMap;
 enum Value {
     /// It is gone.
     Delete,
-    /// It holds this, in one record.
-    Small(Vec<u8>),
+    /// It holds this, in one record. The content stays where the request has it until its reply.
+    Small(Content),
     /// It holds what is being written.
     Long(Writer),
     /// It holds what was staged: so many bytes.
@@ -33,8 +34,35 @@ enum Value {
 
 #[derive(Clone, Debug)]
 struct Change {
-    key: Vec<u8>,
+    key: KeyBytes,
     value: Value,
+}
+
+/// The changes of a request: most are of one key, which takes no memory of its own.
+#[derive(Clone, Debug)]
+enum KeyChanges {
+    One([Change; 1]),
+    Many(Vec<Change>),
+}
+
+impl std::ops::Deref for KeyChanges {
+    type Target = [Change];
+
+    fn deref(&self) -> &[Change] {
+        match self {
+            Self::One(change) => change,
+            Self::Many(changes) => changes,
+        }
+    }
+}
+
+impl std::ops::DerefMut for KeyChanges {
+    fn deref_mut(&mut self) -> &mut [Change] {
+        match self {
+            Self::One(change) => change,
+            Self::Many(changes) => changes,
+        }
+    }
 }
 
 /// A change that was looked at and is under way.
@@ -42,7 +70,7 @@ struct Change {
 pub(super) struct Taking {
     tag: Tag,
     durability: Durability,
-    changes: Vec<Change>,
+    changes: KeyChanges,
     /// Changes whose long values are written.
     written: usize,
     /// It needs room that the power may take again.
@@ -63,7 +91,7 @@ impl Taking {
 pub(super) type Refused = (KvRefusal, Option<u32>);
 
 /// Keys as a batch leaves them so far: bytes of their values, or nothing.
-type Overlay = BTreeMap<Vec<u8>, Option<u32>>;
+type Overlay = BTreeMap<KeyBytes, Option<u32>>;
 
 pub(super) fn of_stage(refusal: StageRefusal) -> KvRefusal {
     if refusal == StageRefusal::BadContent { KvRefusal::BadContent } else { KvRefusal::Stage(refusal) }
@@ -71,11 +99,11 @@ pub(super) fn of_stage(refusal: StageRefusal) -> KvRefusal {
 
 impl Kv {
     /// The bytes of a key that may have a value.
-    pub(super) fn key(&self, key: Key, buffers: &Buffers) -> Result<Vec<u8>, KvRefusal> {
+    pub(super) fn key(&self, key: Key, buffers: &Buffers) -> Result<KeyBytes, KvRefusal> {
         if key.bytes() == 0 || key.bytes() > self.sizes.limits().key_bytes_max {
             return Err(KvRefusal::KeyLength);
         }
-        key.lies_within(buffers).then(|| key.gathered(buffers)).ok_or(KvRefusal::BadContent)
+        key.lies_within(buffers).then(|| KeyBytes::gathered(&key, buffers)).ok_or(KvRefusal::BadContent)
     }
 
     const fn check_store(
@@ -110,19 +138,19 @@ impl Kv {
                 Value::Staged(stage, bytes)
             }
             _ if !content.lies_within(buffers) => return Err(alone(KvRefusal::BadContent)),
-            _ => self.value_of(key.len(), content.gathered(buffers)),
+            _ => self.value_of(key.len(), content, buffers),
         };
         let room = [(key.len(), before, Some(content.bytes()))].into_iter();
         let waits_for_room = self.check_room(room).map_err(alone)?;
-        Ok(Taking { tag, durability, changes: vec![Change { key, value }], written: 0, waits_for_room })
+        let changes = KeyChanges::One([Change { key, value }]);
+        Ok(Taking { tag, durability, changes, written: 0, waits_for_room })
     }
 
-    fn value_of(&self, key: usize, content: Vec<u8>) -> Value {
-        let bytes = u32::try_from(content.len()).expect("a value has fewer bytes than 2^32");
-        if record_bytes(key, bytes) <= self.sizes.record_bytes_max {
+    fn value_of(&self, key: usize, content: Content, buffers: &Buffers) -> Value {
+        if record_bytes(key, content.bytes()) <= self.sizes.record_bytes_max {
             Value::Small(content)
         } else {
-            Value::Long(Writer::of(content))
+            Value::Long(Writer::of(content.gathered(buffers)))
         }
     }
 
@@ -139,7 +167,11 @@ impl Kv {
         if absent == AbsentKey::Refused && !exists {
             return Err((KvRefusal::NoSuchKey, None));
         }
-        let changes = if exists { vec![Change { key, value: Value::Delete }] } else { Vec::new() };
+        let changes = if exists {
+            KeyChanges::One([Change { key, value: Value::Delete }])
+        } else {
+            KeyChanges::Many(Vec::new())
+        };
         Ok(Taking { tag, durability, changes, written: 0, waits_for_room: false })
     }
 
@@ -175,12 +207,11 @@ impl Kv {
             last.retain(|key, content| content.is_some() || self.index.get(key).is_some());
         }
         // Of a key named twice only the last change is left.
-        let change_of = |(key, content): (Vec<u8>, Option<Content>)| {
-            let value =
-                content.map_or(Value::Delete, |content| self.value_of(key.len(), content.gathered(buffers)));
+        let change_of = |(key, content): (KeyBytes, Option<Content>)| {
+            let value = content.map_or(Value::Delete, |content| self.value_of(key.len(), content, buffers));
             Change { key, value }
         };
-        let changes = last.into_iter().map(change_of).collect();
+        let changes = KeyChanges::Many(last.into_iter().map(change_of).collect());
         Ok(Taking { tag, durability, changes, written: 0, waits_for_room })
     }
 
@@ -189,7 +220,7 @@ impl Kv {
         after: &Overlay,
         entry: Option<BatchEntry>,
         buffers: &Buffers,
-    ) -> Result<(Vec<u8>, Option<Content>), KvRefusal> {
+    ) -> Result<(KeyBytes, Option<Content>), KvRefusal> {
         let BatchEntry { key, change } = entry.ok_or(KvRefusal::BadBatch)?;
         let key = self.key(key, buffers)?;
         let exists = after.get(&key).map_or_else(|| self.index.get(&key).is_some(), Option::is_some);
@@ -313,9 +344,7 @@ impl Kv {
 
     fn make_room_for(&mut self, taking: &Taking) -> bool {
         let bytes = |change: &Change| match &change.value {
-            Value::Small(content) => {
-                record_bytes(change.key.len(), u32::try_from(content.len()).expect("it fits a record"))
-            }
+            Value::Small(content) => record_bytes(change.key.len(), content.bytes()),
             Value::Delete | Value::Long(_) | Value::Staged(..) => record_bytes(change.key.len(), 0),
         };
         self.make_room(Stream::Small, taking.changes.iter().map(bytes))
@@ -324,13 +353,13 @@ impl Kv {
     /// Appends the records of a change, and tells the index after the last: what the change replaces is needed until all of it is
     /// on media, so its chunk waits for the last record's sequence.
     fn make(&mut self, taking: &Taking, buffers: &mut Buffers) {
-        let mut made = Vec::with_capacity(taking.changes.len());
+        let (mut made, mut last) = (Vec::new(), None);
         let is_torn = self.has_canary(Canary::BatchTorn);
         let parts = if is_torn { 1 } else { u16::try_from(taking.changes.len()).expect("a batch is short") };
-        for (part, change) in (0..).zip(&taking.changes) {
+        for (part, change) in (0..).zip(&*taking.changes) {
             let part = if is_torn { 0 } else { part };
             let sequence = self.next_sequence();
-            let key = change.key.as_slice();
+            let key = &change.key[..];
             let key_bytes = u8::try_from(key.len()).expect("a key has at most 255 bytes");
             let header = |kind, payload_bytes, value, offset| RecordHeader {
                 kind,
@@ -345,34 +374,37 @@ impl Kv {
             let long = |value, bytes| {
                 (header(RecordKind::Long, 0, value, bytes), Some((Location::Long(value), bytes)))
             };
-            let (header, payload, found) = match &change.value {
-                Value::Delete => (header(RecordKind::Delete, 0, 0, 0), &[][..], None),
+            let (header, content, found) = match &change.value {
+                Value::Delete => (header(RecordKind::Delete, 0, 0, 0), &Content::Empty, None),
                 Value::Small(content) => {
-                    let bytes = u32::try_from(content.len()).expect("it fits a record");
-                    let found = Some((Location::Record(0), bytes));
-                    (header(RecordKind::Whole, bytes, 0, 0), content.as_slice(), found)
+                    let found = Some((Location::Record(0), content.bytes()));
+                    (header(RecordKind::Whole, content.bytes(), 0, 0), content, found)
                 }
                 Value::Long(writer) => {
                     let (header, found) = long(writer.value(), writer.written());
-                    (header, &[][..], found)
+                    (header, &Content::Empty, found)
                 }
                 &Value::Staged(stage, bytes) => {
                     let ended = self.stages.remove(&stage).expect("a stage that was looked at is there");
                     let (header, found) = long(ended.writer.value(), bytes);
-                    (header, &[][..], found)
+                    (header, &Content::Empty, found)
                 }
             };
             self.count_change(found.map(|(_, bytes)| bytes), key.len());
             let is_forgotten = header.kind == RecordKind::Delete && self.has_canary(Canary::DeletesForgotten);
-            let at =
-                if is_forgotten { 0 } else { self.append(Stream::Small, &header, (key, payload), buffers) };
+            let at = if is_forgotten {
+                0
+            } else {
+                self.append_content(Stream::Small, &header, (key, content), buffers)
+            };
             let found = found.map(|(location, bytes)| match location {
                 Location::Record(_) => Found { location: Location::Record(at), bytes },
                 Location::Long(_) | Location::Lost => Found { location, bytes },
             });
-            made.push(found);
+            // One change alone takes no memory.
+            made.extend(last.replace((change, found)));
         }
-        for (change, found) in taking.changes.iter().zip(made) {
+        for (change, found) in made.into_iter().chain(last) {
             self.put(&change.key, found);
         }
     }

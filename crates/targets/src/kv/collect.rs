@@ -10,8 +10,9 @@ use super::canary::Canary;
 use super::flight::Purpose;
 use super::frames::Stream;
 use super::index::{Found, Location, Need, next_entry};
+use super::key_bytes::KeyBytes;
 use super::long_values::ValuePiece;
-use super::record::{Record, RecordHeader, RecordKind, UNIT_HEADER_BYTES};
+use super::record::{RECORD_HEADER_BYTES, Record, RecordHeader, RecordKind, UNIT_HEADER_BYTES, records};
 use super::sizes::Sizes;
 use super::space::Role;
 use super::state::{Kv, record_bytes};
@@ -246,19 +247,24 @@ impl Kv {
             self.has_keys(&keys, Need::Copy, buffers);
             unit.is_asked = true;
         }
+        if self.index.is_whole() && unit.at == UNIT_HEADER_BYTES {
+            let whole = records(buffers.whole(unit.buffer, 0, self.sizes.unit))
+                .filter(|(_, record)| record.header.kind == RecordKind::Whole);
+            self.index.touch(whole.map(|(_, record)| record.key));
+        }
         loop {
             let all = buffers.whole(unit.buffer, 0, self.sizes.unit);
             let Some(record) = all.get(unit.at..).and_then(Record::decode) else { return true };
             let header = record.header;
-            let is_sound = record.is_sound(&all[unit.at..]);
             let from = base + u64::try_from(unit.at).expect("an index");
-            let (key, payload) = (record.key.to_vec(), record.payload.to_vec());
-            let needs_page = is_sound && header.kind == RecordKind::Whole;
-            if needs_page && !self.has_keys(std::slice::from_ref(&key), Need::Copy, buffers) {
+            let needs_page = header.kind == RecordKind::Whole && !self.index.is_whole();
+            if needs_page && !self.has_keys(&[record.key.to_vec()], Need::Copy, buffers) {
                 return self.copy_later(unit);
             }
-            if is_sound && self.is_live(&header, (&key, &payload), from) {
-                let bytes = record_bytes(key.len(), header.payload_bytes);
+            if self.is_live(&record, from) && record.is_sound(&all[unit.at..]) {
+                let bytes = record_bytes(record.key.len(), header.payload_bytes);
+                let sum = record.payload_checksum(&all[unit.at..]);
+                let key = KeyBytes::from(record.key);
                 if self.is_of_torn_batch(&header) {
                     // What the rest of it lies in goes out as it is, full or not.
                     self.frames.close(Stream::Small);
@@ -268,7 +274,7 @@ impl Kv {
                 if !self.make_room(stream, std::iter::once(bytes)) {
                     return self.copy_later(unit);
                 }
-                self.move_to_cold(header, &key, &payload, from, buffers);
+                self.move_to_cold(header, &key, (unit.buffer, unit.at, sum), from, buffers);
             }
             unit.at += header.bytes();
         }
@@ -290,7 +296,8 @@ impl Kv {
         self.frames.durable_before(&Stream::USERS, self.sequence + 1) <= last
     }
 
-    fn is_live(&self, header: &RecordHeader, (key, payload): (&[u8], &[u8]), from: u64) -> bool {
+    fn is_live(&self, record: &Record<'_>, from: u64) -> bool {
+        let Record { header, key, payload } = *record;
         match header.kind {
             RecordKind::Whole => {
                 let found = self.index.get(key);
@@ -311,18 +318,20 @@ impl Kv {
         &mut self,
         old: RecordHeader,
         key: &[u8],
-        payload: &[u8],
+        (buffer, begin, sum): (BufId, usize, u32),
         from: u64,
         buffers: &mut Buffers,
     ) {
         if old.kind == RecordKind::Index {
-            let (first, ..) = next_entry(payload).expect("a page that lives has an entry");
-            return self.move_page(first, payload, buffers);
+            let unit = buffers.whole(buffer, 0, self.sizes.unit);
+            let page = unit[begin..][..old.bytes()][RECORD_HEADER_BYTES..].to_vec();
+            let (first, ..) = next_entry(&page).expect("a page that lives has an entry");
+            return self.move_page(first, &page, buffers);
         }
-        let single = self.single(old.kind, key, payload);
+        let single = self.single_of(old.kind, old.key_bytes, old.payload_bytes);
         assert!(old.kind.is_kept() && old.sequence < single.sequence, "{old:?} is moved");
         let header = RecordHeader { value: old.value, offset: old.offset, ..single };
-        let at = self.append(Stream::Cold, &header, (key, payload), buffers);
+        let at = self.append_copy(Stream::Cold, &header, (buffer, begin, sum), buffers);
         if old.kind == RecordKind::Whole {
             let found = Found { location: Location::Record(at), bytes: old.payload_bytes };
             self.put(key, Some(found));

@@ -101,6 +101,8 @@ pub struct Frames {
     /// Those that the media failed: they need another place.
     again: VecDeque<FrameId>,
     by_place: BTreeMap<Place, FrameId>,
+    /// By stream, the first record that is not durable; `u64::MAX` if all are.
+    volatile_from: [u64; 4],
     unit_bytes: u32,
 }
 
@@ -131,6 +133,7 @@ impl Frames {
             on_their_way: [0; 2],
             again: VecDeque::new(),
             by_place: BTreeMap::new(),
+            volatile_from: [u64::MAX; 4],
             unit_bytes: sizes.unit_bytes,
         }
     }
@@ -192,11 +195,17 @@ impl Frames {
         let begin = frame.filled;
         frame.filled += bytes;
         assert!(frame.filled <= unit_bytes, "{bytes} bytes do not fit behind {begin}");
-        if frame.first_sequence == 0 {
+        let is_first = frame.first_sequence == 0;
+        if is_first {
             frame.first_sequence = sequence;
         }
         let (at, place) = frame.at.expect("an opened frame has a place");
-        (frame.buffer, begin, at, place)
+        let taken = (frame.buffer, begin, at, place);
+        if is_first {
+            let from = &mut self.volatile_from[stream.index()];
+            *from = sequence.min(*from);
+        }
+        taken
     }
 
     /// The frame that a stream fills takes no more, if it holds anything. True if it did.
@@ -248,6 +257,10 @@ impl Frames {
         assert!(self.on_their_way[pool] > 0, "{frame:?} was not on its way");
         self.on_their_way[pool] -= 1;
         self.frame_mut(frame).state = FrameState::Durable;
+        let Frame { stream, first_sequence, .. } = *self.frame(frame);
+        if self.volatile_from[stream.index()] == first_sequence {
+            self.volatile_from[stream.index()] = self.first_volatile(stream);
+        }
     }
 
     /// A write failed: the frame needs another place.
@@ -335,15 +348,21 @@ impl Frames {
 
     /// Every record of these streams before this sequence is durable; all before `next` were given out.
     pub fn durable_before(&self, streams: &[Stream], next: u64) -> u64 {
-        let is_volatile = |frame: &&Frame| {
-            matches!(frame.state, FrameState::Opened | FrameState::Closed)
-                && frame.first_sequence > 0
-                && streams.contains(&frame.stream)
-        };
-        let first = self.frames.iter().filter(is_volatile).map(|frame| frame.first_sequence).min();
-        let first = first.unwrap_or(next);
+        let first = streams.iter().map(|stream| self.volatile_from[stream.index()]).min();
+        let first = first.filter(|&first| first < u64::MAX).unwrap_or(next);
         assert!(first <= next, "record {first} is volatile, and {next} is not given out");
         first
+    }
+
+    /// The first record of a stream that is not durable, `u64::MAX` if all are. Cost: a pass over the frames.
+    fn first_volatile(&self, stream: Stream) -> u64 {
+        let is_volatile = |frame: &&Frame| {
+            frame.stream == stream
+                && frame.first_sequence > 0
+                && matches!(frame.state, FrameState::Opened | FrameState::Closed)
+        };
+        let firsts = self.frames.iter().filter(is_volatile).map(|frame| frame.first_sequence);
+        firsts.min().unwrap_or(u64::MAX)
     }
 
     /// Asserts that no frame was lost.
@@ -354,6 +373,8 @@ impl Frames {
         assert_eq!(self.by_place.len() + free, self.frames.len(), "a frame in use has no place");
         let closed = self.frames.iter().filter(|frame| frame.state == FrameState::Closed).count();
         assert_eq!(closed, self.on_their_way.iter().sum(), "frames on their way are counted wrong");
+        let volatile = Stream::ALL.map(|stream| self.first_volatile(stream));
+        assert_eq!(volatile, self.volatile_from, "the first volatile records are noted wrong");
         self.ready.check();
     }
 }

@@ -246,7 +246,7 @@ impl Kv {
     }
 
     /// Sends reads of pages, as far as there are buffers. True if any was.
-    pub(super) fn send_page_reads(&mut self) -> bool {
+    pub(super) fn send_page_reads(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while self.flight.has_room(1)
             && !self.pages.spare.is_empty()
@@ -255,13 +255,13 @@ impl Kv {
             let buffer = self.pages.spare.pop().expect("it was looked at");
             let read = self.pages.in_flight.insert((read, buffer));
             let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
-            self.send_page_read(read);
+            self.send_page_read(read, buffers);
             any = true;
         }
         any
     }
 
-    fn send_page_read(&mut self, read: SlabKey) {
+    fn send_page_read(&mut self, read: SlabKey, buffers: &mut Buffers) {
         let (PageRead { place: page, tries }, buffer) = *self.pages.in_flight.get(read);
         assert!(tries <= TRIES, "{page:?} was tried too often");
         assert!(self.pages.asked.contains(&page.at), "{page:?} is read and nobody asked");
@@ -271,11 +271,12 @@ impl Kv {
         let unit = self.sizes.unit;
         assert!(sector % unit + count <= unit, "{page:?} leaves its unit");
         let addresses = self.run_at(Append { chunk, sector }, count);
+        buffers.want(buffer, usize_of(byte)..usize_of(byte + page_record_bytes(page)));
         self.flight.send(Purpose::IndexPage { read }, Op::Read, addresses, Some(buffer), 0);
     }
 
     /// A read of a page ended.
-    pub(super) fn index_page_done(&mut self, read: SlabKey, completion: &Completion, buffers: &Buffers) {
+    pub(super) fn index_page_done(&mut self, read: SlabKey, completion: &Completion, buffers: &mut Buffers) {
         let (PageRead { place: page, tries }, buffer) = *self.pages.in_flight.get(read);
         let status = completion.status;
         let (place, byte) = self.place_of(page.at);
@@ -289,7 +290,7 @@ impl Kv {
         if !is_read && tries < TRIES {
             self.pages.in_flight.get_mut(read).0.tries += 1;
             self.stats.read_again += 1;
-            return self.send_page_read(read);
+            return self.send_page_read(read, buffers);
         }
         if !is_read {
             self.page_failed(

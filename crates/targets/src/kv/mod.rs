@@ -20,6 +20,7 @@ mod flight;
 mod frames;
 mod index;
 mod index_pages;
+mod key_bytes;
 mod long_values;
 mod mount;
 mod options;

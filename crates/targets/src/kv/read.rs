@@ -5,6 +5,7 @@
 
 use super::flight::Purpose;
 use super::index::Location;
+use super::key_bytes::KeyBytes;
 use super::record::{RECORD_HEADER_BYTES, Record, RecordKind};
 use super::sizes::Sizes;
 use super::state::{Kv, record_bytes};
@@ -25,9 +26,10 @@ const JOBS_MAX: u32 = 4096;
 #[derive(Clone, Debug)]
 struct Job {
     tag: Tag,
-    key: Vec<u8>,
+    key: KeyBytes,
     into: Content,
-    content: Vec<u8>,
+    /// What is asked for of a value in pieces, as far as it was read; empty of one that is copied from its record.
+    gathered: Vec<u8>,
     /// Reads that are not over.
     parts: u32,
     status: Status,
@@ -104,8 +106,9 @@ impl Kv {
         self.stats.retrieves += 1;
         let count = found.bytes.saturating_sub(offset).min(into.bytes());
         let (bytes, key_bytes) = (found.bytes, key.len());
-        let content = vec![0; usize_of(count)];
-        let job = Job { tag, key, into, content, parts: 1, status: Status::SUCCESS, bytes };
+        let is_long = matches!(found.location, Location::Long(_));
+        let gathered = if is_long { vec![0; usize_of(count)] } else { Vec::new() };
+        let job = Job { tag, key, into, gathered, parts: 1, status: Status::SUCCESS, bytes };
         let job = self.reads.jobs.insert(job);
         let job = job.unwrap_or_else(|_| unreachable!("there are as many places as requests"));
         let part = |at, bytes, expected, (skip, count, to)| Part {
@@ -156,7 +159,7 @@ impl Kv {
     }
 
     /// Reads a part: from its frame, if it is in one, else from media as soon as there is a buffer.
-    fn read_part(&mut self, part: Part, buffers: &Buffers) {
+    fn read_part(&mut self, part: Part, buffers: &mut Buffers) {
         assert!(part.count > 0, "a part of nothing is read: {part:?}");
         let payload = self.payload_bytes(&part);
         assert!(usize_of(part.skip + part.count) <= payload, "{part:?} of {payload} bytes");
@@ -166,19 +169,28 @@ impl Kv {
         if let Some(frame) = self.frames.find(unit) {
             let begin = (place.0 - unit.0) * u64::from(self.sizes.sector_bytes) + u64::from(byte);
             let begin = usize::try_from(begin).expect("within a unit");
-            let all = buffers.whole(self.frames.buffer(frame), 0, self.sizes.unit);
             let payload = begin + usize_of(part.bytes) - self.payload_bytes(&part);
-            let from = payload + usize_of(part.skip);
-            let job = self.reads.jobs.get_mut(part.job);
-            job.content[usize_of(part.to)..usize_of(part.to + part.count)]
-                .copy_from_slice(&all[from..from + usize_of(part.count)]);
+            self.give_part(&part, (self.frames.buffer(frame), payload), buffers);
             self.stats.retrieves_buffered += 1;
             return;
         }
         self.space.hold(chunk);
         self.reads.jobs.get_mut(part.job).parts += 1;
         self.reads.waiting.push_back(part);
-        self.work_due = true;
+        self.send_reads(buffers);
+    }
+
+    /// Gives a part to its job: the payload of its record lies in a buffer from a byte on.
+    fn give_part(&mut self, part: &Part, (buffer, payload): (BufId, usize), buffers: &mut Buffers) {
+        let (from, count) = (payload + usize_of(part.skip), usize_of(part.count));
+        let job = self.reads.jobs.get_mut(part.job);
+        if job.gathered.is_empty() {
+            assert_eq!(part.to, 0, "a value of one record is read in parts");
+            job.into.scatter_from(buffers, (buffer, from), count);
+        } else {
+            let all = buffers.whole(buffer, 0, buffers.sectors(buffer));
+            job.gathered[usize_of(part.to)..][..count].copy_from_slice(&all[from..][..count]);
+        }
     }
 
     /// Bytes of the payload of a part's record.
@@ -191,7 +203,7 @@ impl Kv {
     }
 
     /// Sends reads that wait, as far as there are buffers. True if any was.
-    pub(super) fn send_reads(&mut self) -> bool {
+    pub(super) fn send_reads(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         while self.flight.has_room(1)
             && !self.reads.spare.is_empty()
@@ -200,13 +212,13 @@ impl Kv {
             let buffer = self.reads.spare.pop().expect("it was looked at");
             let read = self.reads.in_flight.insert((part, buffer));
             let read = read.unwrap_or_else(|_| unreachable!("there are as many places as buffers"));
-            self.send_read(read);
+            self.send_read(read, buffers);
             any = true;
         }
         any
     }
 
-    fn send_read(&mut self, read: SlabKey) {
+    fn send_read(&mut self, read: SlabKey, buffers: &mut Buffers) {
         let (part, buffer) = *self.reads.in_flight.get(read);
         assert!(part.tries <= TRIES, "{part:?} was tried too often");
         let (place, byte) = self.place_of(part.at);
@@ -218,6 +230,7 @@ impl Kv {
             part.bytes
         );
         let addresses = self.run_at(Append { chunk, sector }, count);
+        buffers.want(buffer, usize_of(byte)..usize_of(byte + part.bytes));
         self.stats.retrieve_reads += 1;
         self.flight.send(Purpose::Read { read }, Op::Read, addresses, Some(buffer), 0);
     }
@@ -229,9 +242,9 @@ impl Kv {
         let count = (byte + part.bytes).div_ceil(self.sizes.sector_bytes);
         let record = &buffers.whole(buffer, 0, count)[usize_of(byte)..usize_of(byte + part.bytes)];
         let status = completion.status;
-        let job = self.reads.jobs.get_mut(part.job);
+        let job = self.reads.jobs.get(part.job);
         let is_it = |found: &Record<'_>| match part.expected {
-            Expected::Key => found.header.kind == RecordKind::Whole && found.key == job.key,
+            Expected::Key => found.header.kind == RecordKind::Whole && found.key == &job.key[..],
             Expected::Piece(value, offset) => {
                 let header = found.header;
                 header.kind == RecordKind::Piece && (header.value, header.offset) == (value, offset)
@@ -240,12 +253,13 @@ impl Kv {
         let found = Record::decode(record)
             .filter(|found| status.has_data() && is_it(found) && found.is_sound(record));
         if let Some(found) = found {
-            let payload = &found.payload[usize_of(part.skip)..][..usize_of(part.count)];
-            job.content[usize_of(part.to)..usize_of(part.to + part.count)].copy_from_slice(payload);
+            assert!(found.payload.len() >= usize_of(part.skip + part.count), "{part:?} is beyond its record");
+            let payload = usize_of(byte) + found.header.bytes() - found.payload.len();
+            self.give_part(&part, (buffer, payload), buffers);
         } else if part.tries < TRIES {
             self.reads.in_flight.get_mut(read).0.tries += 1;
             self.stats.read_again += 1;
-            return self.send_read(read);
+            return self.send_read(read, buffers);
         } else {
             self.stats.read_failed += 1;
             let of_media = status.has_data() || status == Status::UNWRITTEN;
@@ -253,9 +267,12 @@ impl Kv {
         }
         self.reads.in_flight.free(read);
         self.reads.spare.push(buffer);
-        self.space.let_go(self.space.shape.chunk_of(place).0);
+        let may_reset = self.space.let_go(self.space.shape.chunk_of(place).0);
         self.part_over(part.job, buffers);
-        self.work_due = true;
+        self.send_reads(buffers);
+        // Whoever waits for anything but this read is told by what it waits for; or by nobody, once nothing is in flight.
+        let was_full = !self.flight.has_room(2);
+        self.work_due |= may_reset || was_full || self.shutdown.is_some() || self.flight.len() == 0;
     }
 
     /// A part of a retrieve is over: the last one answers it.
@@ -267,9 +284,11 @@ impl Kv {
             return;
         }
         let job = self.reads.jobs.remove(key);
-        assert!(job.content.len() <= usize_of(job.into.bytes()), "more was read than asked for");
+        assert!(job.gathered.len() <= usize_of(job.into.bytes()), "more was read than asked for");
         if job.status.is_success() {
-            job.into.scatter(buffers, &job.content);
+            if !job.gathered.is_empty() {
+                job.into.scatter(buffers, &job.gathered);
+            }
             self.replies.push_back(KvReply::success(job.tag, KvAnswer::Value { bytes: job.bytes }));
         } else {
             self.fail(job.tag, job.status);

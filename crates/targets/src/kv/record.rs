@@ -8,7 +8,7 @@
 //! a key counts (`mount`), and where units lie.
 
 use ocssd_base::usize_of;
-use ocssd_ftl::{InstanceId, checksum};
+use ocssd_ftl::{InstanceId, checksum, checksum_of_short};
 
 /// Bytes before the first record of a unit.
 pub const UNIT_HEADER_BYTES: usize = 40;
@@ -155,6 +155,14 @@ impl RecordHeader {
     pub fn encode(&self, key: &[u8], payload: &[u8], out: &mut [u8]) {
         assert_eq!(key.len(), usize::from(self.key_bytes), "a key of another length");
         assert_eq!(payload.len(), usize_of(self.payload_bytes), "a payload of another length");
+        let (to_key, to_payload) = out[RECORD_HEADER_BYTES..].split_at_mut(key.len());
+        to_key.copy_from_slice(key);
+        to_payload.copy_from_slice(payload);
+        self.encode_around(checksum(payload), out);
+    }
+
+    /// Writes the header of a record whose key and payload lie in `out` already. The payload has this [checksum].
+    pub fn encode_around(&self, payload_checksum: u32, out: &mut [u8]) {
         assert_eq!(out.len(), self.bytes(), "a record goes to a place of another length");
         assert!(self.part < self.parts && self.sequence > u64::from(self.part), "{self:?} is of no batch");
         let (head, rest) = out.split_at_mut(RECORD_HEADER_BYTES);
@@ -168,20 +176,15 @@ impl RecordHeader {
         head[24..28].copy_from_slice(&self.offset.to_le_bytes());
         head[28..30].copy_from_slice(&self.part.to_le_bytes());
         head[30..32].copy_from_slice(&self.parts.to_le_bytes());
-        head[32..36].copy_from_slice(&checksum(payload).to_le_bytes());
-        rest[..key.len()].copy_from_slice(key);
-        rest[key.len()..].copy_from_slice(payload);
-        let crc = header_checksum(head, key);
+        head[32..36].copy_from_slice(&payload_checksum.to_le_bytes());
+        let crc = header_checksum(head, &rest[..usize::from(self.key_bytes)]);
         head[36..].copy_from_slice(&crc.to_le_bytes());
     }
 }
 
-/// The CRC-32 of a header without its own, and a key: of the header's with the key's, so that neither is copied.
+/// The CRC-32 of a header without its own, and a key.
 fn header_checksum(head: &[u8], key: &[u8]) -> u32 {
-    let mut both = [0; 36 + 255];
-    both[..36].copy_from_slice(&head[..36]);
-    both[36..36 + key.len()].copy_from_slice(key);
-    checksum(&both[..36 + key.len()])
+    checksum_of_short(&[&head[..36], key])
 }
 
 /// A record that was found.
@@ -216,9 +219,20 @@ impl<'a> Record<'a> {
         (is_sound && is_of_batch).then_some(Self { header, key, payload })
     }
 
-    /// True if the payload is as it was written, `head` being the record's bytes.
+    /// True if the payload is as it was written, `bytes` being the record's.
     pub fn is_sound(&self, bytes: &[u8]) -> bool {
-        checksum(self.payload) == u32_at(bytes, 32)
+        checksum(self.payload) == self.payload_checksum(bytes)
+    }
+
+    /// The checksum that the payload had when it was written, `bytes` being the record's.
+    pub fn payload_checksum(&self, bytes: &[u8]) -> u32 {
+        assert!(
+            bytes.len() >= self.header.bytes(),
+            "{} bytes are no record of {:?}",
+            bytes.len(),
+            self.header
+        );
+        u32_at(bytes, 32)
     }
 }
 

@@ -24,6 +24,25 @@ impl Kv {
         taken < REQUESTS_MAX
     }
 
+    /// Carries out a request that has none before it, if it need not wait. False if it must.
+    pub(super) fn serve_alone(&mut self, request: &KvRequest, buffers: &mut Buffers) -> bool {
+        assert!(self.queue.is_empty() && self.taking.is_none(), "a request overtakes others");
+        let is_served = match self.has_pages(request, buffers) {
+            Ok(true) => self.serve_one(request, buffers),
+            Ok(false) => false,
+            Err(status) => {
+                self.fail(request.tag, status);
+                true
+            }
+        };
+        if is_served {
+            self.index.needs_no_more(Need::Request);
+        }
+        // A page that was asked for may put another one out.
+        self.work_due |= !self.index.is_whole();
+        is_served
+    }
+
     /// Carries out requests until one must wait. True if any was.
     pub(super) fn serve(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;

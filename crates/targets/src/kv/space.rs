@@ -166,10 +166,12 @@ impl Space {
         self.holds[chunk.index()] += 1;
     }
 
-    /// One reason less.
-    pub fn let_go(&mut self, chunk: ChunkIndex) {
-        assert!(self.holds[chunk.index()] > 0, "chunk {} is held by nobody", chunk.0);
-        self.holds[chunk.index()] -= 1;
+    /// One reason less. True if it was the last, and the chunk is dead.
+    pub fn let_go(&mut self, chunk: ChunkIndex) -> bool {
+        let holds = &mut self.holds[chunk.index()];
+        assert!(*holds > 0, "chunk {} is held by nobody", chunk.0);
+        *holds -= 1;
+        *holds == 0 && self.pool.get(chunk) == ChunkUse::Dead
     }
 
     /// A chunk that was being written takes no more.

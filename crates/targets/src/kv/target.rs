@@ -15,7 +15,7 @@ impl Kv {
     pub(super) fn work(&mut self, buffers: &mut Buffers) {
         while std::mem::take(&mut self.work_due) || self.give_up() {
             let mut any = self.serve(buffers);
-            any |= self.send_reads();
+            any |= self.send_reads(buffers);
             self.settle_pages();
             // Whoever answered a shutdown begins nothing more.
             if self.refuses_changes().is_none() && !self.is_shut_down {
@@ -26,7 +26,7 @@ impl Kv {
                 any |= self.reset();
             }
             any |= self.evict(buffers);
-            any |= self.send_page_reads();
+            any |= self.send_page_reads(buffers);
             any |= self.answer_durable();
             any |= self.shut_down();
             self.work_due |= any;
@@ -51,7 +51,8 @@ impl Kv {
     pub(super) fn completed(&mut self, now: Nanos, mut completion: Completion, buffers: &mut Buffers) {
         let Some(purpose) = self.flight.end(now, &mut completion, buffers) else { return };
         match purpose {
-            Purpose::Read { read } => self.read_done(read, &completion, buffers),
+            // It says itself whether anything waited for it.
+            Purpose::Read { read } => return self.read_done(read, &completion, buffers),
             Purpose::IndexPage { read } => self.index_page_done(read, &completion, buffers),
             Purpose::Unit { frame, at } => self.unit_done(frame, at, &completion),
             Purpose::CheckpointPage { page } => self.checkpoint_page_done(page, &completion),
@@ -74,24 +75,23 @@ impl Target for Kv {
         if self.is_shut_down || self.shutdown.is_some() {
             self.fail(request.tag, Status::NAMESPACE_NOT_READY);
         } else {
-            self.work_due = true;
             // What is alone takes effect at once, and is answered at once if it needs no media.
-            let is_served = if self.queue.is_empty() {
-                self.queue.push(*request);
-                self.serve(&mut out.buffers)
+            let is_alone = self.queue.is_empty();
+            let is_served = if is_alone {
+                self.serve_alone(request, &mut out.buffers)
             } else {
-                self.pass(request, &mut out.buffers) || {
-                    self.queue.push(*request);
-                    false
-                }
+                self.pass(request, &mut out.buffers)
             };
-            if is_served {
-                self.give_replies(out);
-            } else if self.queue.len() <= AHEAD_MAX {
+            if !is_served {
+                self.queue.push(*request);
+                self.work_due = true;
                 // Its pages are read while those before it are served; what fails is told when it is its turn.
-                let _ = self.has_pages(request, &out.buffers);
+                if !is_alone && self.queue.len() <= AHEAD_MAX {
+                    let _ = self.has_pages(request, &out.buffers);
+                }
             }
         }
+        self.give_replies(out);
         Admission::Taken
     }
 

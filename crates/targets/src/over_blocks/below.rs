@@ -113,7 +113,11 @@ impl BlockingDevice for Below<'_> {
 
     fn call(&mut self, commands: &[Command]) -> Result<Vec<Completion>, PowerCut> {
         let mut done = Vec::with_capacity(commands.len());
-        commands.iter().for_each(|command| self.exchange.begin(command, &self.extents));
+        for command in commands {
+            // The block target judges whole sectors, by their metadata, whatever bytes of them are wanted above.
+            command.buffer.into_iter().for_each(|buffer| self.device.buffers().want_all(buffer));
+            self.exchange.begin(command, &self.extents);
+        }
         while self.exchange.len() > 0 {
             let offered = self.offer();
             let ran = self.run()?;

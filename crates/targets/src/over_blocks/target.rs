@@ -105,7 +105,11 @@ impl<A: Above> OverBlocks<A> {
         let commands = above_out.commands_mut().0;
         let any = !commands.is_empty();
         assert!(commands.len() <= COMMANDS_AT_ONCE, "{} commands came at once", commands.len());
-        commands.drain(..).for_each(|command| exchange.begin(&command, extents));
+        commands.drain(..).for_each(|command| {
+            // The block target judges whole sectors, by their metadata, whatever bytes of them are wanted above.
+            command.buffer.into_iter().for_each(|buffer| out.buffers.want_all(buffer));
+            exchange.begin(&command, extents);
+        });
         any
     }
 

@@ -29,7 +29,7 @@ impl Index {
         references.extend_from_slice(&self.keys.to_le_bytes());
         references.extend_from_slice(&self.key_bytes.to_le_bytes());
         let mut since = 0_u32;
-        for (lower, slot) in &self.slots {
+        for (lower, slot) in self.slots.iter() {
             let Some(place) = slot.place else {
                 slot.page().encode(&mut entries);
                 since += u32::try_from(slot.page().len()).expect("a page is short");
@@ -129,17 +129,20 @@ impl<'b> Building<'_, 'b> {
         }
         let mut page = std::mem::take(&mut self.page);
         page.shrink();
-        let is_first = self.index.slots.len() == 1
-            && self.index.is_whole()
-            && self.index.slots[&[][..]].page().len() == 0;
+        let is_first =
+            self.index.slots.len() == 1 && self.index.is_whole() && self.index.slot(&[]).page().len() == 0;
         let lower = if is_first { Vec::new() } else { page.key(0).to_vec() };
         self.put(&lower, Slot::of(page, None));
     }
 
     fn put(&mut self, lower: &[u8], slot: Slot) {
         self.index.resident_bytes += slot.cost();
-        let before = self.index.slots.insert(lower.into(), slot);
-        self.index.resident_bytes -= before.map_or(0, |before| before.cost());
+        if lower.is_empty() {
+            let before = std::mem::replace(self.index.slot_mut(&[]), slot);
+            self.index.resident_bytes -= before.cost();
+        } else {
+            self.index.slots.insert(lower.into(), slot);
+        }
         assert!(lower.is_empty() || self.index.slots.len() > 1, "an index without its first page");
     }
 }

@@ -5,19 +5,19 @@
 //! has to be read. A page that changes is the page on media no more; which those were is told ([`Index::take_released`]).
 //! Deliberately not here: reading and writing pages (`kv::index_pages`), and how checkpoints have them (`image`).
 
+mod directory;
 mod image;
-mod lower;
 mod page;
 #[cfg(test)]
 mod tests;
 
 pub use page::{ENTRY_BYTES, Found, Location, next_entry};
 
-use lower::Lower;
+use super::key_bytes::KeyBytes;
+use directory::Directory;
 use ocssd_base::usize_of;
 use page::Page;
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::hint::black_box;
 
 /// Bytes of a page before it is divided, if all pages stay in memory (chosen: a binary search touches few cache lines, and the
 /// tree above stays a hundredth of the keys).
@@ -94,7 +94,7 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub struct Index {
     /// By a key that is not above any of the page, and above all of the page before; the first one is empty.
-    slots: BTreeMap<Lower, Slot>,
+    slots: Directory<Slot>,
     page_bytes: usize,
     keys: u64,
     key_bytes: u64,
@@ -103,7 +103,7 @@ pub struct Index {
     /// Bytes of memory of those that are.
     resident_bytes: usize,
     /// Where the search for a page that may leave goes on.
-    hand: Lower,
+    hand: KeyBytes,
     /// Who needs pages now, by need: counted.
     needing: [u64; 3],
     released: Vec<PagePlace>,
@@ -119,8 +119,8 @@ impl Index {
             key_bytes: 0,
             missing: 0,
             resident_bytes: slot.cost(),
-            slots: BTreeMap::from([(Lower::default(), slot)]),
-            hand: Lower::default(),
+            slots: Directory::new(slot),
+            hand: KeyBytes::default(),
             needing: [1; 3],
             released: Vec::new(),
         }
@@ -143,8 +143,8 @@ impl Index {
 
     /// Bytes of memory, those of the tree of pages estimated.
     pub fn memory_bytes(&self) -> u64 {
-        let slot = size_of::<Lower>() + size_of::<Slot>() + 8;
-        let above: usize = self.slots.keys().map(|first| first.elsewhere_bytes() + slot).sum();
+        let slot = size_of::<KeyBytes>() + size_of::<Slot>() + size_of::<u64>();
+        let above: usize = self.slots.iter().map(|(first, _)| first.elsewhere_bytes() + slot).sum();
         self.resident_bytes() + u64::try_from(above).expect("memory fits 64 bits")
     }
 
@@ -159,13 +159,18 @@ impl Index {
     }
 
     fn slot(&self, key: &[u8]) -> &Slot {
-        let range = self.slots.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
-        range.last_page()
+        self.slots.get(self.slots.find(key))
     }
 
     fn slot_mut(&mut self, key: &[u8]) -> &mut Slot {
-        let range = self.slots.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
-        range.last_page()
+        self.slots.get_mut(self.slots.find(key))
+    }
+
+    /// The page with exactly this lower bound.
+    fn page_with(&self, lower: &[u8]) -> &Slot {
+        let at = self.slots.find(lower);
+        assert_eq!(self.slots.lower(at)[..], *lower, "a page is asked for that is gone");
+        self.slots.get(at)
     }
 
     /// Somebody is about to ask for a key: the page that has to be read first, if there is one. It stays until
@@ -197,21 +202,31 @@ impl Index {
         self.needing[need_index(need)] += 1;
     }
 
+    /// Loads what searches for these keys will look at: one after the other they would wait for memory, together they wait once.
+    pub fn touch<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        let pages: Vec<(&Page, &[u8])> = keys
+            .filter_map(|key| self.slot(key).here.as_ref().map(|resident| (&resident.page, key)))
+            .collect();
+        // No step of a loop waits for what another one loads.
+        let loaded = pages.iter().fold(0, |all, (page, _)| all ^ page.len());
+        let loaded = pages.iter().fold(loaded, |all, (page, _)| all ^ page.touch());
+        black_box(pages.iter().fold(loaded, |all, (page, key)| all ^ usize::from(page.find(key).is_some())));
+    }
+
     /// What is known of a key, whose page is in memory.
     pub fn get(&self, key: &[u8]) -> Option<Found> {
         let page = self.slot(key).page();
-        page.find(key).map(|entry| page.found(entry))
+        page.find(key).map(|entry| page.found_at(entry))
     }
 
     /// A key is there from now on; what was known of it before. Its page is in memory.
     pub fn set(&mut self, key: &[u8], found: Found) -> Option<Found> {
         let Self { slots, released, .. } = self;
-        let range = slots.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
-        let slot = range.last_page();
+        let slot = slots.get_mut(slots.find(key));
         let cost = slot.cost();
         let page = slot.change(released);
         if let Some(entry) = page.find(key) {
-            let before = page.found(entry);
+            let before = page.found_at(entry);
             page.put(entry, found);
             return Some(before);
         }
@@ -222,9 +237,8 @@ impl Index {
         self.resident_bytes = self.resident_bytes - cost + slot.cost();
         for upper in uppers {
             self.resident_bytes += upper.cost();
-            let first = Lower::from(upper.page().key(0));
-            let before = self.slots.insert(first, upper);
-            assert!(before.is_none(), "two pages begin with one key");
+            let first = KeyBytes::from(upper.page().key(0));
+            self.slots.insert(first, upper);
         }
         self.keys += 1;
         self.key_bytes += u64::try_from(key.len()).expect("short");
@@ -234,20 +248,19 @@ impl Index {
     /// A key is not there any more; what was known of it. Its page is in memory.
     pub fn remove(&mut self, key: &[u8]) -> Option<Found> {
         let Self { slots, released, .. } = self;
-        let mut range = slots.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
-        let (first, slot) = range.next_back().expect("the first page has no lower bound");
+        let at = slots.find(key);
         // What is on an empty page is on the one before from then on, which must be there for whoever asks for it next.
-        let may_go = range.next_back().is_some_and(|(_, before)| before.here.is_some());
+        let may_go = slots.before(at).is_some_and(|before| slots.get(before).here.is_some());
+        let slot = slots.get_mut(at);
         let entry = slot.page().find(key)?;
         let cost = slot.cost();
         let page = slot.change(released);
-        let before = page.found(entry);
+        let before = page.found_at(entry);
         page.remove(entry);
         let is_left = page.len() > 0 || !may_go;
         self.resident_bytes = self.resident_bytes - cost + if is_left { slot.cost() } else { 0 };
         if !is_left {
-            let first = first.clone();
-            self.slots.remove(&first);
+            self.slots.remove(at);
         }
         assert!(self.keys > 0, "a key was removed from an index of none");
         assert!(
@@ -283,21 +296,16 @@ impl Index {
         keys.take_while(move |key| key.starts_with(prefix))
     }
 
-    fn slots_from(&self, key: &[u8]) -> impl Iterator<Item = (&Lower, &Slot)> {
-        let mut before = self.slots.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
-        let (first, _) = before.next_back().expect("the first page has no lower bound");
-        self.slots.range::<[u8], _>((Bound::Included(&first[..]), Bound::Unbounded))
+    fn slots_from(&self, key: &[u8]) -> impl Iterator<Item = (&KeyBytes, &Slot)> {
+        self.slots.pairs_from(self.slots.find(key))
     }
 
     /// Pages that a listing of keys with a prefix has to read, `most` of them at most, from a key on and until keys of `room` bytes
     /// are there. Those that are in memory stay.
     pub fn want_listed(&mut self, from: &[u8], prefix: &[u8], room: usize, most: usize) -> Vec<PagePlace> {
         let number = self.needing[need_index(Need::Request)];
-        let mut before = self.slots.range::<[u8], _>((Bound::Unbounded, Bound::Included(from)));
-        let first = before.next_back().expect("the first page has no lower bound").0.clone();
         let (mut missing, mut bytes) = (Vec::new(), 0);
-        for (lower, slot) in self.slots.range_mut::<[u8], _>((Bound::Included(&first[..]), Bound::Unbounded))
-        {
+        for (lower, slot) in self.slots.pairs_from_mut(self.slots.find(from)) {
             if is_beyond(lower, from, prefix) || bytes > room || missing.len() == most {
                 break;
             }
@@ -346,10 +354,8 @@ impl Index {
     pub fn next_leaving(&mut self, may_write: bool) -> Option<Leaving> {
         let mut left = LOOKED_AT_MAX.min(2 * self.slots.len());
         while left > 0 {
-            let hand = std::mem::take(&mut self.hand);
-            for (lower, slot) in
-                self.slots.range_mut::<[u8], _>((Bound::Excluded(&hand[..]), Bound::Unbounded))
-            {
+            let (hand, mut is_empty) = (std::mem::take(&mut self.hand), false);
+            for (lower, slot) in self.slots.pairs_from_mut(self.slots.find(&hand)).skip(1) {
                 if left == 0 {
                     self.hand = lower.clone();
                     return None;
@@ -362,10 +368,9 @@ impl Index {
                 }
                 if resident.page.len() == 0 {
                     self.resident_bytes -= slot.cost();
-                    let lower = lower.clone();
-                    self.released.extend(self.slots.remove(&lower).and_then(|slot| slot.place));
-                    self.hand = lower;
-                    return Some(Leaving::Gone);
+                    self.released.extend(slot.place.take());
+                    (is_empty, self.hand) = (true, lower.clone());
+                    break;
                 }
                 if slot.place.is_some() {
                     self.resident_bytes -= slot.cost();
@@ -378,6 +383,10 @@ impl Index {
                     return Some(Leaving::ToWrite(lower.clone()));
                 }
             }
+            if is_empty {
+                self.slots.remove(self.slots.find(&self.hand));
+                return Some(Leaving::Gone);
+            }
             // The first page, whose lower bound is empty, stays: it is behind no hand.
             left = left.saturating_sub(1);
         }
@@ -387,14 +396,16 @@ impl Index {
     /// The entries of a page that is about to leave, as media have them.
     pub fn encode_page(&self, lower: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        self.slots[lower].page().encode(&mut out);
+        self.page_with(lower).page().encode(&mut out);
         assert!(!out.is_empty(), "a page without keys is written");
         out
     }
 
     /// A page was written, and leaves.
     pub fn left(&mut self, lower: &[u8], place: PagePlace) {
-        let slot = self.slots.get_mut(lower).expect("a page that is written is there");
+        let at = self.slots.find(lower);
+        assert_eq!(self.slots.lower(at)[..], *lower, "a page that is written is gone");
+        let slot = self.slots.get_mut(at);
         assert!(slot.place.is_none(), "a page was written that lies on media already, at {:?}", slot.place);
         assert_eq!(u32::try_from(slot.page().bytes()), Ok(place.bytes), "another page was written");
         self.resident_bytes -= slot.cost();
@@ -410,7 +421,7 @@ impl Index {
 
     /// Pages in memory whose places are named are none on media any more.
     pub fn release_pages(&mut self, is_named: impl Fn(PagePlace) -> bool) {
-        for slot in self.slots.values_mut().filter(|slot| slot.here.is_some()) {
+        for slot in self.slots.slots_mut().filter(|slot| slot.here.is_some()) {
             self.released.extend(slot.place.take_if(|place| is_named(*place)));
         }
     }
@@ -422,12 +433,12 @@ impl Index {
 
     /// Where all pages lie that lie on media.
     pub fn places(&self) -> impl Iterator<Item = PagePlace> {
-        self.slots.values().filter_map(|slot| slot.place)
+        self.slots.iter().map(|(_, slot)| slot).filter_map(|slot| slot.place)
     }
 
     /// Every entry in memory.
     pub fn resident(&self) -> impl Iterator<Item = (&[u8], Found)> {
-        self.slots.values().filter(|slot| slot.here.is_some()).flat_map(|slot| {
+        self.slots.iter().map(|(_, slot)| slot).filter(|slot| slot.here.is_some()).flat_map(|slot| {
             let page = slot.page();
             (0..page.len()).map(move |entry| (page.key(entry), page.found(entry)))
         })
@@ -445,15 +456,16 @@ impl Index {
             found.0 <= self.keys && found.1 <= self.key_bytes
         };
         assert!(is_right, "keys and their bytes are counted wrong: {found:?}");
-        for (first, slot) in &self.slots {
+        self.slots.check();
+        for (first, slot) in self.slots.iter() {
             assert!(slot.here.is_some() || slot.place.is_some(), "a page is nowhere");
             let is_in_order =
                 slot.here.is_none() || slot.page().len() == 0 || slot.page().key(0) >= &first[..];
             assert!(is_in_order, "a key is on the wrong page");
         }
-        let cost: usize = self.slots.values().map(Slot::cost).sum();
+        let cost: usize = self.slots.iter().map(|(_, slot)| slot).map(Slot::cost).sum();
         assert_eq!(cost, self.resident_bytes, "memory of pages is counted wrong");
-        let missing = self.slots.values().filter(|slot| slot.here.is_none()).count();
+        let missing = self.slots.iter().map(|(_, slot)| slot).filter(|slot| slot.here.is_none()).count();
         assert_eq!(missing, self.missing, "missing pages are counted wrong");
     }
 }
@@ -464,7 +476,7 @@ pub enum Leaving {
     /// It lies on media, and is gone.
     Gone,
     /// The one with this lower bound must be written before.
-    ToWrite(Lower),
+    ToWrite(KeyBytes),
 }
 
 /// True if no key from this lower bound on has the prefix, which `from` has.
@@ -477,16 +489,5 @@ const fn need_index(need: Need) -> usize {
         Need::Request => 0,
         Need::Copy => 1,
         Need::Frame => 2,
-    }
-}
-
-/// The page at the end of a range of pages.
-trait LastPage<P> {
-    fn last_page(self) -> P;
-}
-
-impl<K, P, I: DoubleEndedIterator<Item = (K, P)>> LastPage<P> for I {
-    fn last_page(mut self) -> P {
-        self.next_back().expect("the first page has no lower bound").1
     }
 }

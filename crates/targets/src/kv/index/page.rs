@@ -1,15 +1,16 @@
 //! Entries of the index side by side: a page, and what an entry says.
 //!
 //! In memory entries lie in the order in which they came, with a list of where each begins, in the order of keys; on media they
-//! lie in the order of keys. Deliberately not here: which keys a page is for (`mod`).
+//! lie in the order of keys. Who looks for one key touches a byte of each and the entry itself, and no list: entries of one length
+//! are counted. Deliberately not here: which keys a page is for (`mod`).
 
 use ocssd_base::usize_of;
 
 /// Bytes of an entry beside its key: its length 1, address 6, bytes of the value 4.
 pub const ENTRY_BYTES: usize = 11;
-/// Bytes of a page in memory beside its entries: its three lists, when it was used, and who needs it (the fields of `Resident`, and
+/// Bytes of a page in memory beside its entries: its four lists, when it was used, and who needs it (the fields of `Resident`, and
 /// what an allocation costs).
-const PAGE_COST: usize = 120;
+const PAGE_COST: usize = 152;
 /// Set in an address that is no place but the number of a long value.
 const LONG: u64 = 1 << 47;
 /// The address of a value that the media lost.
@@ -60,13 +61,25 @@ impl Found {
     }
 }
 
-/// Entries in order: where each begins, and their bytes.
+/// An entry: the byte of its page it begins at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryAt(usize);
+
+/// Entries, and their order.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
+    /// Where each entry begins, in the order of keys.
     begins: Vec<u16>,
     bytes: Vec<u8>,
-    /// A byte that tells of each key, in the same order: who looks for a key touches few entries.
+    /// A byte that tells of each key, in the order in which entries lie: who looks for a key touches few entries.
     tags: Vec<u8>,
+    /// Where each entry begins, in the order in which they lie; none while all are as long as the first.
+    starts: Vec<u16>,
+}
+
+/// A place on a page, as lists have it.
+fn begin_of(at: usize) -> u16 {
+    u16::try_from(at).expect("a page is divided before")
 }
 
 /// A byte that differs between most keys.
@@ -96,8 +109,28 @@ impl Page {
         Found::decode(&self.bytes[at + 1..at + ENTRY_BYTES])
     }
 
+    /// What an entry says that was looked for.
+    pub fn found_at(&self, EntryAt(at): EntryAt) -> Found {
+        Found::decode(&self.bytes[at + 1..at + ENTRY_BYTES])
+    }
+
+    /// Where the entry begins that lies at this place from the first.
+    fn start(&self, nth: usize) -> usize {
+        match self.starts.get(nth) {
+            Some(&start) => usize::from(start),
+            None => nth * (ENTRY_BYTES + usize::from(self.bytes[0])),
+        }
+    }
+
+    /// True if the entry at this place has this key.
+    fn is_of(&self, EntryAt(at): EntryAt, key: &[u8]) -> bool {
+        self.bytes[at..]
+            .split_at_checked(ENTRY_BYTES)
+            .is_some_and(|(head, rest)| usize::from(head[0]) == key.len() && rest.starts_with(key))
+    }
+
     /// Where a key is, if it is there: eight tags are looked at in a word.
-    pub fn find(&self, key: &[u8]) -> Option<usize> {
+    pub fn find(&self, key: &[u8]) -> Option<EntryAt> {
         const LOW: u64 = u64::from_le_bytes([1; 8]);
         const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
         let tag = tag(key);
@@ -108,17 +141,23 @@ impl Page {
             let differs = u64::from_le_bytes(word.try_into().expect("eight bytes")) ^ (LOW * u64::from(tag));
             let mut equal = differs.wrapping_sub(LOW) & !differs & HIGH;
             while equal != 0 {
-                let entry = 8 * nth + usize_of(equal.trailing_zeros() / 8);
-                if self.key(entry) == key {
+                let entry = EntryAt(self.start(8 * nth + usize_of(equal.trailing_zeros() / 8)));
+                if self.is_of(entry, key) {
                     return Some(entry);
                 }
                 equal &= equal - 1;
             }
         }
-        (behind..self.tags.len()).find(|&entry| self.tags[entry] == tag && self.key(entry) == key)
+        let equal = (behind..self.tags.len()).filter(|&nth| self.tags[nth] == tag);
+        equal.map(|nth| EntryAt(self.start(nth))).find(|&entry| self.is_of(entry, key))
     }
 
-    /// The same by the order of keys; if it is not there, where it would be.
+    /// Loads the bytes that tell of keys: one of each line of the cache.
+    pub fn touch(&self) -> usize {
+        self.tags.iter().step_by(64).fold(0, |all, &tag| all ^ usize::from(tag))
+    }
+
+    /// Which of the entries in their order has a key; if none has, where it would be.
     pub fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.begins.len());
         while low < high {
@@ -132,8 +171,7 @@ impl Page {
         Err(low)
     }
 
-    pub fn put(&mut self, entry: usize, found: Found) {
-        let at = usize::from(self.begins[entry]);
+    pub fn put(&mut self, EntryAt(at): EntryAt, found: Found) {
         found.encode(&mut self.bytes[at + 1..at + ENTRY_BYTES]);
     }
 
@@ -150,23 +188,45 @@ impl Page {
             self.begins.reserve_exact(1 + self.begins.len() / 8);
             self.tags.reserve_exact(1 + self.begins.len() / 8);
         }
+        if !self.starts.is_empty() || at > 0 && length != ENTRY_BYTES + usize::from(self.bytes[0]) {
+            self.note_start(at);
+        }
         self.bytes.push(u8::try_from(key.len()).expect("a key has at most 255 bytes"));
         self.bytes.resize(at + ENTRY_BYTES, 0);
         self.bytes.extend_from_slice(key);
-        self.begins.insert(entry, u16::try_from(at).expect("a page is divided before"));
-        self.tags.insert(entry, tag(key));
+        self.begins.insert(entry, begin_of(at));
+        self.tags.push(tag(key));
         assert_eq!(self.tags.len(), self.begins.len(), "a key has no tag");
-        self.put(entry, found);
+        self.put(EntryAt(at), found);
     }
 
-    pub fn remove(&mut self, entry: usize) {
-        assert!(entry < self.begins.len(), "entry {entry} of {} is removed", self.begins.len());
-        let at = self.begins.remove(entry);
-        self.tags.remove(entry);
-        let length = ENTRY_BYTES + usize::from(self.bytes[usize::from(at)]);
-        self.bytes.drain(usize::from(at)..usize::from(at) + length);
-        let length = u16::try_from(length).expect("an entry is short");
-        self.begins.iter_mut().filter(|begin| **begin > at).for_each(|begin| *begin -= length);
+    /// The next entry begins at this byte, and not all are of one length.
+    fn note_start(&mut self, at: usize) {
+        if self.starts.is_empty() {
+            self.starts = (0..self.tags.len()).map(|nth| begin_of(self.start(nth))).collect();
+        }
+        assert_eq!(self.starts.len(), self.tags.len(), "entries begin that have no tag");
+        self.starts.push(begin_of(at));
+    }
+
+    pub fn remove(&mut self, EntryAt(at): EntryAt) {
+        let begin = begin_of(at);
+        let entry = self.begins.iter().position(|&other| other == begin).expect("an entry begins there");
+        let length = ENTRY_BYTES + usize::from(self.bytes[at]);
+        let nth = if self.starts.is_empty() {
+            at / length
+        } else {
+            let nth = self.starts.binary_search(&begin).expect("an entry begins there");
+            self.starts.remove(nth);
+            nth
+        };
+        self.begins.remove(entry);
+        self.tags.remove(nth);
+        self.bytes.drain(at..at + length);
+        let length = begin_of(length);
+        let behind = self.begins.iter_mut().chain(&mut self.starts).filter(|other| **other > begin);
+        behind.for_each(|other| *other -= length);
+        assert_eq!(self.tags.len(), self.begins.len(), "a tag was left behind");
     }
 
     /// Entries.
@@ -181,7 +241,8 @@ impl Page {
 
     /// Bytes of memory.
     pub const fn cost(&self) -> usize {
-        self.bytes.capacity() + 2 * self.begins.capacity() + self.tags.capacity() + PAGE_COST
+        let lists = 2 * (self.begins.capacity() + self.starts.capacity()) + self.tags.capacity();
+        self.bytes.capacity() + lists + PAGE_COST
     }
 
     /// What is above half of a page of `most` bytes leaves, as pages that are no longer than that.
@@ -211,6 +272,7 @@ impl Page {
         self.bytes.shrink_to_fit();
         self.begins.shrink_to_fit();
         self.tags.shrink_to_fit();
+        self.starts.shrink_to_fit();
     }
 
     /// The entries in the order of their keys, as media have them.

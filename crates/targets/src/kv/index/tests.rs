@@ -2,6 +2,7 @@
 
 use super::*;
 use ocssd_base::Prng;
+use std::collections::BTreeMap;
 
 fn found(prng: &mut Prng) -> Found {
     let location = match prng.below(4) {
