@@ -145,6 +145,7 @@ impl Zone {
     /// True if nothing was planned since a mount found its end, in units of `unit`: what it holds can be read. Segments end
     /// where a unit moved, too, and there it does not follow.
     pub fn is_as_mounted(&self, unit: u32) -> bool {
+        assert!(self.in_row <= self.shown, "a row of {} in {} blocks", self.in_row, self.shown);
         self.segments.last().is_none_or(|last| last.columns.is_empty() && last.start == self.shown / unit)
     }
 

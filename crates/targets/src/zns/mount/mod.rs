@@ -401,6 +401,7 @@ impl Zns {
         let part = u32::try_from(found.tail.len()).expect("less than a zone");
         let (blocks, capacity) = (found.units * unit + part, self.sizes.capacity());
         assert!(blocks > 0 && blocks <= capacity, "zone {number} is closed with {blocks} blocks");
+        assert!(found.in_row >= found.units * unit, "units of zone {number} are none of its row");
         let zone = self.zone_mut(number);
         (zone.written, zone.shown, zone.in_row) = (blocks, blocks, found.in_row.min(blocks));
         if !is_read_only {
