@@ -140,6 +140,7 @@ impl MapPages {
 
     /// A page lies somewhere else from now on: where it was before.
     pub fn move_home(&mut self, page: PageNumber, to: Place) -> Option<Place> {
+        assert!(to.0 != NO_HOME, "{page:?} moves to no place");
         let before = self.home(page);
         assert!(before != Some(to), "{page:?} is written over itself");
         self.homes[page.index()] = to.0;
@@ -148,6 +149,7 @@ impl MapPages {
 
     /// Nothing of a page is on media.
     pub fn forget_home(&mut self, page: PageNumber) {
+        assert!(self.home(page).is_some(), "nothing of {page:?} is on media");
         self.homes[page.index()] = NO_HOME;
     }
 

@@ -331,6 +331,7 @@ impl FoundPages {
     /// The log says where pages lie.
     fn page_is_at(&mut self, entry: &LogEntry, blocks: u64) {
         let LogEntry::Write { lba, place, count } = *entry else { unreachable!("{entry:?} is no page") };
+        assert!(lba >= blocks, "block {lba} is no page of a map of {blocks} blocks");
         for (page, place) in (lba - blocks..).zip(place.0..).take(usize_of(count)) {
             let page = PageNumber(u32::try_from(page).expect("it was looked at"));
             self.homes[page.index()] = place;
