@@ -224,7 +224,7 @@ mod tests {
         let mut prng = Prng::new(seed);
         for _ in 0..200 {
             let tag = SectorTag {
-                kind: Kind::from_byte(u8::try_from(1 + prng.below(10)).expect("small")).expect("a kind"),
+                kind: Kind::from_byte(u8::try_from(1 + prng.below(11)).expect("small")).expect("a kind"),
                 block: prng.below(BLOCK_MAX + 1),
                 sequence: Sequence(prng.below(SEQUENCE_MAX + 1)),
             };
@@ -253,8 +253,9 @@ mod tests {
             Kind::Log,
             Kind::Placed,
             Kind::Unwritten,
+            Kind::MapPage,
         ];
-        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "as they lie on media");
+        assert_eq!(kinds.map(Kind::to_byte), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], "as they lie on media");
         let of_zone: Vec<Kind> = kinds.into_iter().filter(|kind| kind.is_of_zone()).collect();
         assert_eq!(of_zone, [Kind::Data, Kind::Placed, Kind::Unwritten]);
         for byte in 0..=u8::MAX {
@@ -276,7 +277,7 @@ mod tests {
             assert_eq!(SectorTag::decode(&bytes, &content), Ok(tag));
         }
         let mut unknown = body;
-        unknown[11] = 11;
+        unknown[11] = 12;
         assert_eq!(SectorTag::from_list_entry(&unknown), Err(Corrupt));
         assert_eq!(checksum(b"123456789"), 0xCBF4_3926, "the check value of CRC-32");
         assert!(Corrupt.to_string().contains("the media changed it"));

@@ -107,7 +107,8 @@ pub trait BlockTarget: Target<Request = BlockRequest, Reply = BlockReply> {
         None
     }
 
-    /// Whether a block holds something: it was written, and not discarded since. `None` of targets without a map.
+    /// Whether a block holds something: it was written, and not discarded since. `None` of targets without a map, and where a map
+    /// that is in memory in part does not know.
     fn is_mapped(&self, block: u64) -> Option<bool> {
         let _ = block;
         None

@@ -160,8 +160,15 @@ impl BlockTarget for OxBlock {
     }
 
     fn is_mapped(&self, block: u64) -> Option<bool> {
-        let is_known =
-            self.store.cache.as_ref().is_none_or(|cache| cache.pages.is_here(cache.pages.page_of(block)));
-        is_known.then(|| self.store.l2p.get(block) != Mapped::Nowhere)
+        let Some(cache) = &self.store.cache else {
+            return Some(self.store.l2p.get(block) != Mapped::Nowhere);
+        };
+        let page = cache.pages.page_of(block);
+        if cache.pages.is_here(page) {
+            return Some(self.store.l2p.get(block) != Mapped::Nowhere);
+        }
+        // Of a page that is elsewhere nothing is known; one that is nowhere holds nothing.
+        let is_elsewhere = cache.pages.home(page).is_some() || cache.pages.writing(page).is_some();
+        (!is_elsewhere).then_some(false)
     }
 }

@@ -103,6 +103,23 @@ fn a_device_with_few_pages_in_memory_holds_what_was_written_also_after_cuts() {
 }
 
 #[test]
+fn what_was_never_written_is_known_and_what_lies_on_a_page_elsewhere_is_not() {
+    let mut world = Modelled::new(config(60), &IN_PAGES, "known");
+    let blocks = u64::try_from(world.holds.len()).expect("small");
+    let known = |world: &Modelled, block| world.rig.host.target(TargetId(0)).is_mapped(block);
+    assert!((0..blocks).all(|block| known(&world, block) == Some(false)), "nothing is written yet");
+    world.change(200, &mut Prng::new(7));
+    let mut unknown = 0;
+    for (block, &holds) in (0..).zip(&world.holds) {
+        match known(&world, block) {
+            Some(is_mapped) => assert_eq!(is_mapped, holds != 0, "block {block} holds {holds:X}h"),
+            None => unknown += 1,
+        }
+    }
+    assert!(unknown > blocks / 2, "of four pages in memory {unknown} blocks of {blocks} are not known");
+}
+
+#[test]
 fn a_lost_page_costs_its_blocks_and_they_can_be_written_again() {
     for seed in 0..4 {
         let drive = Config { payload: Payload::Bytes, ..config(60) };

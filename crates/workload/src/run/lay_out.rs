@@ -175,12 +175,16 @@ fn unit_in(buffers: &Buffers, target: &dyn BlockTarget) -> usize {
     buffers.format().block_place_bytes(target.block_bytes())
 }
 
-/// The blocks of a range that hold nothing, as runs; none of a target that does not know.
+/// Blocks asked of a range to learn whether its target has a map (chosen: a map in memory in part knows some of them).
+const ASKED: u64 = 64;
+
+/// The blocks of a range that are known to hold nothing, as runs; none of a target without a map.
 fn empty_runs(target: &dyn BlockTarget, blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let knows = !blocks.is_empty() && target.is_mapped(blocks.start).is_some();
+    let step = usize::try_from((blocks.end - blocks.start) / ASKED).unwrap_or(usize::MAX).max(1);
+    let knows = blocks.clone().step_by(step).any(|block| target.is_mapped(block).is_some());
     let mut at = if knows { blocks.start } else { blocks.end };
     std::iter::from_fn(move || {
-        while at < blocks.end && target.is_mapped(at) == Some(true) {
+        while at < blocks.end && target.is_mapped(at) != Some(false) {
             at += 1;
         }
         let start = at;
