@@ -164,8 +164,8 @@ impl Written {
             moved: world.counter("gc_written_sectors")?,
             padded: world.counter("padded_sectors")?,
             meta: world.counter("meta_written_sectors").or_else(|| {
-                let checkpoints = world.counter("checkpoint_written_sectors")?;
-                Some(checkpoints + world.counter("log_written_sectors")?)
+                let own = ["checkpoint_written_sectors", "log_written_sectors", "map_written_sectors"];
+                own.iter().map(|name| world.counter(name)).sum()
             })?,
             log: world.counter("log_written_sectors").unwrap_or(0),
         })

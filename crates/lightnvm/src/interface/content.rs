@@ -210,17 +210,27 @@ impl Content {
         }
     }
 
+    /// The buffer that holds all of its bytes, and the byte they begin at, if they lie in a row in one whole buffer: then they can be
+    /// copied from there, or to there, part by part ([`Buffers::copy_whole`]).
+    #[must_use]
+    pub fn row(&self, buffers: &Buffers) -> Option<(BufId, usize)> {
+        match self {
+            Self::Piece(piece) if buffers.is_whole(piece.buffer) => {
+                Some((piece.buffer, index(piece.first_byte)))
+            }
+            _ => None,
+        }
+    }
+
     /// Copies the bytes of all pieces, in order, to a whole buffer from one of its bytes on. Bytes of a piece that lies in a whole
     /// buffer are copied once.
     ///
     /// # Panics
     /// If it does not lie within its buffers, or the buffer has no room for it.
     pub fn gather_to(&self, buffers: &mut Buffers, (to, first): (BufId, usize)) {
-        match self {
-            Self::Piece(piece) if buffers.is_whole(piece.buffer) => {
-                buffers.copy_whole((piece.buffer, index(piece.first_byte)), (to, first), index(piece.bytes));
-            }
-            _ => {
+        match self.row(buffers) {
+            Some(from) => buffers.copy_whole(from, (to, first), index(self.bytes())),
+            None => {
                 let bytes = self.gathered(buffers);
                 whole_mut(buffers, to)[first..][..bytes.len()].copy_from_slice(&bytes);
             }
@@ -233,12 +243,10 @@ impl Content {
     /// # Panics
     /// If it does not lie within its buffers, or is shorter than `count`.
     pub fn scatter_from(&self, buffers: &mut Buffers, (from, first): (BufId, usize), count: usize) {
-        match self {
-            Self::Piece(piece) if buffers.is_whole(piece.buffer) => {
-                assert!(count <= index(piece.bytes), "{count} bytes into {piece:?}");
-                buffers.copy_whole((from, first), (piece.buffer, index(piece.first_byte)), count);
-            }
-            _ => {
+        assert!(count <= index(self.bytes()), "{count} bytes into {self:?}");
+        match self.row(buffers) {
+            Some(to) => buffers.copy_whole((from, first), to, count),
+            None => {
                 let bytes = whole(buffers, from)[first..][..count].to_vec();
                 self.scatter(buffers, &bytes);
             }

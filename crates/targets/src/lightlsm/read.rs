@@ -29,8 +29,8 @@ struct Job {
     end: u64,
     /// The first byte that was not asked for.
     next: u64,
-    /// The bytes read, if they cannot be put to their place one part after the other.
-    gathered: Option<Vec<u8>>,
+    /// The bytes read, if their places are not in a row; else none.
+    gathered: Vec<u8>,
     /// Parts in flight.
     parts: u32,
     status: Status,
@@ -41,14 +41,11 @@ impl Job {
     fn place(&mut self, (from, to): (u64, u64), (buffer, first): (BufId, u64), buffers: &mut Buffers) {
         assert!(self.begin <= from && to <= self.end, "bytes {from}..{to} were not asked for");
         let (at, count, first) = (index(from - self.begin), index(to - from), index(first));
-        match (&mut self.gathered, self.into) {
-            (None, Content::Piece(piece)) => {
-                buffers.copy_whole((buffer, first), (piece.buffer, usize_of(piece.first_byte) + at), count);
-            }
-            (None, other) => unreachable!("{other:?} is no single place"),
-            (Some(bytes), _) => {
+        match self.into.row(buffers) {
+            Some((to, begin)) => buffers.copy_whole((buffer, first), (to, begin + at), count),
+            None => {
                 let all = buffers.whole(buffer, 0, buffers.sectors(buffer));
-                bytes[at..at + count].copy_from_slice(&all[first..first + count]);
+                self.gathered[at..at + count].copy_from_slice(&all[first..first + count]);
             }
         }
     }
@@ -99,18 +96,9 @@ impl Reads {
         buffers: &Buffers,
     ) {
         let end = begin + u64::from(bytes);
-        let is_one_place = matches!(into, Content::Piece(piece) if buffers.is_whole(piece.buffer));
-        let job = Job {
-            key,
-            number,
-            into,
-            begin,
-            end,
-            next: begin,
-            gathered: (!is_one_place).then(|| vec![0; usize_of(bytes)]),
-            parts: 0,
-            status: Status::SUCCESS,
-        };
+        let gathered = if into.row(buffers).is_some() { Vec::new() } else { vec![0; usize_of(bytes)] };
+        let job =
+            Job { key, number, into, begin, end, next: begin, gathered, parts: 0, status: Status::SUCCESS };
         let job = self.jobs.insert(job);
         self.queue.push_back(job.unwrap_or_else(|_| unreachable!("there are as many places as requests")));
     }
@@ -278,13 +266,10 @@ impl LightLsm {
     fn end_read(&mut self, key: SlabKey, buffers: &mut Buffers) {
         let Job { key, number, into, begin, end, gathered, status, .. } = self.reads.jobs.remove(key);
         if status.is_success() {
-            if let Some(bytes) = gathered {
-                assert_eq!(
-                    bytes.len() as u64,
-                    end - begin,
-                    "a read brings other bytes than it was taken for"
-                );
-                into.scatter(buffers, &bytes);
+            if into.row(buffers).is_none() {
+                let is_all = gathered.len() as u64 == end - begin;
+                assert!(is_all, "a read brings other bytes than it was taken for");
+                into.scatter(buffers, &gathered);
             }
             self.stats.read_bytes += end - begin;
         } else {

@@ -50,16 +50,15 @@ impl OxBlock {
     ) -> Option<(u64, Kind)> {
         let tag = SectorTag::decode(buffers.oob(buffer, at, 1), buffers.data(buffer, at, 1));
         let tag = tag.ok().filter(|tag| !is_lost && tag.block < self.sizes.blocks);
-        let Some(cache) = &self.store.cache else {
+        if self.store.cache.is_none() {
             let is_own = |tag: &SectorTag| self.store.l2p.get(tag.block) == Mapped::Media(from);
             let own = tag.filter(is_own).map(|tag| (tag.block, tag.kind));
             let found = || (self.store.l2p.find(from).expect("a valid sector is some block's"), Kind::Lost);
             return Some(own.unwrap_or_else(found));
-        };
+        }
         // When the copy becomes true its page is looked at.
         let found = || self.store.l2p.find(from).map(|lba| (lba, Kind::Lost));
         let tag = tag.filter(|tag| matches!(tag.kind, Kind::Data | Kind::Lost));
-        assert!(cache.pages.count() > 0, "a map of no pages");
         tag.map(|tag| (tag.block, tag.kind)).or_else(found)
     }
 }

@@ -20,7 +20,7 @@ impl OxBlock {
     #[must_use]
     pub fn group_of(&self, block: u64) -> Option<u32> {
         let Mapped::Media(place) = self.store.l2p.get(block) else { return None };
-        if place.0 == self.space.shape.places() {
+        if self.is_lost(place) {
             return None;
         }
         let group = self.space.pool.group_of(self.space.shape.chunk_of(place).0);

@@ -151,7 +151,7 @@ impl OxBlock {
 
     fn forget_place(&mut self, old: Mapped) {
         if let Mapped::Media(place) = old
-            && place.0 < self.space.shape.places()
+            && !self.is_lost(place)
         {
             self.invalidate(place);
         }

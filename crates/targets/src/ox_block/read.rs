@@ -49,7 +49,7 @@ impl OxBlock {
                     self.store.stats.read_empty += 1;
                     Ppa::NOWHERE
                 }
-                Mapped::Media(place) if place.0 == self.space.shape.places() => {
+                Mapped::Media(place) if self.is_lost(place) => {
                     self.store.stats.read_failed += 1;
                     self.store.requests.fail(key, Status::UNRECOVERED_READ);
                     Ppa::NOWHERE

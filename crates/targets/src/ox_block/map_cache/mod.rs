@@ -84,6 +84,12 @@ pub fn new_l2p(shape: &Shape, blocks: u64, size: ShardSize) -> L2p {
     l2p
 }
 
+/// Bytes of the entries of a page of a map.
+fn page_bytes(l2p: &L2p, page: PageNumber) -> usize {
+    let blocks = l2p.shard_sectors(page.index());
+    usize::try_from(blocks.end - blocks.start).expect("a page is small") * usize_of(l2p.entry_bytes())
+}
+
 /// Blocks of a page, and pages in memory, as the options say; `None` if all of the map is in memory.
 ///
 /// # Errors
@@ -129,6 +135,11 @@ pub fn demand(shape: &Shape, blocks: u64, size: ShardSize) -> (u64, u64) {
 }
 
 impl OxBlock {
+    /// True of the place that stands for what was lost with its page.
+    pub(super) fn is_lost(&self, place: Place) -> bool {
+        place == lost_place(self.space.shape.places())
+    }
+
     /// The map in pages. Only where there is one.
     fn cache(&mut self) -> &mut MapCache {
         self.store.cache.as_mut().expect("the map is in pages")
@@ -151,9 +162,7 @@ impl OxBlock {
 
     /// Bytes of the entries of a page.
     fn page_bytes(&self, page: PageNumber) -> usize {
-        let blocks = self.blocks_of(page);
-        usize::try_from(blocks.end - blocks.start).expect("a page is small")
-            * usize_of(self.store.l2p.entry_bytes())
+        page_bytes(&self.store.l2p, page)
     }
 
     /// The entries of a page that is in a frame.
@@ -189,8 +198,10 @@ impl OxBlock {
             );
         }
         self.store.l2p.for_each_media(|block, place| {
-            let is_lost = place == lost_place(self.space.shape.places());
-            assert!(is_lost || is_valid(place), "block {block} is at {place:?}, which is not valid");
+            assert!(
+                self.is_lost(place) || is_valid(place),
+                "block {block} is at {place:?}, which is not valid"
+            );
         });
     }
 }

@@ -8,7 +8,7 @@
 use super::super::map;
 use super::image::{CHANGED, HOMES};
 use super::pages::{MapPages, PageNumber, pages_of};
-use super::{entry_bytes, lost_place, new_l2p, page_size, sealed};
+use super::{entry_bytes, lost_place, new_l2p, page_bytes, page_size, sealed};
 use crate::mount_error::MountError;
 use crate::ox::canary::Canary;
 use crate::ox::options::Options;
@@ -127,9 +127,7 @@ impl BlockMap {
             if page.index() >= found.homes.len() {
                 return Err(torn());
             }
-            let blocks = map.l2p.shard_sectors(page.index());
-            let bytes = usize::try_from((blocks.end - blocks.start) * u64::from(entry_bytes(shape)))
-                .expect("a page is small");
+            let bytes = page_bytes(&map.l2p, page);
             found.changed.insert(page, after.get(..bytes).ok_or_else(torn)?.to_vec());
             rest = &after[bytes..];
         }
@@ -242,13 +240,13 @@ impl BlockMap {
             kept.as_ref().is_some_and(|(at, _)| content.as_ref().is_none_or(|(newer, _)| newer < at));
         let newest = if is_kept { kept } else { content };
         let blocks = l2p.shard_sectors(page.index());
-        let bytes_of = usize::try_from(blocks.end - blocks.start).expect("a page is small")
-            * usize_of(l2p.entry_bytes());
+        let bytes_of = page_bytes(l2p, page);
         let decoded =
             newest.and_then(|(at, bytes)| l2p.decode(blocks.start, &bytes[..bytes_of]).ok().map(|()| at));
         let is_lost = decoded.is_none() && was_read;
         if is_lost && !options.has_canary(Canary::LostPageAsZeroes) {
-            let lost = Mapped::Media(Place(l2p_places(l2p)));
+            // The last of the places that the map was made for.
+            let lost = Mapped::Media(lost_place(l2p.places() - 1));
             for block in blocks {
                 l2p.set(block, lost);
             }
@@ -320,11 +318,6 @@ impl BlockMap {
     pub const fn is_new_in_pages(&self) -> bool {
         self.is_new_in_pages
     }
-}
-
-/// Places of a map, the lost one left out.
-fn l2p_places(l2p: &L2p) -> u64 {
-    l2p.places() - 1
 }
 
 impl FoundPages {
