@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # One store under Debian's db_bench, on the wall clock, four processes one after the other; prints what they print.
 #
 #   run.sh NAME zenfs|lightlsm|table-block TARGET KEYS READS
@@ -6,6 +6,7 @@
 # OCSSD, LIBRARIES (a folder with libocssd.so and libocssd_rocksdb.so) and ZENFS (one with libzenfs.so, zenfs and libzbd-ocssd.so,
 # made as README.md says) name what is used. Images lie in /dev/shm/zenfs.
 set -eu
+echo "load $(cut -d' ' -f1 /proc/loadavg)"
 name=$1 kind=$2 target=$3 keys=$4 reads=$5
 folder=/dev/shm/zenfs
 image=$folder/$name.ocssd
@@ -37,8 +38,8 @@ esac
 
 run() {
     echo "== $*"
-    # Processor seconds go to standard error, which is kept with the rest.
-    time -p env LD_PRELOAD="$preload" timeout -k 5 300 db_bench "$store" --db=/db --key_size=16 --value_size=1000 --num="$keys" \
+    # Processor seconds go to standard error: keep it with the rest, as collect.py reads both.
+    time env LD_PRELOAD="$preload" timeout -k 5 300 db_bench "$store" --db=/db --key_size=16 --value_size=1000 --num="$keys" \
         --write_buffer_size=4194304 --target_file_size_base=4194304 --max_bytes_for_level_base=16777216 \
         --max_background_jobs=4 --compression_type=none --cache_size=1048576 --histogram=1 --seed=1 --open_files=-1 \
         --bloom_bits=10 --compaction_readahead_size=131072 "$@"
