@@ -210,8 +210,8 @@ impl Content {
         }
     }
 
-    /// The buffer that holds all of its bytes, and the byte they begin at, if they lie in a row in one whole buffer: then they can be
-    /// copied from there, or to there, part by part ([`Buffers::copy_whole`]).
+    /// The buffer that holds all of its bytes, and the byte they begin at, if they lie in a row in one whole buffer: then they can
+    /// be copied from there, or to there, part by part ([`Buffers::copy_whole`]).
     #[must_use]
     pub fn row(&self, buffers: &Buffers) -> Option<(BufId, usize)> {
         match self {
