@@ -103,13 +103,30 @@ impl Survey {
         wanted.map(|(chunk, found)| (chunk, found.written + geometry.mw_cunits)).collect()
     }
 
-    /// Pads those of these chunks that are open: up to the sector given with each, and to a border of write units.
+    /// Pads those of these chunks that are open: up to the sector given with each, and to a border of write units. One that turns
+    /// out to be written less far than the drive reported first is padded again, for its report is true since.
     pub fn pad(
         &mut self,
         media: &mut Media<'_>,
         shape: &Shape,
         wanted: &[(ChunkIndex, u32)],
     ) -> Result<(), MountError> {
+        let Geometry { mw_cunits, .. } = *media.device.geometry();
+        let mut wanted = wanted.to_vec();
+        while !wanted.is_empty() {
+            let behind = self.pad_once(media, shape, &wanted)?;
+            wanted = behind.into_iter().map(|chunk| (chunk, self.get(chunk).written + mw_cunits)).collect();
+        }
+        Ok(())
+    }
+
+    /// The same once; the chunks whose reports were behind.
+    fn pad_once(
+        &mut self,
+        media: &mut Media<'_>,
+        shape: &Shape,
+        wanted: &[(ChunkIndex, u32)],
+    ) -> Result<Vec<ChunkIndex>, MountError> {
         let Geometry { ws_opt, sectors_per_chunk, .. } = *media.device.geometry();
         let is_open = |&&(chunk, _): &&(ChunkIndex, u32)| self.get(chunk).is_open();
         let open: Vec<(ChunkIndex, u32)> = wanted.iter().filter(is_open).copied().collect();
@@ -121,13 +138,18 @@ impl Survey {
         let paddings: Vec<Padding> = open.iter().map(padding).collect();
         assert!(paddings.iter().all(|padding| padding.from <= padding.to), "padding goes back: {paddings:?}");
         media.pad(&paddings, ws_opt)?;
+        let mut behind = Vec::new();
         for (chunk, _) in open {
-            let FoundChunk { holds, before, .. } = *self.get(chunk);
+            let FoundChunk { holds, before, written, .. } = *self.get(chunk);
             let now = found(media, shape, chunk);
-            assert!(before <= now.written, "chunk {} was written before it was", chunk.0);
-            self.0[chunk.index()] = FoundChunk { holds, before, ..now };
+            assert!(before <= written, "chunk {} was written further before this mount", chunk.0);
+            assert!(now.written <= sectors_per_chunk, "chunk {} is overfull", chunk.0);
+            if now.written < written {
+                behind.push(chunk);
+            }
+            self.0[chunk.index()] = FoundChunk { holds, before: before.min(now.written), ..now };
         }
-        Ok(())
+        Ok(behind)
     }
 
     /// Chunks are written up to where they are said to be, whatever was found: they hold content that may look like none.

@@ -82,7 +82,7 @@ impl Survey {
         media: &mut Media<'_>,
         shape: &Shape,
         open: &[ChunkIndex],
-        until: impl Fn(u32) -> u32,
+        until: impl Copy + Fn(u32) -> u32,
     ) -> Result<(), MountError> {
         let unit = media.device.geometry().ws_opt;
         let padding = |&chunk: &ChunkIndex| {
@@ -92,8 +92,27 @@ impl Survey {
         let paddings: Vec<Padding> = open.iter().map(padding).collect();
         assert!(paddings.iter().all(|padding| padding.from <= padding.to), "padding goes back: {paddings:?}");
         media.pad(&paddings, unit)?;
-        open.iter().for_each(|&chunk| self.look_again(media, shape, chunk));
-        Ok(())
+        let mut behind = Vec::new();
+        for &chunk in open {
+            let before = self.get(chunk).written;
+            self.look_again(media, shape, chunk);
+            let found = self.get(chunk);
+            assert!(
+                found.written <= media.device.geometry().sectors_per_chunk,
+                "chunk {} is overfull",
+                chunk.0
+            );
+            assert!(
+                found.state != ChunkState::Free || found.written == 0,
+                "chunk {} is FREE and written",
+                chunk.0
+            );
+            if found.written < before && found.state == ChunkState::Open {
+                behind.push(chunk);
+            }
+        }
+        // The drive's report of those was behind; it is true since they were named by a write.
+        if behind.is_empty() { Ok(()) } else { self.pad(media, shape, &behind, until) }
     }
 
     fn open(&self) -> Vec<ChunkIndex> {

@@ -116,24 +116,13 @@ pub fn make_readable(
     chunks: &[(LineId, UnitIndex)],
 ) -> Result<(), MountError> {
     let window = layout.mw_cunits.next_multiple_of(layout.unit);
-    let is_wanted = window > 0 && !batches.options.has_canary(Canary::WindowForgotten);
-    let runs: Vec<Run> = chunks
-        .iter()
-        .filter(|&&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open && is_wanted)
-        .map(|&(line, unit)| {
-            let written = survey.chunk(line, unit).written;
-            let first = Ppa::new(shape.chunk(line, unit), written);
-            Run { first, count: window.min(layout.sectors - written) }
-        })
-        .collect();
-    fill_runs(batches, layout, &runs)?;
-    for &(line, unit) in chunks {
-        survey.look_again(line, unit, &batches.device.chunk(shape.chunk(line, unit)));
+    if window == 0 || batches.options.has_canary(Canary::WindowForgotten) {
+        return Ok(());
     }
-    Ok(())
+    fill_open(batches, shape, layout, survey, chunks, |written| window.min(layout.sectors - written))
 }
 
-/// Fills chunks to their end, so that they can be reset.
+/// Fills open chunks to their end, so that they can be reset.
 pub fn fill_to_end(
     batches: &mut Batches<'_>,
     shape: &Shape,
@@ -141,16 +130,35 @@ pub fn fill_to_end(
     survey: &mut Survey,
     chunks: &[(LineId, UnitIndex)],
 ) -> Result<(), MountError> {
-    let runs: Vec<Run> = chunks
-        .iter()
-        .map(|&(line, unit)| {
+    fill_open(batches, shape, layout, survey, chunks, |written| layout.sectors - written)
+}
+
+/// Fills those of some chunks that are open, with as much as `count` says of what is written. One that turns out to be written
+/// less far than the drive reported first is filled again, for its report is true since.
+fn fill_open(
+    batches: &mut Batches<'_>,
+    shape: &Shape,
+    layout: &ChunkLayout,
+    survey: &mut Survey,
+    chunks: &[(LineId, UnitIndex)],
+    count: impl Fn(u32) -> u32,
+) -> Result<(), MountError> {
+    let mut left = chunks.to_vec();
+    while !left.is_empty() {
+        left.retain(|&(line, unit)| survey.chunk(line, unit).state == ChunkState::Open);
+        let run = |&(line, unit): &(LineId, UnitIndex)| {
             let written = survey.chunk(line, unit).written;
-            Run { first: Ppa::new(shape.chunk(line, unit), written), count: layout.sectors - written }
-        })
-        .collect();
-    fill_runs(batches, layout, &runs)?;
-    for &(line, unit) in chunks {
-        survey.look_again(line, unit, &batches.device.chunk(shape.chunk(line, unit)));
+            Run { first: Ppa::new(shape.chunk(line, unit), written), count: count(written) }
+        };
+        let runs: Vec<Run> = left.iter().map(run).collect();
+        fill_runs(batches, layout, &runs)?;
+        left.retain(|&(line, unit)| {
+            let before = survey.chunk(line, unit).written;
+            survey.look_again(line, unit, &batches.device.chunk(shape.chunk(line, unit)));
+            let now = survey.chunk(line, unit).written;
+            assert!(now <= layout.sectors, "{now} sectors of {} are written", layout.sectors);
+            now < before && !batches.options.has_canary(Canary::ReportBelieved)
+        });
     }
     Ok(())
 }
