@@ -43,11 +43,13 @@ pub enum Part {
     PairedLoss,
     /// Reads return another sector.
     MisdirectedRead,
+    /// Chunk reports are behind.
+    StaleReports,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MountCuts,
         Self::OptionChanges,
         Self::FactoryBad,
@@ -63,6 +65,7 @@ impl Part {
         Self::HalfReset,
         Self::PairedLoss,
         Self::MisdirectedRead,
+        Self::StaleReports,
     ];
 
     /// Its name, as it is given on a command line.
@@ -84,6 +87,7 @@ impl Part {
             Self::HalfReset => "half-reset",
             Self::PairedLoss => "paired-loss",
             Self::MisdirectedRead => "misdirected-read",
+            Self::StaleReports => "stale-reports",
         }
     }
 
@@ -125,6 +129,7 @@ impl Part {
             Self::HalfReset => rate(&mut faults.half_reset),
             Self::PairedLoss => rate(&mut faults.paired_loss),
             Self::MisdirectedRead => rate(&mut faults.misdirected_read),
+            Self::StaleReports => leave_out_stale_reports(&mut plan.steps),
         }
     }
 }
@@ -134,6 +139,16 @@ fn leave_out_mount_cuts(steps: &mut [Step]) -> bool {
     for step in steps {
         if let Step::Cut(cut) = step {
             any |= !std::mem::take(&mut cut.again).is_empty();
+        }
+    }
+    any
+}
+
+fn leave_out_stale_reports(steps: &mut [Step]) -> bool {
+    let mut any = false;
+    for step in steps {
+        if let Step::StaleReports { share, .. } = step {
+            any |= std::mem::take(share) > 0;
         }
     }
     any

@@ -76,6 +76,13 @@ pub enum Step {
         /// It lies over the unit so many before it; nowhere, if it is 0.
         before: u32,
     },
+    /// The drive copies its chunk table, and begins with that after the next power cycle: of some chunks it reports what they were.
+    StaleReports {
+        /// Of how many, in parts per billion.
+        share: u32,
+        /// Which.
+        seed: u64,
+    },
     /// Everything is read and compared.
     Audit,
 }
@@ -120,6 +127,9 @@ impl fmt::Display for Step {
             }
             Self::Disk(faults) if *faults == FileFaults::default() => f.write_str("the disk works again"),
             Self::Disk(faults) => write!(f, "the disk fails: {faults:?}"),
+            Self::StaleReports { share, .. } => {
+                write!(f, "chunk reports are behind after the next power cycle ({share} ppb of the chunks)")
+            }
             Self::Audit => f.write_str("read and compare everything"),
         }
     }

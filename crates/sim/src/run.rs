@@ -177,6 +177,9 @@ where
                     disk.set_faults(faults, &mut self.world);
                 }
             }
+            Step::StaleReports { share, seed } => {
+                self.world.device_mut().inner_mut().keep_reports(*share, *seed);
+            }
             Step::Audit => self.world.audit()?,
         }
         Ok(())

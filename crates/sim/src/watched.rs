@@ -6,6 +6,7 @@
 //! flip (`run`).
 
 use crate::contract::Contract;
+use crate::stale_reports::StaleReports;
 use ocssd_base::{Nanos, Prng, usize_of};
 use ocssd_flash::store::StoreError;
 use ocssd_flash::{Flash, NoticeKind, PowerCutReport, Shelf};
@@ -71,13 +72,15 @@ pub struct Watched {
     gave_up: bool,
     /// That may come to pass. If not, a change is carried out in the last try of a target, whatever was drawn.
     may_give_up: bool,
+    /// Reports that are behind.
+    stale: StaleReports,
 }
 
 impl Watched {
     /// Watches `flash`, which carries every change out in one of the tries of a target, unless it `may_give_up`: what was drawn
     /// to fail commands, by rate and by schedule, does not add up to more.
     #[must_use]
-    pub const fn new(flash: Flash, may_give_up: bool) -> Self {
+    pub fn new(flash: Flash, may_give_up: bool) -> Self {
         Self {
             flash,
             harmed: BTreeSet::new(),
@@ -87,12 +90,13 @@ impl Watched {
             undone: BTreeMap::new(),
             gave_up: false,
             may_give_up,
+            stale: StaleReports::default(),
         }
     }
 
     /// Watches `flash` for a contract: it may give up if the contract says what that excuses.
     #[must_use]
-    pub const fn of<C: Contract>(flash: Flash) -> Self {
+    pub fn of<C: Contract>(flash: Flash) -> Self {
         Self::new(flash, C::KNOWS_DEAD_DRIVES)
     }
 
@@ -103,7 +107,42 @@ impl Watched {
         let (harmed, news, dead) = (self.harmed.clone(), self.news.clone(), self.dead.clone());
         let told = self.told.clone();
         let (undone, gave_up, may_give_up) = (self.undone.clone(), self.gave_up, self.may_give_up);
-        Some(Self { flash, harmed, told, news, dead, undone, gave_up, may_give_up })
+        let stale = self.stale.clone();
+        Some(Self { flash, harmed, told, news, dead, undone, gave_up, may_give_up, stale })
+    }
+
+    /// The drive copies its chunk table now, and after the next power cycle shows so many parts per billion of the copy's entries
+    /// in place of those that are true.
+    pub fn keep_reports(&mut self, share: u32, seed: u64) {
+        let table = self.table();
+        let chance = (u64::from(share) << 32) / u64::from(BILLION);
+        self.stale.keep(table, chance, Prng::new(seed));
+    }
+
+    /// What is true of every chunk.
+    fn table(&self) -> Vec<ChunkDescriptor> {
+        let chunks = (0..self.flash.geometry().chunk_count()).map(ChunkId);
+        chunks.map(|chunk| Flash::chunk(&self.flash, chunk)).collect()
+    }
+
+    /// Chunks whose reports are behind.
+    #[must_use]
+    pub fn stale_reports(&self) -> u32 {
+        self.stale.count()
+    }
+
+    /// The chunks a write, copy or reset names are looked up by the drive, whatever becomes of it.
+    fn look_up(&mut self, command: &Command, buffers: &Buffers) {
+        match (command.op, command.addresses) {
+            (Op::Read | Op::Flush, _) | (_, Addresses::None) => {}
+            (_, Addresses::Run { first, .. }) => self.stale.looked_up(first.chunk),
+            (op, Addresses::List { offset, count }) => {
+                let lists = if matches!(op, Op::Copy) { 2 } else { 1 };
+                let buffer = command.buffer.expect("a list lies in a buffer");
+                let list = &buffers.addresses(buffer)[usize_of(offset)..][..usize_of(lists * count)];
+                list.iter().for_each(|at| self.stale.looked_up(at.chunk));
+            }
+        }
     }
 
     /// A mount begins: what its target sends has nothing to do with what was sent before.
@@ -196,6 +235,8 @@ impl Watched {
     /// If the backing cannot keep what is left.
     pub fn power_cut(&mut self, now: Nanos, prng: &mut Prng) -> Result<PowerCutReport, StoreError> {
         let report = self.flash.power_cut(now, prng)?;
+        let table = if self.stale.is_kept() { self.table() } else { Vec::new() };
+        self.stale.power_cycled(&table);
         for (first, count) in self.flash.take_lost_pairs() {
             (first.sector..first.sector + count).for_each(|sector| self.lose(Ppa::new(first.chunk, sector)));
         }
@@ -287,10 +328,13 @@ impl Device for Watched {
     }
 
     fn chunk(&self, chunk: ChunkId) -> ChunkDescriptor {
-        Flash::chunk(&self.flash, chunk)
+        self.stale.of(chunk).unwrap_or_else(|| Flash::chunk(&self.flash, chunk))
     }
 
     fn submit(&mut self, now: Nanos, command: Command, buffers: &mut Buffers) -> Result<(), Rejected> {
+        if self.stale.count() > 0 {
+            self.look_up(&command, buffers);
+        }
         let failed = self.flash.commands_failed();
         let is_spared = !self.may_give_up && self.is_last_try(&command);
         self.flash.let_commands_fail(!is_spared);

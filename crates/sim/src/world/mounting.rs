@@ -70,6 +70,8 @@ impl<C: Contract> World<C> {
         if index == 0 {
             // What the drive did not carry out for the first is still so when the second is mounted.
             self.device_mut().inner_mut().begin_instance();
+            let stale = self.device().inner().stale_reports();
+            self.tally.add("faults.reports_stale", u64::from(stale));
         }
         // A mount reads to learn whose each sector is: what comes from another place looks as good.
         self.device_mut().inner_mut().let_reads_be_misdirected(false);
