@@ -102,6 +102,28 @@ fn a_device_with_few_pages_in_memory_holds_what_was_written_also_after_cuts() {
     }
 }
 
+/// Slots are kept free so that pages are read ahead, but not where none is left to be read.
+#[test]
+fn a_cache_as_large_as_the_map_reads_and_writes_no_page_once_all_are_in() {
+    let label = "seed 11, all pages fit";
+    let pages = Modelled::new(config(60), &IN_PAGES, label).holds.len().div_ceil(32);
+    assert!(pages / 8 > 1, "of {pages} pages an eighth is none or one");
+    let bytes: &'static str = (pages * 128).to_string().leak();
+    let options = [IN_PAGES[0], IN_PAGES[1], IN_PAGES[2], ("map_cache_bytes", bytes)];
+    let (mut world, mut prng) = (Modelled::new(config(60), &options, label), Prng::new(11));
+    world.change(600, &mut prng);
+    assert_eq!(world.lost(), [], "{label}");
+    let counts = |world: &mut Modelled| {
+        ["map_cache_misses", "map_read_sectors", "map_written_sectors"].map(|name| world.rig.counter(name))
+    };
+    let before = counts(&mut world);
+    world.change(600, &mut prng);
+    assert_eq!(world.lost(), [], "{label}");
+    assert_eq!(counts(&mut world), before, "{label}: misses, sectors read, sectors written");
+    assert!(world.rig.counter("map_cache_hits") > 1000, "{label}: hardly a page is looked up");
+    world.rig.host.target(TargetId(0)).check();
+}
+
 #[test]
 fn what_was_never_written_is_known_and_what_lies_on_a_page_elsewhere_is_not() {
     let mut world = Modelled::new(config(60), &IN_PAGES, "known");

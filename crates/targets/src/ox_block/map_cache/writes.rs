@@ -14,9 +14,13 @@ use ocssd_ftl::Place;
 use ocssd_ftl::log::LogEntry;
 use ocssd_lightnvm::Buffers;
 
-/// Room that is kept free for pages to be read ahead (chosen: as many as are read at a time, of a small cache an eighth).
+/// Room that is kept free for pages to be read ahead (chosen: as many as are read at a time, of a small cache an eighth), and
+/// never more than there are pages that memory has no room for: a map that fits stays.
 fn kept_free(pages: &MapPages) -> usize {
-    (pages.most() / 8).min(super::reads::AHEAD_MAX)
+    let beyond = usize_of(pages.count()).saturating_sub(pages.most());
+    let kept = (pages.most() / 8).min(super::reads::AHEAD_MAX).min(beyond);
+    assert!(kept < pages.most(), "all {} slots are kept free", pages.most());
+    kept
 }
 
 impl OxBlock {
@@ -128,5 +132,24 @@ impl OxBlock {
             self.invalidate(before);
         }
         self.look_at(chunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ocssd_ftl::ShardSize;
+
+    /// Slots that are kept free of a cache of `most` pages for a map of 1000.
+    fn kept(most: usize) -> usize {
+        let size = ShardSize::new(32).expect("a power of two");
+        kept_free(&MapPages::new(32 * 1000, size, most))
+    }
+
+    #[test]
+    fn a_cache_keeps_no_more_slots_free_than_there_are_pages_elsewhere() {
+        assert_eq!([4, 64, 512, 900].map(kept), [0, 8, 64, 64], "as much as is read ahead, or an eighth");
+        assert_eq!([970, 999].map(kept), [30, 1], "as many as are not in memory");
+        assert_eq!([1000, 1001, usize::MAX].map(kept), [0, 0, 0], "all of the map stays");
     }
 }
