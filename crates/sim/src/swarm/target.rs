@@ -158,8 +158,8 @@ fn ox_block(draw: &mut Draw, config: &Config, size: Size, durability: Option<&st
     let mut options =
         vec![("durability".to_owned(), if is_volatile { "flush" } else { "request" }.to_owned())];
     let seed = ox_machines(draw, config, size, &mut options);
-    // A lost sector whose page of the map is not in memory keeps its chunk, which a small drive runs out of: media faults are left
-    // out with the large worlds (docs/ox-block.md, "A map larger than memory").
+    // Some large worlds come to empty chunks of pages for ever (docs/ox-block.md, "A map larger than memory"): they have all of
+    // the map in memory.
     if size == Size::Tiny && seed % 5 < 2 {
         // Part of the map is on media: hardly any of it is in memory, half of it, or all.
         let pick = |numbers: [u64; 4], by: u64| numbers[usize::try_from(seed / by % 4).expect("below four")];
