@@ -278,7 +278,7 @@ fn main() -> ExitCode {
         let limit = ios.map_or_else(String::new, |ios| format!("number_ios={ios}\n"));
         let jobs = bench.setting.before;
         let setting = Setting {
-            chunks_per_pu: chunks,
+            chunks_per_pu: chunks.or(bench.setting.chunks_per_pu),
             sectors_per_chunk: sectors.or(bench.setting.sectors_per_chunk),
             before: &jobs[..before.min(jobs.len())],
             ..bench.setting

@@ -88,7 +88,8 @@ impl World<VirtualClock> {
         for job in setting.before {
             let mut before = runner(&mut host, id, job);
             assert_eq!(host.run(&mut before, Nanos::MAX), RunEnd::Finished);
-            assert_eq!(before.failures().count(), 0, "an I/O before a benchmark failed");
+            let failed = before.failures().next();
+            assert!(failed.is_none(), "an I/O before a benchmark failed: {failed:?}");
             drop(before.into_results(host.buffers_mut()));
         }
         let runner = runner(&mut host, id, job);
@@ -109,7 +110,8 @@ impl<C: Clock> World<C> {
     /// If the run does not finish, or anything in it failed.
     pub fn measure(&mut self) -> u64 {
         assert_eq!(self.host.run(&mut self.runner, Nanos::MAX), RunEnd::Finished);
-        assert_eq!(self.runner.failures().count(), 0, "an I/O of a benchmark failed");
+        let failed = self.runner.failures().next();
+        assert!(failed.is_none(), "an I/O of a benchmark failed: {failed:?}");
         self.runner.progress(self.host.clock().now()).ios
     }
 
