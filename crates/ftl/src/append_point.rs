@@ -6,9 +6,10 @@
 //! any other. What landed is held until it can be read (MW_CUNITS). Deliberately not here: which chunks are free
 //! (`chunk_pool`), data, commands.
 
+use crate::open_chunk::OpenChunk;
 use crate::place::{ChunkIndex, UnitIndex};
+use crate::position_set::PositionSet;
 use ocssd_base::usize_of;
-use std::collections::VecDeque;
 
 /// How a stream is written.
 #[derive(Clone, Copy, Debug)]
@@ -54,137 +55,6 @@ pub enum AppendEvent<T> {
     Closed(ChunkIndex),
 }
 
-#[derive(Clone, Debug)]
-struct InFlight<T> {
-    end: u32,
-    sector: u32,
-    /// `None` while it is in flight.
-    landing: Option<Landing<T>>,
-}
-
-/// A chunk that is being written: places given out in order, writes that end in any, and what cannot be read yet.
-///
-/// [`AppendPoint`] has one for each position; an owner that decides itself where each write goes has them directly.
-#[derive(Clone, Debug)]
-pub struct OpenChunk<T> {
-    chunk: ChunkIndex,
-    /// Next sector to write.
-    pointer: u32,
-    /// Every write before this sector is over.
-    acknowledged: u32,
-    /// The drive closed it.
-    is_closed: bool,
-    /// The drive failed under a write to it: nothing follows, and nothing more of it can be read.
-    is_refused: bool,
-    /// Writes given out, in order, from the oldest that is in flight on.
-    writes: VecDeque<InFlight<T>>,
-    /// What landed and cannot be read yet, with where it begins and ends.
-    held: VecDeque<(u32, u32, T)>,
-}
-
-impl<T: Copy> OpenChunk<T> {
-    /// A chunk that was written up to `pointer` before, all of which can be read.
-    #[must_use]
-    pub const fn new(chunk: ChunkIndex, pointer: u32) -> Self {
-        Self {
-            chunk,
-            pointer,
-            acknowledged: pointer,
-            is_closed: false,
-            is_refused: false,
-            writes: VecDeque::new(),
-            held: VecDeque::new(),
-        }
-    }
-
-    /// Which chunk it is.
-    #[must_use]
-    pub const fn chunk(&self) -> ChunkIndex {
-        self.chunk
-    }
-
-    /// The next sector to be written.
-    #[must_use]
-    pub const fn pointer(&self) -> u32 {
-        self.pointer
-    }
-
-    /// Writes in flight.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.writes.iter().filter(|write| write.landing.is_none()).count()
-    }
-
-    /// True if more may be written to it: neither the drive closed it, nor failed under a write to it.
-    #[must_use]
-    pub const fn takes_more(&self, config: &AppendConfig) -> bool {
-        !self.is_closed && !self.is_refused && self.pointer < config.chunk_sectors
-    }
-
-    /// True if it takes no more, and nothing to it is in flight.
-    #[must_use]
-    pub fn is_over(&self, config: &AppendConfig) -> bool {
-        !self.takes_more(config) && self.writes.is_empty()
-    }
-
-    /// True if something landed that cannot be read yet.
-    #[must_use]
-    pub fn is_holding(&self) -> bool {
-        !self.held.is_empty() || self.writes.iter().any(|write| write.landing.is_some())
-    }
-
-    /// The place for a write of `sectors`, which counts as given out.
-    ///
-    /// # Panics
-    /// If the chunk has no room for it.
-    pub fn give(&mut self, sectors: u32, config: &AppendConfig) -> Append {
-        let place = Append { chunk: self.chunk, sector: self.pointer };
-        self.pointer += sectors;
-        assert!(self.pointer <= config.chunk_sectors, "a chunk is written beyond its end");
-        self.writes.push_back(InFlight { sector: place.sector, end: self.pointer, landing: None });
-        place
-    }
-
-    /// A write is over: what can be read now.
-    ///
-    /// # Panics
-    /// If it was not given out, or ended before.
-    pub fn land(
-        &mut self,
-        config: &AppendConfig,
-        sector: u32,
-        landing: Landing<T>,
-        events: &mut Vec<AppendEvent<T>>,
-    ) {
-        let write = self.writes.iter_mut().find(|write| write.sector == sector && write.landing.is_none());
-        write.expect("a write ends once").landing = Some(landing);
-        self.is_closed |= matches!(landing, Landing::Closed);
-        while let Some(write) = self.writes.pop_front_if(|write| write.landing.is_some()) {
-            assert!(write.end > self.acknowledged, "writes to a chunk are out of order");
-            self.is_refused |= matches!(write.landing, Some(Landing::Refused));
-            if !self.is_refused {
-                self.acknowledged = write.end;
-            }
-            if let Some(Landing::Written(what)) = write.landing {
-                self.held.push_back((write.sector, write.end, what));
-            }
-        }
-        let limit = self.readable(config);
-        while let Some((.., what)) = self.held.pop_front_if(|&mut (_, end, _)| end <= limit) {
-            events.push(AppendEvent::Readable(what));
-        }
-    }
-
-    /// How many sectors can be read.
-    fn readable(&self, config: &AppendConfig) -> u32 {
-        if self.is_closed || self.acknowledged >= config.chunk_sectors {
-            self.acknowledged
-        } else {
-            self.acknowledged.saturating_sub(config.mw_cunits)
-        }
-    }
-}
-
 /// Where a stream is written. `T` is what the owner keeps of a write until it can be read.
 #[derive(Clone, Debug)]
 pub struct AppendPoint<T> {
@@ -192,10 +62,18 @@ pub struct AppendPoint<T> {
     units: Vec<UnitIndex>,
     /// As many as the width. Of as many as there are units, each is one unit's.
     positions: Vec<Option<OpenChunk<T>>>,
+    /// Positions without a chunk.
+    empty: PositionSet,
+    /// Positions whose chunk takes a write now.
+    taking: PositionSet,
+    /// Which position a chunk is at, in order.
+    at: Vec<(ChunkIndex, usize)>,
     /// Full or closed chunks with writes in flight.
     ending: Vec<OpenChunk<T>>,
     turn: usize,
     in_flight: usize,
+    /// Sectors that the chunks at positions still take.
+    room: u64,
 }
 
 impl<T: Copy> AppendPoint<T> {
@@ -211,9 +89,13 @@ impl<T: Copy> AppendPoint<T> {
             config,
             units: units.to_vec(),
             positions: (0..config.width).map(|_| None).collect(),
+            empty: PositionSet::new(usize_of(config.width), true),
+            taking: PositionSet::new(usize_of(config.width), false),
+            at: Vec::with_capacity(usize_of(config.width)),
             ending: Vec::new(),
             turn: 0,
             in_flight: 0,
+            room: 0,
         }
     }
 
@@ -233,11 +115,11 @@ impl<T: Copy> AppendPoint<T> {
         open: impl FnMut(&[UnitIndex]) -> Option<ChunkIndex>,
     ) -> Option<Append> {
         let mut open = open;
-        self.next_among(sectors, &mut open, |_, _| true, |open, units| open(units))
+        self.next_among(sectors, &mut open, true, |_, _| true, |open, units| open(units))
     }
 
     /// As [`Self::next`], but passes over positions whose chunk is not among those that `may` names; both procedures are given
-    /// `space`.
+    /// `space`. Unless `may_open`, no chunk is asked for: then only positions that have one are looked at.
     ///
     /// # Panics
     /// As [`Self::next`].
@@ -245,38 +127,85 @@ impl<T: Copy> AppendPoint<T> {
         &mut self,
         sectors: u32,
         space: &mut S,
+        may_open: bool,
         may: impl Fn(&S, ChunkIndex) -> bool,
         open: impl Fn(&mut S, &[UnitIndex]) -> Option<ChunkIndex>,
     ) -> Option<Append> {
         assert!(self.config.chunk_sectors.is_multiple_of(sectors), "{sectors} sectors do not divide a chunk");
         let count = self.positions.len();
-        let turn = self.turn;
-        let position = (0..count).map(|offset| (turn + offset) % count).find(|&position| {
-            if self.positions[position].is_none()
-                && let Some(chunk) = open(space, self.units_of(position))
-            {
-                self.adopt_at(position, chunk, 0);
+        for (from, end) in [(self.turn, count), (0, self.turn)] {
+            let mut next = from;
+            while let Some(position) = self.taking.first_within(may_open.then_some(&self.empty), next, end) {
+                next = position + 1;
+                if self.empty.contains(position)
+                    && let Some(chunk) = open(space, self.units_of(position))
+                {
+                    self.adopt_at(position, chunk, 0);
+                }
+                let is_named = |open: &OpenChunk<T>| may(space, open.chunk);
+                if self.taking.contains(position) && self.positions[position].as_ref().is_some_and(is_named) {
+                    self.turn = next % count;
+                    return Some(self.give(position, sectors));
+                }
             }
-            let depth = usize_of(self.config.depth);
-            let takes =
-                |open: &OpenChunk<T>| open.in_flight() < depth && !open.is_refused && may(space, open.chunk);
-            self.positions[position].as_ref().is_some_and(takes)
-        })?;
+        }
+        None
+    }
+
+    /// The next place of the chunk at a position.
+    fn give(&mut self, position: usize, sectors: u32) -> Append {
         let chunk = self.positions[position].as_mut().expect("it was found open");
         let place = chunk.give(sectors, &self.config);
+        self.room -= u64::from(sectors);
         if chunk.pointer == self.config.chunk_sectors {
-            self.ending.extend(self.positions[position].take());
+            self.end_at(position);
+        } else {
+            self.look_at(position);
         }
         self.in_flight += 1;
-        self.turn = (position + 1) % count;
-        Some(place)
+        place
+    }
+
+    /// Looks whether the chunk at a position takes a write.
+    fn look_at(&mut self, position: usize) {
+        let depth = usize_of(self.config.depth);
+        let takes = |open: &OpenChunk<T>| open.in_flight() < depth && !open.is_refused;
+        self.taking.set(position, self.positions[position].as_ref().is_some_and(takes));
+    }
+
+    /// The chunk at a position takes no more.
+    fn end_at(&mut self, position: usize) {
+        let open = self.positions[position].take().expect("a position has a chunk");
+        self.room -= u64::from(self.config.chunk_sectors - open.pointer);
+        self.at.retain(|&(chunk, _)| chunk != open.chunk);
+        self.ending.push(open);
+        self.empty.set(position, true);
+        self.taking.set(position, false);
+    }
+
+    /// Where a chunk that takes more is.
+    fn position_of(&self, chunk: ChunkIndex) -> Option<usize> {
+        let found = self.at.binary_search_by_key(&chunk, |&(chunk, _)| chunk);
+        found.ok().map(|index| self.at[index].1)
+    }
+
+    fn find(&self, chunk: ChunkIndex) -> Option<&OpenChunk<T>> {
+        match self.position_of(chunk) {
+            Some(position) => self.positions[position].as_ref(),
+            None => self.ending.iter().find(|open| open.chunk == chunk),
+        }
     }
 
     fn adopt_at(&mut self, position: usize, chunk: ChunkIndex, pointer: u32) {
         assert!(self.positions[position].is_none(), "a position has two chunks");
         assert!(pointer < self.config.chunk_sectors, "chunk {} is full", chunk.0);
-        assert!(self.chunks().all(|open| open.chunk != chunk), "chunk {} is opened twice", chunk.0);
+        assert!(!self.has(chunk), "chunk {} is opened twice", chunk.0);
         self.positions[position] = Some(OpenChunk::new(chunk, pointer));
+        self.room += u64::from(self.config.chunk_sectors - pointer);
+        let before = self.at.partition_point(|&(other, _)| other < chunk);
+        self.at.insert(before, (chunk, position));
+        self.empty.set(position, false);
+        self.look_at(position);
     }
 
     /// Goes on with a chunk that was written up to `pointer` before, all of which can be read. False if there is no position
@@ -299,22 +228,22 @@ impl<T: Copy> AppendPoint<T> {
         assert!(self.in_flight > 0, "a write landed that was not given out");
         self.in_flight -= 1;
         let config = self.config;
-        let is_it = |open: &OpenChunk<T>| open.chunk == at.chunk;
-        let position = self.positions.iter().position(|open| open.as_ref().is_some_and(is_it));
-        if let Some(position) = position {
-            let open = self.positions[position].as_mut().expect("it was found");
-            open.land(&config, at.sector, landing, events);
-            if open.is_closed {
-                self.ending.extend(self.positions[position].take());
-            }
-        } else {
-            let open = self.ending.iter_mut().find(|open| is_it(open));
-            open.expect("a write landed in a chunk that is not open")
-                .land(&config, at.sector, landing, events);
+        let position = self.position_of(at.chunk);
+        let open = match position {
+            Some(position) => self.positions[position].as_mut(),
+            None => self.ending.iter_mut().find(|open| open.chunk == at.chunk),
+        };
+        let open = open.expect("a write landed in a chunk that is not open");
+        open.land(&config, at.sector, landing, events);
+        let is_closed = open.is_closed;
+        match position {
+            Some(position) if is_closed => self.end_at(position),
+            Some(position) => self.look_at(position),
+            None => {}
         }
-        if let Some(ended) = self.ending.iter().position(|open| open.writes.is_empty() && !open.is_refused) {
+        if let Some(ended) = self.ending.iter().position(OpenChunk::has_ended) {
             let open = self.ending.swap_remove(ended);
-            assert!(open.held.is_empty(), "a closed chunk cannot be read");
+            assert!(!open.is_holding(), "a closed chunk cannot be read");
             events.push(AppendEvent::Closed(open.chunk));
         }
     }
@@ -326,21 +255,13 @@ impl<T: Copy> AppendPoint<T> {
     /// True if the chunk is open here, or has writes in flight.
     #[must_use]
     pub fn has(&self, chunk: ChunkIndex) -> bool {
-        self.chunks().any(|open| open.chunk == chunk)
+        self.find(chunk).is_some()
     }
 
     /// What landed at a sector that cannot be read yet, and which of its sectors that is.
     #[must_use]
     pub fn held(&self, at: Append) -> Option<(T, u32)> {
-        let open = self.chunks().find(|open| open.chunk == at.chunk)?;
-        let held = open.held.iter().copied();
-        let behind = open.writes.iter().filter_map(|write| match write.landing {
-            Some(Landing::Written(what)) => Some((write.sector, write.end, what)),
-            _ => None,
-        });
-        let (start, _, what) =
-            held.chain(behind).find(|&(start, end, _)| (start..end).contains(&at.sector))?;
-        Some((what, at.sector - start))
+        self.find(at.chunk)?.held_at(at.sector)
     }
 
     /// Chunks written at a time.
@@ -363,15 +284,29 @@ impl<T: Copy> AppendPoint<T> {
 
     /// Sectors that open chunks still take.
     #[must_use]
-    pub fn room(&self) -> u64 {
-        let left = |open: &OpenChunk<T>| u64::from(self.config.chunk_sectors - open.pointer);
-        self.positions.iter().flatten().map(left).sum()
+    pub const fn room(&self) -> u64 {
+        self.room
     }
 
     /// Asserts what must hold between calls.
     pub fn check(&self) {
         let flying: usize = self.chunks().map(OpenChunk::in_flight).sum();
         assert_eq!(flying, self.in_flight, "writes in flight are counted wrong");
+        let left = |open: &OpenChunk<T>| u64::from(self.config.chunk_sectors - open.pointer);
+        let room: u64 = self.positions.iter().flatten().map(left).sum();
+        assert_eq!(room, self.room, "sectors that chunks take are counted wrong");
+        assert!(self.at.is_sorted(), "chunks are listed out of order");
+        assert_eq!(self.at.len(), self.positions.iter().flatten().count(), "a chunk is not listed");
+        for (position, open) in self.positions.iter().enumerate() {
+            let depth = usize_of(self.config.depth);
+            let takes = open.as_ref().is_some_and(|open| open.in_flight() < depth && !open.is_refused);
+            assert_eq!(self.taking.contains(position), takes, "position {position} is taken for another");
+            assert_eq!(
+                self.empty.contains(position),
+                open.is_none(),
+                "position {position} is taken for empty"
+            );
+        }
         for open in self.chunks() {
             assert!(
                 open.acknowledged <= open.pointer,

@@ -216,6 +216,12 @@ impl<E: Record> Log<E> {
         if self.filling.is_empty() { self.filling_lsn } else { self.filling_lsn.next() }
     }
 
+    /// True if a page is being filled.
+    #[must_use]
+    pub const fn is_filling(&self) -> bool {
+        !self.filling.is_empty()
+    }
+
     /// True if a page waits that takes no more.
     #[must_use]
     pub fn has_full_page(&self) -> bool {

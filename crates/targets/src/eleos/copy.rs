@@ -7,7 +7,7 @@ use super::change::Source;
 use super::entry::Entry;
 use super::extent::{Extent, GRAIN_BYTES, Spot, index};
 use super::store::{Eleos, Owner, Slot};
-use crate::ox::write_buffer::{FrameId, StreamIndex};
+use crate::ox::write_buffer::FrameId;
 use ocssd_ftl::{ChunkIndex, Place};
 use ocssd_lightnvm::interface::log_structured::PageId;
 use ocssd_lightnvm::{BufId, Buffers};
@@ -100,14 +100,14 @@ impl Eleos {
     ) {
         assert_eq!(index(part.bytes), content.len(), "page {} is copied with other bytes", page.0);
         assert_eq!(self.grid().chunk(part.spot), chunk, "page {} lies in another chunk", page.0);
-        let stream = StreamIndex::of_group(self.space.pool.group_of(chunk));
+        let stream = self.copies_of(chunk);
         let mut done = 0;
         while done < part.bytes {
             let room = self.room_for(stream, part.bytes - done);
             let (at, bytes) = room.expect("frames were counted before it was read");
             let from = Spot(part.spot.0 + u64::from(done / GRAIN_BYTES));
             let slot = Slot { page, at, bytes, owner: Owner::Copy(from) };
-            self.space.hold(chunk);
+            self.copy_begun(chunk);
             self.put(stream, slot, Source::Bytes(&content[index(done)..index(done + bytes)]), buffers);
             done += bytes;
         }
@@ -115,12 +115,14 @@ impl Eleos {
     }
 
     /// What makes the copies of a frame at `place` true.
-    pub(super) fn moved_entries(&self, frame: FrameId, place: Place) -> Vec<Entry> {
+    pub(super) fn moved_entries(&mut self, frame: FrameId, place: Place) -> Vec<Entry> {
+        let slots = self.buffer.slots(frame).to_vec();
         let entry = |slot: &Slot| {
             let Owner::Copy(from) = slot.owner else { unreachable!("a frame of copies holds {slot:?}") };
+            self.copy_ended(self.grid().chunk(from));
             let from = Extent { spot: from, bytes: slot.bytes };
             Entry::Moved(slot.page, from, self.grid().spot(place, slot.at))
         };
-        self.buffer.slots(frame).iter().map(entry).collect()
+        slots.iter().map(entry).collect()
     }
 }

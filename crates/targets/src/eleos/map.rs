@@ -197,6 +197,7 @@ impl Eleos {
 
     fn part_is_true(&mut self, page: PageId, extent: Extent) {
         let chunk = self.space.live.add(page, extent);
+        self.space.changed(chunk);
         self.space.unpin(chunk, 1);
         self.look_at(chunk);
     }
@@ -208,6 +209,8 @@ impl Eleos {
         self.space.unpin(chunk, 1);
         if self.store.map.relocate(page, from, to) {
             self.space.live.relocated(page, from, Extent { spot: to, ..from }, self.applied.0);
+            self.space.changed(source);
+            self.space.changed(chunk);
         } else {
             self.stats.gc_lost_races += 1;
         }
@@ -219,6 +222,7 @@ impl Eleos {
     fn forget_parts(&mut self, old: &[Extent]) {
         for &part in old {
             let chunk = self.space.live.remove(part, self.applied.0);
+            self.space.changed(chunk);
             if self.space.live_count(chunk) == 0 {
                 self.look_at(chunk);
             }

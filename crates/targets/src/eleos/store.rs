@@ -220,7 +220,9 @@ impl Store for Pages {
     fn dropped(ox: &mut Eleos, slots: &[Slot]) {
         for slot in slots {
             if let Owner::Copy(from) = slot.owner {
-                ox.space.let_go(ox.grid().chunk(from));
+                let chunk = ox.grid().chunk(from);
+                ox.copy_ended(chunk);
+                ox.space.let_go(chunk);
             }
         }
     }

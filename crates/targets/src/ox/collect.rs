@@ -7,6 +7,7 @@
 //! filled. Deliberately not here: which chunk is chosen (`ocssd_ftl::VictimPolicy`), how reads are tried again (`retry`).
 
 use super::flight::Purpose;
+use super::options::Options;
 use super::retry::Whose;
 use super::space::Live;
 use super::state::{Ending, Ox};
@@ -14,24 +15,38 @@ use super::store::Store;
 use super::write_buffer::StreamIndex;
 use crate::read_again::Failed;
 use ocssd_base::{Prng, Slab, SlabKey, usize_of};
-use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, Place};
+use ocssd_ftl::{Append, Candidate, ChunkIndex, ChunkUse, LineId, Place, Shape, VictimPolicy};
 use ocssd_lightnvm::{BufId, Buffers, Completion, Op};
 
-/// Reads of victims in flight (chosen: two keep a unit busy, and four groups may be marked).
-pub(crate) const READS_MAX: u32 = 8;
-/// Victims of a group that are being read at a time (chosen: the next is read while copies of the first are written).
-const VICTIMS_READ_MAX: usize = 2;
+/// Reads of victims in flight for each unit of a group that is marked (chosen: two keep a unit busy).
+const READS_PER_UNIT: u32 = 2;
+/// Reads of victims in flight at least and at most (chosen: four small groups may be marked; and a buffer each, of a write unit).
+const READS_RANGE: (u32, u32) = (8, 64);
+/// Victims of a group that are being read at a time at least (chosen: the next is read while copies of the first are written). In
+/// a group of more units as many, for a chunk lies on one unit: with two at a time eight units give what two can read.
+const VICTIMS_READ_MIN: u32 = 2;
 
 /// A chunk that is being emptied.
 #[derive(Clone, Copy, Debug)]
 struct Victim {
     chunk: ChunkIndex,
     group: u32,
+    /// The group its copies go to: its own, but for one that has no room.
+    to: u32,
     /// The next place to look at.
     next: Place,
     /// Nothing behind `next` is valid.
     is_read: bool,
     reads: u32,
+}
+
+/// Copies of a chunk: they outlive the victim, if what is copied is written meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+struct Copies {
+    /// The group they go to: the chunk's own, but where that has no room.
+    to: u32,
+    /// Of these, how many did not land.
+    on_their_way: u32,
 }
 
 /// A read of a victim.
@@ -50,6 +65,10 @@ pub(crate) struct Collector {
     pub spare: Vec<BufId>,
     /// Nothing is begun until the victims there are have ended: the next is better chosen in another group.
     is_leaving: bool,
+    /// Victims that are being read at most.
+    victims_read_max: usize,
+    /// By chunk, of victims.
+    copies: Vec<Copies>,
     /// By group: what its victims give back beyond what was filled, in the measure of `Live`.
     credit: Vec<u64>,
     prng: Prng,
@@ -57,14 +76,26 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// Nothing to do; buffers for reads of `unit` sectors are taken now.
-    pub fn new(unit: u32, groups: u32, seed: u64, take: &mut dyn FnMut(u32) -> BufId) -> Self {
+    pub fn new(
+        unit: u32,
+        shape: &Shape,
+        groups: u32,
+        options: &Options,
+        take: &mut dyn FnMut(u32) -> BufId,
+    ) -> Self {
+        assert!(groups > 0 && unit > 0, "{groups} groups are read by {unit} sectors");
+        let of_group = shape.units().div_ceil(groups);
+        let marked = options.gc_groups_max.min(groups);
+        let reads = (READS_PER_UNIT * of_group * marked).clamp(READS_RANGE.0, READS_RANGE.1);
         Self {
             victims: Vec::new(),
             is_leaving: false,
-            reads: Slab::new(READS_MAX),
-            spare: (0..READS_MAX).map(|_| take(unit)).collect(),
+            victims_read_max: usize_of(of_group.max(VICTIMS_READ_MIN)),
+            reads: Slab::new(reads),
+            spare: (0..reads).map(|_| take(unit)).collect(),
+            copies: vec![Copies::default(); usize_of(shape.chunks())],
             credit: vec![0; usize_of(groups)],
-            prng: Prng::new(seed).split("victims"),
+            prng: Prng::new(options.seed).split("victims"),
         }
     }
 
@@ -125,7 +156,8 @@ impl<S: Store> Ox<S> {
         self.stats.victims += u64::try_from(ended).expect("an index");
         if ended > 0 {
             for group in 0..self.space.pool.groups() {
-                let has_one = self.collector.victims.iter().any(|victim| victim.group == group);
+                let is_of = |victim: &Victim| victim.group == group || victim.to == group;
+                let has_one = self.collector.victims.iter().any(is_of);
                 if !has_one {
                     self.space.mark(group, false);
                 }
@@ -145,9 +177,12 @@ impl<S: Store> Ox<S> {
             if is_enough && reading == 0 && self.space.dead_count() == 0 && is_idle {
                 return any | self.choose_victim(|_| true);
             }
-            let is_over = is_enough || reading >= VICTIMS_READ_MAX || self.is_leaving();
-            if is_over || !self.choose_victim(|_| true) {
+            if is_enough || reading >= self.collector.victims_read_max || self.is_leaving() {
                 return any;
+            }
+            if !self.choose_victim(|_| true) {
+                return any
+                    | (is_idle && self.collector.victims.is_empty() && self.choose_for_another_group());
             }
             any = true;
         }
@@ -156,12 +191,33 @@ impl<S: Store> Ox<S> {
     /// Chooses a chunk to be emptied among those of groups that `wanted` names.
     fn choose_victim(&mut self, wanted: impl Fn(u32) -> bool) -> bool {
         let groups_max = self.options.gc_groups_max;
-        let candidates = self.candidates(|group| wanted(group) && self.space.may_collect(group, groups_max));
+        let groups = self.space.pool.groups();
+        let allowed: Vec<u32> =
+            (0..groups).filter(|&group| wanted(group) && self.space.may_collect(group, groups_max)).collect();
+        let candidates = match self.options.victim {
+            VictimPolicy::Greedy => self.fewest_with_room(&allowed),
+            VictimPolicy::CostBenefit | VictimPolicy::DChoices { .. } => self.candidates(&allowed),
+        };
         let Some(line) = self.options.victim.pick(&mut self.collector.prng, &candidates) else {
             return false;
         };
-        self.begin_victim(ChunkIndex(line.0));
+        let chunk = ChunkIndex(line.0);
+        self.begin_victim(chunk, self.space.pool.group_of(chunk));
         true
+    }
+
+    /// Chooses a chunk whose copies go to the group that has most room: no group has both garbage and room for what is copied
+    /// from it. That happens where others than garbage collection took a group's last chunk.
+    fn choose_for_another_group(&mut self) -> bool {
+        let groups: Vec<u32> = (0..self.space.pool.groups()).collect();
+        let to = groups.iter().copied().max_by_key(|&group| self.room(group)).expect("there is a group");
+        let mut candidates = self.fewest(&groups);
+        candidates.retain(|candidate| self.has_room(to, candidate.valid));
+        let picked = VictimPolicy::Greedy.pick(&mut self.collector.prng, &candidates);
+        if let Some(line) = picked {
+            self.begin_victim(ChunkIndex(line.0), to);
+        }
+        picked.is_some()
     }
 
     /// True if the marked groups are being left. Looked at anew when none is marked, and when nothing is going on.
@@ -174,56 +230,93 @@ impl<S: Store> Ox<S> {
     /// True if a group that may not be marked now has a chunk that gives clearly more than any of the marked ones: by an eighth
     /// of a chunk, so that groups do not take turns for nothing (chosen). No more is begun in the marked ones then, they end,
     /// and the next is chosen anywhere: a group that stays marked is emptied of garbage, for users write elsewhere.
-    fn is_better_elsewhere(&self) -> bool {
+    fn is_better_elsewhere(&mut self) -> bool {
         let groups_max = self.options.gc_groups_max;
-        let is_allowed = |group| self.space.may_collect(group, groups_max);
-        if (0..self.space.pool.groups()).all(is_allowed) {
+        let is_allowed = |group: &u32| self.space.may_collect(*group, groups_max);
+        let (allowed, beside): (Vec<u32>, Vec<u32>) = (0..self.space.pool.groups()).partition(is_allowed);
+        if beside.is_empty() {
             return false;
         }
         let least = |of: Vec<Candidate>| of.into_iter().map(|candidate| candidate.valid).min();
-        let inside = least(self.candidates(is_allowed)).unwrap_or(u64::MAX);
-        let beside = least(self.candidates(|group| !is_allowed(group)));
+        let inside = least(self.fewest_with_room(&allowed)).unwrap_or(u64::MAX);
+        let beside = least(self.fewest_with_room(&beside));
         beside.is_some_and(|valid| valid.saturating_add(self.space.live.per_chunk() / 8) < inside)
     }
 
-    /// Closed chunks of data that may be emptied, in groups that `wanted` names.
-    fn candidates(&self, wanted: impl Fn(u32) -> bool) -> Vec<Candidate> {
-        let chunk_live = self.space.live.per_chunk();
-        let now = self.applied.0;
+    /// Sectors that copies may still be written to in a group.
+    fn room(&self, group: u32) -> u64 {
+        let free = self.space.pool.free_of_group(group).min(self.space.left_to_gc());
+        let open = self.data_points[StreamIndex::of_group(group).index()].room();
+        open + u64::from(free) * u64::from(self.sizes.chunk)
+    }
+
+    /// True if a group has room for copies of a chunk of which so much is needed, beside those of the victims there are: one that
+    /// is begun without would wait for room that only its own end gives.
+    fn has_room(&self, group: u32, needed: u64) -> bool {
+        let victims = self.collector.victims.iter().filter(|victim| victim.to == group);
+        let begun: u64 = victims.map(|victim| self.space.live_count(victim.chunk)).sum();
+        let sectors = (begun + needed).div_ceil(self.space.live.per_sector());
+        sectors.next_multiple_of(u64::from(self.sizes.unit)) <= self.room(group)
+    }
+
+    /// True if the chunk's own group has room for copies of it.
+    fn fits(&self, candidate: &Candidate) -> bool {
+        self.has_room(self.space.pool.group_of(ChunkIndex(candidate.line.0)), candidate.valid)
+    }
+
+    fn candidate(&self, chunk: ChunkIndex) -> Candidate {
+        Candidate {
+            line: LineId(chunk.0),
+            valid: self.space.live_count(chunk),
+            sectors: self.space.live.per_chunk(),
+            age: self.applied.0.saturating_sub(self.space.live.last_change(chunk)),
+        }
+    }
+
+    /// Closed chunks of data that may be emptied, in these groups: some, and of each group those of which the least is needed
+    /// among them.
+    fn fewest(&mut self, groups: &[u32]) -> Vec<Candidate> {
+        let mut chunks = Vec::new();
+        let Self { space, collector, .. } = self;
+        for &group in groups {
+            space.fewest(group, |chunk| !collector.has(chunk), &mut chunks);
+        }
+        chunks.into_iter().map(|chunk| self.candidate(chunk)).collect()
+    }
+
+    /// Of these, those whose groups have room for their copies.
+    fn fewest_with_room(&mut self, groups: &[u32]) -> Vec<Candidate> {
+        let mut candidates = self.fewest(groups);
+        candidates.retain(|candidate| self.fits(candidate));
+        candidates
+    }
+
+    /// All closed chunks of data that may be emptied, in these groups, with room for their copies. Cost: a look at every chunk.
+    fn candidates(&self, groups: &[u32]) -> Vec<Candidate> {
         let (space, collector) = (&self.space, &self.collector);
         let may = |chunk: ChunkIndex| {
-            let group = space.pool.group_of(chunk);
-            let has_room = self.data_points[StreamIndex::of_group(group).index()].room() > 0
-                || space.pool.free_of_group(group) > 0;
-            wanted(group)
-                && has_room
+            groups.contains(&space.pool.group_of(chunk))
                 && space.role(chunk) == super::space::Role::Data
                 && space.pins(chunk) == 0
                 && !space.is_stuck(chunk)
                 && !collector.has(chunk)
         };
-        space
-            .pool
-            .iter()
-            .filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk))
-            .map(|(chunk, _)| Candidate {
-                line: LineId(chunk.0),
-                valid: space.live_count(chunk),
-                sectors: chunk_live,
-                age: now.saturating_sub(space.live.last_change(chunk)),
-            })
-            .collect()
+        let closed = space.pool.iter().filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk));
+        closed.map(|(chunk, _)| self.candidate(chunk)).filter(|candidate| self.fits(candidate)).collect()
     }
 
-    /// A chunk is emptied from now on, and its group marked.
-    fn begin_victim(&mut self, chunk: ChunkIndex) {
+    /// A chunk is emptied from now on, and its group marked, and that of its copies.
+    fn begin_victim(&mut self, chunk: ChunkIndex, to: u32) {
         let (chunk_live, valid) = (self.space.live.per_chunk(), self.space.live_count(chunk));
         let group = self.space.pool.group_of(chunk);
         assert!(valid < chunk_live, "chunk {} gives nothing", chunk.0);
-        self.collector.credit[usize_of(group)] += chunk_live - valid;
+        assert!(self.has_room(to, valid), "copies of chunk {} have no place in group {to}", chunk.0);
+        self.collector.credit[usize_of(to)] += chunk_live - valid;
         self.space.mark(group, true);
+        self.space.mark(to, true);
         let next = self.space.shape.first_place(chunk);
-        self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
+        self.collector.copies[chunk.index()].to = to;
+        self.collector.victims.push(Victim { chunk, group, to, next, is_read: false, reads: 0 });
     }
 
     /// Reads the next valid sectors of victims, as far as there are buffers and frames.
@@ -313,7 +406,7 @@ impl<S: Store> Ox<S> {
         for group in 0..self.space.pool.groups() {
             let stream = StreamIndex::of_group(group);
             let filled = self.buffer.partial(stream);
-            let of_group = |victim: &&Victim| victim.group == group;
+            let of_group = |victim: &&Victim| victim.to == group;
             let is_read = self
                 .collector
                 .victims
@@ -335,6 +428,33 @@ impl<S: Store> Ox<S> {
             }
         }
         any
+    }
+
+    /// The stream that copies of a victim go to.
+    pub(crate) fn copies_of(&self, chunk: ChunkIndex) -> StreamIndex {
+        StreamIndex::of_group(self.collector.copies[chunk.index()].to)
+    }
+
+    /// Something of a victim goes to a frame: the chunk is held until the copy is true, or given up.
+    pub(crate) fn copy_begun(&mut self, chunk: ChunkIndex) {
+        self.space.hold(chunk);
+        self.collector.copies[chunk.index()].on_their_way += 1;
+    }
+
+    /// A copy of something in a chunk landed, or was given up.
+    pub(crate) fn copy_ended(&mut self, chunk: ChunkIndex) {
+        let copies = &mut self.collector.copies[chunk.index()];
+        assert!(copies.on_their_way > 0, "a copy from chunk {} ended twice", chunk.0);
+        copies.on_their_way -= 1;
+    }
+
+    /// True if all that a victim holds lies elsewhere, and only the log must still say so.
+    pub(super) fn is_a_victim_copied(&self) -> bool {
+        let is_copied = |victim: &Victim| {
+            let on_their_way = self.collector.copies[victim.chunk.index()].on_their_way;
+            victim.is_read && victim.reads == 0 && on_their_way == 0
+        };
+        self.collector.victims.iter().any(is_copied)
     }
 
     /// Gives up copies that nothing fills: what they were made of is still where it was. True if there was any.

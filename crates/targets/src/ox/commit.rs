@@ -76,6 +76,8 @@ impl<S: Store> Ox<S> {
         while self.logged.front().is_some_and(|logged| self.journal.is_durable(logged.durable_at)) {
             let Logged { id, entries, blocks, done, is_applied, .. } =
                 self.logged.pop_front().expect("it was looked at");
+            assert!(self.durable < id, "transaction {} is durable after {}", id.0, self.durable.0);
+            self.durable = id;
             if !is_applied {
                 self.make_true(id, &entries, blocks);
             }
@@ -122,6 +124,9 @@ impl<S: Store> Ox<S> {
         if is_answered || self.has_canary(Canary::AnsweredBeforeCommit) {
             let done = logged.done.take();
             self.answer(done);
+        }
+        if logged.is_awaited() {
+            self.group_commit.logged(blocks);
         }
         self.logged.push_back(logged);
     }

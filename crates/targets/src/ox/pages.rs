@@ -6,6 +6,7 @@ use super::flight::Purpose;
 use super::space::{Claim, Live, Space};
 use super::state::{Ending, Ox};
 use super::store::Store;
+use super::write_buffer::StreamIndex;
 use crate::journal::{Oldest, PageChunks, PageKind, PageWrite};
 use ocssd_base::SlabKey;
 use ocssd_ftl::log::Lsn;
@@ -41,10 +42,16 @@ impl<L: Live> PageChunks for Space<L> {
 impl<S: Store> Ox<S> {
     /// A page that is not full waits while nobody waits for it.
     fn is_page_awaited(&self) -> bool {
-        S::is_log_awaited(self)
+        S::is_log_awaited(self) && !self.group_commit.is_waiting()
             || self.collection_waits_for_log()
+            || self.users_wait_for_copies()
             || self.ending != Ending::No
             || self.space.waits_for_log(self.journal.log.durable())
+    }
+
+    /// True if users have no place to write to, and a chunk would be free once copies in the log are true.
+    fn users_wait_for_copies(&self) -> bool {
+        self.buffer.ready(StreamIndex::USER) > 0 && self.is_a_victim_copied()
     }
 
     /// Gives out pages of the log. True if any was.
@@ -53,6 +60,9 @@ impl<S: Store> Ox<S> {
         while self.flight.has_room(1) {
             let is_awaited = self.is_page_awaited();
             let Some(write) = self.journal.next_log_page(is_awaited, &mut self.space, buffers) else { break };
+            if !self.journal.log.is_filling() {
+                self.group_commit.page_given_out();
+            }
             self.send_page(write);
             any = true;
         }

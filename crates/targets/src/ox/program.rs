@@ -38,6 +38,9 @@ impl<S: Store> Ox<S> {
         let filled = self.buffer.filled(frame);
         assert!((1..=self.sizes.unit).contains(&filled), "{filled} sectors go out in a frame");
         self.buffer.issued(stream, place);
+        if claim == Claim::User {
+            self.group_commit.frame_given_out(frame);
+        }
         self.space.pin(at.chunk, self.pieces(frame));
         S::seal(self, frame, buffers);
         self.pad(frame, filled, buffers);
@@ -66,14 +69,16 @@ impl<S: Store> Ox<S> {
     fn place_for(&mut self, stream: StreamIndex, claim: Claim) -> Option<Append> {
         let Self { data_points, space, sizes, .. } = self;
         let point = &mut data_points[stream.index()];
+        let may_open = space.allows(claim);
         if claim == Claim::User && space.is_any_marked() {
             let is_quiet = |space: &Space<S::Live>, chunk| !space.is_marked(space.pool.group_of(chunk));
-            let next = point.next_among(sizes.unit, space, is_quiet, |space, units| space.open(units, claim));
+            let next = point
+                .next_among(sizes.unit, space, may_open, is_quiet, |space, units| space.open(units, claim));
             if next.is_some() {
                 return next;
             }
         }
-        point.next(sizes.unit, |units| space.open(units, claim))
+        point.next_among(sizes.unit, space, may_open, |_, _| true, |space, units| space.open(units, claim))
     }
 
     /// Pieces in a frame.
@@ -105,6 +110,9 @@ impl<S: Store> Ox<S> {
         assert_eq!(self.space.shape.chunk_of(place), (at.chunk, at.sector), "{frame:?} landed elsewhere");
         if status.is_drive_failure() {
             self.stop(status);
+        }
+        if stream == StreamIndex::USER {
+            self.group_commit.frame_ended(frame);
         }
         if status.is_success() {
             self.frame_landed(frame, stream, place);

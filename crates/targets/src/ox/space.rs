@@ -7,7 +7,7 @@
 use super::sizes::Sizes;
 use crate::journal::Oldest;
 use ocssd_ftl::log::Lsn;
-use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex};
+use ocssd_ftl::{ChunkIndex, ChunkPool, ChunkUse, Shape, UnitIndex, VictimIndex};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
@@ -72,8 +72,10 @@ pub trait Live: Clone + Debug {
 pub struct Space<L> {
     pub shape: Shape,
     pub pool: ChunkPool,
-    /// What is needed, chunk by chunk.
+    /// What is needed, chunk by chunk: whoever changes it says so (`changed`).
     pub live: L,
+    /// Closed chunks of data, by how much of them is needed.
+    closed: VictimIndex,
     roles: Vec<Role>,
     /// Pieces given out to a chunk, or landed there, that were not committed.
     pins: Vec<u32>,
@@ -103,7 +105,12 @@ impl<L: Live> Space<L> {
     pub fn new(shape: Shape, pool: ChunkPool, sizes: &Sizes, live: L) -> Self {
         let chunks = usize::try_from(shape.chunks()).expect("32 bits fit an index");
         let groups = usize::try_from(pool.groups()).expect("32 bits fit an index");
+        let mut closed = VictimIndex::new(pool.groups(), shape.chunks(), live.per_chunk());
+        for (chunk, _) in pool.iter().filter(|&(_, of)| of == ChunkUse::Closed) {
+            closed.insert(chunk, pool.group_of(chunk), live.count(chunk));
+        }
         Self {
+            closed,
             live,
             stuck: vec![false; chunks],
             roles: vec![Role::Data; chunks],
@@ -141,6 +148,11 @@ impl<L: Live> Space<L> {
         self.pool.free().saturating_sub(self.owed() + self.reserve)
     }
 
+    /// Free chunks that garbage collection may open.
+    pub const fn left_to_gc(&self) -> u32 {
+        self.pool.free().saturating_sub(self.owed())
+    }
+
     /// Garbage is collected in a group from now on, or not any more.
     pub fn mark(&mut self, group: u32, is_marked: bool) {
         self.marked[usize::try_from(group).expect("32 bits fit an index")] = is_marked;
@@ -156,16 +168,19 @@ impl<L: Live> Space<L> {
         self.marked.contains(&true)
     }
 
-    /// Opens a free chunk on one of these units, if the claim allows.
-    pub fn open(&mut self, units: &[UnitIndex], claim: Claim) -> Option<ChunkIndex> {
-        let owed = self.owed();
-        let allowed = match claim {
+    /// True if a free chunk may be opened for this claim, wherever one is.
+    pub fn allows(&self, claim: Claim) -> bool {
+        match claim {
             Claim::User => self.spare() > 0,
-            Claim::Gc => self.pool.free() > owed,
+            Claim::Gc => self.left_to_gc() > 0,
             Claim::Log | Claim::Checkpoint => true,
             Claim::Map => self.map_left() > 0,
-        };
-        if !allowed {
+        }
+    }
+
+    /// Opens a free chunk on one of these units, if the claim allows.
+    pub fn open(&mut self, units: &[UnitIndex], claim: Claim) -> Option<ChunkIndex> {
+        if !self.allows(claim) {
             return None;
         }
         let all_marked = self.marked.iter().all(|&marked| marked);
@@ -195,6 +210,9 @@ impl<L: Live> Space<L> {
     pub fn set_role(&mut self, chunk: ChunkIndex, role: Role) {
         self.roles[chunk.index()] = role;
         self.newest[chunk.index()] = 0;
+        if role != Role::Data {
+            self.closed.remove(chunk);
+        }
         match role {
             Role::Data => {}
             Role::Log => self.log_chunks += 1,
@@ -263,6 +281,23 @@ impl<L: Live> Space<L> {
     /// A chunk that was being written takes no more.
     pub fn close(&mut self, chunk: ChunkIndex) {
         self.pool.close(chunk);
+        if self.role(chunk) == Role::Data {
+            self.closed.insert(chunk, self.pool.group_of(chunk), self.live_count(chunk));
+        }
+    }
+
+    /// What is needed in a chunk is more or less than before.
+    #[inline]
+    pub fn changed(&mut self, chunk: ChunkIndex) {
+        self.closed.update(chunk, self.live.count(chunk));
+    }
+
+    /// Appends to `to` some closed chunks of data in a group, among them the one of which the least is needed of all that hold
+    /// nothing to be committed or stuck, and for which `may` is true.
+    pub fn fewest(&mut self, group: u32, may: impl Fn(ChunkIndex) -> bool, to: &mut Vec<ChunkIndex>) {
+        let Self { closed, pins, stuck, .. } = self;
+        let is_settled = |chunk: ChunkIndex| pins[chunk.index()] == 0 && !stuck[chunk.index()];
+        closed.fewest(group, |chunk| is_settled(chunk) && may(chunk), to);
     }
 
     /// Looks whether a chunk is needed; one that is not is reset once the log is durable up to `until`. `oldest` is what recovery
@@ -280,6 +315,7 @@ impl<L: Live> Space<L> {
         if is_dead {
             assert_eq!(self.pins(chunk), 0, "chunk {} died with data to be committed", chunk.0);
             self.pool.died(chunk);
+            self.closed.remove(chunk);
             let until = if self.role(chunk).is_landed_in() { until } else { Lsn(0) };
             self.awaited = self.awaited.max(until);
             self.dead.push_back((until, chunk));
@@ -352,6 +388,10 @@ impl<L: Live> Space<L> {
     pub fn check(&self) {
         self.pool.check();
         self.live.check();
+        self.closed.check(|chunk| {
+            let is_listed = self.pool.get(chunk) == ChunkUse::Closed && self.role(chunk) == Role::Data;
+            is_listed.then(|| (self.pool.group_of(chunk), self.live_count(chunk)))
+        });
         let in_use = |role: Role| {
             let is = |&(chunk, of): &(ChunkIndex, ChunkUse)| {
                 !matches!(of, ChunkUse::Free | ChunkUse::Bad) && self.role(chunk) == role

@@ -6,6 +6,7 @@ use super::canary::Canary;
 use super::collect::Collector;
 use super::commit::{Commit, Logged};
 use super::flight::Purpose;
+use super::group_commit::GroupCommit;
 use super::options::Options;
 use super::retry::Retries;
 use super::sizes::Sizes;
@@ -63,6 +64,7 @@ pub struct Ox<S: Store> {
     pub(crate) urgent: VecDeque<Commit<S>>,
     /// Transactions in the log that are not durable.
     pub(crate) logged: VecDeque<Logged<S>>,
+    pub(crate) group_commit: GroupCommit,
     pub(crate) journal: Journal<S::Entry>,
     pub(crate) collector: Collector,
     pub(crate) retries: Retries<S::Read>,
@@ -70,7 +72,10 @@ pub struct Ox<S: Store> {
     pub(crate) changes: Changes,
     /// Sectors of data written to the instance, ever.
     pub(crate) sequence: u64,
+    /// The newest transaction that is true.
     pub(crate) applied: TransactionId,
+    /// The newest of which the log is on media, all before it too.
+    pub(crate) durable: TransactionId,
     pub(crate) resets: usize,
     /// The instance is being mounted: nothing but its checkpoint goes on.
     pub(crate) is_mounting: bool,
@@ -105,7 +110,9 @@ impl<S: Store> Ox<S> {
     /// Looks whether a chunk is needed any more.
     pub(crate) fn look_at(&mut self, chunk: ChunkIndex) {
         let early = self.has_canary(Canary::ResetBeforeDurable);
-        let until = if early { Lsn(0) } else { self.journal.log.end() };
+        // What is true is durable, but where transactions are true as soon as they are logged.
+        let is_ahead = self.applied > self.durable;
+        let until = if is_ahead && !early { self.journal.log.end() } else { Lsn(0) };
         self.space.look(chunk, until, self.journal.oldest());
         self.work_due = true;
     }

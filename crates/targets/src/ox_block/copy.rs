@@ -3,7 +3,6 @@
 //! Deliberately not here: what is read of a victim, and when a frame of copies goes out (`ox::collect`).
 
 use super::store::{Owner, OxBlock, Slot};
-use crate::ox::write_buffer::StreamIndex;
 use ocssd_ftl::{Kind, Mapped, Place, SectorTag};
 use ocssd_lightnvm::{BufId, Buffers};
 
@@ -25,10 +24,10 @@ impl OxBlock {
             return self.space.set_stuck(chunk);
         };
         self.ask_ahead(lba, 1, buffers);
-        let stream = StreamIndex::of_group(self.space.pool.group_of(chunk));
+        let stream = self.copies_of(chunk);
         let (frame, room) = self.buffer.filling(stream).expect("frames were counted before it was read");
         assert!(room > 0, "a full frame is being filled");
-        self.space.hold(chunk);
+        self.copy_begun(chunk);
         let (target, offset) = self.buffer.push(frame, Slot { lba, owner: Owner::Copy(from) }, 1);
         self.buffer.close_if_full(stream);
         if kind == Kind::Lost {

@@ -72,12 +72,13 @@ impl OxBlock {
     }
 
     /// What makes the copies of a frame at `place` true, together.
-    pub(super) fn copies_entries(&self, frame: FrameId, place: Place) -> Vec<LogEntry> {
+    pub(super) fn copies_entries(&mut self, frame: FrameId, place: Place) -> Vec<LogEntry> {
         let mut entries = Vec::new();
         let slots: Vec<Slot> = self.buffer.slots(frame).to_vec();
         for (offset, slot) in (0..).zip(slots) {
             let at = Place(place.0 + offset);
             let Owner::Copy(from) = slot.owner else { unreachable!("a frame of copies holds {slot:?}") };
+            self.copy_ended(self.space.shape.chunk_of(from).0);
             // A run of places that were moved lies in one chunk, too.
             let is_start = [at, from].iter().any(|&place| self.space.shape.chunk_of(place).1 == 0);
             join(&mut entries, slot.lba, at, Some(from), is_start);

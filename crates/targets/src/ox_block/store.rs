@@ -235,7 +235,9 @@ impl Store for Blocks {
     fn dropped(ox: &mut OxBlock, slots: &[Slot]) {
         for slot in slots {
             if let Owner::Copy(from) = slot.owner {
-                ox.space.let_go(ox.space.shape.chunk_of(from).0);
+                let chunk = ox.space.shape.chunk_of(from).0;
+                ox.copy_ended(chunk);
+                ox.space.let_go(chunk);
             }
         }
     }
@@ -256,9 +258,7 @@ impl Store for Blocks {
     }
 
     fn is_log_awaited(ox: &OxBlock) -> bool {
-        let is_every = ox.options.durability == Durability::Request;
-        is_every
-            || !ox.store.flushes.is_empty()
+        !ox.store.flushes.is_empty()
             || ox.pages_wait_for_log()
             || ox.logged.iter().any(|logged| logged.is_awaited())
     }

@@ -42,11 +42,13 @@ impl OxBlock {
     pub(super) fn validate(&mut self, first: Place, count: u32) {
         assert!(count > 0, "nothing at {first:?} becomes valid");
         self.space.live.set_run(first, u64::from(count));
+        self.space.changed(self.space.shape.chunk_of(first).0);
     }
 
     /// A place is not needed any more.
     pub(super) fn invalidate(&mut self, place: Place) {
         let chunk = ChunkIndex(self.space.live.clear(place, self.applied.0).0);
+        self.space.changed(chunk);
         if self.space.live_count(chunk) == 0 {
             self.look_at(chunk);
         }

@@ -4,6 +4,7 @@
 //! `lost_log` has one that was not in the list, `map_pages` a map larger than memory. Deliberately not here: single entries of the
 //! map (`ox_block::map`), random worlds (`ocssd-sim`).
 
+mod groups;
 mod lost_log;
 mod map_pages;
 mod rig;

@@ -8,6 +8,7 @@ mod load;
 
 use super::canary::Canary;
 use super::collect::Collector;
+use super::group_commit::GroupCommit;
 use super::options::Options;
 use super::retry::Retries;
 use super::sizes::Sizes;
@@ -303,9 +304,10 @@ fn assemble<S: Store>(
         options: options.clone(),
         sector_bytes: geometry.sector_bytes,
         buffer: WriteBuffer::new(&sizes, group_count, &mut take),
-        collector: Collector::new(sizes.unit, group_count, options.seed, &mut |sectors| {
+        collector: Collector::new(sizes.unit, &space.shape, group_count, options, &mut |sectors| {
             take(FrameOf::Data, sectors)
         }),
+        group_commit: GroupCommit::new(sizes.page * options.log_copies, sizes.frames),
         journal,
         flight: Flight::new(COMMANDS_MAX, planes),
         gathered: 0,
@@ -317,6 +319,7 @@ fn assemble<S: Store>(
         changes: Changes::Taken,
         sequence,
         applied,
+        durable: applied,
         resets: 0,
         is_mounting: true,
         work_due: true,

@@ -1,0 +1,119 @@
+//! When a page of the log goes out that is not full: transactions that are about to be ready share it.
+//!
+//! A transaction that is logged while frames of users are on their way waits for those frames: what they carry is logged in the
+//! same page, and its writers and this one's go on together from then on. So a page waits for one write of data at most, and
+//! writers at depth 64 fill one page where each frame that landed had one of its own. Transactions that are large beside a page
+//! wait for nobody. Deliberately not here: who else waits for a page (`pages`).
+
+use super::write_buffer::FrameId;
+use ocssd_base::usize_of;
+use std::collections::BTreeSet;
+
+/// A page goes out as soon as so many times its own sectors of data wait for it (chosen: the log takes an eighth of what is
+/// written then).
+const DATA_PER_PAGE: u64 = 8;
+
+/// The frames of users on their way, and which of them the page that is being filled waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupCommit {
+    /// Sectors that a page of the log takes on media.
+    page_sectors: u64,
+    /// Frames given out so far: the number of the next.
+    next: u64,
+    /// By frame: its number.
+    numbers: Vec<u64>,
+    flying: BTreeSet<u64>,
+    /// The page waits for frames before this one.
+    until: u64,
+    /// Sectors of data that wait for the page.
+    waiting: u64,
+    is_begun: bool,
+}
+
+impl GroupCommit {
+    /// Nothing is on its way; there are so many frames.
+    pub fn new(page_sectors: u32, frames: u32) -> Self {
+        assert!(page_sectors > 0, "pages of nothing");
+        Self {
+            page_sectors: u64::from(page_sectors),
+            next: 0,
+            numbers: vec![0; usize_of(frames)],
+            flying: BTreeSet::new(),
+            until: 0,
+            waiting: 0,
+            is_begun: false,
+        }
+    }
+
+    /// A frame of users goes to media.
+    pub fn frame_given_out(&mut self, frame: FrameId) {
+        self.numbers[usize_of(frame.0)] = self.next;
+        assert!(self.flying.insert(self.next), "{frame:?} is given out twice");
+        self.next += 1;
+    }
+
+    /// A frame of users landed, or failed.
+    pub fn frame_ended(&mut self, frame: FrameId) {
+        let was_flying = self.flying.remove(&self.numbers[usize_of(frame.0)]);
+        assert!(was_flying, "{frame:?} ended and was not given out");
+    }
+
+    /// A transaction of so many sectors waits for the page that is being filled.
+    pub fn logged(&mut self, sectors: u32) {
+        if !self.is_begun {
+            (self.is_begun, self.until) = (true, self.next);
+        }
+        self.waiting += u64::from(sectors);
+    }
+
+    /// The page that was being filled goes out.
+    pub fn page_given_out(&mut self) {
+        (self.is_begun, self.waiting) = (false, 0);
+    }
+
+    /// True while the page that is being filled waits for frames.
+    pub fn is_waiting(&self) -> bool {
+        assert!(self.until <= self.next, "a page waits for frames to come");
+        let is_small = self.waiting < DATA_PER_PAGE * self.page_sectors;
+        self.is_begun && is_small && self.flying.first().is_some_and(|&first| first < self.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_waits_for_the_frames_that_were_on_their_way_and_no_others() {
+        let mut group = GroupCommit::new(4, 8);
+        group.logged(1);
+        assert!(!group.is_waiting(), "nothing is on its way");
+        group.page_given_out();
+        group.frame_given_out(FrameId(3));
+        group.frame_given_out(FrameId(5));
+        assert!(!group.is_waiting(), "nobody waits");
+        group.frame_ended(FrameId(3));
+        group.logged(1);
+        group.frame_given_out(FrameId(3));
+        assert!(group.is_waiting(), "frame 5 brings more");
+        group.logged(1);
+        group.frame_ended(FrameId(5));
+        assert!(!group.is_waiting(), "frame 3 was given out later");
+        group.page_given_out();
+        group.logged(31);
+        assert!(group.is_waiting());
+        group.logged(1);
+        assert!(!group.is_waiting(), "32 sectors of data are enough for a page of 4");
+    }
+
+    #[test]
+    fn a_frame_that_failed_and_goes_out_again_is_another() {
+        let mut group = GroupCommit::new(1, 1);
+        group.frame_given_out(FrameId(0));
+        group.logged(1);
+        group.frame_ended(FrameId(0));
+        group.frame_given_out(FrameId(0));
+        assert!(!group.is_waiting());
+        group.frame_ended(FrameId(0));
+    }
+}
