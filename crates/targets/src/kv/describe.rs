@@ -23,8 +23,12 @@ impl Kv {
             0 => String::new(),
             dropped => format!(", {dropped} records of changes that were cut short dropped"),
         };
+        let pages = match report.index_pages_lost {
+            0 => String::new(),
+            pages => format!(", {pages} pages of the index cannot be read, so no changes are taken"),
+        };
         format!(
-            "kv for {} bytes of keys and values, values up to {} bytes, on {} units, {how}{lost}; {} sectors read, {} padded, {} \
+            "kv for {} bytes of keys and values, values up to {} bytes, on {} units, {how}{lost}{pages}; {} sectors read, {} padded, {} \
              chunks bad",
             self.sizes.promised.capacity_bytes,
             self.sizes.promised.value_bytes_max,

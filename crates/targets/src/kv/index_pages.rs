@@ -315,6 +315,17 @@ impl Kv {
         }
     }
 
+    /// Replay needed these pages, and the media lost them: what their keys hold is told to nobody, whatever a later read finds
+    /// there, for records that change them were passed over.
+    pub(super) fn lost_at_mount(&mut self, pages: &[PagePlace]) {
+        for page in pages {
+            let before = self.pages.failed.insert(page.at, Status::UNRECOVERED_READ);
+            assert!(before.is_none(), "{page:?} is lost twice");
+            self.stats.read_failed += 1;
+            self.changes = Changes::IndexLost;
+        }
+    }
+
     /// Pages leave memory, as far as it holds more than it may. True if any was written.
     pub(super) fn evict(&mut self, buffers: &mut Buffers) -> bool {
         let Some(bound) = self.options.index_cache_bytes.filter(|_| !self.is_mounting) else { return false };

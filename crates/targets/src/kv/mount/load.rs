@@ -38,6 +38,9 @@ pub struct Recovered {
     pub records: u64,
     /// Records of changes that were cut short.
     pub dropped: u64,
+    /// Pages of the index that cannot be read, though records behind the checkpoint change keys in them: what these keys hold
+    /// nobody knows.
+    pub lost_pages: Vec<PagePlace>,
 }
 
 /// What mount knows of the drive.
@@ -87,7 +90,7 @@ pub fn load(media: &mut Media<'_>, known: &Known<'_>) -> Result<(Option<Recovere
     };
     let mut found = decode(known, (serial, instance), &sections)?;
     let mut replayed = read_records(media, known, &mut found)?;
-    read_pages(media, known, &mut found.index, &replayed)?;
+    found.lost_pages = read_pages(media, known, &mut found.index, &replayed)?;
     if known.options.has_canary(Canary::ReplayByUnit) {
         replayed.sort_by_key(|record| record.unit);
     } else {
@@ -176,6 +179,7 @@ fn decode(
         units: 0,
         records: 0,
         dropped: 0,
+        lost_pages: Vec::new(),
         info,
     })
 }
@@ -273,9 +277,13 @@ fn apply(found: &mut Recovered, record: &Replayed) {
     }
 }
 
-/// A key holds something else, or nothing.
+/// A key holds something else, or nothing. Of one whose page is lost that is not noted anywhere.
 fn put(found: &mut Recovered, record: &Replayed, now: Option<Found>) {
     let key = record.key.as_slice();
+    if !found.index.is_here(key) {
+        assert!(!found.lost_pages.is_empty(), "a page is missing that replay needs, and none is lost");
+        return;
+    }
     let before = match now {
         Some(now) => found.index.set(key, now),
         None => found.index.remove(key),
@@ -300,14 +308,15 @@ fn put_piece(found: &mut Recovered, header: RecordHeader, bytes: u32, at: Option
     found.counts.add_piece(piece);
 }
 
-/// Reads the pages of the index that records behind the checkpoint change.
+/// Reads the pages of the index that records behind the checkpoint change: those that cannot be read.
 fn read_pages(
     media: &mut Media<'_>,
     known: &Known<'_>,
     index: &mut Index,
     replayed: &[Replayed],
-) -> Result<(), MountError> {
+) -> Result<Vec<PagePlace>, MountError> {
     let Known { geometry, shape, .. } = known;
+    let mut lost = Vec::new();
     let sector = u64::from(geometry.sector_bytes);
     // By sectors, for reads of one length go together, and place.
     let mut missing: BTreeMap<(u32, u64), PagePlace> = BTreeMap::new();
@@ -327,7 +336,6 @@ fn read_pages(
             Ppa::new(shape.chunk_id(chunk), first)
         };
         let firsts: Vec<Ppa> = places.iter().map(first).collect();
-        let mut lost = None;
         media.read_pages(&firsts, sectors, |page, bytes| {
             let place = places[page];
             let begin = usize::try_from(place.at % sector).expect("within a sector");
@@ -337,17 +345,10 @@ fn read_pages(
                 is_it.then_some(record.payload)
             });
             if !record.is_some_and(|payload| index.arrived(place, payload, false)) {
-                lost = Some(place);
+                lost.push(place);
             }
         })?;
-        if let Some(place) = lost {
-            return Err(MountError::Unreadable(format!(
-                "a page of the index at byte {} of the instance cannot be read, and records behind the checkpoint change keys in \
-                 it; nothing was changed",
-                place.at
-            )));
-        }
     }
     index.needs_no_more(Need::Request);
-    Ok(())
+    Ok(lost)
 }

@@ -2,6 +2,10 @@
 //!
 //! Survey, checkpoint, records behind it, then a checkpoint of the result, before which nothing that recovery read is reset
 //! or written over: so a recovery that is cut leaves what it found. Linear code; commands go to the device in batches.
+//!
+//! If the media lost a page of the index that the records behind the checkpoint change, there is no checkpoint, for nobody could
+//! say what it should have: all that recovery needs stays as it is, no changes are taken, and other keys are found.
+//!
 //! Deliberately not here: anything a running instance does; the last step is the running instance's own checkpoint.
 
 mod counts;
@@ -55,6 +59,8 @@ pub struct MountReport {
     pub records_replayed: u64,
     /// Records of changes that were cut short.
     pub records_dropped: u64,
+    /// Pages of the index that are lost and that records behind the checkpoint change: the instance takes no changes.
+    pub index_pages_lost: u64,
 }
 
 impl Kv {
@@ -94,6 +100,7 @@ impl Kv {
             units_replayed: count(|found| found.units),
             records_replayed: count(|found| found.records),
             records_dropped: count(|found| found.dropped),
+            index_pages_lost: count(|found| u64::try_from(found.lost_pages.len()).expect("a length")),
         };
         let space = space(&shape, &sizes, &survey, &pages, found.as_ref());
         let parts = Mounting { geometry, sizes, points, space, pages };
@@ -208,6 +215,7 @@ fn assemble(
         .as_ref()
         .map_or((named, 0, UnitNumber(0)), |found| (found.instance, found.sequence, found.number));
     let (user, kept) = found.as_ref().map_or((0, 0), |found| (found.counts.user, found.counts.kept));
+    let lost_pages = found.as_ref().map_or_else(Vec::new, |found| found.lost_pages.clone());
     let (index, long) = found.map_or_else(
         || (Index::new(sizes.page_bytes), LongValues::default()),
         |found| (found.index, found.long),
@@ -220,7 +228,7 @@ fn assemble(
     let io = PageIo::new(sizes.unit, 2 * sizes.checkpoint_width, buffers);
     let planes = PlaneRule::new(options.plane_reads, geometry.ws_opt);
     let ready = Ready::new(space.shape.units(), options.writes_per_unit);
-    let target = Kv {
+    let mut target = Kv {
         options: options.clone(),
         instance,
         frames: Frames::new(&sizes, ready, buffers),
@@ -260,12 +268,13 @@ fn assemble(
         "{user} bytes were found, more than there is room for"
     );
     assert!(target.space.needed().start.0 <= number.0 + 1, "replay begins beyond the last unit");
+    target.lost_at_mount(&lost_pages);
     target
 }
 
 /// The running instance writes its checkpoint, a batch of commands at a time.
 fn first_checkpoint(device: &mut dyn BlockingDevice, target: &mut Kv) -> Result<(), MountError> {
-    while target.checkpoint.covered().is_none() {
+    while target.checkpoint.covered().is_none() && target.changes != Changes::IndexLost {
         target.flight.wait(device)?;
         let mut commands: Vec<Command> = Vec::new();
         while let Some(command) = target.next_command(device.buffers()) {
