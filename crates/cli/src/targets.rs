@@ -98,6 +98,7 @@ const KV: &[TargetOption] = &[
     option("writes_per_unit", "writes", "2"),
     option("resets_per_unit", "resets", "1"),
     option("victim", "greedy, cost-benefit, d-choices:N", "greedy"),
+    option("wear_spread", "resets, 0 for any", "0"),
     option("plane_reads", "aligned, never", "aligned"),
     SEED,
 ];

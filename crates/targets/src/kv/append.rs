@@ -60,8 +60,14 @@ impl Kv {
         if !self.frames.has_free(stream) || self.refuses_changes().is_some() {
             return false;
         }
-        let Self { points, space, sizes, frames, .. } = self;
-        let at = points.streams[stream.index()].next(sizes.unit, |units| space.open(units, stream.claim()));
+        let stays = stream == Stream::Cold && self.collector.is_levelling();
+        let Self { points, space, sizes, frames, wear, .. } = self;
+        let at = points.streams[stream.index()].next(sizes.unit, |units| {
+            if stays {
+                return space.open_worn(units, |chunk| wear.resets(chunk));
+            }
+            space.open(units, stream.claim())
+        });
         let Some(at) = at else { return false };
         assert_eq!(at.sector % sizes.unit, 0, "a frame begins within a unit, at {at:?}");
         let place = Place(space.shape.first_place(at.chunk).0 + u64::from(at.sector));

@@ -30,6 +30,8 @@ pub(super) const LONG: SectionName = *b"long    ";
 pub(super) const PAGES: SectionName = *b"pages   ";
 /// The section of what lives: bytes of users, bytes they take, live bytes of each chunk, and long values that no key holds.
 pub(super) const LIVE: SectionName = *b"live    ";
+/// The section of how often chunks were reset, of an instance that levels wear.
+pub(super) const WEAR: SectionName = *b"wear    ";
 /// The layout of the section about the instance; raised when an older reader would misread it.
 const VERSION: u32 = 1;
 
@@ -166,13 +168,17 @@ impl Kv {
         let long =
             if self.has_canary(Canary::StageForgotten) { self.long_of_keys() } else { self.long.encode() };
         let info = info.encode();
-        let sections = [
+        let wear = self.wear.encode();
+        let mut sections = vec![
             (INFO, &info[..]),
             (KEYS, keys.as_slice()),
             (PAGES, pages.as_slice()),
             (LONG, long.as_slice()),
             (LIVE, live.as_slice()),
         ];
+        if self.wear.bound().is_some() {
+            sections.push((WEAR, wear.as_slice()));
+        }
         let writer = CheckpointWriter::new(self.instance, serial, self.sizes.unit_bytes, &sections);
         let needed = Needed { start, serial: serial.0 };
         let sequence = self.sequence;

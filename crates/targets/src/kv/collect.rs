@@ -35,6 +35,16 @@ struct Victim {
     next: u32,
     /// Units that are being read or copied.
     units: u32,
+    cause: Cause,
+}
+
+/// Why a chunk is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// For the space that it gives.
+    Space,
+    /// It lags in wear (`level`).
+    Wear,
 }
 
 /// A unit of a victim.
@@ -81,6 +91,16 @@ impl Collector {
     pub const fn victims(&self) -> usize {
         self.victims.len()
     }
+
+    /// True if this chunk is being emptied.
+    pub fn is_emptying(&self, chunk: ChunkIndex) -> bool {
+        self.victims.iter().any(|victim| victim.chunk == chunk)
+    }
+
+    /// True if a chunk is being emptied for its wear.
+    pub fn is_levelling(&self) -> bool {
+        self.victims.iter().any(|victim| victim.cause == Cause::Wear)
+    }
 }
 
 impl Kv {
@@ -99,6 +119,8 @@ impl Kv {
         let is_wanted = self.is_short() && self.shutdown.is_none();
         if is_wanted {
             any |= self.choose_victims();
+        } else if self.shutdown.is_none() {
+            any |= self.choose_for_wear();
         }
         any |= self.read_victims();
         if is_wanted {
@@ -131,7 +153,7 @@ impl Kv {
                 // One in which nothing else lives dies with the next checkpoint.
                 && (dying == 0 || dying < space.live(chunk))
                 && space.role(chunk) == Role::Records
-                && collector.victims.iter().all(|victim| victim.chunk != chunk)
+                && !collector.is_emptying(chunk)
         };
         let closed = space.pool.iter().filter(|&(chunk, of)| of == ChunkUse::Closed && may(chunk));
         let candidates: Vec<Candidate> = closed
@@ -149,8 +171,18 @@ impl Kv {
         let live = self.space.live(chunk) - self.pages.dying_in(chunk);
         assert!(live < bytes, "chunk {} gives nothing: {live} bytes of {bytes} live", chunk.0);
         self.collector.credit += bytes - live;
-        self.collector.victims.push(Victim { chunk, next: 0, units: 0 });
+        self.collector.victims.push(Victim { chunk, next: 0, units: 0, cause: Cause::Space });
         self.stats.victims += 1;
+        true
+    }
+
+    /// Begins to empty a chunk that lags in wear, if one is due.
+    fn choose_for_wear(&mut self) -> bool {
+        let is_full = self.collector.victims() >= VICTIMS_READ_MAX || self.collector.is_levelling();
+        let Some(chunk) = (if is_full { None } else { self.lagging() }) else { return false };
+        self.levels(chunk);
+        self.collector.victims.push(Victim { chunk, next: 0, units: 0, cause: Cause::Wear });
+        assert!(self.collector.victims() <= VICTIMS_READ_MAX, "chunk {} is one too many", chunk.0);
         true
     }
 
@@ -346,7 +378,7 @@ impl Kv {
     fn end_victims(&mut self, buffers: &mut Buffers) -> bool {
         let mut any = false;
         for index in (0..self.collector.victims.len()).rev() {
-            let Victim { chunk, next, units } = self.collector.victims[index];
+            let Victim { chunk, next, units, cause } = self.collector.victims[index];
             let is_read = next == self.sizes.chunk || self.space.live(chunk) == 0;
             if units > 0 || !is_read || self.refuses_changes().is_some() {
                 continue;
@@ -364,6 +396,10 @@ impl Kv {
                 continue;
             }
             self.collector.victims.swap_remove(index);
+            if cause == Cause::Wear {
+                // It is reset once its content is durable, for which nobody else may wait.
+                self.frames.close(Stream::Cold);
+            }
             any = true;
         }
         any

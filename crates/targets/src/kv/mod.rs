@@ -6,8 +6,8 @@
 //!
 //! Each procedure is a file: requests in order (`queue`, `serve`), changes (`change`, `stage`), records and units (`record`,
 //! `append`, `frames`, `ready`, `program`), the index (`index`, `index_pages`, `long_values`), `read`, garbage collection
-//! (`collect`), resets (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`; `state` owns the parts,
-//! `target` is what the host sees.
+//! (`collect`, and for wear `level`), resets (`reset`, of what `space` says is dead), `checkpoint`, ends (`stop`), `mount`;
+//! `state` owns the parts, `target` is what the host sees.
 //! Deliberately not here: expiry, key spaces and compression.
 
 mod append;
@@ -21,6 +21,7 @@ mod frames;
 mod index;
 mod index_pages;
 mod key_bytes;
+mod level;
 mod long_values;
 mod mount;
 mod options;

@@ -25,6 +25,9 @@ const WRITES_PER_UNIT: u32 = 2;
 /// Resets of the same (chosen: a checkpoint sets many chunks free at once, and reads are not to wait for all).
 const RESETS_PER_UNIT: u32 = 1;
 
+/// Resets a chunk may lag unless asked for otherwise: none is moved.
+const WEAR_SPREAD: u32 = 0;
+
 /// Least and most bytes of a page of the index: the longest entry, and a sector of common drives.
 const INDEX_PAGE_BYTES: [u32; 2] = [266, PAGE_BYTES];
 
@@ -52,6 +55,8 @@ pub struct Options {
     pub resets_per_unit: Option<u32>,
     /// How victims are chosen.
     pub victim: VictimPolicy,
+    /// Resets a chunk of records may lag behind the most worn chunk before its content is moved; 0 for any number.
+    pub wear_spread: u32,
     /// Which reads ask the drive for plane mode.
     pub plane_reads: PlaneReads,
     /// Seed of the instance's name and of random choices.
@@ -73,6 +78,7 @@ impl Default for Options {
             writes_per_unit: Some(WRITES_PER_UNIT),
             resets_per_unit: Some(RESETS_PER_UNIT),
             victim: VictimPolicy::Greedy,
+            wear_spread: WEAR_SPREAD,
             plane_reads: PlaneReads::default(),
             seed: 1,
             #[cfg(feature = "canaries")]
@@ -97,6 +103,7 @@ impl Options {
             "writes_per_unit" => self.writes_per_unit = Some(small(name, value)?),
             "resets_per_unit" => self.resets_per_unit = Some(small(name, value)?),
             "victim" => self.victim = victim(value)?,
+            "wear_spread" => self.wear_spread = small(name, value)?,
             "plane_reads" => self.plane_reads = value.parse()?,
             "seed" => self.seed = number(name, value)?,
             #[cfg(feature = "canaries")]
@@ -105,11 +112,17 @@ impl Options {
                 return Err(format!(
                     "kv has no option \"{name}\"; its options are over_provisioning_percent, index_percent, \
                      index_cache_bytes, index_page_bytes, checkpoint_interval_bytes, gc_start_chunks, writes_per_unit, \
-                     resets_per_unit, victim, plane_reads and seed"
+                     resets_per_unit, victim, wear_spread, plane_reads and seed"
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Resets a chunk may lag; `None` for any number.
+    #[must_use]
+    pub fn wear_bound(&self) -> Option<u32> {
+        (self.wear_spread > 0).then_some(self.wear_spread)
     }
 
     /// Bytes of entries of a page of the index.
@@ -139,6 +152,9 @@ impl Options {
                 return Err(format!("index_page_bytes must be {least} to {most}, not {bytes}"));
             }
         }
+        if self.wear_spread > 0 && self.index_cache_bytes.is_some() {
+            return Err("wear_spread needs the whole index in memory: leave out index_cache_bytes".to_owned());
+        }
         for (name, count) in [
             ("gc_start_chunks", self.gc_start_chunks),
             ("writes_per_unit", self.writes_per_unit),
@@ -157,10 +173,11 @@ mod tests {
     #[test]
     fn options_are_read_and_wrong_ones_say_what_would_be_right() {
         let mut options = Options::default();
-        for (name, value) in [("index_percent", "7"), ("victim", "cost-benefit")] {
+        for (name, value) in [("index_percent", "7"), ("victim", "cost-benefit"), ("wear_spread", "4")] {
             options.set(name, value).expect("a sound option");
         }
         assert_eq!((options.index_percent, options.victim), (7, VictimPolicy::CostBenefit));
+        assert_eq!((options.wear_bound(), Options::default().wear_bound()), (Some(4), None));
         assert_eq!(options.check(), Ok(()));
         for (name, value, says) in [
             ("size", "1", "no option \"size\""),
@@ -184,5 +201,7 @@ mod tests {
             let error = options.check().expect_err(name);
             assert!(error.contains(says), "{error}");
         }
+        let both = Options { wear_spread: 4, index_cache_bytes: Some(0), ..Options::default() };
+        assert!(both.check().is_err_and(|error| error.contains("whole index in memory")));
     }
 }

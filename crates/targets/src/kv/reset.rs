@@ -61,6 +61,9 @@ impl Kv {
             return self.stop(status);
         }
         self.stats.resets += 1;
+        if status.is_success() {
+            self.wear.on_reset(chunk);
+        }
         self.space.reset_done(chunk, status.is_success() || status == Status::INVALID_RESET);
     }
 }

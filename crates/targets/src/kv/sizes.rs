@@ -39,6 +39,8 @@ const COUNTS_BYTES: u64 = 32 + 8 * (BATCH_ENTRIES_MAX as u64 + STAGES_MAX as u64
 /// Room for pages of the index, in times of all entries: pages are two thirds full or more, and those that the newest checkpoint
 /// names stay beside what replaced them (chosen: once, a half of it for what is not full, and as much for what is replaced).
 const INDEX_ROOM: u64 = 3;
+/// Bytes of how often a chunk was reset, of an instance that levels wear.
+const WEAR_BYTES: u64 = 4;
 /// Bytes of entries that there is always room for (chosen: the keys of a small drive).
 const INDEX_BYTES_MIN: u64 = 48 << 10;
 /// Chunks lost to failures before a checkpoint lacks room (chosen).
@@ -91,6 +93,8 @@ pub struct Sizes {
     pub reserve: u32,
     /// Free chunks beyond these at which it begins.
     pub gc_start: u32,
+    /// Resets a chunk may lag; `None` if wear is not levelled, or the instance has no room for counts of it.
+    pub wear_bound: Option<u32>,
     /// Good chunks with which changes are taken.
     pub chunks_needed: u32,
 }
@@ -128,12 +132,13 @@ impl Base {
     }
 
     /// Pages of a checkpoint of as many entries and pieces as there may be.
-    fn checkpoint_pages(&self, promised: &Promised, chunks: u32) -> u64 {
+    fn checkpoint_pages(&self, promised: &Promised, chunks: u32, levels: bool) -> u64 {
         let pieces = promised.live_bytes_max / self.record * 2 + 64;
         let long = pieces * LongValues::PIECE_BYTES_MAX;
-        let counts = COUNTS_BYTES + 8 * u64::from(chunks);
+        let wear = if levels { WEAR_BYTES * u64::from(chunks) } else { 0 };
+        let counts = COUNTS_BYTES + 8 * u64::from(chunks) + wear;
         let bytes = promised.index_bytes_max + long + counts + wide(INFO_BYTES);
-        CheckpointWriter::pages_of(SECTIONS, bytes, narrow(self.unit_bytes))
+        CheckpointWriter::pages_of(SECTIONS + u64::from(levels), bytes, narrow(self.unit_bytes))
     }
 }
 
@@ -152,11 +157,7 @@ impl Sizes {
         check(geometry, shape, options)?;
         let base = Base::new(geometry, shape);
         if let Some(promised) = promised {
-            return Ok(Self::of(geometry, shape, options, base, promised).with_index_room(
-                options,
-                base,
-                Some(good),
-            ));
+            return Ok(Self::of_promised(geometry, shape, options, (base, promised), good));
         }
         let share = u64::from(100 - options.over_provisioning_percent);
         let chunk_room = base.units_per_chunk * base.unit_room;
@@ -187,9 +188,29 @@ impl Sizes {
         ))
     }
 
+    /// The sizes of an instance that exists. One that was made without counts of wear and has no room for them goes on
+    /// without: no option takes changes away.
+    fn of_promised(
+        geometry: &Geometry,
+        shape: &Shape,
+        options: &Options,
+        (base, promised): (Base, Promised),
+        good: u32,
+    ) -> Self {
+        let of = |options: &Options| {
+            Self::of(geometry, shape, options, base, promised).with_index_room(options, base, Some(good))
+        };
+        let asked = of(options);
+        if asked.chunks_needed <= good {
+            return asked;
+        }
+        of(&Options { wear_spread: 0, ..options.clone() })
+    }
+
     fn of(geometry: &Geometry, shape: &Shape, options: &Options, base: Base, promised: Promised) -> Self {
         let Base { unit_bytes, record, unit_room, units_per_chunk, width } = base;
-        let pages = base.checkpoint_pages(&promised, shape.chunks());
+        let wear_bound = options.wear_bound();
+        let pages = base.checkpoint_pages(&promised, shape.chunks(), wear_bound.is_some());
         assert!(pages > 1, "a checkpoint has a page and a commit page");
         assert!(record > wide(RECORD_HEADER_BYTES) && record <= unit_room, "records of {record} bytes");
         let checkpoint_width = narrow(pages / units_per_chunk).clamp(1, width);
@@ -220,6 +241,7 @@ impl Sizes {
             checkpoint_width,
             interval_bytes: options.checkpoint_interval_bytes.unwrap_or(instance_bytes / 16),
             reserve,
+            wear_bound,
             // Open chunks of three streams, and two for what is dead and waits for a checkpoint.
             chunks_needed: narrow(data).saturating_add(3 * width + checkpoint_chunks + reserve + 2),
         }

@@ -98,9 +98,27 @@ impl Space {
             Claim::Checkpoint => true,
         };
         let chunk = is_allowed.then(|| self.pool.open(units, |_, _| true))??;
+        let role = if claim == Claim::Checkpoint { Role::Checkpoint } else { Role::Records };
+        Some(self.opened(chunk, role))
+    }
+
+    /// Opens the most worn free chunk on one of these units, as garbage collection may.
+    pub fn open_worn(
+        &mut self,
+        units: &[UnitIndex],
+        resets: impl Fn(ChunkIndex) -> u32,
+    ) -> Option<ChunkIndex> {
+        if self.pool.free() <= self.owed() {
+            return None;
+        }
+        let chunk = self.pool.open_worth_most(units, |chunk| Some(resets(chunk)))?;
+        Some(self.opened(chunk, Role::Records))
+    }
+
+    fn opened(&mut self, chunk: ChunkIndex, role: Role) -> ChunkIndex {
         assert_eq!(self.live[chunk.index()], 0, "chunk {} is opened with records in it", chunk.0);
-        self.set_role(chunk, if claim == Claim::Checkpoint { Role::Checkpoint } else { Role::Records });
-        Some(chunk)
+        self.set_role(chunk, role);
+        chunk
     }
 
     /// A chunk is in use for `role`.

@@ -20,6 +20,7 @@ use super::sizes::Sizes;
 use super::space::Space;
 use super::stage::Stage;
 use super::stats::KvStats;
+use crate::chunk_wear::ChunkWear;
 use crate::flight::Flight;
 use ocssd_base::Nanos;
 use ocssd_ftl::{AppendPoint, ChunkIndex, InstanceId, Place, UnitIndex};
@@ -92,6 +93,8 @@ pub struct Kv {
     pub(super) written: u64,
     pub(super) checkpoint: CheckpointState,
     pub(super) collector: Collector,
+    /// How often chunks were reset, if wear is levelled.
+    pub(super) wear: ChunkWear<()>,
     /// A shutdown was asked for.
     pub(super) shutdown: Option<Tag>,
     pub(super) is_shut_down: bool,

@@ -47,6 +47,10 @@ pub struct KvStats {
     pub units_again: u64,
     /// Chunks that garbage collection chose.
     pub victims: u64,
+    /// Chunks emptied because they lagged in wear.
+    pub wear_moves: u64,
+    /// Bytes of records that lived in them.
+    pub wear_moved_bytes: u64,
     /// Values that garbage collection found lost.
     pub lost: u64,
     /// Checkpoints completed.
@@ -98,6 +102,8 @@ impl KvStats {
             count("units", "Write units written for records.", self.units),
             count("units_again", "Of these, again because the media failed them.", self.units_again),
             count("victims", "Chunks that garbage collection chose.", self.victims),
+            count("wear_moves", "Chunks emptied because they lagged in wear.", self.wear_moves),
+            count("wear_moved_bytes", "Bytes of records that lived in these.", self.wear_moved_bytes),
             count("lost_values", "Values or pieces that garbage collection found lost.", self.lost),
             count("checkpoints", "Checkpoints completed.", self.checkpoints),
             count("checkpoints_given_up", "Checkpoints begun again.", self.checkpoints_given_up),

@@ -144,6 +144,11 @@ impl Target for Kv {
                 "Good chunks below which changes may be refused.",
                 u64::from(self.sizes.chunks_needed),
             ),
+            gauge(
+                "wear_lag",
+                "Resets the least worn chunk is behind the most worn one, if wear is levelled.",
+                u64::from(self.wear.lag()),
+            ),
             gauge("read_only", "1 if no changes are taken.", u64::from(self.refuses_changes().is_some())),
         ]);
         counters

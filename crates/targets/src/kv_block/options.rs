@@ -34,7 +34,7 @@ impl Options {
         self.keys.set(name, value).map_err(|error| {
             error
                 .replace("kv has no option", "kv-block has no option")
-                .replace("plane_reads and seed", "seed")
+                .replace("wear_spread, plane_reads and seed", "seed")
                 .replace("its options are", "its options are over, over.NAME, extent_bytes,")
         })
     }
@@ -61,6 +61,7 @@ mod tests {
             ("dram", "1", "over.NAME"),
             ("extent_bytes", "0", "extent_bytes"),
             ("plane_reads", "never", "over.plane_reads"),
+            ("wear_spread", "4", "over.wear_spread"),
         ] {
             let error = options.set(name, value).expect_err(name);
             assert!(error.contains(says), "{error}");

@@ -54,10 +54,8 @@ impl BlockOptions {
             }
             #[cfg(feature = "canaries")]
             "block_canary" => self.canary = Some(value.parse()?),
-            "plane_reads" => {
-                return Err(
-                    "plane_reads is an option of what reads the drive: write over.plane_reads".to_owned()
-                );
+            "plane_reads" | "wear_spread" => {
+                return Err(format!("{name} is an option of what has the drive: write over.{name}"));
             }
             _ => return Ok(false),
         }

@@ -5,7 +5,7 @@
 //! zone that is reset meanwhile ends the move. When all is written, and no read of the zone is in flight, the log has the new
 //! chunk, and the old one dies once that is durable. A power cut before leaves the new chunk unused.
 //!
-//! Deliberately not here: which chunk, and how often (`wear`).
+//! Deliberately not here: which chunk, and how often (`chunk_wear`).
 
 use super::canary::Canary;
 use super::flight::Purpose;
@@ -13,8 +13,8 @@ use super::journal;
 use super::program::pad;
 use super::space::Role;
 use super::state::Zns;
-use super::wear::Lagging;
 use super::zone::UnitOfZone;
+use crate::chunk_wear::Lagging;
 use crate::read_again::TRIES;
 use ocssd_base::usize_of;
 use ocssd_ftl::log::Lsn;
@@ -111,9 +111,9 @@ impl Zns {
         let of_full = |(number, zone): (u32, &super::zone::Zone)| {
             let is_full = zone.sealed().is_some() && zone.writer.is_none();
             let chunks: Vec<ChunkIndex> = if is_full { zone.chunks().collect() } else { Vec::new() };
-            chunks.into_iter().map(move |chunk| Lagging { zone: number, chunk })
+            chunks.into_iter().map(move |chunk| Lagging { owner: number, chunk })
         };
-        let Some(Lagging { zone: number, chunk: from }) = wear.next(|| (0..).zip(&*zones).flat_map(of_full))
+        let Some(Lagging { owner: number, chunk: from }) = wear.next(|| (0..).zip(&*zones).flat_map(of_full))
         else {
             return false;
         };

@@ -12,7 +12,7 @@
 //! Each procedure is a file: what requests mean for a zone (`judge`, `manage`), `write` into units (`frames`), or into the zone's
 //! random write `area` (`place`), where units go
 //! (`stripe`) and `program`, `tails`, reads (`read`, `retry`), what is logged (`journal`, `log_pages`), `extension`s of
-//! descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), chunks that are moved for their `wear` (`level`),
+//! descriptors, `checkpoint`, `reset`, zones that have no chunk left (`give_up`), chunks that are moved for their wear (`level`),
 //! ends (`stop`), `mount`; `state` owns the parts,
 //! `target` is what the host sees.
 //! Deliberately not here: conventional zones, which the interface does not have.
@@ -46,7 +46,6 @@ mod stop;
 mod stripe;
 mod tails;
 mod target;
-mod wear;
 mod write;
 mod writer;
 mod zone;

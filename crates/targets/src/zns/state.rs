@@ -15,9 +15,9 @@ use super::space::{Role, Space};
 use super::stats::ZnsStats;
 use super::stop::Flush;
 use super::tails::Tails;
-use super::wear::ChunkWear;
 use super::writer::Writer;
 use super::zone::Zone;
+use crate::chunk_wear::ChunkWear;
 use crate::flight::Flight;
 use crate::journal::Journal;
 use ocssd_base::{Nanos, Slab, SlabKey, usize_of};
@@ -74,7 +74,7 @@ pub struct Zns {
     /// Those of both that are reset then.
     pub(super) reset_after_fill: BTreeSet<ocssd_ftl::ChunkIndex>,
     /// How often chunks were reset.
-    pub(super) wear: ChunkWear,
+    pub(super) wear: ChunkWear<u32>,
     /// Content that is moved for wear.
     pub(super) levelling: Levelling,
     /// Buffers of padding, a unit each, that no command has.

@@ -8,3 +8,4 @@ mod read_again;
 mod rig;
 mod room;
 mod torn_copies;
+mod wear;

@@ -146,6 +146,11 @@ impl Rig {
         }
     }
 
+    /// How often each chunk was reset.
+    pub fn cycles(&self) -> Vec<u32> {
+        (0..UNITS * CHUNKS).map(|chunk| self.host.device().cycles(ChunkId(chunk))).collect()
+    }
+
     fn ask(&mut self, op: KvOp) -> KvReply {
         self.tag += 1;
         self.host.ask(KvRequest { tag: Tag(self.tag), op })

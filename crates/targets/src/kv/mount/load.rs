@@ -5,8 +5,9 @@
 
 use super::counts::Counts;
 use super::survey::Survey;
+use crate::chunk_wear;
 use crate::kv::canary::Canary;
-use crate::kv::checkpoint::{INFO, Info, KEYS, LIVE, LONG, PAGES};
+use crate::kv::checkpoint::{INFO, Info, KEYS, LIVE, LONG, PAGES, WEAR};
 use crate::kv::index::{Found, Index, Location, Need, PagePlace};
 use crate::kv::index_pages::page_record_bytes;
 use crate::kv::long_values::{LongValues, ValuePiece};
@@ -30,6 +31,8 @@ pub struct Recovered {
     pub index: Index,
     pub long: LongValues,
     pub counts: Counts,
+    /// How often chunks were reset, as the checkpoint has it.
+    pub wear: Vec<u32>,
     /// The last sequence of any record that was found.
     pub sequence: u64,
     /// The last number of any unit that was found.
@@ -174,6 +177,7 @@ fn decode(
         index,
         long,
         counts,
+        wear: section(WEAR).map_or_else(|_| Vec::new(), chunk_wear::decode),
         sequence: info.sequence,
         number: UnitNumber(info.start.0.saturating_sub(1)),
         units: 0,

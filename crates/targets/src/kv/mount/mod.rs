@@ -30,6 +30,7 @@ use super::sizes::Sizes;
 use super::space::{Needed, Role, Space};
 use super::state::{Changes, Kv, Points};
 use super::stats::KvStats;
+use crate::chunk_wear::ChunkWear;
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::PageIo;
 use crate::mount_error::MountError;
@@ -203,6 +204,18 @@ struct Mounting {
     pages: Pages,
 }
 
+/// How worn each chunk is: what the checkpoint says, and the drive.
+fn wear_of(
+    device: &dyn BlockingDevice,
+    sizes: &Sizes,
+    shape: &Shape,
+    found: Option<&Recovered>,
+) -> ChunkWear<()> {
+    let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
+    let wear_index: Vec<u8> = chunks.map(|chunk| device.chunk(chunk).wear_index).collect();
+    ChunkWear::new(sizes.wear_bound, found.map_or(&[][..], |found| &found.wear), &wear_index)
+}
+
 fn assemble(
     device: &mut dyn BlockingDevice,
     options: &Options,
@@ -215,6 +228,7 @@ fn assemble(
         .as_ref()
         .map_or((named, 0, UnitNumber(0)), |found| (found.instance, found.sequence, found.number));
     let (user, kept) = found.as_ref().map_or((0, 0), |found| (found.counts.user, found.counts.kept));
+    let wear = wear_of(device, &sizes, &space.shape, found.as_ref());
     let lost_pages = found.as_ref().map_or_else(Vec::new, |found| found.lost_pages.clone());
     let (index, long) = found.map_or_else(
         || (Index::new(sizes.page_bytes), LongValues::default()),
@@ -259,6 +273,7 @@ fn assemble(
         stats: KvStats::default(),
         index,
         long,
+        wear,
         space,
         points,
         sizes,

@@ -2,13 +2,13 @@
 //!
 //! Deliberately not here: finding them (`recovery`), what zones look like on media (`recover`).
 
+use crate::chunk_wear;
 use crate::mount_error::MountError;
 use crate::recovery::found::{Found, Known, LogEnd, Pages, ReplayFrom};
 use crate::recovery::media::Media;
 use crate::zns::checkpoint::{EXTENSIONS, INFO, Info, TAILS, WEAR, ZONES, decode_extensions, decode_zones};
 use crate::zns::journal::Table;
 use crate::zns::sizes::Sizes;
-use crate::zns::wear::ChunkWear;
 use ocssd_ftl::ChunkIndex;
 use ocssd_ftl::checkpoint::Sections;
 use ocssd_ftl::log::LogEntry;
@@ -61,7 +61,7 @@ pub fn replay(
     table.extensions = decode_extensions(extended, sizes.zone_count).ok_or_else(|| {
         unreadable(&"the extensions of the checkpoint are of zones the instance does not have: it was written by another program")
     })?;
-    let wear = ChunkWear::decode(found.sections.get(WEAR).unwrap_or(&[]));
+    let wear = chunk_wear::decode(found.sections.get(WEAR).unwrap_or(&[]));
     let from = ReplayFrom { generation: info.generation, start: info.start, applied: info.applied };
     let log = found.replay::<LogEntry>(media, known, from, pages)?;
     for entry in log.transactions.iter().flat_map(|transaction| &transaction.entries) {

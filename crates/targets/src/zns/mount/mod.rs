@@ -23,7 +23,7 @@ use super::space::{Role, Space};
 use super::state::{Changes, Zns};
 use super::stats::ZnsStats;
 use super::tails::Tails;
-use super::wear::ChunkWear;
+use crate::chunk_wear::ChunkWear;
 use crate::flight::{COMMANDS_MAX, Flight};
 use crate::journal::{Journal, JournalSizes, NewJournal, PageKind, PagePoints};
 use crate::mount_error::MountError;
@@ -281,7 +281,7 @@ fn wear_of(
     options: &Options,
     shape: &Shape,
     loaded: Option<&Loaded>,
-) -> ChunkWear {
+) -> ChunkWear<u32> {
     let chunks = (0..shape.chunks()).map(|chunk| shape.chunk_id(ChunkIndex(chunk)));
     let wear_index: Vec<u8> = chunks.map(|chunk| device.chunk(chunk).wear_index).collect();
     let saved = loaded.map_or(&[][..], |loaded| &loaded.wear);

@@ -1,8 +1,9 @@
-//! How often each chunk was reset, and which chunk of a full zone is moved for that.
+//! How often each chunk was reset, and which chunk that nobody resets is emptied for that: for targets whose chunks wear one by
+//! one (of lines of chunks `ocssd_ftl::WearLeveller` knows).
 //!
-//! What nobody writes again keeps its chunks from being reset, while the others take all wear. A chunk of a full zone that lags
-//! behind the most worn chunk by more than a bound is *cold*; its content is moved to a worn free chunk, where it can stay, and
-//! it is written by others from then on. One is moved for every [`ChunkWear::interval`] resets. Chunks are looked at again once
+//! What nobody writes again keeps its chunks from being reset, while the others take all wear. A full chunk that lags behind the
+//! most worn chunk by more than a bound is *cold*; its content is moved to a worn free chunk, where it can stay, and it is
+//! written by others from then on. One is moved for every [`ChunkWear::interval`] resets. Chunks are looked at again once
 //! a part of them was reset, and those found are moved one after the other, the least worn first.
 //!
 //! Why the spread stays bounded: while every cold chunk is moved once, the others gain interval x cold / others resets on the
@@ -10,7 +11,8 @@
 //! forgotten in a power cut, but for what the drive's wear index tells: a chunk with a larger index was reset as often as one
 //! with a smaller one, at least. Without a bound nothing is counted.
 //!
-//! Deliberately not here: moving (`level`).
+//! Deliberately not here: moving, which is the
+//! target's (`level` of `zns` and `kv`), and which chunks may be moved.
 
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;
@@ -22,18 +24,18 @@ const MOVES_PER_BOUND: u32 = 4;
 /// by less than one reset each meanwhile).
 const LOOK_PART: u32 = 16;
 
-/// A chunk that lags, and the zone it was found in.
+/// A chunk that lags, and whose it was when it was found: of `zns` a zone's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lagging {
-    /// The zone.
-    pub zone: u32,
+pub struct Lagging<O> {
+    /// The owner.
+    pub owner: O,
     /// The chunk.
     pub chunk: ChunkIndex,
 }
 
 /// The wear of an instance's chunks.
 #[derive(Clone, Debug)]
-pub struct ChunkWear {
+pub struct ChunkWear<O> {
     /// Resets a chunk may lag; `None`: as many as it likes.
     bound: Option<u32>,
     /// By chunk; empty without a bound.
@@ -43,12 +45,12 @@ pub struct ChunkWear {
     since: u32,
     since_look: u32,
     /// Those that were found, the least worn first.
-    found: VecDeque<Lagging>,
+    found: VecDeque<Lagging<O>>,
     /// Those that could not be read.
     stuck: BTreeSet<ChunkIndex>,
 }
 
-impl ChunkWear {
+impl<O: PartialEq> ChunkWear<O> {
     /// The wear of as many chunks as `wear_index` has, which are what the drive says of each; `saved` is what the checkpoint
     /// has, if it has anything of them.
     pub fn new(bound: Option<u32>, saved: &[u32], wear_index: &[u8]) -> Self {
@@ -101,12 +103,6 @@ impl ChunkWear {
         self.resets.iter().flat_map(|count| count.to_le_bytes()).collect()
     }
 
-    /// The counts in the bytes of a checkpoint.
-    pub fn decode(bytes: &[u8]) -> Vec<u32> {
-        let (counts, _) = bytes.as_chunks::<4>();
-        counts.iter().map(|count| u32::from_le_bytes(*count)).collect()
-    }
-
     /// A chunk was reset.
     pub fn on_reset(&mut self, chunk: ChunkIndex) {
         let Some(count) = self.resets.get_mut(chunk.index()) else { return };
@@ -134,16 +130,19 @@ impl ChunkWear {
         self.bound.is_some_and(|bound| self.most > bound) && self.since_look >= (chunks / LOOK_PART).max(1)
     }
 
-    /// The next chunk to be moved: of those found before, else of `chunks`, the chunks of full zones. It may have changed since
+    /// The next chunk to be moved: of those found before, else of `chunks`, those that may be moved. It may have changed since
     /// it was found. Cost: as a rule none, and at times a pass over `chunks` and a sort.
     ///
     /// # Panics
     /// If none is due.
-    pub fn next<I: Iterator<Item = Lagging>>(&mut self, chunks: impl FnOnce() -> I) -> Option<Lagging> {
+    pub fn next<I>(&mut self, chunks: impl FnOnce() -> I) -> Option<Lagging<O>>
+    where
+        I: Iterator<Item = Lagging<O>>,
+    {
         assert!(self.is_due(), "a chunk is moved out of turn: {} resets since the last", self.since);
         if self.found.is_empty() {
             self.since_look = 0;
-            let mut found: Vec<Lagging> = chunks()
+            let mut found: Vec<Lagging<O>> = chunks()
                 .filter(|lagging| self.lags(lagging.chunk) && !self.stuck.contains(&lagging.chunk))
                 .collect();
             found.sort_by_key(|lagging| (self.resets(lagging.chunk), lagging.chunk));
@@ -163,6 +162,12 @@ impl ChunkWear {
     pub fn cannot_move(&mut self, chunk: ChunkIndex) {
         self.stuck.insert(chunk);
     }
+}
+
+/// The counts in the bytes of a checkpoint.
+pub fn decode(bytes: &[u8]) -> Vec<u32> {
+    let (counts, _) = bytes.as_chunks::<4>();
+    counts.iter().map(|count| u32::from_le_bytes(*count)).collect()
 }
 
 /// Counts, raised to the most that a chunk of a smaller wear index has.
@@ -193,23 +198,23 @@ mod tests {
         ChunkIndex(index)
     }
 
-    fn lagging(chunks: &[u32]) -> impl Iterator<Item = Lagging> + '_ {
-        chunks.iter().map(|&index| Lagging { zone: index / 10, chunk: chunk(index) })
+    fn lagging(chunks: &[u32]) -> impl Iterator<Item = Lagging<u32>> + '_ {
+        chunks.iter().map(|&index| Lagging { owner: index / 10, chunk: chunk(index) })
     }
 
-    fn reset(wear: &mut ChunkWear, index: u32, times: u32) {
+    fn reset(wear: &mut ChunkWear<u32>, index: u32, times: u32) {
         (0..times).for_each(|_| wear.on_reset(chunk(index)));
     }
 
     #[test]
     fn counts_are_those_of_the_checkpoint_raised_by_what_the_drive_says() {
-        let wear = ChunkWear::new(Some(4), &[5, 9, 0, 3], &[1, 2, 3, 1]);
+        let wear = ChunkWear::<u32>::new(Some(4), &[5, 9, 0, 3], &[1, 2, 3, 1]);
         assert_eq!([0, 1, 2, 3].map(|index| wear.resets(chunk(index))), [5, 9, 9, 3]);
         assert_eq!((wear.lag(), wear.interval()), (6, 1));
-        assert_eq!(ChunkWear::decode(&wear.encode()), [5, 9, 9, 3]);
-        let fresh = ChunkWear::new(Some(4), &[5, 9], &[0, 2, 3, 1]);
+        assert_eq!(decode(&wear.encode()), [5, 9, 9, 3]);
+        let fresh = ChunkWear::<u32>::new(Some(4), &[5, 9], &[0, 2, 3, 1]);
         assert_eq!(fresh.lag(), 0, "counts of another number of chunks say nothing");
-        let none = ChunkWear::new(None, &[5, 9], &[0, 200]);
+        let none = ChunkWear::<u32>::new(None, &[5, 9], &[0, 200]);
         assert!(!none.is_due() && none.lag() == 0 && none.encode().is_empty());
     }
 
@@ -232,5 +237,61 @@ mod tests {
         assert_eq!(wear.next(|| lagging(&[])).map(|found| found.chunk), Some(chunk(3)));
         wear.cannot_move(chunk(3));
         assert_eq!(wear.next(|| lagging(&[3, 5])), None, "it cannot be read, and 5 does not lag");
+    }
+
+    /// The least worn of those that lag, found the long way.
+    fn naive(resets: &[u32], bound: u32, may: impl Fn(u32) -> bool) -> Option<u32> {
+        let most = *resets.iter().max().expect("there are chunks");
+        let lagging = (0..).zip(resets).filter(|&(index, &count)| most - count > bound && may(index));
+        lagging.min_by_key(|&(index, &count)| (count, index)).map(|(index, _)| index)
+    }
+
+    /// Hot chunks are reset one after the other while cold ones stay, each of which is moved when it is due. The spread is the
+    /// bound, what is gained while every cold chunk is moved once, and what a look comes late.
+    #[test]
+    fn the_spread_stays_near_the_bound_and_moves_are_those_of_a_naive_model() {
+        for seed in 0..60 {
+            let mut prng = ocssd_base::Prng::new(seed);
+            let mut draw = |below: u32| u32::try_from(prng.below(u64::from(below))).expect("small");
+            let (chunks, bound) = (24 + draw(60), 1 + draw(20));
+            let cold = 1 + draw(chunks - 8);
+            let label = format!("seed {seed}: {cold} of {chunks} chunks are cold, bound {bound}");
+            let count = usize_of(chunks);
+            let mut wear = ChunkWear::new(Some(bound), &[], &vec![0; count]);
+            let (mut resets, mut holds) = (vec![0; count], VecDeque::from_iter(cold..chunks));
+            let (mut moves, mut worst) = (0, 0);
+            for turn in 0..6_000 {
+                let hot = holds.pop_front().expect("some are hot");
+                reset(&mut wear, hot, 1);
+                resets[usize_of(hot)] += 1;
+                holds.push_back(hot);
+                if wear.is_due() {
+                    let was_found = wear.found.is_empty();
+                    let is_cold = |index: u32| !holds.contains(&index);
+                    let all: Vec<u32> = (0..chunks).filter(|&index| is_cold(index)).collect();
+                    let next = wear.next(|| lagging(&all)).map(|found| found.chunk.0);
+                    if was_found {
+                        assert_eq!(next, naive(&resets, bound, is_cold), "{label}, turn {turn}");
+                    }
+                    if let Some(found) = next.filter(|&found| wear.lags(chunk(found)) && is_cold(found)) {
+                        // What it held goes to the most worn, and it is hot from then on.
+                        wear.moving();
+                        let worn = holds.iter().copied().max_by_key(|&hot| (resets[usize_of(hot)], hot));
+                        let to = worn.expect("some are hot");
+                        holds.retain(|&hot| hot != to);
+                        reset(&mut wear, found, 1);
+                        resets[usize_of(found)] += 1;
+                        holds.push_front(found);
+                        moves += 1;
+                    }
+                }
+                let most = resets.iter().max().expect("there are chunks");
+                worst = (0..chunks).map(|index| most - resets[usize_of(index)]).max().unwrap_or(0).max(worst);
+                assert_eq!(wear.lag(), most - resets.iter().min().expect("there are chunks"), "{label}");
+            }
+            let hot = chunks - cold;
+            let gained = (cold * wear.interval()).div_ceil(hot) + (chunks / LOOK_PART).div_ceil(hot);
+            assert!(moves > 0 && worst <= bound + gained, "{label}: {worst}, {moves} moves");
+        }
     }
 }
