@@ -16,7 +16,8 @@ struct InFlight<T> {
 
 /// A chunk that is being written: places given out in order, writes that end in any, and what cannot be read yet.
 ///
-/// [`AppendPoint`] has one for each position; an owner that decides itself where each write goes has them directly.
+/// An [`AppendPoint`](crate::AppendPoint) has one for each position; an owner that decides itself where each write goes has them
+/// directly.
 #[derive(Clone, Debug)]
 pub struct OpenChunk<T> {
     pub(crate) chunk: ChunkIndex,
