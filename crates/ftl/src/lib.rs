@@ -55,6 +55,6 @@ pub use stripe_order::{ReadPosition, StripeOrder, StripePiece};
 pub use tag::{BLOCK_MAX, Corrupt, Kind, SEQUENCE_MAX, SectorTag, Sequence, TAG_BYTES, checksum};
 pub use valid_map::{ValidMap, ValidMapError};
 pub use victim::{Candidate, D_MAX, VictimPolicy, VictimPolicyError};
-pub use victim_index::{BUCKETS, VictimIndex};
+pub use victim_index::VictimIndex;
 pub use wear::{WEAR_SPREAD_MIN, WearLeveller};
 pub use write_buffer::{BufferUnitId, BufferUnitState, Entry, Occupancy, Release, WriteBuffer};

@@ -11,8 +11,7 @@
 //! forgotten in a power cut, but for what the drive's wear index tells: a chunk with a larger index was reset as often as one
 //! with a smaller one, at least. Without a bound nothing is counted.
 //!
-//! Deliberately not here: moving, which is the
-//! target's (`level` of `zns` and `kv`), and which chunks may be moved.
+//! Deliberately not here: moving, which is the target's (`level` of `zns` and `kv`), and which chunks may be moved.
 
 use ocssd_base::usize_of;
 use ocssd_ftl::ChunkIndex;

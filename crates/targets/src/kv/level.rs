@@ -1,10 +1,11 @@
 //! Static wear levelling: a chunk that lags in wear is emptied like a victim, though that gives no space.
 //!
 //! One chunk is emptied so at a time, by garbage collection's own procedure: what lives in it goes to the cold stream, whose
-//! next chunk is the most worn one that is free, for what was moved already may stay there. The emptied chunk is reset and
-//! wears like the others. It waits until users have chunks to spare, and takes the place of a victim, so that collection for
-//! space never waits for it. Chunks of checkpoints are reset by the next checkpoints, and open ones fill or stay open: neither
-//! is moved. Deliberately not here: which chunk lags, and how often one is moved (`chunk_wear`); how records move (`collect`).
+//! next chunk is the most worn one that is free, for what was moved already may stay there. The emptied chunk is reset and wears
+//! like the others. It begins only while users have chunks to spare, and takes the place of a victim: collection for space that
+//! begins meanwhile has one victim less. Chunks of checkpoints are reset by the next checkpoints, and open ones fill or stay
+//! open: neither is moved. Deliberately not here: which chunk lags, and how often one is moved (`chunk_wear`); how records move
+//! (`collect`).
 
 use super::space::Role;
 use super::state::Kv;

@@ -31,8 +31,6 @@ const VICTIMS_READ_MIN: u32 = 2;
 struct Victim {
     chunk: ChunkIndex,
     group: u32,
-    /// The group its copies go to: its own, but for one that has no room.
-    to: u32,
     /// The next place to look at.
     next: Place,
     /// Nothing behind `next` is valid.
@@ -99,6 +97,11 @@ impl Collector {
         }
     }
 
+    /// The group that copies of a victim go to.
+    fn to(&self, victim: &Victim) -> u32 {
+        self.copies[victim.chunk.index()].to
+    }
+
     fn has(&self, chunk: ChunkIndex) -> bool {
         self.victims.iter().any(|victim| victim.chunk == chunk)
     }
@@ -156,8 +159,9 @@ impl<S: Store> Ox<S> {
         self.stats.victims += u64::try_from(ended).expect("an index");
         if ended > 0 {
             for group in 0..self.space.pool.groups() {
-                let is_of = |victim: &Victim| victim.group == group || victim.to == group;
-                let has_one = self.collector.victims.iter().any(is_of);
+                let collector = &self.collector;
+                let is_of = |victim: &Victim| victim.group == group || collector.to(victim) == group;
+                let has_one = collector.victims.iter().any(is_of);
                 if !has_one {
                     self.space.mark(group, false);
                 }
@@ -253,7 +257,7 @@ impl<S: Store> Ox<S> {
     /// True if a group has room for copies of a chunk of which so much is needed, beside those of the victims there are: one that
     /// is begun without would wait for room that only its own end gives.
     fn has_room(&self, group: u32, needed: u64) -> bool {
-        let victims = self.collector.victims.iter().filter(|victim| victim.to == group);
+        let victims = self.collector.victims.iter().filter(|victim| self.collector.to(victim) == group);
         let begun: u64 = victims.map(|victim| self.space.live_count(victim.chunk)).sum();
         let sectors = (begun + needed).div_ceil(self.space.live.per_sector());
         sectors.next_multiple_of(u64::from(self.sizes.unit)) <= self.room(group)
@@ -316,7 +320,7 @@ impl<S: Store> Ox<S> {
         self.space.mark(to, true);
         let next = self.space.shape.first_place(chunk);
         self.collector.copies[chunk.index()].to = to;
-        self.collector.victims.push(Victim { chunk, group, to, next, is_read: false, reads: 0 });
+        self.collector.victims.push(Victim { chunk, group, next, is_read: false, reads: 0 });
     }
 
     /// Reads the next valid sectors of victims, as far as there are buffers and frames.
@@ -406,7 +410,7 @@ impl<S: Store> Ox<S> {
         for group in 0..self.space.pool.groups() {
             let stream = StreamIndex::of_group(group);
             let filled = self.buffer.partial(stream);
-            let of_group = |victim: &&Victim| victim.to == group;
+            let of_group = |victim: &&Victim| self.collector.to(victim) == group;
             let is_read = self
                 .collector
                 .victims
